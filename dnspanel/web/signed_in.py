@@ -21,7 +21,7 @@ from dnspanel.statement_time import RETRY_AFTER, SearchTooGeneral, was_ended
 from dnspanel.transfer.errors import QuotaExceeded as ImportQuotaExceeded
 from dnspanel.webhooks.errors import WebhookUnknown
 from dnspanel.zones import access, queries
-from dnspanel.zones.errors import PublishingOnHold, QuotaExceeded
+from dnspanel.zones.errors import PolicyUnknown, PublishingOnHold, QuotaExceeded, RunUnknown
 
 # Everybody may call these. `enroll-agent` knows its callers by a one-time code, `welcome` by an invitation.
 OPEN_VIEWS = frozenset({"account_login", "account_inactive", "welcome", "enroll-agent", "healthz"})
@@ -33,7 +33,17 @@ View = Callable[..., HttpResponse]
 
 _QUOTA_EXCEEDED = (QuotaExceeded, TokenQuotaExceeded, ImportQuotaExceeded)
 # What does not exist, or what this person may not know about.
-_UNKNOWN = (access.Unknown, UnknownNode, TokenUnknown, TeamUnknown, GrantUnknown, WebhookUnknown, RouteUnknown)
+_UNKNOWN = (
+    access.Unknown,
+    UnknownNode,
+    TokenUnknown,
+    TeamUnknown,
+    GrantUnknown,
+    WebhookUnknown,
+    RouteUnknown,
+    PolicyUnknown,
+    RunUnknown,
+)
 
 
 def note_sign_in(*, request: HttpRequest | None, **signal: object) -> None:

@@ -7,5 +7,8 @@ class ZonesConfig(AppConfig):
 
     def ready(self) -> None:
         from dnspanel.zones.sequence_log import open_log
+        from dnspanel.zones.signals import run_begun
+        from dnspanel.zones.tasks import wake_worker
 
         post_migrate.connect(open_log, sender=self, dispatch_uid="open_log")
+        run_begun.connect(wake_worker, dispatch_uid="wake a worker for DNSSEC policies")

@@ -30,6 +30,10 @@ ZoneError
 │   │   └── BadPublicKey  what should be its public part is none, or another key's
 │   ├── KeyUnknown        the zone has no such key
 │   └── NotSigned         it has no keys, or is to have none
+├── PolicyRefused         a DNSSEC policy cannot be so
+├── PolicyUnknown         no such DNSSEC policy
+├── RunUnknown            no such run of DNSSEC policies
+├── RunRefused            zones cannot be signed as their policies say just now
 ├── CannotResolve         a conflict cannot be settled in this way
 ├── CannotUndo
 ├── NotInTrash
@@ -236,6 +240,32 @@ class KeyUnknown(DnssecRefused):
 
     def __init__(self, zone_name: str, key_id: int) -> None:
         super().__init__(f"{zone_name} has no DNSSEC key {key_id}.")
+
+
+class PolicyRefused(ZoneError):
+    """A DNSSEC policy cannot be so; `fields` has sentences by the name of what they are about."""
+
+    def __init__(self, fields: Mapping[str, Sequence[str]]) -> None:
+        self.fields = {name: list(messages) for name, messages in fields.items()}
+        super().__init__(" ".join(message for messages in self.fields.values() for message in messages))
+
+
+class PolicyUnknown(ZoneError):
+    """No such policy."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no such DNSSEC policy.")
+
+
+class RunUnknown(ZoneError):
+    """No such run, as far as this person may know."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no such run of DNSSEC policies.")
+
+
+class RunRefused(ZoneError):
+    """A run of DNSSEC policies cannot begin, or not be cancelled."""
 
 
 class PublishRefused(ZoneError):

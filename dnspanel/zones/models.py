@@ -14,7 +14,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
 from django.db.models import F, Q
-from django.db.models.functions import Reverse, Upper
+from django.db.models.functions import Lower, Reverse, Upper
 
 from dnspanel.zones.soa import SoaEdit
 
@@ -323,6 +323,118 @@ class Operation(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["draft", "zone", "owner_key", "type"], name="operation_unique"),
         ]
+
+
+class DnssecPolicy(models.Model):
+    """How zones are to be signed, for those that it is attached to; `dnssec.policies` writes it.
+
+    `nsec3` is `[iterations, salt, opt_out, narrow]` as in a `SigningState`; null: NSEC.
+    """
+
+    name = models.CharField(max_length=64)
+    algorithm = models.SmallIntegerField()
+    bits = models.IntegerField(null=True)  # of RSA keys
+    split = models.BooleanField(default=False)  # KSK and ZSK in place of one CSK
+    nsec3: "models.JSONField[Any]" = models.JSONField(null=True)
+    cds = models.CharField(max_length=16, blank=True, default="")  # digest types, as "2,4"
+    cdnskey = models.BooleanField(default=False)
+    zsk_days = models.IntegerField(null=True)  # null: no lifetime
+    ksk_days = models.IntegerField(null=True)  # of a KSK or CSK
+    automatic = models.BooleanField(default=False)  # rollovers that are due begin by themselves
+    is_default = models.BooleanField(default=False)  # of all zones that no attachment is about
+    created_at = models.DateTimeField()
+    changed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(Lower("name"), name="dnssec_policy_name_unique"),
+            models.UniqueConstraint(fields=["is_default"], condition=Q(is_default=True), name="dnssec_policy_default"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class PolicyAttachment(models.Model):
+    """A policy is for one zone, for the zones of a team, or for those with a tag."""
+
+    policy = models.ForeignKey(DnssecPolicy, on_delete=models.PROTECT, related_name="attachments")
+    zone = models.OneToOneField(Zone, null=True, on_delete=models.CASCADE, related_name="+")
+    team = models.OneToOneField("accounts.Team", null=True, on_delete=models.CASCADE, related_name="+")
+    tag = models.TextField(null=True, unique=True)  # noqa: DJ001  (null keeps it unique)
+    attached_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(zone__isnull=False, team=None, tag=None)
+                | Q(zone=None, team__isnull=False, tag=None)
+                | Q(zone=None, team=None, tag__isnull=False),
+                name="policy_attachment_to_one",
+            ),
+        ]
+
+
+class RunState(models.TextChoices):
+    """Where a run of policies is."""
+
+    WAITING = "waiting", "waiting for a worker"
+    RUNNING = "running", "running"
+    DONE = "done", "done"
+    CANCELLED = "cancelled", "cancelled"
+    FAILED = "failed", "failed"
+
+
+UNFINISHED_STATES = (RunState.WAITING, RunState.RUNNING)
+
+
+class PolicyRun(models.Model):
+    """Zones are signed as their policies say, or a dry run says what that would do; `dnssec.policy_runs` writes it.
+
+    Zones are taken in the order of their ids; `cursor` is the last one that is done.
+    """
+
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
+    # The token by which the author acted, if it was one; and from where, see accounts.audit.
+    token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
+    by_token = models.BooleanField(default=False)
+    address = models.GenericIPAddressField(null=True)
+    request_id = models.CharField(max_length=36, blank=True, default="")
+    created_at = models.DateTimeField()
+    dry_run = models.BooleanField()
+    dry_run_of = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="+")
+    policy = models.ForeignKey(DnssecPolicy, null=True, on_delete=models.CASCADE, related_name="+")  # its zones only
+    search = models.TextField(blank=True, default="")  # as in the list of zones
+    fingerprint = models.CharField(max_length=64)  # of the policies, which stay as they are while it runs
+    state = models.CharField(max_length=9, choices=RunState, default=RunState.WAITING)
+    failure = models.TextField(blank=True, default="")
+    cursor = models.IntegerField(default=0)
+    total = models.IntegerField(default=0)
+    done = models.IntegerField(default=0)
+    counts: "models.JSONField[Any]" = models.JSONField(default=dict)  # {`policy.Act`: zones}
+    last_sequence = models.BigIntegerField(default=0)
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    # Given by the form: the same form sent twice is one run.
+    form_id = models.UUIDField(null=True, unique=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["author", "-id"], name="policyrun_author"),
+            models.Index(fields=["state"], name="policyrun_unfinished", condition=Q(state__in=UNFINISHED_STATES)),
+        ]
+
+
+class PolicyRunZone(models.Model):
+    """What a run found or did in a zone; of each act at most `policy_runs.MOST_LISTED` are listed, and all counted."""
+
+    run = models.ForeignKey(PolicyRun, on_delete=models.CASCADE, related_name="zones")
+    zone_name = models.TextField(db_collation="C")
+    act = models.CharField(max_length=9)  # a `policy.Act`
+    message = models.TextField(blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["run", "act", "id"], name="policyrunzone_act")]
 
 
 class AuditLink(models.Model):

@@ -9,3 +9,5 @@ published = Signal()
 room_requested = Signal()
 # Sent with `types`, the computed ones of a change. Receivers return {type: why not every node answers it}.
 answers_requested = Signal()
+# Sent after commit with `run_id`: zones are to be signed as their policies say. Beat finds the same work.
+run_begun = Signal()

@@ -1,11 +1,15 @@
 """What beat does for zones."""
 
+from typing import Any
+
 from celery import shared_task
+from django.db import close_old_connections
 from django.utils import timezone
 
-from dnspanel.wake import wake
+from dnspanel.celery import while_postgresql_answers
+from dnspanel.wake import wake, wake_each
 from dnspanel.zones import audit_links, edit, store_rrsets
-from dnspanel.zones.dnssec import sign
+from dnspanel.zones.dnssec import policy_runs, sign
 
 # What waits for a free worker for longer is asked for again.
 _LONGEST_WAIT = 60.0
@@ -39,3 +43,23 @@ def check_audit_chain() -> None:
 def maintain_search_index() -> str:
     """Now and then: what was written since is sorted into the index that searches use, before anybody waits for it."""
     return f"tended search pages={store_rrsets.sort_in_new_rdata()}"
+
+
+@shared_task(ignore_result=True)
+def run_policies(run_id: int) -> None:
+    """Take a turn at a run of DNSSEC policies."""
+    with while_postgresql_answers():
+        if policy_runs.work_on_run(run_id):
+            wake(run_policies, run_id)
+
+
+@shared_task(ignore_result=True)
+def drive_policy_runs() -> None:
+    """Every few seconds: each run of DNSSEC policies has its worker, should nobody have been woken."""
+    close_old_connections()
+    wake_each(run_policies, policy_runs.unfinished_runs())
+
+
+def wake_worker(*, run_id: int, **_: Any) -> None:
+    """Wake a worker for this run."""
+    wake(run_policies, run_id)

@@ -11,6 +11,8 @@ from dnspanel.api.v2.resources import (
     changes,
     dnssec,
     dnssec_keys,
+    dnssec_policies,
+    dnssec_policy_runs,
     drafts,
     exports,
     grants,
@@ -40,6 +42,7 @@ _DNSSEC_KEY = f"{_ZONE}/dnssec/keys/<int:key_id>"
 _REVISION = f"{_ZONE}/revisions/<int:number>"
 _PUBLICATION = "api/v2/publications/<int:sequence>"
 _HOOK = "api/v2/webhooks/<int:webhook_id>"
+_POLICY_RUN = "api/v2/dnssec/policy-runs/<int:run_id>"
 _IMPORT = "api/v2/imports/<int:import_id>"
 
 urlpatterns: list[URLPattern] = [
@@ -53,6 +56,7 @@ urlpatterns: list[URLPattern] = [
     path(f"{_REVISION}/restore", revisions.ZoneRestoreTo.as_view(), name="v2-revision-restore"),
     path(f"{_ZONE}/rrsets", rrsets.RRsetList.as_view(), name="v2-rrsets"),
     path(f"{_ZONE}/{_RRSET}", rrsets.RRsetDetail.as_view(), name="v2-rrset"),
+    path(f"{_ZONE}/dnssec/policy", dnssec_policies.ZonePolicy.as_view(), name="v2-zone-policy"),
     path(f"{_ZONE}/changes", changes.ZoneChanges.as_view(), name="v2-zone-changes"),
     path(f"{_ZONE}/dnssec", dnssec.ZoneDnssec.as_view(), name="v2-dnssec"),
     path(f"{_ZONE}/dnssec/keys", dnssec_keys.DnssecKeys.as_view(), name="v2-dnssec-keys"),
@@ -88,6 +92,11 @@ urlpatterns: list[URLPattern] = [
     path(f"{_IMPORT}/faults", import_zones.ImportFaults.as_view(), name="v2-import-faults"),
     path(f"{_IMPORT}/faults.csv", import_zones.ImportFaultsCsv.as_view(), name="v2-import-faults-csv"),
     path(f"{_IMPORT}/acts/<slug:act>", imports.ImportAct.as_view(), name="v2-import-act"),
+    path("api/v2/dnssec/policies", dnssec_policies.DnssecPolicies.as_view(), name="v2-dnssec-policies"),
+    path("api/v2/dnssec/policies/<int:policy_id>", dnssec_policies.OneDnssecPolicy.as_view(), name="v2-dnssec-policy"),
+    path("api/v2/dnssec/policy-runs", dnssec_policy_runs.PolicyRuns.as_view(), name="v2-policy-runs"),
+    path(f"{_POLICY_RUN}/zones", dnssec_policy_runs.PolicyRunZones.as_view(), name="v2-policy-run-zones"),
+    path(_POLICY_RUN, dnssec_policy_runs.OnePolicyRun.as_view(), name="v2-policy-run"),
     path("api/v2/exports", exports.Exports.as_view(), name="v2-exports"),
     path("api/v2/exports/<int:export_id>", exports.OneExport.as_view(), name="v2-export"),
     path("api/v2/exports/<int:export_id>/file", exports.ExportFile.as_view(), name="v2-export-file"),

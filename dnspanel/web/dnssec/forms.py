@@ -9,6 +9,7 @@ from django.core.files.uploadedfile import UploadedFile
 from dnspanel.web.forms import PublishingForm, TypedNameForm
 from dnspanel.zones.dnssec import key_files, key_material
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, DEFAULT_ALGORITHM, KSK_FLAGS, MADE, MOST_TEXT, ZSK_FLAGS
+from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.sign import LONGEST_SALT, MOST_ITERATIONS
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import BadKey, BadPublicKey, DnssecRefused
@@ -21,7 +22,7 @@ _ALGORITHMS = [
     (number, f"{number} {ALGORITHMS[number]}{' (the default)' if number == DEFAULT_ALGORITHM else ''}")
     for number in MADE
 ]
-_CDS = {
+CDS_LABELS = {
     "": "none",
     "2": "SHA-256",
     "4": "SHA-384",
@@ -112,7 +113,7 @@ class DenialForm(SigningForm):
         return Nsec3(chosen["iterations"] or 0, chosen["salt"], chosen["opt_out"], chosen["narrow"])
 
 
-class _KeyChoice(forms.Form):
+class KeyChoice(forms.Form):
     """Of which kind a new key is."""
 
     algorithm = forms.TypedChoiceField(
@@ -129,7 +130,7 @@ class _KeyChoice(forms.Form):
         return (self.cleaned_data["bits"] or None) if is_rsa else None
 
 
-class SignForm(_KeyChoice, DenialForm):
+class SignForm(KeyChoice, DenialForm):
     """With which keys a zone is signed."""
 
     name = "sign"
@@ -140,6 +141,16 @@ class SignForm(_KeyChoice, DenialForm):
         help_text="One key that does both (CSK) is simpler, and as safe.",
     )
 
+    @classmethod
+    def initial_by(cls, terms: Terms) -> dict[str, object]:
+        """Return the values of the form as a policy says them."""
+        return {
+            **cls.initial_of(SigningState(nsec3=terms.nsec3)),
+            "algorithm": terms.algorithm,
+            "bits": terms.bits,
+            "split": terms.split,
+        }
+
 
 class CdsForm(SigningForm):
     """What the zone tells its parent by records of its own (RFC 7344, 8078)."""
@@ -148,7 +159,7 @@ class CdsForm(SigningForm):
     cds = forms.ChoiceField(
         label="CDS records",
         required=False,
-        choices=list(_CDS.items()),
+        choices=list(CDS_LABELS.items()),
     )
     cdnskey = forms.BooleanField(label="CDNSKEY records", required=False, widget=forms.CheckboxInput(attrs=_TICK))
 
@@ -156,8 +167,8 @@ class CdsForm(SigningForm):
         super().__init__(*args, initial={"cds": state.cds, "cdnskey": state.cdnskey}, **kwargs)
         field = self.fields["cds"]
         assert isinstance(field, forms.ChoiceField)
-        if state.cds not in _CDS:
-            field.choices = [*_CDS.items(), (state.cds, f"digest types {state.cds}")]
+        if state.cds not in CDS_LABELS:
+            field.choices = [*CDS_LABELS.items(), (state.cds, f"digest types {state.cds}")]
 
 
 class _FilesInput(forms.FileInput):
@@ -181,7 +192,7 @@ class _SmallFiles(forms.FileField):
             raise forms.ValidationError(f"{file.name} is no file of a key.") from exc
 
 
-class AddKeyForm(_KeyChoice, SigningForm):
+class AddKeyForm(KeyChoice, SigningForm):
     """One more key: a new one, or one that is brought as private-key text."""
 
     name = "key"

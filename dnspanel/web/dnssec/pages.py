@@ -20,14 +20,16 @@ from dnspanel.web.dnssec.display import (
     display_parent,
     signing_sync,
 )
+from dnspanel.web.dnssec.display_policy import ZonePolicy, zone_policy_of
 from dnspanel.web.dnssec.forms import AddKeyForm, CdsForm, DenialForm, SignForm, SigningForm, UnsignForm
+from dnspanel.web.dnssec.policy_forms import OwnPolicyForm
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.forms import PublishingForm
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.sync import sync_of
 from dnspanel.zones import access, queries
+from dnspanel.zones.dnssec import policy_queries, sign
 from dnspanel.zones.dnssec import queries as dnssec
-from dnspanel.zones.dnssec import sign
 from dnspanel.zones.dnssec.safety import ParentHere, parent_here
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import DnssecRefused, NotSigned
@@ -51,6 +53,7 @@ def page(
     state = dnssec.signing_of(zone)
     keys = dnssec.keys_of(zone, state)
     may_sign = access.has_right(request.user, zone, Right.DNSSEC)
+    policy = zone_policy_of(zone, state, keys)
     if form is not None and not keys and isinstance(form, CdsForm | DenialForm) and not isinstance(form, SignForm):
         # Somebody unsigned the zone meanwhile, so the form is not there.
         refusal = " ".join(map(str, form.non_field_errors()))
@@ -68,15 +71,19 @@ def page(
         "may_export": access.has_right(request.user, zone, Right.EXPORT_KEYS),
         "refusal": refusal,
         "refused_form": form.name if form else "",
+        "policy": policy,
     }
     if may_sign:
-        context |= _forms(state, form)
+        context |= _forms(zone, state, form, policy)
     return render_zone(request, zone, "dnssec", "dnssec/zone.html", context, status)
 
 
-def _forms(state: SigningState, refused: SigningForm | None) -> dict[str, object]:
+def _forms(
+    zone: Zone, state: SigningState, refused: SigningForm | None, policy: ZonePolicy | None
+) -> dict[str, object]:
     forms: dict[str, object] = {
-        "sign_form": SignForm(),
+        "sign_form": SignForm(initial=SignForm.initial_by(policy.applied.terms)) if policy else SignForm(),
+        "own_form": OwnPolicyForm(initial={"policy": policy_queries.own_policy_of(zone)}),
         "denial_form": DenialForm(initial=DenialForm.initial_of(state)),
         "cds_form": CdsForm(state=state),
         "key_form": AddKeyForm(),

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dnspanel.web.dnssec import keys, pages
+from dnspanel.web.dnssec import keys, pages, policies, policy_runs
 
 urlpatterns = [
     path("zones/<zone:zone_name>/dnssec/", pages.zone_dnssec, name="zone-dnssec"),
@@ -12,8 +12,20 @@ urlpatterns = [
     path("zones/<zone:zone_name>/dnssec/unsign/", pages.dnssec_unsign, name="zone-dnssec-unsign"),
     path("zones/<zone:zone_name>/dnssec/denial/", pages.dnssec_denial, name="zone-dnssec-denial"),
     path("zones/<zone:zone_name>/dnssec/cds/", pages.dnssec_cds, name="zone-dnssec-cds"),
+    path("zones/<zone:zone_name>/dnssec/policy/", policies.zone_policy, name="zone-dnssec-policy"),
+    path("zones/<zone:zone_name>/dnssec/follow/", policies.zone_follow, name="zone-dnssec-follow"),
     path("zones/<zone:zone_name>/dnssec/keys/", keys.key_add, name="zone-dnssec-key-add"),
     path("zones/<zone:zone_name>/dnssec/keys/<int:key_id>/", keys.key_set, name="zone-dnssec-key"),
     path("zones/<zone:zone_name>/dnssec/keys/<int:key_id>/delete/", keys.key_delete, name="zone-dnssec-key-delete"),
     path("zones/<zone:zone_name>/dnssec/keys/<int:key_id>/export/", keys.key_export, name="zone-dnssec-key-export"),
+    path("dnssec/policies/", policies.policy_list, name="zone-policies"),
+    path("dnssec/policies/new/", policies.policy_new, name="zone-policy-new"),
+    path("dnssec/policies/<int:policy_id>/", policies.policy_detail, name="zone-policy"),
+    path("dnssec/policies/<int:policy_id>/attach/", policies.policy_attach, name="zone-policy-attach"),
+    path("dnssec/policies/<int:policy_id>/detach/", policies.policy_detach, name="zone-policy-detach"),
+    path("dnssec/policies/<int:policy_id>/delete/", policies.policy_delete, name="zone-policy-delete"),
+    path("dnssec/runs/", policy_runs.run_list, name="zone-policy-runs"),
+    path("dnssec/runs/<int:run_id>/", policy_runs.run_detail, name="zone-policy-run"),
+    path("dnssec/runs/<int:run_id>/apply/", policy_runs.run_apply, name="zone-policy-run-apply"),
+    path("dnssec/runs/<int:run_id>/cancel/", policy_runs.run_cancel, name="zone-policy-run-cancel"),
 ]

@@ -27,8 +27,13 @@ from replication.dns import rdtypes
 from replication.dns.rrset import Change
 
 Decide = Callable[[Zone, SigningState], SigningState]  # may raise DnssecRefused, and then nothing is published
+Decided = Callable[[bool], object]  # whether the publication is the last one
 
 _ROW_IDS = "SELECT nextval('zones_signing_row_id') FROM generate_series(1, %s)"
+
+
+def no_more(is_last: bool) -> None:
+    """Nothing besides is decided."""
 
 
 def change_signing(
@@ -41,13 +46,15 @@ def change_signing(
     action: str,
     reason: str = "",
     alongside: Alongside = nothing,
+    decided: Decided = no_more,
     form_id: UUID | None = None,
 ) -> list[Publication]:
     """Each zone is signed as `decide` says, given the zone, locked, and how it is signed: published and audited.
 
     `decide` may be asked more than once, and may create and delete keys. Returns the publications, none where nothing
     changes; of a form that was sent before, its last one. `alongside` runs in the transaction of the first one, also
-    where nothing changes. Raises Unknown for a zone that is gone, RightMissing, and what `decide` raises.
+    where nothing changes; `decided` in the transaction of each one, when `decide` was asked for all zones. Raises
+    Unknown for a zone that is gone, RightMissing, and what `decide` raises.
     """
     published: list[Publication] = []
     is_last = False
@@ -58,6 +65,7 @@ def change_signing(
                     alongside()
                 step = _Step(zones, decide, author, channel, now, reason)
                 is_last = step.is_last
+                decided(is_last)
                 # The last publication has the form's id: a form that stopped half-way goes on when it is sent again.
                 publication = step.publish("" if published else action, form_id if is_last else None)
                 if publication is None:
@@ -104,15 +112,8 @@ class _Step:
         if not changed:
             return None
         if action:
-            for zone in changed:
-                _audit(
-                    zone,
-                    self._before.get(zone.pk, UNSIGNED),
-                    self._result[zone.pk],
-                    self._author,
-                    self._now,
-                    action,
-                )
+            targets = {zone.name: _act(self._before.get(zone.pk, UNSIGNED), self._result[zone.pk]) for zone in changed}
+            audit.record_each(action=action, by=self._author, now=self._now, targets=targets)
         return _publish(
             changed, self._before, self._after, self._author, self._channel, self._now, self._reason, form_id
         )
@@ -208,17 +209,13 @@ def key_row(*, zone_id: int, flags: int, pair: KeyPair, author: Author, now: dat
     )
 
 
-def _audit(zone: Zone, before: SigningState, after: SigningState, author: Author, now: datetime, action: str) -> None:
-    """What changed, without anything secret."""
-    audit.record(
-        action=action,
-        by=author,
-        now=now,
-        target=zone.name,
-        keys=[key.id for key in after.keys],
-        keys_before=[key.id for key in before.keys],
-        active=[key.id for key in after.keys if key.active],
-        active_before=[key.id for key in before.keys if key.active],
-        metadata=after.metadata,
-        metadata_before=before.metadata,
-    )
+def _act(before: SigningState, after: SigningState) -> dict[str, object]:
+    """What changed, for the audit log: nothing secret."""
+    return {
+        "keys": [key.id for key in after.keys],
+        "keys_before": [key.id for key in before.keys],
+        "active": [key.id for key in after.keys if key.active],
+        "active_before": [key.id for key in before.keys if key.active],
+        "metadata": after.metadata,
+        "metadata_before": before.metadata,
+    }

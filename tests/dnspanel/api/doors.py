@@ -32,6 +32,8 @@ REVISION = {**ZONE, "number": 1}
 NODE = {"name": "ns1"}
 IMPORT = {"import_id": "?"}
 EXPORT = {"export_id": "?"}
+POLICY = {"policy_id": "?"}
+RUN = {"run_id": "?"}
 TEAM = {"team_id": "?"}
 TOKEN = {"token_id": "?"}
 KEY = {"key_id": "?"}
@@ -223,6 +225,19 @@ V2_MORE = [
     Door("v2-import-faults", "GET", "-0-0-++", IMPORT),
     Door("v2-import-faults-csv", "GET", "-0-0-++", IMPORT),
     Door("v2-import-act", "POST", "-0-0-++", {**IMPORT, "act": "cancel"}),
+    Door("v2-dnssec-policies", "GET", "+++++++"),
+    Door("v2-dnssec-policies", "POST", "-----++", {}, {"name": "New"}),
+    Door("v2-dnssec-policy", "GET", "+++++++", POLICY),
+    Door("v2-dnssec-policy", "PATCH", "-----++", POLICY, {"name": "Old"}),
+    Door("v2-dnssec-policy", "DELETE", "-----++", POLICY),
+    Door("v2-zone-policy", "GET", "+0+++++", ZONE),
+    Door("v2-zone-policy", "PUT", "-0---++", ZONE, {"policy": "?policy_id"}),
+    Door("v2-zone-policy", "DELETE", "-0---++", ZONE),
+    Door("v2-policy-runs", "GET", "+++++++"),
+    Door("v2-policy-runs", "POST", "-+---++", {}, {"dry_run": True}),
+    Door("v2-policy-run", "GET", "00000++", RUN),
+    Door("v2-policy-run", "DELETE", "00000++", RUN),
+    Door("v2-policy-run-zones", "GET", "00000++", RUN),
     Door("v2-exports", "GET", "+++++++"),
     Door("v2-exports", "POST", "++-++++", {}, {"format": "bind"}),
     Door("v2-export", "GET", "000000+", EXPORT),

@@ -29,7 +29,8 @@ from dnspanel.transfer.imports import jobs
 from dnspanel.transfer.models import ExportJob, RunState, SourceKind
 from dnspanel.webhooks.models import Delivery, Event, EventKind, Webhook
 from dnspanel.zones import draft, revision
-from dnspanel.zones.dnssec import sign
+from dnspanel.zones.dnssec import policies, policy_runs, sign
+from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
 from tests import database
 from tests.dnspanel.api.callers import STRANGERS, ZONE, Api, Caller, MakeApi, secret_of
@@ -116,6 +117,8 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
     delivery = Delivery.objects.create(webhook=hook, event=event, created_at=NOW)
     acting = sign.Acting(None, Channel.API, NOW)
     dnssec_key = sign.add_key(zone=zone, acting=acting, active=False)
+    policy = policies.create_policy(name="Standard", terms=Terms(), by=alice, now=NOW)
+    run = policy_runs.create_run(by=alice, now=NOW)
     published = Publication.objects.get(revisions__zone=zone, revisions__number=2)
     return {
         "zone_id": gone.pk,
@@ -130,6 +133,8 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
         "key_id": key.pk,
         "dnssec_key": dnssec_key.pk,
         "import_id": job.pk,
+        "policy_id": policy.pk,
+        "run_id": run.pk,
         "export_id": exported.pk,
         "written": written.pk,
         "webhook_id": hook.pk,

@@ -27,7 +27,11 @@ from dnspanel.fleet.models import NodeGroup
 from dnspanel.transfer.imports import jobs
 from dnspanel.transfer.models import CutoverCheck, CutoverZone, ImportZone, RunState, SourceKind
 from dnspanel.webhooks.models import Delivery, Event, Webhook
+from dnspanel.zones.dnssec.policies import Target, attach, create_policy
+from dnspanel.zones.dnssec.policy import Terms
+from dnspanel.zones.dnssec.policy_runs import create_run, work_on_run
 from dnspanel.zones.models import Publication, Zone
+from replication.codec.dnssec import Nsec3
 from tests import database
 from tests.dnspanel.fleet.conftest import create_active_node, create_waiting_node
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
@@ -47,6 +51,8 @@ TOKEN = {"token_id": 0}
 WEBHOOK = {"webhook_id": 0}
 TEAM = {"team_id": 0}
 ROUTE = {"route_id": 0}
+POLICY = {"policy_id": 0}
+RUN = {"run_id": 0}
 NODE = {"name": "ns1"}
 ENROLLING = {"name": "ns2"}
 
@@ -157,6 +163,22 @@ DOORS = [
     Door("zone-dnssec-key-add", "POST", EDIT, ZONE),
     Door("zone-dnssec-key", "POST", EDIT, KEY, {"active": "false"}),
     Door("zone-dnssec-key-delete", "POST", EDIT, KEY),
+    Door("zone-dnssec-policy", "POST", EDIT, ZONE),
+    Door("zone-dnssec-follow", "POST", EDIT, ZONE),
+    Door("zone-policies", "GET", READ),
+    Door("zone-policy-new", "GET", EDIT),
+    Door("zone-policy-new", "POST", EDIT),
+    Door("zone-policy", "GET", READ, POLICY),
+    Door("zone-policy", "POST", EDIT, POLICY),
+    Door("zone-policy-attach", "POST", EDIT, POLICY),
+    Door("zone-policy-detach", "POST", EDIT, POLICY, {"tag": "shop"}),
+    Door("zone-policy-delete", "GET", EDIT, POLICY),
+    Door("zone-policy-delete", "POST", EDIT, POLICY),
+    Door("zone-policy-runs", "GET", EDIT),
+    Door("zone-policy-runs", "POST", EDIT),
+    Door("zone-policy-run", "GET", EDIT, RUN),
+    Door("zone-policy-run-apply", "POST", EDIT, RUN),
+    Door("zone-policy-run-cancel", "POST", EDIT, RUN),
     # Who may read private keys may do everything: only administrators, and whom a grant allows it.
     Door("zone-dnssec-key-export", "POST", PEOPLE, KEY),
     # Imports
@@ -343,6 +365,12 @@ def things_of(alice: User) -> dict[str, int]:
     )  # fmt: skip
     ids = {"team_id": team, "grant_id": row, "token_id": token, "webhook_id": webhook, "delivery_id": delivery}
     ids["route_id"] = route
+    policy = create_policy(name="Standard", terms=Terms(nsec3=Nsec3()), is_default=True, by=alice, now=NOW)
+    attach(policy=policy, to=Target(tag="shop"), by=alice, now=NOW)
+    attach(policy=policy, to=Target(team=team), by=alice, now=NOW)
+    ids["policy_id"] = policy
+    ids["run_id"] = run = create_run(by=alice, now=NOW)
+    work_on_run(run.pk)
     ids["group_id"] = NodeGroup.objects.create(name="doors", order=1)
     return {name: thing.pk for name, thing in ids.items()}
 

@@ -265,6 +265,9 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (zones.KeyUnknown, _simply("not-found")),
     (zones.NotSigned, _simply("not-signed")),
     (zones.DnssecRefused, _simply("dnssec-refused")),
+    (zones.PolicyUnknown, _simply("not-found")),
+    (zones.RunUnknown, _simply("not-found")),
+    (zones.PolicyRefused, _of_fields),
     (zones.ZoneError, _simply("conflict")),  # CannotResolve, CannotUndo
     # accounts
     (accounts.TokenUnknown, _simply("not-found")),

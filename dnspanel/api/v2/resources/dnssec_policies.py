@@ -1,0 +1,374 @@
+"""DNSSEC policies: how zones are to be signed, and which policy is for a zone."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import Team
+from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.answers import actor_in, done
+from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.pages import cut, page_answer, page_request
+from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.schema.fields import (
+    LARGEST_ID,
+    PAGED,
+    Choice,
+    Flag,
+    Integer,
+    Shape,
+    Text,
+    page_of,
+    read,
+    stamp,
+)
+from dnspanel.zones import access
+from dnspanel.zones.dnssec import policies, policy_queries
+from dnspanel.zones.dnssec.key_material import DEFAULT_ALGORITHM, MADE, MOST_RSA_BITS
+from dnspanel.zones.dnssec.policies import MOST_DAYS, MOST_TAGS, Target
+from dnspanel.zones.dnssec.policy import Terms, differences, due
+from dnspanel.zones.dnssec.queries import signing_of
+from dnspanel.zones.dnssec.sign import LONGEST_SALT, MOST_ITERATIONS
+from dnspanel.zones.errors import PolicyRefused, PolicyUnknown
+from dnspanel.zones.models import DnssecPolicy, Zone
+from replication.codec.dnssec import Nsec3
+
+_DIGESTS = (1, 2, 4)
+
+
+class PolicyDenialSerializer(Shape):
+    """How it is proved that a name does not exist; all but `method` is of NSEC3 only."""
+
+    method = Choice(choices=[("nsec", "nsec"), ("nsec3", "nsec3")])
+    opt_out = Flag(default=False, help_text="Unsigned delegations are not proved.")
+    narrow = Flag(default=False, help_text="Proofs are made for each question.")
+    iterations = Integer(default=0, min_value=0, max_value=MOST_ITERATIONS, help_text="0 is right (RFC 9276).")
+    salt = Text(
+        default="", allow_blank=True, max_length=2 * LONGEST_SALT, help_text="Hexadecimal; none is right (RFC 9276)."
+    )
+
+    def validate_salt(self, value: str) -> str:
+        try:
+            return bytes.fromhex(value).hex()
+        except ValueError as exc:
+            raise serializers.ValidationError("A salt has an even number of hexadecimal digits.") from exc
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["method"] == "nsec" and any(value for name, value in attrs.items() if name != "method"):
+            raise serializers.ValidationError("NSEC has no parameters.")
+        return attrs
+
+
+class DnssecPolicySerializer(Shape):
+    """How zones are to be signed that the policy is for."""
+
+    id = serializers.IntegerField(read_only=True)
+    name = Text(max_length=policies.LONGEST_NAME)
+    algorithm = Integer(default=DEFAULT_ALGORITHM, help_text=f"One of {', '.join(map(str, MADE))}.")
+    bits = Integer(default=None, allow_null=True, max_value=MOST_RSA_BITS, help_text="Of RSA keys that are made.")
+    split = Flag(default=False, help_text="A KSK and a ZSK in place of one key that does both.")
+    denial = PolicyDenialSerializer(required=False, help_text="Left out: NSEC.")
+    cds = serializers.ListField(
+        child=Integer(), default=list, max_length=3, help_text="Digest types of the CDS records: 1, 2, 4."
+    )
+    cdnskey = Flag(default=False)
+    zsk_days = Integer(
+        default=None, allow_null=True, min_value=1, max_value=MOST_DAYS, help_text="Lifetime of a ZSK; null: no end."
+    )
+    ksk_days = Integer(
+        default=None, allow_null=True, min_value=1, max_value=MOST_DAYS, help_text="Of a KSK, or of the one key."
+    )
+    automatic = Flag(default=False, help_text="Rollovers that are due begin by themselves.")
+    default = Flag(default=False, help_text="Of all zones that have no other; the one before is not it any more.")
+    tags = serializers.ListField(
+        child=Text(max_length=40),
+        required=False,
+        allow_null=True,
+        max_length=MOST_TAGS,
+        help_text="Zones with these tags have it; null: not for this token to know.",
+    )
+    teams = serializers.ListField(
+        child=Integer(min_value=1, max_value=LARGEST_ID),
+        required=False,
+        allow_null=True,
+        max_length=1000,
+        help_text="Zones of these teams have it; null: not for this token to know.",
+    )
+    created_at = serializers.DateTimeField(read_only=True)
+    changed_at = serializers.DateTimeField(read_only=True)
+
+    def validate_cds(self, value: list[int]) -> list[int]:
+        if not set(value) <= set(_DIGESTS):
+            raise serializers.ValidationError("CDS records of a policy have the digest types 1, 2 or 4.")
+        return sorted(set(value))
+
+
+class PolicyReplacementSerializer(Shape):
+    """Which policy takes the place of one that is deleted."""
+
+    replaced_by = Integer(required=False, min_value=1, max_value=LARGEST_ID)
+
+
+class OwnPolicySerializer(Shape):
+    """The policy of a zone."""
+
+    policy = Integer(min_value=1, max_value=LARGEST_ID)
+
+
+class PolicyDifferenceSerializer(serializers.Serializer):
+    """One thing in which a zone is not as its policy says."""
+
+    act = serializers.CharField()
+    rollover = serializers.CharField(allow_null=True, help_text="The kind of rollover that mends it, if one does.")
+    message = serializers.CharField()
+
+
+class PolicyDueSerializer(serializers.Serializer):
+    """Keys that have outlived their lifetime."""
+
+    rollover = serializers.CharField()
+    keys = serializers.ListField(child=serializers.IntegerField())
+    since = serializers.DateTimeField()
+
+
+class ZonePolicySerializer(serializers.Serializer):
+    """The policy that is for a zone, and what the zone lacks of it."""
+
+    policy = DnssecPolicySerializer(allow_null=True)
+    source = serializers.CharField(help_text="From where the zone has it.")
+    own = serializers.BooleanField(help_text="Whether it is attached to the zone itself.")
+    differences = PolicyDifferenceSerializer(many=True)
+    due = PolicyDueSerializer(many=True)
+
+
+class DnssecPolicies(V2View):
+    """All policies."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="listDnssecPolicies", parameters=PAGED, responses=page_of(DnssecPolicySerializer))
+    def get(self, request: Request) -> HttpResponse:
+        """List DNSSEC policies"""
+        page, actor = page_request(request, int), actor_in(request)
+        access.require(actor, Permission.READ)
+        found = DnssecPolicy.objects.order_by("pk").filter(pk__gt=page.after[0] if page.after else 0)
+        rows, more = cut(list(found[: page.limit + 1]), page.limit)
+        return page_answer(request, [policy_json(row, actor) for row in rows], (rows[-1].pk,) if more else None)
+
+    @extend_schema(
+        operation_id="createDnssecPolicy", request=DnssecPolicySerializer, responses={201: DnssecPolicySerializer}
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Create a DNSSEC policy
+
+        For who may sign every zone. No zone changes: that is what a run of policies does.
+        """
+        actor, now = actor_in(request), timezone.now()
+        access.require(actor, Permission.READ)
+        values = read(DnssecPolicySerializer, request.data)
+        policy = policies.create_policy(
+            name=values["name"],
+            terms=_terms(values),
+            is_default=values["default"],
+            attached=_attached(values),
+            by=actor,
+            now=now,
+        )
+        return tagged(policy_json(policy, actor), 201, Location=f"{request.path}/{policy.pk}")
+
+
+class OneDnssecPolicy(V2View):
+    """One policy."""
+
+    @extend_schema(operation_id="getDnssecPolicy", responses=DnssecPolicySerializer)
+    def get(self, request: Request, policy_id: int) -> HttpResponse:
+        """Read a DNSSEC policy"""
+        return tagged(_json_of(policy_id, actor_in(request)))
+
+    @extend_schema(operation_id="changeDnssecPolicy", request=DnssecPolicySerializer, responses=DnssecPolicySerializer)
+    def patch(self, request: Request, policy_id: int) -> HttpResponse:
+        """Change a DNSSEC policy
+
+        What is left out stays. No zone changes: that is what a run of policies does.
+        """
+        actor = actor_in(request)
+        _json_of(policy_id, actor)
+        patch = read(DnssecPolicySerializer, request.data, partial=True)
+        with conditional_write(request, f"dnssec-policy/{policy_id}", lambda: _json_of(policy_id, actor)):
+            policy = policy_queries.policy_by_id(policy_id)
+            values = _values_of(policy) | patch
+            policies.change_policy(
+                policy=policy,
+                name=values["name"],
+                terms=_terms(values),
+                is_default=values["default"],
+                attached=_attached(patch),
+                by=actor,
+                now=timezone.now(),
+            )
+        return tagged(_json_of(policy_id, actor))
+
+    @extend_schema(operation_id="deleteDnssecPolicy", request=PolicyReplacementSerializer, responses={204: None})
+    def delete(self, request: Request, policy_id: int) -> HttpResponse:
+        """Delete a DNSSEC policy
+
+        One that is attached needs another one that takes its place, in the body: `{"replaced_by": 7}`.
+        """
+        actor = actor_in(request)
+        _json_of(policy_id, actor)
+        heir = read(PolicyReplacementSerializer, request.data or {}).get("replaced_by")
+        with conditional_write(request, f"dnssec-policy/{policy_id}", lambda: _json_of(policy_id, actor)):
+            policies.delete_policy(
+                policy=policy_queries.policy_by_id(policy_id),
+                replaced_by=None if heir is None else _named(heir, "replaced_by"),
+                by=actor,
+                now=timezone.now(),
+            )
+        return done()
+
+
+class ZonePolicy(V2View):
+    """The policy of a zone."""
+
+    @extend_schema(operation_id="getPolicyOfZone", responses=ZonePolicySerializer)
+    def get(self, request: Request, zone_name: str) -> HttpResponse:
+        """Read which DNSSEC policy is for a zone
+
+        With what the zone lacks of it, and which keys are older than it says.
+        """
+        actor = actor_in(request)
+        return tagged(zone_policy_json(access.zone_for_reading(actor, zone_name), actor))
+
+    @extend_schema(operation_id="setPolicyOfZone", request=OwnPolicySerializer, responses=ZonePolicySerializer)
+    def put(self, request: Request, zone_name: str) -> HttpResponse:
+        """Attach a DNSSEC policy to a zone itself"""
+        actor = actor_in(request)
+        zone = access.zone_for(actor, zone_name, Right.DNSSEC)
+        policy = _named(read(OwnPolicySerializer, request.data)["policy"], "policy")
+        with conditional_write(request, f"zone-policy/{zone.pk}", lambda: zone_policy_json(zone, actor)):
+            policies.attach(policy=policy, to=Target(zone=zone), by=actor, now=timezone.now())
+        return tagged(zone_policy_json(zone, actor))
+
+    @extend_schema(operation_id="unsetPolicyOfZone", responses={204: None})
+    def delete(self, request: Request, zone_name: str) -> HttpResponse:
+        """Detach the zone's own DNSSEC policy
+
+        Then it has that of its tags, its team, or the default.
+        """
+        actor = actor_in(request)
+        zone = access.zone_for(actor, zone_name, Right.DNSSEC)
+        with conditional_write(request, f"zone-policy/{zone.pk}", lambda: zone_policy_json(zone, actor)):
+            policies.detach(target=Target(zone=zone), by=actor, now=timezone.now())
+        return done()
+
+
+def policy_json(policy: DnssecPolicy, actor: Actor) -> dict[str, Any]:
+    """A policy as it is answered."""
+    attached = policy_queries.attached_to(policy) if policy_queries.may_change_policies(actor) else None
+    values = _values_of(policy)
+    return {
+        "id": policy.pk,
+        **values,
+        "tags": None if attached is None else [row.tag for row in attached if row.tag is not None],
+        "teams": None if attached is None else [row.team_id for row in attached if row.team_id is not None],
+        "created_at": stamp(policy.created_at),
+        "changed_at": stamp(policy.changed_at),
+    }
+
+
+def zone_policy_json(zone: Zone, actor: Actor) -> dict[str, Any]:
+    """Which policy is for the zone, and what the zone lacks of it."""
+    applied = policy_queries.applied_to(zone)
+    if applied is None:
+        return {"policy": None, "source": "", "own": False, "differences": [], "due": []}
+    state = signing_of(zone)
+    made = policy_queries.keys_made_at([zone.pk]).get(zone.pk, {})
+    own = policy_queries.own_policy_of(zone)
+    return {
+        "policy": policy_json(applied.policy, actor),
+        "source": applied.source,
+        "own": own is not None,
+        "differences": [
+            {"act": str(each.act), "rollover": str(each.kind) if each.kind else None, "message": each.message}
+            for each in differences(applied.terms, state)
+        ],
+        "due": [
+            {"rollover": str(each.kind), "keys": list(each.key_ids), "since": stamp(each.since)}
+            for each in due(applied.terms, state, made, timezone.now())
+        ],
+    }
+
+
+def _json_of(policy_id: int, actor: Actor) -> dict[str, Any]:
+    access.require(actor, Permission.READ)
+    return policy_json(policy_queries.policy_by_id(policy_id), actor)
+
+
+def _named(policy_id: int, field: str) -> DnssecPolicy:
+    """A policy that the body names. Raises PolicyRefused."""
+    try:
+        return policy_queries.policy_by_id(policy_id)
+    except PolicyUnknown as exc:
+        raise PolicyRefused({field: ["There is no such policy."]}) from exc
+
+
+def _values_of(policy: DnssecPolicy) -> dict[str, Any]:
+    """The members of a body that would say what the policy says."""
+    terms = policy_queries.terms_of(policy)
+    nsec3 = terms.nsec3 or Nsec3()
+    return {
+        "name": policy.name,
+        "algorithm": terms.algorithm,
+        "bits": terms.bits,
+        "split": terms.split,
+        "denial": {
+            "method": "nsec" if terms.nsec3 is None else "nsec3",
+            "opt_out": nsec3.opt_out,
+            "narrow": nsec3.narrow,
+            "iterations": nsec3.iterations,
+            "salt": nsec3.salt.hex(),
+        },
+        "cds": [int(each) for each in terms.cds.split(",") if each],
+        "cdnskey": terms.cdnskey,
+        "zsk_days": terms.zsk_days,
+        "ksk_days": terms.ksk_days,
+        "automatic": terms.automatic,
+        "default": policy.is_default,
+    }
+
+
+def _terms(values: Mapping[str, Any]) -> Terms:
+    denial = values.get("denial", {"method": "nsec"})
+    nsec3 = None
+    if denial["method"] == "nsec3":
+        nsec3 = Nsec3(denial["iterations"], bytes.fromhex(denial["salt"]), denial["opt_out"], denial["narrow"])
+    return Terms(
+        algorithm=values["algorithm"],
+        bits=values["bits"],
+        split=values["split"],
+        nsec3=nsec3,
+        cds=",".join(map(str, values["cds"])),
+        cdnskey=values["cdnskey"],
+        zsk_days=values["zsk_days"],
+        ksk_days=values["ksk_days"],
+        automatic=values["automatic"],
+    )
+
+
+def _attached(values: Mapping[str, Any]) -> policies.Attached:
+    """The tags and teams that a body names; None: as they are. Raises PolicyRefused for a team that is none."""
+    tags, ids = values.get("tags"), values.get("teams")
+    teams = None
+    if ids is not None:
+        known = Team.objects.in_bulk(ids)
+        if missing := [id for id in ids if id not in known]:
+            raise PolicyRefused({"teams": [f"There is no team {missing[0]}."]})
+        teams = tuple(known.values())
+    return policies.Attached(None if tags is None else tuple(tags), teams)

@@ -1,0 +1,38 @@
+"""What the page of a zone's signing shows of its policy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.utils import timezone
+
+from dnspanel.zones.dnssec import policy_queries
+from dnspanel.zones.dnssec.policy import Act, Difference, differences, due
+from dnspanel.zones.dnssec.policy_queries import Applied
+from dnspanel.zones.dnssec.queries import KeyView
+from dnspanel.zones.dnssec.signing_state import SigningState
+from dnspanel.zones.models import Zone
+
+
+@dataclass(frozen=True, slots=True)
+class ZonePolicy:
+    """The policy of a zone, what the zone lacks of it, and the tags of keys that are older than it says."""
+
+    applied: Applied
+    differences: list[Difference]
+    old_keys: list[int]
+
+    @property
+    def can_follow(self) -> bool:
+        """Whether one act makes something as the policy says."""
+        acts = {each.act for each in self.differences}
+        return Act.REFUSED not in acts and bool(acts & {Act.SIGN, Act.DENIAL, Act.CDS})
+
+
+def zone_policy_of(zone: Zone, state: SigningState, keys: Sequence[KeyView]) -> ZonePolicy | None:
+    """Return it; None where no policy is for the zone."""
+    applied = policy_queries.applied_to(zone)
+    if applied is None:
+        return None
+    made = {key.id: key.created_at for key in keys}
+    ids = {id for each in due(applied.terms, state, made, timezone.now()) for id in each.key_ids}
+    return ZonePolicy(applied, differences(applied.terms, state), [key.tag for key in keys if key.id in ids])

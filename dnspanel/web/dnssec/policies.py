@@ -1,0 +1,218 @@
+"""Views of DNSSEC policies: the list, one of them, what it is for; and the policy of a zone."""
+
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import Team
+from dnspanel.accounts.roles import Permission
+from dnspanel.web.dnssec.pages import acting, page
+from dnspanel.web.dnssec.policy_forms import AttachForm, OwnPolicyForm, PolicyForm, ReplaceForm
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access
+from dnspanel.zones.dnssec import policies as verbs
+from dnspanel.zones.dnssec import policy_apply, policy_queries, policy_runs
+from dnspanel.zones.dnssec.policies import Target
+from dnspanel.zones.dnssec.policy import Act, Terms
+from dnspanel.zones.errors import PolicyRefused
+from dnspanel.zones.models import DnssecPolicy
+
+# Zones listed that have the policy themselves.
+_LISTED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayPolicy:
+    """A policy in the list."""
+
+    policy: DnssecPolicy
+    terms: Terms
+
+
+@require_safe
+def policy_list(request: PanelRequest) -> HttpResponse:
+    """List every policy."""
+    access.require(request.user, Permission.READ)
+    context = {
+        "policies": [DisplayPolicy(row, policy_queries.terms_of(row)) for row in policy_queries.policies()],
+        "may_change": policy_queries.may_change_policies(request.user),
+        "may_run": policy_runs.may_begin_runs(request.user),
+    }
+    return render(request, "dnssec/policies.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def policy_new(request: PanelRequest) -> HttpResponse:
+    """Show the form of a new policy; a POST makes it."""
+    verbs.require_signer_of_all(request.user)
+    form = PolicyForm(request.POST or None)
+    if form.is_valid():
+        chosen = form.cleaned_data
+        try:
+            policy = verbs.create_policy(
+                name=chosen["policy_name"],
+                terms=form.terms,
+                is_default=chosen["is_default"],
+                by=request.user,
+                now=timezone.now(),
+            )
+        except PolicyRefused as exc:
+            form.refuse_at(exc)
+        else:
+            messages.success(request, f"{policy.name} is a policy. No zone has changed yet: see what a dry run says.")
+            return redirect("zone-policy", policy.pk)
+    return render(request, "dnssec/policy_new.html", {"form": form}, status=422 if form.is_bound else 200)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def policy_detail(request: PanelRequest, policy_id: int) -> HttpResponse:
+    """Show a policy and what it is for; a POST changes what it says."""
+    access.require(request.user, Permission.READ)
+    policy = policy_queries.policy_by_id(policy_id)
+    if request.method != "POST":
+        return _policy_page(request, policy, PolicyForm.of(policy))
+    verbs.require_signer_of_all(request.user)
+    form = PolicyForm(request.POST)
+    if form.is_valid():
+        chosen = form.cleaned_data
+        try:
+            changed = verbs.change_policy(
+                policy=policy,
+                name=chosen["policy_name"],
+                terms=form.terms,
+                is_default=chosen["is_default"],
+                by=request.user,
+                now=timezone.now(),
+            )
+        except PolicyRefused as exc:
+            form.refuse_at(exc)
+        else:
+            messages.success(request, f"{changed.name} is changed. Its zones are as before: see what a dry run says.")
+            return redirect("zone-policy", policy.pk)
+    return _policy_page(request, policy, form, status=422)
+
+
+def _policy_page(
+    request: PanelRequest,
+    policy: DnssecPolicy,
+    form: PolicyForm,
+    *,
+    attach_form: AttachForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    may_change = policy_queries.may_change_policies(request.user)
+    own = policy_queries.zones_attached_to(policy) & access.zones_visible_to(request.user)
+    context = {
+        "policy": policy,
+        "terms": policy_queries.terms_of(policy),
+        "form": form,
+        "attach_form": attach_form or AttachForm(),
+        "attached": policy_queries.attached_to(policy) if may_change else [],
+        "zones": own[:_LISTED],
+        "may_change": may_change,
+        "may_run": policy_runs.may_begin_runs(request.user),
+    }
+    return render(request, "dnssec/policy.html", context, status=status)
+
+
+@require_POST
+def policy_attach(request: PanelRequest, policy_id: int) -> HttpResponse:
+    """Attach the policy to a tag or a team."""
+    verbs.require_signer_of_all(request.user)
+    policy = policy_queries.policy_by_id(policy_id)
+    form = AttachForm(request.POST)
+    if form.is_valid():
+        chosen = form.cleaned_data
+        target = Target(team=chosen["team"]) if chosen["team"] else Target(tag=chosen["tag"])
+        try:
+            target = verbs.attach(policy=policy, to=target, by=request.user, now=timezone.now())
+        except PolicyRefused as exc:
+            form.refuse("tag", str(exc))
+        else:
+            messages.success(request, f"{policy.name} is for the zones of the {target}. They are as before.")
+            return redirect("zone-policy", policy.pk)
+    return _policy_page(request, policy, PolicyForm.of(policy), attach_form=form, status=422)
+
+
+@require_POST
+def policy_detach(request: PanelRequest, policy_id: int) -> HttpResponse:
+    """Detach the policy from a tag or a team."""
+    verbs.require_signer_of_all(request.user)
+    policy = policy_queries.policy_by_id(policy_id)
+    team = request.POST.get("team", "")
+    found = Team.objects.filter(pk=team).first() if team.isdecimal() and len(team) < 10 else None
+    target = Target(tag=request.POST.get("tag", "")) if found is None else Target(team=found)
+    try:
+        verbs.detach(target=target, by=request.user, now=timezone.now())
+    except PolicyRefused as exc:
+        messages.error(request, f"{exc} Nothing was changed.")
+    else:
+        messages.success(request, f"The {target} has no policy any more. Its zones are as before.")
+    return redirect("zone-policy", policy.pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def policy_delete(request: PanelRequest, policy_id: int) -> HttpResponse:
+    """Show what a policy is for, and ask which one takes its place; a POST deletes it."""
+    verbs.require_signer_of_all(request.user)
+    policy = policy_queries.policy_by_id(policy_id)
+    form = ReplaceForm(request.POST or None, policy=policy)
+    if form.is_valid():
+        heir = form.cleaned_data["replaced_by"]
+        try:
+            verbs.delete_policy(policy=policy, replaced_by=heir, by=request.user, now=timezone.now())
+        except PolicyRefused as exc:
+            form.refuse("replaced_by", str(exc))
+        else:
+            messages.success(request, f"The policy {policy.name} is gone. Zones are as before.")
+            return redirect("zone-policies")
+    context = {
+        "policy": policy,
+        "form": form,
+        "attached": policy_queries.attached_to(policy),
+        "zone_count": policy_queries.zones_attached_to(policy).count(),
+    }
+    return render(request, "dnssec/policy_delete.html", context, status=422 if form.is_bound else 200)
+
+
+@require_POST
+def zone_policy(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Attach a policy to the zone itself, or detach it."""
+    zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
+    form = OwnPolicyForm(request.POST)
+    if not form.is_valid():
+        return page(request, zone, form=form, status=422)
+    policy, now = form.cleaned_data["policy"], timezone.now()
+    if policy is None:
+        verbs.detach(target=Target(zone=zone), by=request.user, now=now)
+        messages.success(request, f"{zone.name} has no policy of its own.")
+    else:
+        verbs.attach(policy=policy, to=Target(zone=zone), by=request.user, now=now)
+        messages.success(request, f"The policy of {zone.name} is {policy.name}. The zone is as before.")
+    return redirect("zone-dnssec", zone.name)
+
+
+@require_POST
+def zone_follow(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Sign the zone as its policy says, as far as that needs no other keys."""
+    zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
+    form = OwnPolicyForm(request.POST)
+    applied = policy_queries.applied_to_zones([zone])
+    if not form.is_valid() or not applied:
+        messages.error(request, f"No policy is for {zone.name}. Nothing was changed.")
+        return redirect("zone-dnssec", zone.name)
+    applying = policy_apply.Applying(acting(request, form, f"DNSSEC policy {applied[zone.pk].policy.name}"))
+    publications, findings = policy_apply.follow_policies(zones=[zone], applied=applied, applying=applying)
+    refused = [each.message for each in findings[zone.pk] if each.act is Act.REFUSED]
+    if refused:
+        messages.error(request, f"{refused[0]} Nothing was changed.")
+    elif publications:
+        messages.success(request, f"{zone.name} is signed as its policy says; on its way to the nodes.")
+    else:
+        messages.info(request, f"Nothing had to be changed in {zone.name}.")
+    return redirect("zone-dnssec", zone.name)

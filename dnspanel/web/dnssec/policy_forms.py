@@ -1,0 +1,167 @@
+"""Forms of DNSSEC policies and of their runs: they check shape; what a policy may say is decided where it is stored."""
+
+from typing import Any
+
+from django import forms
+
+from dnspanel.accounts.models import Team
+from dnspanel.web.dnssec.forms import CDS_LABELS, DenialForm, KeyChoice, SigningForm
+from dnspanel.web.forms import LONGEST_SEARCH, PublishingForm
+from dnspanel.zones.dnssec import policy_queries
+from dnspanel.zones.dnssec.key_material import ALGORITHMS
+from dnspanel.zones.dnssec.policies import LONGEST_NAME, MOST_DAYS
+from dnspanel.zones.dnssec.policy import Terms
+from dnspanel.zones.dnssec.signing_state import SigningState
+from dnspanel.zones.errors import PolicyRefused
+from dnspanel.zones.models import DnssecPolicy
+
+_TICK = {"class": ""}
+_FIELDS = {"nsec3": "denial"}  # where what a verb refuses is shown
+
+
+class PolicyForm(KeyChoice, DenialForm):
+    """What a policy says."""
+
+    name = "policy"
+    policy_name = forms.CharField(
+        label="Name", max_length=LONGEST_NAME, widget=forms.TextInput(attrs={"class": "input", "autocomplete": "off"})
+    )
+    split = forms.BooleanField(
+        label="Two keys: one for the DNSKEY records (KSK), one for all others (ZSK)",
+        required=False,
+        widget=forms.CheckboxInput(attrs=_TICK),
+    )
+    cds = forms.ChoiceField(
+        label="CDS records",
+        required=False,
+        choices=[(value, label) for value, label in CDS_LABELS.items() if value != "0"],
+        help_text="Parents that look for them take the DS from there.",
+    )
+    cdnskey = forms.BooleanField(label="CDNSKEY records", required=False, widget=forms.CheckboxInput(attrs=_TICK))
+    ksk_days = forms.IntegerField(
+        label="Days of a KSK, or of the one key",
+        required=False,
+        min_value=1,
+        max_value=MOST_DAYS,
+        help_text="Empty: it has no end.",
+    )
+    zsk_days = forms.IntegerField(
+        label="Days of a ZSK", required=False, min_value=1, max_value=MOST_DAYS, help_text="Of two keys only."
+    )
+    automatic = forms.BooleanField(
+        label="Rollovers that are due begin by themselves",
+        required=False,
+        widget=forms.CheckboxInput(attrs=_TICK),
+        help_text="Else the pages of zones say that a key is due.",
+    )
+    is_default = forms.BooleanField(
+        label="The default: for all zones that no other policy is for",
+        required=False,
+        widget=forms.CheckboxInput(attrs=_TICK),
+    )
+
+    @classmethod
+    def of(cls, policy: DnssecPolicy) -> "PolicyForm":
+        """Return the form with what the policy says."""
+        terms = policy_queries.terms_of(policy)
+        return cls(
+            initial={
+                **DenialForm.initial_of(SigningState(nsec3=terms.nsec3)),
+                **{name: getattr(terms, name) for name in ("algorithm", "bits", "split", "cds", "cdnskey")},
+                **{name: getattr(terms, name) for name in ("zsk_days", "ksk_days", "automatic")},
+                "policy_name": policy.name,
+                "is_default": policy.is_default,
+            }
+        )
+
+    @property
+    def terms(self) -> Terms:
+        chosen = self.cleaned_data
+        return Terms(
+            algorithm=chosen["algorithm"],
+            bits=self.key_bits if ALGORITHMS[chosen["algorithm"]].startswith("RSA") else None,
+            split=chosen["split"],
+            nsec3=self.nsec3,
+            cds=chosen["cds"],
+            cdnskey=chosen["cdnskey"],
+            zsk_days=chosen["zsk_days"],
+            ksk_days=chosen["ksk_days"],
+            automatic=chosen["automatic"],
+        )
+
+    def refuse_at(self, refusal: PolicyRefused) -> None:
+        """Add what a verb refused, at the fields that it is about."""
+        for name, messages in refusal.fields.items():
+            for message in messages:
+                self.refuse("policy_name" if name == "name" else _FIELDS.get(name, name), message)
+
+
+class AttachForm(SigningForm):
+    """A tag or a team whose zones get the policy."""
+
+    name = "attach"
+    tag = forms.CharField(
+        label="Zones with the tag",
+        required=False,
+        max_length=40,
+        widget=forms.TextInput(attrs={"class": "input", "autocomplete": "off", "spellcheck": "false"}),
+    )
+    team = forms.ModelChoiceField(
+        Team.objects.order_by("name"), label="Zones of the team", required=False, empty_label="no team"
+    )
+
+    def clean(self) -> dict[str, Any]:
+        if not self.errors and bool(self.cleaned_data["tag"]) == bool(self.cleaned_data["team"]):
+            raise forms.ValidationError("Name a tag, or choose a team.")
+        return self.cleaned_data
+
+
+class ReplaceForm(SigningForm):
+    """Which policy takes the place of one that is deleted."""
+
+    name = "replace"
+    replaced_by = forms.ModelChoiceField(
+        DnssecPolicy.objects.none(), label="In its place", required=False, empty_label="none"
+    )
+
+    def __init__(self, *args: Any, policy: DnssecPolicy, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["replaced_by"]
+        assert isinstance(field, forms.ModelChoiceField)
+        field.queryset = policy_queries.policies().exclude(pk=policy.pk)
+
+
+class OwnPolicyForm(SigningForm):
+    """The policy that a zone has itself; none: that of its tags, its team, or the default."""
+
+    name = "own"
+    policy = forms.ModelChoiceField(
+        DnssecPolicy.objects.all(), label="Policy of this zone", required=False, empty_label="as its tags and team say"
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["policy"]
+        assert isinstance(field, forms.ModelChoiceField)
+        field.queryset = policy_queries.policies()
+
+
+class RunForm(PublishingForm):
+    """The zones of a run: those that a policy is for, or all, as far as a search finds them."""
+
+    policy = forms.ModelChoiceField(
+        DnssecPolicy.objects.all(), label="Zones of the policy", required=False, empty_label="all zones"
+    )
+    q = forms.CharField(
+        label="Of these",
+        required=False,
+        max_length=LONGEST_SEARCH,
+        widget=forms.TextInput(attrs={"type": "search", "placeholder": "All", "spellcheck": "false"}),
+        help_text="As in the list of zones: words of their names, tag:shop, dnssec:unsigned. Empty means all of them.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["policy"]
+        assert isinstance(field, forms.ModelChoiceField)
+        field.queryset = policy_queries.policies()

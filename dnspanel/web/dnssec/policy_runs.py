@@ -1,0 +1,178 @@
+"""Views of runs of DNSSEC policies: which zones, what a dry run found, and how far a run is."""
+
+from dataclasses import dataclass
+from uuid import UUID, uuid4
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dnspanel.web.dnssec.policy_forms import RunForm
+from dnspanel.web.forms import PublishingForm
+from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.zones.dnssec import policy_runs as verbs
+from dnspanel.zones.dnssec.policy import Act
+from dnspanel.zones.errors import RunRefused
+from dnspanel.zones.models import UNFINISHED_STATES, PolicyRun, PolicyRunZone, RunState
+
+LISTED = 30
+
+_TONES = {
+    RunState.DONE: ("ok", "check"),
+    RunState.FAILED: ("bad", "error"),
+    RunState.CANCELLED: ("quiet", "minus"),
+    RunState.RUNNING: ("info", "sync"),
+    RunState.WAITING: ("quiet", "clock"),
+}
+# What is counted: tone, and words for a dry run and for the run itself.
+_LABELS = {
+    Act.SIGN: ("ok", "to be signed", "signed"),
+    Act.DENIAL: ("info", "to prove otherwise that names do not exist", "changed in how names are proved not to exist"),
+    Act.CDS: ("info", "to get other CDS or CDNSKEY records", "given other CDS or CDNSKEY records"),
+    Act.ROLLOVER: ("warn", "with keys that have to be others", "with keys that have to be others"),
+    Act.REFUSED: ("bad", "to be refused", "refused"),
+    Act.NO_POLICY: ("quiet", "without a policy", "without a policy"),
+    Act.SAME: ("quiet", "as the policy says", "as the policy said before"),
+}
+CHANGING = (Act.SIGN, Act.DENIAL, Act.CDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a run counted, with the zones that it lists."""
+
+    act: Act
+    label: str
+    tone: str
+    count: int
+    zones: list[PolicyRunZone]
+
+    @property
+    def is_partial(self) -> bool:
+        return len(self.zones) < self.count
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayRun:
+    """A run in a list or on its page."""
+
+    run: PolicyRun
+
+    @property
+    def title(self) -> str:
+        zones = f"zones of {self.run.policy.name}" if self.run.policy else "all zones"
+        return f"{zones} with “{self.run.search}”" if self.run.search else zones
+
+    @property
+    def tone(self) -> str:
+        return _TONES[RunState(self.run.state)][0]
+
+    @property
+    def icon(self) -> str:
+        return _TONES[RunState(self.run.state)][1]
+
+    @property
+    def is_unfinished(self) -> bool:
+        return self.run.state in UNFINISHED_STATES
+
+    @property
+    def percent(self) -> int:
+        return min(100, 100 * self.run.done // self.run.total) if self.run.total else 0
+
+    @property
+    def seconds(self) -> float:
+        ended = self.run.ended_at or timezone.now()
+        return (ended - self.run.started_at).total_seconds() if self.run.started_at else 0
+
+    @property
+    def seen(self) -> str:
+        """A text that changes whenever the page does."""
+        return f"{self.run.state}-{self.run.done}"
+
+    @property
+    def to_change(self) -> int:
+        """How many acts would change something; a zone may have two."""
+        return sum(self.run.counts.get(act, 0) for act in CHANGING)
+
+    @property
+    def form_id(self) -> UUID:
+        """The one-time id of the form that carries it out."""
+        return uuid4()
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def run_list(request: PanelRequest) -> HttpResponse:
+    """Show the form of a new run and the recent ones; a POST begins a dry run."""
+    verbs.require_signer(request.user)
+    form = RunForm(request.POST or None, initial={"policy": request.GET.get("policy"), "q": request.GET.get("q", "")})
+    if form.is_valid():
+        try:
+            run = verbs.create_run(
+                by=request.user,
+                now=timezone.now(),
+                policy=form.cleaned_data["policy"],
+                search=form.cleaned_data["q"].strip(),
+                form_id=form.id,
+            )
+        except RunRefused as exc:
+            form.refuse(None, str(exc))
+        else:
+            return redirect("zone-policy-run", run.pk)
+    runs = [DisplayRun(run) for run in verbs.runs_visible_to(request.user)[:LISTED]]
+    return render(request, "dnssec/runs.html", {"form": form, "runs": runs}, status=422 if form.is_bound else 200)
+
+
+@require_safe
+def run_detail(request: PanelRequest, run_id: int) -> HttpResponse:
+    """Show how far a run is and what it found; htmx gets the moving part, or 204 if it has not changed."""
+    verbs.require_signer(request.user)
+    display = DisplayRun(verbs.run_for(request.user, run_id))
+    if is_fragment(request) and request.GET.get("seen") == display.seen:
+        return HttpResponse(status=204)
+    context = {"display": display, "run": display.run, "counted": _counted(display.run)}
+    return render(request, "dnssec/_run.html" if is_fragment(request) else "dnssec/run.html", context)
+
+
+def _counted(run: PolicyRun) -> list[Counted]:
+    listed: dict[str, list[PolicyRunZone]] = {}
+    if run.state not in UNFINISHED_STATES:
+        for row in PolicyRunZone.objects.filter(run=run).order_by("pk"):
+            listed.setdefault(row.act, []).append(row)
+    return [
+        Counted(act, dry if run.dry_run else label, tone, run.counts[act], listed.get(act, []))
+        for act, (tone, dry, label) in _LABELS.items()
+        if run.counts.get(act)
+    ]
+
+
+@require_POST
+def run_apply(request: PanelRequest, run_id: int) -> HttpResponse:
+    """Carry out what a dry run found."""
+    verbs.require_signer(request.user)
+    dry_run = verbs.run_for(request.user, run_id)
+    form = PublishingForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "The form cannot be read. Nothing was changed.")
+        return redirect("zone-policy-run", dry_run.pk)
+    try:
+        run = verbs.start_run(dry_run=dry_run, by=request.user, now=timezone.now(), form_id=form.id)
+    except RunRefused as exc:
+        messages.error(request, f"{exc} Nothing was changed.")
+        return redirect("zone-policy-run", dry_run.pk)
+    return redirect("zone-policy-run", run.pk)
+
+
+@require_POST
+def run_cancel(request: PanelRequest, run_id: int) -> HttpResponse:
+    """Cancel a run; what it published stays."""
+    verbs.require_signer(request.user)
+    run = verbs.run_for(request.user, run_id)
+    try:
+        verbs.cancel_run(run=run, by=request.user, now=timezone.now())
+    except RunRefused as exc:
+        messages.error(request, str(exc))
+    else:
+        messages.success(request, "The run is cancelled. What it published stays.")
+    return redirect("zone-policy-run", run.pk)

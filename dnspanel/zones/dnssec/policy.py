@@ -1,0 +1,195 @@
+"""What a DNSSEC policy says of a zone: what would have to change, which keys are too old, which policy it is. Pure."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from dnspanel.zones.dnssec.describe import describe_denial
+from dnspanel.zones.dnssec.key_material import ALGORITHMS, DEFAULT_ALGORITHM, KSK_FLAGS, ZSK_FLAGS
+from dnspanel.zones.dnssec.rollover import Kind, Refused, keys_to_replace
+from dnspanel.zones.dnssec.signing_state import KeyRole, SigningState
+from replication.codec.dnssec import Nsec3
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a policy says. `bits` counts for RSA keys that are made from then on; lifetimes of None never end.
+
+    `ksk_days` is the lifetime of a key that the parent's DS names, be it a KSK or a CSK.
+    """
+
+    algorithm: int = DEFAULT_ALGORITHM
+    bits: int | None = None
+    split: bool = False
+    nsec3: Nsec3 | None = None
+    cds: str = ""
+    cdnskey: bool = False
+    zsk_days: int | None = None
+    ksk_days: int | None = None
+    automatic: bool = False
+
+    @property
+    def key_flags(self) -> tuple[int, ...]:
+        """The flags of the keys that a zone is signed with."""
+        return (KSK_FLAGS, ZSK_FLAGS) if self.split else (KSK_FLAGS,)
+
+    @property
+    def description(self) -> str:
+        """In a line: "ECDSAP256SHA256, one key, NSEC"."""
+        size = f" of {self.bits} bits" if self.bits else ""
+        keys = "KSK and ZSK" if self.split else "one key"
+        return f"{ALGORITHMS[self.algorithm]}{size}, {keys}, {describe_denial(self.nsec3)}"
+
+    @property
+    def cds_description(self) -> str:
+        """The records for the parent, in a line."""
+        return describe_cds(self.cds, self.cdnskey)
+
+    @property
+    def lifetimes(self) -> str:
+        """In a line: "ZSK 90 days, KSK 365 days"."""
+        ksk = "KSK" if self.split else "CSK"
+        found = [(ksk, self.ksk_days)] if not self.split else [("ZSK", self.zsk_days), (ksk, self.ksk_days)]
+        return ", ".join(f"{role} {days} day{'' if days == 1 else 's'}" for role, days in found if days) or "no end"
+
+
+class Act(StrEnum):
+    """What a policy would change in a zone, or why it changes nothing."""
+
+    SIGN = "sign"
+    DENIAL = "denial"
+    CDS = "cds"
+    ROLLOVER = "rollover"  # keys are others than the policy's
+    SAME = "same"  # it is so already
+    NO_POLICY = "no-policy"  # none is for this zone
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing in which a zone is not as its policy says; `kind` is the rollover that mends it, if one does."""
+
+    act: Act
+    message: str
+    kind: Kind | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """Keys that have outlived their lifetime, since when, and the rollover that replaces them."""
+
+    kind: Kind
+    key_ids: tuple[int, ...]
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A policy (by id) is for this zone (by id), this tag, or this team (by id, with its name)."""
+
+    policy_id: int
+    zone_id: int | None = None
+    tag: str | None = None
+    team_id: int | None = None
+    team_name: str = ""
+
+
+def choose(
+    *, zone_id: int, tags: Collection[str], team_id: int | None, attachments: Sequence[Attachment], default: int | None
+) -> tuple[int, str] | None:
+    """The id of the policy that is for a zone, and from where: the zone's own, else its first tag's, its team's, or the
+    default."""
+    own = next((each for each in attachments if each.zone_id == zone_id), None)
+    if own is not None:
+        return own.policy_id, "of the zone itself"
+    tagged = [each for each in attachments if each.tag is not None and each.tag in tags]
+    if tagged:
+        first = min(tagged, key=lambda each: each.tag or "")
+        return first.policy_id, f"from the tag {first.tag}"
+    of_team = next((each for each in attachments if team_id is not None and each.team_id == team_id), None)
+    if of_team is not None:
+        return of_team.policy_id, f"from the team {of_team.team_name}"
+    return None if default is None else (default, "the panel’s default")
+
+
+def differences(terms: Terms, state: SigningState) -> list[Difference]:
+    """In what a zone is not as its policy says; one that is refused stays as it is, for the reason in the message."""
+    if not state.keys:
+        cds = f", with {terms.cds_description}" if terms.cds or terms.cdnskey else ""
+        return [Difference(Act.SIGN, f"Sign: {terms.description}{cds}.")]
+    if reason := _refusal(state):
+        return [Difference(Act.REFUSED, reason)]
+    return [*_of_keys(terms, state), *_of_denial(terms, state), *_of_cds(terms, state)]
+
+
+def adjusted(terms: Terms, state: SigningState) -> SigningState:
+    """The state of a signed zone with the policy's denial of existence and CDS; its keys are as they were."""
+    return replace(state, nsec3=terms.nsec3, cds=terms.cds, cdnskey=terms.cdnskey)
+
+
+def due(terms: Terms, state: SigningState, made: Mapping[int, datetime], now: datetime) -> list[Due]:
+    """The keys that have outlived their lifetime, those of the records first; `made` says when each was made."""
+    days = {KeyRole.ZSK: terms.zsk_days, KeyRole.KSK: terms.ksk_days, KeyRole.CSK: terms.ksk_days}
+    kinds = {KeyRole.ZSK: Kind.ZSK, KeyRole.KSK: Kind.KSK, KeyRole.CSK: Kind.CSK}
+    found = []
+    for role, kind in kinds.items():
+        lifetime = days[role]
+        if lifetime is None:
+            continue
+        ends = {
+            key.id: made[key.id] + timedelta(days=lifetime)
+            for key in state.keys
+            if key.active and key.id in made and state.role(key) is role
+        }
+        old = tuple(id for id, end in ends.items() if end <= now)
+        if old:
+            found.append(Due(kind, old, min(ends[id] for id in old)))
+    return found
+
+
+def describe_cds(cds: str, cdnskey: bool) -> str:
+    """Which records for the parent these are, in a line."""
+    names = {"1": "SHA-1", "2": "SHA-256", "4": "SHA-384", "0": "a request to delete the DS"}
+    parts = [f"CDS ({', '.join(names.get(each, each) for each in cds.split(','))})"] if cds else []
+    parts += ["CDNSKEY"] if cdnskey else []
+    return " and ".join(parts) or "no CDS and no CDNSKEY"
+
+
+def _refusal(state: SigningState) -> str:
+    """Why somebody has to look at the zone first."""
+    if not state.is_signed:
+        return "It has keys, and none of them signs: look at its keys first."
+    if "0" in state.cds.split(","):
+        return "It asks its parent to delete the DS: it is on its way out of DNSSEC."
+    kinds = keys_to_replace(Kind.ALGORITHM, state)
+    return kinds.message if isinstance(kinds, Refused) else ""
+
+
+def _of_keys(terms: Terms, state: SigningState) -> list[Difference]:
+    numbers = sorted({key.algorithm for key in state.keys})
+    found = []
+    if numbers != [terms.algorithm]:
+        names = " and ".join(ALGORITHMS.get(number, str(number)) for number in numbers)
+        message = f"A rollover from {names} to {ALGORITHMS[terms.algorithm]}."
+        found.append(Difference(Act.ROLLOVER, message, Kind.ALGORITHM))
+    is_split = {state.role(key) for key in state.keys} == {KeyRole.KSK, KeyRole.ZSK}
+    if is_split != terms.split:
+        message = "Another key, by hand: it has one for everything (CSK), the policy says KSK and ZSK."
+        if is_split:
+            message = "One key fewer, by hand: it has KSK and ZSK, the policy says one for everything (CSK)."
+        found.append(Difference(Act.ROLLOVER, message))
+    return found
+
+
+def _of_denial(terms: Terms, state: SigningState) -> list[Difference]:
+    if state.denial == terms.nsec3:
+        return []
+    change = f"{describe_denial(state.denial)} becomes {describe_denial(terms.nsec3)}."
+    return [Difference(Act.DENIAL, change)]
+
+
+def _of_cds(terms: Terms, state: SigningState) -> list[Difference]:
+    if (state.cds, state.cdnskey) == (terms.cds, terms.cdnskey):
+        return []
+    return [Difference(Act.CDS, f"{describe_cds(state.cds, state.cdnskey)} becomes {terms.cds_description}.")]

@@ -1,0 +1,169 @@
+"""Which DNSSEC policies there are, which of them is for a zone and from where, and for which zones one is."""
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Q, QuerySet
+
+from dnspanel.accounts.actors import Person, actor_of
+from dnspanel.accounts.grants import Right
+from dnspanel.zones.access import tagged
+from dnspanel.zones.dnssec.policy import Attachment, Terms, choose
+from dnspanel.zones.errors import PolicyUnknown
+from dnspanel.zones.models import DnssecPolicy, PolicyAttachment, Zone, ZoneKey
+from replication.codec.dnssec import Nsec3
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The policy of a zone, and from where it is: "from the team Web"."""
+
+    policy: DnssecPolicy
+    terms: Terms
+    source: str
+
+
+def may_change_policies(person: Person) -> bool:
+    """Whether this person may change policies and what they are for: who may sign every zone may."""
+    actor = actor_of(person)
+    return actor is not None and actor.may_everywhere(Right.DNSSEC)
+
+
+def policies() -> "QuerySet[DnssecPolicy]":
+    """All policies, by name."""
+    return DnssecPolicy.objects.order_by("name", "pk")
+
+
+def policy_by_id(pk: int) -> DnssecPolicy:
+    """The policy with this id. Raises PolicyUnknown."""
+    policy = DnssecPolicy.objects.filter(pk=pk).first()
+    if policy is None:
+        raise PolicyUnknown
+    return policy
+
+
+def terms_of(policy: DnssecPolicy) -> Terms:
+    """What the policy says."""
+    return Terms(
+        algorithm=policy.algorithm,
+        bits=policy.bits,
+        split=policy.split,
+        nsec3=nsec3_of(policy.nsec3),
+        cds=policy.cds,
+        cdnskey=policy.cdnskey,
+        zsk_days=policy.zsk_days,
+        ksk_days=policy.ksk_days,
+        automatic=policy.automatic,
+    )
+
+
+def nsec3_of(stored: "list[object] | None") -> Nsec3 | None:
+    """Parameters of NSEC3 as a policy stores them; None: NSEC."""
+    if stored is None:
+        return None
+    iterations, salt, opt_out, narrow = stored
+    return Nsec3(int(str(iterations)), bytes.fromhex(str(salt)), bool(opt_out), bool(narrow))
+
+
+def applied_to(zone: Zone) -> Applied | None:
+    """The policy of a zone, if there is one for it."""
+    return applied_to_zones([zone]).get(zone.pk)
+
+
+def applied_to_zones(zones: Sequence[Zone]) -> dict[int, Applied]:
+    """The same for many, by the zone's id, in two queries; zones without a policy are not in it."""
+    known = {policy.pk: (policy, terms_of(policy)) for policy in DnssecPolicy.objects.all()}
+    if not known:
+        return {}
+    default = next((policy.pk for policy, _ in known.values() if policy.is_default), None)
+    attachments = _attachments_of(zones)
+    own = {each.zone_id: [each] for each in attachments if each.zone_id is not None}
+    shared = [each for each in attachments if each.zone_id is None]
+    found = {}
+    for zone in zones:
+        chosen = choose(
+            zone_id=zone.pk,
+            tags=zone.tags,
+            team_id=zone.team_id,
+            attachments=own.get(zone.pk, shared),
+            default=default,
+        )
+        if chosen is not None:
+            found[zone.pk] = Applied(*known[chosen[0]], chosen[1])
+    return found
+
+
+def zones_of(policy: DnssecPolicy) -> Q:
+    """The condition of the zones that the policy is for."""
+    attached = PolicyAttachment.objects.values_list("policy_id", "tag", "team_id").filter(zone=None)
+    tags = {tag: policy_id for policy_id, tag, _ in attached if tag is not None}
+    teams = {team_id: policy_id for policy_id, _, team_id in attached if team_id is not None}
+    own = PolicyAttachment.objects.exclude(zone=None)
+    others = ~Q(pk__in=own.values("zone_id"))
+    found = Q(pk__in=own.filter(policy=policy).values("zone_id"))
+    for tag, policy_id in tags.items():
+        if policy_id == policy.pk:
+            found |= others & tagged([tag]) & _not_tagged(earlier for earlier in tags if earlier < tag)
+    untagged = others & _not_tagged(tags)
+    found |= untagged & Q(team__in=[team for team, policy_id in teams.items() if policy_id == policy.pk])
+    if policy.is_default:
+        found |= untagged & (Q(team=None) | ~Q(team__in=list(teams)))
+    return found
+
+
+def attached_to(policy: DnssecPolicy) -> list[PolicyAttachment]:
+    """The tags and teams that the policy is for, tags first."""
+    rows = PolicyAttachment.objects.select_related("team").filter(policy=policy, zone=None)
+    return sorted(rows, key=lambda row: (row.tag is None, row.tag or (row.team.name if row.team else "")))
+
+
+def zones_attached_to(policy: DnssecPolicy) -> "QuerySet[Zone]":
+    """The zones that have the policy themselves."""
+    return Zone.objects.filter(deleted_at=None, pk__in=_zone_ids(policy)).order_by("name")
+
+
+def own_policy_of(zone: Zone) -> DnssecPolicy | None:
+    """The policy that is attached to the zone itself."""
+    row = PolicyAttachment.objects.select_related("policy").filter(zone=zone).first()
+    return row.policy if row else None
+
+
+def keys_made_at(zone_ids: Collection[int]) -> dict[int, dict[int, datetime]]:
+    """When the keys of these zones were made: zone id → key id → time; in one query. What `policy.due` needs."""
+    found: dict[int, dict[int, datetime]] = {}
+    rows = ZoneKey.objects.filter(zone__in=zone_ids, deleted_at=None)
+    for zone_id, key_id, made in rows.values_list("zone_id", "pk", "created_at"):
+        found.setdefault(zone_id, {})[key_id] = made
+    return found
+
+
+def fingerprint() -> str:
+    """A text that is another one once a policy, or the tags and teams that it is for, were changed."""
+    stored = [
+        list(DnssecPolicy.objects.order_by("pk").values_list()),
+        list(PolicyAttachment.objects.filter(zone=None).order_by("pk").values_list("policy_id", "tag", "team_id")),
+    ]
+    return hashlib.sha256(json.dumps(stored, default=str).encode()).hexdigest()
+
+
+def _zone_ids(policy: DnssecPolicy) -> "QuerySet[PolicyAttachment, int]":
+    return PolicyAttachment.objects.filter(policy=policy).exclude(zone=None).values("zone_id")  # type: ignore[return-value]
+
+
+def _not_tagged(tags: Iterable[str]) -> Q:
+    listed = list(tags)
+    return ~Q(tags__overlap=sorted(listed)) if listed else Q()
+
+
+def _attachments_of(zones: Sequence[Zone]) -> list[Attachment]:
+    """Those that are about one of these zones."""
+    tags = {tag for zone in zones for tag in zone.tags}
+    teams = {zone.team_id for zone in zones if zone.team_id is not None}
+    about = Q(zone__in=[zone.pk for zone in zones]) | Q(tag__in=tags) | Q(team__in=teams)
+    rows = PolicyAttachment.objects.filter(about).select_related("team")
+    return [
+        Attachment(row.policy_id, row.zone_id, row.tag, row.team_id, row.team.name if row.team else "") for row in rows
+    ]

@@ -1,0 +1,210 @@
+"""The pages of DNSSEC policies and of their runs. Tests `dnssec.policy_forms`, `dnssec.policy_runs` and
+`dnssec.display_policy` too.
+"""
+
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.models import GrantRow, Role, Team, User
+from dnspanel.zones.dnssec import policies, policy_queries, policy_runs, queries, sign
+from dnspanel.zones.dnssec.policies import Target
+from dnspanel.zones.dnssec.policy import Terms
+from dnspanel.zones.models import DnssecPolicy, PolicyRun, Zone, ZoneKey
+from replication.codec.dnssec import Nsec3
+from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
+from tests.dnspanel.zones.conftest import zone as zone
+from tests.people import NOW, make_person
+
+POLICIES, RUNS, ZONE_PAGE = "/dnssec/policies/", "/dnssec/runs/", "/zones/example.test./dnssec/"
+FIELDS = {"policy_name": "Standard", "algorithm": "13", "denial": "nsec", "cds": "", "bits": ""}
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def policy(bob: User) -> DnssecPolicy:
+    terms = Terms(nsec3=Nsec3(), cds="2", ksk_days=30)
+    return policies.create_policy(name="Standard", terms=terms, is_default=True, by=bob, now=NOW)
+
+
+def send(client: Client, path: str, **data: Any) -> Any:
+    return client.post(path, {"form_id": uuid4(), **data}, follow=True)
+
+
+def test_a_policy_is_made_and_changed_by_a_form(browser: Browser, bob: User) -> None:
+    client = browser(bob)
+    assert b"No policy yet" in client.get(POLICIES).content
+    fields = FIELDS | {"denial": "nsec3", "opt_out": "on", "split": "on", "cds": "2,4", "zsk_days": "90"}
+    page = send(client, POLICIES + "new/", **fields, is_default="on").content.decode()
+    assert "Standard is a policy." in page
+    policy = DnssecPolicy.objects.get()
+    terms = policy_queries.terms_of(policy)
+    assert terms == Terms(split=True, nsec3=Nsec3(opt_out=True), cds="2,4", zsk_days=90)
+    assert policy.is_default
+    page = client.get(POLICIES).content.decode()
+    assert "ECDSAP256SHA256, KSK and ZSK, NSEC3 with opt-out" in page
+    address = f"{POLICIES}{policy.pk}/"
+    assert 'name="zsk_days" value="90"' in client.get(address).content.decode()
+    send(client, address, **FIELDS | {"algorithm": "8", "bits": "3072", "automatic": "on"})
+    assert policy_queries.terms_of(DnssecPolicy.objects.get()) == Terms(algorithm=8, bits=3072, automatic=True)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"zsk_days": "9"}, "there is no ZSK"),
+        ({"policy_name": ""}, "This field is required"),
+        ({"cds": "0"}, "not one of the available choices"),
+        ({"denial": "nsec3", "salt": "a"}, "even number"),
+    ],
+)
+def test_what_no_policy_can_say_stays_in_the_form(
+    wrong: dict[str, str], message: str, browser: Browser, bob: User, policy: DnssecPolicy
+) -> None:
+    for path in (POLICIES + "new/", f"{POLICIES}{policy.pk}/"):
+        response = send(browser(bob), path, **FIELDS | {"policy_name": "Other"} | wrong)
+        assert response.status_code == 422
+        assert message in response.content.decode()
+    assert DnssecPolicy.objects.get().name == "Standard"
+
+
+def test_tags_and_teams_are_attached_and_detached(browser: Browser, bob: User, policy: DnssecPolicy) -> None:
+    client, address = browser(bob), f"{POLICIES}{policy.pk}/"
+    team = Team.objects.create(name="Web ops", created_at=NOW)
+    assert "is for the zones of the tag shop" in send(client, address + "attach/", tag="Shop").content.decode()
+    assert "team Web ops" in send(client, address + "attach/", team=team.pk).content.decode()
+    page = client.get(address).content.decode()
+    assert "#shop" in page
+    assert "Web ops" in page
+    for wrong in ({}, {"tag": "x", "team": team.pk}, {"tag": "two words"}):
+        assert send(client, address + "attach/", **wrong).status_code == 422
+    send(client, address + "detach/", team=team.pk)
+    send(client, address + "detach/", tag="shop")
+    assert "is no tag" not in send(client, address + "detach/", tag="").content.decode()
+    assert not policy.attachments.exists()
+
+
+def test_a_policy_in_use_is_deleted_for_another_one(
+    browser: Browser, bob: User, zone: Zone, policy: DnssecPolicy
+) -> None:
+    client, address = browser(bob), f"{POLICIES}{policy.pk}/delete/"
+    policies.attach(policy=policy, to=Target(zone=zone), by=bob, now=NOW)
+    assert b"1 zone has it" in client.get(address).content
+    refused = send(client, address)
+    assert (refused.status_code, b"attached to 1 zone" in refused.content) == (422, True)
+    heir = policies.create_policy(name="Heir", terms=Terms(), by=bob, now=NOW)
+    assert b"is gone" in send(client, address, replaced_by=heir.pk).content
+    assert policy_queries.own_policy_of(zone) == heir
+    assert client.get(address).status_code == 404
+
+
+def test_readers_see_what_policies_say_and_no_more(browser: Browser, charlie: User, policy: DnssecPolicy) -> None:
+    policies.attach(policy=policy, to=Target(tag="secret-customer"), by=None, now=NOW)
+    client = browser(charlie)
+    page = client.get(f"{POLICIES}{policy.pk}/").content.decode()
+    assert "CSK 30 days" in page
+    assert "secret-customer" not in page
+    assert 'name="policy_name"' not in page
+    assert "detach" not in page
+    assert "Carry it out" not in page
+
+
+def test_a_dry_run_is_looked_at_and_carried_out(
+    browser: Browser, bob: User, make_zone: MakeZone, policy: DnssecPolicy
+) -> None:
+    client = browser(bob)
+    for name in ("first", "second"):
+        make_zone(name=f"{name}.test.")
+    sign.add_key(zone=Zone.objects.get(name="second.test."), acting=sign.Acting(bob, "web", NOW), active=False)
+    page = client.get(f"{RUNS}?policy={policy.pk}").content.decode()
+    assert f'<option value="{policy.pk}" selected' in page
+    page = send(client, RUNS, policy=policy.pk, q="").content.decode()
+    dry = PolicyRun.objects.get()
+    assert "waiting for a worker" in page
+    assert client.get(f"{RUNS}{dry.pk}/?seen=waiting-0", headers=HTMX).status_code == 204
+    policy_runs.work_on_run(dry.pk)
+    page = client.get(f"{RUNS}{dry.pk}/").content.decode()
+    assert '<span class="strong">1</span> to be signed' in page
+    assert "none of them signs" in page
+    fragment = client.get(f"{RUNS}{dry.pk}/?seen=waiting-0", headers=HTMX).content.decode()
+    assert "<html" not in fragment
+    assert "Carry it out" in fragment
+    form_id = uuid4()
+    for _ in range(2):
+        page = send(client, f"{RUNS}{dry.pk}/apply/", form_id=form_id).content.decode()
+    run = PolicyRun.objects.latest("pk")
+    assert (PolicyRun.objects.count(), run.dry_run_of) == (2, dry)
+    policy_runs.work_on_run(run.pk)
+    run.refresh_from_db()
+    page = client.get(f"{RUNS}{run.pk}/").content.decode()
+    assert '<span class="strong">1</span> signed' in page
+    assert f"/publications/{run.last_sequence}/" in page
+    assert "for good" in client.get(RUNS).content.decode()
+    policies.attach(policy=policy, to=Target(tag="x"), by=bob, now=NOW)
+    assert "was changed since" in send(client, f"{RUNS}{dry.pk}/apply/").content.decode()
+    assert "cannot be read" in client.post(f"{RUNS}{dry.pk}/apply/", follow=True).content.decode()
+
+
+def test_a_run_is_cancelled_on_its_page(browser: Browser, bob: User, policy: DnssecPolicy) -> None:
+    client = browser(bob)
+    send(client, RUNS, q="shop")
+    run = PolicyRun.objects.get()
+    assert "all zones with “shop”" in client.get(RUNS).content.decode()
+    assert "The run is cancelled" in send(client, f"{RUNS}{run.pk}/cancel/").content.decode()
+    assert "has ended already" in send(client, f"{RUNS}{run.pk}/cancel/").content.decode()
+    for _ in range(policy_runs.MOST_UNFINISHED):
+        send(client, RUNS, q="shop")
+    refused = send(client, RUNS, q="shop")
+    assert (refused.status_code, b"not finished yet" in refused.content) == (422, True)
+
+
+def test_somebody_elses_run_is_not_there(browser: Browser, bob: User, zone: Zone, policy: DnssecPolicy) -> None:
+    member = make_person("mia", Role.MEMBER)
+    grant = Grant(frozenset({Right.READ, Right.DNSSEC}), zones=frozenset({zone.pk}))
+    GrantRow.objects.create(user=member, grant=grant.to_json(), created_at=NOW)
+    run = policy_runs.create_run(by=bob, now=NOW)
+    assert browser(member).get(f"{RUNS}{run.pk}/").status_code == 404
+    assert browser(member).get(RUNS).status_code == 200
+
+
+def test_the_page_of_a_zone_says_its_policy_and_makes_it_so(
+    browser: Browser, bob: User, zone: Zone, policy: DnssecPolicy
+) -> None:
+    client = browser(bob)
+    page = client.get(ZONE_PAGE).content.decode()
+    assert "the panel’s default: ECDSAP256SHA256, one key, NSEC3" in page
+    assert '<input type="radio" name="denial" value="nsec3"' in page
+    assert "Otherwise: algorithm" in page
+    page = send(client, ZONE_PAGE + "follow/").content.decode()
+    assert "is signed as its policy says; on its way" in page
+    assert "The zone is as its policy says." in page
+    state = queries.signing_of(zone)
+    assert (state.nsec3, state.cds) == (Nsec3(), "2")
+    assert "Nothing had to be changed" in send(client, ZONE_PAGE + "follow/").content.decode()
+    sign.set_denial(zone=zone, nsec3=None, acting=sign.Acting(bob, "web", NOW))
+    ZoneKey.objects.update(created_at=NOW - timedelta(days=3650))
+    page = client.get(ZONE_PAGE).content.decode()
+    assert "NSEC becomes NSEC3." in page
+    assert "is older than the policy says" in page
+    assert "Make it so" in page
+    sign.add_key(zone=zone, acting=sign.Acting(bob, "web", NOW), active=False)
+    assert "do not sign" in send(client, ZONE_PAGE + "follow/").content.decode()
+
+
+def test_a_zone_is_given_a_policy_of_its_own(browser: Browser, bob: User, zone: Zone, policy: DnssecPolicy) -> None:
+    client = browser(bob)
+    own = policies.create_policy(name="Own", terms=Terms(), by=bob, now=NOW)
+    page = send(client, ZONE_PAGE + "policy/", policy=own.pk).content.decode()
+    assert "of the zone itself" in page
+    assert f'<option value="{own.pk}" selected' in page
+    assert b"example.test." in client.get(f"{POLICIES}{own.pk}/").content
+    assert send(client, ZONE_PAGE + "policy/", policy=4711).status_code == 422
+    assert "no policy of its own" in send(client, ZONE_PAGE + "policy/", policy="").content.decode()
+    for each in (own, policy):
+        policies.delete_policy(policy=each, by=bob, now=NOW)
+    assert "No policy is for example.test." in send(client, ZONE_PAGE + "follow/").content.decode()
+    assert "is for this zone" in client.get(ZONE_PAGE).content.decode()
