@@ -31,6 +31,7 @@ class Lock(IntEnum):
     COMPUTED_TYPES = 5  # setting nodes up for ALIAS and LUA
     AUDIT_CHAIN = 6  # linking acts
     PARENT_CHECKS = 7  # asking parents of signed zones for their DS
+    ROLLOVERS = 8  # driving DNSSEC rollovers
     WORKER = 0x64700001  # import · 64 + worker
     READER = 0x64700002  # import
     PIECE = 0x64700003  # piece of an import

@@ -41,6 +41,8 @@ _ENCODED = """
 # A DS that some servers of a parent do not have yet is on its way for so long; and a parent that could not be asked for
 # so long needs somebody to look at it.
 PARTIAL_FOR, UNKNOWN_FOR = timedelta(days=1), timedelta(days=2)
+# A rollover may wait for so long before somebody is told: for nodes, servers of a parent, a DS that people bring.
+NODES_FOR, PARENT_FOR, DS_FOR = timedelta(minutes=30), timedelta(hours=6), timedelta(days=3)
 MOST_ZONES_NAMED = 20
 
 _ZONES = """
@@ -53,6 +55,11 @@ _ZONES = """
             UNION ALL
             SELECT zone_id, 'unknown', silent_since FROM fleet_parentcheck
             WHERE silent_since IS NOT NULL AND silent_since <= %(unknown)s
+            UNION ALL
+            SELECT zone_id, 'rollover', waits_since FROM zones_rollover
+            WHERE ended_at IS NULL AND (is_stuck OR late <> '{}' AND waits_since <= %(late)s
+                OR parent_silent <> '' AND waits_since <= %(silent)s
+                OR (add_ds <> '{}' OR remove_ds <> '{}') AND waits_since <= %(told)s)
         ) c JOIN zones_zone z ON z.id = c.zone_id AND z.deleted_at IS NULL
     ) ranked WHERE place <= %(most)s ORDER BY kind, place"""
 
@@ -92,6 +99,7 @@ def read(now: datetime) -> Reading:
         backup_at=Backup.objects.aggregate(at=Max("at"))["at"],
         misled=zones.get("misled", ZonesInputs()),
         unknown=zones.get("unknown", ZonesInputs()),
+        rollovers=zones.get("rollover", ZonesInputs()),
         set_up_at=authority.created_at if authority else None,
         disk_free_bytes=disk.free,
         disk_bytes=disk.total,
@@ -108,8 +116,15 @@ def encoded_by_schema(epoch: UUID, of_nodes: Sequence[int]) -> dict[int, int]:
 
 
 def _zones(now: datetime) -> dict[str, ZonesInputs]:
-    """The signed zones whose parents are a trouble, by which one."""
-    parameters: dict[str, Any] = {"partial": now - PARTIAL_FOR, "unknown": now - UNKNOWN_FOR, "most": MOST_ZONES_NAMED}
+    """The signed zones with a trouble, by which one: their parents, or a rollover that does not go on."""
+    parameters: dict[str, Any] = {
+        "partial": now - PARTIAL_FOR,
+        "unknown": now - UNKNOWN_FOR,
+        "late": now - NODES_FOR,
+        "silent": now - PARENT_FOR,
+        "told": now - DS_FOR,
+        "most": MOST_ZONES_NAMED,
+    }
     found: dict[str, ZonesInputs] = {}
     with connection.cursor() as cursor:
         cursor.execute(_ZONES, parameters)

@@ -64,6 +64,7 @@ KINDS: Mapping[str, str] = {
     "panel.backup": "The last backup is too old",
     "panel.ds": "Zones do not validate from their parents",
     "panel.parents": "Parents of signed zones do not answer",
+    "panel.rollovers": "DNSSEC rollovers stand still",
 }
 
 
@@ -136,6 +137,7 @@ class AlertInputs:
     backup_at: datetime | None = None  # of the newest one that is whole
     misled: ZonesInputs = ZonesInputs()  # signed zones that do not validate from their parents, or will not for some
     unknown: ZonesInputs = ZonesInputs()  # those whose parents could not be asked for long
+    rollovers: ZonesInputs = ZonesInputs()  # those whose rollover waits for something that does not come
     set_up_at: datetime | None = None  # when the panel began to have something to lose
 
 
@@ -300,6 +302,9 @@ def _of_signing(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:
     if inputs.unknown.count:
         message = f"{_zones(inputs.unknown, now)}: nobody knows whether the parent has the right DS."
         yield Condition("panel.parents", "panel.parents", Severity.WARNING, message)
+    if inputs.rollovers.count:
+        message = f"{_zones(inputs.rollovers, now)}: the rollover of keys stands still and needs somebody."
+        yield Condition("panel.rollovers", "panel.rollovers", Severity.WARNING, message)
 
 
 def _zones(zones: ZonesInputs, now: datetime) -> str:

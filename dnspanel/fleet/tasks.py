@@ -20,7 +20,7 @@ from django.utils import timezone
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.celery import while_postgresql_answers
 from dnspanel.fleet import events
-from dnspanel.fleet.dnssec import parent_checks
+from dnspanel.fleet.dnssec import drive, parent_checks
 from dnspanel.fleet.integrity import compare, decision, repair, unknown_history
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import computed_types, enroll, keys, machines, rotate
@@ -36,6 +36,7 @@ from dnspanel.fleet.push.send_snapshot import send_snapshot
 from dnspanel.fleet.rollout import deliver, poison
 from dnspanel.fleet.rollout.gates import free_nodes, node_to_push, with_limit
 from dnspanel.wake import wake, wake_each
+from dnspanel.zones.dnssec import automatic
 from replication.errors import ReplicationError
 from replication.push import NodeClient, bring_to_head
 from replication.wire.position import Position
@@ -116,6 +117,21 @@ def end_drains() -> None:
     """Resume the nodes whose drain has come to its end."""
     with while_postgresql_answers():
         enroll.resume_due(now=timezone.now())
+
+
+@shared_task(ignore_result=True)
+def drive_rollovers() -> None:
+    """Look at every DNSSEC rollover that is under way, and take the steps that are due. Waits for others' servers."""
+    with while_postgresql_answers(), locked(Lock.ROLLOVERS) as mine:
+        if mine:
+            drive.drive_rollovers(clock=timezone.now)
+
+
+@shared_task(ignore_result=True)
+def begin_due_rollovers() -> None:
+    """Begin the rollovers that automatic DNSSEC policies ask for."""
+    with while_postgresql_answers():
+        automatic.begin_due_rollovers(now=timezone.now())
 
 
 @shared_task(ignore_result=True)

@@ -295,6 +295,54 @@ class SigningChange(models.Model):
         ]
 
 
+class Rollover(models.Model):
+    """An exchange of a zone's keys that is under way, or was (`dnssec.rollover`): where it stands, and what was seen.
+
+    Times from `clock` on are those of its own clock (`rollover.steady`), but for `looked_at` and what people see.
+    """
+
+    zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="rollovers", db_index=False)
+    kind = models.CharField(max_length=16)
+    step = models.CharField(max_length=16)
+    is_emergency = models.BooleanField(default=False)
+    old_keys = ArrayField(models.IntegerField())
+    new_keys = ArrayField(models.IntegerField(), default=list)
+    old_ds = ArrayField(models.TextField(), default=list)
+    new_ds = ArrayField(models.TextField(), default=list)
+    started_at = models.DateTimeField()
+    started_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    step_revision = models.IntegerField()  # what every node has to answer with
+    step_at = models.DateTimeField()
+    # What people see: what it waits for, not before when, since when, and what the parent has to be told.
+    waits_for = models.TextField(default="")
+    earliest = models.DateTimeField(null=True)
+    waits_since = models.DateTimeField()
+    late = ArrayField(models.TextField(), default=list)  # names of nodes
+    add_ds = ArrayField(models.TextField(), default=list)
+    remove_ds = ArrayField(models.TextField(), default=list)
+    parent_silent = models.TextField(default="")
+    is_stuck = models.BooleanField(default=False)
+    # What was seen.
+    clock = models.DateTimeField()
+    looked_at = models.DateTimeField()
+    epoch = models.UUIDField()
+    answered_since = models.DateTimeField(null=True)
+    goals: "models.JSONField[Any]" = models.JSONField(default=dict)  # rollover.Goal → since when
+    parent_at = models.DateTimeField()  # when all servers of the parent were asked last, by the clock
+    ds_ttl = models.BigIntegerField(null=True)
+    record_ttl = models.BigIntegerField()
+    key_ttl = models.BigIntegerField()
+    ttls_revision = models.IntegerField()  # up to which revision these TTLs are known
+    ended_at = models.DateTimeField(null=True)
+    is_cancelled = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["zone"], condition=Q(ended_at=None), name="rollover_open_once"),
+        ]
+        indexes = [models.Index(fields=["zone", "-id"], name="rollover_of_zone")]
+
+
 class Draft(models.Model):
     """A person's unpublished operations, over any number of zones."""
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 from dnspanel.celery import while_postgresql_answers
 from dnspanel.wake import wake, wake_each
 from dnspanel.zones import audit_links, edit, store_rrsets
-from dnspanel.zones.dnssec import policy_runs, sign
+from dnspanel.zones.dnssec import automatic, policy_runs, sign
 
 # What waits for a free worker for longer is asked for again.
 _LONGEST_WAIT = 60.0
@@ -49,7 +49,7 @@ def maintain_search_index() -> str:
 def run_policies(run_id: int) -> None:
     """Take a turn at a run of DNSSEC policies."""
     with while_postgresql_answers():
-        if policy_runs.work_on_run(run_id):
+        if policy_runs.work_on_run(run_id, begin_rollover=automatic.begin_rollover):
             wake(run_policies, run_id)
 
 

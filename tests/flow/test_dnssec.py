@@ -21,13 +21,14 @@ django.setup()
 from django.utils import timezone
 from dnspanel.zones import direct, edit
 from dnspanel.zones.dnssec import queries, sign
+from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.models import Zone
 from replication.codec.dnssec import Nsec3
 from replication.dns import rdata
 from replication.dns.rrset import make
 act, name, *rest = sys.argv[1:]
 now = timezone.now()
-acting = sign.Acting(author=None, channel="system", now=now)
+acting = Acting(author=None, channel="system", now=now)
 if act == "create":
     rrsets = [make(owner, rdata.type_from_text(type), 60, [text]) for owner, type, text in json.loads(rest[0])]
     edit.create_zone(name=name, author=None, channel="system", now=now, rrsets=rrsets)

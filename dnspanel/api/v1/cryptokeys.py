@@ -24,6 +24,7 @@ from dnspanel.api.v1.view import (
 from dnspanel.api.v1.waiting import seconds_to_wait, wait_for_all
 from dnspanel.zones import access
 from dnspanel.zones.dnssec import key_material, queries, sign
+from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.key_material import EVERY_DIGEST, KSK_FLAGS, ZSK_FLAGS
 from dnspanel.zones.dnssec.queries import KeyView
 from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, SigningState
@@ -192,8 +193,8 @@ def _refuse_size(algorithm: int, bits: int | None) -> None:
         raise Refusal(422, "The algorithm does not support the given bit size.")
 
 
-def _acting(request: Request) -> sign.Acting:
-    return sign.Acting(actor_in(request), Channel.API, timezone.now())
+def _acting(request: Request) -> Acting:
+    return Acting(actor_in(request), Channel.API, timezone.now())
 
 
 def _known(zone: Zone, id: str) -> KeyState:

@@ -21,6 +21,7 @@ from dnspanel.api.errors import ApiError
 from dnspanel.api.models import PowerdnsZone
 from dnspanel.zones import tsig_permissions
 from dnspanel.zones.dnssec import sign
+from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.dnssec.signing_state import PUBLISH_CDNSKEY, PUBLISH_CDS, SigningState
 from dnspanel.zones.errors import DnssecRefused, NotSigned, Unknown
@@ -151,14 +152,14 @@ def _write(zone: Zone, kind: str, values: Sequence[str], keep: bool, by: Author,
     before = _by_kind(_row(zone), zone, signing_of(zone)).get(kind, []) if keep else []
     cds, cdnskey = _publishing(kind, [*before, *values])
     try:
-        acting = sign.Acting(by, Channel.API, now)
+        acting = Acting(by, Channel.API, now)
         sign.set_cds(zone=zone, cds=cds, cdnskey=cdnskey, acting=acting, alongside=keep_it)
     except NotSigned:
         keep_it()
     return written
 
 
-def act_on_kept(*, zone: Zone, before: SigningState, acting: sign.Acting) -> list[Publication]:
+def act_on_kept(*, zone: Zone, before: SigningState, acting: Acting) -> list[Publication]:
     """A zone that had no keys before, and has some now, publishes CDS and CDNSKEY as was said of it meanwhile."""
     kept = _row(zone).metadata
     if before.keys or OF_KEYS.isdisjoint(kept) or not signing_of(zone).keys:

@@ -31,8 +31,9 @@ from dnspanel.api.v1.zone_objects import zone_list, zone_object
 from dnspanel.zones import access, edit
 from dnspanel.zones.direct import publish_patches
 from dnspanel.zones.dnssec import sign
+from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.queries import loaded_signing_of
-from dnspanel.zones.dnssec.sign import Acting, RequestedSigning
+from dnspanel.zones.dnssec.sign import RequestedSigning
 from dnspanel.zones.errors import NotSigned
 from dnspanel.zones.models import Channel, Publication, Zone
 from replication.dns import rdata

@@ -21,15 +21,18 @@ from dnspanel.web.dnssec.display import (
     signing_sync,
 )
 from dnspanel.web.dnssec.display_policy import ZonePolicy, zone_policy_of
+from dnspanel.web.dnssec.display_rollover import DisplayRollover, possible_kinds
 from dnspanel.web.dnssec.forms import AddKeyForm, CdsForm, DenialForm, SignForm, SigningForm, UnsignForm
 from dnspanel.web.dnssec.policy_forms import OwnPolicyForm
+from dnspanel.web.dnssec.rollover_forms import BeginRolloverForm, CancelRolloverForm
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.forms import PublishingForm
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.sync import sync_of
 from dnspanel.zones import access, queries
-from dnspanel.zones.dnssec import policy_queries, sign
+from dnspanel.zones.dnssec import policy_queries, rollover_queries, sign
 from dnspanel.zones.dnssec import queries as dnssec
+from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.safety import ParentHere, parent_here
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import DnssecRefused, NotSigned
@@ -59,6 +62,13 @@ def page(
         refusal = " ".join(map(str, form.non_field_errors()))
     here = parent_here(zone.name)
     parent = display_parent(request, here, keys)
+    rolled = rollover_queries.newest(zone)
+    is_under_way = rolled is not None and rolled.ended_at is None
+    if (isinstance(form, BeginRolloverForm) and is_under_way) or (
+        isinstance(form, CancelRolloverForm) and not is_under_way
+    ):
+        # It began or ended meanwhile, so the form is not there.
+        refusal = " ".join(map(str, form.non_field_errors()))
     context: dict[str, object] = {
         "signing": DisplaySigning(
             state,
@@ -72,6 +82,7 @@ def page(
         "refusal": refusal,
         "refused_form": form.name if form else "",
         "policy": policy,
+        "rolled": DisplayRollover(rolled, timezone.now()) if rolled else None,
     }
     if may_sign:
         context |= _forms(zone, state, form, policy)
@@ -87,6 +98,8 @@ def _forms(
         "denial_form": DenialForm(initial=DenialForm.initial_of(state)),
         "cds_form": CdsForm(state=state),
         "key_form": AddKeyForm(),
+        "rollover_form": BeginRolloverForm(kinds=possible_kinds(state)),
+        "cancel_form": CancelRolloverForm(),
     }
     return forms | ({f"{refused.name}_form": refused} if refused else {})
 
@@ -126,9 +139,9 @@ def dnssec_parent(request: PanelRequest, zone_name: str) -> HttpResponse:
     return render(request, "dnssec/_check.html", context, status=422 if refusal else 200)
 
 
-def acting(request: PanelRequest, form: PublishingForm, reason: str = "") -> sign.Acting:
+def acting(request: PanelRequest, form: PublishingForm, reason: str = "") -> Acting:
     """Return who acts by this form."""
-    return sign.Acting(request.user, Channel.WEB, timezone.now(), reason=reason, form_id=form.id)
+    return Acting(request.user, Channel.WEB, timezone.now(), reason=reason, form_id=form.id)
 
 
 def answer(request: PanelRequest, zone: Zone, form: SigningForm, act: Callable[[], object], done: str) -> HttpResponse:

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dnspanel.web.dnssec import keys, pages, policies, policy_runs
+from dnspanel.web.dnssec import keys, pages, policies, policy_runs, rollovers
 
 urlpatterns = [
     path("zones/<zone:zone_name>/dnssec/", pages.zone_dnssec, name="zone-dnssec"),
@@ -12,12 +12,19 @@ urlpatterns = [
     path("zones/<zone:zone_name>/dnssec/unsign/", pages.dnssec_unsign, name="zone-dnssec-unsign"),
     path("zones/<zone:zone_name>/dnssec/denial/", pages.dnssec_denial, name="zone-dnssec-denial"),
     path("zones/<zone:zone_name>/dnssec/cds/", pages.dnssec_cds, name="zone-dnssec-cds"),
+    path("zones/<zone:zone_name>/dnssec/rollover/", rollovers.rollover_card, name="zone-dnssec-rollover"),
+    path("zones/<zone:zone_name>/dnssec/rollover/begin/", rollovers.rollover_begin, name="zone-dnssec-rollover-begin"),
+    path(
+        "zones/<zone:zone_name>/dnssec/rollover/cancel/", rollovers.rollover_cancel, name="zone-dnssec-rollover-cancel"
+    ),
+    path("zones/<zone:zone_name>/dnssec/emergency/", rollovers.rollover_emergency, name="zone-dnssec-emergency"),
     path("zones/<zone:zone_name>/dnssec/policy/", policies.zone_policy, name="zone-dnssec-policy"),
     path("zones/<zone:zone_name>/dnssec/follow/", policies.zone_follow, name="zone-dnssec-follow"),
     path("zones/<zone:zone_name>/dnssec/keys/", keys.key_add, name="zone-dnssec-key-add"),
     path("zones/<zone:zone_name>/dnssec/keys/<int:key_id>/", keys.key_set, name="zone-dnssec-key"),
     path("zones/<zone:zone_name>/dnssec/keys/<int:key_id>/delete/", keys.key_delete, name="zone-dnssec-key-delete"),
     path("zones/<zone:zone_name>/dnssec/keys/<int:key_id>/export/", keys.key_export, name="zone-dnssec-key-export"),
+    path("dnssec/rollovers/", rollovers.rollover_list, name="zone-rollovers"),
     path("dnssec/policies/", policies.policy_list, name="zone-policies"),
     path("dnssec/policies/new/", policies.policy_new, name="zone-policy-new"),
     path("dnssec/policies/<int:policy_id>/", policies.policy_detail, name="zone-policy"),

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from django.db import connection
 
 from dnspanel.zones.dnssec import key_material
+from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.policy import Act, Difference, Terms, adjusted, differences
 from dnspanel.zones.dnssec.policy_queries import Applied
 from dnspanel.zones.dnssec.publish_state import change_signing, key_row
 from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.dnssec.safety import refuse_bogus
-from dnspanel.zones.dnssec.sign import Acting
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
 from dnspanel.zones.errors import DnssecRefused
 from dnspanel.zones.models import Publication, Zone, ZoneKey

@@ -21,6 +21,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.zones import access
+from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.policy import Act, Difference, differences
 from dnspanel.zones.dnssec.policy_apply import Applying, BeginRollover, Findings, follow_policies
 from dnspanel.zones.dnssec.policy_queries import (
@@ -31,7 +32,6 @@ from dnspanel.zones.dnssec.policy_queries import (
     zones_of,
 )
 from dnspanel.zones.dnssec.queries import signing_of_zones
-from dnspanel.zones.dnssec.sign import Acting
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import Forbidden, PublishingOnHold, RightMissing, RunRefused, RunUnknown, Unknown, ZoneError
 from dnspanel.zones.hold import current_hold

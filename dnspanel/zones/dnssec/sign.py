@@ -6,39 +6,26 @@ Keys are made and stored in the transaction that publishes them; private parts a
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from uuid import UUID
 
 from django.db import transaction
 
 from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Actor, Author
+from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.models import User
 from dnspanel.zones.dnssec import key_files, key_material, queries
+from dnspanel.zones.dnssec.guarded import Acting, change_guarded
 from dnspanel.zones.dnssec.key_material import KSK_FLAGS, ZSK_FLAGS, KeyPair
-from dnspanel.zones.dnssec.publish_state import Decide, change_signing, key_row, sign_within
-from dnspanel.zones.dnssec.safety import refuse_bogus
+from dnspanel.zones.dnssec.publish_state import key_row, sign_within
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
 from dnspanel.zones.edit import Alongside, nothing
 from dnspanel.zones.errors import DnssecRefused, KeyUnknown, NotSigned, Unknown
 from dnspanel.zones.models import Publication, Revision, SigningChange, Zone, ZoneKey
-from dnspanel.zones.nesting import DsAbove, ds_above
 from replication.codec.dnssec import Nsec3
 
 MOST_KEYS = 20
 KEPT_AFTER_DELETION = timedelta(days=1)
 MOST_ITERATIONS, LONGEST_SALT = 100, 32
 DIGEST_LIST = frozenset(("0", "1", "2", "4"))
-
-
-@dataclass(frozen=True, slots=True)
-class Acting:
-    """Who acts, when, by which way, and why; what a form asks for twice is done once."""
-
-    author: Author
-    channel: str
-    now: datetime
-    reason: str = ""
-    form_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +108,7 @@ def sign(
             signed = _with_new_key(zone, signed, acting, flags, algorithm, bits)
         return signed
 
-    return _change(zones, decide, acting, "dnssec.sign")
+    return change_guarded(zones, decide, acting, "dnssec.sign")
 
 
 def sign_new_zone(*, name: str, nsec3: Nsec3 | None, acting: Acting) -> Publication:
@@ -173,7 +160,7 @@ def settle_zones(
             _forget(zone, [key.id for key in state.keys], acting)
         return after
 
-    return _change(zones, decide, acting, "dnssec.settle", alongside)
+    return change_guarded(zones, decide, acting, "dnssec.settle", alongside)
 
 
 def _new_keys(zone: Zone, new_keys: NewKeys, acting: Acting) -> list[KeyState]:
@@ -188,7 +175,7 @@ def unsign(*, zones: Sequence[Zone], acting: Acting) -> list[Publication]:
     Raises Unknown, RightMissing, and DnssecRefused while a zone of this panel holds a DS for one of them. A DS in a
     parent elsewhere has to be gone before: that is for the person to know.
     """
-    return _change(zones, lambda zone, state: _without_keys(zone, state, acting), acting, "dnssec.unsign")
+    return change_guarded(zones, lambda zone, state: _without_keys(zone, state, acting), acting, "dnssec.unsign")
 
 
 def set_denial(*, zone: Zone, nsec3: Nsec3 | None, acting: Acting) -> list[Publication]:
@@ -203,7 +190,7 @@ def set_denial(*, zone: Zone, nsec3: Nsec3 | None, acting: Acting) -> list[Publi
             raise NotSigned(zone.name)
         return replace(state, nsec3=nsec3)
 
-    return _change([zone], decide, acting, "dnssec.denial")
+    return change_guarded([zone], decide, acting, "dnssec.denial")
 
 
 def set_cds(
@@ -222,7 +209,7 @@ def set_cds(
         after = state if digests is None else replace(state, cds=digests)
         return after if cdnskey is None else replace(after, cdnskey=cdnskey)
 
-    return _change([zone], decide, acting, "dnssec.cds", alongside)
+    return change_guarded([zone], decide, acting, "dnssec.cds", alongside)
 
 
 def digest_list(cds: str) -> str:
@@ -263,7 +250,7 @@ def add_key(
         key = _store(zone, flags, pair, acting)
         return state.with_key(KeyState(key.pk, pair.algorithm, flags, active, published))
 
-    [publication] = _change([zone], decide, acting, "dnssec.key_add")
+    [publication] = change_guarded([zone], decide, acting, "dnssec.key_add")
     return _key_added_by(publication, zone)
 
 
@@ -306,7 +293,7 @@ def set_key(
             )
         )
 
-    return _change([zone], decide, acting, "dnssec.key_set", alongside)
+    return change_guarded([zone], decide, acting, "dnssec.key_set", alongside)
 
 
 def delete_key(*, zone: Zone, key_id: int, acting: Acting, alongside: Alongside = nothing) -> list[Publication]:
@@ -322,7 +309,7 @@ def delete_key(*, zone: Zone, key_id: int, acting: Acting, alongside: Alongside 
         _forget(zone, [key_id], acting)
         return state.without_key(key_id)
 
-    return _change([zone], decide, acting, "dnssec.key_delete", alongside)
+    return change_guarded([zone], decide, acting, "dnssec.key_delete", alongside)
 
 
 def forget_deleted_keys(*, now: datetime) -> int:
@@ -368,33 +355,6 @@ def _without_keys(zone: Zone, state: SigningState, acting: Acting) -> SigningSta
 def _forget(zone: Zone, key_ids: Sequence[int], acting: Acting) -> None:
     """Keys are marked in the transaction that publishes without them: one that dies leaves no private part behind."""
     ZoneKey.objects.filter(zone=zone, pk__in=key_ids, deleted_at=None).update(deleted_at=acting.now)
-
-
-def _change(
-    zones: Sequence[Zone], decide: Decide, acting: Acting, action: str, alongside: Alongside = nothing
-) -> list[Publication]:
-    above: dict[str, DsAbove] | None = None
-
-    def checked(zone: Zone, state: SigningState) -> SigningState:
-        nonlocal above
-        if above is None:
-            above = ds_above([each.name for each in zones])
-        after = decide(zone, state)
-        if after != state:
-            refuse_bogus(zone, state, after, above[zone.name].ds if zone.name in above else ())
-        return after
-
-    return change_signing(
-        zones=zones,
-        decide=checked,
-        author=acting.author,
-        channel=acting.channel,
-        now=acting.now,
-        action=action,
-        reason=acting.reason,
-        alongside=alongside,
-        form_id=acting.form_id,
-    )
 
 
 def _store(zone: Zone, flags: int, pair: KeyPair, acting: Acting) -> ZoneKey:

@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("accounts", "0010_right_dnssec"),
-        ("zones", "0012_dnssec"),
+        ("zones", "0013_rollovers"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -13,7 +13,7 @@ from dnspanel.backup.models import Backup
 from dnspanel.fleet.models import Bootstrap, Delivery, Divergence, Node, ParentCheck
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, beat
 from dnspanel.publish.models import Segment, Snapshot, Stall
-from dnspanel.zones.models import LogHead, Publication, Zone
+from dnspanel.zones.models import LogHead, Publication, Rollover, Zone
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.dnspanel.zones.conftest import make_zone as make_zone
@@ -160,3 +160,28 @@ def test_zones_whose_parents_are_a_trouble_are_named_and_counted(make_zone: Make
     assert [name for name, _ in inputs.misled.first[:3]] == ["bogus.test.", "late.test.", "z21.test."]
     assert len(inputs.misled.first) == 20
     assert inputs.unknown == ZonesInputs(1, (("silent.test.", NOW - timedelta(hours=48)),))
+
+
+def test_rollovers_that_wait_for_too_long_are_named(make_zone: MakeZone) -> None:
+    epoch = LogHead.objects.get().epoch
+
+    def rollover(name: str, hours: float, **fields: Any) -> None:
+        since = NOW - timedelta(hours=hours)
+        times = {"started_at": since, "step_at": since, "waits_since": since, "clock": since, "looked_at": since}
+        known = {"step_revision": 1, "record_ttl": 60, "key_ttl": 60, "ttls_revision": 1, "parent_at": since}
+        zone = make_zone(name=name)
+        Rollover.objects.create(zone=zone, kind="csk", step="ds", old_keys=[1], epoch=epoch, **times, **known, **fields)
+
+    rollover("stuck.test.", 0, is_stuck=True)
+    rollover("late.test.", 0.6, late=["ns1"])
+    rollover("recent.test.", 0.4, late=["ns1"])
+    rollover("silent.test.", 7, parent_silent="No answer.")
+    rollover("told.test.", 73, add_ds=["1 13 2 ab"])
+    rollover("waits.test.", 1000)
+    rollover("over.test.", 1000, is_stuck=True, ended_at=NOW)
+    assert [name for name, _ in read(NOW).inputs.rollovers.first] == [
+        "told.test.",
+        "silent.test.",
+        "late.test.",
+        "stuck.test.",
+    ]

@@ -243,6 +243,7 @@ def test_every_kind_has_its_words_and_every_key_is_one_alert() -> None:
         set_up_at=ago(days=9),
         misled=ZonesInputs(1, (("a.test.", NOW),)),
         unknown=ZonesInputs(1, (("b.test.", NOW),)),
+        rollovers=ZonesInputs(1, (("c.test.", NOW),)),
         delivery=DeliveryInputs("x", NOW, 1, "", ago(hours=9)),
     )
     told = conditions(everything, NOW)
@@ -260,3 +261,5 @@ def test_zones_that_their_parents_mislead_are_one_alert() -> None:
     condition = only(inputs(unknown=ZonesInputs(1, (("a.test.", ago(days=4)),))))
     assert (condition.key, condition.severity) == ("panel.parents", "warning")
     assert condition.message == "1 zone (a.test. for 4 days): nobody knows whether the parent has the right DS."
+    condition = only(inputs(rollovers=ZonesInputs(1, (("a.test.", ago(days=4)),))))
+    assert (condition.key, condition.severity) == ("panel.rollovers", "warning")

@@ -30,6 +30,7 @@ from dnspanel.transfer.models import ExportJob, RunState, SourceKind
 from dnspanel.webhooks.models import Delivery, Event, EventKind, Webhook
 from dnspanel.zones import draft, revision
 from dnspanel.zones.dnssec import policies, policy_runs, sign
+from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
 from tests import database
@@ -115,7 +116,7 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
     )
     event = Event.objects.create(uid=uuid4(), kind=EventKind.PING, subject="ping:x", at=NOW)
     delivery = Delivery.objects.create(webhook=hook, event=event, created_at=NOW)
-    acting = sign.Acting(None, Channel.API, NOW)
+    acting = Acting(None, Channel.API, NOW)
     dnssec_key = sign.add_key(zone=zone, acting=acting, active=False)
     policy = policies.create_policy(name="Standard", terms=Terms(), by=alice, now=NOW)
     run = policy_runs.create_run(by=alice, now=NOW)

@@ -17,6 +17,7 @@ from dnspanel.publish.rebuild import rebuild_store
 from dnspanel.publish.session import reading
 from dnspanel.zones import edit
 from dnspanel.zones.dnssec import queries, sign
+from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.models import SigningChange, Zone
 from replication.codec.dnssec import Nsec3, decode_key
 from replication.codec.schema import Dbi
@@ -38,8 +39,8 @@ MODES = [
 ]
 
 
-def acting() -> sign.Acting:
-    return sign.Acting(author=None, channel="system", now=timezone.now())
+def acting() -> Acting:
+    return Acting(author=None, channel="system", now=timezone.now())
 
 
 def a_zone(name: str = "example.test.") -> Zone:

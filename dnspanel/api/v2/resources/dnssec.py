@@ -33,6 +33,7 @@ from dnspanel.api.v2.schema.parsing import Faults
 from dnspanel.api.v2.schema.zone_serializers import CHANGING, IF_CHANGED, WRITING, WrittenSerializer
 from dnspanel.zones import access, revision
 from dnspanel.zones.dnssec import key_material, preview, queries, sign
+from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.preview import SigningPlan
 from dnspanel.zones.dnssec.queries import KeyView
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
@@ -126,9 +127,9 @@ class BulkDnssec(V2View):
         return published(request, publications, {})
 
 
-def acting(request: Request, reason: str = "") -> sign.Acting:
+def acting(request: Request, reason: str = "") -> Acting:
     """Who acts by this request."""
-    return sign.Acting(actor_in(request), Channel.API, timezone.now(), reason=reason, form_id=form_id_of(request))
+    return Acting(actor_in(request), Channel.API, timezone.now(), reason=reason, form_id=form_id_of(request))
 
 
 def condition_on(

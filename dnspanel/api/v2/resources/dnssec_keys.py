@@ -29,6 +29,7 @@ from dnspanel.api.v2.schema.fields import page_of, read
 from dnspanel.api.v2.schema.zone_serializers import CHANGING, IF_CHANGED, WRITING, WrittenSerializer
 from dnspanel.zones import access
 from dnspanel.zones.dnssec import key_material, queries, sign
+from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.queries import KeyView
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import BadKey, BadPublicKey, KeyUnknown
@@ -68,7 +69,7 @@ class DnssecKeys(V2View):
         body = read(NewKeySerializer, request.data)
         by = acting(request, terms_of_query(request).reason)
         if by.form_id is None:  # by which the publication is found again
-            by = sign.Acting(by.author, by.channel, by.now, by.reason, uuid4())
+            by = Acting(by.author, by.channel, by.now, by.reason, uuid4())
         made = _added(zone, body, by)
         key = _key(zone, made)
         headers = {"Location": f"{zone_url(zone.name)}/dnssec/keys/{made}", "ETag": key_tag(key)}
@@ -157,7 +158,7 @@ class DnssecKeyExport(OneSecretView):
         return once(value, secret="private_key", status=200)
 
 
-def _added(zone: Zone, body: dict[str, Any], by: sign.Acting) -> int:
+def _added(zone: Zone, body: dict[str, Any], by: Acting) -> int:
     """The id of the key that the body describes, which the zone has now. Raises Problem that points at the fault."""
     names = {"private_key": "private_text", "public_key": "public_text"}
     try:

@@ -7,6 +7,7 @@ import pytest
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.zones.dnssec import key_material, queries, sign
+from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.models import Channel, Zone, ZoneKey
 from tests.dnspanel.api.v1.calls import Caller, caller, make_zone
 from tests.people import NOW
@@ -24,7 +25,7 @@ def zone() -> Zone:
 
 @pytest.fixture
 def key(zone: Zone) -> ZoneKey:
-    return sign.add_key(zone=zone, acting=sign.Acting(None, Channel.API, NOW))
+    return sign.add_key(zone=zone, acting=Acting(None, Channel.API, NOW))
 
 
 def ask_with(owner: User, zone: Zone, *rights: Right) -> Caller:
@@ -210,7 +211,7 @@ def test_a_zone_is_created_signed_or_not_at_all(alice: User) -> None:
 def test_listing_takes_no_query_per_signed_zone(bob: User, django_assert_max_num_queries: Any) -> None:
     for number in range(5):
         zone = make_zone(f"z{number}.test.")
-        sign.sign(zones=[zone], acting=sign.Acting(None, Channel.API, NOW))
+        sign.sign(zones=[zone], acting=Acting(None, Channel.API, NOW))
     ask = caller(bob)
     ask.value("GET", "/zones")
     with django_assert_max_num_queries(2):

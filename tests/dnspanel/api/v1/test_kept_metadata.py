@@ -10,6 +10,7 @@ from dnspanel.api.models import PowerdnsZone
 from dnspanel.api.v1 import kept_metadata
 from dnspanel.zones import edit
 from dnspanel.zones.dnssec import queries, sign
+from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.errors import DnssecRefused, SettingsRefused, Unknown
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.soa import SoaEdit
@@ -70,8 +71,8 @@ def test_soa_edit_is_the_field_of_the_zone(zone: Zone) -> None:
         replace(zone, "SOA-EDIT", "sometimes")
 
 
-def acting() -> sign.Acting:
-    return sign.Acting(None, Channel.API, NOW)
+def acting() -> Acting:
+    return Acting(None, Channel.API, NOW)
 
 
 def test_cds_and_cdnskey_are_how_a_zone_with_keys_is_signed(zone: Zone) -> None:

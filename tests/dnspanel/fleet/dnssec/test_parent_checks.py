@@ -19,6 +19,7 @@ from dnspanel.fleet.dnssec.resolver import Resolver
 from dnspanel.fleet.models import ParentCheck, ParentState
 from dnspanel.zones import edit
 from dnspanel.zones.dnssec import queries, sign
+from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.errors import NotSigned, RightMissing
 from dnspanel.zones.models import Zone
 from tests.dnspanel.fleet.dnssec.nameservers import (
@@ -50,8 +51,8 @@ HOSTS: Mapping[str, tuple[str, ...]] = {"a.ns.test.": (A,), "b.ns.test.": (B,)}
 Check = Callable[..., ParentCheck | None]
 
 
-def acting(now: datetime = NOW) -> sign.Acting:
-    return sign.Acting(author=None, channel="web", now=now)
+def acting(now: datetime = NOW) -> Acting:
+    return Acting(author=None, channel="web", now=now)
 
 
 @pytest.fixture(autouse=True)

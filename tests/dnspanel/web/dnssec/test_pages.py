@@ -15,6 +15,7 @@ from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
 from dnspanel.fleet.models import Node, ParentCheck, ParentState
 from dnspanel.zones.dnssec import key_material, queries, sign
+from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.models import Publication, Zone, ZoneKey
 from replication.codec.dnssec import Nsec3
 from tests.dnspanel.fleet.conftest import MakeNode
@@ -29,8 +30,8 @@ PAGE = "/zones/example.test./dnssec/"
 DEFAULTS = {"algorithm": "13", "denial": "nsec"}
 
 
-def acting(author: User | None = None) -> sign.Acting:
-    return sign.Acting(author=author, channel="web", now=NOW)
+def acting(author: User | None = None) -> Acting:
+    return Acting(author=author, channel="web", now=NOW)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from django.test import Client
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, Team, User
 from dnspanel.zones.dnssec import policies, policy_queries, policy_runs, queries, sign
+from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.policies import Target
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.models import DnssecPolicy, PolicyRun, Zone, ZoneKey
@@ -119,7 +120,7 @@ def test_a_dry_run_is_looked_at_and_carried_out(
     client = browser(bob)
     for name in ("first", "second"):
         make_zone(name=f"{name}.test.")
-    sign.add_key(zone=Zone.objects.get(name="second.test."), acting=sign.Acting(bob, "web", NOW), active=False)
+    sign.add_key(zone=Zone.objects.get(name="second.test."), acting=Acting(bob, "web", NOW), active=False)
     page = client.get(f"{RUNS}?policy={policy.pk}").content.decode()
     assert f'<option value="{policy.pk}" selected' in page
     page = send(client, RUNS, policy=policy.pk, q="").content.decode()
@@ -185,13 +186,13 @@ def test_the_page_of_a_zone_says_its_policy_and_makes_it_so(
     state = queries.signing_of(zone)
     assert (state.nsec3, state.cds) == (Nsec3(), "2")
     assert "Nothing had to be changed" in send(client, ZONE_PAGE + "follow/").content.decode()
-    sign.set_denial(zone=zone, nsec3=None, acting=sign.Acting(bob, "web", NOW))
+    sign.set_denial(zone=zone, nsec3=None, acting=Acting(bob, "web", NOW))
     ZoneKey.objects.update(created_at=NOW - timedelta(days=3650))
     page = client.get(ZONE_PAGE).content.decode()
     assert "NSEC becomes NSEC3." in page
     assert "is older than the policy says" in page
     assert "Make it so" in page
-    sign.add_key(zone=zone, acting=sign.Acting(bob, "web", NOW), active=False)
+    sign.add_key(zone=zone, acting=Acting(bob, "web", NOW), active=False)
     assert "do not sign" in send(client, ZONE_PAGE + "follow/").content.decode()
 
 

@@ -9,6 +9,7 @@ from dnspanel.accounts.models import User
 from dnspanel.web.editor.history import differences
 from dnspanel.zones import draft, queries
 from dnspanel.zones.dnssec import sign
+from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.models import Channel, Operation, Zone
 from replication.dns.rrset import RRset
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
@@ -150,7 +151,7 @@ def test_the_creation_of_a_zone_is_not_reverted_but_told_how(zone: Zone, browser
 
 
 def test_a_change_of_the_signing_is_told_in_words(zone: Zone, browser: Browser, bob: User) -> None:
-    sign.sign(zones=[zone], acting=sign.Acting(author=bob, channel=Channel.WEB, now=NOW))
+    sign.sign(zones=[zone], acting=Acting(author=bob, channel=Channel.WEB, now=NOW))
     assert "signed with ECDSAP256SHA256, key " in browser(bob).get(HISTORY).content.decode()
     page = browser(bob).get(HISTORY + "5/").content.decode()
     assert "signed with ECDSAP256SHA256, key " in page

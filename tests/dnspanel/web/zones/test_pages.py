@@ -13,6 +13,7 @@ from dnspanel.accounts.models import Role, User
 from dnspanel.fleet.models import Node
 from dnspanel.zones import edit, guard, search_terms
 from dnspanel.zones.dnssec import sign
+from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.edit import NewZone
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
 from tests.dnspanel.fleet.conftest import MakeNode
@@ -69,8 +70,8 @@ def test_signed_zones_are_marked_and_found(
 ) -> None:
     zones = {name: make_zone(name=f"{name}.test.") for name in ("signed-one", "once", "never", "signed-two")}
     for name in ("signed-one", "signed-two", "once"):
-        sign.sign(zones=[zones[name]], acting=sign.Acting(author=bob, channel="web", now=NOW))
-    sign.unsign(zones=[zones["once"]], acting=sign.Acting(author=bob, channel="web", now=NOW))
+        sign.sign(zones=[zones[name]], acting=Acting(author=bob, channel="web", now=NOW))
+    sign.unsign(zones=[zones["once"]], acting=Acting(author=bob, channel="web", now=NOW))
     client = browser(bob)
     with django_assert_max_num_queries(14):
         assert client.get(LIST).content.decode().count("#shield") == 2

@@ -6,6 +6,7 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.zones.dnssec import key_material, queries, sign
+from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.key_files import flags_of, read_public, told_apart
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, KSK_FLAGS, ZSK_FLAGS, dnskey_text, generate
 from dnspanel.zones.errors import BadKey, BadPublicKey
@@ -78,7 +79,7 @@ def test_files_that_are_no_key_are_refused(texts: list[str]) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_key_goes_on_as_what_its_public_file_says(zone: Zone, alice: User) -> None:
-    acting = sign.Acting(alice, "web", NOW)
+    acting = Acting(alice, "web", NOW)
     public = f"{zone.name} IN DNSKEY {dnskey_text(ZSK_FLAGS, 13, PAIR.public)}"
     sign.add_key(zone=zone, acting=acting, private_text=PAIR.private_text, public_text=public)
     [key] = queries.keys_of(zone)

@@ -14,6 +14,7 @@ from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Token, User
 from dnspanel.zones import bulk, edit, store_rrsets
 from dnspanel.zones.dnssec import policies, policy_apply, policy_queries, policy_runs, queries, sign
+from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.policies import Target
 from dnspanel.zones.dnssec.policy import Act, Terms
 from dnspanel.zones.dnssec.rollover import Kind
@@ -164,7 +165,7 @@ def test_batches_give_way_to_edits_while_somebody_has_room(
 
 def test_each_zone_becomes_what_its_own_policy_says(make_zone: MakeZone, policy: DnssecPolicy, alice: User) -> None:
     zones = {name: make_zone(name=f"{name}.test.") for name in ("new", "old", "other", "hidden")}
-    acting = sign.Acting(alice, Channel.WEB, NOW)
+    acting = Acting(alice, Channel.WEB, NOW)
     sign.sign(zones=[zones["old"]], acting=acting)
     sign.sign(zones=[zones["other"]], acting=acting, algorithm=15, nsec3=Nsec3())
     sign.add_key(zone=zones["hidden"], acting=acting, active=False)
@@ -186,7 +187,7 @@ def test_a_change_between_two_chains_of_nsec3_is_counted_once(
     make_zone: MakeZone, policy: DnssecPolicy, alice: User
 ) -> None:
     salted, new = make_zone(name="salted.test."), make_zone(name="new.test.")
-    sign.sign(zones=[salted], acting=sign.Acting(alice, Channel.WEB, NOW), nsec3=Nsec3(5, b"\xab"))
+    sign.sign(zones=[salted], acting=Acting(alice, Channel.WEB, NOW), nsec3=Nsec3(5, b"\xab"))
     before = Publication.objects.count()
     run = finished(begin(alice))
     assert (run.counts, Publication.objects.count()) == ({"denial": 1, "cds": 1, "sign": 1}, before + 2)
@@ -304,14 +305,14 @@ def test_rollovers_begin_by_themselves_where_the_policy_says_so(
     make_zone: MakeZone, policy: DnssecPolicy, alice: User
 ) -> None:
     zones = [make_zone(name=f"{name}.test.") for name in ("first", "second", "third")]
-    sign.sign(zones=zones, acting=sign.Acting(alice, Channel.WEB, NOW), algorithm=15)
+    sign.sign(zones=zones, acting=Acting(alice, Channel.WEB, NOW), algorithm=15)
     terms = Terms(automatic=True)
     policies.change_policy(policy=policy, name="auto", terms=terms, is_default=True, by=alice, now=NOW)
     by_hand = policies.create_policy(name="by hand", terms=Terms(), by=alice, now=NOW)
     policies.attach(policy=by_hand, to=Target(zone=zones[2]), by=alice, now=NOW)
     begun = []
 
-    def begin_rollover(zone: Zone, kind: Kind, acting: sign.Acting, algorithm: int | None) -> None:
+    def begin_rollover(zone: Zone, kind: Kind, acting: Acting, algorithm: int | None) -> None:
         if zone == zones[1]:
             raise DnssecRefused("One is under way.")
         begun.append((zone.name, kind, algorithm, acting.author and acting.author.user))
@@ -325,7 +326,7 @@ def test_rollovers_begin_by_themselves_where_the_policy_says_so(
 
 def test_zones_follow_their_policies_without_a_run_too(zone: Zone, policy: DnssecPolicy, alice: User) -> None:
     applied = policy_queries.applied_to_zones([zone])
-    applying = policy_apply.Applying(sign.Acting(alice, Channel.WEB, NOW, form_id=uuid4()))
+    applying = policy_apply.Applying(Acting(alice, Channel.WEB, NOW, form_id=uuid4()))
     for _ in range(2):
         publications, findings = policy_apply.follow_policies(zones=[zone], applied=applied, applying=applying)
         assert len(publications) <= 1

@@ -9,6 +9,7 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.zones.dnssec import queries, safety, sign
+from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.errors import CannotUndo, DnssecRefused, KeyUnknown
 from dnspanel.zones.models import Publication, Revision, Zone, ZoneKey
 from dnspanel.zones.revision import undo_revision
@@ -19,8 +20,8 @@ from tests.people import NOW
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def acting(author: User | None = None, form_id: UUID | None = None) -> sign.Acting:
-    return sign.Acting(author=author, channel="web", now=NOW, form_id=form_id)
+def acting(author: User | None = None, form_id: UUID | None = None) -> Acting:
+    return Acting(author=author, channel="web", now=NOW, form_id=form_id)
 
 
 def test_a_form_that_is_sent_twice_adds_one_key(zone: Zone, bob: User) -> None:

@@ -5,6 +5,7 @@ import pytest
 from dnspanel.accounts.models import User
 from dnspanel.zones import direct, nesting
 from dnspanel.zones.dnssec import queries, sign
+from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.errors import DnssecRefused
 from dnspanel.zones.models import Zone
 from replication.codec.dnssec import Nsec3
@@ -16,8 +17,8 @@ from tests.people import NOW
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def by(author: User) -> sign.Acting:
-    return sign.Acting(author=author, channel="web", now=NOW)
+def by(author: User) -> Acting:
+    return Acting(author=author, channel="web", now=NOW)
 
 
 def put_ds(parent: Zone, child: Zone, *texts: str) -> None:

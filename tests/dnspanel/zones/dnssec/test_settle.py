@@ -7,6 +7,7 @@ import pytest
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.zones import edit
 from dnspanel.zones.dnssec import queries, sign
+from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.sign import RequestedSigning
 from dnspanel.zones.errors import DnssecRefused, NotSigned, RightMissing
 from dnspanel.zones.models import Channel, Publication, Zone, ZoneKey
@@ -22,8 +23,8 @@ pytestmark = pytest.mark.django_db
 SIGNED, UNSIGNED = RequestedSigning(True), RequestedSigning(False)
 
 
-def acting(author: User | None = None) -> sign.Acting:
-    return sign.Acting(author, Channel.API, NOW)
+def acting(author: User | None = None) -> Acting:
+    return Acting(author, Channel.API, NOW)
 
 
 def settle(zone: Zone, requested: RequestedSigning) -> int:

@@ -12,6 +12,7 @@ from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.zones import edit
 from dnspanel.zones.dnssec import key_material, queries, sign
+from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.signing_state import KeyRole
 from dnspanel.zones.errors import BadKey, DnssecRefused, KeyUnknown, RightMissing, Unknown
 from dnspanel.zones.models import Publication, Signing, SigningChange, Zone, ZoneKey
@@ -22,8 +23,8 @@ from tests.people import NOW
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def by(author: Author, reason: str = "") -> sign.Acting:
-    return sign.Acting(author=author, channel="web", now=NOW, reason=reason)
+def by(author: Author, reason: str = "") -> Acting:
+    return Acting(author=author, channel="web", now=NOW, reason=reason)
 
 
 def test_a_zone_is_signed_by_one_act_and_one_publication(zone: Zone, alice: User) -> None:

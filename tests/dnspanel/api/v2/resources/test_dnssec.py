@@ -10,6 +10,7 @@ from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry
 from dnspanel.api.models import RememberedAnswer
 from dnspanel.zones.dnssec import key_material, queries, sign
+from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.models import Channel, Publication, Zone, ZoneKey
 from replication.dns import rdtypes
 from replication.dns.rrset import make
@@ -92,7 +93,7 @@ def test_what_cannot_be_is_refused_where_it_stands(api: MakeApi, make_zone: Make
         problem = refused.json()
         assert refused.status_code == status, problem
         assert told in (problem["code"], *(fault.get("pointer") for fault in problem["errors"])), problem
-    sign.sign(zones=[zone], acting=sign.Acting(None, Channel.API, NOW))
+    sign.sign(zones=[zone], acting=Acting(None, Channel.API, NOW))
     [key] = queries.keys_of(zone)
     assert api().patch(f"{KEYS}/{key.id}", {"published": False}).json()["code"] == "dnssec-refused"
     assert api().get(f"{KEYS}/{2**40}").status_code == 404
@@ -168,7 +169,7 @@ def test_of_many_zones_every_refusal_is_named_and_none_is_signed(
     api: MakeApi, make_zone: MakeZone, make_caller: MakeCaller
 ) -> None:
     child, other = make_zone(name="child.example.test."), make_zone(name="b.test.")
-    acting = sign.Acting(None, Channel.API, NOW)
+    acting = Acting(None, Channel.API, NOW)
     sign.sign(zones=[child, other], acting=acting)
     ds = make("child.example.test.", rdtypes.DS, 300, [queries.keys_of(child)[0].ds[0]])
     make_zone(name="example.test.")

@@ -1,0 +1,164 @@
+"""Drives rollovers: looks at what nodes and parents answer, and takes each step that is due. Verbs.
+
+Twice, late or never does no harm: a look that somebody else took in between counts for nothing, and a step is decided
+once more where the zone is locked.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db.models import Q
+
+from dnspanel.fleet.dnssec.rollover_parents import ParentAnswer, ask_parents
+from dnspanel.fleet.models import Divergence, Node, NodeState
+from dnspanel.zones.dnssec import parent_zone, rollover, rollovers
+from dnspanel.zones.dnssec.queries import signing_of_zones
+from dnspanel.zones.dnssec.rollover import Act, AskForDs, Done, Goal, Kind, Outcome
+from dnspanel.zones.dnssec.rollovers import Look
+from dnspanel.zones.dnssec.served_ttls import ServedTtls, raised_ttls
+from dnspanel.zones.dnssec.signing_state import SigningState
+from dnspanel.zones.errors import ZoneError
+from dnspanel.zones.models import LogHead, Revision, RevisionKind, Rollover
+
+LOOK_EVERY = timedelta(seconds=30)
+# As many rollovers are looked at in one piece.
+BATCH = 500
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fleet:
+    """Up to where each name server has proved the present log."""
+
+    epoch: UUID
+    acked: Mapping[int, tuple[str, int]]  # node id → name, sequence
+    diverged: Mapping[int, frozenset[int]]  # zone id → node ids
+
+    @property
+    def everywhere(self) -> int:
+        return min((sequence for _, sequence in self.acked.values()), default=0)
+
+    def late(self, zone_id: int, sequence: int) -> tuple[str, ...]:
+        """The names of those that do not answer with this publication, or with something else in the zone."""
+        wrong = self.diverged.get(zone_id, frozenset())
+        return tuple(sorted(name for id, (name, acked) in self.acked.items() if acked < sequence or id in wrong))
+
+
+def drive_rollovers(*, clock: Callable[[], datetime], look_every: timedelta = LOOK_EVERY) -> int:
+    """Every open rollover whose last look is this long ago is looked at, and goes on if it can; returns how many."""
+    looked = 0
+    due = clock() - look_every
+    while True:
+        batch = list(
+            Rollover.objects.filter(ended_at=None, zone__deleted_at=None, looked_at__lt=due)
+            .select_related("zone", "started_by")
+            .order_by("looked_at", "pk")[:BATCH]
+        )
+        if not batch or not (moved := _look_at_each(batch, clock())):
+            return looked
+        looked += moved
+
+
+def _look_at_each(batch: Sequence[Rollover], now: datetime) -> int:
+    fleet = _fleet([row.zone_id for row in batch])
+    sequences = _sequences(batch)
+    states = signing_of_zones([row.zone_id for row in batch])
+    ttls = raised_ttls(
+        {row.zone_id: ServedTtls(row.record_ttl, row.key_ttl, row.ttls_revision) for row in batch}, now=now
+    )
+    answers = ask_parents([row for row in batch if row.kind != Kind.ZSK], acked=fleet.everywhere, now=now)
+    moved = 0
+    for row in batch:
+        try:
+            late = fleet.late(row.zone_id, sequences.get(row.pk, 0))
+            look = _look_of(row, fleet, late, answers.get(row.pk), ttls[row.zone_id], now)
+            moved += _advance(row, states.get(row.zone_id, SigningState()), look, now)
+        except ZoneError as exc:
+            logger.warning("rollover %s of %s does not go on: %s", row.pk, row.zone.name, exc)
+    return moved
+
+
+def _advance(row: Rollover, state: SigningState, look: Look, now: datetime) -> bool:
+    outcome: Outcome = rollover.advance(rollovers.with_look(rollovers.inputs_of(row, state), look))
+    if not rollovers.record_look(rolled=row, look=look, outcome=outcome):
+        return False
+    match outcome:
+        case Act(step=step):
+            rollovers.take_step(rolled=row, now=now)
+            logger.info("rollover zone=%s kind=%s step=%s", row.zone.name, row.kind, step)
+        case AskForDs(add, remove):
+            _tell_parent(row, add, remove, now)
+        case Done(cancelled):
+            logger.info("rollover ended zone=%s kind=%s cancelled=%s", row.zone.name, row.kind, cancelled)
+    return True
+
+
+def _tell_parent(row: Rollover, add: Sequence[str], remove: Sequence[str], now: datetime) -> None:
+    """A parent here gets the DS, as far as who began the rollover may change it."""
+    reason = f"Rollover of {row.zone.name}: its DS."
+    parent_zone.replace_ds(
+        zone_name=row.zone.name, add=add, remove=remove, author=row.started_by, reason=reason, now=now
+    )
+
+
+def _look_of(
+    row: Rollover, fleet: _Fleet, late: tuple[str, ...], answer: ParentAnswer | None, ttls: ServedTtls, now: datetime
+) -> Look:
+    clock = rollover.steady(row.clock, row.looked_at, now)
+    is_known = bool(fleet.acked) and not late and row.epoch == fleet.epoch
+    goals = {Goal(goal): datetime.fromisoformat(since) for goal, since in row.goals.items()}
+    parent_at, ds_ttl, silent = row.parent_at, row.ds_ttl, row.parent_silent
+    if answer is not None:
+        silent = answer.silent
+        if not silent:
+            met = rollover.goals_met(answer.sets, row.old_ds, row.new_ds)
+            goals = rollover.goals_since(goals, met, clock, parent_at)
+            parent_at, ds_ttl = clock, max(answer.ttl, ds_ttl or 0)
+    return Look(
+        clock=clock,
+        looked_at=now,
+        epoch=fleet.epoch,
+        answered_since=(row.answered_since or clock) if is_known else None,
+        late=late,
+        goals=goals,
+        parent_at=parent_at,
+        parent_silent=silent,
+        ds_ttl=ds_ttl,
+        ttls=ttls,
+    )
+
+
+def _fleet(zone_ids: Sequence[int]) -> _Fleet:
+    epoch = LogHead.objects.values_list("epoch", flat=True).get()
+    # Drained nodes get nothing, and go on answering.
+    nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED), is_ring0=False)
+    acked = {
+        pk: (name, acked if node_epoch == epoch else 0)
+        for pk, name, node_epoch, acked in nodes.values_list("pk", "name", "epoch", "acked")
+    }
+    diverged: dict[int, set[int]] = {}
+    rows = Divergence.objects.filter(zone_id__in=zone_ids, repaired_at=None, node__in=list(acked))
+    for zone_id, node_id in rows.values_list("zone_id", "node_id"):
+        diverged.setdefault(zone_id, set()).add(node_id)
+    return _Fleet(epoch, acked, {zone_id: frozenset(ids) for zone_id, ids in diverged.items()})
+
+
+def _sequences(batch: Sequence[Rollover]) -> dict[int, int]:
+    """For each rollover (by id) the sequence that every node must have: its step's, or that of a later restoration."""
+    by_zone = {row.zone_id: row for row in batch}
+    steps = Q()
+    for row in batch:
+        steps |= Q(zone=row.zone_id, number=row.step_revision)
+    restored = Q(zone__in=list(by_zone), kind=RevisionKind.RESTORE)
+    found: dict[int, int] = {}
+    for zone_id, number, sequence in Revision.objects.filter(steps | restored).values_list(
+        "zone_id", "number", "publication_id"
+    ):
+        row = by_zone[zone_id]
+        if number >= row.step_revision:
+            found[row.pk] = max(found.get(row.pk, 0), sequence)
+    return found

@@ -1,0 +1,109 @@
+"""What pages show of rollovers: where one stands, what it waits for, and what the parent has to be told."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from dnspanel.web.dnssec.display import Line
+from dnspanel.web.templatetags.panel import duration
+from dnspanel.zones.dnssec.rollover import BACK, EMERGENCY, STAGES, Kind, Refused, Step, keys_to_replace
+from dnspanel.zones.dnssec.signing_state import SigningState
+from dnspanel.zones.models import Rollover
+
+KIND_LABELS = {
+    Kind.ZSK: "Zone-signing key (pre-publication)",
+    Kind.KSK: "Key-signing key (double KSK)",
+    Kind.KSK_DOUBLE_DS: "Key-signing key (double DS)",
+    Kind.CSK: "Combined key (CSK)",
+    Kind.ALGORITHM: "Algorithm, all keys",
+    Kind.INSECURE: "From signed to unsigned",
+}
+_STEP_LABELS = {
+    Step.PUBLISH: "new key published",
+    Step.SIGN: "new key signs",
+    Step.DS: "DS at the parent",
+    Step.EXCHANGE: "keys exchanged",
+    Step.UNPUBLISH: "old key unpublished",
+    Step.REMOVE: "old key removed",
+    Step.CLEAN: "old DS gone",
+    Step.WITHDRAW: "new DS withdrawn",
+    Step.BACK: "on the way back",
+    Step.UNDONE: "as before",
+}
+# Where a request for the new DS may be under way.
+_ASKS_PARENT = (Step.DS,)
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayStep:
+    """A step of the rollover: "done", "current" or "to come"."""
+
+    label: str
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayRollover:
+    """A rollover as its card says it."""
+
+    row: Rollover
+    now: datetime
+
+    @property
+    def kind(self) -> str:
+        return KIND_LABELS[Kind(self.row.kind)]
+
+    @property
+    def step(self) -> str:
+        return _STEP_LABELS[Step(self.row.step)]
+
+    @property
+    def steps(self) -> list[DisplayStep]:
+        """The steps of the way that it is on."""
+        kind, step = Kind(self.row.kind), Step(self.row.step)
+        paths = [EMERGENCY.get(kind, ())] if self.row.is_emergency else [STAGES[kind], BACK[kind]]
+        path = [stage.step for each in paths if step in [stage.step for stage in each] for stage in each]
+        at = path.index(step)
+        words = ["done" if number < at else "current" if number == at else "to come" for number in range(len(path))]
+        if self.row.ended_at is not None:
+            words = ["done"] * len(path)
+        return [DisplayStep(_STEP_LABELS[each], word) for each, word in zip(path, words, strict=True)]
+
+    @property
+    def can_withdraw(self) -> bool:
+        """Whether somebody who cancels has to say that no request is under way to the parent."""
+        return Step(self.row.step) in _ASKS_PARENT and bool(self.row.new_ds) and self.row.kind != Kind.KSK_DOUBLE_DS
+
+    @property
+    def is_over(self) -> bool:
+        return self.row.ended_at is not None
+
+    @property
+    def outcome(self) -> str:
+        return "cancelled" if self.row.is_cancelled else "done"
+
+    @property
+    def remaining(self) -> str:
+        """How long until the earliest moment of the next step; empty if that depends on others."""
+        if self.row.earliest is None or self.row.earliest <= self.now:
+            return ""
+        return duration((self.row.earliest - self.now).total_seconds())
+
+    @property
+    def add_lines(self) -> list[Line]:
+        """The DS records that the parent has to have."""
+        return [Line(f"add-{n}", "DS to add", self._ds(text)) for n, text in enumerate(self.row.add_ds)]
+
+    @property
+    def remove_lines(self) -> list[Line]:
+        """Those that it may not have any more."""
+        return [Line(f"remove-{n}", "DS to remove", self._ds(text)) for n, text in enumerate(self.row.remove_ds)]
+
+    def _ds(self, text: str) -> str:
+        return f"{self.row.zone.name} IN DS {text}"
+
+
+def possible_kinds(state: SigningState) -> list[Kind]:
+    """The kinds of rollovers that the zone's keys allow."""
+    if not state.is_signed:
+        return []
+    return [kind for kind in Kind if not isinstance(keys_to_replace(kind, state), Refused)]

@@ -1,0 +1,65 @@
+"""Forms that begin and cancel rollovers."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+
+from dnspanel.web.dnssec.display_rollover import KIND_LABELS
+from dnspanel.web.dnssec.forms import SigningForm
+from dnspanel.web.forms import TypedNameForm
+from dnspanel.zones.dnssec.key_material import ALGORITHMS, MADE
+from dnspanel.zones.dnssec.rollover import EMERGENCY, Kind
+
+_SELECT = {"class": "input"}
+
+
+class BeginRolloverForm(SigningForm):
+    """Which keys to exchange."""
+
+    name = "rollover"
+    kind = forms.ChoiceField(label="What to roll over", widget=forms.Select(attrs=_SELECT))
+    algorithm = forms.TypedChoiceField(
+        label="New algorithm",
+        coerce=int,
+        required=False,
+        empty_value=None,
+        choices=[("", "as it is"), *((number, f"{ALGORITHMS[number]} ({number})") for number in MADE)],
+        widget=forms.Select(attrs=_SELECT),
+        help_text="Only for a rollover of the algorithm.",
+    )
+
+    def __init__(self, *args: Any, kinds: Sequence[Kind], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["kind"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [(kind.value, KIND_LABELS[kind]) for kind in kinds]
+
+
+class CancelRolloverForm(SigningForm):
+    """Back to the keys of before."""
+
+    name = "cancel"
+    withdrawn = forms.BooleanField(
+        label="The request for the new DS is taken back at the parent",
+        required=False,
+        widget=forms.CheckboxInput(attrs={"class": "tick"}),
+    )
+
+
+class EmergencyForm(SigningForm, TypedNameForm):
+    """The typed name of the zone, which confirms that answers will fail for a while."""
+
+    name = "emergency"
+    kind = forms.ChoiceField(label="Which key is not to be trusted any more", widget=forms.Select(attrs=_SELECT))
+    typed = forms.CharField(
+        label="Type the zone's name to replace the key at once",
+        max_length=1100,
+        widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}),
+    )
+
+    def __init__(self, *args: Any, kinds: Sequence[Kind], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["kind"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [(kind.value, KIND_LABELS[kind]) for kind in kinds if kind in EMERGENCY]

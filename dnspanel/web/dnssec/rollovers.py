@@ -1,0 +1,91 @@
+"""Views of rollovers: begin, follow, cancel; in an emergency; and the list of all that are under way."""
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.roles import Permission
+from dnspanel.web.dnssec.display_rollover import DisplayRollover, possible_kinds
+from dnspanel.web.dnssec.pages import acting, answer
+from dnspanel.web.dnssec.rollover_forms import BeginRolloverForm, CancelRolloverForm, EmergencyForm
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access
+from dnspanel.zones.dnssec import queries as dnssec
+from dnspanel.zones.dnssec import rollover_queries, rollovers
+from dnspanel.zones.dnssec.rollover import EMERGENCY, Kind
+from dnspanel.zones.errors import DnssecRefused
+
+PAGE = 100
+
+
+@require_POST
+def rollover_begin(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Begin a rollover of the zone."""
+    zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
+    form = BeginRolloverForm(request.POST, kinds=possible_kinds(dnssec.signing_of(zone)))
+
+    def act() -> None:
+        chosen = form.cleaned_data
+        rollovers.begin(
+            zone=zone, kind=Kind(chosen["kind"]), acting=acting(request, form), algorithm=chosen["algorithm"]
+        )
+
+    return answer(request, zone, form, act, "The rollover has begun; it goes on by itself.")
+
+
+@require_POST
+def rollover_cancel(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Turn the zone's rollover back."""
+    zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
+    form = CancelRolloverForm(request.POST)
+
+    def act() -> None:
+        rollovers.cancel(zone=zone, acting=acting(request, form), withdrawn=form.cleaned_data["withdrawn"])
+
+    return answer(request, zone, form, act, "The rollover is on its way back.")
+
+
+@require_safe
+def rollover_card(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Show where the zone's rollover stands."""
+    zone = access.zone_for_reading(request.user, zone_name)
+    newest = rollover_queries.newest(zone)
+    context = {"zone": zone, "rolled": DisplayRollover(newest, timezone.now()) if newest else None}
+    return render(request, "dnssec/_rollover_state.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def rollover_emergency(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Show what an emergency rollover breaks, and the form that asks for the zone's name; a POST replaces the key."""
+    zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
+    kinds = possible_kinds(dnssec.signing_of(zone))
+    form = EmergencyForm(request.POST or None, zone_name=zone.name, kinds=kinds)
+    if form.is_valid():
+        kind = Kind(form.cleaned_data["kind"])
+        try:
+            rollovers.begin(zone=zone, kind=kind, acting=acting(request, form), emergency=True)
+        except DnssecRefused as exc:
+            form.refuse_by(exc)
+        else:
+            messages.success(request, "The old key is gone. Give the new DS to the parent now.")
+            return redirect("zone-dnssec", zone.name)
+    now = timezone.now()
+    effects = [rollovers.breakage(zone=zone, kind=kind, now=now) for kind in kinds if kind in EMERGENCY]
+    context = {"zone": zone, "form": form, "effects": effects}
+    return render(request, "dnssec/emergency.html", context, status=422 if request.method == "POST" else 200)
+
+
+@require_safe
+def rollover_list(request: PanelRequest) -> HttpResponse:
+    """List the rollovers under way that this person may know of."""
+    access.require(request.user, Permission.READ)
+    after = request.GET.get("after", "")
+    rows, more = rollover_queries.under_way(
+        request.user, after=int(after) if after.isdecimal() and len(after) < 19 else 0, limit=PAGE
+    )
+    now = timezone.now()
+    context = {"rollovers": [DisplayRollover(row, now) for row in rows], "next": rows[-1].pk if more else None}
+    return render(request, "dnssec/rollovers.html", context)

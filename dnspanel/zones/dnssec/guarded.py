@@ -1,0 +1,73 @@
+"""Changes of how zones are signed that people and programs ask for: refused where answers would not validate. Verbs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from dnspanel.accounts.actors import Author
+from dnspanel.zones.dnssec.publish_state import Decide, change_signing
+from dnspanel.zones.dnssec.safety import refuse_bogus
+from dnspanel.zones.dnssec.signing_state import SigningState
+from dnspanel.zones.edit import Alongside, nothing
+from dnspanel.zones.errors import DnssecRefused
+from dnspanel.zones.models import Publication, Rollover, Zone
+from dnspanel.zones.nesting import DsAbove, ds_above
+
+
+@dataclass(frozen=True, slots=True)
+class Acting:
+    """Who acts, when, by which way, and why; what a form asks for twice is done once."""
+
+    author: Author
+    channel: str
+    now: datetime
+    reason: str = ""
+    form_id: UUID | None = None
+
+
+def change_guarded(
+    zones: Sequence[Zone],
+    decide: Decide,
+    acting: Acting,
+    action: str,
+    alongside: Alongside = nothing,
+    *,
+    rollover: Rollover | None = None,
+) -> list[Publication]:
+    """The zones are signed as `decide` says: see `publish_state.change_signing`.
+
+    Raises DnssecRefused besides where answers would not validate any more, and where keys would change under a rollover
+    other than `rollover`. An emergency may break what it breaks.
+    """
+    above: dict[str, DsAbove] | None = None
+    rolled: set[int] = set()
+
+    def checked(zone: Zone, state: SigningState) -> SigningState:
+        nonlocal above, rolled
+        if above is None:
+            above = ds_above([each.name for each in zones])
+            open_rollovers = Rollover.objects.filter(zone__in=[each.pk for each in zones], ended_at=None)
+            rolled = {*open_rollovers.exclude(pk=(rollover and rollover.pk) or 0).values_list("zone_id", flat=True)}
+        after = decide(zone, state)
+        if after == state:
+            return after
+        if zone.pk in rolled and after.keys != state.keys:
+            raise DnssecRefused(
+                f"The keys of {zone.name} are in a rollover: cancel it or let it end before you change them by hand."
+            )
+        if rollover is None or not rollover.is_emergency:
+            refuse_bogus(zone, state, after, above[zone.name].ds if zone.name in above else ())
+        return after
+
+    return change_signing(
+        zones=zones,
+        decide=checked,
+        author=acting.author,
+        channel=acting.channel,
+        now=acting.now,
+        action=action,
+        reason=acting.reason,
+        alongside=alongside,
+        form_id=acting.form_id,
+    )

@@ -1,0 +1,92 @@
+"""The DS records that a zone of this panel holds for another one: what its name servers may answer. Verbs."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Q
+
+from dnspanel.accounts.actors import Author
+from dnspanel.zones import direct, store_rrsets
+from dnspanel.zones.dnssec.safety import parent_here
+from dnspanel.zones.dnssec.served_ttls import LONGEST_CACHED
+from dnspanel.zones.history import rrset_after, rrset_before
+from dnspanel.zones.models import Change, Channel, Publication, Zone
+from replication.codec.keys import relative_key
+from replication.dns import rdtypes
+from replication.dns.rrset import RRset, make
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredDs:
+    """What the name servers of a parent here may answer: each DS RRset, () for none; and the largest TTL of late."""
+
+    parent: str
+    sets: tuple[tuple[str, ...], ...]
+    ttl: int
+
+
+def answered_ds(zone_name: str, *, acked: int, now: datetime) -> AnsweredDs | None:
+    """The DS RRsets of the zone that name servers may answer which have everything up to the sequence `acked`.
+
+    None if the parent is no zone of this panel.
+    """
+    parent = parent_here(zone_name)
+    if parent is None:
+        return None
+    found = store_rrsets.rrsets_at_names({parent.zone_id: (parent.name, [zone_name, parent.name])})[parent.zone_id]
+    current, soa = found.get((zone_name, rdtypes.DS)), found.get((parent.name, rdtypes.SOA))
+    changes = Change.objects.filter(
+        revision__zone=parent.zone_id,
+        owner_key=relative_key(zone_name, parent.name),
+        type=rdtypes.DS,
+    ).select_related("revision__publication")
+    lately = changes.filter(Q(revision__publication__gt=acked) | Q(revision__publication__at__gt=now - LONGEST_CACHED))
+    sets = [current.served if current else ()]
+    ttls = [current.ttl if current else 0, _negative_ttl(soa)]
+    for change in lately:
+        before, after = rrset_before(change), rrset_after(change)
+        ttls += [rrset.ttl for rrset in (before, after) if rrset is not None]
+        if change.revision.publication_id > acked:
+            sets.append(before.served if before else ())
+    return AnsweredDs(parent.name, tuple(dict.fromkeys(sets)), max(ttls))
+
+
+def replace_ds(
+    *, zone_name: str, add: Collection[str], remove: Collection[str], author: Author, reason: str, now: datetime
+) -> Publication | None:
+    """The parent here has the DS records `add` besides those it has, without `remove`; None if nothing had to change.
+
+    Of `add` only the digest types which its DS RRset has: a parent without any DS is left as it is, since nobody asked
+    for the zone to be trusted. Raises RightMissing, and whatever refuses a publication.
+    """
+    parent = parent_here(zone_name)
+    if parent is None:
+        return None
+    zone = Zone.objects.get(pk=parent.zone_id)
+    key = zone_name, rdtypes.DS
+
+    def step(current: RRset | None) -> RRset | None:
+        if current is None or not current.served:
+            return current
+        gone = {text.lower() for text in remove}
+        digests = {text.split()[2] for text in current.served}
+        wanted = [text for text in add if text.split()[2] in digests]
+        texts = [text for text in current.rdata if text.lower() not in gone and text not in wanted]
+        if not texts and not wanted:
+            return None
+        disabled = tuple(text for text in current.disabled if text in texts)
+        return make(zone_name, rdtypes.DS, current.ttl, (*texts, *wanted), disabled, current.comment)
+
+    outcome = direct.publish_patches(
+        patches=[direct.patch_of_steps(zone, [(key, step)])],
+        author=author,
+        channel=Channel.SYSTEM,
+        now=now,
+        reason=reason,
+    )
+    return outcome.publication
+
+
+def _negative_ttl(soa: RRset | None) -> int:
+    return 0 if soa is None else min(soa.ttl, int(soa.rdata[0].split()[6]))

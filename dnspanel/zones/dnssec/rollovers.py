@@ -1,0 +1,331 @@
+"""Rollovers of zones begin, go on step by step, are cancelled and end; `rollover` decides, and this stores. Verbs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import user_of
+from dnspanel.accounts.grants import Right
+from dnspanel.zones import access
+from dnspanel.zones.dnssec import key_material, rollover
+from dnspanel.zones.dnssec.guarded import Acting, change_guarded
+from dnspanel.zones.dnssec.publish_state import key_row
+from dnspanel.zones.dnssec.rollover import Act, AskForDs, Done, Goal, Inputs, Kind, Outcome, Refused, Step, Stuck, Wait
+from dnspanel.zones.dnssec.served_ttls import ServedTtls, served_ttls
+from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, SigningState
+from dnspanel.zones.errors import DnssecRefused, NotSigned
+from dnspanel.zones.models import Channel, LogHead, Publication, Rollover, Zone, ZoneKey
+
+# What the parent had before anybody looked leads to the old keys, or to none of this zone: there was no other.
+_ALWAYS = timedelta(days=3650)
+_TRIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one look at a rollover found, by its own clock."""
+
+    clock: datetime
+    looked_at: datetime
+    epoch: UUID
+    answered_since: datetime | None
+    late: tuple[str, ...]
+    goals: Mapping[Goal, datetime]
+    parent_at: datetime
+    parent_silent: str
+    ds_ttl: int | None
+    ttls: ServedTtls
+
+
+def begin(
+    *,
+    zone: Zone,
+    kind: Kind,
+    acting: Acting,
+    algorithm: int | None = None,
+    bits: int | None = None,
+    emergency: bool = False,
+) -> Rollover:
+    """A rollover of this kind is under way; new keys are as the old ones, or of `algorithm` if it is of the algorithm.
+
+    Raises RightMissing, NotSigned, BadKey, DnssecRefused where there can be none, or one is under way.
+    """
+    access.require_right(acting.author, zone, Right.DNSSEC)
+    ttls = served_ttls(zone, now=acting.now)
+    begun: list[Rollover] = []
+
+    def decide(zone: Zone, state: SigningState) -> SigningState:
+        if Rollover.objects.filter(zone=zone, ended_at=None).exists():
+            raise DnssecRefused(f"A rollover of {zone.name} is under way already.")
+        old = _replaced(zone, kind, state, emergency=emergency)
+        new = _new_keys(zone, kind, state, old, acting, algorithm, bits)
+        act = rollover.first(kind=kind, state=state, old=[key.id for key in old], new=new, emergency=emergency)
+        row = _row(zone, kind, state, old, new, acting, ttls)
+        row.step, row.is_emergency = act.step, emergency
+        row.step_revision = zone.revision + (1 if act.state != state else 0)
+        row.save(force_insert=True)
+        _forget_lost(zone, state, act.state, acting.now)
+        audit.record(
+            action="dnssec.rollover_begin",
+            by=acting.author,
+            now=acting.now,
+            target=zone.name,
+            kind=str(kind),
+            emergency=emergency,
+        )
+        begun.append(row)
+        return act.state
+
+    change_guarded([zone], decide, acting, "dnssec.rollover_step", rollover=Rollover(is_emergency=emergency))
+    # A form that was sent before began it then.
+    return begun[-1] if begun else Rollover.objects.filter(zone=zone).latest("pk")
+
+
+def breakage(*, zone: Zone, kind: Kind, now: datetime) -> str:
+    """What an emergency rollover of this kind breaks, in words."""
+    ttls = served_ttls(zone, now=now)
+    return rollover.breakage(kind, rollover.Ttls(ttls.records, ttls.keys, None))
+
+
+def take_step(*, rolled: Rollover, now: datetime) -> Publication | None:
+    """The step that is due is published, by the panel itself; None if somebody was first, or nothing had to change.
+
+    Raises DnssecRefused where the zone would not validate, PublishingOnHold.
+    """
+
+    def decide(zone: Zone, state: SigningState) -> SigningState:
+        row = _locked(rolled)
+        if row is None or row.looked_at != rolled.looked_at:
+            return state
+        outcome = rollover.advance(inputs_of(row, state))
+        if not isinstance(outcome, Act):
+            return state
+        return _taken(zone, row, state, outcome, now)
+
+    acting = Acting(None, Channel.SYSTEM, now, f"Rollover of {rolled.zone.name}: the next step.")
+    published = change_guarded([rolled.zone], decide, acting, "dnssec.rollover_step", rollover=rolled)
+    return published[-1] if published else None
+
+
+def cancel(*, zone: Zone, acting: Acting, withdrawn: bool = False) -> Rollover:
+    """The zone's rollover is on its way back. `withdrawn`: a person says that the new DS is not on its way any more.
+
+    Raises RightMissing, and DnssecRefused where there is no way back, or not yet.
+    """
+    access.require_right(acting.author, zone, Right.DNSSEC)
+    rolled = Rollover.objects.select_related("zone").filter(zone=zone, ended_at=None).first()
+    if rolled is None:
+        raise DnssecRefused(f"No rollover of {zone.name} is under way.")
+
+    def decide(zone: Zone, state: SigningState) -> SigningState:
+        row = _locked(rolled)
+        if row is None:
+            raise DnssecRefused(f"The rollover of {zone.name} has ended meanwhile.")
+        act = rollover.cancel(inputs_of(row, state), withdrawn=withdrawn)
+        if isinstance(act, Refused):
+            raise DnssecRefused(act.message)
+        audit.record(action="dnssec.rollover_cancel", by=acting.author, now=acting.now, target=zone.name, kind=row.kind)
+        return _taken(zone, row, state, act, acting.now)
+
+    change_guarded([zone], decide, acting, "dnssec.rollover_step", rollover=rolled)
+    return rolled
+
+
+def record_look(*, rolled: Rollover, look: Look, outcome: Outcome) -> bool:
+    """What was seen of a rollover, and what comes of it, stands in its row; False if somebody looked in between."""
+    now = look.looked_at
+    values: dict[str, object] = {
+        "clock": look.clock,
+        "looked_at": now,
+        "epoch": look.epoch,
+        "answered_since": look.answered_since,
+        "late": list(look.late),
+        "goals": {goal: since.isoformat() for goal, since in look.goals.items()},
+        "parent_at": look.parent_at,
+        "parent_silent": look.parent_silent,
+        "ds_ttl": look.ds_ttl,
+        "record_ttl": look.ttls.records,
+        "key_ttl": look.ttls.keys,
+        "ttls_revision": look.ttls.revision,
+        **_displayed(rolled, look, outcome),
+    }
+    if isinstance(outcome, Done):
+        values |= {"ended_at": now, "is_cancelled": outcome.cancelled}
+    expected = {"pk": rolled.pk, "step": rolled.step, "looked_at": rolled.looked_at, "ended_at": None}
+    moved = bool(Rollover.objects.filter(**expected).update(**values))
+    if moved:
+        for name, value in values.items():
+            setattr(rolled, name, value)
+    return moved
+
+
+def inputs_of(row: Rollover, state: SigningState) -> Inputs:
+    """What is known of a rollover, as the machine takes it."""
+    return Inputs(
+        kind=Kind(row.kind),
+        step=Step(row.step),
+        state=state,
+        old=tuple(row.old_keys),
+        new=tuple(row.new_keys),
+        now=row.clock,
+        ttls=rollover.Ttls(row.record_ttl, row.key_ttl, row.ds_ttl),
+        answered_since=row.answered_since,
+        late=tuple(row.late),
+        goals={Goal(goal): datetime.fromisoformat(since) for goal, since in row.goals.items()},
+        parent_silent=row.parent_silent,
+        old_ds=tuple(row.old_ds),
+        new_ds=tuple(row.new_ds),
+        is_emergency=row.is_emergency,
+    )
+
+
+def with_look(inputs: Inputs, look: Look) -> Inputs:
+    """The same after a look."""
+    return replace(
+        inputs,
+        now=look.clock,
+        ttls=rollover.Ttls(look.ttls.records, look.ttls.keys, look.ds_ttl),
+        answered_since=look.answered_since,
+        late=look.late,
+        goals=look.goals,
+        parent_silent=look.parent_silent,
+    )
+
+
+def _replaced(zone: Zone, kind: Kind, state: SigningState, *, emergency: bool) -> Sequence[KeyState]:
+    if not state.is_signed:
+        raise NotSigned(zone.name)
+    if emergency and kind not in rollover.EMERGENCY:
+        raise DnssecRefused("Such a rollover cannot be an emergency.")
+    old = rollover.keys_to_replace(kind, state)
+    if isinstance(old, Refused):
+        raise DnssecRefused(old.message)
+    return old
+
+
+def _new_keys(
+    zone: Zone,
+    kind: Kind,
+    state: SigningState,
+    old: Sequence[KeyState],
+    acting: Acting,
+    algorithm: int | None,
+    bits: int | None,
+) -> list[KeyState]:
+    if kind is Kind.INSECURE:
+        return []
+    if kind is Kind.ALGORITHM and (algorithm is None or algorithm in {key.algorithm for key in state.keys}):
+        raise DnssecRefused("A rollover of the algorithm needs one that the zone does not have.")
+    if kind is not Kind.ALGORITHM and algorithm is not None:
+        raise DnssecRefused("Only a rollover of the algorithm takes another algorithm.")
+    known = dict(ZoneKey.objects.filter(pk__in=[key.id for key in state.keys]).values_list("pk", "bits"))
+    tags = {*ZoneKey.objects.filter(zone=zone).values_list("tag", flat=True)}
+    made = []
+    for key in old:
+        number = key.algorithm if algorithm is None else algorithm
+        pair = _pair(number, known[key.id] if algorithm is None else bits, key.flags, tags)
+        row = key_row(zone_id=zone.pk, flags=key.flags, pair=pair, author=acting.author, now=acting.now)
+        row.save(force_insert=True)
+        tags.add(row.tag)
+        made.append(KeyState(row.pk, number, key.flags))
+    return made
+
+
+def _pair(algorithm: int, bits: int | None, flags: int, tags: set[int]) -> key_material.KeyPair:
+    """A new key whose tag no key of the zone has: the parent's DS are told apart by tags."""
+    for _ in range(_TRIES):
+        pair = key_material.generate(algorithm, bits)
+        if key_material.key_tag(flags, algorithm, pair.public) not in tags:
+            return pair
+    raise DnssecRefused("No key with a tag of its own could be made; try again.")
+
+
+def _row(
+    zone: Zone,
+    kind: Kind,
+    state: SigningState,
+    old: Sequence[KeyState],
+    new: Sequence[KeyState],
+    acting: Acting,
+    ttls: ServedTtls,
+) -> Rollover:
+    now = acting.now
+    # Roles are those of before: what the new keys are is what the old ones were.
+    entry = {key.flags for key in old if state.role(key) is not KeyRole.ZSK}
+    has_ds = kind is not Kind.ZSK
+    return Rollover(
+        zone=zone,
+        kind=kind,
+        old_keys=[key.id for key in old],
+        new_keys=[key.id for key in new],
+        old_ds=_ds(zone, [key for key in old if key.flags in entry]) if has_ds else [],
+        new_ds=_ds(zone, [key for key in new if key.flags in entry]) if has_ds else [],
+        started_at=now,
+        started_by=user_of(acting.author),
+        step_at=now,
+        waits_for="Every node has to answer with this step.",
+        waits_since=now,
+        clock=now,
+        looked_at=now,
+        epoch=LogHead.objects.values_list("epoch", flat=True).get(),
+        goals={Goal.HAS_OLD: (now - _ALWAYS).isoformat()} if has_ds else {},
+        parent_at=now,
+        parent_silent="nobody has asked yet" if has_ds else "",
+        record_ttl=ttls.records,
+        key_ttl=ttls.keys,
+        ttls_revision=ttls.revision,
+    )
+
+
+def _ds(zone: Zone, keys: Sequence[KeyState]) -> list[str]:
+    public = {row.pk: bytes(row.public) for row in ZoneKey.objects.filter(pk__in=[key.id for key in keys])}
+    return [
+        key_material.ds_text(zone.name, key.flags, key.algorithm, public[key.id], digest)
+        for key in keys
+        for digest in key_material.DIGESTS
+    ]
+
+
+def _locked(rolled: Rollover) -> Rollover | None:
+    return Rollover.objects.select_for_update().filter(pk=rolled.pk, ended_at=None, step=rolled.step).first()
+
+
+def _taken(zone: Zone, row: Rollover, state: SigningState, act: Act, now: datetime) -> SigningState:
+    """The row is at the step, in the transaction that publishes it."""
+    _forget_lost(zone, state, act.state, now)
+    row.step, row.step_at, row.waits_since = act.step, now, now
+    if act.state != state:
+        row.step_revision = zone.revision + 1
+        row.answered_since = None
+    row.waits_for, row.earliest, row.late = "Every node has to answer with this step.", None, []
+    row.add_ds, row.remove_ds, row.is_stuck = [], [], False
+    row.save()
+    return act.state
+
+
+def _forget_lost(zone: Zone, before: SigningState, after: SigningState, now: datetime) -> None:
+    """Keys that the zone has no more are marked: their private parts are gone later (`sign.forget_deleted_keys`)."""
+    lost = {key.id for key in before.keys} - {key.id for key in after.keys}
+    if lost:
+        ZoneKey.objects.filter(zone=zone, pk__in=lost, deleted_at=None).update(deleted_at=now)
+
+
+def _displayed(rolled: Rollover, look: Look, outcome: Outcome) -> dict[str, object]:
+    """What people see of it."""
+    displayed: dict[str, object] = {"earliest": None, "add_ds": [], "remove_ds": [], "is_stuck": False}
+    match outcome:
+        case Wait(for_what, earliest):
+            displayed["waits_for"] = for_what
+            if earliest is not None:
+                displayed["earliest"] = look.looked_at + (earliest - look.clock)
+        case AskForDs(add, remove, for_what):
+            displayed |= {"waits_for": for_what, "add_ds": list(add), "remove_ds": list(remove)}
+        case Stuck(message):
+            displayed |= {"waits_for": message, "is_stuck": True}
+        case _:
+            displayed["waits_for"] = ""
+    if displayed["waits_for"] != rolled.waits_for:
+        displayed["waits_since"] = look.looked_at
+    return displayed

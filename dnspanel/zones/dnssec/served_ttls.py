@@ -1,0 +1,88 @@
+"""The TTLs that answers of a zone carried lately: for so long caches may keep what was answered before a change."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import connection
+
+from dnspanel.zones.models import Zone
+
+# Resolvers keep nothing for longer, whatever its TTL says (BIND: max-cache-ttl; others: a day).
+LONGEST_CACHED = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class ServedTtls:
+    """The largest TTLs in seconds, of all records and of the DNSKEY RRset, up to a revision of the zone."""
+
+    records: int
+    keys: int
+    revision: int
+
+    def raised(self, other: "ServedTtls") -> "ServedTtls":
+        """The larger of both."""
+        return ServedTtls(
+            max(self.records, other.records), max(self.keys, other.keys), max(self.revision, other.revision)
+        )
+
+
+# PowerDNS takes the TTL of DNSKEY, NSEC and NSEC3 from the SOA: from its MINIMUM, in some releases at most its TTL.
+_NOW = """
+SELECT coalesce(max(r.ttl), 0), coalesce(max(greatest(r.ttl, split_part(r.rdata[1], ' ', 7)::bigint))
+    FILTER (WHERE r.type = 6), 0)
+FROM zones_rrset r WHERE r.zone_id = %s"""
+
+_OF_CHANGES = """
+SELECT known.id, max(rev.number), bool_or(rev.kind <> 'change'), coalesce(max(side.ttl), 0),
+    coalesce(max(greatest(side.ttl, side.minimum)) FILTER (WHERE c.type = 6), 0)
+FROM unnest(%(ids)s::bigint[], %(after)s::int[]) AS known (id, after)
+JOIN zones_revision rev ON rev.zone_id = known.id AND rev.number > known.after
+JOIN zones_publication p ON p.sequence = rev.publication_id AND p.at > %(since)s
+LEFT JOIN zones_change c ON c.revision_id = rev.id
+LEFT JOIN LATERAL (
+    SELECT (v ->> 'ttl')::bigint AS ttl,
+        CASE WHEN c.type = 6 THEN split_part(v -> 'rdata' ->> 0, ' ', 7)::bigint END AS minimum
+    FROM (VALUES (c.before), (c.after)) AS sides (v) WHERE v IS NOT NULL AND v <> 'null'
+) AS side ON true
+GROUP BY known.id"""
+
+
+def served_ttls(zone: Zone, *, now: datetime) -> ServedTtls:
+    """What the zone answers now, and answered up to LONGEST_CACHED ago."""
+    lately = _of_changes({zone.pk: 0}, since=now - LONGEST_CACHED).get(zone.pk)
+    current = _current(zone.pk, zone.revision)
+    return current.raised(lately[0]) if lately else current
+
+
+def raised_ttls(known: Mapping[int, ServedTtls], *, now: datetime) -> dict[int, ServedTtls]:
+    """The same for zones (by id) of which it is known up to a revision, with what came since; in one query.
+
+    A zone that was restored meanwhile is read anew.
+    """
+    changed = _of_changes({zone_id: each.revision for zone_id, each in known.items()}, since=now - LONGEST_CACHED)
+    found = dict(known)
+    for zone_id, (ttls, is_restored) in changed.items():
+        found[zone_id] = known[zone_id].raised(ttls)
+        if is_restored:
+            found[zone_id] = found[zone_id].raised(_current(zone_id, ttls.revision))
+    return found
+
+
+def _current(zone_id: int, revision: int) -> ServedTtls:
+    with connection.cursor() as cursor:
+        cursor.execute(_NOW, [zone_id])
+        records, keys = cursor.fetchone()
+    return ServedTtls(max(records, keys), keys, revision)
+
+
+def _of_changes(revisions: Mapping[int, int], *, since: datetime) -> dict[int, tuple[ServedTtls, bool]]:
+    """For zones with newer revisions than these: the TTLs before and after them, and whether one was no mere change."""
+    ids = list(revisions)
+    with connection.cursor() as cursor:
+        cursor.execute(_OF_CHANGES, {"ids": ids, "after": [revisions[id] for id in ids], "since": since})
+        rows = cursor.fetchall()
+    return {
+        zone_id: (ServedTtls(max(records, keys), keys, newest), is_restored)
+        for zone_id, newest, is_restored, records, keys in rows
+    }

@@ -1,0 +1,324 @@
+"""Rollovers go on when every node answers and the parent has the DS, and not before; by a clock of the test.
+
+Tests `dnssec.rollovers`, `dnssec.rollover_parents`, `dnssec.parent_zone` and `dnssec.served_ttls` too: what they store
+is only of use to the driver.
+"""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from uuid import uuid4
+
+import pytest
+
+from dnspanel.accounts.models import AuditEntry, User
+from dnspanel.fleet.dnssec.drive import drive_rollovers
+from dnspanel.fleet.models import Divergence, Node, NodeState
+from dnspanel.zones import direct, edit
+from dnspanel.zones.dnssec import queries, rollovers, sign
+from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec.rollover import Kind, Step
+from dnspanel.zones.dnssec.served_ttls import served_ttls
+from dnspanel.zones.errors import DnssecRefused, RightMissing
+from dnspanel.zones.models import LogHead, Publication, Rollover, Signing, Zone, ZoneKey
+from replication.codec.dnssec import Nsec3
+from replication.dns import rdtypes
+from replication.dns.rrset import RRset
+from tests.dnspanel.fleet.conftest import MakeNode
+from tests.dnspanel.zones.conftest import rr, zone_maker
+from tests.people import NOW, alice
+
+__all__ = ["alice"]
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CHILD = "shop.example.com."
+
+
+class World:
+    """A parent and a signed zone below it, two nodes, and a clock."""
+
+    def __init__(self, author: User, nodes: list[Node]) -> None:
+        self.author, self.nodes, self.now = author, nodes, NOW
+        make = zone_maker(author)
+        self.parent = make("shop 3600 NS ns1.example.net.", name="example.com.")
+        self.zone = make("www 300 A 192.0.2.1", "old 7200 A 192.0.2.7", name=CHILD)
+
+    @property
+    def acting(self) -> Acting:
+        return Acting(self.author, "web", self.now)
+
+    @property
+    def row(self) -> Rollover:
+        return Rollover.objects.latest("pk")
+
+    def sign(self, *, split: bool = False, has_ds: bool = True) -> None:
+        sign.sign(zones=[self.zone], acting=self.acting, split=split)
+        if has_ds:
+            texts = [text for key in queries.keys_of(self.zone) for text in key.ds if text.split()[2] == "2"]
+            self.put_ds(*texts)
+
+    def put_ds(self, *texts: str) -> None:
+        rrset = rr(f"{CHILD} 3600 DS {' | '.join(texts)}") if texts else None
+        step = direct.removed if rrset is None else direct.replaced(rrset)
+        self.publish(self.parent, (CHILD, rdtypes.DS), step)
+
+    def publish(self, zone: Zone, key: tuple[str, int], step: Callable[[RRset | None], RRset | None]) -> None:
+        direct.publish_patches(
+            patches=[direct.patch_of_steps(zone, [(key, step)])], author=self.author, channel="web", now=self.now
+        )
+
+    @property
+    def ds(self) -> set[str]:
+        """The tags that the parent's DS name."""
+        found = Zone.objects.get(pk=self.parent.pk).rrsets.filter(type=rdtypes.DS).first()
+        return {text.split()[0] for text in found.rdata} if found else set()
+
+    @property
+    def tags(self) -> list[tuple[str, bool, bool]]:
+        return [(str(key.tag), key.active, key.published) for key in queries.keys_of(self.zone)]
+
+    def answer(self, *names: str) -> None:
+        """Nodes (all, or these) answer with everything that was published."""
+        head = LogHead.objects.get()
+        nodes = Node.objects.filter(name__in=names) if names else Node.objects.all()
+        nodes.update(epoch=head.epoch, acked=head.sequence)
+
+    def look(self, seconds: int = 55) -> Step:
+        self.now += timedelta(seconds=seconds)
+        drive_rollovers(clock=lambda: self.now, look_every=timedelta())
+        return Step(self.row.step)
+
+    def run(self, *, until: Step | None = None, most: int = 2000) -> list[Step]:
+        """Let nodes answer and time go by until the rollover has ended, or is at a step; return the steps."""
+        seen = [Step(self.row.step)]
+        for _ in range(most):
+            if self.row.ended_at or seen[-1] == until:
+                return seen
+            self.answer()
+            if (step := self.look()) != seen[-1]:
+                seen.append(step)
+        raise AssertionError(f"It does not end: {self.row.step}: {self.row.waits_for}")
+
+
+@pytest.fixture
+def world(alice: User, active_node: MakeNode) -> World:
+    return World(alice, [active_node("ns1", agent_port=8533), active_node("ns2", agent_port=8534)])
+
+
+@pytest.mark.parametrize(
+    ("kind", "split", "steps"),
+    [
+        (Kind.ZSK, True, [Step.PUBLISH, Step.SIGN, Step.REMOVE]),
+        (Kind.KSK, True, [Step.PUBLISH, Step.DS, Step.REMOVE, Step.CLEAN]),
+        (Kind.KSK_DOUBLE_DS, True, [Step.DS, Step.EXCHANGE, Step.CLEAN]),
+        (Kind.CSK, False, [Step.PUBLISH, Step.DS, Step.REMOVE, Step.CLEAN]),
+        (Kind.INSECURE, False, [Step.DS, Step.REMOVE]),
+        (Kind.ALGORITHM, True, [Step.SIGN, Step.PUBLISH, Step.DS, Step.UNPUBLISH, Step.REMOVE]),
+    ],
+)
+def test_every_kind_goes_through_its_steps_to_the_end(world: World, kind: Kind, split: bool, steps: list[Step]) -> None:
+    world.sign(split=split)
+    before = {tag for tag, _, _ in world.tags}
+    ds_before = world.ds
+    algorithm = 15 if kind is Kind.ALGORITHM else None
+    rolled = rollovers.begin(zone=world.zone, kind=kind, acting=world.acting, algorithm=algorithm)
+    assert world.run() == steps
+    after = world.tags
+    assert not world.row.is_cancelled
+    assert all(active and published for _, active, published in after)
+    kept = {tag for tag, _, _ in after} & before
+    if kind is Kind.INSECURE:
+        assert (after, world.ds) == ([], set())
+    else:
+        assert len(after) == len(before)
+        assert len(kept) == (1 if split and kind is not Kind.ALGORITHM else 0)
+        assert world.ds <= {tag for tag, _, _ in after}
+        assert (world.ds == ds_before) is (kind is Kind.ZSK)
+    lost = ZoneKey.objects.filter(pk__in=rolled.old_keys)
+    assert all(key.deleted_at is not None for key in lost)
+    assert AuditEntry.objects.filter(action="dnssec.rollover_begin", target=CHILD).exists()
+
+
+def test_a_late_node_a_drained_one_and_one_that_differs_are_waited_for(world: World) -> None:
+    world.sign(split=True)
+    rollovers.begin(zone=world.zone, kind=Kind.ZSK, acting=world.acting)
+    world.answer("ns1")
+    Node.objects.filter(name="ns2").update(state=NodeState.DRAINED)
+    for _ in range(300):
+        assert world.look() is Step.PUBLISH
+    assert world.row.late == ["ns2"]
+    assert "ns2 not yet" in world.row.waits_for
+    world.answer()
+    wrong = Divergence.objects.create(
+        node=world.nodes[0], zone_id=world.zone.pk, zone_name=CHILD, words="another SOA", found_at=world.now
+    )
+    assert world.look() is Step.PUBLISH
+    assert world.row.late == ["ns1"]
+    wrong.delete()
+    world.look()
+    assert world.row.late == []
+    assert world.row.earliest == world.now + timedelta(seconds=3600 + 60)  # the SOA's, which the DNSKEY RRset has
+    assert world.run(until=Step.SIGN)[-1] is Step.SIGN
+
+
+def test_it_waits_for_the_ttl_of_the_largest_record_also_if_that_is_gone_by_now(world: World) -> None:
+    world.sign(split=True)
+    key = f"old.{CHILD}", rdtypes.A
+    world.publish(world.zone, key, direct.removed)
+    assert served_ttls(world.zone, now=world.now).records == 7200
+    rollovers.begin(zone=world.zone, kind=Kind.ZSK, acting=world.acting)
+    world.run(until=Step.SIGN)
+    world.publish(world.zone, key, direct.replaced(rr(f"old.{CHILD} 9000 A 192.0.2.8")))
+    world.answer()
+    world.look()
+    begun = world.now
+    assert world.run() == [Step.SIGN, Step.REMOVE]
+    assert timedelta(seconds=9000) < world.now - begun < timedelta(seconds=9300)
+
+
+def test_a_clock_that_jumps_lets_nothing_happen_too_soon(world: World) -> None:
+    world.sign(split=True)
+    rollovers.begin(zone=world.zone, kind=Kind.ZSK, acting=world.acting)
+    world.answer()
+    world.look()
+    assert world.look(seconds=30 * 86_400) is Step.PUBLISH
+
+
+def test_a_new_epoch_begins_the_wait_anew(world: World) -> None:
+    world.sign(split=True)
+    rollovers.begin(zone=world.zone, kind=Kind.ZSK, acting=world.acting)
+    world.answer()
+    world.look()
+    assert world.row.answered_since is not None
+    LogHead.objects.update(epoch=uuid4())
+    world.look()
+    assert world.row.answered_since is None
+    world.answer()
+    world.look()
+    assert world.row.answered_since == world.row.clock
+
+
+def test_a_parent_is_told_only_by_who_may_change_it(world: World, alice: User) -> None:
+    world.sign()
+    team_only = User.objects.create_user("bert", role="editor")
+    rolled = rollovers.begin(zone=world.zone, kind=Kind.CSK, acting=Acting(team_only, "web", world.now))
+    User.objects.filter(pk=team_only.pk).update(role="reader")
+    assert world.run(until=Step.DS)[-1] is Step.DS
+    world.answer()
+    for _ in range(5):
+        world.look()
+    assert world.row.add_ds == rolled.new_ds
+    assert world.ds == {rolled.old_ds[0].split()[0]}
+    world.put_ds(rolled.new_ds[0])
+    assert world.run()[-1] is Step.CLEAN
+
+
+def test_ds_that_a_late_node_still_answers_count(world: World) -> None:
+    world.sign()
+    rollovers.begin(zone=world.zone, kind=Kind.CSK, acting=world.acting)
+    world.run(until=Step.DS)
+    world.answer()
+    world.look()  # puts the DS into the parent
+    assert len(world.ds) == 1
+    for _ in range(200):
+        assert world.look() is Step.DS
+    assert world.row.add_ds  # ns1 and ns2 may answer the old one yet
+    assert world.run()[-1] is Step.CLEAN
+
+
+def test_it_can_be_cancelled_and_all_is_as_before(world: World) -> None:
+    world.sign()
+    tags = world.tags
+    rollovers.begin(zone=world.zone, kind=Kind.CSK, acting=world.acting)
+    world.answer()
+    world.look()
+    rollovers.cancel(zone=world.zone, acting=world.acting)
+    assert world.run() == [Step.UNDONE]
+    assert world.row.is_cancelled
+    assert world.tags == tags
+    rollovers.begin(zone=world.zone, kind=Kind.CSK, acting=world.acting)
+    world.run(until=Step.DS)
+    with pytest.raises(DnssecRefused, match="on its way"):
+        rollovers.cancel(zone=world.zone, acting=world.acting)
+    rollovers.cancel(zone=world.zone, acting=world.acting, withdrawn=True)
+    assert world.run() == [Step.WITHDRAW, Step.UNDONE]
+    assert (world.tags, world.ds) == (tags, {tags[0][0]})
+    with pytest.raises(DnssecRefused, match="No rollover"):
+        rollovers.cancel(zone=world.zone, acting=world.acting)
+
+
+def test_nobody_changes_the_keys_under_a_rollover(world: World) -> None:
+    world.sign(split=True)
+    rolled = rollovers.begin(zone=world.zone, kind=Kind.ZSK, acting=world.acting)
+    for act in (
+        lambda: sign.add_key(zone=world.zone, acting=world.acting),
+        lambda: sign.delete_key(zone=world.zone, key_id=rolled.new_keys[0], acting=world.acting),
+        lambda: sign.set_key(zone=world.zone, key_id=rolled.old_keys[0], active=False, acting=world.acting),
+        lambda: rollovers.begin(zone=world.zone, kind=Kind.KSK, acting=world.acting),
+    ):
+        with pytest.raises(DnssecRefused, match="rollover"):
+            act()
+    sign.set_denial(zone=world.zone, nsec3=Nsec3(0, b"", False, False), acting=world.acting)
+    assert world.run()[-1] is Step.REMOVE
+
+
+def test_an_emergency_takes_the_old_key_away_at_once(world: World) -> None:
+    world.sign()
+    [(tag, _, _)] = world.tags
+    assert "SERVFAIL" in rollovers.breakage(zone=world.zone, kind=Kind.CSK, now=world.now)
+    rollovers.begin(zone=world.zone, kind=Kind.CSK, acting=world.acting, emergency=True)
+    assert tag not in {each for each, _, _ in world.tags}
+    assert world.run() == [Step.REMOVE, Step.DS]
+    assert world.ds == {each for each, _, _ in world.tags}
+
+
+def test_a_zone_in_the_trash_stands_still(world: World) -> None:
+    world.sign(split=True)
+    rollovers.begin(zone=world.zone, kind=Kind.ZSK, acting=world.acting)
+    edit.delete_zone(zone=world.zone, author=world.author, channel="web", now=world.now, confirmed=True)
+    for _ in range(3):
+        world.answer()
+        assert world.look() is Step.PUBLISH
+    assert world.row.answered_since is None
+
+
+def test_rollovers_are_refused_where_they_make_no_sense(world: World) -> None:
+    with pytest.raises(DnssecRefused, match="not signed"):
+        rollovers.begin(zone=world.zone, kind=Kind.CSK, acting=world.acting)
+    world.sign()
+    published = Publication.objects.count()
+    for kind, more, message in (
+        (Kind.ZSK, {}, "no ZSK"),
+        (Kind.ALGORITHM, {}, "needs one"),
+        (Kind.ALGORITHM, {"algorithm": 13}, "needs one"),
+        (Kind.CSK, {"algorithm": 15}, "Only a rollover"),
+        (Kind.INSECURE, {"emergency": True}, "emergency"),
+    ):
+        with pytest.raises(DnssecRefused, match=message):
+            rollovers.begin(zone=world.zone, kind=kind, acting=world.acting, **more)  # type: ignore[arg-type]
+    reader = User.objects.create_user("carl", role="reader")
+    with pytest.raises(RightMissing):
+        rollovers.begin(zone=world.zone, kind=Kind.CSK, acting=Acting(reader, "web", world.now))
+    assert Publication.objects.count() == published
+    assert not Rollover.objects.exists()
+
+
+def test_a_key_that_somebody_changed_in_the_database_stops_it_until_a_person_looks(world: World) -> None:
+    world.sign(split=True)
+    rolled = rollovers.begin(zone=world.zone, kind=Kind.ZSK, acting=world.acting)
+    state = queries.signing_of(world.zone).without_key(rolled.new_keys[0])
+    Signing.objects.filter(zone=world.zone).update(state=state.to_json())
+    world.answer()
+    world.look()
+    assert world.row.is_stuck
+    assert "is not used as this step needs it" in world.row.waits_for
+
+
+def test_times_are_shown_by_the_clock_on_the_wall(world: World) -> None:
+    world.sign(split=True)
+    rollovers.begin(zone=world.zone, kind=Kind.ZSK, acting=world.acting)
+    world.answer()
+    world.look()
+    earliest = world.row.earliest
+    assert isinstance(earliest, datetime)
+    world.look(seconds=600)  # of which a minute counts
+    assert world.row.earliest == earliest + timedelta(seconds=540)
