@@ -125,9 +125,9 @@ V1 = [
     Door("v1-metadata", "DELETE", "-0---++", {**V1_ZONE, "metadata_kind": "X-NOTE"}),
     Door("v1-cryptokeys", "GET", "+0+++++", V1_ZONE),
     Door("v1-cryptokeys", "POST", "-0---++", V1_ZONE, {"keytype": "csk", "active": True}),
-    Door("v1-cryptokey", "GET", "0000000", {**V1_ZONE, "cryptokey_id": "1"}),
-    Door("v1-cryptokey", "PUT", "-0---00", {**V1_ZONE, "cryptokey_id": "1"}, {"active": True}),
-    Door("v1-cryptokey", "DELETE", "-0---00", {**V1_ZONE, "cryptokey_id": "1"}),
+    Door("v1-cryptokey", "GET", "+0+++++", {**V1_ZONE, "cryptokey_id": "?dnssec_key"}),
+    Door("v1-cryptokey", "PUT", "-0---++", {**V1_ZONE, "cryptokey_id": "?dnssec_key"}, {"active": True}),
+    Door("v1-cryptokey", "DELETE", "-0---++", {**V1_ZONE, "cryptokey_id": "?dnssec_key"}),
 ]
 
 METRICS = [
