@@ -7,6 +7,7 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.dnssec_keys import KEY_COLUMNS, key
+from dnspanel.cli.dnssec_rollovers import rollover
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import C, Session, pass_session, shared_options
 from dnspanel.cli.written import publish, show_written, writing_options
@@ -194,6 +195,7 @@ def list_keys(session: Session, zone: str) -> None:
 
 
 dnssec.add_command(key)
+dnssec.add_command(rollover)
 
 
 def _settle(session: Session, zone: str, body: Mapping[str, Any], *, wait: bool, timeout: int, reason: str) -> None:

@@ -264,6 +264,13 @@ class RunUnknown(ZoneError):
         super().__init__("There is no such run of DNSSEC policies.")
 
 
+class RolloverUnknown(ZoneError):
+    """The zone has no such rollover."""
+
+    def __init__(self) -> None:
+        super().__init__("The zone has no such rollover.")
+
+
 class RunRefused(ZoneError):
     """A run of DNSSEC policies cannot begin, or not be cancelled."""
 

@@ -13,6 +13,7 @@ from dnspanel.api.v2.resources import (
     dnssec_keys,
     dnssec_policies,
     dnssec_policy_runs,
+    dnssec_rollovers,
     drafts,
     exports,
     grants,
@@ -39,6 +40,7 @@ from dnspanel.api.v2.resources import (
 _ZONE = "api/v2/zones/<name:zone_name>"
 _RRSET = "rrsets/<name:owner>/<str:type_name>"
 _DNSSEC_KEY = f"{_ZONE}/dnssec/keys/<int:key_id>"
+_ROLLOVERS = f"{_ZONE}/dnssec/rollovers"
 _REVISION = f"{_ZONE}/revisions/<int:number>"
 _PUBLICATION = "api/v2/publications/<int:sequence>"
 _HOOK = "api/v2/webhooks/<int:webhook_id>"
@@ -62,6 +64,12 @@ urlpatterns: list[URLPattern] = [
     path(f"{_ZONE}/dnssec/keys", dnssec_keys.DnssecKeys.as_view(), name="v2-dnssec-keys"),
     path(_DNSSEC_KEY, dnssec_keys.DnssecKey.as_view(), name="v2-dnssec-key"),
     path(f"{_DNSSEC_KEY}/export", dnssec_keys.DnssecKeyExport.as_view(), name="v2-dnssec-key-export"),
+    path(f"{_ZONE}/dnssec/rollover-kinds", dnssec_rollovers.RolloverKinds.as_view(), name="v2-rollover-kinds"),
+    path(_ROLLOVERS, dnssec_rollovers.ZoneRollovers.as_view(), name="v2-zone-rollovers"),
+    path(f"{_ROLLOVERS}/<int:rollover_id>", dnssec_rollovers.OneRollover.as_view(), name="v2-rollover"),
+    path(
+        f"{_ROLLOVERS}/<int:rollover_id>/cancel", dnssec_rollovers.RolloverCancel.as_view(), name="v2-rollover-cancel"
+    ),
     path(_ZONE, zones.ZoneDetail.as_view(), name="v2-zone"),
     path("api/v2/bulk/deletions", zones.Deletions.as_view(), name="v2-deletions"),
     path("api/v2/bulk/dnssec", dnssec.BulkDnssec.as_view(), name="v2-bulk-dnssec"),
@@ -97,6 +105,7 @@ urlpatterns: list[URLPattern] = [
     path("api/v2/dnssec/policy-runs", dnssec_policy_runs.PolicyRuns.as_view(), name="v2-policy-runs"),
     path(f"{_POLICY_RUN}/zones", dnssec_policy_runs.PolicyRunZones.as_view(), name="v2-policy-run-zones"),
     path(_POLICY_RUN, dnssec_policy_runs.OnePolicyRun.as_view(), name="v2-policy-run"),
+    path("api/v2/dnssec/rollovers", dnssec_rollovers.RolloversUnderWay.as_view(), name="v2-rollovers"),
     path("api/v2/exports", exports.Exports.as_view(), name="v2-exports"),
     path("api/v2/exports/<int:export_id>", exports.OneExport.as_view(), name="v2-export"),
     path("api/v2/exports/<int:export_id>/file", exports.ExportFile.as_view(), name="v2-export-file"),

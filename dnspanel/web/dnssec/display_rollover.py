@@ -5,7 +5,8 @@ from datetime import datetime
 
 from dnspanel.web.dnssec.display import Line
 from dnspanel.web.templatetags.panel import duration
-from dnspanel.zones.dnssec.rollover import BACK, EMERGENCY, STAGES, Kind, Refused, Step, keys_to_replace
+from dnspanel.zones.dnssec import rollover_queries
+from dnspanel.zones.dnssec.rollover import Kind, Step
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.models import Rollover
 
@@ -59,14 +60,7 @@ class DisplayRollover:
     @property
     def steps(self) -> list[DisplayStep]:
         """The steps of the way that it is on."""
-        kind, step = Kind(self.row.kind), Step(self.row.step)
-        paths = [EMERGENCY.get(kind, ())] if self.row.is_emergency else [STAGES[kind], BACK[kind]]
-        path = [stage.step for each in paths if step in [stage.step for stage in each] for stage in each]
-        at = path.index(step)
-        words = ["done" if number < at else "current" if number == at else "to come" for number in range(len(path))]
-        if self.row.ended_at is not None:
-            words = ["done"] * len(path)
-        return [DisplayStep(_STEP_LABELS[each], word) for each, word in zip(path, words, strict=True)]
+        return [DisplayStep(_STEP_LABELS[step], word) for step, word in rollover_queries.steps_of(self.row)]
 
     @property
     def can_withdraw(self) -> bool:
@@ -104,6 +98,4 @@ class DisplayRollover:
 
 def possible_kinds(state: SigningState) -> list[Kind]:
     """The kinds of rollovers that the zone's keys allow."""
-    if not state.is_signed:
-        return []
-    return [kind for kind in Kind if not isinstance(keys_to_replace(kind, state), Refused)]
+    return [kind for kind, refusal in rollover_queries.kinds_of(state).items() if not refusal]

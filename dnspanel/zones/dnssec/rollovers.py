@@ -109,15 +109,18 @@ def take_step(*, rolled: Rollover, now: datetime) -> Publication | None:
     return published[-1] if published else None
 
 
-def cancel(*, zone: Zone, acting: Acting, withdrawn: bool = False) -> Rollover:
-    """The zone's rollover is on its way back. `withdrawn`: a person says that the new DS is not on its way any more.
+def cancel(*, zone: Zone, acting: Acting, withdrawn: bool = False, rollover_id: int | None = None) -> Rollover:
+    """The zone's rollover (that of `rollover_id` only) is on its way back.
+
+    `withdrawn`: a person says that the new DS is not on its way any more.
 
     Raises RightMissing, and DnssecRefused where there is no way back, or not yet.
     """
     access.require_right(acting.author, zone, Right.DNSSEC)
     rolled = Rollover.objects.select_related("zone").filter(zone=zone, ended_at=None).first()
-    if rolled is None:
-        raise DnssecRefused(f"No rollover of {zone.name} is under way.")
+    if rolled is None or rollover_id not in (None, rolled.pk):
+        ended = f"No rollover of {zone.name} is under way."
+        raise DnssecRefused(ended if rollover_id is None else f"This rollover of {zone.name} has ended.")
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
         row = _locked(rolled)

@@ -29,9 +29,10 @@ from dnspanel.transfer.imports import jobs
 from dnspanel.transfer.models import ExportJob, RunState, SourceKind
 from dnspanel.webhooks.models import Delivery, Event, EventKind, Webhook
 from dnspanel.zones import draft, revision
-from dnspanel.zones.dnssec import policies, policy_runs, sign
+from dnspanel.zones.dnssec import policies, policy_runs, rollovers, sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.policy import Terms
+from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
 from tests import database
 from tests.dnspanel.api.callers import STRANGERS, ZONE, Api, Caller, MakeApi, secret_of
@@ -118,6 +119,9 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
     delivery = Delivery.objects.create(webhook=hook, event=event, created_at=NOW)
     acting = Acting(None, Channel.API, NOW)
     dnssec_key = sign.add_key(zone=zone, acting=acting, active=False)
+    signed = [make_zone(name=f"{label}.test.") for label in ("rolled", "signed")]
+    sign.sign(zones=signed, acting=acting)
+    rollover = rollovers.begin(zone=signed[0], kind=Kind.CSK, acting=acting)
     policy = policies.create_policy(name="Standard", terms=Terms(), by=alice, now=NOW)
     run = policy_runs.create_run(by=alice, now=NOW)
     published = Publication.objects.get(revisions__zone=zone, revisions__number=2)
@@ -133,6 +137,7 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
         "token_id": token.pk,
         "key_id": key.pk,
         "dnssec_key": dnssec_key.pk,
+        "rollover_id": rollover.pk,
         "import_id": job.pk,
         "policy_id": policy.pk,
         "run_id": run.pk,

@@ -1,4 +1,4 @@
-"""`dnspanel dnssec`. Tests `cli.dnssec_keys` too."""
+"""`dnspanel dnssec`. Tests `cli.dnssec_keys` and `cli.dnssec_rollovers` too."""
 
 import subprocess
 from pathlib import Path
@@ -93,3 +93,33 @@ def test_a_key_is_exported_for_who_may(run: Run, tmp_path: Path) -> None:
     ds = subprocess.run(["dnssec-dsfromkey", "-2", public], capture_output=True, text=True, check=True).stdout
     assert ds.split()[-1].lower() == key["ds"][0].split()[-1]
     assert "File exists" in run(*export, "-d", str(folder), token=secret).err
+
+
+def test_a_rollover_is_begun_shown_and_cancelled(run: Run) -> None:
+    assert run("zones", "create", "a.test").code == 0
+    assert run("dnssec", "sign", "a.test").code == 0
+    assert run("dnssec", "rollover", "show", "a.test").err == "Error: a.test has had no rollover.\n"
+    assert run("dnssec", "rollover", "list").err == "No rollover is under way.\n"
+    possible = [
+        each["kind"]
+        for each in run("dnssec", "rollover", "kinds", "a.test", "--output", "json").json
+        if not each["refusal"]
+    ]
+    assert possible == ["csk", "algorithm", "insecure"]
+    begun = run("dnssec", "rollover", "begin", "a.test", "algorithm", "--algorithm", "15")
+    assert (begun.code, begun.err) == (0, "Every node has to answer with this step.\n")
+    assert "algorithm" in run("dnssec", "rollover", "list").out
+    assert "kind          algorithm" in run("dnssec", "rollover", "show", "a.test").out
+    refused = run("dnssec", "rollover", "begin", "a.test", "csk")
+    assert (refused.code, refused.err) == (1, "Error: A rollover of a.test. is under way already.\n")
+    assert run("dnssec", "rollover", "cancel", "a.test").code == 0
+
+
+def test_an_emergency_says_what_it_breaks_and_asks(run: Run) -> None:
+    assert run("zones", "create", "a.test").code == 0
+    assert run("dnssec", "sign", "a.test").code == 0
+    stopped = run("dnssec", "rollover", "begin", "a.test", "csk", "--emergency", input="n\n")
+    assert stopped.code == 1
+    assert "SERVFAIL" in stopped.err
+    assert run("dnssec", "rollover", "list").err == "No rollover is under way.\n"
+    assert run("dnssec", "rollover", "begin", "a.test", "csk", "--emergency", "--yes").code == 0

@@ -267,6 +267,7 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (zones.DnssecRefused, _simply("dnssec-refused")),
     (zones.PolicyUnknown, _simply("not-found")),
     (zones.RunUnknown, _simply("not-found")),
+    (zones.RolloverUnknown, _simply("not-found")),
     (zones.PolicyRefused, _of_fields),
     (zones.ZoneError, _simply("conflict")),  # CannotResolve, CannotUndo
     # accounts

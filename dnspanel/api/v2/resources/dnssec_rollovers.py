@@ -1,0 +1,205 @@
+"""Rollovers of DNSSEC keys: begun, followed and cancelled; those of a zone, and all that are under way."""
+
+from typing import Any
+from uuid import uuid4
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.etag import fresh_enough, tag_of
+from dnspanel.api.v2.http.pages import page_answer, page_request
+from dnspanel.api.v2.http.representation import zone_url
+from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.resources.dnssec import acting, bad_size, published
+from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
+from dnspanel.api.v2.schema.fields import PAGED, page_of, read, stamp
+from dnspanel.api.v2.schema.rollover_serializers import (
+    NewRolloverSerializer,
+    RolloverCancelSerializer,
+    RolloverKindSerializer,
+    RolloverSerializer,
+    RolloverWrittenSerializer,
+)
+from dnspanel.api.v2.schema.zone_serializers import IF_CHANGED, WRITING
+from dnspanel.zones import access
+from dnspanel.zones.dnssec import queries, rollover_queries, rollovers
+from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec.rollover import EMERGENCY, Kind
+from dnspanel.zones.errors import RolloverUnknown
+from dnspanel.zones.models import Publication, Rollover, Zone
+
+_REASON = TERMS[0]
+
+
+class RolloversUnderWay(V2View):
+    """Those of all zones."""
+
+    @extend_schema(operation_id="listRollovers", parameters=PAGED, responses=page_of(RolloverSerializer))
+    def get(self, request: Request) -> HttpResponse:
+        """List the DNSSEC rollovers that are under way
+
+        Of the zones that you may read, those that have begun first come first.
+        """
+        page, actor = page_request(request, int), actor_in(request)
+        access.require(actor, Permission.READ)
+        after = page.after[0] if page.after else 0
+        rows, more = rollover_queries.under_way(actor, after=after, limit=page.limit)
+        found = [rollover_json(row, actor) for row in rows]
+        return page_answer(request, found, (rows[-1].pk,) if more else None)
+
+
+class RolloverKinds(V2View):
+    """Which rollovers a zone can have."""
+
+    @extend_schema(operation_id="listRolloverKinds", responses=page_of(RolloverKindSerializer))
+    def get(self, request: Request, zone_name: str) -> HttpResponse:
+        """List the kinds of DNSSEC rollovers
+
+        Which of them the keys of the zone allow, and what each breaks as an emergency. All on one page.
+        """
+        page_request(request)
+        zone, now = access.zone_for_reading(actor_in(request), zone_name), timezone.now()
+        kinds = [
+            {
+                "kind": str(kind),
+                "refusal": refusal or None,
+                "emergency_breaks": None
+                if refusal or kind not in EMERGENCY
+                else rollovers.breakage(zone=zone, kind=kind, now=now),
+            }
+            for kind, refusal in rollover_queries.kinds_of(queries.signing_of(zone)).items()
+        ]
+        return page_answer(request, kinds, None)
+
+
+class ZoneRollovers(V2View):
+    """Those of a zone."""
+
+    unconditional = True  # a zone has one at a time
+
+    @extend_schema(operation_id="listRolloversOfZone", parameters=PAGED, responses=page_of(RolloverSerializer))
+    def get(self, request: Request, zone_name: str) -> HttpResponse:
+        """List the DNSSEC rollovers of a zone, the newest first"""
+        page, actor = page_request(request, int), actor_in(request)
+        zone = access.zone_for_reading(actor, zone_name)
+        before = page.after[0] if page.after else None
+        rows, more = rollover_queries.of_zone(zone, before=before, limit=page.limit)
+        found = [rollover_json(row, actor) for row in rows]
+        return page_answer(request, found, (rows[-1].pk,) if more else None)
+
+    @extend_schema(
+        operation_id="beginRollover",
+        parameters=[*WRITING, _REASON],
+        request=NewRolloverSerializer,
+        responses={202: RolloverWrittenSerializer, 201: RolloverWrittenSerializer},
+    )
+    def post(self, request: Request, zone_name: str) -> HttpResponse:
+        """Begin a DNSSEC rollover
+
+        It goes on by itself: each step waits until every node answers with it, for the TTLs that were served, and for
+        the DS at every server of the parent. Read it for what it waits for. Needs the right "dnssec".
+        """
+        actor = actor_in(request)
+        zone = access.zone_for(actor, zone_name, Right.DNSSEC)
+        body = read(NewRolloverSerializer, request.data)
+        by = _findable(acting(request, terms_of_query(request).reason))
+        with bad_size("/bits"):
+            row = rollovers.begin(
+                zone=zone,
+                kind=Kind(body["kind"]),
+                acting=by,
+                algorithm=body["algorithm"],
+                bits=body["bits"],
+                emergency=body["emergency"],
+            )
+        headers = {"Location": f"{zone_url(zone.name)}/dnssec/rollovers/{row.pk}"}
+        return published(
+            request, _publications(by), {"rollover": rollover_json(row, actor)}, status=201, headers=headers
+        )
+
+
+class OneRollover(V2View):
+    """One of them."""
+
+    @extend_schema(operation_id="getRollover", parameters=[IF_CHANGED], responses={200: RolloverSerializer})
+    def get(self, request: Request, zone_name: str, rollover_id: int) -> HttpResponse:
+        """Read where a DNSSEC rollover stands"""
+        actor = actor_in(request)
+        row = _rollover(access.zone_for_reading(actor, zone_name), rollover_id)
+        value = rollover_json(row, actor)
+        tag = tag_of(value)
+        return fresh_enough(request, tag) or answer(value, headers={"ETag": tag})
+
+
+class RolloverCancel(V2View):
+    """The way back of one."""
+
+    unconditional = True  # refused where it is not safe, whatever was read
+
+    @extend_schema(
+        operation_id="cancelRollover",
+        parameters=[*WRITING, _REASON],
+        request=RolloverCancelSerializer,
+        responses={202: RolloverWrittenSerializer, 200: RolloverWrittenSerializer},
+    )
+    def post(self, request: Request, zone_name: str, rollover_id: int) -> HttpResponse:
+        """Cancel a DNSSEC rollover
+
+        It goes back to the keys of before by steps that wait as those forward do. Refused where that is not safe.
+        """
+        actor = actor_in(request)
+        zone = access.zone_for(actor, zone_name, Right.DNSSEC)
+        body = read(RolloverCancelSerializer, request.data or {})
+        _rollover(zone, rollover_id)
+        by = _findable(acting(request, terms_of_query(request).reason))
+        rollovers.cancel(zone=zone, acting=by, withdrawn=body["withdrawn"], rollover_id=rollover_id)
+        more = {"rollover": rollover_json(_rollover(zone, rollover_id), actor)}
+        return published(request, _publications(by), more)
+
+
+def rollover_json(row: Rollover, actor: Actor) -> dict[str, Any]:
+    """Where the rollover stands."""
+    knows = access.may_know_author(actor) and row.started_by is not None
+    return {
+        "id": row.pk,
+        "zone": row.zone.name,
+        "kind": row.kind,
+        "emergency": row.is_emergency,
+        "step": row.step,
+        "steps": [{"step": str(step), "state": state} for step, state in rollover_queries.steps_of(row)],
+        "waits_for": row.waits_for,
+        "waits_since": stamp(row.waits_since),
+        "earliest": stamp(row.earliest),
+        "stuck": row.is_stuck,
+        "late": row.late,
+        "add_ds": row.add_ds,
+        "remove_ds": row.remove_ds,
+        "old_keys": row.old_keys,
+        "new_keys": row.new_keys,
+        "started_at": stamp(row.started_at),
+        "started_by": row.started_by.username if knows and row.started_by else None,
+        "ended_at": stamp(row.ended_at),
+        "cancelled": row.is_cancelled,
+    }
+
+
+def _findable(by: Acting) -> Acting:
+    """With an id by which the publications that come of it are found again."""
+    return by if by.form_id is not None else Acting(by.author, by.channel, by.now, by.reason, uuid4())
+
+
+def _publications(by: Acting) -> list[Publication]:
+    return list(Publication.objects.filter(form_id=by.form_id))
+
+
+def _rollover(zone: Zone, rollover_id: int) -> Rollover:
+    found = Rollover.objects.filter(zone=zone, pk=rollover_id).select_related("zone", "started_by").first()
+    if found is None:
+        raise RolloverUnknown
+    return found

@@ -1,0 +1,91 @@
+"""The description of rollovers of DNSSEC keys, from which the OpenAPI document is made."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from dnspanel.api.v2.schema.dnssec_serializers import MOST_NUMBER, made_algorithm
+from dnspanel.api.v2.schema.fields import Choice, Flag, Integer, Shape
+from dnspanel.api.v2.schema.zone_serializers import WrittenSerializer
+from dnspanel.zones.dnssec.rollover import EMERGENCY, Kind, Step
+
+_KINDS = [(str(kind), str(kind)) for kind in Kind]
+_STEPS = [(str(step), str(step)) for step in Step]
+_STATES = [(word, word) for word in ("done", "current", "to come")]
+
+
+class RolloverStepSerializer(Shape):
+    """A step of the way that a rollover is on."""
+
+    step = serializers.ChoiceField(choices=_STEPS)
+    state = serializers.ChoiceField(choices=_STATES)
+
+
+class RolloverSerializer(Shape):
+    """Keys of a zone that are exchanged, step by step."""
+
+    id = serializers.IntegerField()
+    zone = serializers.CharField()
+    kind = serializers.ChoiceField(choices=_KINDS)
+    emergency = serializers.BooleanField()
+    step = serializers.ChoiceField(choices=_STEPS)
+    steps = RolloverStepSerializer(many=True)
+    waits_for = serializers.CharField(help_text="What the next step waits for, in words; empty once it has ended.")
+    waits_since = serializers.DateTimeField()
+    earliest = serializers.DateTimeField(allow_null=True, help_text="Of the next step, if only time is waited for.")
+    stuck = serializers.BooleanField(help_text="It goes on only after somebody has acted.")
+    late = serializers.ListField(child=serializers.CharField(), help_text="Nodes that do not answer with the step yet.")
+    add_ds = serializers.ListField(child=serializers.CharField(), help_text="The parent has to have these.")
+    remove_ds = serializers.ListField(child=serializers.CharField(), help_text="It may not have these any more.")
+    old_keys = serializers.ListField(child=serializers.IntegerField())
+    new_keys = serializers.ListField(child=serializers.IntegerField())
+    started_at = serializers.DateTimeField()
+    started_by = serializers.CharField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+    cancelled = serializers.BooleanField()
+
+
+class RolloverWrittenSerializer(WrittenSerializer):
+    """What a change to a rollover published, and where the rollover stands."""
+
+    rollover = RolloverSerializer()
+
+
+class RolloverKindSerializer(Shape):
+    """A kind of rollover, and whether the zone's keys allow it."""
+
+    kind = serializers.ChoiceField(choices=_KINDS)
+    refusal = serializers.CharField(allow_null=True, help_text="Why there can be none; null: there can.")
+    emergency_breaks = serializers.CharField(allow_null=True, help_text="null: not possible as an emergency.")
+
+
+class NewRolloverSerializer(Shape):
+    """A rollover that is to begin."""
+
+    kind = Choice(choices=_KINDS)
+    algorithm = Integer(
+        default=None, allow_null=True, min_value=0, max_value=255, help_text="Of the new keys, for kind algorithm only."
+    )
+    bits = Integer(default=None, allow_null=True, min_value=1, max_value=MOST_NUMBER, help_text="Of new RSA keys.")
+    emergency = Flag(
+        default=False, help_text="The old keys go at once, and answers fail for a while: see rollover-kinds."
+    )
+
+    def validate_algorithm(self, value: int | None) -> int | None:
+        return None if value is None else made_algorithm(value)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if (attrs["kind"] == Kind.ALGORITHM) != (attrs["algorithm"] is not None):
+            message = "A rollover of the algorithm says the new one; no other does."
+            raise serializers.ValidationError({"algorithm": [message]})
+        if attrs["emergency"] and Kind(attrs["kind"]) not in EMERGENCY:
+            raise serializers.ValidationError({"emergency": ["A rollover of this kind cannot be an emergency."]})
+        return attrs
+
+
+class RolloverCancelSerializer(Shape):
+    """The way back."""
+
+    withdrawn = Flag(
+        default=False, help_text="A person says that no request for the new DS is under way to the parent any more."
+    )

@@ -1,0 +1,139 @@
+"""`dnspanel dnssec rollover`: rollovers of keys are begun, followed and cancelled."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from dnspanel.cli import output
+from dnspanel.cli.output import Column
+from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.written import publish, show_written, writing_options
+from dnspanel.cli.zone_paths import zone_path
+
+_COLUMNS = (
+    Column("ZONE", "zone"),
+    Column("KIND", "kind"),
+    Column("STEP", "step"),
+    Column("WAITS FOR", "waits_for"),
+    Column("EARLIEST", lambda row: output.moment(row["earliest"])),
+    Column("STUCK", "stuck"),
+)
+_KINDS = (
+    Column("KIND", "kind"),
+    Column("POSSIBLE", lambda row: row["refusal"] is None),
+    Column("WHY NOT", lambda row: row["refusal"] or ""),
+)
+
+
+@click.group()
+def rollover() -> None:
+    """Rollovers of keys: begin, show, cancel, list. They go on by themselves."""
+
+
+@rollover.command("list")
+@shared_options
+@pass_session
+def list_rollovers(session: Session) -> None:
+    """List the rollovers that are under way."""
+    session.show_rows(session.client.items("/dnssec/rollovers"), _COLUMNS, none="No rollover is under way.")
+
+
+@rollover.command()
+@click.argument("zone")
+@shared_options
+@pass_session
+def kinds(session: Session, zone: str) -> None:
+    """List which kinds of rollovers the keys of a zone allow."""
+    session.show_rows(session.client.items(zone_path(zone, "dnssec", "rollover-kinds")), _KINDS, none="No kind.")
+
+
+@rollover.command()
+@click.argument("zone")
+@shared_options
+@pass_session
+def show(session: Session, zone: str) -> None:
+    """Show where the rollover of a zone stands, or how the last one ended."""
+    found = _newest(session, zone)
+    if found is None:
+        raise click.ClickException(f"{zone} has had no rollover.")
+    details = {
+        "zone": found["zone"],
+        "kind": found["kind"],
+        "step": found["step"],
+        "waits for": found["waits_for"] or None,
+        "not before": output.moment(found["earliest"]) if found["earliest"] else None,
+        "late nodes": found["late"] or None,
+        "DS to add": found["add_ds"] or None,
+        "DS to remove": found["remove_ds"] or None,
+        "begun": output.moment(found["started_at"]),
+        "by": found["started_by"],
+        "ended": output.moment(found["ended_at"]) if found["ended_at"] else None,
+        "cancelled": found["cancelled"],
+    }
+    session.show(found, details)
+
+
+@rollover.command()
+@click.argument("zone")
+@click.argument("kind", type=click.Choice(["zsk", "ksk", "ksk-double-ds", "csk", "algorithm", "insecure"]))
+@click.option("--algorithm", type=int, help="For kind algorithm, IANA's number of the new one.")
+@click.option("--bits", type=click.IntRange(min=1), help="Of new RSA keys.")
+@click.option("--emergency", is_flag=True, help="The old key goes at once. Answers fail for a while.")
+@click.option("--yes", is_flag=True, help="Do not ask before an emergency rollover.")
+@writing_options
+@shared_options
+@pass_session
+def begin(
+    session: Session,
+    zone: str,
+    kind: str,
+    algorithm: int | None,
+    bits: int | None,
+    emergency: bool,
+    yes: bool,
+    **how: Any,
+) -> None:
+    """Begin a rollover. Each step waits for every node, for caches, and for the parent.
+
+    \b
+    Examples:
+      dnspanel dnssec rollover begin example.net csk
+      dnspanel dnssec rollover begin example.net algorithm --algorithm 15
+    """
+    if emergency and not yes:
+        found = session.client.items(zone_path(zone, "dnssec", "rollover-kinds"))
+        breaks = [each["emergency_breaks"] for each in found if each["kind"] == kind]
+        for text in filter(None, breaks):
+            output.tell(text)
+        click.confirm(f"Replace the key of {zone} at once?", abort=True, err=True)
+    told = {"kind": kind, "algorithm": algorithm, "bits": bits, "emergency": emergency}
+    _send(session, zone_path(zone, "dnssec", "rollovers"), told, **how)
+
+
+@rollover.command()
+@click.argument("zone")
+@click.option("--withdrawn", is_flag=True, help="No request for the new DS is under way to the parent any more.")
+@writing_options
+@shared_options
+@pass_session
+def cancel(session: Session, zone: str, withdrawn: bool, **how: Any) -> None:
+    """Cancel the rollover of a zone: it goes back to the keys of before, where that is safe."""
+    found = _newest(session, zone)
+    if found is None:
+        raise click.ClickException(f"{zone} has had no rollover.")
+    path = zone_path(zone, "dnssec", "rollovers", str(found["id"]), "cancel")
+    _send(session, path, {"withdrawn": withdrawn}, **how)
+
+
+def _newest(session: Session, zone: str) -> Mapping[str, Any] | None:
+    found = session.client.get(zone_path(zone, "dnssec", "rollovers"), limit=1)["items"]
+    return found[0] if found else None
+
+
+def _send(session: Session, path: str, body: Mapping[str, Any], *, wait: bool, timeout: int, reason: str) -> None:
+    query = {"reason": reason} if reason else {}
+    written = publish(session, "POST", path, body, query=query, wait=wait, timeout=timeout)
+    show_written(session, written, waited=wait)
+    if not session.is_json:
+        output.tell(written["rollover"]["waits_for"])
