@@ -1,0 +1,129 @@
+"""`dnspanel dnssec policy`: which policy is for a zone, and zones brought to what theirs say."""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from dnspanel.cli import output
+from dnspanel.cli.errors import Refused
+from dnspanel.cli.output import Column
+from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.zone_paths import zone_path
+
+POLL_SECONDS = 0.5
+_UNDER_WAY = ("waiting", "running")
+_LISTED = (
+    Column("ID", "id", right=True),
+    Column("NAME", "name"),
+    Column("ALGORITHM", "algorithm", right=True),
+    Column("SPLIT", "split"),
+    Column("DENIAL", lambda row: row["denial"]["method"].upper()),
+    Column("AUTOMATIC", "automatic"),
+    Column("DEFAULT", "default"),
+)
+_FOUND = (Column("ZONE", "zone"), Column("ACT", "act"), Column("WHY", "message"))
+
+
+@click.group()
+def policy() -> None:
+    """Policies: how zones are to be signed. POLICY is a name or an id."""
+
+
+@policy.command("list")
+@shared_options
+@pass_session
+def list_policies(session: Session) -> None:
+    """List the policies."""
+    session.show_rows(session.client.items("/dnssec/policies"), _LISTED, none="No policy.")
+
+
+@policy.command()
+@click.argument("zone")
+@shared_options
+@pass_session
+def show(session: Session, zone: str) -> None:
+    """Show which policy is for a zone, and what the zone lacks of it."""
+    found = session.client.get(zone_path(zone, "dnssec", "policy"))
+    details = {
+        "policy": found["policy"]["name"] if found["policy"] else None,
+        "from": found["source"] or None,
+        "differs": [each["message"] for each in found["differences"]] or None,
+        "due": [f"{each['rollover']} since {output.moment(each['since'])}" for each in found["due"]] or None,
+    }
+    session.show(found, details)
+
+
+@policy.command("set")
+@click.argument("zone")
+@click.argument("name", metavar="POLICY")
+@shared_options
+@pass_session
+def set_policy(session: Session, zone: str, name: str) -> None:
+    """Give a zone a policy of its own. The zone itself does not change: that is what `run` does."""
+    body = {"policy": _named(session, name)["id"]}
+    found = session.client.send("PUT", zone_path(zone, "dnssec", "policy"), body)
+    session.show(found, {"policy": found["policy"]["name"], "from": found["source"]})
+
+
+@policy.command()
+@click.argument("zone")
+@shared_options
+@pass_session
+def unset(session: Session, zone: str) -> None:
+    """Take a zone's own policy away: it has that of its tags, its team, or the default then."""
+    session.client.send("DELETE", zone_path(zone, "dnssec", "policy"))
+
+
+@policy.command()
+@click.option("--policy", "name", metavar="POLICY", help="Only zones that have this policy.")
+@click.option("--search", default="", help="Only zones that this finds, as in the search box of the panel.")
+@click.option("--apply", is_flag=True, help="Carry out what the dry run showed; without it nothing is written.")
+@shared_options
+@pass_session
+def run(session: Session, name: str | None, search: str, apply: bool) -> None:
+    """Bring zones to what their policies say, after a dry run.
+
+    Exit code 1 says that zones were refused; they are listed with the reason.
+
+    \b
+    Examples:
+      dnspanel dnssec policy run --search tag:customers
+      dnspanel dnssec policy run --policy Standard --apply
+    """
+    body = {"policy": None if name is None else _named(session, name)["id"], "search": search}
+    done = _finished(session, session.client.send("POST", "/dnssec/policy-runs", {**body, "dry_run": True}))
+    if apply:
+        told = {"dry_run": False, "dry_run_of": done["id"]}
+        done = _finished(session, session.client.send("POST", "/dnssec/policy-runs", told))
+    if session.is_json:
+        output.show_json(done)
+    else:
+        listed = session.client.items(f"/dnssec/policy-runs/{done['id']}/zones")
+        session.show_rows(listed, _FOUND, none="No zone.")
+        output.tell(", ".join(f"{count:,} {act}" for act, count in done["counts"].items()))
+    if not apply:
+        output.tell("Nothing was written. With --apply it is carried out.")
+    if done["state"] != "done" or done["counts"].get("refused"):
+        raise click.exceptions.Exit(Refused.exit_code)
+
+
+def _finished(session: Session, begun: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The run, once it has ended. Who interrupts the command leaves it to the panel."""
+    found = begun
+    while found["state"] in _UNDER_WAY:
+        time.sleep(POLL_SECONDS)
+        found = session.client.get(f"/dnssec/policy-runs/{begun['id']}")
+    if found["failure"]:
+        output.tell(found["failure"])
+    return found
+
+
+def _named(session: Session, name: str) -> Mapping[str, Any]:
+    """The policy of this name or id. Raises UsageError where there is none."""
+    for each in session.client.items("/dnssec/policies"):
+        if name in (each["name"], str(each["id"])):
+            found: Mapping[str, Any] = each
+            return found
+    raise click.UsageError(f"There is no policy {name}.")

@@ -1,0 +1,56 @@
+"""`dnspanel dnssec policy`."""
+
+from collections.abc import Iterator
+from threading import Event, Thread
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from dnspanel.accounts.models import Role
+from dnspanel.zones.dnssec import policies, policy_runs
+from dnspanel.zones.dnssec.policy import Terms
+from tests.dnspanel.cli.conftest import Run
+from tests.people import make_person
+
+
+@pytest.fixture
+def worker(transactional_db: None) -> Iterator[None]:
+    """What is queued is worked on, as a Celery worker would."""
+    ended = Event()
+
+    def work() -> None:
+        while not ended.wait(0.05):
+            for number in policy_runs.unfinished_runs():
+                policy_runs.work_on_run(number)
+        connection.close()
+
+    thread = Thread(target=work)
+    thread.start()
+    yield
+    ended.set()
+    thread.join()
+
+
+def test_zones_are_brought_to_what_their_policies_say(run: Run, worker: None) -> None:
+    admin = make_person("ada", Role.ADMINISTRATOR)
+    made = policies.create_policy(name="Strict", terms=Terms(algorithm=15, split=True), by=admin, now=timezone.now())
+    for name in ("a.test", "b.test"):
+        assert run("zones", "create", name).code == 0
+    assert "Strict" in run("dnssec", "policy", "list").out
+    assert "policy   –" in run("dnssec", "policy", "show", "a.test").out
+    assert run("dnssec", "policy", "set", "a.test", "Loose").code == 2
+    assert "Strict" in run("dnssec", "policy", "set", "a.test", "Strict").out
+    assert "differs" in run("dnssec", "policy", "show", "a.test").out
+
+    dry = run("dnssec", "policy", "run", "--policy", str(made.pk))
+    assert dry.code == 0, dry
+    assert dry.out.splitlines()[1].split()[:2] == ["a.test.", "sign"]
+    assert "b.test." not in dry.out
+    assert dry.err.endswith("Nothing was written. With --apply it is carried out.\n")
+    assert run("dnssec", "keys", "a.test").err == "No key.\n"
+    applied = run("dnssec", "policy", "run", "--search", "a.test", "--apply", "--output", "json")
+    assert (applied.code, applied.json["state"], applied.json["counts"]) == (0, "done", {"sign": 1}), applied
+    assert [key["role"] for key in run("dnssec", "keys", "a.test", "--output", "json").json] == ["ksk", "zsk"]
+    assert run("dnssec", "policy", "unset", "a.test").code == 0
+    assert "policy   –" in run("dnssec", "policy", "show", "a.test").out
