@@ -72,7 +72,7 @@ def _signing(state: Mapping[str, Any], fingerprints: Mapping[int, str]) -> Expec
     if state.get("cds"):
         values["PUBLISH-CDS"] = state["cds"]
     if state.get("cdnskey"):
-        values["PUBLISH-CDNSKEY"] = "1"
+        values["PUBLISH-CDNSKEY"] = "0" if state.get("cds") == "0" else "1"
     metadata = tuple((state["rows"][kind], kind, value) for kind, value in values.items())
     keys = tuple((id, fingerprints.get(id, ""), flags, active, seen) for id, _, flags, active, seen in state["keys"])
     return ExpectedSigning(chain, metadata, keys)

@@ -309,6 +309,9 @@ class Rollover(models.Model):
     new_keys = ArrayField(models.IntegerField(), default=list)
     old_ds = ArrayField(models.TextField(), default=list)
     new_ds = ArrayField(models.TextField(), default=list)
+    # What the zone asked its parent for before it asked to be insecure.
+    cds_before = models.CharField(max_length=20, default="")
+    cdnskey_before = models.BooleanField(default=False)
     started_at = models.DateTimeField()
     started_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     step_revision = models.IntegerField()  # what every node has to answer with

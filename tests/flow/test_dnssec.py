@@ -8,7 +8,7 @@ import pytest
 
 from dnspanel.demo.stack import Stack
 from tests.flow.validator import Validator
-from tests.stack import run_script, until, wait_until_in_sync
+from tests.stack import ask, run_script, until, wait_until_in_sync
 
 pytestmark = pytest.mark.flow
 
@@ -35,6 +35,8 @@ if act == "create":
 zone = Zone.objects.get(name=name, deleted_at=None)
 if act == "sign":
     sign.sign(zones=[zone], acting=acting, split=rest[0] == "split", algorithm=int(rest[1]))
+elif act == "ask-deletion":
+    sign.set_cds(zone=zone, cds="0", cdnskey=True, acting=acting)
 elif act == "unsign":
     sign.unsign(zones=[zone], acting=acting)
 elif act == "denial":
@@ -91,6 +93,11 @@ def test_every_answer_validates_through_every_change(stack: Stack, zone: str, sp
         until(lambda: watcher.questions > questions + len(watched) * 3, seconds=30, what="one more round")
     assert watcher.faults == [], Counter(fault.split(": ", 1)[1] for fault in watcher.faults)
     assert watcher.questions > 100
+    act(stack, "ask-deletion")
+    wait_until_in_sync(stack)
+    for node in stack.nodes:
+        found = {kind: list(ask(node, ZONE, kind).rdata) for kind in ("CDS", "CDNSKEY")}
+        assert found == {"CDS": ["0 0 0 00"], "CDNSKEY": ["0 3 0 AA=="]}  # RFC 8078 section 4
     act(stack, "unsign")
     wait_until_in_sync(stack)
     assert threading.active_count() < 20

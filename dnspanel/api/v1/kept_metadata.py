@@ -175,7 +175,7 @@ def _publishing(kind: str, values: Sequence[str]) -> tuple[str | None, bool | No
     if kind == PUBLISH_CDS:
         return sign.digest_list(first), None
     if first == "0":
-        raise DnssecRefused("The parent is asked to delete its DS by PUBLISH-CDS 0 here, not by PUBLISH-CDNSKEY.")
+        raise DnssecRefused("PUBLISH-CDS 0 asks the parent to delete its DS here; CDNSKEY records then do so too.")
     return None, bool(first)
 
 

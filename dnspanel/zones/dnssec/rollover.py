@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, SigningState
+from dnspanel.zones.dnssec.signing_state import DELETE, KeyRole, KeyState, SigningState
 
 # What one look at the clock can count for, at most; and what each wait is longer than it needs to be, so that one jump
 # of the clock during it does no harm. Looks are 30 seconds apart.
@@ -298,8 +298,13 @@ def cancel(inputs: Inputs, *, withdrawn: bool = False) -> Act | Refused:
 
 
 def first(*, kind: Kind, state: SigningState, old: Sequence[int], new: Sequence[KeyState], emergency: bool) -> Act:
-    """How a rollover begins; `new` are keys that the zone does not have yet."""
+    """How a rollover begins; `new` are keys that the zone does not have yet.
+
+    On the way to insecure, CDS and CDNSKEY ask the parent to delete the DS (RFC 8078 section 4).
+    """
     stage = (EMERGENCY if emergency else STAGES)[kind][0]
+    if kind is Kind.INSECURE:
+        state = replace(state, cds=DELETE, cdnskey=True)  # parents that follow one of them, or either
     for key in new:
         state = state.with_key(key)
     return Act(_with_uses(state, old, [key.id for key in new], stage), stage.step)

@@ -268,6 +268,8 @@ def _row(
         started_at=now,
         started_by=user_of(acting.author),
         step_at=now,
+        cds_before=state.cds,
+        cdnskey_before=state.cdnskey,
         waits_for="Every node has to answer with this step.",
         waits_since=now,
         clock=now,
@@ -297,15 +299,18 @@ def _locked(rolled: Rollover) -> Rollover | None:
 
 def _taken(zone: Zone, row: Rollover, state: SigningState, act: Act, now: datetime) -> SigningState:
     """The row is at the step, in the transaction that publishes it."""
-    _forget_lost(zone, state, act.state, now)
+    after = act.state
+    if row.kind == Kind.INSECURE and act.step is Step.UNDONE:
+        after = replace(after, cds=row.cds_before, cdnskey=row.cdnskey_before)
+    _forget_lost(zone, state, after, now)
     row.step, row.step_at, row.waits_since = act.step, now, now
-    if act.state != state:
+    if after != state:
         row.step_revision = zone.revision + 1
         row.answered_since = None
     row.waits_for, row.earliest, row.late = "Every node has to answer with this step.", None, []
     row.add_ds, row.remove_ds, row.is_stuck = [], [], False
     row.save()
-    return act.state
+    return after
 
 
 def _forget_lost(zone: Zone, before: SigningState, after: SigningState, now: datetime) -> None:

@@ -19,6 +19,8 @@ NSEC3PARAM, NSEC3NARROW, PRESIGNED, PUBLISH_CDS, PUBLISH_CDNSKEY = KINDS = (
     "PUBLISH-CDS",
     "PUBLISH-CDNSKEY",
 )
+# In place of digest types: the CDS record that asks the parent to delete its DS, and its CDNSKEY too.
+DELETE = "0"
 
 
 class KeyRole(StrEnum):
@@ -49,7 +51,8 @@ class KeyState:
 class SigningState:
     """How a zone is signed; without keys it is not. `nsec3` is None for NSEC.
 
-    `cds` lists digest types of the CDS records, "0" asks the parent to delete its DS (RFC 8078); empty: none.
+    `cds` lists digest types of the CDS records; DELETE asks the parent to delete its DS (RFC 8078), and CDNSKEY does so
+    too then; empty: none.
     """
 
     keys: tuple[KeyState, ...] = ()
@@ -80,7 +83,8 @@ class SigningState:
         if self.keys and self.cds:
             found[PUBLISH_CDS] = self.cds
         if self.keys and self.cdnskey:
-            found[PUBLISH_CDNSKEY] = "1"
+            # Beside a CDS that asks for deletion, keys would ask for the opposite (RFC 8078 section 4).
+            found[PUBLISH_CDNSKEY] = DELETE if self.cds == DELETE else "1"
         return found
 
     def key(self, id: int) -> KeyState | None:

@@ -138,6 +138,20 @@ def test_every_kind_goes_through_its_steps_to_the_end(world: World, kind: Kind, 
     assert AuditEntry.objects.filter(action="dnssec.rollover_begin", target=CHILD).exists()
 
 
+def test_the_way_to_insecure_asks_the_parent_and_takes_that_back(world: World) -> None:
+    world.sign(split=True)
+    sign.set_cds(zone=world.zone, cds="2", cdnskey=False, acting=world.acting)
+    rollovers.begin(zone=world.zone, kind=Kind.INSECURE, acting=world.acting)
+    asking = queries.signing_of(world.zone)
+    assert (asking.metadata["PUBLISH-CDS"], asking.metadata["PUBLISH-CDNSKEY"]) == ("0", "0")
+    world.answer()
+    world.look()
+    rollovers.cancel(zone=world.zone, acting=world.acting)
+    assert world.run() == [Step.UNDONE]
+    back = queries.signing_of(world.zone)
+    assert (back.cds, back.cdnskey, back.is_signed) == ("2", False, True)
+
+
 def test_a_late_node_a_drained_one_and_one_that_differs_are_waited_for(world: World) -> None:
     world.sign(split=True)
     rollovers.begin(zone=world.zone, kind=Kind.ZSK, acting=world.acting)
