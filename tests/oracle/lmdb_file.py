@@ -1,7 +1,7 @@
 """PowerDNS's LMDB files, written with our codec and read back as decoded rows."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from uuid import UUID
 
 import lmdb
 
-from replication.codec import domains, keys, values
+from replication.codec import dnssec, domains, keys, values
 from replication.codec.domains import ZoneObject
 from replication.codec.schema import SETTINGS_DBI, Dbi, File, Schema, schema_for
 from replication.codec.values import StoredRecord
@@ -32,8 +32,13 @@ def _open_dbi(env: "lmdb.Environment", schema: Schema, dbi: Dbi, txn: Any) -> An
     )
 
 
-def write(path: Path, schema_number: int, zones: Mapping[str, tuple[int, list[Row]]]) -> None:
-    """Write a database of compiled zones, each with its id, as a node would have it."""
+def write(
+    path: Path,
+    schema_number: int,
+    zones: Mapping[str, tuple[int, list[Row]]],
+    signing: Sequence[dnssec.MetadataObject | dnssec.KeyObject] = (),
+) -> None:
+    """Write a database of compiled zones, each with its id, and of how they are signed, as a node would have it."""
     schema = schema_for(schema_number)
     now = time.time_ns()
     with open_environment(path) as main:
@@ -48,11 +53,22 @@ def write(path: Path, schema_number: int, zones: Mapping[str, tuple[int, list[Ro
             for zone, (zone_id, _) in zones.items():
                 for dbi, key, body in schema.zone_rows(zone_id, zone):
                     txn.put(key, schema.wrap(body, now, txn.id()), db=dbis[dbi])
+            for row_id, obj in enumerate(signing, 1):
+                table, index, body = _attached(obj, schema)
+                txn.put(schema.row_id_key(row_id), schema.wrap(body, now, txn.id()), db=dbis[table])
+                key, body = schema.index_row(obj.zone, row_id)
+                txn.put(key, schema.wrap(body, now, txn.id()), db=dbis[index])
     with open_environment(shard_of(path)) as shard, shard.begin(write=True) as txn:
         records = _open_dbi(shard, schema, Dbi.RECORDS, txn)
         for zone_id, rows in zones.values():
             for rel, type, body in rows:
                 txn.put(keys.record_key(zone_id, rel, type), schema.wrap(body, now, txn.id()), db=records)
+
+
+def _attached(obj: dnssec.MetadataObject | dnssec.KeyObject, schema: Schema) -> tuple[Dbi, Dbi, bytes]:
+    if isinstance(obj, dnssec.KeyObject):
+        return Dbi.KEYDATA, Dbi.KEYDATA_INDEX, dnssec.encode_key(obj, schema.number)
+    return Dbi.METADATA, Dbi.METADATA_INDEX, dnssec.encode_metadata(obj, schema.number)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,161 @@
+"""Validators of others find nothing bogus in zones that we wrote, in every denial mode, and do find what we break."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from dnspanel.zones.dnssec import key_material
+from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
+from replication.codec.dnssec import KeyObject, MetadataObject, Nsec3
+from replication.compile import compile_zone
+from tests.oracle import lmdb_file
+from tests.oracle.corpus import rrsets_of, zone_texts
+from tests.oracle.powerdns import PowerDNS
+
+pytestmark = pytest.mark.sample(1, reason="releases of PowerDNS whose signed answers others validate")
+
+MODES: dict[str, Nsec3 | None] = {
+    "nsec.test.": None,
+    "nsec3.test.": Nsec3(),
+    "salted.test.": Nsec3(iterations=2, salt=bytes.fromhex("abcd")),
+    "optout.test.": Nsec3(opt_out=True),
+    "narrow.test.": Nsec3(narrow=True),
+}
+TRANSFERRED = [zone for zone in MODES if zone != "narrow.test."]  # PowerDNS transfers no narrow zone
+TOOLS = {"dnssec-verify": ["dnssec-verify", "-z", "-o"], "ldns-verify-zone": ["ldns-verify-zone"]}
+# With opt-out nothing proves that an unsigned delegation is not there in the wildcard's place (RFC 5155 section 9.2).
+OF_WILDCARDS = {"x.w", "x.y.w", "any", "a.cname"}
+# Of the zone of delegations: what is asked, and whether something is there.
+QUESTIONS = [
+    ("", "SOA", True),
+    ("", "DNSKEY", True),
+    ("ns1", "A", True),
+    ("b.half", "A", True),
+    ("x.w", "A", True),  # of a wildcard
+    ("x.y.w", "MX", True),
+    ("any", "TXT", True),
+    ("a.cname", "CNAME", True),
+    ("c.d.e", "TXT", True),
+    ("secure", "DS", True),
+    ("lonely-ds", "DS", True),
+    ("insecure", "DS", False),
+    ("a.registry", "DS", False),
+    ("ns1", "MX", False),
+    ("here.w", "A", False),
+    ("half", "A", False),  # an empty non-terminal
+    ("b.c.d.e", "TXT", False),
+    ("x.here.w", "A", False),
+    ("no.b.half", "A", False),
+]
+
+
+@dataclass(frozen=True)
+class Served:
+    """A pdns_server with a zone per mode: its port, and the DNSKEY rdata of each zone."""
+
+    port: int
+    dnskeys: dict[str, str]
+
+    def transfer(self, zone: str) -> str:
+        """The zone as it is transferred, as a zone file."""
+        command = ["dig", "@127.0.0.1", "-p", str(self.port), zone, "AXFR", "+noall", "+answer", "+onesoa"]
+        return subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
+
+
+def text_for(zone: str) -> str:
+    """The zone with every kind of delegation, without a wildcard one, which BIND refuses to load, and a DS and a
+    delegation below another one, which PowerDNS signs or denies as if they were not occluded (`test_signed`)."""
+    lines = zone_texts()["cuts.test."].replace("cuts.test.", zone).splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith(("*.sub ", "only-ds.insecure ", "again.under.mixed ")))
+
+
+@pytest.fixture(scope="module")
+def served(installation: PowerDNS) -> Iterator[Served]:
+    compiled, signing, dnskeys = {}, [], {}
+    for zone_id, (zone, nsec3) in enumerate(MODES.items(), 1):
+        text = text_for(zone)
+        compiled[zone] = (zone_id, compile_zone(zone, rrsets_of(zone, text), nsec3=nsec3))
+        pair = key_material.generate(13)
+        state = SigningState((KeyState(zone_id, 13, 257),), nsec3)
+        signing += [MetadataObject(zone, kind, value) for kind, value in state.metadata.items()]
+        signing.append(KeyObject(zone, pair.private_text, 257, active=True, published=True))
+        dnskeys[zone] = key_material.dnskey_text(257, 13, pair.public)
+    with installation.place("validated") as place:
+        lmdb_file.write(place.database, installation.schema, compiled, signing)
+        with place.server() as port:
+            yield Served(port, dnskeys)
+
+
+def verified(tool: str, zone: str, text: str, folder: Path) -> tuple[bool, str]:
+    """Whether the tool finds the signed zone right, and what it says."""
+    path = folder / "zone"
+    path.write_text(text)
+    command = [*TOOLS[tool], *([zone] if tool == "dnssec-verify" else []), str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return done.returncode == 0, done.stdout + done.stderr
+
+
+def delved(served: Served, zone: str, name: str, kind: str, dnskey: str, folder: Path) -> str:
+    """What delv says of the answer, with this key as its trust anchor."""
+    flags, protocol, algorithm, key = dnskey.split()
+    anchor = folder / "anchor"
+    anchor.write_text(f'trust-anchors {{ "{zone}" static-key {flags} {protocol} {algorithm} "{key}"; }};\n')
+    command = ["delv", "@127.0.0.1", "-p", str(served.port), "-a", str(anchor), f"+root={zone}", name, kind]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    return next((line for line in (done.stdout + done.stderr).splitlines() if line.startswith(";")), "")
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("zone", TRANSFERRED)
+def test_what_is_transferred_is_signed_rightly(served: Served, zone: str, tool: str, tmp_path: Path) -> None:
+    text = served.transfer(zone)
+    assert text.count("RRSIG") > 30
+    is_right, told = verified(tool, zone, text, tmp_path)
+    assert is_right, told
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("zone", ["nsec.test.", "nsec3.test."])
+def test_the_tools_find_what_is_broken(served: Served, zone: str, tool: str, tmp_path: Path) -> None:
+    lines = served.transfer(zone).splitlines(keepends=True)
+    denial = "NSEC3" if zone == "nsec3.test." else "NSEC"
+    link = next(line for line in lines if line.split()[3] == denial and not line.startswith(zone))
+    without_link = [line for line in lines if line is not link and not _signs(line, link)]
+    signature = next(line for line in lines if line.startswith("b.half.") and line.split()[3:5] == ["RRSIG", "A"])
+    other = next(line for line in lines if line.startswith("ns1.") and line.split()[3:5] == ["RRSIG", "A"])
+    forged = re.sub(r"\S+( \S+)?$", " ".join(other.split()[12:]), signature.rstrip()) + "\n"
+    exchanged = [forged if line is signature else line for line in lines]
+    for broken in (without_link, exchanged):
+        assert broken != lines
+        is_right, told = verified(tool, zone, "".join(broken), tmp_path)
+        assert not is_right, told
+
+
+def _signs(line: str, link: str) -> bool:
+    words, of = line.split(), link.split()
+    return words[0] == of[0] and words[3] == "RRSIG" and words[4] == of[3]
+
+
+@pytest.mark.parametrize("zone", MODES)
+def test_every_answer_validates_from_our_trust_anchor(served: Served, zone: str, tmp_path: Path) -> None:
+    found = {
+        (label, kind): delved(served, zone, f"{label}.{zone}".lstrip("."), kind, served.dnskeys[zone], tmp_path)
+        for label, kind, _ in QUESTIONS
+    }
+    expected = {
+        (label, kind): "; fully validated" if is_there else "; negative response, fully validated"
+        for label, kind, is_there in QUESTIONS
+    }
+    if zone == "optout.test.":
+        expected |= {key: "; unsigned answer" for key in expected if key[0] in OF_WILDCARDS}
+    assert found == expected
+
+
+def test_answers_do_not_validate_from_another_trust_anchor(served: Served, tmp_path: Path) -> None:
+    other = key_material.dnskey_text(257, 13, key_material.generate(13).public)
+    for zone in MODES:
+        assert "validated" not in delved(served, zone, f"ns1.{zone}", "A", other, tmp_path)
