@@ -147,8 +147,8 @@ def test_every_answer_validates_from_our_trust_anchor(served: Served, zone: str,
         for label, kind, _ in QUESTIONS
     }
     expected = {
-        (label, kind): "; fully validated" if is_there else "; negative response, fully validated"
-        for label, kind, is_there in QUESTIONS
+        (label, kind): "; fully validated" if exists else "; negative response, fully validated"
+        for label, kind, exists in QUESTIONS
     }
     if zone == "optout.test.":
         expected |= {key: "; unsigned answer" for key in expected if key[0] in OF_WILDCARDS}
