@@ -33,6 +33,7 @@ ZoneError
 ├── PolicyRefused         a DNSSEC policy cannot be so
 ├── PolicyUnknown         no such DNSSEC policy
 ├── RunUnknown            no such run of DNSSEC policies
+├── RolloverUnknown       the zone has no such rollover
 ├── RunRefused            zones cannot be signed as their policies say just now
 ├── CannotResolve         a conflict cannot be settled in this way
 ├── CannotUndo

@@ -35,12 +35,13 @@ from dnspanel.zones.errors import RolloverUnknown
 from dnspanel.zones.models import Publication, Rollover, Zone
 
 _REASON = TERMS[0]
+_PAGE = page_of(RolloverSerializer)  # one class, or the document has two shapes of one name
 
 
 class RolloversUnderWay(V2View):
     """Those of all zones."""
 
-    @extend_schema(operation_id="listRollovers", parameters=PAGED, responses=page_of(RolloverSerializer))
+    @extend_schema(operation_id="listRollovers", parameters=PAGED, responses=_PAGE)
     def get(self, request: Request) -> HttpResponse:
         """List the DNSSEC rollovers that are under way
 
@@ -83,7 +84,7 @@ class ZoneRollovers(V2View):
 
     unconditional = True  # a zone has one at a time
 
-    @extend_schema(operation_id="listRolloversOfZone", parameters=PAGED, responses=page_of(RolloverSerializer))
+    @extend_schema(operation_id="listRolloversOfZone", parameters=PAGED, responses=_PAGE)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the DNSSEC rollovers of a zone, the newest first"""
         page, actor = page_request(request, int), actor_in(request)
