@@ -103,6 +103,7 @@ class Load:
     apart: bool = False  # the server has a core of its own, and so has dnsperf
     once: bool = False  # no question is asked again when all were asked
     outstanding: int = 200  # questions without an answer yet, of all clients: no socket's buffer overflows
+    do: bool = False  # every question has the DO bit: signatures are wanted
 
 
 SHARED = Load("as fast as they answer, on cores shared with dnsperf")
@@ -216,6 +217,7 @@ def _dnsperf(address: str, port: int, questions: Path, seconds: float, load: Loa
         *("-c", str(CLIENTS), "-T", "1", "-q", str(load.outstanding), "-t", "2"),
         *(["-Q", str(load.rate)] if load.rate else []),
         *(["-n", "1"] if load.once else []),
+        *(["-D"] if load.do else []),
     ]
 
 
