@@ -15,6 +15,7 @@ from replication.compile import compile_zone
 from tests.oracle import lmdb_file
 from tests.oracle.corpus import rrsets_of, zone_texts
 from tests.oracle.powerdns import PowerDNS
+from tests.unbound import unbound
 
 pytestmark = pytest.mark.sample(1, reason="releases of PowerDNS whose signed answers others validate")
 
@@ -29,6 +30,8 @@ TRANSFERRED = [zone for zone in MODES if zone != "narrow.test."]  # PowerDNS tra
 TOOLS = {"dnssec-verify": ["dnssec-verify", "-z", "-o"], "ldns-verify-zone": ["ldns-verify-zone"]}
 # With opt-out nothing proves that an unsigned delegation is not there in the wildcard's place (RFC 5155 section 9.2).
 OF_WILDCARDS = {"x.w", "x.y.w", "any", "a.cname"}
+# A resolver says of nothing that an NSEC3 with opt-out covers that it is authentic (RFC 5155 section 9.2).
+COVERED = {"insecure", "a.registry", "x.here.w", "no.b.half"}
 # Of the zone of delegations: what is asked, and whether something is there.
 QUESTIONS = [
     ("", "SOA", True),
@@ -153,6 +156,25 @@ def test_every_answer_validates_from_our_trust_anchor(served: Served, zone: str,
     if zone == "optout.test.":
         expected |= {key: "; unsigned answer" for key in expected if key[0] in OF_WILDCARDS}
     assert found == expected
+
+
+def test_a_resolver_that_validates_finds_everything_secure(served: Served) -> None:
+    anchors = [f"{zone} DNSKEY {dnskey}" for zone, dnskey in served.dnskeys.items()]
+    with unbound({zone: [served.port] for zone in MODES}, anchors) as resolver:
+        for zone in MODES:
+            found = {(label, kind): resolver.ask(f"{label}.{zone}".lstrip("."), kind) for label, kind, _ in QUESTIONS}
+            insecure = OF_WILDCARDS | COVERED if zone == "optout.test." else set()
+            assert {label for (label, _), reply in found.items() if not reply.is_secure} == insecure
+            assert {reply.rcode for reply in found.values()} <= {"NOERROR", "NXDOMAIN"}
+        assert resolver.bogus == []
+
+
+def test_a_resolver_with_another_trust_anchor_finds_everything_bogus(served: Served) -> None:
+    other = key_material.dnskey_text(257, 13, key_material.generate(13).public)
+    with unbound({zone: [served.port] for zone in MODES}, [f"{zone} DNSKEY {other}" for zone in MODES]) as resolver:
+        for zone in MODES:
+            assert resolver.ask(f"ns1.{zone}", "A").rcode == "SERVFAIL"
+        assert len(resolver.bogus) >= len(MODES)
 
 
 def test_answers_do_not_validate_from_another_trust_anchor(served: Served, tmp_path: Path) -> None:

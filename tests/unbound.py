@@ -1,0 +1,106 @@
+"""An Unbound on loopback that validates from trust anchors of a test, with its caches on."""
+
+import contextlib
+import re
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import dns.exception
+import dns.flags
+import dns.message
+import dns.query
+import dns.rcode
+
+from tests.ports import free_port
+
+START_SECONDS = 20
+# A zone's servers are asked where the test says: a delegation knows no port. `aggressive-nsec` is on by default in
+# newer releases: what a proof of non-existence covers is answered from the cache.
+CONF = """\
+server:
+    directory: "{directory}"
+    chroot: ""
+    username: ""
+    pidfile: ""
+    use-syslog: no
+    logfile: "{directory}/log"
+    val-log-level: 2
+    interface: 127.0.0.1@{port}
+    do-ip6: no
+    num-threads: 1
+    do-not-query-localhost: no
+    aggressive-nsec: yes
+    infra-keep-probing: yes
+    infra-host-ttl: 1
+    val-bogus-ttl: 1
+    module-config: "validator iterator"
+    local-zone: "test." nodefault
+{anchors}
+remote-control:
+    control-enable: no
+{stubs}"""
+STUB = 'stub-zone:\n    name: "{zone}"\n{addresses}'
+_FAILURE = re.compile(r"validation failure (.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the resolver says: its code, and whether it has validated that."""
+
+    rcode: str
+    is_secure: bool
+
+
+class Unbound:
+    """One that runs. `bogus` is what it found wrong since its start, in its own words."""
+
+    def __init__(self, port: int, directory: Path) -> None:
+        self.port, self._log = port, directory / "log"
+
+    @property
+    def bogus(self) -> list[str]:
+        """Each answer that did not validate, with Unbound's reason."""
+        return _FAILURE.findall(self._log.read_text(errors="replace"))
+
+    def ask(self, name: str, type: str, *, seconds: float = 10) -> Reply:
+        """Raises dns.exception.Timeout where no answer comes in time."""
+        query = dns.message.make_query(name, type, want_dnssec=True)
+        answer = dns.query.udp_with_fallback(query, "127.0.0.1", port=self.port, timeout=seconds)[0]
+        return Reply(dns.rcode.to_text(answer.rcode()), bool(answer.flags & dns.flags.AD))
+
+
+@contextlib.contextmanager
+def unbound(servers: Mapping[str, Sequence[int]], anchors: Sequence[str]) -> Iterator[Unbound]:
+    """One that asks for each zone these ports of 127.0.0.1, and trusts these DNSKEY or DS records, named in full."""
+    with tempfile.TemporaryDirectory(prefix="unbound-") as folder:
+        directory, port = Path(folder), free_port()
+        stubs = "".join(
+            STUB.format(zone=zone, addresses="".join(f"    stub-addr: 127.0.0.1@{each}\n" for each in ports))
+            for zone, ports in servers.items()
+        )
+        lines = "".join(f"    trust-anchor: '{anchor}'\n" for anchor in anchors)
+        conf = directory / "unbound.conf"
+        conf.write_text(CONF.format(directory=directory, port=port, anchors=lines, stubs=stubs))
+        process = subprocess.Popen(["unbound", "-d", "-c", str(conf)], stdout=subprocess.DEVNULL)
+        try:
+            running = Unbound(port, directory)
+            _wait_for(running, next(iter(servers)), process, directory)
+            yield running
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _wait_for(running: Unbound, zone: str, process: "subprocess.Popen[bytes]", directory: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        with contextlib.suppress(OSError, dns.exception.DNSException):
+            running.ask(zone, "SOA", seconds=1)
+            return
+        time.sleep(0.05)
+    log = directory / "log"
+    raise AssertionError(f"unbound does not answer: {log.read_text(errors='replace')[-2000:] if log.exists() else ''}")
