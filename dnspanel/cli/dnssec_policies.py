@@ -21,6 +21,7 @@ _LISTED = (
     Column("SPLIT", "split"),
     Column("DENIAL", lambda row: row["denial"]["method"].upper()),
     Column("AUTOMATIC", "automatic"),
+    Column("NEW ZONES", "signs_new_zones"),
     Column("DEFAULT", "default"),
 )
 _FOUND = (Column("ZONE", "zone"), Column("ACT", "act"), Column("WHY", "message"))

@@ -15,13 +15,12 @@ from django.utils import timezone
 
 from dnspanel.accounts.actors import Author
 from dnspanel.zones import pieces, revision, store_rrsets
-from dnspanel.zones.edit import Alongside, nothing
 from dnspanel.zones.errors import Conflicts, PublishedInPart, RevisionMoved, Unknown
 from dnspanel.zones.merge import Changes, Edit
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.plan import Seen, ZonePlan, plan_zones
 from dnspanel.zones.revision import Accepted
-from dnspanel.zones.sequence_log import publication_of_form
+from dnspanel.zones.sequence_log import Alongside, nothing, publication_of_form
 from replication.dns.rrset import Change, Key, RRset, make
 
 # How often a large change is decided anew when others change the same RRsets while its pieces are published.

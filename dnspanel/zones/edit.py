@@ -13,6 +13,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.zones import access, bulk, nesting, pieces, quotas, soa, store_rrsets
 from dnspanel.zones.computed_types import COMPUTED, reasons_against
+from dnspanel.zones.dnssec.first_signing import sign_new_zones
 from dnspanel.zones.errors import (
     NamesRefused,
     NameTaken,
@@ -25,15 +26,14 @@ from dnspanel.zones.errors import (
 )
 from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.merge import Edit
-from dnspanel.zones.models import TRASH_DAYS, Publication, RevisionKind, Zone
+from dnspanel.zones.models import TRASH_DAYS, Channel, Publication, RevisionKind, Zone
 from dnspanel.zones.plan import plan_zones
 from dnspanel.zones.rules import Severity, check_zone, names_below
-from dnspanel.zones.sequence_log import NewRevision, append_publication, publication_of_form
+from dnspanel.zones.sequence_log import Alongside, NewRevision, append_publication, nothing, publication_of_form
 from replication.dns import names, rdtypes
 from replication.dns.rrset import Change, RRset, make
 from replication.errors import BadRRset
 
-Alongside = Callable[[], object]  # what a caller writes in the transaction of a publication
 Then = Callable[[], Publication]  # what a caller publishes besides, in the same transaction
 
 
@@ -51,10 +51,6 @@ class ZoneToDelete:
 
     zone: Zone
     at_revision: int | None = None
-
-
-def nothing() -> None:
-    """What is written alongside a publication unless the caller has something."""
 
 
 def create_zone(
@@ -81,9 +77,10 @@ def create_zone(
     from now on, the one that it begins with included. Raises BadName,
     NameRefused (NameTaken, or for a name that nobody or not this author may
     have: see `nesting`), QuotaExceeded or RuleViolations (errors only;
-    warnings do not stop a new zone). The same form sent twice returns the
-    first publication. A zone with more RRsets than `pieces.PIECE_RRSETS` is
-    filled by further publications, of which the last is returned. The zone
+    warnings do not stop a new zone). It begins signed if its DNSSEC policy says
+    so. The same form sent twice returns the first publication. A zone with more
+    RRsets than `pieces.PIECE_RRSETS` is filled by further publications, of
+    which the last is returned. The zone
     belongs to `team`, or to the only team in which the author may create
     zones; raises RightMissing for who may not. `alongside` runs in the same transaction,
     when the zone is in its table; `then` does as the last step of that transaction, when the zone is in the log, and
@@ -145,7 +142,8 @@ def create_zones(
     NamesRefused (see `nesting`).
 
     They belong to `team`, or to the only team in which the author may create
-    zones; raises RightMissing for who may not, and QuotaExceeded.
+    zones; raises RightMissing for who may not, and QuotaExceeded. Those whose
+    DNSSEC policies say so begin signed, but for those of an import.
 
     For bulk: RRsets must be such as `rrset.make` returns. Refused is only what
     the database refuses (duplicates, a CNAME beside other data), names outside
@@ -294,6 +292,8 @@ def _create(
             bulk.refuse_new_zones(zones=new, author=author, team=team)
             bulk.insert_zones(zones=new, rows=rows, author=author, now=now, team=team)
             alongside()
+            if channel != Channel.IMPORT:
+                sign_new_zones(zone_ids=ids, author=author, now=now)
             nesting.refuse_names(zone_names=[zone.name for zone in new], own=ids, author=author)
             publication = append_publication(
                 revisions=bulk.creations(new),

@@ -392,6 +392,7 @@ class DnssecPolicy(models.Model):
     zsk_days = models.IntegerField(null=True)  # null: no lifetime
     ksk_days = models.IntegerField(null=True)  # of a KSK or CSK
     automatic = models.BooleanField(default=False)  # rollovers that are due begin by themselves
+    signs_new_zones = models.BooleanField(default=False)  # what is created, but not imported, begins signed
     is_default = models.BooleanField(default=False)  # of all zones that no attachment is about
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField()

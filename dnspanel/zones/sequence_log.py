@@ -1,7 +1,7 @@
 """The log: every publication gets the next sequence, without gaps, as the last step of its transaction. Verbs."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,6 +16,8 @@ from dnspanel.zones.models import Publication
 from dnspanel.zones.signals import published
 from replication.codec.keys import relative_key
 from replication.dns.rrset import Change
+
+Alongside = Callable[[], object]  # what a caller writes in the transaction of a publication
 
 # One statement, so that the one row that all publishers queue for is locked for one round trip and the commit.
 _APPEND = """
@@ -49,6 +51,10 @@ WITH head AS (
 )
 SELECT sequence, epoch FROM head
 """
+
+
+def nothing() -> None:
+    """What is written alongside a publication unless the caller has something."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,12 @@ class PolicyForm(KeyChoice, DenialForm):
         widget=forms.CheckboxInput(attrs=_TICK),
         help_text="Else the pages of zones say that a key is due.",
     )
+    signs_new_zones = forms.BooleanField(
+        label="New zones begin signed",
+        required=False,
+        widget=forms.CheckboxInput(attrs=_TICK),
+        help_text="Those that an import brings stay as they are until a run.",
+    )
     is_default = forms.BooleanField(
         label="The default: for all zones that no other policy is for",
         required=False,
@@ -68,7 +74,7 @@ class PolicyForm(KeyChoice, DenialForm):
             initial={
                 **DenialForm.initial_of(SigningState(nsec3=terms.nsec3)),
                 **{name: getattr(terms, name) for name in ("algorithm", "bits", "split", "cds", "cdnskey")},
-                **{name: getattr(terms, name) for name in ("zsk_days", "ksk_days", "automatic")},
+                **{name: getattr(terms, name) for name in ("zsk_days", "ksk_days", "automatic", "signs_new_zones")},
                 "policy_name": policy.name,
                 "is_default": policy.is_default,
             }
@@ -87,6 +93,7 @@ class PolicyForm(KeyChoice, DenialForm):
             zsk_days=chosen["zsk_days"],
             ksk_days=chosen["ksk_days"],
             automatic=chosen["automatic"],
+            signs_new_zones=chosen["signs_new_zones"],
         )
 
     def refuse_at(self, refusal: PolicyRefused) -> None:

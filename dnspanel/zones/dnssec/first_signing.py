@@ -1,4 +1,4 @@
-"""Zones that are signed from their first revision on, with keys that they bring along. Verbs."""
+"""Zones that are signed from their first revision on: by keys that they bring along, or as policies say. Verbs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,10 +6,12 @@ from datetime import datetime
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author
-from dnspanel.zones.dnssec.key_material import KeyPair, is_named_by
+from dnspanel.zones.dnssec.key_material import KeyPair, generate, is_named_by
+from dnspanel.zones.dnssec.policy import Terms
+from dnspanel.zones.dnssec.policy_queries import applied_to_zones
 from dnspanel.zones.dnssec.publish_state import key_row, record_states, with_row_ids
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
-from dnspanel.zones.models import ZoneKey
+from dnspanel.zones.models import DnssecPolicy, Zone, ZoneKey
 from replication.codec.dnssec import Nsec3
 
 
@@ -38,7 +40,9 @@ class BroughtSigning:
         return any(is_named_by(zone, key.flags, key.pair.algorithm, key.pair.public, ds) for key in seen)
 
 
-def record_first_signings(*, zones: Sequence[tuple[int, BroughtSigning]], author: Author, now: datetime) -> None:
+def record_first_signings(
+    *, zones: Sequence[tuple[int, BroughtSigning]], author: Author, now: datetime, action: str = "dnssec.import"
+) -> None:
     """Zones (by id) whose first revision is being published in this transaction are signed by it with these keys."""
     rows = [
         key_row(zone_id=zone_id, flags=key.flags, pair=key.pair, author=author, now=now)
@@ -61,4 +65,25 @@ def record_first_signings(*, zones: Sequence[tuple[int, BroughtSigning]], author
         }
     )
     record_states([(zone_id, 1, None, state) for zone_id, state in states.items()], now=now)
-    audit.record(action="dnssec.import", by=author, now=now, zones=len(zones), keys=len(rows))
+    audit.record(action=action, by=author, now=now, zones=len(zones), keys=len(rows))
+
+
+def sign_new_zones(*, zone_ids: Sequence[int], author: Author, now: datetime) -> None:
+    """Zones whose first revision is being published in this transaction are signed by it, by new keys, as far as their
+    policies sign new zones. That is the panel's own doing: who may create a zone needs no right to sign it."""
+    if not DnssecPolicy.objects.filter(signs_new_zones=True).exists():
+        return
+    applied = applied_to_zones(list(Zone.objects.filter(pk__in=zone_ids).order_by("pk")))
+    signings = [(zone_id, _of_terms(each.terms)) for zone_id, each in applied.items() if each.terms.signs_new_zones]
+    if signings:
+        record_first_signings(zones=signings, author=author, now=now, action="dnssec.policy")
+
+
+def _of_terms(terms: Terms) -> BroughtSigning:
+    keys = [(flags, generate(terms.algorithm, terms.bits)) for flags in terms.key_flags]
+    return BroughtSigning(
+        tuple(BroughtKey(pair, flags, active=True, published=True) for flags, pair in keys),
+        terms.nsec3,
+        terms.cds,
+        terms.cdnskey,
+    )

@@ -9,10 +9,10 @@ from dnspanel.accounts.actors import Author
 from dnspanel.zones.dnssec.publish_state import Decide, change_signing
 from dnspanel.zones.dnssec.safety import refuse_bogus
 from dnspanel.zones.dnssec.signing_state import SigningState
-from dnspanel.zones.edit import Alongside, nothing
 from dnspanel.zones.errors import DnssecRefused
 from dnspanel.zones.models import Publication, Rollover, Zone
 from dnspanel.zones.nesting import DsAbove, ds_above
+from dnspanel.zones.sequence_log import Alongside, nothing
 
 
 @dataclass(frozen=True, slots=True)

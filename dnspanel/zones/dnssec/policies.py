@@ -285,5 +285,6 @@ def _details(terms: Terms, is_default: bool) -> dict[str, object]:
         "cds": terms.cds_description,
         "lifetimes": terms.lifetimes,
         "automatic": terms.automatic,
+        "signs_new_zones": terms.signs_new_zones,
         "is_default": is_default,
     }

@@ -28,6 +28,7 @@ class Terms:
     zsk_days: int | None = None
     ksk_days: int | None = None
     automatic: bool = False
+    signs_new_zones: bool = False
 
     @property
     def key_flags(self) -> tuple[int, ...]:

@@ -57,6 +57,7 @@ def terms_of(policy: DnssecPolicy) -> Terms:
         zsk_days=policy.zsk_days,
         ksk_days=policy.ksk_days,
         automatic=policy.automatic,
+        signs_new_zones=policy.signs_new_zones,
     )
 
 

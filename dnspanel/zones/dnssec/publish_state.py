@@ -19,10 +19,9 @@ from dnspanel.zones import access, revision, soa, store_rrsets
 from dnspanel.zones.dnssec.key_material import KeyPair, key_tag
 from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.dnssec.signing_state import UNSIGNED, SigningState, steps_between
-from dnspanel.zones.edit import Alongside, nothing
 from dnspanel.zones.errors import DnssecRefused, Unknown
 from dnspanel.zones.models import Publication, RevisionKind, Signing, SigningChange, Zone, ZoneKey
-from dnspanel.zones.sequence_log import NewRevision, append_publication, publication_of_form
+from dnspanel.zones.sequence_log import Alongside, NewRevision, append_publication, nothing, publication_of_form
 from replication.dns import rdtypes
 from replication.dns.rrset import Change
 

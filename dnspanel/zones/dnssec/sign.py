@@ -17,9 +17,9 @@ from dnspanel.zones.dnssec.guarded import Acting, change_guarded
 from dnspanel.zones.dnssec.key_material import KSK_FLAGS, ZSK_FLAGS, KeyPair
 from dnspanel.zones.dnssec.publish_state import key_row, sign_within
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
-from dnspanel.zones.edit import Alongside, nothing
-from dnspanel.zones.errors import DnssecRefused, KeyUnknown, NotSigned, Unknown
+from dnspanel.zones.errors import DnssecRefused, KeyUnknown, NotSigned
 from dnspanel.zones.models import Publication, Revision, SigningChange, Zone, ZoneKey
+from dnspanel.zones.sequence_log import Alongside, nothing
 from replication.codec.dnssec import Nsec3
 
 MOST_KEYS = 20
@@ -114,22 +114,27 @@ def sign(
 def sign_new_zone(*, name: str, nsec3: Nsec3 | None, acting: Acting) -> Publication:
     """The zone, which the open transaction has created, is signed by a new default key; this is the last step of it.
 
-    Raises RightMissing, and DnssecRefused for parameters that resolvers take for insecure.
+    One that its policy has signed keeps those keys, and its NSEC3 if it has that. Raises RightMissing, and
+    DnssecRefused for parameters that resolvers take for insecure.
     """
     refuse_nsec3(nsec3)
+
+    def decide(zone: Zone, state: SigningState) -> SigningState:
+        if state.is_signed:
+            return replace(state, nsec3=state.nsec3 or nsec3)
+        return _with_new_key(zone, replace(state, nsec3=nsec3), acting)
+
     zone = Zone.objects.get(name=name, deleted_at=None)
     publication = sign_within(
         zone=zone,
-        decide=lambda zone, state: _with_new_key(zone, replace(state, nsec3=nsec3), acting),
+        decide=decide,
         author=acting.author,
         channel=acting.channel,
         now=acting.now,
         action="dnssec.sign",
         reason=acting.reason,
     )
-    if publication is None:
-        raise Unknown(name)
-    return publication
+    return publication or Publication.objects.get(pk=zone.sequence)
 
 
 def settle(

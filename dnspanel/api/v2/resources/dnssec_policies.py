@@ -86,6 +86,7 @@ class DnssecPolicySerializer(Shape):
         default=None, allow_null=True, min_value=1, max_value=MOST_DAYS, help_text="Of a KSK, or of the one key."
     )
     automatic = Flag(default=False, help_text="Rollovers that are due begin by themselves.")
+    signs_new_zones = Flag(default=False, help_text="New zones begin signed, but for those of imports.")
     default = Flag(default=False, help_text="Of all zones that have no other; the one before is not it any more.")
     tags = serializers.ListField(
         child=Text(max_length=40),
@@ -340,6 +341,7 @@ def _values_of(policy: DnssecPolicy) -> dict[str, Any]:
         "zsk_days": terms.zsk_days,
         "ksk_days": terms.ksk_days,
         "automatic": terms.automatic,
+        "signs_new_zones": terms.signs_new_zones,
         "default": policy.is_default,
     }
 
@@ -359,6 +361,7 @@ def _terms(values: Mapping[str, Any]) -> Terms:
         zsk_days=values["zsk_days"],
         ksk_days=values["ksk_days"],
         automatic=values["automatic"],
+        signs_new_zones=values["signs_new_zones"],
     )
 
 

@@ -1,6 +1,6 @@
 """Zones are signed and unsigned, their keys come and go; and who may do it.
 
-Tests `dnssec.publish_state` and `dnssec.queries` too; `dnssec.first_signing` is tested by imports.
+Tests `dnssec.publish_state` and `dnssec.queries` too.
 """
 
 from collections.abc import Callable

@@ -22,6 +22,7 @@ FULL = {
     "zsk_days": 90,
     "ksk_days": 365,
     "automatic": True,
+    "signs_new_zones": True,
     "default": True,
     "tags": ["web"],
     "teams": [],
