@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import dns.exception
@@ -74,8 +75,11 @@ class Unbound:
 
 
 @contextlib.contextmanager
-def unbound(servers: Mapping[str, Sequence[int]], anchors: Sequence[str]) -> Iterator[Unbound]:
-    """One that asks for each zone these ports of 127.0.0.1, and trusts these DNSKEY or DS records, named in full."""
+def unbound(
+    servers: Mapping[str, Sequence[int]], anchors: Sequence[str], *, at: datetime | None = None
+) -> Iterator[Unbound]:
+    """One that asks for each zone these ports of 127.0.0.1, and trusts these DNSKEY or DS records, named in full; it
+    judges signatures as at that time, if one is given."""
     with tempfile.TemporaryDirectory(prefix="unbound-") as folder:
         directory, port = Path(folder), free_port()
         stubs = "".join(
@@ -84,6 +88,8 @@ def unbound(servers: Mapping[str, Sequence[int]], anchors: Sequence[str]) -> Ite
         )
         lines = "".join(f"    trust-anchor: '{anchor}'\n" for anchor in anchors)
         conf = directory / "unbound.conf"
+        if at is not None:
+            lines += f'    val-override-date: "{at.astimezone(UTC):%Y%m%d%H%M%S}"\n'
         conf.write_text(CONF.format(directory=directory, port=port, anchors=lines, stubs=stubs))
         process = subprocess.Popen(["unbound", "-d", "-c", str(conf)], stdout=subprocess.DEVNULL)
         try:

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,8 +105,8 @@ class Place:
         self.pdnsutil("load-zone", zone.rstrip(".") or ".", self._seen(path))
 
     @contextmanager
-    def server(self) -> Iterator[int]:
-        """A running pdns_server; yields its port on 127.0.0.1."""
+    def server(self, environment: Mapping[str, str] | None = None) -> Iterator[int]:
+        """A running pdns_server, with these variables besides; yields its port on 127.0.0.1."""
         port = free_port()
         self._write_config(
             **{
@@ -128,7 +128,13 @@ class Place:
         log = self.directory / "server.log"
         command = self.powerdns.command("pdns_server", f"--config-dir={self._seen(self.directory)}")
         with log.open("wb") as out:
-            process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+            process = subprocess.Popen(
+                command,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env={**os.environ, **(environment or {})},
+            )
         try:
             _wait_for_port(port, process, log)
             yield port

@@ -2,8 +2,11 @@
 
 import re
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,9 +15,10 @@ from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
 from replication.codec.dnssec import KeyObject, MetadataObject, Nsec3
 from replication.compile import compile_zone
+from tests.faults import clocks
 from tests.oracle import lmdb_file
 from tests.oracle.corpus import rrsets_of, zone_texts
-from tests.oracle.powerdns import PowerDNS
+from tests.oracle.powerdns import PowerDNS, Unavailable, native
 from tests.unbound import unbound
 
 pytestmark = pytest.mark.sample(1, reason="releases of PowerDNS whose signed answers others validate")
@@ -78,6 +82,13 @@ def text_for(zone: str) -> str:
 
 @pytest.fixture(scope="module")
 def served(installation: PowerDNS) -> Iterator[Served]:
+    with serve(installation) as running:
+        yield running
+
+
+@contextmanager
+def serve(installation: PowerDNS, environment: Mapping[str, str] | None = None) -> Iterator[Served]:
+    """A pdns_server with files that our encoder wrote; with these variables besides, if it has its own clock."""
     compiled, signing, dnskeys = {}, [], {}
     for zone_id, (zone, nsec3) in enumerate(MODES.items(), 1):
         text = text_for(zone)
@@ -89,7 +100,7 @@ def served(installation: PowerDNS) -> Iterator[Served]:
         dnskeys[zone] = key_material.dnskey_text(257, 13, pair.public)
     with installation.place("validated") as place:
         lmdb_file.write(place.database, installation.schema, compiled, signing)
-        with place.server() as port:
+        with place.server(environment) as port:
             yield Served(port, dnskeys)
 
 
@@ -181,3 +192,27 @@ def test_answers_do_not_validate_from_another_trust_anchor(served: Served, tmp_p
     other = key_material.dnskey_text(257, 13, key_material.generate(13).public)
     for zone in MODES:
         assert "validated" not in delved(served, zone, f"ns1.{zone}", "A", other, tmp_path)
+
+
+def test_signatures_follow_the_clock_while_nobody_publishes(tmp_path: Path) -> None:
+    try:
+        powerdns = native()
+    except Unavailable as exc:
+        pytest.skip(str(exc))
+    clock, began = tmp_path / "clock", datetime.now(UTC)
+    clocks.set_clock(clock, 0)
+    with serve(powerdns, clocks.settable(clock)) as server:
+        zones = {zone: [server.port] for zone in ("nsec.test.", "nsec3.test.", "narrow.test.")}
+        anchors = [f"{zone} DNSKEY {server.dnskeys[zone]}" for zone in zones]
+        for weeks in (0, 1, 4, 26):
+            after = timedelta(weeks=weeks)
+            if weeks > 3:  # further on than signatures last: those of the week before are not good any more
+                with unbound(zones, anchors, at=began + after + timedelta(weeks=3)) as resolver:
+                    assert resolver.ask("nsec.test.", "SOA").rcode == "SERVFAIL"
+            clocks.set_clock(clock, int(after.total_seconds()))
+            time.sleep(1.5)  # until the server has read it: see `clocks`
+            with unbound(zones, anchors, at=datetime.now(UTC) + after) as resolver:
+                for zone in zones:
+                    for label, kind, _ in QUESTIONS:
+                        reply = resolver.ask(f"{label}.{zone}".lstrip("."), kind)
+                        assert reply.is_secure, (weeks, zone, label, kind, resolver.bogus)
