@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.utils import timezone
 
 from dnspanel.zones.dnssec import policy_queries
-from dnspanel.zones.dnssec.policy import Act, Difference, differences, due
+from dnspanel.zones.dnssec.policy import ROLLING, Act, Difference, differences, due
 from dnspanel.zones.dnssec.policy_queries import Applied
 from dnspanel.zones.dnssec.queries import KeyView
 from dnspanel.zones.dnssec.signing_state import SigningState
@@ -20,6 +20,7 @@ class ZonePolicy:
     applied: Applied
     differences: list[Difference]
     old_keys: list[int]
+    waits: str = ""  # for what the policy waits before it says anything
 
     @property
     def can_follow(self) -> bool:
@@ -28,11 +29,13 @@ class ZonePolicy:
         return Act.REFUSED not in acts and bool(acts & {Act.SIGN, Act.DENIAL, Act.CDS})
 
 
-def zone_policy_of(zone: Zone, state: SigningState, keys: Sequence[KeyView]) -> ZonePolicy | None:
-    """Return it; None where no policy is for the zone."""
+def zone_policy_of(zone: Zone, state: SigningState, keys: Sequence[KeyView], *, is_rolling: bool) -> ZonePolicy | None:
+    """Return it; None where no policy is for the zone. It says nothing of a zone with a rollover under way."""
     applied = policy_queries.applied_to(zone)
     if applied is None:
         return None
+    if is_rolling:
+        return ZonePolicy(applied, [], [], waits=ROLLING)
     made = {key.id: key.created_at for key in keys}
     ids = {id for each in due(applied.terms, state, made, timezone.now()) for id in each.key_ids}
     return ZonePolicy(applied, differences(applied.terms, state), [key.tag for key in keys if key.id in ids])

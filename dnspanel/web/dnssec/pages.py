@@ -56,14 +56,14 @@ def page(
     state = dnssec.signing_of(zone)
     keys = dnssec.keys_of(zone, state)
     may_sign = access.has_right(request.user, zone, Right.DNSSEC)
-    policy = zone_policy_of(zone, state, keys)
+    rolled = rollover_queries.newest(zone)
+    is_under_way = rolled is not None and rolled.ended_at is None
+    policy = zone_policy_of(zone, state, keys, is_rolling=is_under_way)
     if form is not None and not keys and isinstance(form, CdsForm | DenialForm) and not isinstance(form, SignForm):
         # Somebody unsigned the zone meanwhile, so the form is not there.
         refusal = " ".join(map(str, form.non_field_errors()))
     here = parent_here(zone.name)
     parent = display_parent(request, here, keys)
-    rolled = rollover_queries.newest(zone)
-    is_under_way = rolled is not None and rolled.ended_at is None
     if (isinstance(form, BeginRolloverForm) and is_under_way) or (
         isinstance(form, CancelRolloverForm) and not is_under_way
     ):
@@ -82,6 +82,7 @@ def page(
         "refusal": refusal,
         "refused_form": form.name if form else "",
         "policy": policy,
+        "keys_are_rolling": is_under_way,
         "rolled": DisplayRollover(rolled, timezone.now()) if rolled else None,
     }
     if may_sign:

@@ -55,6 +55,9 @@ class Terms:
         return ", ".join(f"{role} {days} day{'' if days == 1 else 's'}" for role, days in found if days) or "no end"
 
 
+ROLLING = "A rollover is under way: the policy waits until it has ended."
+
+
 class Act(StrEnum):
     """What a policy would change in a zone, or why it changes nothing."""
 
@@ -114,8 +117,13 @@ def choose(
     return None if default is None else (default, "the panel’s default")
 
 
-def differences(terms: Terms, state: SigningState) -> list[Difference]:
-    """In what a zone is not as its policy says; one that is refused stays as it is, for the reason in the message."""
+def differences(terms: Terms, state: SigningState, *, is_rolling: bool = False) -> list[Difference]:
+    """In what a zone is not as its policy says; one that is refused stays as it is, for the reason in the message.
+
+    `is_rolling`: a rollover of its keys is under way, which the policy waits for.
+    """
+    if is_rolling:
+        return [Difference(Act.REFUSED, ROLLING)]
     if not state.keys:
         cds = f", with {terms.cds_description}" if terms.cds or terms.cdnskey else ""
         return [Difference(Act.SIGN, f"Sign: {terms.description}{cds}.")]

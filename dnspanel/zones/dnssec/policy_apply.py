@@ -12,6 +12,7 @@ from dnspanel.zones.dnssec.policy_queries import Applied
 from dnspanel.zones.dnssec.publish_state import change_signing, key_row
 from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.dnssec.rollover import Kind
+from dnspanel.zones.dnssec.rollover_queries import rolling_zones
 from dnspanel.zones.dnssec.safety import refuse_bogus
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
 from dnspanel.zones.errors import DnssecRefused
@@ -72,6 +73,7 @@ class _Work:
         self._zones, self._applied, self._applying, self._beside = zones, applied, applying, beside
         self.findings: dict[int, list[Difference]] = {}
         self._rolled: set[int] = set()
+        self._rolling = rolling_zones([zone.pk for zone in zones])
         self._above: dict[str, DsAbove] | None = None
         self._key_ids: list[int] = []
         self._new_keys: list[ZoneKey] = []
@@ -83,7 +85,8 @@ class _Work:
         states = signing_of_zones([zone.pk for zone in self._zones])
         for zone in self._zones:
             terms = self._applied[zone.pk].terms
-            for difference in differences(terms, states.get(zone.pk, SigningState())):
+            state = states.get(zone.pk, SigningState())
+            for difference in differences(terms, state, is_rolling=zone.pk in self._rolling):
                 if difference.kind is not None and terms.automatic:
                     self.findings[zone.pk] = [self._begun(zone, difference, terms)]
                     self._rolled.add(zone.pk)
@@ -105,7 +108,7 @@ class _Work:
         if zone.pk in self._rolled:  # the rest waits for another run: its keys are changing
             return state
         terms = self._applied[zone.pk].terms
-        found = differences(terms, state)
+        found = differences(terms, state, is_rolling=zone.pk in self._rolling)
         acts = {difference.act for difference in found}
         if Act.REFUSED in acts:
             after = state

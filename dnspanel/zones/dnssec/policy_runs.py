@@ -32,6 +32,7 @@ from dnspanel.zones.dnssec.policy_queries import (
     zones_of,
 )
 from dnspanel.zones.dnssec.queries import signing_of_zones
+from dnspanel.zones.dnssec.rollover_queries import rolling_zones
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import Forbidden, PublishingOnHold, RightMissing, RunRefused, RunUnknown, Unknown, ZoneError
 from dnspanel.zones.hold import current_hold
@@ -281,7 +282,10 @@ def _do(
     rest = [zone for zone in zones if zone.pk not in found]
     if run.dry_run or not rest:
         states = signing_of_zones([zone.pk for zone in rest])
-        found |= {zone.pk: differences(applied[zone.pk].terms, states.get(zone.pk, SigningState())) for zone in rest}
+        rolling = rolling_zones([zone.pk for zone in rest])
+        for zone in rest:
+            state, is_rolling = states.get(zone.pk, SigningState()), zone.pk in rolling
+            found[zone.pk] = differences(applied[zone.pk].terms, state, is_rolling=is_rolling)
         with transaction.atomic(durable=True):
             _advance(run, zones, found)
         return

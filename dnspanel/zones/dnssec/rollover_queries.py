@@ -1,5 +1,7 @@
 """What is known of rollovers, for pages and APIs."""
 
+from collections.abc import Collection
+
 from dnspanel.accounts.actors import Person
 from dnspanel.zones import access
 from dnspanel.zones.dnssec.rollover import BACK, EMERGENCY, STAGES, Kind, Refused, Step, keys_to_replace
@@ -10,6 +12,11 @@ from dnspanel.zones.models import Rollover, Zone
 def newest(zone: Zone) -> Rollover | None:
     """The zone's rollover that is under way, or the last one that was."""
     return Rollover.objects.filter(zone=zone).select_related("started_by", "zone").order_by("-pk").first()
+
+
+def rolling_zones(zone_ids: Collection[int]) -> set[int]:
+    """Those of these zones (ids) that have a rollover under way."""
+    return {*Rollover.objects.filter(zone__in=zone_ids, ended_at=None).values_list("zone_id", flat=True)}
 
 
 def under_way(person: Person, *, after: int = 0, limit: int) -> tuple[list[Rollover], bool]:

@@ -35,6 +35,7 @@ from dnspanel.zones.dnssec.key_material import DEFAULT_ALGORITHM, MADE, MOST_RSA
 from dnspanel.zones.dnssec.policies import MOST_DAYS, MOST_TAGS, Target
 from dnspanel.zones.dnssec.policy import Terms, differences, due
 from dnspanel.zones.dnssec.queries import signing_of
+from dnspanel.zones.dnssec.rollover_queries import rolling_zones
 from dnspanel.zones.dnssec.sign import LONGEST_SALT, MOST_ITERATIONS
 from dnspanel.zones.errors import PolicyRefused, PolicyUnknown
 from dnspanel.zones.models import DnssecPolicy, Zone
@@ -298,7 +299,7 @@ def zone_policy_json(zone: Zone, actor: Actor) -> dict[str, Any]:
         "own": own is not None,
         "differences": [
             {"act": str(each.act), "rollover": str(each.kind) if each.kind else None, "message": each.message}
-            for each in differences(applied.terms, state)
+            for each in differences(applied.terms, state, is_rolling=bool(rolling_zones([zone.pk])))
         ],
         "due": [
             {"rollover": str(each.kind), "keys": list(each.key_ids), "since": stamp(each.since)}

@@ -11,10 +11,12 @@ import pytest
 from django.test import Client
 
 from dnspanel.accounts.models import Role, User
-from dnspanel.zones.dnssec import queries, rollovers, sign
+from dnspanel.zones.dnssec import policies, queries, rollovers, sign
 from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.models import Rollover, Zone
+from replication.codec.dnssec import Nsec3
 from tests.dnspanel.web.conftest import Browser, MakeZone
 from tests.dnspanel.web.test_every_url import member_of
 from tests.dnspanel.zones.conftest import zone as zone
@@ -52,6 +54,8 @@ def test_a_rollover_is_begun_followed_and_cancelled(signed: Zone, bob: User, bro
     assert "Every node has to answer with this step." in page
     assert 'aria-current="step"' in page
     assert "Begin a rollover" not in page
+    for forbidden in ("Deactivate", "Delete…", "Add a key"):  # what would be refused is not offered
+        assert forbidden not in page
     row = Rollover.objects.get()
     Rollover.objects.filter(pk=row.pk).update(
         waits_for="Caches may keep it.", earliest=NOW + timedelta(days=3650), add_ds=row.new_ds[:1], late=[]
@@ -134,3 +138,14 @@ def test_the_list_has_pages_and_only_what_one_may_know_of(
     assert browser(make_person("erin", Role.MEMBER)).get("/dnssec/rollovers/").status_code == 403
     own = make_zone(name="own.test.")
     assert "No rollover is under way" in browser(member_of(own)).get("/dnssec/rollovers/").content.decode()
+
+
+def test_the_policy_waits_for_the_rollover(signed: Zone, bob: User, browser: Browser) -> None:
+    terms = Terms(nsec3=Nsec3(), ksk_days=1)
+    policies.create_policy(name="Standard", terms=terms, is_default=True, by=None, now=NOW)
+    assert "Make it so" in page_of(browser(bob))
+    begin(signed, bob)
+    page = page_of(browser(bob))
+    assert "the policy waits until it has ended" in page
+    assert "Make it so" not in page
+    assert "older than the policy says" not in page

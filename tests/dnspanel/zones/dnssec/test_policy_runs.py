@@ -13,7 +13,7 @@ from dnspanel.accounts import teams
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Token, User
 from dnspanel.zones import bulk, edit, store_rrsets
-from dnspanel.zones.dnssec import policies, policy_apply, policy_queries, policy_runs, queries, sign
+from dnspanel.zones.dnssec import policies, policy_apply, policy_queries, policy_runs, queries, rollovers, sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.policies import Target
 from dnspanel.zones.dnssec.policy import Act, Terms
@@ -358,3 +358,15 @@ def test_nothing_is_done_while_publishing_is_held(zone: Zone, policy: DnssecPoli
     assert policy_runs.unfinished_runs() == []
     assert not policy_runs.work_on_run(run.pk)
     assert not Signing.objects.exists()
+
+
+def test_a_zone_with_a_rollover_under_way_waits(zone: Zone, policy: DnssecPolicy, alice: User) -> None:
+    acting = Acting(alice, "web", NOW)
+    sign.sign(zones=[zone], acting=acting)
+    rollovers.begin(zone=zone, kind=Kind.CSK, acting=acting)
+    before = Publication.objects.count()
+    for dry_run in (True, False):
+        run = finished(begin(alice, dry_run=dry_run))
+        assert run.counts == {"refused": 1}
+        assert "rollover is under way" in run.zones.get().message
+    assert Publication.objects.count() == before
