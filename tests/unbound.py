@@ -30,6 +30,7 @@ server:
     use-syslog: no
     logfile: "{directory}/log"
     val-log-level: 2
+    log-servfail: yes
     interface: 127.0.0.1@{port}
     do-ip6: no
     num-threads: 1

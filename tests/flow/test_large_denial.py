@@ -39,7 +39,10 @@ def test_no_answer_of_a_large_zone_is_bogus_while_its_denial_changes(fresh_stack
     [(dnskey, _, _)] = act(fresh_stack, "sign", "csk", "13")
     wait_until_in_sync(fresh_stack, seconds=SECONDS)
     ports = [node.dns_port for node in fresh_stack.nodes]
-    with unbound({ZONE: ports}, [f"{ZONE} DNSKEY {dnskey}"]) as resolver, Watch(resolver, ZONE) as watch:
+    with (
+        unbound({ZONE: ports}, [f"{ZONE} DNSKEY {dnskey}"]) as resolver,
+        Watch(resolver, ZONE, has_parent=False) as watch,
+    ):
         for number, denial in enumerate(DENIALS):
             act(fresh_stack, "denial", json.dumps(denial))
             act(fresh_stack, "edit", f"n{number}.{ZONE}", f"192.0.2.{number + 10}")
