@@ -7,6 +7,7 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.dnssec_keys import KEY_COLUMNS, key
+from dnspanel.cli.dnssec_other_keys import other_key
 from dnspanel.cli.dnssec_policies import policy
 from dnspanel.cli.dnssec_rollovers import rollover
 from dnspanel.cli.output import Column
@@ -196,6 +197,7 @@ def list_keys(session: Session, zone: str) -> None:
 
 
 dnssec.add_command(key)
+dnssec.add_command(other_key)
 dnssec.add_command(policy)
 dnssec.add_command(rollover)
 

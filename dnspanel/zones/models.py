@@ -333,6 +333,11 @@ class Rollover(models.Model):
     goals: "models.JSONField[Any]" = models.JSONField(default=dict)  # rollover.Goal → since when
     parent_at = models.DateTimeField()  # when all servers of the parent were asked last, by the clock
     ds_ttl = models.BigIntegerField(null=True)
+    # Of the name servers of a zone that others sign too: which lack the new keys, or why that is not known; and when
+    # they were asked.
+    has_other_signers = models.BooleanField(default=False)
+    signers_lack = models.TextField(default="")
+    signers_at = models.DateTimeField(null=True)
     record_ttl = models.BigIntegerField()
     key_ttl = models.BigIntegerField()
     ttls_revision = models.IntegerField()  # up to which revision these TTLs are known

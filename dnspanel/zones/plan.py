@@ -11,11 +11,13 @@ from django.conf import settings
 
 from dnspanel.zones import nesting, soa, store_rrsets
 from dnspanel.zones.computed_types import reasons_against
+from dnspanel.zones.dnssec import key_material, queries
+from dnspanel.zones.dnssec.other_keys import OF_KEYS, in_one_piece
 from dnspanel.zones.merge import Conflict, Edit, Merged, merge
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rules import Severity, Violation, check_zone, names_to_know, targets_of
 from replication.codec.keys import relative_key
-from replication.dns import names, rdtypes
+from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import Change, Key, RRset
 
 # The guard: as octoDNS has it, for zones that are not tiny.
@@ -161,7 +163,7 @@ def _violations(zone: Zone, merged: Merged, near: dict[Key, RRset], answered: Ma
     found = check_zone(
         zone.name, after, changed, below=below, answered_by=answered, allow_lua=allow_lua, unanswered=unanswered
     )
-    found += _signed_nowhere(merged)
+    found += [*_signed_nowhere(merged), *_made_by_panel(zone, merged)]
     old: set[tuple[str, str, int]] = set()
     if any((v.name, v.type) not in changed for v in found):  # seldom, and half of the work
         was = check_zone(zone.name, before, changed, answered_by=answered, allow_lua=allow_lua)
@@ -189,6 +191,22 @@ def _signed_nowhere(merged: Merged) -> list[Violation]:
         )
         for name in sorted(here)
     ]
+
+
+def _made_by_panel(zone: Zone, merged: Merged) -> Iterator[Violation]:
+    """An error for each DNSKEY, CDS and CDNSKEY RRset that has a record which is made of a key of the panel's own."""
+    touched = [c.after for c in merged.apply if c.name == zone.name and c.type in OF_KEYS and c.after is not None]
+    if not touched:
+        return
+    for key in queries.keys_of(zone):
+        made = {key.dnskey, *map(key.ds_of, key_material.EVERY_DIGEST)}
+        for rrset in touched:
+            if made.intersection(map(in_one_piece, rrset.rdata)):
+                word = rdata.type_to_text(rrset.type)
+                message = (
+                    f"the panel makes the {word} of its own key {key.tag} itself; those of other signers stand here"
+                )
+                yield Violation(Severity.ERROR, "key-of-panel", rrset.name, rrset.type, message)
 
 
 def _types_for(zone: str, changes: Iterable[Change]) -> set[int]:

@@ -78,6 +78,7 @@ class ComputedTypesKeeper:
         self._lock = threading.Lock()
         self._unanswered = _read_unanswered(config.state_dir)
         self.running: ComputedTypes | None = None
+        self.serves_stored_keys = False
         self.resolver_problem = ""
 
     @property
@@ -110,16 +111,20 @@ class ComputedTypesKeeper:
             write_atomically(self._config.state_dir / CHOICE_FILE, json.dumps(chosen.to_json()))
             write_atomically(path, pdns_conf_of(self._config, schema=self._identity.identity.schema))
             self._learn()
-            if self.running == chosen or not self._end_powerdns():
+            if self._runs(chosen) or not self._end_powerdns():
                 return
             logger.warning("PowerDNS starts anew resolver=%s lua=%s", chosen.resolver or "none", chosen.lua)
             self._wait_for(chosen)
+
+    def _runs(self, chosen: ComputedTypes) -> bool:
+        """Whether the PowerDNS that runs is set up so, and as this release of the agent writes pdns.conf besides."""
+        return self.running == chosen and self.serves_stored_keys
 
     def _wait_for(self, chosen: ComputedTypes) -> None:
         until = self._clock() + RESTART_SECONDS
         while True:
             self._learn()
-            if self.running == chosen:
+            if self._runs(chosen):
                 return
             if self._clock() > until:
                 found = "nobody" if self.running is None else "a PowerDNS without it: does it read this pdns.conf?"
@@ -164,6 +169,7 @@ class ComputedTypesKeeper:
             return
         self._known = found
         self.running = None if found is None else computed_types_in(found)
+        self.serves_stored_keys = found is not None and found.get("direct-dnskey", "no") == "yes"
         if found is not None:
             self._checked_at = float("-inf")
 

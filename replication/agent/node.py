@@ -261,6 +261,7 @@ class AgentNode:
             check_share=round(self.scanner.share, 3),
             computed_types=self.computed_types.running,
             takes_computed_types=self.computed_types.may_choose,
+            serves_stored_keys=self.computed_types.serves_stored_keys,
             resolver_problem=self.computed_types.resolver_problem,
             unanswered=self.computed_types.unanswered,
         )

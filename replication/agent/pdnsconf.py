@@ -99,6 +99,11 @@ def _data(settings: PdnsSettings) -> Iterator[Line]:
         yield Line("expand-alias", "no", "ALIAS needs a resolver, and the panel names none for this node")
     lua = "yes" if settings.computed_types.lua else "no"
     yield Line("enable-lua-records", lua, "LUA records run code on the server: only where someone decided so")
+    yield Line(
+        "direct-dnskey",
+        "yes",
+        "DNSKEY, CDS and CDNSKEY records of a zone are those of its other signers: answered beside those of its keys",
+    )
     dname = "yes" if settings.dname_processing else "no"
     yield Line(
         "dname-processing", dname, "a DNAME that is saved has to be followed; without any, it only costs lookups"

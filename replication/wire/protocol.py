@@ -213,6 +213,8 @@ class Status:
     check_share: float = 0.0  # how much of the database the check under way has read, 0 to 1
     computed_types: ComputedTypes | None = None  # as the PowerDNS that runs has them; None while it does not say
     takes_computed_types: bool = False  # whether the agent writes pdns.conf, and so can change them
+    # Whether PowerDNS answers with the DNSKEY, CDS and CDNSKEY records of a zone besides those of its keys.
+    serves_stored_keys: bool = False
     resolver_problem: str = ""  # why the resolver of ALIAS is of no use; empty while it answers, or there is none
     # ALIAS and LUA records without a good answer when they were last asked for; at most MAX_LISTED_UNANSWERED.
     unanswered: tuple[Unanswered, ...] = ()

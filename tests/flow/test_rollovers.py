@@ -1,5 +1,6 @@
 """Every kind of rollover on real nodes with a real parent zone, while Unbound validates through its caches, records are
-edited, a node is cut off and comes back, and servers are killed: no answer is bogus, and none is insecure too soon.
+edited, a node is cut off and comes back, and servers, agents and the publisher are killed: no answer is bogus, and
+none is insecure too soon.
 
 The rollover's clock runs `SPEED` times as fast, so that the minute that each wait is longer than TTLs passes in four
 seconds; TTLs are so small that each wait still is longer than they really are.
@@ -113,8 +114,10 @@ print(json.dumps({"ended": row.ended_at is not None, "steps": steps, "waited": w
 
 
 class Watch:
-    """Asks Unbound for names of the zone from `with` on; `replies` counts by code and by whether they were secure. DS of
-    the apex, which only a parent zone answers, is asked where Unbound was told of one."""
+    """Asks Unbound for names of the zone from `with` on; `replies` counts by code and by whether they were secure.
+
+    The DS of the apex, which only a parent zone answers, is asked where Unbound was told of one.
+    """
 
     def __init__(self, resolver: Unbound, zone: str, *, has_parent: bool) -> None:
         self._resolver, self._zone = resolver, zone
@@ -148,7 +151,7 @@ class Watch:
 
 @contextmanager
 def troubled(stack: Stack) -> Iterator[None]:
-    """While inside, one agent after another is stopped for a while, and killed, and so is a server now and then."""
+    """While inside, one agent after another is stopped for a while; agents, servers and the publisher are killed."""
     ends = threading.Event()
 
     def run() -> None:
@@ -157,6 +160,7 @@ def troubled(stack: Stack) -> Iterator[None]:
             agent = stack.supervisor.pid(f"{node}-agent")
             if agent:
                 os.kill(agent, signal.SIGSTOP)  # cut off: its server answers with what it had
+            stack.supervisor.kill("publish", signal.SIGKILL)
             ended = ends.wait(3)
             if agent:
                 os.kill(agent, signal.SIGCONT)

@@ -105,8 +105,8 @@ class Place:
         self.pdnsutil("load-zone", zone.rstrip(".") or ".", self._seen(path))
 
     @contextmanager
-    def server(self, environment: Mapping[str, str] | None = None) -> Iterator[int]:
-        """A running pdns_server, with these variables besides; yields its port on 127.0.0.1."""
+    def server(self, environment: Mapping[str, str] | None = None, **settings: object) -> Iterator[int]:
+        """A running pdns_server, with these variables and settings besides; yields its port on 127.0.0.1."""
         port = free_port()
         self._write_config(
             **{
@@ -123,6 +123,7 @@ class Place:
                 "max-tcp-connections": 100,
                 "security-poll-suffix": "",
                 "loglevel": 3,
+                **{name.replace("_", "-"): value for name, value in settings.items()},
             }
         )
         log = self.directory / "server.log"

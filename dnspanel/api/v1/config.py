@@ -8,7 +8,7 @@ from rest_framework.request import Request
 
 from dnspanel.api.v1.view import PowerdnsView, answer
 from dnspanel.zones import soa
-from dnspanel.zones.computed_types import COMPUTED, reasons_against
+from dnspanel.zones.computed_types import SET_UP, reasons_against
 from replication.dns import rdtypes
 
 _MEGABYTE = 1 << 20
@@ -18,7 +18,7 @@ class Config(PowerdnsView):
     """All settings, by name. None can be changed here."""
 
     def get(self, request: Request, server_id: str) -> HttpResponse:
-        found = config(unanswered=reasons_against(COMPUTED))
+        found = config(unanswered=reasons_against(SET_UP))
         return answer([{"name": n, "type": "ConfigSetting", "value": v} for n, v in sorted(found.items())])
 
 
@@ -43,7 +43,7 @@ def config(*, unanswered: Collection[int]) -> dict[str, str]:
         "default-soa-edit": "",
         "default-soa-edit-signed": "",
         "default-ttl": str(soa.DEFAULT_TTL),
-        "direct-dnskey": "no",
+        "direct-dnskey": "no" if rdtypes.DNSKEY in unanswered else "yes",
         "enable-lua-records": "yes" if settings.ALLOW_LUA_RECORDS and rdtypes.LUA not in unanswered else "no",
         "expand-alias": "no" if rdtypes.ALIAS in unanswered else "yes",
         "launch": "lmdb",

@@ -17,7 +17,7 @@ from dnspanel.api.v1.view import Refusal, canonical, list_in, name_of_id, shorte
 from dnspanel.transfer.documents import Document, Options, SourceFault
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.zones import soa
-from dnspanel.zones.computed_types import COMPUTED, reasons_against
+from dnspanel.zones.computed_types import SET_UP, reasons_against
 from dnspanel.zones.dnssec.sign import RequestedSigning
 from dnspanel.zones.rules import Severity
 from dnspanel.zones.settings_of_zone import soa_edit_of
@@ -160,7 +160,7 @@ def _of_text(name: str, text: str, servers: Sequence[str]) -> list[RRset]:
         options=Options(soa="missing", nameservers="missing"),
         include=_no_file,
         allow_lua=settings.ALLOW_LUA_RECORDS,
-        unanswered=reasons_against(COMPUTED),
+        unanswered=reasons_against(SET_UP),
         first_serial=soa.NO_SERIAL,
     )
     for fault in parsed.faults:

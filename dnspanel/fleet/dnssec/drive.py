@@ -6,12 +6,13 @@ once more where the zone is locked.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db.models import Q
 
+from dnspanel.fleet.dnssec.other_signers import SignersLook, ask_signers, zones_with_other_signers
 from dnspanel.fleet.dnssec.rollover_parents import ParentAnswer, ask_parents
 from dnspanel.fleet.models import Divergence, Node, NodeState
 from dnspanel.zones.dnssec import parent_zone, rollover, rollovers
@@ -70,12 +71,16 @@ def _look_at_each(batch: Sequence[Rollover], now: datetime) -> int:
     ttls = raised_ttls(
         {row.zone_id: ServedTtls(row.record_ttl, row.key_ttl, row.ttls_revision) for row in batch}, now=now
     )
+    others = zones_with_other_signers(batch)
+    signers = ask_signers([row for row in batch if row.zone_id in others])
     answers = ask_parents([row for row in batch if row.kind != Kind.ZSK], acked=fleet.everywhere, now=now)
     moved = 0
     for row in batch:
         try:
             late = fleet.late(row.zone_id, sequences.get(row.pk, 0))
             look = _look_of(row, fleet, late, answers.get(row.pk), ttls[row.zone_id], now)
+            if row.zone_id in others:
+                look = _with_signers(row, look, signers.get(row.pk))
             moved += _advance(row, states.get(row.zone_id, SigningState()), look, now)
         except ZoneError as exc:
             logger.warning("rollover %s of %s does not go on: %s", row.pk, row.zone.name, exc)
@@ -130,6 +135,23 @@ def _look_of(
         ds_ttl=ds_ttl,
         ttls=ttls,
     )
+
+
+def _with_signers(row: Rollover, look: Look, found: SignersLook | None) -> Look:
+    """The look with what the name servers of a zone have that others sign too; None: they were not asked now."""
+    if found is None:
+        lack = row.signers_lack if row.signers_at else "Their name servers were not asked yet."
+        goals = {**look.goals, **({Goal.SIGNERS: _since(row)} if Goal.SIGNERS in row.goals else {})}
+        return replace(look, signers_lack=lack, signers_at=row.signers_at, goals=goals)
+    goals = {goal: since for goal, since in look.goals.items() if goal is not Goal.SIGNERS}
+    before = {Goal.SIGNERS: _since(row)} if Goal.SIGNERS in row.goals else {}
+    goals |= rollover.goals_since(before, [] if found.lack else [Goal.SIGNERS], look.clock, row.signers_at)
+    ttls = replace(look.ttls, keys=max(look.ttls.keys, found.ttl))
+    return replace(look, signers_lack=found.lack, signers_at=look.clock, goals=goals, ttls=ttls)
+
+
+def _since(row: Rollover) -> datetime:
+    return datetime.fromisoformat(row.goals[Goal.SIGNERS])
 
 
 def _fleet(zone_ids: Sequence[int]) -> _Fleet:

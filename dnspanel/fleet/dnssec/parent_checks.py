@@ -23,6 +23,7 @@ from dnspanel.fleet.dnssec.resolver import Resolver, configured
 from dnspanel.fleet.models import ParentCheck, ParentState
 from dnspanel.zones import access
 from dnspanel.zones.dnssec import queries
+from dnspanel.zones.dnssec.other_keys import OtherKey
 from dnspanel.zones.dnssec.safety import ParentHere, parent_here
 from dnspanel.zones.dnssec.signing_state import KeyRole, SigningState
 from dnspanel.zones.errors import NotSigned
@@ -101,11 +102,14 @@ def take_on(*, now: datetime, zone_ids: Collection[int] | None = None) -> list[C
     ]
     states = queries.signing_of_zones([check.zone_id for check in mine])
     public = _public_keys(states.values())
+    others = queries.other_keys_of_zones([check.zone for check in mine])
     return [
         Claim(
             zone_id=check.zone_id,
             due_at=lease,
-            signed=_signed_by(check.zone.name, states.get(check.zone_id, SigningState()), public),
+            signed=_signed_by(
+                check.zone.name, states.get(check.zone_id, SigningState()), public, others.get(check.zone_id, ())
+            ),
             here=parent_here(check.zone.name),
             state=check.state,
             since=check.since,
@@ -202,11 +206,15 @@ def _public_keys(states: Iterable[SigningState]) -> dict[int, bytes]:
     return {pk: bytes(public) for pk, public in ZoneKey.objects.filter(pk__in=ids).values_list("pk", "public")}
 
 
-def _signed_by(zone_name: str, state: SigningState, public: dict[int, bytes]) -> SignedBy:
+def _signed_by(zone_name: str, state: SigningState, public: dict[int, bytes], others: Collection[OtherKey]) -> SignedBy:
+    """Keys of other signers count: they sign what other name servers answer."""
     active = [key for key in state.keys if key.active and key.published and key.id in public]
     entries = [key for key in active if state.role(key) is not KeyRole.ZSK]
     return SignedBy(
         zone_name,
-        tuple(SigningKey(key.flags, key.algorithm, public[key.id]) for key in entries),
+        (
+            *(SigningKey(key.flags, key.algorithm, public[key.id]) for key in entries),
+            *(SigningKey(key.flags, key.algorithm, key.public) for key in others if key.is_sep and active),
+        ),
         frozenset(key.algorithm for key in active),
     )

@@ -35,8 +35,8 @@ class ParentLook:
 
 
 @dataclass(frozen=True, slots=True)
-class _Server:
-    """A name server of the parent at one of its addresses."""
+class Server:
+    """A name server at one of its addresses."""
 
     name: str
     address: str
@@ -45,7 +45,7 @@ class _Server:
         return f"{self.name} {self.address}"
 
 
-class _Unusable(Exception):
+class Unusable(Exception):
     """A server's answer does not count; the text is half a sentence."""
 
 
@@ -74,7 +74,7 @@ def look_at_parent(zone_name: str, *, resolver: Resolver, networks: Sequence[str
     if len(parent.nameservers) > MOST_SERVERS:
         return ParentLook(parent.name, {}, None, f"{parent.name} has more than {MOST_SERVERS} name servers.")
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="parent") as pool:
-        servers, faults = _servers(parent, resolver, networks, port, deadline, pool.map)
+        servers, faults = servers_of(parent, resolver, networks, port, deadline, pool.map)
         if len(servers) > MOST_ADDRESSES:
             many = f"The name servers of {parent.name} have more than {MOST_ADDRESSES} addresses."
             return ParentLook(parent.name, {}, None, many)
@@ -87,26 +87,29 @@ def look_at_parent(zone_name: str, *, resolver: Resolver, networks: Sequence[str
         else:
             found[str(server)], ttl = answer
             ttls.append(ttl)
-    return ParentLook(parent.name, found, max(ttls, default=None), _silence(parent.name, faults))
+    return ParentLook(
+        parent.name, found, max(ttls, default=None), described(f"Not every server of {parent.name} answers", faults)
+    )
 
 
-def _silence(parent: str, faults: Sequence[str]) -> str:
+def described(head: str, faults: Sequence[str]) -> str:
+    """A sentence about the servers with faults; empty if there are none."""
     if not faults:
         return ""
     named = "; ".join(faults[:_MOST_NAMED])
     more = f"; and {len(faults) - _MOST_NAMED} more" if len(faults) > _MOST_NAMED else ""
-    return f"Not every server of {parent} answers: {named}{more}."
+    return f"{head}: {named}{more}."
 
 
-def _servers(
-    parent: Zone,
+def servers_of(
+    zone: Zone,
     resolver: Resolver,
     networks: Sequence[str],
     port: int,
     deadline: float,
     each: Callable[..., Iterable[tuple[str, ...] | str]],
-) -> tuple[list[_Server], list[str]]:
-    """The servers to ask, and what keeps others from being asked."""
+) -> tuple[list[Server], list[str]]:
+    """The name servers of a zone at each of their addresses, and what keeps others from being asked, in words."""
 
     def addresses(host: str) -> tuple[str, ...] | str:
         try:
@@ -114,19 +117,19 @@ def _servers(
         except NoAnswer as exc:
             return str(exc)
 
-    servers: list[_Server] = []
+    servers: list[Server] = []
     faults: list[str] = []
-    for host, found in zip(parent.nameservers, each(addresses, parent.nameservers), strict=True):
+    for host, found in zip(zone.nameservers, each(addresses, zone.nameservers), strict=True):
         if isinstance(found, str):
             faults.append(f"{host}: {found}")
         elif not all(is_allowed(address, networks) for address in found):
             faults.append(f"{host} leads to what is not a public address")
         else:
-            servers += [_Server(host, address) for address in found]
+            servers += [Server(host, address) for address in found]
     return _with_route(servers, port), faults
 
 
-def _with_route(servers: list[_Server], port: int) -> list[_Server]:
+def _with_route(servers: list[Server], port: int) -> list[Server]:
     """Without those of a family to which no address has a route, if each name is left with an address."""
     for is_ipv6 in (True, False):
         of_family = [server for server in servers if (":" in server.address) is is_ipv6]
@@ -137,25 +140,25 @@ def _with_route(servers: list[_Server], port: int) -> list[_Server]:
     return servers
 
 
-def _ask(server: _Server, zone_name: str, parent: str, port: int, deadline: float) -> tuple[tuple[str, ...], int] | str:
+def _ask(server: Server, zone_name: str, parent: str, port: int, deadline: float) -> tuple[tuple[str, ...], int] | str:
     """The DS records that a server has, and the TTL of that; or why its answer does not count."""
     try:
         answer = exchange(server.address, zone_name, rdtypes.DS, deadline=deadline, port=port)
         return _ds_in(answer, zone_name, parent)
-    except (NoAnswer, _Unusable) as exc:
+    except (NoAnswer, Unusable) as exc:
         return str(exc)
 
 
 def _ds_in(answer: dns.message.Message, zone_name: str, parent: str) -> tuple[tuple[str, ...], int]:
     if answer.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
-        raise _Unusable(rcode_text(answer))
+        raise Unusable(rcode_text(answer))
     if not answer.flags & dns.flags.AA:
-        raise _Unusable(f"it answers without authority for {parent}")
+        raise Unusable(f"it answers without authority for {parent}")
     found = rrset_at(answer.answer, name_of(zone_name), rdtypes.DS)
     if found is None:
         return (), _negative_ttl(answer, parent)
     if len(found) > MOST_DS:
-        raise _Unusable(f"it has more than {MOST_DS} DS records")
+        raise Unusable(f"it has more than {MOST_DS} DS records")
     return ds_texts(found), _ttl(found.ttl)
 
 
@@ -170,9 +173,9 @@ def _negative_ttl(answer: dns.message.Message, parent: str) -> int:
     """For how long caches keep that there is none (RFC 2308 section 5)."""
     soa = next((each for each in answer.authority if each.rdtype == rdtypes.SOA), None)
     if soa is None or answer.answer:
-        raise _Unusable(f"it answers neither with DS records nor that {parent} has none")
+        raise Unusable(f"it answers neither with DS records nor that {parent} has none")
     if text_of(soa.name) != parent:
-        raise _Unusable(f"it answers from {text_of(soa.name)}, not from {parent}")
+        raise Unusable(f"it answers from {text_of(soa.name)}, not from {parent}")
     return min(_ttl(soa.ttl), _ttl(soa[0].minimum))
 
 

@@ -18,7 +18,7 @@ from dnspanel.fleet.health import OFFLINE_AFTER
 from dnspanel.fleet.models import Node, NodeEvent, NodeGroup, NodeState
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
 from dnspanel.fleet.nodes.reported import describe_computed, reported_types
-from dnspanel.zones.computed_types import COMPUTED
+from dnspanel.zones.computed_types import COMPUTED, SET_UP
 from replication.dns import rdata, rdtypes
 from replication.errors import NotServed, ReplicationError
 from replication.push import NodeClient
@@ -56,7 +56,7 @@ def set_up(*, now: datetime) -> list[str]:
 def _set_up(now: datetime) -> Iterator[Node]:
     heard = list(_enrolled().filter(reported_at__gt=now - OFFLINE_AFTER, state=NodeState.ACTIVE))
     choices = choices_of(heard)
-    due = [node for node in heard if _may_choose(node) and reported_types(node) not in (None, choices[node.pk])]
+    due = [node for node in heard if _may_choose(node) and _is_due(node, choices[node.pk])]
     if not due:
         return
     context = client_ssl_context(ensure_authority(now=now))
@@ -74,7 +74,7 @@ def _set_up(now: datetime) -> Iterator[Node]:
             logger.warning("cannot set up ALIAS and LUA node=%s: %s", node.name, exc)
         else:
             # Else it would be due again until its agent is asked for its status.
-            report = {**node.report, "computed_types": chosen.to_json()}
+            report = {**node.report, "computed_types": chosen.to_json(), "serves_stored_keys": True}
             Node.objects.filter(pk=node.pk).update(report=report)
             _note_once(node, f"Its PowerDNS was set up anew: {describe_computed(chosen)}.", now)
             yield node
@@ -88,11 +88,11 @@ def _note_once(node: Node, message: str, now: datetime) -> None:
 
 
 def reasons_against(types: Collection[int]) -> dict[int, str]:
-    """For each of the computed types among these that some node does not answer, who, and why not."""
-    computed = COMPUTED.intersection(types)
-    nodes = list(_enrolled()) if computed else []
+    """For each of these types that some node does not answer, who, and why not."""
+    concerned = SET_UP.intersection(types)
+    nodes = list(_enrolled()) if concerned else []
     found = {}
-    for type in sorted(computed):
+    for type in sorted(concerned):
         if not nodes and type == rdtypes.ALIAS and not settings.ALIAS_RESOLVER:
             found[type] = "ALIAS is not answered: no resolver is set up (PANEL_ALIAS_RESOLVER)"
         problems = [(node.name, problem) for node in nodes if (problem := _problem(node, type))]
@@ -114,6 +114,8 @@ def _problem(node: Node, type: int) -> str:
     report: dict[str, Any] = node.report
     if not report:
         return "not heard yet"
+    if type not in COMPUTED:
+        return "" if report.get("serves_stored_keys") else "its PowerDNS has no direct-dnskey=yes"
     if "computed_types" not in report:
         return "its agent is too old"
     found = reported_types(node)
@@ -122,6 +124,12 @@ def _problem(node: Node, type: int) -> str:
     if type == rdtypes.LUA:
         return "" if found.lua else "LUA is off"
     return str(report.get("resolver_problem", "")) if found.resolver else "no resolver is set up"
+
+
+def _is_due(node: Node, choice: ComputedTypes) -> bool:
+    """Also where the pdns.conf is of an agent before this one's release, which did not answer with stored keys."""
+    found = reported_types(node)
+    return found is not None and (found != choice or node.report.get("serves_stored_keys") is False)
 
 
 def _may_choose(node: Node) -> bool:

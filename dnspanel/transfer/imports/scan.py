@@ -29,7 +29,7 @@ from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.transfer.zonefile.report import DNSSEC_LEFT_OUT, UNSIGNED
 from dnspanel.zones import nesting
 from dnspanel.zones.bulk import ExistingZone, allocate_zone_ids, existing_zones
-from dnspanel.zones.computed_types import COMPUTED, reasons_against
+from dnspanel.zones.computed_types import SET_UP, reasons_against
 from dnspanel.zones.dnssec.first_signing import BroughtSigning
 from dnspanel.zones.errors import SignedAtParent
 from dnspanel.zones.garbage import collection_paused
@@ -141,7 +141,7 @@ def finish_scan(*, job: ImportJob, seconds: float) -> None:
 def parser_for(job: ImportJob) -> Callable[[Document], ParsedZone]:
     """A function that reads a document as this job's options say."""
     options, include = Options.from_json(job.options), include_for(job)
-    unanswered = reasons_against(COMPUTED)
+    unanswered = reasons_against(SET_UP)
 
     def parse(document: Document) -> ParsedZone:
         return read_zone(

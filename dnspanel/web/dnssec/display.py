@@ -13,6 +13,7 @@ from dnspanel.web.layout import PanelRequest
 from dnspanel.web.sync import Sync, has_acked, sync_of
 from dnspanel.zones import access
 from dnspanel.zones.dnssec.describe import describe_denial, signing_algorithms
+from dnspanel.zones.dnssec.other_keys import OtherKey
 from dnspanel.zones.dnssec.queries import KeyView
 from dnspanel.zones.dnssec.safety import ParentHere
 from dnspanel.zones.dnssec.signing_state import SigningState
@@ -91,6 +92,25 @@ class DisplayKey:
             for text in self.key.ds
         ]
         return [*lines, Line(f"dnskey-{self.key.id}", "DNSKEY", f"{self.zone_name} IN DNSKEY {self.key.dnskey}")]
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayOtherKey:
+    """A key of another signer, with its records for the parent and for the signers after it."""
+
+    zone_name: str
+    key: OtherKey
+
+    @property
+    def lines(self) -> list[Line]:
+        """Its DS records and its DNSKEY, as a zone file has them."""
+        tag = self.key.tag
+        lines = [
+            Line(f"other-ds-{tag}-{digest}", f"DS, {_DIGEST_NAMES[digest]}", f"{self.zone_name} IN DS {text}")
+            for text in self.key.ds(self.zone_name)
+            for digest in [text.split()[2]]
+        ]
+        return [*lines, Line(f"other-dnskey-{tag}", "DNSKEY", f"{self.zone_name} IN DNSKEY {self.key.dnskey}")]
 
 
 @dataclass(frozen=True, slots=True)

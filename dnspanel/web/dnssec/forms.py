@@ -275,6 +275,22 @@ def _key_text(text: str) -> str | None:
     return stripped
 
 
+class OtherKeyForm(SigningForm):
+    """One more key with which another signer signs the zone too."""
+
+    name = "other_key"
+    dnskey = forms.CharField(
+        label="DNSKEY record",
+        max_length=MOST_TEXT,
+        widget=forms.Textarea(attrs=_TEXT),
+        help_text="With its owner, as the other signer’s name servers answer it: example.net. IN DNSKEY 257 3 13 …",
+    )
+
+    def refuse_by(self, refusal: DnssecRefused) -> None:
+        """Add what the verb refused at the record."""
+        self.refuse("dnskey", str(refusal))
+
+
 class KeyForm(PublishingForm):
     """One act on a key: that it signs or not, that it is in the DNSKEY RRset or not. What is left out stays."""
 

@@ -14,6 +14,7 @@ from dnspanel.fleet.dnssec.parent_checks import check_of
 from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.web.dnssec.display import (
     DisplayKey,
+    DisplayOtherKey,
     DisplaySigning,
     SigningSync,
     display_check,
@@ -22,7 +23,7 @@ from dnspanel.web.dnssec.display import (
 )
 from dnspanel.web.dnssec.display_policy import ZonePolicy, zone_policy_of
 from dnspanel.web.dnssec.display_rollover import DisplayRollover, possible_kinds
-from dnspanel.web.dnssec.forms import AddKeyForm, CdsForm, DenialForm, SignForm, SigningForm, UnsignForm
+from dnspanel.web.dnssec.forms import AddKeyForm, CdsForm, DenialForm, OtherKeyForm, SignForm, SigningForm, UnsignForm
 from dnspanel.web.dnssec.policy_forms import OwnPolicyForm
 from dnspanel.web.dnssec.rollover_forms import BeginRolloverForm, CancelRolloverForm
 from dnspanel.web.editor.zone_head import render_zone
@@ -83,6 +84,7 @@ def page(
         "refused_form": form.name if form else "",
         "policy": policy,
         "keys_are_rolling": is_under_way,
+        "other_keys": [DisplayOtherKey(zone.name, key) for key in dnssec.other_keys_of(zone)],
         "rolled": DisplayRollover(rolled, timezone.now()) if rolled else None,
     }
     if may_sign:
@@ -99,6 +101,7 @@ def _forms(
         "denial_form": DenialForm(initial=DenialForm.initial_of(state)),
         "cds_form": CdsForm(state=state),
         "key_form": AddKeyForm(),
+        "other_key_form": OtherKeyForm(),
         "rollover_form": BeginRolloverForm(kinds=possible_kinds(state)),
         "cancel_form": CancelRolloverForm(),
     }

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dnspanel.web.dnssec import keys, pages, policies, policy_runs, rollovers
+from dnspanel.web.dnssec import keys, other_keys, pages, policies, policy_runs, rollovers
 
 urlpatterns = [
     path("zones/<zone:zone_name>/dnssec/", pages.zone_dnssec, name="zone-dnssec"),
@@ -20,6 +20,12 @@ urlpatterns = [
     path("zones/<zone:zone_name>/dnssec/emergency/", rollovers.rollover_emergency, name="zone-dnssec-emergency"),
     path("zones/<zone:zone_name>/dnssec/policy/", policies.zone_policy, name="zone-dnssec-policy"),
     path("zones/<zone:zone_name>/dnssec/follow/", policies.zone_follow, name="zone-dnssec-follow"),
+    path("zones/<zone:zone_name>/dnssec/other-keys/", other_keys.other_key_add, name="zone-dnssec-other-key-add"),
+    path(
+        "zones/<zone:zone_name>/dnssec/other-keys/<int:tag>/remove/",
+        other_keys.other_key_remove,
+        name="zone-dnssec-other-key-remove",
+    ),
     path("zones/<zone:zone_name>/dnssec/keys/", keys.key_add, name="zone-dnssec-key-add"),
     path("zones/<zone:zone_name>/dnssec/keys/<int:key_id>/", keys.key_set, name="zone-dnssec-key"),
     path("zones/<zone:zone_name>/dnssec/keys/<int:key_id>/delete/", keys.key_delete, name="zone-dnssec-key-delete"),

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from dnspanel.accounts.actors import Author
 from dnspanel.zones.dnssec.publish_state import Decide, change_signing
-from dnspanel.zones.dnssec.safety import refuse_bogus
+from dnspanel.zones.dnssec.safety import refuse_bogus, refuse_leaving
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import DnssecRefused
 from dnspanel.zones.models import Publication, Rollover, Zone
@@ -56,6 +56,8 @@ def change_guarded(
             raise DnssecRefused(
                 f"The keys of {zone.name} are in a rollover: cancel it or let it end before you change them by hand."
             )
+        if state.is_signed and not after.is_signed:
+            refuse_leaving(zone, "the panel stops signing it")
         if rollover is None or not rollover.is_emergency:
             refuse_bogus(zone, state, after, above[zone.name].ds if zone.name in above else ())
         return after

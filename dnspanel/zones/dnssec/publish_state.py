@@ -17,13 +17,14 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.zones import access, revision, soa, store_rrsets
 from dnspanel.zones.dnssec.key_material import KeyPair, key_tag
+from dnspanel.zones.dnssec.other_keys import changes_in_step
 from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.dnssec.signing_state import UNSIGNED, SigningState, steps_between
 from dnspanel.zones.errors import DnssecRefused, Unknown
 from dnspanel.zones.models import Publication, RevisionKind, Signing, SigningChange, Zone, ZoneKey
 from dnspanel.zones.sequence_log import Alongside, NewRevision, append_publication, nothing, publication_of_form
 from replication.dns import rdtypes
-from replication.dns.rrset import Change
+from replication.dns.rrset import Change, Key, RRset
 
 Decide = Callable[[Zone, SigningState], SigningState]  # may raise DnssecRefused, and then nothing is published
 Decided = Callable[[bool], object]  # whether the publication is the last one
@@ -130,7 +131,7 @@ def _publish(
 ) -> Publication:
     states = with_row_ids({zone.pk: after[zone.pk] for zone in zones})
     found = store_rrsets.rrsets_at_names({zone.pk: (zone.name, [zone.name]) for zone in zones})
-    revisions = [_revision(zone, found[zone.pk], now) for zone in zones]
+    revisions = [_revision(zone, found[zone.pk], states[zone.pk], now) for zone in zones]
     store_rrsets.write_changes((each.zone_id, each.zone_name, each.changes) for each in revisions)
     record_states([(zone.pk, zone.revision + 1, before.get(zone.pk), states[zone.pk]) for zone in zones], now=now)
     return append_publication(
@@ -138,19 +139,27 @@ def _publish(
     )
 
 
-def _revision(zone: Zone, apex: Mapping[tuple[str, int], object], now: datetime) -> NewRevision:
+def _revision(zone: Zone, apex: Mapping[Key, RRset], state: SigningState, now: datetime) -> NewRevision:
     key = zone.name, rdtypes.SOA
     old = apex.get(key)
-    new = soa.next_soa(old, old, zone.soa_edits, now)  # type: ignore[arg-type]
+    new = soa.next_soa(old, old, zone.soa_edits, now)
     serial = soa.serial_of(new).value if new is not None else zone.serial
+    dnskey = apex.get((zone.name, rdtypes.DNSKEY))
+    # CDS and CDNSKEY of other signers' keys go with those of the panel's.
+    changes = changes_in_step(zone.name, apex, state, dnskey=dnskey, ttl=dnskey.ttl) if dnskey else []
+    added = sum(change.before is None for change in changes)
+    removed = sum(change.after is None for change in changes)
     return NewRevision(
         zone_id=zone.pk,
         zone_name=zone.name,
         kind=RevisionKind.CHANGE,
         number=zone.revision + 1,
         serial=serial,
-        rrset_count=zone.rrset_count,
-        changes=[Change(*key, before=old, after=new)] if new is not None else [],  # type: ignore[arg-type]
+        rrset_count=zone.rrset_count + added - removed,
+        added=added,
+        removed=removed,
+        changed=len(changes) - added - removed,
+        changes=[*([Change(*key, before=old, after=new)] if new is not None else []), *changes],
     )
 
 

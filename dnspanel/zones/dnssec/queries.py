@@ -10,9 +10,12 @@ from dnspanel.accounts.vault import decrypt_secret
 from dnspanel.zones import access
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.describe import describe_change
+from dnspanel.zones.dnssec.other_keys import OtherKey, keys_in
 from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, SigningState
 from dnspanel.zones.errors import KeyUnknown
 from dnspanel.zones.models import Revision, Signing, SigningChange, Zone, ZoneKey
+from dnspanel.zones.store_rrsets import rrsets_at_names
+from replication.dns import rdtypes
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,18 @@ def keys_of(zone: Zone, state: SigningState | None = None) -> list[KeyView]:
     rows = ZoneKey.objects.defer("private_encrypted").select_related("created_by")
     stored = rows.in_bulk([key.id for key in found.keys])
     return [_view(zone.name, found, key, stored[key.id]) for key in found.keys]
+
+
+def other_keys_of(zone: Zone) -> list[OtherKey]:
+    """The keys of other signers that nodes answer with, those that the parent's DS may name first."""
+    return other_keys_of_zones([zone]).get(zone.pk, [])
+
+
+def other_keys_of_zones(zones: Collection[Zone]) -> dict[int, list[OtherKey]]:
+    """The same for many zones, by their ids, in one query; zones that nobody else signs are not in it."""
+    found = rrsets_at_names({zone.pk: (zone.name, [zone.name]) for zone in zones}) if zones else {}
+    keys = {zone.pk: keys_in(found[zone.pk].get((zone.name, rdtypes.DNSKEY))) for zone in zones}
+    return {zone_id: of_zone for zone_id, of_zone in keys.items() if of_zone}
 
 
 def descriptions_of_changes(zone: Zone, numbers: Collection[int]) -> dict[int, list[str]]:

@@ -4,7 +4,9 @@ A rollover goes through the stages of its kind (RFC 7583, RFC 6781 section 4.1).
 keys are used; it ends when all of this is true:
 
 1. every node answers with the publication that began it, and for as long since as caches keep what came before;
-2. every server of the parent has the DS records it needs, and for as long since as caches keep others.
+2. every server of the parent has the DS records it needs, and for as long since as caches keep others;
+3. where others sign the zone too, before old keys are of no use any more: every name server of the zone has the new
+   ones in its DNSKEY RRset, and for as long since as caches keep others (RFC 8901 section 6.1).
 
 All times here are those of the rollover's own clock (`steady`), which a clock that jumps forward moves by little.
 """
@@ -79,6 +81,8 @@ class Goal(StrEnum):
     NO_OLD = "no-old"
     NO_NEW = "no-new"
     EMPTY = "empty"
+    # Not of the DS: every name server of the zone, those of other signers too, answers with the new DNSKEYs.
+    SIGNERS = "signers-have-new"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,7 @@ class Stage:
     caches: Caches = Caches.NOTHING
     parent: frozenset[Goal] = frozenset()
     ds_expires: bool = False  # whether caches must have forgotten other DS RRsets
+    signers: bool = False  # whether other signers must have the new keys
 
 
 def _goals(*goals: Goal) -> frozenset[Goal]:
@@ -103,7 +108,7 @@ _EXCHANGE_DS = Stage(Step.DS, Use.FULL, Use.FULL, parent=_goals(Goal.HAS_NEW), d
 
 STAGES: Mapping[Kind, tuple[Stage, ...]] = {
     Kind.ZSK: (
-        Stage(Step.PUBLISH, Use.FULL, Use.PUBLISHED, Caches.KEYS),
+        Stage(Step.PUBLISH, Use.FULL, Use.PUBLISHED, Caches.KEYS, signers=True),
         Stage(Step.SIGN, Use.PUBLISHED, Use.FULL, Caches.RECORDS),
         _REMOVE,
     ),
@@ -113,7 +118,12 @@ STAGES: Mapping[Kind, tuple[Stage, ...]] = {
         Stage(Step.EXCHANGE, Use.HIDDEN, Use.FULL, Caches.KEYS),
         _CLEAN,
     ),
-    Kind.CSK: (Stage(Step.PUBLISH, Use.FULL, Use.FULL, Caches.ALL), _EXCHANGE_DS, _REMOVE, _CLEAN),
+    Kind.CSK: (
+        Stage(Step.PUBLISH, Use.FULL, Use.FULL, Caches.ALL),
+        replace(_EXCHANGE_DS, signers=True),
+        _REMOVE,
+        _CLEAN,
+    ),
     Kind.ALGORITHM: (
         # Signatures first, then the DNSKEYs that promise them (RFC 6840 section 5.11); and back in the same way.
         Stage(Step.SIGN, Use.FULL, Use.SIGNS, Caches.RECORDS),
@@ -194,6 +204,8 @@ class Inputs:
     goals: Mapping[Goal, datetime] | None = None
     # Why the parent's DS RRset is not known just now, in words; empty: it is.
     parent_silent: str = ""
+    # Which name servers lack the new keys, or why that is not known, as a sentence; None: nobody else signs the zone.
+    signers_lack: str | None = None
     old_ds: tuple[str, ...] = ()
     new_ds: tuple[str, ...] = ()
     is_emergency: bool = False
@@ -260,7 +272,7 @@ def advance(inputs: Inputs) -> Outcome:
             f"{differing} not used as this step needs it: somebody or something else changed how the zone is signed. "
             "Look at its keys; cancel the rollover, or set the key right."
         )
-    unmet = _nodes_unmet(inputs, stage) or _parent_unmet(inputs, stage)
+    unmet = _nodes_unmet(inputs, stage) or _parent_unmet(inputs, stage) or _signers_unmet(inputs, stage)
     if unmet is not None:
         return unmet
     if at + 1 == len(path):
@@ -459,6 +471,22 @@ def _parent_unmet(inputs: Inputs, stage: Stage) -> Wait | AskForDs | None:
         return None
     span = _span(timedelta(seconds=inputs.ttls.ds))
     return Wait(f"Caches may keep the DS records that the parent had before for {span}.", earliest)
+
+
+def _signers_unmet(inputs: Inputs, stage: Stage) -> Wait | None:
+    if not stage.signers or inputs.signers_lack is None:
+        return None
+    since = (inputs.goals or {}).get(Goal.SIGNERS)
+    if since is None or inputs.signers_lack:
+        return Wait(
+            "The other signers of the zone have to add the new key to their DNSKEY records. "
+            + (inputs.signers_lack or "Their name servers were not asked yet.")
+        )
+    earliest = since + timedelta(seconds=inputs.ttls.keys) + inputs.margin
+    if inputs.now >= earliest:
+        return None
+    span = _span(timedelta(seconds=inputs.ttls.keys))
+    return Wait(f"Caches may keep DNSKEY records of other signers without the new key for {span}.", earliest)
 
 
 def _request(inputs: Inputs, stage: Stage) -> AskForDs:

@@ -13,6 +13,7 @@ from dnspanel.zones.dnssec import key_material, rollover
 from dnspanel.zones.dnssec.guarded import Acting, change_guarded
 from dnspanel.zones.dnssec.publish_state import key_row
 from dnspanel.zones.dnssec.rollover import Act, AskForDs, Done, Goal, Inputs, Kind, Outcome, Refused, Step, Stuck, Wait
+from dnspanel.zones.dnssec.safety import refuse_leaving
 from dnspanel.zones.dnssec.served_ttls import ServedTtls, served_ttls
 from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, SigningState
 from dnspanel.zones.errors import DnssecRefused, NotSigned
@@ -37,6 +38,8 @@ class Look:
     parent_silent: str
     ds_ttl: int | None
     ttls: ServedTtls
+    signers_lack: str | None = None  # None: nobody else signs the zone
+    signers_at: datetime | None = None  # when the name servers were asked last
 
 
 def begin(
@@ -149,6 +152,9 @@ def record_look(*, rolled: Rollover, look: Look, outcome: Outcome) -> bool:
         "parent_at": look.parent_at,
         "parent_silent": look.parent_silent,
         "ds_ttl": look.ds_ttl,
+        "has_other_signers": look.signers_lack is not None,
+        "signers_lack": look.signers_lack or "",
+        "signers_at": look.signers_at,
         "record_ttl": look.ttls.records,
         "key_ttl": look.ttls.keys,
         "ttls_revision": look.ttls.revision,
@@ -178,6 +184,7 @@ def inputs_of(row: Rollover, state: SigningState) -> Inputs:
         late=tuple(row.late),
         goals={Goal(goal): datetime.fromisoformat(since) for goal, since in row.goals.items()},
         parent_silent=row.parent_silent,
+        signers_lack=row.signers_lack if row.has_other_signers else None,
         old_ds=tuple(row.old_ds),
         new_ds=tuple(row.new_ds),
         is_emergency=row.is_emergency,
@@ -194,6 +201,7 @@ def with_look(inputs: Inputs, look: Look) -> Inputs:
         late=look.late,
         goals=look.goals,
         parent_silent=look.parent_silent,
+        signers_lack=look.signers_lack,
     )
 
 
@@ -202,6 +210,8 @@ def _replaced(zone: Zone, kind: Kind, state: SigningState, *, emergency: bool) -
         raise NotSigned(zone.name)
     if emergency and kind not in rollover.EMERGENCY:
         raise DnssecRefused("Such a rollover cannot be an emergency.")
+    if kind in {Kind.ALGORITHM, Kind.INSECURE}:
+        refuse_leaving(zone, "the algorithm changes" if kind is Kind.ALGORITHM else "the panel stops signing it")
     old = rollover.keys_to_replace(kind, state)
     if isinstance(old, Refused):
         raise DnssecRefused(old.message)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from dnspanel.zones import nesting, store_rrsets
 from dnspanel.zones.dnssec import key_material
+from dnspanel.zones.dnssec.queries import other_keys_of
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
 from dnspanel.zones.errors import DnssecRefused
 from dnspanel.zones.models import Zone, ZoneKey
@@ -64,6 +65,15 @@ def refuse_bogus(zone: Zone, before: SigningState, after: SigningState, ds: Sequ
         raise DnssecRefused(
             f"The DS in the zone above names {names}, by which nothing of {zone.name} would be signed: some resolvers "
             "that validate would answer nothing of it."
+        )
+
+
+def refuse_leaving(zone: Zone, act: str) -> None:
+    """Raise DnssecRefused where others sign the zone besides; `act` is what cannot be done then."""
+    if other_keys_of(zone):
+        raise DnssecRefused(
+            f"Others sign {zone.name} too, and resolvers ask any of its name servers: take the keys of the other "
+            f"signers away before {act}."
         )
 
 

@@ -177,8 +177,8 @@ def _new_keys(zone: Zone, new_keys: NewKeys, acting: Acting) -> list[KeyState]:
 def unsign(*, zones: Sequence[Zone], acting: Acting) -> list[Publication]:
     """The zones are not signed any more, and their keys are gone, for good after KEPT_AFTER_DELETION.
 
-    Raises Unknown, RightMissing, and DnssecRefused while a zone of this panel holds a DS for one of them. A DS in a
-    parent elsewhere has to be gone before: that is for the person to know.
+    Raises Unknown, RightMissing, and DnssecRefused while a zone of this panel holds a DS for one of them, or others
+    sign one too. A DS in a parent elsewhere has to be gone before: that is for the person to know.
     """
     return change_guarded(zones, lambda zone, state: _without_keys(zone, state, acting), acting, "dnssec.unsign")
 

@@ -26,6 +26,7 @@ OPEN = "open"
 SERVER = {"server_id": "localhost"}
 V1_ZONE = {**SERVER, "zone_id": "example.test."}
 ZONE = {"zone_name": "example.test."}
+OTHER_DNSKEY = f"example.test. IN DNSKEY 257 3 13 {'A' * 86}=="
 WWW = {"owner": "www", "type_name": "A"}
 CHALLENGE = {"owner": "_acme-challenge.www", "type_name": "TXT"}
 REVISION = {**ZONE, "number": 1}
@@ -176,6 +177,9 @@ V2_ZONES = [
     Door("v2-dnssec-key", "GET", "+0+++++", {**ZONE, "key_id": "?dnssec_key"}),
     Door("v2-dnssec-key", "PATCH", "-0---++", {**ZONE, "key_id": "?dnssec_key"}, {"active": True}),
     Door("v2-dnssec-key", "DELETE", "-0---++", {**ZONE, "key_id": "?dnssec_key"}),
+    Door("v2-other-keys", "GET", "+0+++++", ZONE),
+    Door("v2-other-keys", "POST", "-0---!!", ZONE, {"dnskey": OTHER_DNSKEY}),
+    Door("v2-other-key", "DELETE", "-0---00", {**ZONE, "tag": 1}),
     Door("v2-dnssec-key-export", "POST", "-0----+", {**ZONE, "key_id": "?dnssec_key"}),
     Door("v2-rollover-kinds", "GET", "+0+++++", ZONE),
     Door("v2-zone-rollovers", "GET", "+0+++++", ZONE),

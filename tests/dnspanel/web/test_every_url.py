@@ -163,6 +163,8 @@ DOORS = [
     Door("zone-dnssec-key-add", "POST", EDIT, ZONE),
     Door("zone-dnssec-key", "POST", EDIT, KEY, {"active": "false"}),
     Door("zone-dnssec-key-delete", "POST", EDIT, KEY),
+    Door("zone-dnssec-other-key-add", "POST", EDIT, ZONE),
+    Door("zone-dnssec-other-key-remove", "POST", EDIT, {**ZONE, "tag": "1"}),
     Door("zone-dnssec-rollover", "GET", READ, ZONE),
     Door("zone-dnssec-rollover-begin", "POST", EDIT, ZONE),
     Door("zone-dnssec-rollover-cancel", "POST", EDIT, ZONE),

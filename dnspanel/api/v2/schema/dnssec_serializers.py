@@ -99,6 +99,26 @@ class KeySerializer(Shape):
     etag = serializers.CharField(help_text="For If-Match.")
 
 
+class OtherKeySerializer(Shape):
+    """A key with which another signer signs the zone too."""
+
+    tag = serializers.IntegerField()
+    flags = serializers.IntegerField(help_text=f"{KSK_FLAGS} (KSK or CSK) or {ZSK_FLAGS} (ZSK).")
+    algorithm = serializers.IntegerField()
+    algorithm_name = serializers.CharField()
+    dnskey = serializers.CharField(help_text="Rdata of its DNSKEY.")
+    ds = serializers.ListField(child=serializers.CharField(), help_text="Rdata of DS records; none for flags 256.")
+    etag = serializers.CharField(help_text="For If-Match.")
+
+
+class NewOtherKeySerializer(Shape):
+    """A key of another signer that is to be answered too."""
+
+    dnskey = Text(
+        max_length=MOST_TEXT, help_text="Its DNSKEY record, with the owner: example.net. IN DNSKEY 257 3 13 …"
+    )
+
+
 class ParentDsSerializer(Shape):
     """A DS record to give to the parent; one digest of a key is enough."""
 

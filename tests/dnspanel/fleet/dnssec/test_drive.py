@@ -12,10 +12,12 @@ import pytest
 
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.fleet.dnssec.drive import drive_rollovers
+from dnspanel.fleet.dnssec.other_signers import SignersLook
 from dnspanel.fleet.models import Divergence, Node, NodeState
 from dnspanel.zones import direct, edit
-from dnspanel.zones.dnssec import queries, rollovers, sign
+from dnspanel.zones.dnssec import key_material, queries, rollovers, sign
 from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec.other_signers import add_other_key
 from dnspanel.zones.dnssec.rollover import Kind, Step
 from dnspanel.zones.dnssec.served_ttls import served_ttls
 from dnspanel.zones.errors import DnssecRefused, RightMissing
@@ -336,3 +338,43 @@ def test_times_are_shown_by_the_clock_on_the_wall(world: World) -> None:
     assert isinstance(earliest, datetime)
     world.look(seconds=600)  # of which a minute counts
     assert world.row.earliest == earliest + timedelta(seconds=540)
+
+
+def test_new_keys_wait_until_the_name_servers_of_other_signers_have_them(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = {"lack": "Not every name server has it: ns1.other. 192.0.2.53: it lacks key 1."}
+    requested: list[object] = []
+
+    def look(zone_name: str, nameservers: object, wanted: object, **_: object) -> SignersLook:
+        requested.append((zone_name, nameservers, wanted))
+        return SignersLook(looks["lack"], 7200)
+
+    monkeypatch.setattr("dnspanel.fleet.dnssec.other_signers.look_at_signers", look)
+    world.sign(split=True)
+    other = key_material.dnskey_text(256, 13, key_material.generate(13).public)
+    Node.objects.update(report={"serves_stored_keys": True})
+    add_other_key(zone=world.zone, text=f"{CHILD} IN DNSKEY {other}", acting=world.acting)
+    rollovers.begin(zone=world.zone, kind=Kind.ZSK, acting=world.acting)
+    for _ in range(300):
+        world.answer()
+        assert world.look() is Step.PUBLISH
+    assert "have to add the new key to their DNSKEY records. Not every name server has it" in world.row.waits_for
+    [new] = ZoneKey.objects.filter(pk__in=world.row.new_keys)
+    zone_name, _, wanted = requested[-1]  # type: ignore[misc]
+    assert (zone_name, wanted) == (CHILD, [(256, 13, bytes(new.public))])
+    assert len(requested) < 300  # not at each look
+
+    looks["lack"] = ""
+    while world.row.signers_lack:
+        world.look()
+    # The DNSKEY records that they answered are in caches for two hours.
+    assert world.row.earliest is not None
+    assert world.row.earliest - world.now > timedelta(seconds=7200)
+    looks["lack"] = "ns1.other. does not answer."
+    for _ in range(200):
+        assert world.look() is Step.PUBLISH
+    looks["lack"] = ""
+    begun = world.now
+    assert world.run() == [Step.PUBLISH, Step.SIGN, Step.REMOVE]
+    assert world.now - begun > timedelta(seconds=7200)

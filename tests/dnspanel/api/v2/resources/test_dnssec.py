@@ -1,6 +1,6 @@
 """How zones are signed, over API v2: one zone and many, and their keys.
 
-Tests `resources.dnssec_keys`, `schema.dnssec_serializers` and `dnssec.preview` too.
+Tests `resources.dnssec_keys`, `resources.dnssec_other_keys`, `schema.dnssec_serializers` and `dnssec.preview` too.
 """
 
 import json
@@ -200,3 +200,28 @@ def test_rsa_keys_are_made_for_few_zones_at_once(api: MakeApi, make_zone: MakeZo
     names = [make_zone(name=f"n{number}.test.").name for number in range(21)]
     refused = api().post(BULK, {"zones": names, "signed": True, "new_keys": {"algorithm": 8}}).json()
     assert refused["errors"][0]["pointer"] == "/new_keys/algorithm"
+
+
+def test_keys_of_other_signers(api: MakeApi, make_zone: MakeZone) -> None:
+    zone = make_zone()
+    url = f"{URL}/other-keys"
+    public = key_material.generate(13).public
+    dnskey = key_material.dnskey_text(257, 13, public)
+    body = {"dnskey": f"example.test. IN DNSKEY {dnskey}"}
+    assert api().post(url, body).json()["code"] == "not-signed"
+    api().patch(URL, {"signed": True})
+    assert api().get(url).json()["items"] == []
+    assert api().post(f"{url}?reason=second+provider", body).status_code == 202
+    assert Publication.objects.latest("sequence").reason == "second provider"
+    assert (api().post(url, body).status_code, api().post(url, body).json()["publication"]) == (200, None)
+    [key] = api().get(url).json()["items"]
+    tag = key_material.key_tag(257, 13, public)
+    assert key | {"tag": tag, "algorithm_name": "ECDSAP256SHA256", "dnskey": dnskey} == key
+    assert key["ds"][0] == key_material.ds_text(zone.name, 257, 13, public)
+    refused = api().post(url, {"dnskey": "example.test. IN DNSKEY 257 3 13 !"})
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/dnskey")
+    other = key_material.dnskey_text(257, 15, key_material.generate(15).public)
+    assert api().post(url, {"dnskey": f"example.test. IN DNSKEY {other}"}).json()["code"] == "dnssec-refused"
+    assert api().delete(f"{url}/{tag}", headers={"If-Match": '"other"'}).json()["theirs"] == key
+    assert api().delete(f"{url}/{tag}", headers={"If-Match": key["etag"]}).status_code == 202
+    assert api().delete(f"{url}/{tag}").status_code == 404

@@ -1,0 +1,112 @@
+"""The keys with which others sign a zone besides the panel: listed, added, taken away."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from dnspanel.accounts.grants import Right
+from dnspanel.api.v2.http.answers import actor_in
+from dnspanel.api.v2.http.etag import tag_of
+from dnspanel.api.v2.http.pages import page_answer, page_request
+from dnspanel.api.v2.http.problems import bad_value
+from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.resources.dnssec import acting, condition_on, published
+from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
+from dnspanel.api.v2.schema.dnssec_serializers import NewOtherKeySerializer, OtherKeySerializer
+from dnspanel.api.v2.schema.fields import page_of, read
+from dnspanel.api.v2.schema.zone_serializers import CHANGING, WRITING, WrittenSerializer
+from dnspanel.zones import access
+from dnspanel.zones.dnssec import other_signers, queries
+from dnspanel.zones.dnssec.other_keys import OtherKey
+from dnspanel.zones.dnssec.signing_state import SigningState
+from dnspanel.zones.errors import BadPublicKey
+from dnspanel.zones.models import Zone
+
+_REASON = TERMS[0]
+
+
+class OtherKeys(V2View):
+    """All keys of other signers of a zone."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="listOtherKeys", responses=page_of(OtherKeySerializer))
+    def get(self, request: Request, zone_name: str) -> HttpResponse:
+        """List keys of other signers
+
+        Those that the DS of the parent may name first. They are never more than 20, on one page.
+        """
+        page_request(request)
+        zone = access.zone_for_reading(actor_in(request), zone_name)
+        return page_answer(request, [_key_json(zone, key) for key in queries.other_keys_of(zone)], None)
+
+    @extend_schema(
+        operation_id="addOtherKey",
+        parameters=[*WRITING, _REASON],
+        request=NewOtherKeySerializer,
+        responses={202: WrittenSerializer, 200: WrittenSerializer},
+    )
+    def post(self, request: Request, zone_name: str) -> HttpResponse:
+        """Add a key of another signer
+
+        Its DNSKEY is answered beside those of the zone's own keys (RFC 8901, model 2), and where the zone has CDS or
+        CDNSKEY records, so are those of a key with the flags 257. It has to be of an algorithm by which the zone is
+        signed.
+        """
+        zone = access.zone_for(actor_in(request), zone_name, Right.DNSSEC)
+        body = read(NewOtherKeySerializer, request.data)
+        by = acting(request, terms_of_query(request).reason)
+        try:
+            publication = other_signers.add_other_key(zone=zone, text=body["dnskey"], acting=by)
+        except BadPublicKey as exc:
+            raise bad_value("/dnskey", str(exc), "bad-key") from exc
+        return published(request, [publication] if publication else [], {})
+
+
+class OneOtherKey(V2View):
+    """One of them, by its key tag."""
+
+    @extend_schema(
+        operation_id="removeOtherKey",
+        parameters=[*CHANGING, _REASON],
+        responses={202: WrittenSerializer, 200: WrittenSerializer},
+    )
+    def delete(self, request: Request, zone_name: str, tag: int) -> HttpResponse:
+        """Take a key of another signer away
+
+        Its signer has to have stopped using it, for as long as caches keep signatures: resolvers that have the DNSKEY
+        records of the panel's nodes cannot check its signatures any more.
+        """
+        zone = access.zone_for(actor_in(request), zone_name, Right.DNSSEC)
+        by = acting(request, terms_of_query(request).reason)
+        publication = other_signers.remove_other_key(
+            zone=zone, tag=tag, acting=by, alongside=_condition(request, zone, tag)
+        )
+        return published(request, [publication] if publication else [], {})
+
+
+def _condition(request: Request, zone: Zone, tag: int) -> Callable[[], None]:
+    def theirs(_: SigningState) -> dict[str, Any] | None:
+        found = next((key for key in queries.other_keys_of(zone) if key.tag == tag), None)
+        return _key_json(zone, found) if found else None
+
+    def etag(state: SigningState) -> str | None:
+        found = theirs(state)
+        return found["etag"] if found else None
+
+    return condition_on(request, zone, etag, theirs)
+
+
+def _key_json(zone: Zone, key: OtherKey) -> dict[str, Any]:
+    return {
+        "tag": key.tag,
+        "flags": key.flags,
+        "algorithm": key.algorithm,
+        "algorithm_name": key.mnemonic,
+        "dnskey": key.dnskey,
+        "ds": list(key.ds(zone.name)),
+        "etag": tag_of(key.dnskey),
+    }

@@ -1,0 +1,81 @@
+"""`dnspanel dnssec other-key`: keys with which others sign a zone besides the panel."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from dnspanel.cli.output import Column
+from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.written import publish, show_written, writing_options
+from dnspanel.cli.zone_paths import zone_path
+
+_COLUMNS = (
+    Column("TAG", "tag", right=True),
+    Column("FLAGS", "flags", right=True),
+    Column("ALGORITHM", "algorithm_name"),
+    Column("DNSKEY", "dnskey"),
+)
+
+
+@click.group("other-key")
+def other_key() -> None:
+    """Keys of other signers of a zone (RFC 8901): list, add, remove."""
+
+
+@other_key.command("list")
+@click.argument("zone")
+@shared_options
+@pass_session
+def list_keys(session: Session, zone: str) -> None:
+    """List the keys with which others sign a zone besides the panel."""
+    session.show_rows(
+        session.client.items(zone_path(zone, "dnssec", "other-keys")), _COLUMNS, none="Nobody else signs."
+    )
+
+
+@other_key.command()
+@click.argument("zone")
+@click.argument("dnskey", nargs=-1, required=True)
+@writing_options
+@shared_options
+@pass_session
+def add(session: Session, zone: str, dnskey: tuple[str, ...], **how: Any) -> None:
+    """Answer with a key of another signer too. DNSKEY is a record with its owner, or its rdata.
+
+    \b
+    Example:
+      dnspanel dnssec other-key add example.net 257 3 13 mdsswUyr3DPW132mOi8V9xESWE8jTo0d...
+    """
+    text = " ".join(dnskey)
+    if "DNSKEY" not in text.upper().split():
+        text = f"{zone.rstrip('.')}. IN DNSKEY {text}"
+    _write(session, "POST", zone_path(zone, "dnssec", "other-keys"), {"dnskey": text}, **how)
+
+
+@other_key.command()
+@click.argument("zone")
+@click.argument("tag", type=click.IntRange(0, 65535))
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@writing_options
+@shared_options
+@pass_session
+def remove(session: Session, zone: str, tag: int, yes: bool, **how: Any) -> None:
+    """Take a key of another signer away, which that signer does not use any more."""
+    if not yes:
+        click.confirm(f"Take key {tag} of another signer of {zone} away?", abort=True, err=True)
+    _write(session, "DELETE", zone_path(zone, "dnssec", "other-keys", tag), None, **how)
+
+
+def _write(
+    session: Session,
+    method: str,
+    path: str,
+    body: Mapping[str, Any] | None,
+    *,
+    wait: bool,
+    timeout: int,
+    reason: str,
+) -> None:
+    query = {"reason": reason} if reason else {}
+    show_written(session, publish(session, method, path, body, query=query, wait=wait, timeout=timeout), waited=wait)

@@ -1,0 +1,55 @@
+"""Views of the keys with which others sign a zone besides the panel: add one, take one away."""
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from dnspanel.accounts.grants import Right
+from dnspanel.web.confirm import Question, ask
+from dnspanel.web.dnssec.forms import OtherKeyForm
+from dnspanel.web.dnssec.pages import acting, answer, page
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access
+from dnspanel.zones.dnssec import other_signers, queries
+from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.models import Channel
+
+
+@require_POST
+def other_key_add(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Let nodes answer with a key of another signer too."""
+    zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
+    form = OtherKeyForm(request.POST)
+
+    def act() -> None:
+        other_signers.add_other_key(zone=zone, text=form.cleaned_data["dnskey"], acting=acting(request, form))
+
+    return answer(request, zone, form, act, "The key of another signer is added; on its way to the nodes.")
+
+
+@require_POST
+def other_key_remove(request: PanelRequest, zone_name: str, tag: int) -> HttpResponse:
+    """Take a key of another signer away, after a question."""
+    zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
+    key = next((key for key in queries.other_keys_of(zone) if key.tag == tag), None)
+    if key is None:
+        return page(request, zone, refusal=f"{zone.name} has no such key of another signer any more.", status=422)
+    question = Question(
+        f"Take key {tag} away",
+        (
+            f"Nodes answer the DNSKEY records of {zone.name} without it.",
+            "Resolvers that have these records cannot check what the other signer’s name servers answer: let it stop "
+            "signing with this key first, and wait until its signatures have expired from caches.",
+        ),
+        f"Take key {tag} away",
+        reverse("zone-dnssec", args=[zone.name]),
+    )
+    if (page_of_question := ask(request, question)) is not None:
+        return page_of_question
+    by = Acting(request.user, Channel.WEB, timezone.now())
+    other_signers.remove_other_key(zone=zone, tag=tag, acting=by)
+    messages.success(request, f"Key {tag} of another signer is taken away; on its way to the nodes.")
+    return redirect("zone-dnssec", zone.name)

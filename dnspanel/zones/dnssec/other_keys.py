@@ -1,0 +1,120 @@
+"""Keys with which others sign a zone besides the panel (RFC 8901 section 2.1.2, model 2): what is known of them. Pure.
+
+Their DNSKEY records stand in the zone, and nodes answer with them beside those of the panel's own keys, which PowerDNS
+makes (`direct-dnskey`). So do CDS and CDNSKEY records of those that the parent's DS may name: parents that follow them
+have to find the same at every name server (RFC 7344 section 5).
+"""
+
+import base64
+import binascii
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from dnspanel.zones.dnssec import key_material
+from dnspanel.zones.dnssec.key_material import ALGORITHMS, SEP
+from dnspanel.zones.dnssec.signing_state import DELETE, SigningState
+from dnspanel.zones.errors import BadPublicKey
+from replication.dns import rdtypes
+from replication.dns.rrset import Change, Key, RRset, make
+
+OF_KEYS = frozenset((rdtypes.DNSKEY, rdtypes.CDS, rdtypes.CDNSKEY))
+
+
+@dataclass(frozen=True, slots=True)
+class OtherKey:
+    """A key of another signer, as its DNSKEY record has it."""
+
+    flags: int
+    algorithm: int
+    public: bytes = field(repr=False)
+
+    @property
+    def tag(self) -> int:
+        """As RRSIG and DS name it; not unique."""
+        return key_material.key_tag(self.flags, self.algorithm, self.public)
+
+    @property
+    def is_sep(self) -> bool:
+        """Whether the parent's DS may name it."""
+        return bool(self.flags & SEP)
+
+    @property
+    def mnemonic(self) -> str:
+        """The name of its algorithm."""
+        return ALGORITHMS.get(self.algorithm, f"algorithm {self.algorithm}")
+
+    @property
+    def dnskey(self) -> str:
+        """The rdata of its DNSKEY."""
+        return key_material.dnskey_text(self.flags, self.algorithm, self.public)
+
+    def ds(self, zone_name: str) -> tuple[str, ...]:
+        """The DS records that name it, SHA-256 first; none of a key that signs records only."""
+        return tuple(self.ds_of(zone_name, digest) for digest in key_material.DIGESTS) if self.is_sep else ()
+
+    def ds_of(self, zone_name: str, digest: int) -> str:
+        """The DS that names it by a digest of EVERY_DIGEST."""
+        return key_material.ds_text(zone_name, self.flags, self.algorithm, self.public, digest)
+
+
+def read_dnskey(text: str) -> OtherKey:
+    """The key of the rdata of a DNSKEY: flags, 3, algorithm, Base64. Raises BadPublicKey."""
+    flags, _, algorithm, *parts = text.split()
+    try:
+        return OtherKey(int(flags), int(algorithm), base64.b64decode("".join(parts), validate=True))
+    except (ValueError, binascii.Error) as exc:
+        raise BadPublicKey("It is not the rdata of a DNSKEY.") from exc
+
+
+def in_one_piece(text: str) -> str:
+    """Rdata of these types with its Base64 or hexadecimal digits as one word; the canonical text has them in pieces."""
+    words = text.split()
+    return " ".join((*words[:3], "".join(words[3:])))
+
+
+def keys_in(dnskey: RRset | None) -> list[OtherKey]:
+    """The keys of a DNSKEY RRset that nodes answer with, those that a DS may name first."""
+    found = [read_dnskey(text) for text in dnskey.served] if dnskey else []
+    return sorted(found, key=lambda key: (not key.is_sep, key.tag, key.public))
+
+
+def changes_in_step(
+    zone_name: str, apex: Mapping[Key, RRset], state: SigningState, *, dnskey: RRset | None, ttl: int
+) -> list[Change]:
+    """What has to change at the apex so that the zone has this DNSKEY RRset of others, and CDS and CDNSKEY for them.
+
+    These are of the digest types of the state, as for the panel's own keys; a zone that asks for its DS to be deleted
+    has none of others besides (RFC 8078 section 4). CDS and CDNSKEY records that are of none of these keys stay.
+    """
+    keys = [key for key in keys_in(dnskey) if key.is_sep]
+    before = [key for key in keys_in(apex.get((zone_name, rdtypes.DNSKEY))) if key.is_sep]
+    if not keys and not before:
+        wanted: dict[int, RRset | None] = {rdtypes.DNSKEY: dnskey}
+    else:
+        digests = [int(word) for word in state.cds.split(",") if word] if state.cds != DELETE else []
+        known = {*keys, *before}
+        of_known = {key.ds_of(zone_name, digest) for key in known for digest in key_material.EVERY_DIGEST}
+        cds = [key.ds_of(zone_name, digest) for key in keys for digest in digests]
+        cdnskey = [key.dnskey for key in keys] if state.cdnskey and state.cds != DELETE else []
+        wanted = {
+            rdtypes.DNSKEY: dnskey,
+            rdtypes.CDS: _with(zone_name, rdtypes.CDS, apex, of_known, cds, ttl),
+            rdtypes.CDNSKEY: _with(zone_name, rdtypes.CDNSKEY, apex, {key.dnskey for key in known}, cdnskey, ttl),
+        }
+    found = [Change(zone_name, type, apex.get((zone_name, type)), after) for type, after in wanted.items()]
+    return [change for change in found if change.before != change.after]
+
+
+def _with(
+    zone_name: str, type: int, apex: Mapping[Key, RRset], gone: Collection[str], wanted: Iterable[str], ttl: int
+) -> RRset | None:
+    """The RRset without the records of these keys, but for those that are wanted."""
+    current = apex.get((zone_name, type))
+    stay = [text for text in current.rdata if in_one_piece(text) not in gone] if current else []
+    texts = [*stay, *wanted]
+    if not texts:
+        return None
+    if current is None:
+        return make(zone_name, type, ttl, texts)
+    disabled = tuple(text for text in current.disabled if text in stay)
+    return make(zone_name, type, current.ttl, texts, disabled, current.comment)

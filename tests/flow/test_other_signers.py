@@ -1,0 +1,97 @@
+"""Two providers sign one zone, each with its own keys (RFC 8901): what either answers validates by both.
+
+The other one is a PowerDNS by itself, which knows nothing of the panel.
+"""
+
+import json
+
+import pytest
+
+from dnspanel.demo.stack import Stack
+from tests.oracle.powerdns import Place, native
+from tests.stack import Answer, ask, run_script, wait_until_in_sync
+from tests.unbound import unbound
+
+pytestmark = pytest.mark.flow
+
+ZONE = "both.test."
+RRSETS = [
+    ("", "SOA", "ns1.both.test. hostmaster.both.test. 1 10800 3600 604800 2"),
+    ("", "NS", "ns1.both.test."),
+    ("ns1.", "A", "192.0.2.53"),
+    ("www.", "A", "192.0.2.1"),
+    ("*.wild.", "TXT", '"wild"'),
+]
+
+CREATE = """
+import json, sys
+import django
+django.setup()
+from django.utils import timezone
+from dnspanel.zones import edit
+from dnspanel.zones.dnssec import queries, sign
+from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.models import Zone
+from replication.dns import rdata
+from replication.dns.rrset import make
+name, content = sys.argv[1:]
+now = timezone.now()
+acting = Acting(author=None, channel="system", now=now)
+rrsets = [make(label + name, rdata.type_from_text(type), 2, [text]) for label, type, text in json.loads(content)]
+edit.create_zone(name=name, author=None, channel="system", now=now, rrsets=rrsets)
+zone = Zone.objects.get(name=name, deleted_at=None)
+sign.sign(zones=[zone], acting=acting)
+sign.set_cds(zone=zone, cds="2", cdnskey=True, acting=acting)
+print(json.dumps([key.dnskey for key in queries.keys_of(zone)]))
+"""
+
+ADD = """
+import sys, time
+import django
+django.setup()
+from django.utils import timezone
+from dnspanel.zones.computed_types import SET_UP, reasons_against
+from dnspanel.zones.dnssec import other_signers
+from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.models import Zone
+name, dnskey = sys.argv[1:]
+while reasons_against(SET_UP - {65401, 65402}):  # until every node has said what it answers
+    time.sleep(0.1)
+zone = Zone.objects.get(name=name, deleted_at=None)
+acting = Acting(author=None, channel="system", now=timezone.now())
+other_signers.add_other_key(zone=zone, text=f"{name} IN DNSKEY {dnskey}", acting=acting)
+"""
+
+
+def other_provider(place: Place, ours: str) -> str:
+    """It has the zone, signs it with a key of its own, and answers with ours too; return its DNSKEY."""
+    lines = [f"{label}{ZONE} 2 IN {type} {text}\n" for label, type, text in (*RRSETS, ("", "DNSKEY", ours))]
+    place.load_zone(ZONE, "".join(lines))
+    place.pdnsutil("secure-zone", ZONE.rstrip("."))
+    [line] = [line for line in place.pdnsutil("show-zone", ZONE.rstrip(".")).splitlines() if " IN DNSKEY " in line]
+    return line.rpartition(" DNSKEY ")[2].partition(";")[0].strip()
+
+
+def without_spaces(answer: Answer) -> set[str]:
+    """Keys, whose Base64 dnspython breaks into parts."""
+    return {" ".join(text.split()[:3]) + " " + "".join(text.split()[3:]) for text in answer.rdata}
+
+
+def test_what_two_signers_answer_validates_by_both(stack: Stack) -> None:
+    [ours] = json.loads(run_script(stack, CREATE, ZONE, json.dumps(RRSETS)))
+    with native().place("other-signer") as place:
+        theirs = other_provider(place, ours)
+        run_script(stack, ADD, ZONE, theirs)
+        wait_until_in_sync(stack)
+        with place.server(direct_dnskey="yes") as port:
+            for node in stack.nodes:
+                assert without_spaces(ask(node, ZONE, "DNSKEY")) == {ours, theirs}
+                assert without_spaces(ask(node, ZONE, "CDNSKEY")) == {ours, theirs}
+                assert len(ask(node, ZONE, "CDS").rdata) == 2
+            anchors = [f"{ZONE} DNSKEY {each}" for each in (ours, theirs)]
+            for ports in ([*(node.dns_port for node in stack.nodes), port], [port], [stack.nodes[0].dns_port]):
+                with unbound({ZONE: ports}, anchors) as resolver:
+                    for number in range(40):
+                        for name, type in (("www.", "A"), (f"x{number}.wild.", "TXT"), (f"no{number}.", "A")):
+                            assert resolver.ask(name + ZONE, type).is_secure
+                    assert resolver.bogus == []
