@@ -32,6 +32,7 @@ class Lock(IntEnum):
     AUDIT_CHAIN = 6  # linking acts
     PARENT_CHECKS = 7  # asking parents of signed zones for their DS
     ROLLOVERS = 8  # driving DNSSEC rollovers
+    SIGNALLING_NAMES = 9  # writing signalling names
     WORKER = 0x64700001  # import · 64 + worker
     READER = 0x64700002  # import
     PIECE = 0x64700003  # piece of an import

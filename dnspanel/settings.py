@@ -346,6 +346,11 @@ CELERY_BEAT_SCHEDULE = {
     "end-drains": {"task": "dnspanel.fleet.tasks.end_drains", "schedule": 5.0, "options": {"expires": 5}},
     "tidy-identities": {"task": "dnspanel.fleet.tasks.tidy_identities", "schedule": 3600.0},
     "drive-rollovers": {"task": "dnspanel.fleet.tasks.drive_rollovers", "schedule": 10.0, "options": {"expires": 9}},
+    "reconcile-signalling-names": {
+        "task": "dnspanel.fleet.tasks.reconcile_signalling_names",
+        "schedule": 60.0,
+        "options": {"expires": 55},
+    },
     "begin-due-rollovers": {"task": "dnspanel.fleet.tasks.begin_due_rollovers", "schedule": 3600.0},
     "advance-delivery": {"task": "dnspanel.fleet.tasks.advance_delivery", "schedule": 1.0, "options": {"expires": 3}},
     "notice-events": {"task": "dnspanel.webhooks.tasks.notice_events", "schedule": 2.0, "options": {"expires": 5}},

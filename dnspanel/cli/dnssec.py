@@ -61,6 +61,7 @@ def show(session: Session, zone: str) -> None:
         "denial": _denial_text(found["denial"]),
         "cds": found["cds"] or None,
         "cdnskey": found["cdnskey"],
+        "signalling": found["signalling"],
         "changed": output.moment(changed["at"]) if changed else None,
         "by": changed["author"] if changed else None,
     }
@@ -165,6 +166,24 @@ def cds(session: Session, zone: str, digests: str | None, cdnskey: bool | None, 
     if not body:
         raise click.UsageError(f"Say which CDS: {', '.join(_CDS)}; or --cdnskey or --no-cdnskey.")
     _settle(session, zone, body, **how)
+
+
+@dnssec.command()
+@click.argument("zone")
+@click.argument("state", type=click.Choice(["on", "off"]))
+@writing_options
+@shared_options
+@pass_session
+def signalling(session: Session, zone: str, state: str, **how: Any) -> None:
+    """Have signalling names (RFC 9615) in a zone that has the names of name servers, or none.
+
+    Parents that follow them find there the CDS of zones whose DS they do not have yet.
+
+    \b
+    Example:
+      dnspanel dnssec signalling provider.example on
+    """
+    _settle(session, zone, {"signalling": state == "on"}, **how)
 
 
 @dnssec.command()

@@ -20,7 +20,7 @@ from django.utils import timezone
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.celery import while_postgresql_answers
 from dnspanel.fleet import events
-from dnspanel.fleet.dnssec import drive, parent_checks
+from dnspanel.fleet.dnssec import drive, parent_checks, signalling_names
 from dnspanel.fleet.integrity import compare, decision, repair, unknown_history
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import computed_types, enroll, keys, machines, rotate
@@ -132,6 +132,14 @@ def begin_due_rollovers() -> None:
     """Begin the rollovers that automatic DNSSEC policies ask for."""
     with while_postgresql_answers():
         automatic.begin_due_rollovers(now=timezone.now())
+
+
+@shared_task(ignore_result=True)
+def reconcile_signalling_names() -> None:
+    """Zones have the signalling names that they are to have (RFC 9615)."""
+    with while_postgresql_answers(), locked(Lock.SIGNALLING_NAMES) as mine:
+        if mine:
+            signalling_names.reconcile(now=timezone.now())
 
 
 @shared_task(ignore_result=True)

@@ -279,6 +279,13 @@ class Signing(models.Model):
     state: "models.JSONField[Any]" = models.JSONField(default=dict)
     is_signed = models.BooleanField(default=False)
     changed_at = models.DateTimeField()
+    # Whether it has signalling names for others (`dnssec.signalling`); False: those that it has are to go.
+    signalling = models.BooleanField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["zone"], name="signing_signalling", condition=Q(signalling__isnull=False)),
+        ]
 
 
 class SigningChange(models.Model):

@@ -15,12 +15,14 @@ from tests.unbound import unbound
 pytestmark = pytest.mark.flow
 
 ZONE = "both.test."
+SIGNAL = "_dsboot.shop.test._signal.ns1."  # RFC 9615
 RRSETS = [
     ("", "SOA", "ns1.both.test. hostmaster.both.test. 1 10800 3600 604800 2"),
     ("", "NS", "ns1.both.test."),
     ("ns1.", "A", "192.0.2.53"),
     ("www.", "A", "192.0.2.1"),
     ("*.wild.", "TXT", '"wild"'),
+    (SIGNAL, "CDS", f"1 13 2 {'ab' * 32}"),
 ]
 
 CREATE = """
@@ -88,10 +90,12 @@ def test_what_two_signers_answer_validates_by_both(stack: Stack) -> None:
                 assert without_spaces(ask(node, ZONE, "DNSKEY")) == {ours, theirs}
                 assert without_spaces(ask(node, ZONE, "CDNSKEY")) == {ours, theirs}
                 assert len(ask(node, ZONE, "CDS").rdata) == 2
+                assert len(ask(node, SIGNAL + ZONE, "CDS").rdata) == 1
             anchors = [f"{ZONE} DNSKEY {each}" for each in (ours, theirs)]
             for ports in ([*(node.dns_port for node in stack.nodes), port], [port], [stack.nodes[0].dns_port]):
                 with unbound({ZONE: ports}, anchors) as resolver:
                     for number in range(40):
                         for name, type in (("www.", "A"), (f"x{number}.wild.", "TXT"), (f"no{number}.", "A")):
                             assert resolver.ask(name + ZONE, type).is_secure
+                    assert resolver.ask(SIGNAL + ZONE, "CDS").is_secure
                     assert resolver.bogus == []

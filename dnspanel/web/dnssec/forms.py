@@ -171,6 +171,18 @@ class CdsForm(SigningForm):
             field.choices = [*CDS_LABELS.items(), (state.cds, f"digest types {state.cds}")]
 
 
+class SignallingForm(SigningForm):
+    """Whether the zone has signalling names for zones whose name servers it names (RFC 9615)."""
+
+    name = "signalling"
+    signals = forms.BooleanField(
+        label="Signalling names for zones that name these servers",
+        required=False,
+        widget=forms.CheckboxInput(attrs=_TICK),
+        help_text="Each zone with CDS records whose parent has no DS yet has its CDS and CDNSKEY here too.",
+    )
+
+
 class _FilesInput(forms.FileInput):
     allow_multiple_selected = True
 

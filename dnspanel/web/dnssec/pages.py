@@ -23,7 +23,16 @@ from dnspanel.web.dnssec.display import (
 )
 from dnspanel.web.dnssec.display_policy import ZonePolicy, zone_policy_of
 from dnspanel.web.dnssec.display_rollover import DisplayRollover, possible_kinds
-from dnspanel.web.dnssec.forms import AddKeyForm, CdsForm, DenialForm, OtherKeyForm, SignForm, SigningForm, UnsignForm
+from dnspanel.web.dnssec.forms import (
+    AddKeyForm,
+    CdsForm,
+    DenialForm,
+    OtherKeyForm,
+    SignallingForm,
+    SignForm,
+    SigningForm,
+    UnsignForm,
+)
 from dnspanel.web.dnssec.policy_forms import OwnPolicyForm
 from dnspanel.web.dnssec.rollover_forms import BeginRolloverForm, CancelRolloverForm
 from dnspanel.web.editor.zone_head import render_zone
@@ -35,6 +44,7 @@ from dnspanel.zones.dnssec import policy_queries, rollover_queries, sign
 from dnspanel.zones.dnssec import queries as dnssec
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.safety import ParentHere, parent_here
+from dnspanel.zones.dnssec.signalling import has_signalling, set_signalling
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import DnssecRefused, NotSigned
 from dnspanel.zones.models import Channel, Zone
@@ -102,6 +112,7 @@ def _forms(
         "cds_form": CdsForm(state=state),
         "key_form": AddKeyForm(),
         "other_key_form": OtherKeyForm(),
+        "signalling_form": SignallingForm(initial={"signals": has_signalling(zone)}),
         "rollover_form": BeginRolloverForm(kinds=possible_kinds(state)),
         "cancel_form": CancelRolloverForm(),
     }
@@ -205,6 +216,18 @@ def dnssec_cds(request: PanelRequest, zone_name: str) -> HttpResponse:
         sign.set_cds(zone=zone, cds=chosen["cds"], cdnskey=chosen["cdnskey"], acting=acting(request, form))
 
     return answer(request, zone, form, act, "CDS and CDNSKEY are changed.")
+
+
+@require_POST
+def dnssec_signalling(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Let the zone have signalling names for others, or none."""
+    zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
+    form = SignallingForm(request.POST)
+
+    def act() -> None:
+        set_signalling(zones=[zone], signals=form.cleaned_data["signals"], acting=acting(request, form))
+
+    return answer(request, zone, form, act, "The signalling names change within a minute.")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -27,9 +27,9 @@ def test_zones_are_signed_as_one_publication_and_unsigned(run: Run) -> None:
     assert "b.test. is at revision 2: no RRset changed." in signed.out
     assert Publication.objects.latest("sequence").reason == "policy"
     displayed = run("dnssec", "show", "a.test").out
-    assert "signed   yes" in displayed
+    assert "signed      yes" in displayed
     assert "(ksk, ED25519)" in displayed
-    assert "denial   NSEC\n" in displayed
+    assert "denial      NSEC\n" in displayed
 
     [ksk, zsk] = run("dnssec", "keys", "a.test", "--output", "json").json
     assert run("dnssec", "ds", "a.test").out.splitlines() == [f"a.test. IN DS {text}" for text in ksk["ds"]]
@@ -40,6 +40,8 @@ def test_zones_are_signed_as_one_publication_and_unsigned(run: Run) -> None:
     found = run("dnssec", "show", "a.test", "--output", "json").json
     assert (found["denial"]["narrow"], found["cds"], found["cdnskey"]) == (True, [2, 4], True)
     assert run("dnssec", "cds", "a.test").code == 2
+    assert run("dnssec", "signalling", "a.test", "on").code == 0
+    assert run("dnssec", "show", "a.test", "--output", "json").json["signalling"] is True
 
     assert run("dnssec", "unsign", "a.test", input="n\n").code == 1
     assert run("dnssec", "unsign", "a.test", "b.test", input="y\n").code == 0

@@ -36,6 +36,7 @@ from dnspanel.zones.dnssec import key_material, preview, queries, sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.preview import SigningPlan
 from dnspanel.zones.dnssec.queries import KeyView
+from dnspanel.zones.dnssec.signalling import has_signalling, set_signalling
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
 from dnspanel.zones.errors import BadKey
 from dnspanel.zones.models import Channel, Publication, Zone
@@ -77,14 +78,17 @@ class ZoneDnssec(V2View):
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)
-        requested = requested_signing(read(SigningPatchSerializer, request.data))
+        values = read(SigningPatchSerializer, request.data)
+        by = acting(request, terms_of_query(request).reason)
         with bad_size("/new_keys/bits"):
             publications = sign.settle(
                 zone=zone,
-                requested=requested,
-                acting=acting(request, terms_of_query(request).reason),
+                requested=requested_signing(values),
+                acting=by,
                 alongside=condition_on(request, zone, state_tag, lambda state: signing_json(zone, state, actor)),
             )
+        if "signalling" in values:
+            set_signalling(zones=[zone], signals=values["signalling"], acting=by)
         state = queries.signing_of(zone)
         return published(
             request, publications, {"dnssec": signing_json(zone, state, actor)}, headers={"ETag": state_tag(state)}
@@ -124,6 +128,8 @@ class BulkDnssec(V2View):
         _refuse(plans)
         with bad_size("/new_keys/bits"):
             publications = sign.settle_zones(zones=zones, requested=requested, acting=acting(request, body["reason"]))
+        if "signalling" in body:
+            set_signalling(zones=zones, signals=body["signalling"], acting=acting(request, body["reason"]))
         return published(request, publications, {})
 
 
@@ -193,6 +199,7 @@ def signing_json(zone: Zone, state: SigningState, actor: Actor) -> dict[str, Any
         "denial": denial_json(state.nsec3) if state.keys else None,
         "cds": [int(text) for text in state.cds.split(",") if text.isdecimal()],
         "cdnskey": state.cdnskey,
+        "signalling": has_signalling(zone),
         "ds": [each for key in keys if key.published for each in _ds_json(zone, key)],
         "keys": [key_json(key, actor) for key in keys],
         "changed": _changed_json(zone, actor),

@@ -66,6 +66,10 @@ class SigningPatchSerializer(Shape):
         help_text="Digest types of the CDS records (1, 2, 4); [0] asks the parent to delete its DS.",
     )
     cdnskey = Flag(required=False)
+    signalling = Flag(
+        required=False,
+        help_text="Signalling names (RFC 9615) for zones whose name servers have their addresses in this zone.",
+    )
 
     def validate_cds(self, value: list[int]) -> list[int]:
         if not {str(number) for number in value} <= DIGEST_LIST:
@@ -145,6 +149,7 @@ class SigningSerializer(Shape):
     denial = DenialSerializer(allow_null=True, help_text="null: the zone has no keys.")
     cds = serializers.ListField(child=serializers.IntegerField())
     cdnskey = serializers.BooleanField()
+    signalling = serializers.BooleanField(help_text="It has signalling names (RFC 9615) for other zones.")
     ds = ParentDsSerializer(many=True, help_text="Of keys that are published and for the parent.")
     keys = KeySerializer(many=True)
     changed = SigningChangeSerializer(allow_null=True)

@@ -9,6 +9,7 @@ from django.test import Client
 from dnspanel.accounts.models import User
 from dnspanel.zones.dnssec import key_material, queries, sign
 from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec.signalling import has_signalling
 from dnspanel.zones.models import Zone
 from tests.dnspanel.web.conftest import Browser
 from tests.dnspanel.zones.conftest import zone as zone
@@ -53,3 +54,12 @@ def test_what_is_refused_stands_at_the_record(signed: Zone, bob: User, browser: 
     page = response.content.decode()
     assert "It is a key of other.test." in page.partition('id="other_key_dnskey_error"')[2].partition("</p>")[0]
     assert '<details class="more" open>' in page
+
+
+def test_signalling_names_are_switched_on_and_off(signed: Zone, bob: User, browser: Browser) -> None:
+    client = browser(bob)
+    for on in (True, False):
+        page = send(client, "signalling/", **({"signals": "on"} if on else {})).content.decode()
+        assert "The signalling names change within a minute." in page
+        assert has_signalling(signed) is on
+        assert ("checked" in page.partition('name="signals"')[2].partition(">")[0]) is on

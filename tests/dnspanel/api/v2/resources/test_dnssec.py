@@ -225,3 +225,11 @@ def test_keys_of_other_signers(api: MakeApi, make_zone: MakeZone) -> None:
     assert api().delete(f"{url}/{tag}", headers={"If-Match": '"other"'}).json()["theirs"] == key
     assert api().delete(f"{url}/{tag}", headers={"If-Match": key["etag"]}).status_code == 202
     assert api().delete(f"{url}/{tag}").status_code == 404
+
+
+def test_signalling_names_are_asked_for_and_given_up(api: MakeApi, make_zone: MakeZone) -> None:
+    make_zone()
+    assert api().patch(URL, {"signalling": True}).json()["code"] == "not-signed"
+    assert api().patch(URL, {"signed": True, "signalling": True}).json()["dnssec"]["signalling"] is True
+    assert api().post(BULK, {"zones": ["example.test."], "signalling": False}).status_code == 200
+    assert api().get(URL).json()["signalling"] is False
