@@ -245,6 +245,14 @@ class NodeClient:
             yield from ((bytes.fromhex(key), bytes.fromhex(body)) for key, body in found)
             after = bytes.fromhex(found[-1][0])
 
+    def attached_objects(self, zone_id: int) -> list[tuple[int, int, bytes]]:
+        """Table, row id and body of a zone's metadata and DNSSEC keys on the node, the private parts sealed.
+
+        Raises Refused for an agent that is too old, and UnknownSealingKey's refusal.
+        """
+        found = self._get(f"{ZONES_PATH}/{zone_id}/attached")
+        return [(int(table), int(row_id), bytes.fromhex(body)) for table, row_id, body in found]
+
     def close(self) -> None:
         if self._socket is not None:
             self._socket.close()

@@ -271,6 +271,9 @@ class AheadZone(models.Model):
     serial_there = models.BigIntegerField(null=True)
     in_trash = models.BooleanField(default=False)  # the panel has it, deleted
     error = models.TextField(blank=True, default="")  # why its records could not be read
+    # How the node signs it, if otherwise than the panel (`dnssec.lost_keys.LostSigning`), private parts encrypted.
+    signing: "models.JSONField[Any]" = models.JSONField(null=True)
+    signing_error = models.TextField(blank=True, default="")  # why it is not known how the node signs it
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["report", "name"], name="ahead_zone_once")]

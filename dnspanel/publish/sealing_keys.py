@@ -47,8 +47,13 @@ def _newest() -> SealingKey | None:
 
 
 def _make(now: datetime) -> SealingKey:
+    """The next key. Its id is the time, in Unix seconds: a database that was restored makes no other key under an id
+    that nodes know of a key which it lost, and they would take the one for the other."""
+    newest = _newest()
     return SealingKey.objects.create(
-        secret_encrypted=encrypt_secret(secrets.token_bytes(sealed.SECRET_SIZE)), created_at=now
+        pk=max(int(now.timestamp()), newest.pk + 1 if newest else 1),
+        secret_encrypted=encrypt_secret(secrets.token_bytes(sealed.SECRET_SIZE)),
+        created_at=now,
     )
 
 

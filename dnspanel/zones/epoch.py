@@ -15,6 +15,7 @@ from django.db import connection, transaction
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, user_of
 from dnspanel.zones import bulk, hold, nesting, soa, store_rrsets
+from dnspanel.zones.dnssec.lost_keys import LostSigning, take_over_signings
 from dnspanel.zones.errors import NotOnHold
 from dnspanel.zones.merge import Changes
 from dnspanel.zones.models import Channel, Epoch, LogHead, RevisionKind, Zone
@@ -32,18 +33,20 @@ class NewZone:
     node_zone_id: int
     name: str
     rrsets: Sequence[RRset]
+    signing: LostSigning | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedZone:
     """A zone of ours (perhaps one in the trash, which then comes back) and what its RRsets become; None: gone.
 
-    Its serial will be above `node_serial`, whatever changes.
+    Its serial will be above `node_serial`, whatever changes. `signing` is how it is signed then; None: as it is.
     """
 
     zone_id: int
     node_serial: Serial | None
     changes: Changes
+    signing: LostSigning | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +136,21 @@ def _publish(batch: Sequence[Outcome], by: Author, reason: str, now: datetime) -
     zones = {zone.pk: zone for zone in Zone.objects.select_for_update(no_key=True).filter(pk__in=list(of_ours))}
     deleted = [zone for zone in zones.values() if isinstance(of_ours[zone.pk], GoneZone) and zone.deleted_at is None]
     gone = bulk.into_trash(zones=deleted, now=now)  # first: another zone may have the name
-    new = _with_ids([each for each in batch if isinstance(each, NewZone)])
+    created = [each for each in batch if isinstance(each, NewZone)]
+    new = _with_ids(created)
     _insert(new, by, now)
     moves = list(_moves(zones, [each for each in batch if isinstance(each, ChangedZone)]))
     Zone.objects.filter(pk__in=[move.zone.pk for move in moves]).update(deleted_at=None)
     _refuse_others([*(zone for zone, _ in new), *(move.zone for move in moves if move.zone.deleted_at)], by)
     store_rrsets.write_changes((move.zone.pk, move.zone.name, move.changes) for move in moves)
+    signings = [
+        (zone.id, zone.name, 1, each.signing) for (zone, _), each in zip(new, created, strict=True) if each.signing
+    ]
+    for move in moves:
+        decided = of_ours[move.zone.pk]
+        if isinstance(decided, ChangedZone) and decided.signing:
+            signings.append((move.zone.pk, move.zone.name, move.zone.revision + 1, decided.signing))
+    take_over_signings(signings, by=by, now=now)
     revisions = [
         *gone,
         *bulk.creations([zone for zone, _ in new]),

@@ -9,6 +9,7 @@ import logging
 from pathlib import Path
 
 from replication.agent.identity import write_atomically
+from replication.codec.sealed import SealingKey
 from replication.errors import BadBytes
 from replication.wire.sealing_keys import decode_sealing_keys, encode_sealing_keys
 
@@ -33,6 +34,11 @@ class SealingKeys:
     def ids(self) -> tuple[int, ...]:
         """Which keys are known, in order."""
         return tuple(sorted(self._secrets))
+
+    @property
+    def newest(self) -> SealingKey | None:
+        """The key to seal with; None before the panel gave any."""
+        return SealingKey(max(self._secrets), self._secrets[max(self._secrets)]) if self._secrets else None
 
     def secret(self, key_id: int) -> bytes | None:
         """The key of this id; None while it is not known."""

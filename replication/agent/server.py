@@ -279,7 +279,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _show_zones(self, path: str, query: Mapping[str, Sequence[str]]) -> None:
         try:
-            message = zones_answer(self.server.store, path, query)
+            message = zones_answer(self.server.store, path, query, self.server.sealing_keys.newest)
         except ValueError:
             self._answer(400, _bad_request("after has to be the id of a zone"))
         except ReplicationError as exc:

@@ -5,21 +5,32 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from replication.errors import TooMuch
+from replication.codec.dnssec import decode_key, encode_key
+from replication.codec.schema import ATTACHED, Dbi
+from replication.codec.sealed import SealingKey, is_sealed_body, seal_key
+from replication.errors import TooMuch, UnknownSealingKey
 from replication.store.store import Store
 from replication.wire.protocol import MAX_ROWS_AT_ONCE, ZONES_PAGE, ZONES_PATH, ServedZone
 
 _ROWS_PATH = re.compile(re.escape(ZONES_PATH) + r"/(\d{1,10})/rows")
+_ATTACHED_PATH = re.compile(re.escape(ZONES_PATH) + r"/(\d{1,10})/attached")
 
 
-def zones_answer(store: Store, path: str, query: Mapping[str, Sequence[str]]) -> Any | None:
-    """The answer to a GET of this path, None if it is not one of ours. Raises TooMuch or ValueError."""
+def zones_answer(
+    store: Store, path: str, query: Mapping[str, Sequence[str]], sealing_key: SealingKey | None
+) -> Any | None:
+    """The answer to a GET of this path, None if it is not one of ours.
+
+    Private keys are sealed with `sealing_key`. Raises TooMuch, UnknownSealingKey where that is missing, or ValueError.
+    """
     if path == ZONES_PATH:
         return zones_after(store, int(query.get("after", ["0"])[0]))
     if found := _ROWS_PATH.fullmatch(path):
         if "after" in query:
             return zone_rows_page(store, int(found[1]), bytes.fromhex(query["after"][0]))
         return zone_rows(store, int(found[1]))
+    if found := _ATTACHED_PATH.fullmatch(path):
+        return attached_objects(store, int(found[1]), sealing_key)
     return None
 
 
@@ -39,6 +50,26 @@ def zone_rows(store: Store, zone_id: int) -> list[tuple[str, str]]:
             raise TooMuch(what=f"zone {zone_id}", limit=MAX_ROWS_AT_ONCE)
         rows.append((key.hex(), body.hex()))
     return rows
+
+
+def attached_objects(store: Store, zone_id: int, sealing_key: SealingKey | None) -> list[tuple[int, int, str]]:
+    """Table, row id and body (hex) of a zone's metadata and DNSSEC keys, the private parts sealed.
+
+    Nothing for a zone that is not here. Raises UnknownSealingKey for a node that never got a key to seal with.
+    """
+    zone = next((zone for zone in store.zones_from(zone_id, limit=1) if zone.zone_id == zone_id), None)
+    found = []
+    for dbi, key, body in store.attached_rows(zone.name) if zone else ():
+        if dbi not in ATTACHED:  # the way to the row before
+            continue
+        row_id = store.schema.row_id(key)
+        if dbi is Dbi.KEYDATA and not is_sealed_body(body):
+            if sealing_key is None:
+                raise UnknownSealingKey(sealing_key=0)
+            sealed = seal_key(decode_key(body, store.schema.number), sealing_key, row_id=row_id)
+            body = encode_key(sealed, store.schema.number)
+        found.append((int(dbi), row_id, body.hex()))
+    return found
 
 
 def zone_rows_page(store: Store, zone_id: int, after: bytes) -> list[tuple[str, str]]:

@@ -116,6 +116,10 @@ class Schema:
         """The key of an object row."""
         return keys.encode_row_id(row_id, big_endian=self.has_header)
 
+    def row_id(self, key: bytes) -> int:
+        """The inverse of `row_id_key`; raises BadBytes."""
+        return keys.decode_row_id(key, big_endian=self.has_header)
+
     def index_row(self, name: str, row_id: int) -> tuple[bytes, bytes]:
         """Key and body of the index row that leads from a name to an object row."""
         if self.has_header:

@@ -14,6 +14,7 @@
     GET  /v1/zones?after=<zone id>          200 [ServedZone]   the next zones by id, at most ZONES_PAGE
     GET  /v1/zones/<zone id>/rows           200 [[key, body]]  hex, of the records; 413 beyond MAX_ROWS_AT_ONCE
     GET  /v1/zones/<zone id>/rows?after=<key>  200 [[key, body]]  the next MAX_ROWS_AT_ONCE; none at the end
+    GET  /v1/zones/<zone id>/attached       200 [[table, row id, body]]  hex, of metadata and DNSSEC keys; keys sealed
     GET  /v1/top                            200 Top
     GET  /v1/log                            200 {"lines"}      the last lines that the agent logged, oldest first
     POST /v1/certificate                    200 {"csr"}        a signing request for a new key

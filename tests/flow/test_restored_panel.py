@@ -51,6 +51,18 @@ print(json.dumps({
 }))
 """
 
+SIGN = """
+import sys
+import django
+django.setup()
+from django.utils import timezone
+from dnspanel.zones.dnssec import sign
+from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.models import Zone
+acting = Acting(author=None, channel="system", now=timezone.now())
+sign.sign(zones=[Zone.objects.get(name=sys.argv[1], deleted_at=None)], acting=acting)
+"""
+
 
 class Panel:
     """The stack's panel as its API's clients see it."""
@@ -217,6 +229,9 @@ def test_a_restored_panel_takes_over_what_its_nodes_have(
     panel, archive = yesterday
     with Watch(fresh_stack, (KEPT, CHANGED)).looking() as watch:
         work_of_a_day(panel)
+        run_script(fresh_stack, SIGN, CHANGED)
+        until(panel.is_in_sync, seconds=30, what="the signed zone on every node")
+        [dnskeys] = {answer.rdata for answer in ask_all(fresh_stack, CHANGED, "DNSKEY")}
         before = panel.state()
         watched_new = Watch(fresh_stack, (NEW,))
         with watched_new.looking():
@@ -224,9 +239,11 @@ def test_a_restored_panel_takes_over_what_its_nodes_have(
             sees_the_hold(panel)
             decides(chromium, panel, card="#decide-take_over", typed="take over", button="Take over")
             in_sync_again(panel, before)
+            assert {answer.rdata for answer in ask_all(fresh_stack, CHANGED, "DNSKEY")} == {dnskeys}
             answers = {zone: ask_all(fresh_stack, f"www.{zone}") for zone in (KEPT, CHANGED, NEW)}
             assert panel.publishes(NEW, "192.0.2.10")[0] == 204
             assert panel.publishes(KEPT, "192.0.2.11")[0] == 204
+    assert dnskeys
     assert {a.rdata for a in answers[KEPT]} == {("192.0.2.1",)}
     assert {a.rdata for a in answers[CHANGED]} == {("192.0.2.3",)}  # nothing that nodes had is lost
     assert {a.rdata for a in answers[NEW]} == {("192.0.2.9",)}

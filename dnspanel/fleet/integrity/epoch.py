@@ -7,6 +7,7 @@ from datetime import datetime
 from django.db.models import Count
 
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
+from dnspanel.zones.dnssec.lost_keys import LostSigning
 from dnspanel.zones.epoch import ChangedZone, GoneZone, Known, NewZone, Outcome, begin_epoch
 from dnspanel.zones.models import Epoch
 from replication.dns.rrset import RRset, Serial
@@ -65,9 +66,13 @@ def _taken_over(zone: AheadZone) -> Outcome | None:
         return GoneZone(_id(zone.id_here))
     rrsets = list(zone.rrsets.order_by("owner_key", "type"))
     if zone.id_here is None and not zone.in_trash:
-        return NewZone(zone.id_there, zone.name, [rrset for rrset in map(_on_node, rrsets) if rrset])
+        return NewZone(zone.id_there, zone.name, [rrset for rrset in map(_on_node, rrsets) if rrset], _signing(zone))
     changes = {(rrset.name, rrset.type): _on_node(rrset) for rrset in rrsets}
-    return ChangedZone(zone.id_here or zone.id_there, _serial(zone.serial_there), changes)
+    return ChangedZone(zone.id_here or zone.id_there, _serial(zone.serial_there), changes, _signing(zone))
+
+
+def _signing(zone: AheadZone) -> LostSigning | None:
+    return LostSigning.from_json(zone.signing) if zone.signing else None
 
 
 def _kept(zone: AheadZone) -> Outcome | None:

@@ -98,6 +98,7 @@ class Numbers:
     rrsets: int
     unreadable: int  # of those on the nodes: a take over leaves them out
     unreadable_here: int  # of those, the ones that the panel has too
+    signed: int  # zones that nodes sign otherwise than the panel would
 
     @property
     def zones(self) -> int:
@@ -121,6 +122,7 @@ def numbers(report: AheadReport) -> Numbers:
         only_panel=Count("pk", filter=Q(id_there=None)),
         differing=Count("pk", filter=Q(id_there__isnull=False, id_here__isnull=False)),
         unreadable=Count("pk", filter=~Q(error="")),
+        signed=Count("pk", filter=Q(signing__isnull=False)),
         unreadable_here=Count("pk", filter=~Q(error="") & Q(id_here__isnull=False)),
     )
     rrsets = AheadRRset.objects.filter(zone__report=report, zone__id_here__isnull=False).count()

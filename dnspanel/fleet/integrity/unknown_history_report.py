@@ -22,14 +22,19 @@ from django.db.models import F, Max
 from django.utils import timezone
 
 from dnspanel.fleet.integrity import unknown_history
+from dnspanel.fleet.integrity.unknown_signing import unknown_signing
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Node, NodeState
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
 from dnspanel.publish.models import Segment
 from dnspanel.publish.operations import compiled_rows
 from dnspanel.publish.publication_log import ZoneStep
+from dnspanel.publish.sealing_keys import all_sealing_keys, sealing_key
 from dnspanel.zones import hold, soa, store_rrsets
+from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.models import LogHead, Zone
+from replication.codec.dnssec import Nsec3
 from replication.codec.keys import relative_key
+from replication.codec.sealed import SealingKey
 from replication.decompile import rrsets_of_rows
 from replication.dns.rrset import RRset, make
 from replication.errors import BadBytes, NodeUnreachable, ReplicationError
@@ -61,6 +66,12 @@ class Knows(Protocol):
     def all_zone_rows(self, zone_id: int) -> Iterator[tuple[bytes, bytes]]:
         """Every row (record key, body) of a zone."""
 
+    def attached_objects(self, zone_id: int) -> list[tuple[int, int, bytes]]:
+        """Table, row id and body of a zone's metadata and keys."""
+
+    def put_sealing_keys(self, keys: Sequence[SealingKey]) -> None:
+        """It has these keys to seal with."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answered:
@@ -90,7 +101,10 @@ def make_report(*, report: AheadReport, now: datetime) -> None:
         _note_positions(report, answered, silent, furthest)
         _compare_lists(report, client)
         _note_highest_id(report, [clients[each.node.pk][1] for each in answered])
-        _compare_records(report, client)
+        # Private keys come sealed: with one that this database has, whatever it lost.
+        sealing_key(now=now)
+        client.put_sealing_keys(all_sealing_keys())
+        _compare_records(report, client, furthest.status.schema)
     except ReplicationError as exc:
         AheadReport.objects.filter(pk=report.pk).update(error=f"The node could not be asked to the end: {exc}")
     else:
@@ -236,8 +250,12 @@ def _same_serial_other_digest(pairs: Sequence[tuple[Zone, ServedZone]]) -> list[
     """Those whose records are not what the panel would send, although the serial is the same."""
     found = []
     for some in _in_portions([pair for pair in pairs if pair[1].digest]):
-        rrsets = store_rrsets.rrsets_of_zones([zone.pk for zone, _ in some])
-        found += [(zone, theirs) for zone, theirs in some if _digest(zone, rrsets[zone.pk].values()) != theirs.digest]
+        ids = [zone.pk for zone, _ in some]
+        rrsets, states = store_rrsets.rrsets_of_zones(ids), signing_of_zones(ids)
+        for zone, theirs in some:
+            denial = states[zone.pk].denial if zone.pk in states else None
+            if _digest(zone, rrsets[zone.pk].values(), denial) != theirs.digest:
+                found.append((zone, theirs))
     return found
 
 
@@ -254,16 +272,16 @@ def _in_portions(pairs: Sequence[tuple[Zone, ServedZone]]) -> Iterator[list[tupl
         yield portion
 
 
-def _digest(zone: Zone, rrsets: Iterable[RRset]) -> str:
+def _digest(zone: Zone, rrsets: Iterable[RRset], denial: Nsec3 | None) -> str:
     step = ZoneStep(zone.pk, zone.name, zone.serial, served_before=False, is_full=True)
-    _, digest = record_puts(zone.pk, compiled_rows(step, rrsets))
+    _, digest = record_puts(zone.pk, compiled_rows(step, rrsets, denial))
     return digest_bytes(digest).hex()
 
 
 # Records of zones that differ
 
 
-def _compare_records(report: AheadReport, client: Knows) -> None:
+def _compare_records(report: AheadReport, client: Knows, schema: int) -> None:
     zones = report.zones.filter(id_there__isnull=False).order_by("pk")
     AheadReport.objects.filter(pk=report.pk).update(zones_total=F("zones_done") + zones.count())
     for zone in zones.iterator(chunk_size=500):
@@ -277,6 +295,7 @@ def _compare_records(report: AheadReport, client: Knows) -> None:
             AheadZone.objects.filter(pk=zone.pk).update(error=str(exc))
         else:
             AheadRRset.objects.bulk_create(rrsets, batch_size=1000)
+            _note_signing(zone, client, schema)
         AheadReport.objects.filter(pk=report.pk).update(zones_done=F("zones_done") + 1)
 
 
@@ -300,6 +319,21 @@ def _differences(zone: AheadZone, client: Knows) -> Iterator[AheadRRset]:
             here=before.to_json() if before else None,
             there=after.to_json() if after else None,
         )
+
+
+def _note_signing(zone: AheadZone, client: Knows, schema: int) -> None:
+    """The row says how the node signs the zone, if otherwise than the panel; or why that is not known."""
+    assert zone.id_there is not None
+    zone_id = zone.id_here or (zone.id_there if zone.in_trash else None)
+    try:
+        signing = unknown_signing(zone.name, zone_id, client.attached_objects(zone.id_there), schema)
+    except NodeUnreachable:
+        raise
+    except ReplicationError as exc:
+        AheadZone.objects.filter(pk=zone.pk).update(signing_error=f"How the node signs it is not known: {exc}")
+    else:
+        if signing is not None:
+            AheadZone.objects.filter(pk=zone.pk).update(signing=signing.to_json())
 
 
 def taken_over(in_panel: RRset | None, on_node: RRset | None) -> RRset | None:

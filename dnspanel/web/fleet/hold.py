@@ -58,6 +58,8 @@ class DisplayZone:
     size: int
     in_trash: bool
     error: str
+    is_signed_otherwise: bool = False
+    signing_error: str = ""
 
     @property
     def mark(self) -> "Mark":
@@ -173,7 +175,9 @@ def _listed(request: PanelRequest, report: AheadReport | None) -> dict[str, Any]
 def _display(zone: AheadZone) -> DisplayZone:
     kind = "nodes" if zone.id_here is None else "panel" if zone.id_there is None else "differs"
     size: int = zone.size  # type: ignore[attr-defined]
-    return DisplayZone(zone.pk, zone.name, kind, zone.serial_here, zone.serial_there, size, zone.in_trash, zone.error)
+    serials = zone.serial_here, zone.serial_there
+    signing = zone.signing is not None, zone.signing_error
+    return DisplayZone(zone.pk, zone.name, kind, *serials, size, zone.in_trash, zone.error, *signing)
 
 
 def _display_rrset(zone: AheadZone, rrset: AheadRRset) -> DisplayDiff:

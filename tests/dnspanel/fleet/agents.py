@@ -181,6 +181,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _put(self, body: bytes) -> object:
         parts = self.path.removeprefix(protocol.SNAPSHOTS_PATH).strip("/").split("/")
+        if self.path == protocol.SEALING_KEYS_PATH:
+            return {}
         if self.path == protocol.REPAIRS_PATH:
             return self.agent.repair(body)
         if not self.path.startswith(protocol.SNAPSHOTS_PATH):
@@ -217,7 +219,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif url.path in {protocol.TOP_PATH, protocol.LOG_PATH}:  # as an agent that knows no such path
             self._answer(404, encode_message({"error": "BadRequest", "message": "no such path", "position": None}))
         elif url.path.startswith(protocol.ZONES_PATH):
-            self._answer(200, encode_message(zones_answer(self.agent.store, url.path, parse_qs(url.query))))
+            self._answer(200, encode_message(zones_answer(self.agent.store, url.path, parse_qs(url.query), None)))
         else:
             after = float(parse_qs(url.query)["after"][0])
             self._answer(200, encode_message([s.to_json() for s in self.agent.samples if s.at > after]))

@@ -10,9 +10,14 @@ _TABLES = (
     "zones_rrset",
     "zones_revision",
     "zones_change",
+    "zones_signing",
+    "zones_signingchange",
+    "zones_zonekey",
+    "zones_rollover",
     "publish_segment",
     "publish_snapshot",
 )
+_SEQUENCES = ("zones_zone_id_seq", "zones_zonekey_id_seq", "zones_signing_row_id")
 
 
 class Yesterday:
@@ -24,16 +29,19 @@ class Yesterday:
             for table in _TABLES:
                 with cursor.copy(f"COPY {table} TO STDOUT") as copy:
                     self._rows[table] = b"".join(bytes(piece) for piece in copy)
-            cursor.execute("SELECT last_value FROM zones_zone_id_seq")
-            self._last_id = cursor.fetchone()[0]
+            self._last_ids = {}
+            for sequence in _SEQUENCES:
+                cursor.execute(f"SELECT last_value FROM {sequence}")
+                self._last_ids[sequence] = cursor.fetchone()[0]
 
     def come_back(self) -> None:
-        """They are so again, ids of zones included."""
+        """They are so again, ids of zones and keys included."""
         with connection.cursor() as cursor:
             cursor.execute("SET session_replication_role = replica")
             for table in _TABLES:
                 cursor.execute(f"DELETE FROM {table}")
                 with cursor.copy(f"COPY {table} FROM STDIN") as copy:
                     copy.write(self._rows[table])
-            cursor.execute("SELECT setval('zones_zone_id_seq', %s)", [self._last_id])
+            for sequence, last in self._last_ids.items():
+                cursor.execute("SELECT setval(%s, %s)", [sequence, last])
             cursor.execute("SET session_replication_role = origin")

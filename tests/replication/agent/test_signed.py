@@ -24,7 +24,8 @@ from replication import verify
 from replication.agent.sealing_keys import SEALING_KEYS_FILE, SealingKeys
 from replication.codec import keys
 from replication.codec.dnssec import MetadataObject, Nsec3
-from replication.codec.sealed import SealingKey
+from replication.codec.schema import Dbi
+from replication.codec.sealed import SealingKey, is_sealed_body
 from replication.dns import rdtypes
 from replication.errors import BadBytes, Busy, NotServed, UnknownSealingKey
 from replication.store.repair import seal_repair
@@ -173,6 +174,16 @@ def test_an_edit_of_a_signed_zone_is_signed_and_denies_what_is_gone(signed: Runn
         found = validated(question(port, name, rdtypes.A), keys_)
         assert is_denied(found, name)
         assert not any(b"new" in rrset.name.labels or "new." in str(rrset) for rrset in found)
+
+
+def test_a_panel_that_lost_keys_gets_them_back_sealed(signed: RunningNode, panel: Panel) -> None:
+    zone = next(zone for zone in signed.client.zones() if zone.name == ZONE)
+    [(table, row_id, body)] = signed.client.attached_objects(zone.zone_id)
+    [sealed] = [row for row in panel.store.attached_rows(ZONE) if row[0] is Dbi.KEYDATA]
+    assert (table, panel.store.schema.row_id_key(row_id), body) == (Dbi.KEYDATA, *sealed[1:])
+    assert is_sealed_body(body)
+    assert signed.client.attached_objects(zone.zone_id + 1) == []
+    assert signed.client.attached_objects(4_000_000_000) == []
 
 
 def test_denial_is_right_while_it_changes_from_nsec_to_nsec3_and_back(signed: RunningNode, panel: Panel) -> None:

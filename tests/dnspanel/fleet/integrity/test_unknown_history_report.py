@@ -130,7 +130,7 @@ def test_what_only_the_node_knows_is_found(restored: Served) -> None:
     assert rrsets["new.changed.test."].here is None
     assert found["new.test."].rrsets.count() == 4
     assert unknown_history.numbers(report) == unknown_history.Numbers(
-        only_nodes=2, only_panel=1, differing=1, rrsets=4, unreadable=0, unreadable_here=0
+        only_nodes=2, only_panel=1, differing=1, rrsets=4, unreadable=0, unreadable_here=0, signed=0
     )
 
 

@@ -250,3 +250,14 @@ def test_a_new_zone_is_refused_in_words(browser: Browser, alice: User, on_hold: 
 def test_where_a_zone_is_has_its_mark(kind: str, row_class: str, tone: str) -> None:
     zone = DisplayZone(1, "example.test.", kind, None, None, 0, False, "")
     assert (zone.mark.row_class, zone.mark.tone) == (row_class, tone)
+
+
+def test_zones_that_nodes_sign_otherwise_are_told(report: AheadReport, browser: Browser, alice: User) -> None:
+    plain = browser(alice).get(HOLD).content.decode()
+    assert "signed otherwise on the nodes" not in plain
+    assert "signed by other keys on the nodes" not in plain
+    AheadZone.objects.filter(name="example.test.").update(signing={"state": {"keys": [], "rows": {}}, "keys": []})
+    page = browser(alice).get(HOLD).content.decode()
+    assert page.count("signed otherwise on the nodes") == 1
+    assert "the panel gets the keys back" in page
+    assert "signed by other keys on the nodes, which are lost" in page

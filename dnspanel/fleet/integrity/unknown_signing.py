@@ -1,0 +1,82 @@
+"""How a node signs a zone otherwise than this panel knows: with keys that a restored database lost. Verbs.
+
+Nodes have the private parts of keys beside PowerDNS, and give them sealed. What was sealed with a key that the panel
+lost too cannot be opened: then the zone's error says so, and what the panel has of it stays.
+"""
+
+import base64
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.publish.sealing_keys import all_sealing_keys
+from dnspanel.zones.dnssec import key_material, queries
+from dnspanel.zones.dnssec.lost_keys import LostKey, LostSigning
+from dnspanel.zones.dnssec.signing_state import (
+    NSEC3NARROW,
+    NSEC3PARAM,
+    PUBLISH_CDNSKEY,
+    PUBLISH_CDS,
+    UNSIGNED,
+    KeyState,
+    SigningState,
+    read_nsec3param,
+)
+from dnspanel.zones.errors import BadKey
+from replication.codec.dnssec import decode_key, decode_metadata
+from replication.codec.schema import Dbi
+from replication.codec.sealed import open_content
+from replication.errors import BadBytes
+
+Objects = Iterable[tuple[int, int, bytes]]  # table, row id, body
+
+
+def unknown_signing(zone_name: str, zone_id: int | None, objects: Objects, schema: int) -> LostSigning | None:
+    """How the node signs the zone, if the panel's zone of this id (None: it has none) is not signed so.
+
+    Raises BadBytes for what is no signing that the panel could go on with, UnknownSealingKey.
+    """
+    found = read_signing(zone_name, objects, schema)
+    known = queries.signing_of_zones([zone_id]).get(zone_id, UNSIGNED) if zone_id else UNSIGNED
+    return None if _without_rows(found.state) == _without_rows(known) else found
+
+
+def read_signing(zone_name: str, objects: Objects, schema: int) -> LostSigning:
+    """What these metadata and keys say. Raises BadBytes, UnknownSealingKey."""
+    secrets = {key.id: key.secret for key in all_sealing_keys()}
+    metadata: dict[str, str] = {}
+    rows: dict[str, int] = {}
+    states: list[KeyState] = []
+    keys: list[LostKey] = []
+    for table, row_id, body in objects:
+        if table == Dbi.METADATA:
+            value = decode_metadata(body, schema)
+            metadata[value.kind], rows[value.kind] = value.value, row_id
+        elif table == Dbi.KEYDATA:
+            key = decode_key(body, schema)
+            try:
+                pair = key_material.read(open_content(key.content, secrets.get, zone=zone_name, row_id=row_id))
+            except BadKey as exc:
+                raise BadBytes(what=f"key {row_id} of {zone_name}", reason=str(exc)) from exc
+            states.append(KeyState(row_id, pair.algorithm, key.flags, key.active, key.published))
+            private = base64.b64encode(encrypt_secret(pair.private_text.encode())).decode("ascii")
+            keys.append(LostKey(row_id, pair.algorithm, pair.bits, key.flags, pair.public.hex(), private))
+    state = _state(zone_name, metadata, rows, sorted(states, key=lambda each: each.id))
+    return LostSigning(state, tuple(sorted(keys, key=lambda each: each.id)))
+
+
+def _state(
+    zone_name: str, metadata: Mapping[str, str], rows: Mapping[str, int], keys: Iterable[KeyState]
+) -> SigningState:
+    nsec3 = None
+    if NSEC3PARAM in metadata:
+        try:
+            nsec3 = read_nsec3param(metadata[NSEC3PARAM], narrow=metadata.get(NSEC3NARROW) == "1")
+        except ValueError as exc:
+            raise BadBytes(what=f"{NSEC3PARAM} of {zone_name}", reason="it has parameters of another hash") from exc
+    return SigningState(tuple(keys), nsec3, metadata.get(PUBLISH_CDS, ""), PUBLISH_CDNSKEY in metadata, rows)
+
+
+def _without_rows(state: SigningState) -> SigningState:
+    """What resolvers can see of it; without keys nothing else counts."""
+    return replace(state, row_ids={}) if state.keys else UNSIGNED
