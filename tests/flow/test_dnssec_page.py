@@ -10,7 +10,7 @@ from tests.stack import make_person, run_script
 
 pytestmark = [pytest.mark.flow, pytest.mark.browser]
 
-ZONE = "page.signed.test."
+ZONE, SHARED = "page.signed.test.", "shared.signed.test."
 
 CREATE = """
 import sys
@@ -42,3 +42,38 @@ def test_a_zone_is_signed_in_one_click_and_unsigned(stack: Stack, chromium: Brow
         expect(dana.page.locator(".signing-state")).to_contain_text("Not signed.")
         dana.page.get_by_role("link", name="History").click()
         expect(dana.page.locator("#revisions")).to_contain_text("unsigned, key")
+
+
+def test_two_people_meet_at_a_rollover(stack: Stack, chromium: Browser) -> None:
+    """What one has begun, the other sees, cannot undermine with a page from before, and can take back."""
+    run_script(stack, CREATE, SHARED)
+    passwords = {name: make_person(stack, name, role="editor") for name in ("rollo", "kay")}
+    with person(chromium, stack) as rollo, person(chromium, stack) as kay:
+        for one, name in ((rollo, "rollo"), (kay, "kay")):
+            one.signs_in(name, passwords[name])
+            one.goes_to(f"/zones/{SHARED}/dnssec/")
+        rollo.page.get_by_text("More: algorithm, two keys, NSEC3").click()
+        rollo.page.get_by_label("Two keys").check()
+        rollo.page.get_by_role("button", name=f"Sign {SHARED}").click()
+        expect(rollo.page.locator("#keys tbody tr")).to_have_count(2)
+
+        kay.goes_to(f"/zones/{SHARED}/dnssec/")
+        kay.page.get_by_text("Add a key", exact=True).click()
+        rollo.page.get_by_label("What to roll over").select_option("zsk")
+        rollo.page.get_by_role("button", name="Begin a rollover").click()
+        expect(rollo.page.locator("#rollover-state")).to_contain_text("begun")
+        expect(rollo.page.locator("#keys tbody tr")).to_have_count(3)
+
+        kay.page.get_by_label("It signs").uncheck()
+        kay.page.get_by_role("button", name="Add the key").first.click()  # of a page from before
+        expect(kay.page.locator("#keys")).to_contain_text(f"The keys of {SHARED} are in a rollover")
+        kay.complaints = [line for line in kay.complaints if "422" not in line]
+        expect(kay.page.locator("#keys tbody tr")).to_have_count(3)
+        expect(kay.page.locator("#rollover-state")).to_contain_text("by rollo")
+        kay.page.get_by_role("button", name="Cancel the rollover").click()
+
+        # Once the nodes have what was before, which a worker looks at every half minute.
+        expect(rollo.page.locator("#rollover-state")).to_contain_text("cancelled", timeout=90_000)
+        rollo.page.reload()
+        expect(rollo.page.locator("#keys tbody tr")).to_have_count(2)
+        expect(rollo.page.locator("#keys summary").first).to_have_text("Add a key")
