@@ -15,6 +15,7 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.errors import Refused
+from dnspanel.cli.passphrase import passphrase_in, passphrase_option
 from dnspanel.cli.session import Session, pass_session, shared_options
 
 POLL_SECONDS = 0.5
@@ -40,9 +41,18 @@ _SUFFIXES = {"bind": "tar.gz", "json": "jsonl.gz", "csv": "csv.gz"}
     type=click.Path(dir_okay=False, path_type=Path, allow_dash=True),
     help="Where to write; - is standard output.",
 )
+@passphrase_option("With --format json: private DNSSEC keys too, sealed under the passphrase in this file.")
 @shared_options
 @pass_session
-def export(session: Session, zones: Sequence[str], all_: bool, search: str, format_: str, path: Path | None) -> None:
+def export(
+    session: Session,
+    zones: Sequence[str],
+    all_: bool,
+    search: str,
+    format_: str,
+    path: Path | None,
+    keys_passphrase_file: Path | None,
+) -> None:
     """Export zones.
 
     One ZONE comes as a zone file on standard output. Several, --search and
@@ -53,15 +63,19 @@ def export(session: Session, zones: Sequence[str], all_: bool, search: str, form
       dnspanel export example.net
       dnspanel export --all -o backup.tar.gz
       dnspanel export -q customer7 --format csv -o customer7.csv.gz
+      dnspanel export --all --format json --keys-passphrase-file passphrase
     """
     if sum(map(bool, (zones, all_, search))) != 1:
         raise click.UsageError("Name zones, or use --search or --all; one of them.")
+    if keys_passphrase_file and format_ != "json":
+        raise click.UsageError("--keys-passphrase-file: only --format json has a place for private keys.")
     as_text = len(zones) == 1
     if path is None:
         path = Path("-") if as_text else Path(f"zones.{_SUFFIXES[format_]}")
     if not as_text and str(path) == "-" and sys.stdout.isatty():
         raise click.UsageError("This is compressed: give a file with -o, or send it to a program.")
-    job = session.client.send("POST", "/exports", {"format": format_, "zones": list(zones), "search": search})
+    body: dict[str, Any] = {"format": format_, "zones": list(zones), "search": search}
+    job = session.client.send("POST", "/exports", body | passphrase_in(keys_passphrase_file))
     job = _followed(session, job)
     with tempfile.TemporaryFile() as compressed:
         session.client.download(f"/exports/{job['id']}/file", compressed)
@@ -69,7 +83,8 @@ def export(session: Session, zones: Sequence[str], all_: bool, search: str, form
         with _text(compressed, format_) if as_text else nullcontext(compressed) as content:
             _write(content, path)
     if str(path) != "-":
-        session.show(job, {"file": path, "zones": job["zones_done"], "records": job["records"]})
+        keys = {"keys": job["keys"]} if keys_passphrase_file else {}
+        session.show(job, {"file": path, "zones": job["zones_done"], "records": job["records"], **keys})
 
 
 def _followed(session: Session, job: Mapping[str, Any]) -> Mapping[str, Any]:

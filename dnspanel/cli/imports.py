@@ -11,6 +11,7 @@ import click
 from dnspanel.cli import output
 from dnspanel.cli.errors import Refused
 from dnspanel.cli.output import Column
+from dnspanel.cli.passphrase import passphrase_in, passphrase_option
 from dnspanel.cli.session import Session, pass_session, shared_options
 from dnspanel.cli.upload import upload
 from dnspanel.cli.waiting import DEFAULT_TIMEOUT, wait_for
@@ -89,6 +90,7 @@ def applying_options(command: Any) -> Any:
     help="What the files are; `files`: zone files, archives and named.conf.",
 )
 @click.option("--title", help="How lists call it.")
+@passphrase_option("With --source json: the passphrase in this file opens the private DNSSEC keys of an export.")
 @applying_options
 @shared_options
 @pass_session
@@ -100,6 +102,7 @@ def import_files(
     new: str,
     source: str,
     title: str | None,
+    keys_passphrase_file: Path | None,
     **how: Any,
 ) -> None:
     """Import zone files, folders or archives of them; first a dry run, always.
@@ -112,12 +115,14 @@ def import_files(
       dnspanel import /etc/bind/zones --existing replace --apply --wait
       dnspanel import backup.tar.gz --apply
     """
+    if keys_passphrase_file and source != "json":
+        raise click.UsageError("--keys-passphrase-file: only --source json has sealed keys.")
     body = {
         "source": source,
         "title": title or (files[0].name if len(files) == 1 else f"{files[0].name} and {len(files) - 1} more"),
         "options": {"existing": existing, "new": new},
     }
-    job = session.client.send("POST", "/imports", body)
+    job = session.client.send("POST", "/imports", body | passphrase_in(keys_passphrase_file))
     output.tell(f"Import {job['id']}")
     upload(session, job["id"], files, pack=source == "files")
     _act(session, job["id"], "scan")

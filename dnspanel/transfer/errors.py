@@ -6,6 +6,8 @@ TransferError
 ├── SourceRefused       a source that cannot be read at all: wrong credentials, unknown format
 │   └── ServerRefused   the panel does not connect to this server for this person; carries the field
 ├── QuotaExceeded        the author, or a team of theirs, has as much as they may have
+├── PassphraseRefused   a passphrase that would not hold, or a file that has no place for keys
+├── KeyLocked           a sealed key is not opened; carries the `sealed_keys.KeyLock`
 └── WrongState          a job is not in the state for what was asked
 """
 
@@ -40,6 +42,18 @@ class ServerRefused(SourceRefused):
 
 class QuotaExceeded(TransferError):
     """The author, or a team of theirs, has as many imports, or as many bytes of files, as they may have."""
+
+
+class PassphraseRefused(TransferError):
+    """Private keys are not sealed under this passphrase, or not into this kind of file."""
+
+
+class KeyLocked(TransferError):
+    """A sealed key that is not opened; `lock` is a `sealed_keys.KeyLock`."""
+
+    def __init__(self, lock: str) -> None:
+        super().__init__(f"A sealed key was not opened: {lock}.")
+        self.lock = lock
 
 
 class WrongState(TransferError):

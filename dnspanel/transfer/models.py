@@ -252,10 +252,15 @@ class ExportJob(models.Model):
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
     # The token by which the author acted, if it was one.
     token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
+    # From where it was requested, which the audit log's entry of exported keys is due to; see accounts.audit.
+    address = models.GenericIPAddressField(null=True)
+    request_id = models.CharField(max_length=36, blank=True, default="", db_default="")
     created_at = models.DateTimeField()
     format = models.CharField(max_length=8, choices=ExportFormat)
     selection: "models.JSONField[Any]" = models.JSONField(default=dict)  # a `selection.Selection`
     options: "models.JSONField[Any]" = models.JSONField(default=dict)  # a `query_file.QueryOptions`, for QUERIES
+    # The passphrase that private keys are sealed under, encrypted; gone once the export has ended.
+    secret = models.BinaryField(null=True)
     state = models.CharField(max_length=9, choices=RunState, default=RunState.WAITING)
     failure = models.TextField(blank=True)
     started_at = models.DateTimeField(null=True)
@@ -263,6 +268,7 @@ class ExportJob(models.Model):
     zones_total = models.IntegerField(default=0)
     zones = models.IntegerField(default=0)
     records = models.BigIntegerField(default=0)  # lines, for QUERIES
+    keys = models.IntegerField(default=0, db_default=0)  # private DNSSEC keys in the file, sealed
     size = models.BigIntegerField(default=0)  # bytes of the finished file
     # When the file was deleted, a day after it was finished.
     forgotten_at = models.DateTimeField(null=True)
@@ -272,6 +278,11 @@ class ExportJob(models.Model):
             models.Index(fields=["author", "-id"], name="exportjob_author"),
             models.Index(
                 fields=["state"], name="exportjob_unfinished", condition=models.Q(state__in=UNFINISHED_STATES)
+            ),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(secret=None) | models.Q(state__in=UNFINISHED_STATES), name="exportjob_secret_gone"
             ),
         ]
 

@@ -14,7 +14,7 @@ from dnspanel.transfer.documents import SourceFault
 from dnspanel.transfer.models import UNFINISHED_STATES, CutoverCheck, CutoverZone, ExportJob, ImportJob, ImportPiece
 from dnspanel.zones import access, nesting
 from dnspanel.zones.errors import Forbidden, RightMissing
-from dnspanel.zones.models import Revision, Zone
+from dnspanel.zones.models import Revision, Zone, ZoneKey
 from replication.dns.rrset import Change, RRset
 
 _ALL_RIGHTS = frozenset({Right.READ, Right.CREATE_ZONE, *RECORD_RIGHTS})
@@ -141,6 +141,17 @@ def refuse_partial_visibility(author: Author) -> None:
         reading = [grant for grant in author.scope if Right.READ in grant.rights]
         if not reading or any(grant.is_limited for grant in reading):
             raise Forbidden(Permission.READ, "This token sees only parts of zones, so it cannot export them.")
+
+
+def zones_with_hidden_keys(zones: "QuerySet[Zone]", author: Author) -> "QuerySet[Zone]":
+    """Those of these zones that have DNSSEC keys whose private parts this author may not have."""
+    actor = None if author is None else actor_of(author)
+    if author is None or (actor is not None and actor.may_everywhere(Right.EXPORT_KEYS)):
+        return zones.none()
+    keys = ZoneKey.objects.filter(zone=OuterRef("pk"), deleted_at=None)
+    # As a list of all their ids, PostgreSQL would go through a million of them for each signed zone.
+    mine = access.zones_within_reach(author, Right.EXPORT_KEYS).filter(pk=OuterRef("pk"))
+    return zones.filter(Exists(keys), ~Exists(mine))
 
 
 def not_yours(zone: str) -> SourceFault:

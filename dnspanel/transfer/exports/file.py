@@ -11,7 +11,9 @@ from django.db.models import QuerySet
 from dnspanel.transfer.exports import bind, csv_table, json_zones, query_file
 from dnspanel.transfer.exports.query_file import QueryOptions
 from dnspanel.transfer.exports.rows import ExportedZone, Out, Row, read_zones, zone_names
+from dnspanel.transfer.exports.signings import Signings
 from dnspanel.transfer.models import ExportFormat
+from dnspanel.transfer.sealed_keys import Sealer
 from dnspanel.zones.models import Zone
 
 # Export files are text that repeats itself: levels above this cost much and save little.
@@ -32,10 +34,11 @@ def suffix(format: str) -> str:
 
 @dataclass(slots=True)
 class Tally:
-    """How far an export has come; `records` are lines in a query file."""
+    """How far an export has come; `records` are lines in a query file, `keys` private keys that were sealed."""
 
     zones: int = 0
     records: int = 0
+    keys: int = 0
 
 
 def write_export(
@@ -46,10 +49,12 @@ def write_export(
     format: str,
     mtime: int,
     options: QueryOptions | None = None,
+    sealer: Sealer | None = None,
     watch: Callable[[Tally], None] = lambda _: None,
 ) -> Tally:
     """Write the zones to `out`, in memory that does not depend on how many they are.
 
+    With a sealer JSON has the private keys of all these zones: who may have them is for the caller to know.
     The connection is in a transaction (or `export_rows.snapshot`). `watch`
     is called after each zone with the tally, and may raise to stop it.
     """
@@ -61,8 +66,16 @@ def write_export(
         for lines in _batched(query_file.query_lines(found, options or QueryOptions())):
             out.write("".join(lines).encode())
             tally.records += len(lines)
+    elif format == ExportFormat.CSV:
+        out.write(csv_table.header().encode())
+        _write_text((piece for zone in _counted(found, tally) for piece in csv_table.zone_lines(zone)), out)
     else:
-        _write_text(_counted(found, tally), out, format)
+        signings = Signings(conn, zones, sealer)
+        _write_text(
+            (piece for zone in _counted(found, tally) for piece in json_zones.zone_line(zone, signings.of(zone.name))),
+            out,
+        )
+        tally.keys = signings.keys
     return tally
 
 
@@ -85,11 +98,8 @@ def _write_archive(
     archive.close()
 
 
-def _write_text(zones: Iterable[ExportedZone], out: Out, format: str) -> None:
-    if format == ExportFormat.CSV:
-        out.write(csv_table.header().encode())
-    text_of = csv_table.zone_lines if format == ExportFormat.CSV else json_zones.zone_line
-    for pieces in _batched(piece for zone in zones for piece in text_of(zone)):
+def _write_text(texts: Iterable[str], out: Out) -> None:
+    for pieces in _batched(texts):
         out.write("".join(pieces).encode())
 
 

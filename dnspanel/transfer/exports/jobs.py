@@ -20,19 +20,23 @@ from django.db import DatabaseError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, token_of, user_of
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
 from dnspanel.advisory_locks import Lock, try_lock_until_commit
 from dnspanel.transfer import places, rights
-from dnspanel.transfer.errors import WrongState
+from dnspanel.transfer.errors import PassphraseRefused, WrongState
 from dnspanel.transfer.exports import file as export_file
 from dnspanel.transfer.exports.file import Tally
 from dnspanel.transfer.exports.query_file import QueryOptions
-from dnspanel.transfer.exports.rows import snapshot
+from dnspanel.transfer.exports.rows import snapshot, zone_names
 from dnspanel.transfer.exports.selection import Selection
 from dnspanel.transfer.models import UNFINISHED_STATES, ExportFormat, ExportJob, RunState
+from dnspanel.transfer.sealed_keys import Sealer, refuse_passphrase
 from dnspanel.transfer.signals import work_to_do
 from dnspanel.zones.access import zones_visible_to
-from dnspanel.zones.errors import Forbidden
+from dnspanel.zones.errors import Forbidden, RightMissing
 from dnspanel.zones.models import Zone
 
 KEPT = timedelta(hours=24)
@@ -63,13 +67,24 @@ def create_export(
     author: Author,
     now: datetime,
     options: QueryOptions | None = None,
+    keys_passphrase: str = "",
 ) -> ExportJob:
     """Create an export that waits for a worker; without an author it is the panel's own, of all zones.
 
-    Raises WrongState to a person who has several unfinished ones already, and
-    Forbidden to a token that sees only parts of zones.
+    With a passphrase it has the private DNSSEC keys, sealed under that: only in JSON, and only for who may export the
+    keys of every zone in it. The passphrase is kept encrypted until the export has ended.
+
+    Raises WrongState to a person who has several unfinished ones already, Forbidden to a token that sees only parts of
+    zones, PassphraseRefused, and RightMissing, which names a zone whose keys are not for the author.
     """
     rights.refuse_partial_visibility(author)
+    if keys_passphrase:
+        if format != ExportFormat.JSON:
+            raise PassphraseRefused("Only JSON has a place for private keys.")
+        refuse_passphrase(keys_passphrase)
+        hidden = rights.zones_with_hidden_keys(selection.among(_zones_of(author)), author)
+        _refuse_keys(hidden.order_by("name").values_list("name", flat=True).first())
+    where = audit.origin()
     unfinished = ExportJob.objects.filter(author=user_of(author), state__in=UNFINISHED_STATES)
     with transaction.atomic(durable=True):
         if author is not None and unfinished.count() >= MOST_UNFINISHED:
@@ -77,10 +92,13 @@ def create_export(
         job = ExportJob.objects.create(
             author=user_of(author),
             token=token_of(author),
+            address=where.address,
+            request_id=where.request_id,
             created_at=now,
             format=ExportFormat(format),
             selection=selection.to_json(),
             options=(options or QueryOptions()).to_json() if format == ExportFormat.QUERIES else {},
+            secret=encrypt_secret(keys_passphrase.encode()) if keys_passphrase else None,
         )
         transaction.on_commit(lambda: work_to_do.send(sender=ExportJob, job_id=job.pk), robust=True)
     return job
@@ -88,7 +106,7 @@ def create_export(
 
 def cancel_export(*, job: ExportJob, now: datetime) -> None:
     """The export is not written any further, and leaves no file. Raises WrongState for one that has ended."""
-    if not _unfinished(job.pk).update(state=RunState.CANCELLED, ended_at=now):
+    if not _unfinished(job.pk).update(state=RunState.CANCELLED, ended_at=now, secret=None):
         raise WrongState("This export has ended already.")
 
 
@@ -114,7 +132,8 @@ def run_export(job_id: int) -> str:
     except (DatabaseError, psycopg.OperationalError):
         raise  # PostgreSQL is away: the job is found again
     except Exception as exc:
-        _unfinished(job_id).update(state=RunState.FAILED, ended_at=timezone.now(), failure=_failure_message(exc))
+        failed = {"state": RunState.FAILED, "ended_at": timezone.now(), "failure": _failure_message(exc)}
+        _unfinished(job_id).update(**failed, secret=None)
         if not isinstance(exc, OSError | Forbidden):
             raise
         return f"export={job_id} failed: {exc}"
@@ -144,9 +163,25 @@ def _is_mine(conn: "psycopg.Connection[Any]", job_id: int) -> bool:
 
 def zones_of(job: ExportJob) -> "QuerySet[Zone]":
     """The zones that the export is about and that its author may see."""
-    author = rights.actor_of_job(job)
-    zones = Zone.objects.filter(deleted_at=None) if author is None else zones_visible_to(author)
-    return Selection.from_json(job.selection).among(zones)
+    return Selection.from_json(job.selection).among(_zones_of(rights.actor_of_job(job)))
+
+
+def _zones_of(author: Author) -> "QuerySet[Zone]":
+    return Zone.objects.filter(deleted_at=None) if author is None else zones_visible_to(author)
+
+
+def _refuse_keys(zone_name: str | None) -> None:
+    if zone_name is not None:
+        raise RightMissing(Right.EXPORT_KEYS, zone_name)
+
+
+def _sealer_of(conn: "psycopg.Connection[Any]", job: ExportJob, zones: "QuerySet[Zone]") -> Sealer | None:
+    """What seals the keys, if the export has any. Raises RightMissing, as of the moment that is exported."""
+    if job.secret is None:
+        return None
+    hidden = rights.zones_with_hidden_keys(zones, rights.actor_of_job(job))
+    _refuse_keys(next(zone_names(conn, hidden), None))
+    return Sealer(decrypt_secret(job.secret).decode())
 
 
 def _write(conn: "psycopg.Connection[Any]", job: ExportJob) -> str:
@@ -157,6 +192,7 @@ def _write(conn: "psycopg.Connection[Any]", job: ExportJob) -> str:
     )
     if not begun:
         raise _Stopped
+    sealer = _sealer_of(conn, job, zones)
     with _file(export_path(job)) as file:
         out = export_file.Gzip(file, int(now.timestamp()))
         tally = export_file.write_export(
@@ -166,20 +202,29 @@ def _write(conn: "psycopg.Connection[Any]", job: ExportJob) -> str:
             format=job.format,
             mtime=int(now.timestamp()),
             options=QueryOptions.from_json(job.options),
+            sealer=sealer,
             watch=_teller(job.pk),
         )
         out.close()
         size = file.tell()
     ended = timezone.now()
-    done = _unfinished(job.pk).update(
-        state=RunState.DONE, ended_at=ended, zones=tally.zones, records=tally.records, size=size
-    )
-    if not done:
+    if not _finish(job, tally, size, with_keys=sealer is not None, now=ended):
         export_path(job).unlink(missing_ok=True)
         raise _Stopped
     seconds = (ended - now).total_seconds()
     logger.info("exported export=%s zones=%s records=%s seconds=%.1f", job.pk, tally.zones, tally.records, seconds)
     return f"export={job.pk} zones={tally.zones} records={tally.records}"
+
+
+def _finish(job: ExportJob, tally: Tally, size: int, *, with_keys: bool, now: datetime) -> bool:
+    """The export is done, and the audit log says who has the keys in it; False if it was cancelled meanwhile."""
+    counts = {"zones": tally.zones, "records": tally.records, "keys": tally.keys, "size": size}
+    with transaction.atomic(durable=True), audit.coming_from(audit.Origin(job.address, job.request_id)):
+        done = _unfinished(job.pk).update(state=RunState.DONE, ended_at=now, secret=None, **counts)
+        if done and with_keys:
+            by = rights.actor_of_job(job)
+            audit.record(action="dnssec.keys_export", by=by, now=now, target=f"export {job.pk}", keys=tally.keys)
+    return bool(done)
 
 
 def _teller(job_id: int) -> Any:

@@ -60,7 +60,7 @@ def zone_names(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]") -> Iter
     """Yield the names of these zones in order."""
     with suppress(EmptyResultSet):  # a person who may see nothing
         sql, parameters = zones.order_by("name").values_list("name").query.sql_with_params()
-        for (name,) in _rows(conn, sql, parameters):
+        for (name,) in fetched(conn, sql, parameters):
             yield name
 
 
@@ -72,11 +72,12 @@ def read_zones(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]") -> Iter
             SELECT z.name, z.serial, z.rrset_count, r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment
             FROM ({chosen}) AS z (id, name, serial, rrset_count) JOIN zones_rrset r ON r.zone_id = z.id
             ORDER BY z.name, r.owner_key, r.type"""
-        for (name, serial, rrset_count), rows in groupby(_rows(conn, sql, parameters), key=itemgetter(0, 1, 2)):
+        for (name, serial, rrset_count), rows in groupby(fetched(conn, sql, parameters), key=itemgetter(0, 1, 2)):
             yield ExportedZone(name, serial, rrset_count, _soa_first(name, (row[3:] for row in rows)))
 
 
-def _rows(conn: "psycopg.Connection[Any]", sql: str, parameters: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+def fetched(conn: "psycopg.Connection[Any]", sql: str, parameters: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a query, some thousand at a time."""
     with conn.cursor(f"export-{next(_number)}", binary=True) as cursor:
         cursor.itersize = _FETCHED_ROWS
         cursor.execute(sql.encode(), parameters)

@@ -1,6 +1,7 @@
 """DNSSEC keys that a source had: zones that an import creates go on with them, so that DS at their parents stay right.
 
-What cannot go on in the same way (algorithms that are not known here, records that were signed beforehand) stays aside.
+What cannot go on in the same way (algorithms that are not known here, records that were signed beforehand, private
+parts that are sealed) stays aside.
 """
 
 from collections import defaultdict
@@ -9,6 +10,7 @@ from dataclasses import dataclass, field
 
 from dnspanel.accounts.vault import decrypt_secret
 from dnspanel.transfer.models import ImportJob, KeptItem, KeptKind
+from dnspanel.transfer.sealed_keys import KeyLock
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.first_signing import BroughtKey, BroughtSigning
 from dnspanel.zones.dnssec.sign import MOST_KEYS, refuse_nsec3
@@ -24,6 +26,7 @@ from dnspanel.zones.errors import BadKey, DnssecRefused
 from replication.codec.dnssec import Nsec3
 
 _FLAGS = frozenset(("256", "257"))
+_LOCKS = frozenset(KeyLock)
 
 
 @dataclass(slots=True)
@@ -53,6 +56,8 @@ def _brought(kept: _Kept) -> BroughtSigning | str:
         return "its records were signed beforehand"
     if len(kept.keys) > MOST_KEYS:
         return f"it has {len(kept.keys)} keys"
+    if (lock := _lock_of(kept)) is not None:
+        return lock.message
     try:
         keys = tuple(_brought_key(name, value) for name, value in kept.keys)
         nsec3 = _nsec3(kept.metadata)
@@ -60,8 +65,16 @@ def _brought(kept: _Kept) -> BroughtSigning | str:
         return f"a key cannot be used: {exc}"
     except (ValueError, DnssecRefused):
         return "its NSEC3 parameters cannot be used"
+    if len({(key.pair.algorithm, key.pair.public) for key in keys}) < len(keys):
+        return "it has the same key twice"
     cds, cdnskey = kept.metadata.get(PUBLISH_CDS, ""), kept.metadata.get(PUBLISH_CDNSKEY) == "1"
     return BroughtSigning(keys, nsec3, cds.replace(" ", ""), cdnskey)
+
+
+def _lock_of(kept: _Kept) -> KeyLock | None:
+    """What keeps its keys from being used, if a private part of them is locked."""
+    words = (name.rpartition(" ")[2] for name, _ in kept.keys)
+    return next((KeyLock(word) for word in words if word in _LOCKS), None)
 
 
 def _brought_key(name: str, value: bytes) -> BroughtKey:

@@ -33,6 +33,7 @@ from dnspanel.zones.computed_types import SET_UP, reasons_against
 from dnspanel.zones.dnssec.first_signing import BroughtSigning
 from dnspanel.zones.errors import SignedAtParent
 from dnspanel.zones.garbage import collection_paused
+from dnspanel.zones.models import Signing
 from dnspanel.zones.rules import Severity
 from dnspanel.zones.soa import first_serial
 from dnspanel.zones.store_rrsets import copy_text
@@ -264,11 +265,12 @@ def _report_signed(
     """Say which zones go on with their keys; an error where the parent is here, holds a DS, and the zone would not.
 
     A zone that is here already is as signed as it will be; so the error is for new ones, and for those that come
-    from where they are signed.
+    from where they are signed and are not signed here.
     """
     found = [zone.name for _, zone in zones]
     brought = brought_signings(job, found)
     may_sign = not brought or rights.may_sign(job)
+    here = _signed_here({name: existing_by_name[name] for name in brought if name in existing_by_name})
     parents = nesting.ds_above(found)
     for path, zone in zones:
         signing = brought.get(zone.name)
@@ -279,20 +281,33 @@ def _report_signed(
         if isinstance(signing, BroughtSigning) and goes_on:
             count = len(signing.keys)
             reason = f"The zone is signed, and goes on with its {count} key{'s' * (count > 1)}: its DS stays right"
-            zone.faults.append(
-                SourceFault(path, 0, 0, "", reason, "dnssec-keys", severity=Severity.NOTE, zone=zone.name)
-            )
+            zone.faults.append(_of_keys(path, zone.name, reason, Severity.NOTE))
+            lost_signatures = False
+        elif zone.name in here:
+            reason = "The zone is here already, and stays signed as it is"
+            zone.faults.append(_of_keys(path, zone.name, reason, Severity.NOTE))
             lost_signatures = False
         elif signing is not None:
             because = _reason_aside(signing, is_here=zone.name in existing_by_name)
             reason = f"The zone is signed, and its keys are kept aside, because {because}; {UNSIGNED}"
-            zone.faults.append(
-                SourceFault(path, 0, 0, "", reason, "dnssec-keys", severity=Severity.WARNING, zone=zone.name)
-            )
+            zone.faults.append(_of_keys(path, zone.name, reason, Severity.WARNING))
             lost_signatures = True
         if zone.name in parents and not goes_on and (lost_signatures or zone.name not in existing_by_name):
             refusal = str(SignedAtParent(zone.name, parents[zone.name].zone_name))
             zone.faults.append(SourceFault(path, 0, 0, "", refusal, "ds-at-parent", zone=zone.name))
+
+
+def _of_keys(path: str, zone: str, reason: str, severity: Severity) -> SourceFault:
+    return SourceFault(path, 0, 0, "", reason, "dnssec-keys", severity=severity, zone=zone)
+
+
+def _signed_here(zones: Mapping[str, ExistingZone]) -> set[str]:
+    """The names of those of these zones that are signed."""
+    if not zones:
+        return set()
+    rows = Signing.objects.filter(pk__in=[zone.id for zone in zones.values()], is_signed=True)
+    signed = set(rows.values_list("pk", flat=True))
+    return {name for name, zone in zones.items() if zone.id in signed}
 
 
 def _reason_aside(signing: BroughtSigning | str, *, is_here: bool) -> str:

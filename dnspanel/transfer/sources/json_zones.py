@@ -1,12 +1,13 @@
 """Zones as JSON: our own export, zones as the PowerDNS API has them, RRsets as deSEC has them.
 
-    {"zone": NAME, "rrsets": [{"name", "type", "ttl", "records": [{"content", "disabled"}], "comments": [{"content"}]}]}
+    {"zone": NAME, "rrsets": [{"name", "type", "ttl", "records": [{"content", "disabled"}], "comments": [{"content"}]}],
+     "dnssec": {…}}                                                      our own: see json_dnssec
     {"name": NAME, "rrsets": …}                                          PowerDNS
     {"domain": ZONE, "subname", "type", "ttl", "records": [TEXT, …]}     deSEC
 
 One such object, a list of them, or one per line. Names are absolute, with or
 without their last dot. Zones are read one at a time; RRsets of one zone may
-stand anywhere in the file.
+stand anywhere in the file. How a zone is signed is said by its first object that has `dnssec`.
 """
 
 import itertools
@@ -20,7 +21,9 @@ from typing import Any
 from dnspanel.transfer.archives.textfile import TextFile
 from dnspanel.transfer.documents import Document, Item, SourceFault
 from dnspanel.transfer.errors import SourceRefused
+from dnspanel.transfer.sealed_keys import Opener
 from dnspanel.transfer.sources.group_by_zone import ZoneCollector, record_line
+from dnspanel.transfer.sources.json_dnssec import read_dnssec
 from replication.dns import names
 from replication.errors import BadName
 
@@ -35,12 +38,16 @@ _NEAR_END = 10
 
 
 class JsonSource:
-    """The zones of a JSON file; see documents.Source. `name` is what faults call the file."""
+    """The zones of a JSON file; see documents.Source. `name` is what faults call the file.
+
+    Keys that are sealed in it are opened with the passphrase, if there is one.
+    """
 
     unit = "bytes"
 
-    def __init__(self, path: Path, *, name: str = "") -> None:
+    def __init__(self, path: Path, *, name: str = "", keys_passphrase: str = "") -> None:
         self._path, self._name = path, name or path.name
+        self._opener = Opener(keys_passphrase) if keys_passphrase else None
         self._file = TextFile(path)
         self.total = self._file.size
 
@@ -54,6 +61,7 @@ class JsonSource:
 
     def _items(self) -> Iterator[Item]:
         collector: ZoneCollector | None = None
+        signed: set[str] = set()
         for line, value in _Values(self._file.pieces(), self._name).values():
             if isinstance(value, SourceFault):
                 yield value
@@ -61,16 +69,23 @@ class JsonSource:
                 collector = collector or ZoneCollector(self._path.parent)
                 yield from self._add_rrset(value, line, collector)
             else:
-                yield from self._zone(value, line)
+                yield from self._zone(value, line, signed)
         if collector:
             yield from collector.documents(self._name)
 
-    def _zone(self, value: Any, line: int) -> Iterator[Item]:
+    def _zone(self, value: Any, line: int, signed: set[str]) -> Iterator[Item]:
         try:
             zone, rrsets = _zone_and_rrsets(value)
         except (ValueError, BadName) as exc:
             yield self._fault(line, str(exc), value)
             return
+        # PowerDNS says `"dnssec": true`. What is kept comes first: the piece that has the zone has its keys.
+        if isinstance(value.get("dnssec"), dict) and zone not in signed:
+            signed.add(zone)
+            kept, wrong = read_dnssec(zone, value["dnssec"], self._opener)
+            yield from kept
+            for reason in wrong:
+                yield SourceFault(self._name, line, 1, "", reason, "dnssec-member", zone=zone)
         text: list[str] = []
         for rrset in rrsets:
             try:

@@ -139,7 +139,7 @@ def _csv(job: ImportJob, parameters: dict[str, Any], secret: dict[str, str]) -> 
 
 def _json(job: ImportJob, parameters: dict[str, Any], secret: dict[str, str]) -> Source:
     file = _one_file(job)
-    return json_file.JsonSource(file.path, name=file.name)
+    return json_file.JsonSource(file.path, name=file.name, keys_passphrase=secret.get("keys_passphrase", ""))
 
 
 _OPENERS: dict[SourceKind, Callable[[ImportJob, dict[str, Any], dict[str, str]], Source]] = {

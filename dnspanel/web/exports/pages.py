@@ -12,21 +12,25 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dnspanel.accounts.roles import Permission
 from dnspanel.downloads import file_response
-from dnspanel.transfer.errors import WrongState
+from dnspanel.transfer.errors import PassphraseRefused, WrongState
 from dnspanel.transfer.exports import bind
 from dnspanel.transfer.exports import file as export_file
 from dnspanel.transfer.exports import jobs as export_jobs
 from dnspanel.transfer.exports.query_file import MOST_RANDOM_PERCENT, MOST_SAMPLED, QueryOptions
 from dnspanel.transfer.exports.selection import Selection
 from dnspanel.transfer.models import UNFINISHED_STATES, ExportFormat, ExportJob, RunState
+from dnspanel.transfer.sealed_keys import FEWEST_CHARACTERS, MOST_CHARACTERS, refuse_passphrase
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.forms import LONGEST_SEARCH, PanelForm
+from dnspanel.web.imports.source_forms import SecretInput
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access
+from dnspanel.zones.errors import RightMissing
 from dnspanel.zones.models import Zone
 from replication.dns import names
 from replication.errors import BadName
@@ -61,6 +65,18 @@ class ExportForm(PanelForm):
         help_text="Words of their names, or has:192.0.2.7 for a value. Empty means all zones.",
     )
     format = forms.ChoiceField(choices=ExportFormat.choices, widget=forms.RadioSelect, initial=ExportFormat.BIND)
+    keys_passphrase = forms.CharField(
+        label="Passphrase for private keys",
+        required=False,
+        strip=False,
+        max_length=MOST_CHARACTERS,
+        help_text=f"At least {FEWEST_CHARACTERS} characters: the file then has the private DNSSEC keys too, sealed "
+        "under it. Without it nobody can read them, and the panel forgets it. Needs the right to export keys.",
+        widget=SecretInput(),
+    )
+    keys_passphrase_again = forms.CharField(
+        label="The same again", required=False, strip=False, max_length=MOST_CHARACTERS, widget=SecretInput()
+    )
     sample = forms.IntegerField(
         label="Queries",
         required=False,
@@ -91,6 +107,22 @@ class ExportForm(PanelForm):
             return names.parse(self.cleaned_data["zone"]) if self.cleaned_data["zone"] else ""
         except BadName as exc:
             raise forms.ValidationError(str(exc)) from exc
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = self.cleaned_data
+        passphrase, again = cleaned.get("keys_passphrase", ""), cleaned.get("keys_passphrase_again", "")
+        if not passphrase and not again:
+            return cleaned
+        if cleaned.get("format") not in (None, ExportFormat.JSON):
+            self.refuse("keys_passphrase", "Only JSON has a place for private keys.")
+        elif passphrase != again:
+            self.refuse("keys_passphrase_again", "These are not the same.")
+        else:
+            try:
+                refuse_passphrase(passphrase)
+            except PassphraseRefused as exc:
+                self.refuse("keys_passphrase", str(exc))
+        return cleaned
 
     @property
     def selection(self) -> Selection:
@@ -170,6 +202,7 @@ def _zone_file(zone: Zone, format: str) -> BinaryIO:
     return file
 
 
+@sensitive_post_parameters("keys_passphrase", "keys_passphrase_again")
 @require_http_methods(["GET", "HEAD", "POST"])
 def export_list(request: PanelRequest) -> HttpResponse:
     """Show the form of a new export and one's recent ones; a POST starts an export."""
@@ -201,7 +234,11 @@ def _create(request: PanelRequest, form: ExportForm) -> ExportJob | None:
             author=request.user,
             now=timezone.now(),
             options=form.query_options,
+            keys_passphrase=form.cleaned_data["keys_passphrase"],
         )
+    except RightMissing as exc:
+        form.refuse("keys_passphrase", str(exc))
+        return None
     except WrongState as exc:
         form.refuse(None, str(exc))
         return None

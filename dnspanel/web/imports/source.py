@@ -65,7 +65,7 @@ SOURCES = (
 )
 
 
-@sensitive_post_parameters("tsig_secret", "key", "password")
+@sensitive_post_parameters("tsig_secret", "key", "password", "keys_passphrase")
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_new(request: PanelRequest, source: str = SourceKind.FILES) -> HttpResponse:
     """Show the form of a source; a POST creates the job. Files in the form itself (no script) are received at once."""

@@ -11,6 +11,7 @@ from django import forms
 from dnspanel.accounts import tsig
 from dnspanel.transfer import limits
 from dnspanel.transfer.models import SourceKind
+from dnspanel.transfer.sealed_keys import MOST_CHARACTERS
 from dnspanel.transfer.servers import DATABASE_PORTS
 from dnspanel.web.forms import PublishingForm
 from replication.dns import names
@@ -78,7 +79,22 @@ class JsonForm(SourceForm):
 
     kind = SourceKind.JSON
     takes_files = True
-    accept = ".json,.ndjson,.gz,application/json"
+    accept = ".json,.jsonl,.ndjson,.gz,application/json"
+
+    keys_passphrase = forms.CharField(
+        label="Passphrase of its keys",
+        required=False,
+        strip=False,
+        max_length=MOST_CHARACTERS,
+        help_text="Opens the private DNSSEC keys of an export that has them, so that new zones go on with these. "
+        "Stored encrypted, forgotten once the zones are read.",
+        widget=SecretInput(),
+    )
+
+    @property
+    def secret(self) -> dict[str, str] | None:
+        found = self.cleaned_data["keys_passphrase"]
+        return {"keys_passphrase": found} if found else None
 
 
 class CsvForm(SourceForm):

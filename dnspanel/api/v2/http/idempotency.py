@@ -10,11 +10,12 @@ A process that dies in between leaves a row without an answer. After
 answered with that publication. A key is free again after a day.
 """
 
-import hashlib
+import hmac
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID, uuid5
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from dnspanel.accounts.actors import Actor
@@ -105,8 +106,12 @@ def _refuse_or_recall(row: RememberedAnswer, digest: bytes) -> None:
 
 
 def _digest(request: HttpRequest) -> bytes:
-    """What makes a request the same one: method, path with query, conditions and body; of an upload only its size."""
+    """What makes a request the same one: method, path with query, conditions and body; of an upload only its size.
+
+    With a key of the panel, because bodies have passwords, which a plain digest would let who reads the database guess.
+    """
     named = ("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH", "CONTENT_LENGTH")
     head = "\0".join((request.method or "", request.get_full_path(), *(request.META.get(name, "") for name in named)))
     body = request.body if "json" in (request.content_type or "") else b""
-    return hashlib.sha256(head.encode(errors="backslashreplace") + b"\0" + body).digest()
+    message = head.encode(errors="backslashreplace") + b"\0" + body
+    return hmac.digest(settings.SECRET_KEY.encode(), message, "sha256")

@@ -26,6 +26,7 @@ from dnspanel.transfer.exports import jobs
 from dnspanel.transfer.exports.query_file import MOST_RANDOM_PERCENT, MOST_SAMPLED, QueryOptions
 from dnspanel.transfer.exports.selection import Selection
 from dnspanel.transfer.models import ExportFormat, ExportJob, RunState
+from dnspanel.transfer.sealed_keys import FEWEST_CHARACTERS, MOST_CHARACTERS
 from dnspanel.zones import access
 
 MOST_ZONES = 10_000
@@ -50,11 +51,20 @@ class ExportSerializer(Shape):
     zones = serializers.ListField(child=ZoneName(), default=list, max_length=MOST_ZONES)
     search = Text(default="", allow_blank=True, max_length=200, help_text="As in the search box of the panel.")
     queries = QueriesSerializer(required=False, help_text="For the format `queries`.")
+    keys_passphrase = Text(
+        write_only=True,
+        required=False,
+        min_length=FEWEST_CHARACTERS,
+        max_length=MOST_CHARACTERS,
+        help_text="For the format `json`: the file has the private DNSSEC keys, sealed under it. Needs the right "
+        "`export-keys` over each signed zone.",
+    )
     state = serializers.ChoiceField(choices=RunState.choices, read_only=True)
     failure = serializers.CharField(read_only=True)
     zones_done = serializers.IntegerField(read_only=True)
     zones_total = serializers.IntegerField(read_only=True)
     records = serializers.IntegerField(read_only=True)
+    keys = serializers.IntegerField(read_only=True, help_text="Private keys in the file, sealed.")
     size = serializers.IntegerField(read_only=True, help_text="Of the file, in bytes.")
     file = serializers.CharField(read_only=True, allow_null=True, help_text="Where the file is, while there is one.")
     created_at = serializers.DateTimeField(read_only=True)
@@ -65,6 +75,8 @@ class ExportSerializer(Shape):
             raise serializers.ValidationError({"search": ["Name zones or search for them, not both."]})
         if "queries" in data and data["format"] != ExportFormat.QUERIES:
             raise serializers.ValidationError({"queries": ["Only for the format queries."]})
+        if "keys_passphrase" in data and data["format"] != ExportFormat.JSON:
+            raise serializers.ValidationError({"keys_passphrase": ["Only for the format json."]})
         return data
 
 
@@ -112,7 +124,12 @@ class Exports(V2View):
             raise serializers.ValidationError({"zones" if values["zones"] else "search": ["No zone matches."]})
         options = QueryOptions(**values["queries"]) if "queries" in values else None
         job = jobs.create_export(
-            selection=selection, format=values["format"], author=actor, now=timezone.now(), options=options
+            selection=selection,
+            format=values["format"],
+            author=actor,
+            now=timezone.now(),
+            options=options,
+            keys_passphrase=values.get("keys_passphrase", ""),
         )
         return _answer(job, 202, Location=f"{request.path}/{job.pk}")
 
@@ -175,6 +192,7 @@ def export_json(job: ExportJob) -> dict[str, Any]:
         "zones_done": job.zones,
         "zones_total": job.zones_total,
         "records": job.records,
+        "keys": job.keys,
         "size": job.size,
         "file": f"/api/v2/exports/{job.pk}/file" if has_file else None,
         "created_at": stamp(job.created_at),

@@ -25,6 +25,7 @@ from dnspanel.transfer.errors import ServerRefused
 from dnspanel.transfer.files import upload
 from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ImportJob, SourceKind, State
+from dnspanel.transfer.sealed_keys import MOST_CHARACTERS
 from dnspanel.zones import access
 from dnspanel.zones.errors import Forbidden
 
@@ -119,6 +120,12 @@ class NewImportSerializer(ImportSerializer):
     powerdns_api = sources.PowerdnsApiSerializer(write_only=True, required=False)
     powerdns_sql = sources.PowerdnsSqlSerializer(write_only=True, required=False)
     csv = sources.CsvSerializer(write_only=True, required=False)
+    keys_passphrase = Text(
+        write_only=True,
+        required=False,
+        max_length=MOST_CHARACTERS,
+        help_text="For the source `json`: opens the private DNSSEC keys that an export sealed under it.",
+    )
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
         needed = sources.MEMBERS.get(data["source"])
@@ -127,6 +134,8 @@ class NewImportSerializer(ImportSerializer):
                 raise serializers.ValidationError({member: ["Say where to read from."]})
             if member != needed and member in data:
                 raise serializers.ValidationError({member: [f"The source is {data['source']}."]})
+        if "keys_passphrase" in data and data["source"] != SourceKind.JSON:
+            raise serializers.ValidationError({"keys_passphrase": ["Only for the source json."]})
         return data
 
 
@@ -316,6 +325,8 @@ def _create(request: Request, actor: Actor, values: dict[str, Any]) -> ImportJob
     if source == SourceKind.PASTE:
         return jobs.create_paste(text=told["text"].encode(), zone=told.get("zone", ""), options=options, **common)
     parameters, secret = sources.parameters_of(source, told)
+    if "keys_passphrase" in values:
+        secret = {"keys_passphrase": values["keys_passphrase"]}
     try:
         return jobs.create_job(source=source, parameters=parameters, secret=secret, options=options, **common)
     except ServerRefused as exc:

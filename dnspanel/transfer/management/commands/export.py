@@ -11,12 +11,16 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 from tqdm import tqdm
 
+from dnspanel.accounts import audit
+from dnspanel.transfer.errors import PassphraseRefused
 from dnspanel.transfer.exports import file as export_file
 from dnspanel.transfer.exports.file import Tally
 from dnspanel.transfer.exports.query_file import QueryOptions
 from dnspanel.transfer.exports.rows import snapshot
 from dnspanel.transfer.exports.selection import Selection
+from dnspanel.transfer.management.passphrase_file import passphrase_in
 from dnspanel.transfer.models import ExportFormat
+from dnspanel.transfer.sealed_keys import Sealer
 from dnspanel.zones.models import Zone
 from replication.dns import names
 from replication.errors import BadName
@@ -34,6 +38,11 @@ class Command(BaseCommand):
         parser.add_argument("--format", choices=ExportFormat.values, default=ExportFormat.BIND)
         parser.add_argument("--output", default="-", metavar="FILE", help="default: -, standard output")
         parser.add_argument("--quiet", action="store_true", help="no progress bar")
+        parser.add_argument(
+            "--keys-passphrase-file",
+            metavar="FILE",
+            help="with --format json: the file has the private DNSSEC keys too, sealed under the passphrase in FILE",
+        )
         queries = parser.add_argument_group("query files")
         queries.add_argument("--sample", type=int, default=0, metavar="N", help="so many names; default: all")
         queries.add_argument(
@@ -44,6 +53,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         selection, query_options = _selection(options), _query_options(options)
+        sealer = _sealer(options)
         with snapshot() as conn, _output(options["output"]) as file:
             zones = selection.among(Zone.objects.filter(deleted_at=None))
             _refuse_missing(selection, zones.count())
@@ -51,12 +61,24 @@ class Command(BaseCommand):
             out = export_file.Gzip(file, mtime) if options["output"].endswith((".gz", ".tgz")) else None
             with _bar(zones.count(), options["quiet"]) as watch:
                 tally = export_file.write_export(
-                    conn, zones, out or file, format=options["format"], mtime=mtime, options=query_options, watch=watch
+                    conn,
+                    zones,
+                    out or file,
+                    format=options["format"],
+                    mtime=mtime,
+                    options=query_options,
+                    sealer=sealer,
+                    watch=watch,
                 )
             if out is not None:
                 out.close()
+            if sealer is not None:
+                audit.record(
+                    action="dnssec.keys_export", by=None, now=timezone.now(), target="manage.py export", keys=tally.keys
+                )
         what = "queries" if options["format"] == ExportFormat.QUERIES else "records"
-        self.stderr.write(f"{tally.zones:,} zones, {tally.records:,} {what}")
+        keys = f", {tally.keys:,} private keys" if sealer is not None else ""
+        self.stderr.write(f"{tally.zones:,} zones, {tally.records:,} {what}{keys}")
 
 
 def _selection(options: dict[str, Any]) -> Selection:
@@ -73,6 +95,17 @@ def _query_options(options: dict[str, Any]) -> QueryOptions:
     try:
         return QueryOptions(options["sample"], options["each_zone_alike"], options["random"], options["seed"])
     except ValueError as exc:
+        raise CommandError(str(exc)) from exc
+
+
+def _sealer(options: dict[str, Any]) -> Sealer | None:
+    if options["keys_passphrase_file"] is None:
+        return None
+    if options["format"] != ExportFormat.JSON:
+        raise CommandError("--keys-passphrase-file: only --format json has a place for private keys.")
+    try:
+        return Sealer(passphrase_in(Path(options["keys_passphrase_file"])))
+    except PassphraseRefused as exc:
         raise CommandError(str(exc)) from exc
 
 

@@ -16,6 +16,7 @@ from dnspanel.transfer.documents import Options
 from dnspanel.transfer.errors import TransferError
 from dnspanel.transfer.files import upload
 from dnspanel.transfer.imports import jobs, queries, worker
+from dnspanel.transfer.management.passphrase_file import passphrase_in
 from dnspanel.transfer.models import ACTIVE_STATES, ImportJob, SourceKind, State
 
 _POLL_SECONDS = 0.1
@@ -51,6 +52,11 @@ class Command(BaseCommand):
             "--powerdns-sql",
             metavar="URL",
             help="postgresql://USER@HOST/DB, mysql://…; the password is read from standard input",
+        )
+        parser.add_argument(
+            "--keys-passphrase-file",
+            metavar="FILE",
+            help="with --format json: the passphrase in FILE opens the private DNSSEC keys of the export",
         )
         parser.add_argument("--new", choices=("create", "skip"), default="create")
         parser.add_argument("--existing", choices=("union", "rrsets", "replace", "skip"), default="union")
@@ -216,6 +222,9 @@ class Command(BaseCommand):
 
 def _source(options: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, str] | None]:
     """(kind of source, its parameters, its secret) as the command line says."""
+    from_server = options["axfr"] or options["powerdns_api"] or options["powerdns_sql"]
+    if options["keys_passphrase_file"] is not None and (from_server or options["format"] != SourceKind.JSON):
+        raise CommandError("--keys-passphrase-file: only files of --format json have sealed keys.")
     if options["axfr"]:
         server, port = _server(options["axfr"])
         name, _, algorithm = (options["tsig"] or "").partition(":")
@@ -235,7 +244,14 @@ def _source(options: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, str
         return SourceKind.POWERDNS_SQL, _database(options["powerdns_sql"]), {"password": _read_secret()}
     if not options["files"]:
         raise CommandError("Import what? Name files, --axfr, --powerdns-api or --powerdns-sql.")
-    return options["format"], {}, None
+    return options["format"], {}, _keys_secret(options)
+
+
+def _keys_secret(options: dict[str, Any]) -> dict[str, str] | None:
+    """The passphrase of an export with keys."""
+    if options["keys_passphrase_file"] is None:
+        return None
+    return {"keys_passphrase": passphrase_in(Path(options["keys_passphrase_file"]))}
 
 
 def _read_secret() -> str:

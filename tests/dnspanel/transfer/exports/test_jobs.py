@@ -10,21 +10,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import IntegrityError
 from django.utils import timezone
 
-from dnspanel.accounts.models import User
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author
+from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.advisory_locks import Lock
 from dnspanel.transfer import rights
-from dnspanel.transfer.errors import WrongState
+from dnspanel.transfer.errors import PassphraseRefused, WrongState
 from dnspanel.transfer.exports import file
 from dnspanel.transfer.exports import jobs as export_jobs
 from dnspanel.transfer.exports.rows import snapshot
 from dnspanel.transfer.exports.selection import EVERYTHING, Selection
 from dnspanel.transfer.models import ExportFormat, ExportJob, RunState
+from dnspanel.transfer.sealed_keys import Opener
 from dnspanel.transfer.signals import work_to_do
+from dnspanel.zones.dnssec import sign
+from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.errors import RightMissing
 from dnspanel.zones.models import Zone
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.dnspanel.zones.conftest import make_zone as make_zone
+from tests.dnspanel.zones.test_direct import token_actor
 from tests.people import NOW
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -224,3 +233,126 @@ def test_compressed_output_is_what_gzip_reads() -> None:
     packed.close()
     assert gzip.decompress(out.getvalue()) == text
     assert len(out.getvalue()) < len(text) // 3
+
+
+PASSPHRASE = "a long passphrase"
+
+
+class TestWithKeys:
+    """Exports that have the private keys of zones, sealed."""
+
+    @pytest.fixture
+    def signed(self, zones: None, alice: User) -> Zone:
+        """Of the three zones, b.test. is signed."""
+        zone = Zone.objects.get(name="b.test.")
+        sign.sign(zones=[zone], acting=Acting(author=alice, channel="web", now=NOW))
+        return zone
+
+    def make(self, author: Author, passphrase: str = PASSPHRASE, format: str = "json", **more: Any) -> ExportJob:
+        return export_jobs.create_export(
+            **({"selection": EVERYTHING} | more),
+            format=format,
+            author=author,
+            now=NOW,
+            keys_passphrase=passphrase,
+        )
+
+    def test_it_has_them_and_the_audit_log_says_who(self, signed: Zone, alice: User) -> None:
+        with audit.coming_from(audit.Origin("192.0.2.7", "request 7")):
+            job = self.make(alice)
+        export_jobs.run_export(job.pk)
+        [key] = json.loads(written(job).splitlines()[1])["dnssec"]["keys"]
+        assert job.keys == 1
+        assert Opener(PASSPHRASE).open(key["sealed"], zone="b.test.", dnskey=key["dnskey"]).startswith("Private-key-")
+        entry = AuditEntry.objects.get(action="dnssec.keys_export")
+        assert (entry.user, entry.target, entry.details) == (alice, f"export {job.pk}", {"keys": 1})
+        assert (entry.address, entry.request_id) == ("192.0.2.7", "request 7")
+
+    def test_without_a_passphrase_there_is_none_and_no_entry(self, signed: Zone, alice: User) -> None:
+        job = make_export(alice)
+        export_jobs.run_export(job.pk)
+        assert b"sealed" not in written(job)
+        assert (job.keys, AuditEntry.objects.filter(action="dnssec.keys_export").count()) == (0, 0)
+
+    def test_the_passphrase_rests_encrypted_and_is_gone_however_it_ends(
+        self, signed: Zone, alice: User, settings: Any, tmp_path: Path
+    ) -> None:
+        done, cancelled, failed = (self.make(alice) for _ in range(3))
+        for job in (done, cancelled, failed):
+            job.refresh_from_db()
+            assert job.secret is not None
+            assert PASSPHRASE.encode() not in bytes(job.secret)
+        export_jobs.run_export(done.pk)
+        export_jobs.cancel_export(job=cancelled, now=NOW)
+        (tmp_path / "file").write_bytes(b"")
+        settings.TRANSFER_DIR = tmp_path / "file"
+        export_jobs.run_export(failed.pk)
+        assert list(ExportJob.objects.order_by("pk").values_list("state", "secret")) == [
+            ("done", None),
+            ("cancelled", None),
+            ("failed", None),
+        ]
+
+    def test_the_database_keeps_no_secret_of_an_export_that_ended(self, signed: Zone, alice: User) -> None:
+        with pytest.raises(IntegrityError, match="exportjob_secret_gone"):
+            ExportJob.objects.filter(pk=self.make(alice).pk).update(state=RunState.DONE)
+
+    def test_who_may_not_export_the_keys_of_one_zone_gets_no_file(self, signed: Zone, bob: User) -> None:
+        with pytest.raises(RightMissing, match=r"private keys of the zone b\.test"):
+            self.make(bob)
+        assert not ExportJob.objects.exists()
+        assert self.make(bob, selection=Selection(names=("a.test.",))).secret is not None
+
+    def test_a_right_over_every_signed_zone_is_enough(self, signed: Zone, alice: User) -> None:
+        reading = Grant(frozenset({Right.READ}), everywhere=True)
+        one = token_actor(alice, reading, Grant(frozenset({Right.EXPORT_KEYS}), zones=frozenset({signed.pk})))
+        export_jobs.run_export(self.make(one).pk)
+        assert ExportJob.objects.get().keys == 1
+        with pytest.raises(RightMissing):
+            self.make(token_actor(alice, Grant(EVERY_RIGHT, everywhere=True)))
+
+    def test_a_right_that_was_lost_meanwhile_ends_it(self, signed: Zone, alice: User) -> None:
+        job = self.make(alice)
+        User.objects.filter(pk=alice.pk).update(role=Role.EDITOR)
+        export_jobs.run_export(job.pk)
+        job.refresh_from_db()
+        assert (job.state, job.secret) == ("failed", None)
+        assert job.failure == "You may not read the private keys of the zone b.test."
+        assert list(export_jobs.exports_directory().glob("*")) == []
+
+    def test_a_zone_that_was_signed_meanwhile_counts(self, zones: None, alice: User, bob: User) -> None:
+        job = self.make(bob)
+        acting = Acting(author=alice, channel="web", now=NOW)
+        sign.sign(zones=[Zone.objects.get(name="a.test.")], acting=acting)
+        export_jobs.run_export(job.pk)
+        job.refresh_from_db()
+        assert "private keys of the zone a.test" in job.failure
+
+    def test_the_panel_itself_may_have_all(self, signed: Zone) -> None:
+        job = self.make(None)
+        export_jobs.run_export(job.pk)
+        assert b"sealed" in written(job)
+
+    @pytest.mark.parametrize("format", ["bind", "csv", "queries"])
+    def test_other_formats_have_no_place_for_them(self, signed: Zone, alice: User, format: str) -> None:
+        with pytest.raises(PassphraseRefused, match="Only JSON"):
+            self.make(alice, format=format)
+
+    def test_a_short_passphrase_is_refused(self, signed: Zone, alice: User) -> None:
+        with pytest.raises(PassphraseRefused, match="12 to 1,000"):
+            self.make(alice, "too short")
+
+    def test_a_cancelled_one_is_in_nobodys_hands(
+        self, signed: Zone, alice: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        job = self.make(alice)
+        original = export_jobs._finish
+
+        def finish(*args: Any, **how: Any) -> bool:
+            export_jobs.cancel_export(job=job, now=NOW)
+            return original(*args, **how)
+
+        monkeypatch.setattr(export_jobs, "_finish", finish)
+        assert export_jobs.run_export(job.pk).endswith("cancelled")
+        assert not AuditEntry.objects.filter(action="dnssec.keys_export").exists()
+        assert list(export_jobs.exports_directory().iterdir()) == []

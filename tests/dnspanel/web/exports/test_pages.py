@@ -17,10 +17,15 @@ from dnspanel.transfer.exports.query_file import QueryOptions
 from dnspanel.transfer.exports.selection import EVERYTHING
 from dnspanel.transfer.models import ExportJob, RunState
 from dnspanel.web.exports import pages
+from dnspanel.zones.dnssec import sign
+from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.models import Zone
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.people import NOW
 
 NAME = "example.test."
+PASSPHRASE = "a long passphrase"
+TWICE = {"keys_passphrase": PASSPHRASE, "keys_passphrase_again": PASSPHRASE}
 
 
 @pytest.fixture(autouse=True)
@@ -156,13 +161,40 @@ class TestJobs:
             ({"format": "queries", "random_percent": "96"}, "less than or equal to 95"),
             ({"format": "queries", "sample": "-1"}, "greater than or equal to 0"),
             ({"zone": "a..b", "format": "json"}, "empty label"),
+            ({"format": "bind", **TWICE}, "Only JSON has a place for private keys."),
+            ({"format": "json", "keys_passphrase": PASSPHRASE}, "These are not the same."),
+            ({"format": "json", "keys_passphrase": "short", "keys_passphrase_again": "short"}, "12 to 1,000"),
         ],
     )
     def test_a_refused_form_says_why(self, browser: Browser, alice: User, fields: dict[str, str], message: str) -> None:
         response = browser(alice).post("/exports/", fields)
         assert response.status_code == 422
         assert message in response.content.decode()
+        assert PASSPHRASE not in response.content.decode()
         assert not ExportJob.objects.exists()
+
+    def test_private_keys_go_along_sealed_for_who_may_have_them(self, browser: Browser, alice: User, bob: User) -> None:
+        zone = Zone.objects.get(name="shop.test.")
+        sign.sign(zones=[zone], acting=Acting(alice, "web", NOW))
+        fields = {"format": "json", **TWICE}
+        refused = browser(bob).post("/exports/", fields)
+        assert refused.status_code == 422
+        assert "You may not read the private keys of the zone shop.test." in refused.content.decode()
+        assert 'id="id_keys_passphrase_error"' in refused.content.decode()
+        assert not ExportJob.objects.exists()
+        started = browser(alice).post("/exports/", fields)
+        job = ExportJob.objects.get()
+        jobs.run_export(job.pk)
+        page = browser(alice).get(started["Location"]).content.decode()
+        assert "and 1 private key, sealed" in " ".join(page.split())
+        assert PASSPHRASE not in page
+        lines = gzip.decompress(file_of(browser(alice).get(f"/exports/{job.pk}/file/"))).splitlines()
+        assert ["sealed" in json.loads(line)["dnssec"]["keys"][0] for line in lines if b"dnssec" in line] == [True]
+
+    def test_the_file_of_one_zone_has_no_private_keys(self, browser: Browser, alice: User) -> None:
+        sign.sign(zones=[Zone.objects.get(name="shop.test.")], acting=Acting(alice, "web", NOW))
+        zone = json.loads(file_of(browser(alice).get(url("json", "shop.test."))))
+        assert list(zone["dnssec"]["keys"][0]) == ["flags", "algorithm", "active", "published", "dnskey"]
 
     def test_the_page_is_told_only_what_is_new(self, browser: Browser, alice: User) -> None:
         job = jobs.create_export(selection=EVERYTHING, format="json", author=alice, now=NOW)

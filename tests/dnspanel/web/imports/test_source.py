@@ -1,5 +1,6 @@
 """Where an import reads from: every kind of source has its form, and a form sent twice makes one import."""
 
+import json
 from io import BytesIO
 from typing import Any
 from uuid import uuid4
@@ -7,6 +8,7 @@ from uuid import uuid4
 import pytest
 
 from dnspanel.accounts.models import User
+from dnspanel.accounts.vault import decrypt_secret
 from dnspanel.transfer.files import upload
 from dnspanel.transfer.models import ImportJob, ImportZone, State
 from dnspanel.web.imports.source import SOURCES
@@ -88,6 +90,20 @@ def test_the_script_gets_addresses_for_its_chunks(browser: Browser, bob: User) -
     page = f"/imports/{job.pk}/"
     assert answer == {"page": page, "upload": f"{page}upload/", "finish": f"{page}uploaded/"}
     assert job.state == State.UPLOADING
+
+
+def test_the_passphrase_of_an_export_is_encrypted_and_not_shown_again(browser: Browser, bob: User) -> None:
+    sent = {"form_id": uuid4(), "keys_passphrase": "a long passphrase "}
+    page = browser(bob).post(f"{NEW}json/", {**sent, "files": [file_of("zones.jsonl", "{}")]})["Location"]
+    job = ImportJob.objects.get()
+    assert job.secret is not None
+    assert json.loads(decrypt_secret(job.secret)) == {"keys_passphrase": "a long passphrase "}
+    assert b"long passphrase" not in bytes(job.secret)
+    assert b"long passphrase" not in browser(bob).get(page).content
+    assert b"long passphrase" not in browser(bob).post(f"{NEW}json/", sent).content
+    work_through(job)
+    job.refresh_from_db()
+    assert job.secret is None
 
 
 def test_a_server_is_read_at_once_and_its_secret_is_encrypted(browser: Browser, bob: User) -> None:

@@ -1,14 +1,24 @@
 """Exports over the API: asked for, followed, downloaded, cancelled; a token sees those that it made."""
 
 import gzip
+import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dnspanel.api.models import RememberedAnswer
 from dnspanel.transfer.exports import jobs
+from dnspanel.transfer.models import ImportJob
+from dnspanel.zones import edit
+from dnspanel.zones.dnssec import queries, sign
+from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.models import Channel, Zone
 from tests.dnspanel.api.callers import Caller, MakeApi
+from tests.dnspanel.transfer.conftest import import_all
 from tests.dnspanel.zones.conftest import MakeZone
+from tests.people import NOW
 
 EXPORTS = "/api/v2/exports"
 
@@ -62,3 +72,62 @@ def test_a_token_that_sees_parts_of_zones_exports_none_and_nobody_sees_anothers(
     url = api(Caller.CI).post(EXPORTS, {"format": "bind"}).headers["Location"]
     assert api(Caller.MONITORING).get(url).status_code == 404
     assert api(Caller.MONITORING).get(EXPORTS).json()["items"] == []
+
+
+PASSPHRASE = "a long passphrase"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_keys_go_out_and_come_back_sealed(api: MakeApi, make_zone: MakeZone) -> None:
+    zone = make_zone("www 300 A 192.0.2.1")
+    sign.sign(zones=[zone], acting=Acting(None, Channel.API, NOW))
+    [before] = queries.keys_of(zone)
+    body = {"format": "json", "keys_passphrase": PASSPHRASE}
+    refused = api(Caller.EDITOR).post(EXPORTS, body)
+    assert (refused.status_code, "example.test" in refused.json()["detail"]) == (403, True)
+    made = api().post(EXPORTS, body, headers={"Idempotency-Key": "k"})
+    assert made.status_code == 202
+    url = made.headers["Location"]
+    assert api().post(EXPORTS, body, headers={"Idempotency-Key": "k"}).headers["Location"] == url
+    assert "passphrase" not in made.content.decode()
+    jobs.run_export(int(url.rpartition("/")[2]))
+    done = api().get(url).json()
+    assert (done["state"], done["keys"]) == ("done", 1)
+    text = gzip.decompress(api().get(done["file"]).content)
+    assert b"PrivateKey" not in text
+
+    edit.delete_zone(zone=zone, author=None, channel=Channel.API, now=NOW)
+    created = api().post("/api/v2/imports", {"source": "json", "keys_passphrase": PASSPHRASE})
+    assert "passphrase" not in created.content.decode()
+    back = created.headers["Location"]
+    api().put(f"{back}/files/zones.jsonl", text, content_type="application/octet-stream", offset=0)
+    api().post(f"{back}/acts/scan")
+    job = import_all(ImportJob.objects.get())
+    assert (job.state, job.secret) == ("done", None)
+    [after] = queries.keys_of(Zone.objects.get(name=zone.name, deleted_at=None))
+    assert after.dnskey == before.dnskey
+
+
+def test_whoever_reads_the_database_has_no_quick_way_to_try_passphrases(api: MakeApi, make_zone: MakeZone) -> None:
+    """Requests that may come again are remembered by a digest of their body: a plain one costs a guess nothing."""
+    make_zone()
+    body = {"format": "json", "keys_passphrase": PASSPHRASE}
+    api().post(EXPORTS, body, headers={"Idempotency-Key": "k"})
+    head = "\0".join(("POST", EXPORTS, "", "", str(len(json.dumps(body)))))
+    plain = hashlib.sha256(f"{head}\0{json.dumps(body)}".encode()).digest()
+    assert bytes(RememberedAnswer.objects.get().request_sha256) != plain
+
+
+def test_a_passphrase_is_for_json_and_long_enough(api: MakeApi, make_zone: MakeZone) -> None:
+    make_zone()
+    for body in (
+        {"format": "bind", "keys_passphrase": PASSPHRASE},
+        {"format": "json", "keys_passphrase": "too short"},
+        {"format": "json", "keys_passphrase": ""},
+    ):
+        refused = api().post(EXPORTS, body)
+        assert refused.status_code == 422, body
+        assert refused.json()["errors"][0]["pointer"] == "/keys_passphrase"
+        assert PASSPHRASE not in refused.content.decode()
+    refused = api().post("/api/v2/imports", {"source": "files", "keys_passphrase": PASSPHRASE})
+    assert refused.json()["errors"][0]["pointer"] == "/keys_passphrase"

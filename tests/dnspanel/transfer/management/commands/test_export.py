@@ -1,4 +1,7 @@
-"""manage.py export"""
+"""manage.py export
+
+Tests `management.passphrase_file` too.
+"""
 
 import gzip
 import io
@@ -10,8 +13,14 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from dnspanel.accounts.models import AuditEntry
+from dnspanel.zones import edit
+from dnspanel.zones.dnssec import queries, sign
+from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.models import Zone
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.dnspanel.zones.conftest import make_zone as make_zone
+from tests.people import NOW
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -74,3 +83,58 @@ def test_what_cannot_be_is_explained_and_leaves_no_file(
 def test_a_place_where_no_file_can_be_is_named(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="No such file or directory"):
         run(tmp_path / "nowhere" / "file")
+
+
+PASSPHRASE = "a long passphrase"
+
+
+@pytest.fixture
+def passphrase(tmp_path: Path) -> str:
+    """The file of a passphrase."""
+    path = tmp_path / "passphrase"
+    path.write_text(PASSPHRASE + "\n")
+    return str(path)
+
+
+def test_private_keys_go_along_sealed_and_come_back(tmp_path: Path, passphrase: str) -> None:
+    zone = Zone.objects.get(name="b.test.")
+    sign.sign(zones=[zone], acting=Acting(None, "import", NOW))
+    [before] = queries.keys_of(zone)
+    path = tmp_path / "all.jsonl"
+    assert b"PrivateKey" not in run(path, format="json", keys_passphrase_file=passphrase)
+    assert AuditEntry.objects.get(action="dnssec.keys_export").details == {"keys": 1}
+    edit.delete_zone(zone=zone, author=None, channel="import", now=NOW)
+    out = io.StringIO()
+    told = {"format": "json", "keys_passphrase_file": passphrase, "here": True, "yes": True}
+    call_command("import", str(path), stdout=out, stderr=io.StringIO(), **told)
+    assert "goes on with its 1 key" in out.getvalue()
+    [after] = queries.keys_of(Zone.objects.get(name="b.test.", deleted_at=None))
+    assert after.dnskey == before.dnskey
+
+
+@pytest.mark.parametrize(
+    ("content", "format", "message"),
+    [
+        (PASSPHRASE, "bind", "only --format json"),
+        ("too short", "json", "12 to 1,000 characters"),
+        ("", "json", "one line"),
+        ("two lines of\nit", "json", "one line"),
+        (None, "json", "No such file"),
+        (b"\xff" * 20, "json", "not UTF-8"),
+    ],
+)
+def test_a_passphrase_that_cannot_be_used_is_refused(
+    tmp_path: Path, content: str | bytes | None, format: str, message: str
+) -> None:
+    path = tmp_path / "passphrase"
+    if content is not None:
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    with pytest.raises(CommandError, match=message) as refused:
+        run(tmp_path / "file", format=format, keys_passphrase_file=str(path))
+    assert PASSPHRASE not in str(refused.value)
+    assert list(tmp_path.glob("file*")) == []
+
+
+def test_only_json_has_sealed_keys_to_open(tmp_path: Path, passphrase: str) -> None:
+    with pytest.raises(CommandError, match="only files of --format json"):
+        call_command("import", str(tmp_path), keys_passphrase_file=passphrase)

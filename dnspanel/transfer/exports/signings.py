@@ -1,0 +1,96 @@
+"""How exported zones are signed, read beside their RRsets: one more query, however many zones.
+
+Zones and signings come by name, so each is in memory once, when its zone is written.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import psycopg
+from django.core.exceptions import EmptyResultSet
+from django.db.models import QuerySet
+
+from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.transfer.exports.rows import fetched
+from dnspanel.transfer.sealed_keys import Sealer
+from dnspanel.zones.dnssec import key_material
+from dnspanel.zones.dnssec.signing_state import KeyState, SigningState, nsec3param_text
+from dnspanel.zones.models import Zone
+
+
+class _Key(NamedTuple):
+    """A key as it is stored; `private_encrypted` is None where it is not to be exported."""
+
+    public: bytes
+    private_encrypted: bytes | None
+
+
+class _Signing(NamedTuple):
+    """How a zone is signed; `keys` are by id."""
+
+    zone: str
+    state: SigningState
+    keys: dict[int, _Key]
+
+
+class Signings:
+    """The members `dnssec` of zones that are exported, as of one moment. The connection must be in a transaction.
+
+    Private keys are in them where a sealer seals them; `keys` is how many until now.
+    """
+
+    def __init__(self, conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]", sealer: Sealer | None = None) -> None:
+        self.keys = 0
+        self._sealer = sealer
+        self._found = _read(conn, zones, with_private=sealer is not None)
+        self._next = next(self._found, None)
+
+    def of(self, zone: str) -> dict[str, Any] | None:
+        """The member of this zone; None if it has no keys. Zones come in the order of their names."""
+        while self._next is not None and self._next.zone < zone:  # of a zone that has no RRsets
+            self._next = next(self._found, None)
+        signing = self._next
+        if signing is None or signing.zone != zone:
+            return None
+        nsec3 = signing.state.nsec3
+        return {
+            "nsec3param": None if nsec3 is None else nsec3param_text(nsec3),
+            "narrow": nsec3 is not None and nsec3.narrow,
+            "cds": signing.state.cds,
+            "cdnskey": signing.state.cdnskey,
+            "keys": [self._key(zone, key, signing.keys[key.id]) for key in signing.state.keys],
+        }
+
+    def _key(self, zone: str, key: KeyState, stored: _Key) -> dict[str, Any]:
+        dnskey = key_material.dnskey_text(key.flags, key.algorithm, stored.public)
+        member = {
+            "flags": key.flags,
+            "algorithm": key.algorithm,
+            "active": key.active,
+            "published": key.published,
+            "dnskey": dnskey,
+        }
+        if self._sealer is None or stored.private_encrypted is None:
+            return member
+        private_text = decrypt_secret(stored.private_encrypted).decode()
+        self.keys += 1
+        return member | {"sealed": self._sealer.seal(private_text, zone=zone, dnskey=dnskey)}
+
+
+def _read(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]", *, with_private: bool) -> Iterator[_Signing]:
+    with suppress(EmptyResultSet):
+        chosen, parameters = zones.order_by().values_list("id", "name").query.sql_with_params()
+        private = "k.private_encrypted" if with_private else "NULL::bytea"
+        sql = f"""
+            SELECT z.name, s.state::text, k.id, k.public, {private}
+            FROM ({chosen}) AS z (id, name) JOIN zones_signing s ON s.zone_id = z.id
+                JOIN zones_zonekey k ON k.zone_id = z.id AND k.deleted_at IS NULL
+            ORDER BY z.name, k.id"""
+        for (zone, state), rows in groupby(fetched(conn, sql, parameters), key=itemgetter(0, 1)):
+            signing = SigningState.from_json(json.loads(state))
+            if signing.keys:
+                yield _Signing(zone, signing, {row[2]: _Key(*row[3:]) for row in rows})

@@ -1,0 +1,133 @@
+"""Private DNSSEC keys in a file that travels: each sealed under a passphrase, as one text. Pure.
+
+    text = Base64 of
+    offset  size  what
+    0       1     version: 1
+    1       16    salt of scrypt; one for all keys of a file
+    17      12    nonce of AES-256-GCM; random, of this key alone
+    29      …     the private-key text (UTF-8), encrypted
+    −16     16    tag of AES-256-GCM
+
+    key of AES = scrypt(passphrase in UTF-8 and form NFC, salt, n = 2^15, r = 8, p = 1), 32 bytes
+    additional data = the zone's name and the DNSKEY's rdata, both in wire form
+
+It holds against who has the file and not the passphrase: they read no key, and none that they changed, or moved to
+another zone or beside another DNSKEY, is opened. Guessing costs them 32 MiB and about a tenth of a second for each
+passphrase, so a long one holds and a poor one does not. It does not hold against who changes the rest of the file:
+records, which keys sign, keys that are left out. Nor against who runs the panel, which opens its own keys.
+"""
+
+import base64
+import binascii
+import os
+import struct
+import unicodedata
+from collections.abc import Callable
+from enum import StrEnum
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+
+from dnspanel.transfer.errors import KeyLocked, PassphraseRefused
+from replication.dns import names, rdata, rdtypes
+
+FEWEST_CHARACTERS, MOST_CHARACTERS = 12, 1000
+# Of one import: each salt costs its scrypt, and an export has one.
+MOST_SALTS = 8
+
+VERSION = 1
+_HEAD = struct.Struct(">B16s12s")
+_TAG_SIZE = 16
+_SALT_SIZE, _NONCE_SIZE, _KEY_SIZE = 16, 12, 32
+_COST, _BLOCK_SIZE, _PARALLEL = 2**15, 8, 1
+# A private-key text has 16 KiB at most.
+_MOST_TEXT = 32 << 10
+
+
+class KeyLock(StrEnum):
+    """What keeps the private part of a key from being used; the value stands in the name of what is kept aside."""
+
+    ABSENT = "absent"
+    SEALED = "sealed"
+    NOT_OPENED = "not-opened"
+    MANY_SALTS = "many-salts"
+    OTHER_KEY = "other-key"
+    UNREADABLE = "unreadable"
+
+    @property
+    def message(self) -> str:
+        """In words, as the end of a sentence about the keys of a zone."""
+        return _MESSAGES[self]
+
+
+_MESSAGES = {
+    KeyLock.ABSENT: "their private parts are not in the file",
+    KeyLock.SEALED: "its keys are sealed: give the passphrase",
+    KeyLock.NOT_OPENED: "its keys are sealed: the passphrase is another one, or the file was changed",
+    KeyLock.MANY_SALTS: f"its keys are sealed, and the file has keys of more than {MOST_SALTS} exports",
+    KeyLock.OTHER_KEY: "a DNSKEY does not belong to its private key",
+    KeyLock.UNREADABLE: "what the file says of them cannot be understood",
+}
+
+
+def refuse_passphrase(passphrase: str) -> None:
+    """Raise PassphraseRefused for one that is too short to hold."""
+    if not FEWEST_CHARACTERS <= len(passphrase) <= MOST_CHARACTERS:
+        raise PassphraseRefused(f"A passphrase has {FEWEST_CHARACTERS} to {MOST_CHARACTERS:,} characters.")
+
+
+class Sealer:
+    """Seals keys under a passphrase, all with one salt: those of one file."""
+
+    def __init__(self, passphrase: str, *, chance: Callable[[int], bytes] = os.urandom) -> None:
+        refuse_passphrase(passphrase)
+        self._chance = chance
+        self._salt = chance(_SALT_SIZE)
+        self._cipher = _cipher(passphrase, self._salt)
+
+    def seal(self, private_text: str, *, zone: str, dnskey: str) -> str:
+        """The private key of this DNSKEY (rdata) of the zone, as a text that only the passphrase opens."""
+        nonce = self._chance(_NONCE_SIZE)
+        encrypted = self._cipher.encrypt(nonce, private_text.encode(), _additional(zone, dnskey))
+        return base64.b64encode(_HEAD.pack(VERSION, self._salt, nonce) + encrypted).decode()
+
+
+class Opener:
+    """Opens what a passphrase sealed, from at most MOST_SALTS exports."""
+
+    def __init__(self, passphrase: str) -> None:
+        self._passphrase = passphrase
+        self._ciphers: dict[bytes, AESGCM] = {}
+
+    def open(self, sealed: str, *, zone: str, dnskey: str) -> str:
+        """The inverse of `Sealer.seal`. Raises KeyLocked."""
+        try:
+            content = base64.b64decode(sealed, validate=True) if len(sealed) <= _MOST_TEXT else b""
+        except (binascii.Error, ValueError) as exc:
+            raise KeyLocked(KeyLock.NOT_OPENED) from exc
+        if len(content) < _HEAD.size + _TAG_SIZE or content[0] != VERSION:
+            raise KeyLocked(KeyLock.NOT_OPENED)
+        _, salt, nonce = _HEAD.unpack_from(content)
+        try:
+            return self._cipher(salt).decrypt(nonce, content[_HEAD.size :], _additional(zone, dnskey)).decode()
+        except (InvalidTag, UnicodeDecodeError) as exc:
+            raise KeyLocked(KeyLock.NOT_OPENED) from exc
+
+    def _cipher(self, salt: bytes) -> AESGCM:
+        if salt not in self._ciphers:
+            if len(self._ciphers) >= MOST_SALTS:
+                raise KeyLocked(KeyLock.MANY_SALTS)
+            self._ciphers[salt] = _cipher(self._passphrase, salt)
+        return self._ciphers[salt]
+
+
+def _cipher(passphrase: str, salt: bytes) -> AESGCM:
+    # The same characters are other bytes from another keyboard.
+    encoded = unicodedata.normalize("NFC", passphrase).encode("utf-8", "surrogatepass")
+    return AESGCM(Scrypt(salt=salt, length=_KEY_SIZE, n=_COST, r=_BLOCK_SIZE, p=_PARALLEL).derive(encoded))
+
+
+def _additional(zone: str, dnskey: str) -> bytes:
+    """The zone's name ends by itself, so no two pairs are the same bytes."""
+    return names.to_wire(zone) + rdata.to_wire(rdtypes.DNSKEY, dnskey)

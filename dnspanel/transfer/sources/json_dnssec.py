@@ -1,0 +1,116 @@
+"""How a zone of our own JSON export is signed, as every source says it: metadata and keys that are kept aside.
+
+A key whose private part cannot be used is kept as it stands in the file, its name ending in a `sealed_keys.KeyLock`:
+its zone does not go on with any of its keys, and the import says so.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from dnspanel.transfer.documents import Kept
+from dnspanel.transfer.errors import KeyLocked
+from dnspanel.transfer.models import KeptKind
+from dnspanel.transfer.sealed_keys import KeyLock, Opener
+from dnspanel.transfer.sources import powerdns
+from dnspanel.zones.dnssec import key_material, sign
+from dnspanel.zones.dnssec.other_keys import in_one_piece
+from dnspanel.zones.dnssec.signing_state import (
+    NSEC3NARROW,
+    NSEC3PARAM,
+    PUBLISH_CDNSKEY,
+    PUBLISH_CDS,
+    nsec3param_text,
+    read_nsec3param,
+)
+from dnspanel.zones.errors import BadKey, DnssecRefused
+from replication.dns import rdata, rdtypes
+from replication.errors import BadRdata
+
+
+def read_dnssec(zone: str, member: dict[str, Any], opener: Opener | None) -> tuple[list[Kept], list[str]]:
+    """(what is kept aside of the zone, what is wrong with it) of a member `dnssec`; nothing of one without keys."""
+    try:
+        keys = _member(member, "keys", list)
+        if len(keys) > sign.MOST_KEYS:
+            raise ValueError(f"it has {len(keys)} keys, of at most {sign.MOST_KEYS}")
+        kept = list(_metadata(zone, member)) if keys else []
+        wrong: list[str] = []
+        for key in keys:
+            kept.append(_key(zone, key, opener, wrong))
+    except ValueError as exc:
+        return [_locked(zone, "? ?", KeyLock.UNREADABLE, "")], [f"its “dnssec” cannot be used: {exc}"]
+    return kept, wrong
+
+
+def _metadata(zone: str, member: dict[str, Any]) -> Iterator[Kept]:
+    """What PowerDNS has beside the keys. Raises ValueError."""
+    narrow = _member(member, "narrow", bool)
+    if member.get("nsec3param") is not None:
+        text = _member(member, "nsec3param", str)
+        try:
+            nsec3 = read_nsec3param(text, narrow=narrow)
+        except ValueError as exc:
+            raise ValueError("“nsec3param” has no parameters of NSEC3") from exc
+        yield powerdns.kept_metadata(zone, NSEC3PARAM, nsec3param_text(nsec3))
+        if narrow:
+            yield powerdns.kept_metadata(zone, NSEC3NARROW, "1")
+    try:
+        cds = sign.digest_list(_member(member, "cds", str))
+    except DnssecRefused as exc:
+        raise ValueError("“cds” has no digest types") from exc
+    if cds:
+        yield powerdns.kept_metadata(zone, PUBLISH_CDS, cds)
+    if _member(member, "cdnskey", bool):
+        yield powerdns.kept_metadata(zone, PUBLISH_CDNSKEY, "1")
+
+
+def _key(zone: str, key: Any, opener: Opener | None, wrong: list[str]) -> Kept:
+    """The key to keep; what has to be told of it is added to `wrong`. Raises ValueError."""
+    flags, algorithm, dnskey = _public_part(key)
+    active, published = _member(key, "active", bool), _member(key, "published", bool)
+    words = [str(flags), key_material.ALGORITHMS.get(algorithm, str(algorithm))]
+    name = " ".join(words + ["inactive"] * (not active) + ["unpublished"] * (not published))
+    if "sealed" not in key:
+        return _locked(zone, name, KeyLock.ABSENT, dnskey)
+    sealed = _member(key, "sealed", str)
+    if opener is None:
+        return _locked(zone, name, KeyLock.SEALED, sealed)
+    try:
+        private_text = opener.open(sealed, zone=zone, dnskey=dnskey)
+        pair = key_material.read(private_text)
+    except KeyLocked as exc:
+        return _locked(zone, name, KeyLock(exc.lock), sealed)
+    except BadKey as exc:
+        wrong.append(f"a private key cannot be used: {exc}")
+        return _locked(zone, name, KeyLock.OTHER_KEY, sealed)
+    if key_material.dnskey_text(flags, pair.algorithm, pair.public) != dnskey:
+        wrong.append(f"the DNSKEY {dnskey[:60]} does not belong to its private key")
+        return _locked(zone, name, KeyLock.OTHER_KEY, sealed)
+    return powerdns.kept_key(zone, flags, private_text, active=active, published=published)
+
+
+def _public_part(key: Any) -> tuple[int, int, str]:
+    """(flags, algorithm, rdata of the DNSKEY), which agree. Raises ValueError."""
+    flags, algorithm = _member(key, "flags", int), _member(key, "algorithm", int)
+    try:
+        dnskey = in_one_piece(rdata.parse(rdtypes.DNSKEY, _member(key, "dnskey", str)))
+    except BadRdata as exc:
+        raise ValueError(f"“dnskey” is no rdata of a DNSKEY: {exc.reason}") from exc
+    if dnskey.split(" ")[:3] != [str(flags), "3", str(algorithm)]:
+        raise ValueError(f"the DNSKEY {dnskey[:60]} has other flags or another algorithm than its key")
+    return flags, algorithm, dnskey
+
+
+def _locked(zone: str, name: str, lock: KeyLock, value: str) -> Kept:
+    return Kept(zone, KeptKind.KEY, f"{name} {lock}", value.encode("utf-8", "surrogatepass"))
+
+
+_TITLES = {list: "a list", str: "text", bool: "true or false", int: "a number"}
+
+
+def _member(value: Any, name: str, kind: type) -> Any:
+    """The member of an object, if it has it in the right type. Raises ValueError."""
+    found = value.get(name) if isinstance(value, dict) else None
+    if type(found) is not kind:
+        raise ValueError(f"“{name}” is missing or not {_TITLES[kind]}")
+    return found

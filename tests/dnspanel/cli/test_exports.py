@@ -1,0 +1,109 @@
+"""`dnspanel export` and `import` of files that have private keys, sealed under a passphrase.
+
+Tests `cli.passphrase` too. The rest of both commands is in the flow tests.
+"""
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.models import Role
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.transfer.exports import jobs as export_jobs
+from dnspanel.transfer.imports import worker
+from dnspanel.transfer.models import ExportJob, ImportJob
+from dnspanel.transfer.signals import work_to_do
+from dnspanel.zones import edit
+from dnspanel.zones.dnssec import queries, sign
+from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.models import Zone
+from tests.dnspanel.cli.conftest import Run
+from tests.dnspanel.zones.conftest import zone_maker
+from tests.people import NOW, make_person
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PASSPHRASE = "a long passphrase"
+
+
+@pytest.fixture(autouse=True)
+def working(settings: Any, tmp_path: Path) -> Iterator[None]:
+    """What workers do is done at once, by the server's own thread."""
+    settings.TRANSFER_DIR = tmp_path / "transfer"
+
+    def work(sender: type, job_id: int, **_: Any) -> None:
+        if sender is ExportJob:
+            export_jobs.run_export(job_id)
+        elif sender is ImportJob:
+            worker.read_import(job_id)
+            worker.work_on_import(job_id)
+
+    work_to_do.connect(work)
+    yield
+    work_to_do.disconnect(work)
+
+
+@pytest.fixture
+def administrator(transactional_db: None) -> str:
+    """The token of an administrator, who may export keys."""
+    ada = make_person("ada", Role.ADMINISTRATOR)
+    scope = (Grant(frozenset(Right), everywhere=True),)
+    terms = TokenTerms(purpose="keys", scope=scope, permissions=frozenset(Permission))
+    return create_token(owner=ada, terms=terms, by=ada, now=timezone.now()).secret
+
+
+def test_keys_go_out_and_come_back(run: Run, erin: Any, administrator: str, tmp_path: Path) -> None:
+    zone = zone_maker(erin)("www 300 A 192.0.2.1", name="exported.test.")
+    sign.sign(zones=[zone], acting=Acting(erin, "api", NOW))
+    [before] = queries.keys_of(zone)
+    secret, file = tmp_path / "passphrase", tmp_path / "all.jsonl.gz"
+    secret.write_text(PASSPHRASE + "\n")
+    told = ("--format", "json", "--keys-passphrase-file", str(secret))
+
+    refused = run("export", "--all", *told, "-o", str(file))
+    assert (refused.code, "private keys of the zone exported.test" in refused.err) == (1, True)
+    done = run("export", "--all", *told, "-o", str(file), token=administrator)
+    assert done.code == 0, done.err
+    assert "keys" in done.out
+    assert PASSPHRASE not in done.out + done.err
+    [line] = gzip.decompress(file.read_bytes()).splitlines()
+    assert "sealed" in json.loads(line)["dnssec"]["keys"][0]
+    on_screen = run(
+        "export",
+        "exported.test",
+        "--format",
+        "json",
+        "--keys-passphrase-file",
+        "-",
+        token=administrator,
+        input=PASSPHRASE,
+    )
+    assert "sealed" in json.loads(on_screen.out)["dnssec"]["keys"][0]
+
+    edit.delete_zone(zone=zone, author=None, channel="api", now=NOW)
+    back = ("import", str(file), "--source", "json", "--apply")
+    done = run(*back, "--keys-passphrase-file", str(secret))
+    assert done.code == 0, done.err
+    [after] = queries.keys_of(Zone.objects.get(name=zone.name, deleted_at=None))
+    assert after.dnskey == before.dnskey
+
+
+def test_a_passphrase_is_one_line_and_for_json(run: Run, erin: Any, tmp_path: Path) -> None:
+    secret = tmp_path / "passphrase"
+    secret.write_text(PASSPHRASE)
+    file = ("--keys-passphrase-file", str(secret))
+    assert "only --format json" in run("export", "--all", *file).err
+    assert "only --source json" in run("import", str(secret), *file).err
+    secret.write_text("two\nlines")
+    refused = run("export", "--all", "--format", "json", *file)
+    assert (refused.code, "is one line" in refused.err) == (2, True)
+    secret.write_bytes(b"\xff" * 20)
+    assert run("export", "--all", "--format", "json", *file).code == 2
+    assert run("export", "--all", "--format", "json", "--keys-passphrase-file", str(tmp_path / "no")).code == 2
