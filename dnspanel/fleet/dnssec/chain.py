@@ -2,8 +2,8 @@
 
 What is validated, from the root to the zone: the DNSKEY RRset of each zone by the DS above it (of the root: by the
 trust anchors), the DS RRset of each by the keys of the zone above it, and the SOA of the zone itself. All of it comes
-through a resolver, which is asked for signatures and not to check them. Proofs that something does not exist are not
-validated: where a zone on the way has no DS, the resolver is believed.
+through a resolver, which is asked for signatures and not to check them. Where a name on the way has no DS, the zone
+above it has to prove that, by NSEC or NSEC3 records that it signs (`denial`).
 """
 
 import time
@@ -24,7 +24,9 @@ from dns.rdtypes.ANY.DNSKEY import DNSKEY
 from dns.rdtypes.ANY.DS import DS
 from dns.rdtypes.ANY.RRSIG import RRSIG
 
-from dnspanel.fleet.dnssec.exchange import NoAnswer, name_of, rrset_at
+from dnspanel.fleet.dnssec import denial
+from dnspanel.fleet.dnssec.denial import MOST_ITERATIONS, MOST_RECORDS, Denial, Unproven
+from dnspanel.fleet.dnssec.exchange import NoAnswer, name_of, rrset_at, text_of
 from dnspanel.fleet.dnssec.resolver import Resolver
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, EVERY_DIGEST, ZONE
 from replication.dns import names, rdtypes
@@ -35,6 +37,12 @@ MOST_KEYS, MOST_SIGNATURES, MOST_DS = 32, 8, 32
 _REVOKED = 0x0080
 _PROTOCOL = 3
 _SHA1 = 1
+_INSECURE = {
+    Denial.UNSIGNED: "{name} has no DS",
+    Denial.OPT_OUT: "{name} has no DS, and {above} does not sign whether it is there (opt-out)",
+    Denial.UNKNOWN_HASH: "{above} hashes the names that it has in a way that nobody knows (NSEC3)",
+    Denial.ITERATIONS: f"{{above}} hashes the names that it has more than {MOST_ITERATIONS} times (NSEC3)",
+}
 
 
 class Verdict(StrEnum):
@@ -67,8 +75,9 @@ def follow_chain(zone_name: str, *, resolver: Resolver, anchors: Sequence[str], 
 
     1. The root's DNSKEY RRset is signed by a key that an anchor names.
     2. For each name on the way that has a DS: that is signed by the zone above, names a key, and this key signs the
-       DNSKEY RRset. A zone without a DS ends the way: it is insecure.
-    3. The zone's SOA is signed.
+       DNSKEY RRset. Of a name without one, the zone above proves that it is no delegation of its, and the way leads on;
+       or that it delegates it unsigned, which ends the way: what is below is insecure. No proof is bogus.
+    3. The zone's SOA is signed. Where the zone above does not delegate it, there is none to be believed.
     """
     walk = _Walk(resolver, now.timestamp(), time.monotonic() + SECONDS)
     above = names.ROOT
@@ -78,9 +87,7 @@ def follow_chain(zone_name: str, *, resolver: Resolver, anchors: Sequence[str], 
             ds = walk.ds(name, above, keys)
             if ds:
                 keys, above = walk.keys(name, ds), name
-            elif name == zone_name or walk.is_apex(name):
-                raise _Broken(Verdict.INSECURE, f"{name} has no DS")
-        walk.soa(zone_name, keys)
+        walk.soa(zone_name, above, keys)
     except NoAnswer as exc:
         return Chain(Verdict.UNKNOWN, str(exc))
     except _Broken as exc:
@@ -128,7 +135,7 @@ class _Walk:
             usable = [each for each in usable if each.digest_type != _SHA1]
         answer = self._ask(name, rdtypes.DNSKEY)
         rrset = rrset_at(answer.answer, name_of(name), rdtypes.DNSKEY)
-        if name == names.ROOT and (rrset is None or not _signatures(answer, rrset)):
+        if name == names.ROOT and (rrset is None or not _signatures(answer.answer, rrset)):
             raise _Broken(Verdict.UNKNOWN, "the resolver passes no signatures on")
         if rrset is None:
             raise _Broken(Verdict.BOGUS, f"{name} has a DS and no DNSKEY records")
@@ -138,41 +145,59 @@ class _Walk:
         entries = [key for key in keys if any(_names_key(each, rrset.name, key) for each in usable)]
         if not entries:
             raise _Broken(Verdict.BOGUS, f"the {'trust anchor' if name == names.ROOT else 'DS'} of {name} names no key")
-        self._validate(answer, rrset, name, entries)
+        self._validate(answer.answer, rrset, name, entries)
         self.is_at_root = False
         return keys
 
     def ds(self, name: str, above: str, keys: Sequence[DNSKEY]) -> list[DS]:
-        """The DS records of a name, signed by the zone above it; none if it has none."""
+        """The DS records of a name, signed by the zone above it; none if that zone proves that it delegates nothing."""
         answer = self._ask(name, rdtypes.DS)
         rrset = rrset_at(answer.answer, name_of(name), rdtypes.DS)
         if rrset is None:
+            self._no_delegation(answer, name, above, keys)
             return []
         if len(rrset) > MOST_DS:
             raise _Broken(Verdict.BOGUS, f"{name} has more than {MOST_DS} DS records")
-        self._validate(answer, rrset, above, keys)
+        self._validate(answer.answer, rrset, above, keys)
         return [each for each in rrset if isinstance(each, DS)]
 
-    def is_apex(self, name: str) -> bool:
-        """Whether a zone begins here."""
-        return rrset_at(self._ask(name, rdtypes.NS).answer, name_of(name), rdtypes.NS) is not None
+    def _no_delegation(self, answer: dns.message.Message, name: str, above: str, keys: Sequence[DNSKEY]) -> None:
+        """Raise _Broken unless the zone above proves that it does not delegate the name: BOGUS where it proves
+        nothing, INSECURE where it proves, or leaves open, that it delegates the name unsigned."""
+        alias = rrset_at(answer.answer, name_of(name), rdtypes.CNAME)
+        if alias is not None:  # at which there is nothing else (RFC 1034 section 3.6.2)
+            self._validate(answer.answer, alias, above, keys)
+            return
+        denying = [each for each in answer.authority if _is_denial(each)]
+        for each in denying[:MOST_RECORDS]:
+            self._validate(answer.authority, each, above, keys)
+        try:
+            proven = denial.denial_of_ds(name_of(name), name_of(above), denying)
+        except Unproven as exc:
+            raise _Broken(Verdict.BOGUS, str(exc)) from exc
+        if proven is not Denial.NO_DELEGATION:
+            raise _Broken(Verdict.INSECURE, _INSECURE[proven].format(name=name, above=above))
 
-    def soa(self, name: str, keys: Sequence[DNSKEY]) -> None:
-        """The zone signs its SOA."""
+    def soa(self, name: str, above: str, keys: Sequence[DNSKEY]) -> None:
+        """The zone is the last on the way that has keys, and signs its SOA."""
         answer = self._ask(name, rdtypes.SOA)
         rrset = rrset_at(answer.answer, name_of(name), rdtypes.SOA)
         if rrset is None:
             raise _Broken(Verdict.UNKNOWN, f"the resolver has no SOA of {name}")
-        self._validate(answer, rrset, name, keys)
+        if name != above:
+            raise _Broken(Verdict.BOGUS, f"{above} proves that it does not delegate {name}")
+        self._validate(answer.answer, rrset, name, keys)
 
     def _ask(self, name: str, type: int) -> dns.message.Message:
         return self._resolver.ask(name, type, deadline=self._deadline, dnssec=True)
 
-    def _validate(self, answer: dns.message.Message, rrset: dns.rrset.RRset, zone: str, keys: Sequence[DNSKEY]) -> None:
-        """Raise _Broken unless one of these keys of the zone signs the RRset at this moment."""
-        what = f"{dns.rdatatype.to_text(rrset.rdtype)} of {names.from_wire(rrset.name.to_digestable())}"
+    def _validate(
+        self, section: list[dns.rrset.RRset], rrset: dns.rrset.RRset, zone: str, keys: Sequence[DNSKEY]
+    ) -> None:
+        """Raise _Broken unless one of these keys of the zone signs the RRset of this section at this moment."""
+        what = f"{dns.rdatatype.to_text(rrset.rdtype)} of {text_of(rrset.name)}"
         apex = name_of(zone)
-        signatures = [each for each in _signatures(answer, rrset) if each.signer == apex]
+        signatures = [each for each in _signatures(section, rrset) if each.signer == apex]
         if not signatures:
             raise _Broken(Verdict.BOGUS, f"the {what} is not signed by {zone}")
         if len(signatures) > MOST_SIGNATURES:
@@ -192,11 +217,15 @@ class _Walk:
             raise _Broken(Verdict.BOGUS, f"the signature of the {what} is wrong") from exc
 
 
-def _signatures(answer: dns.message.Message, rrset: dns.rrset.RRset) -> list[RRSIG]:
-    """The signatures over an RRset that no wildcard made."""
-    found = rrset_at(answer.answer, rrset.name, dns.rdatatype.RRSIG, covers=rrset.rdtype)
-    labels = len(rrset.name.labels) - 1
+def _signatures(section: list[dns.rrset.RRset], rrset: dns.rrset.RRset) -> list[RRSIG]:
+    """The signatures over an RRset that no wildcard made; that of a wildcard itself counts (RFC 4034 section 3.1.3)."""
+    found = rrset_at(section, rrset.name, dns.rdatatype.RRSIG, covers=rrset.rdtype)
+    labels = len(rrset.name.labels) - 1 - rrset.name.is_wild()
     return [each for each in found or () if isinstance(each, RRSIG) and each.labels == labels]
+
+
+def _is_denial(rrset: dns.rrset.RRset) -> bool:
+    return rrset.rdclass == dns.rdataclass.IN and rrset.rdtype in denial.TYPES
 
 
 def _is_zone_key(key: DNSKEY) -> bool:

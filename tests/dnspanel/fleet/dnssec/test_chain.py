@@ -1,33 +1,75 @@
-"""Following the chain of trust through real signed zones of a PowerDNS that has a root of its own."""
+"""Following the chain of trust through real signed zones of a PowerDNS that has a root of its own.
 
-from collections.abc import Callable, Iterator
+BIND's delv, which follows the same answers from the same anchors, comes to the same verdicts.
+"""
+
+import base64
+import re
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
+import dns.dnssec
 import dns.message
+import dns.name
 import dns.query
+import dns.rdata
 import dns.rdatatype
 import dns.rrset
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from dns.rdtypes.ANY.DNSKEY import DNSKEY
 
 from dnspanel.fleet.dnssec import exchange
 from dnspanel.fleet.dnssec.chain import Chain, Verdict, follow_chain, read_anchors
+from dnspanel.fleet.dnssec.denial import MOST_RECORDS
 from dnspanel.fleet.dnssec.resolver import Resolver
+from dnspanel.zones.dnssec import key_material
 from tests.dnspanel.fleet.dnssec.nameservers import RESOLVER, Answers, nobody, serving
 from tests.oracle import powerdns
 from tests.ports import free_port
 
 SOA = "@ 3600 IN SOA ns.test. hostmaster.test. 1 10800 3600 604800 900\n@ 3600 IN NS ns.test.\n"
-SIGNED = ("good.test.", "deep.ent.test.", "other.test.", "below.plain.test.")
+# The zones that delegate, and how they deny: arguments of `pdnsutil set-nsec3`, none for NSEC.
+PARENTS: dict[str, tuple[str, ...]] = {
+    "test.": (),
+    "hashed.test.": ("1 0 0 -",),
+    "salted.test.": ("1 0 2 abcd",),
+    "optout.test.": ("1 1 0 -",),
+    "narrow.test.": ("1 0 0 -", "narrow"),
+}
+SIGNED = ("good", "deep.ent", "below.alias")
+PLAIN = ("plain", "far.open")
 Change = Callable[[dns.message.Message], None]
 
 
 @dataclass(frozen=True)
+class Key:
+    """The only key of a zone."""
+
+    apex: dns.name.Name
+    private: ec.EllipticCurvePrivateKey
+    dnskey: DNSKEY
+
+    def sign(self, rrset: dns.rrset.RRset) -> list[dns.rrset.RRset]:
+        """The RRset, and its signature."""
+        signature = dns.dnssec.sign(rrset, self.private, self.apex, self.dnskey, lifetime=3600, verify=True)
+        return [rrset, dns.rrset.from_rdata(rrset.name, rrset.ttl, signature)]
+
+
+@dataclass(frozen=True)
 class World:
-    """A PowerDNS with a private root, and the root's DS."""
+    """A PowerDNS with a private root, and the root's DS; the keys of the zones that delegate."""
 
     port: int
     anchors: tuple[str, ...]
+    keys: Mapping[str, Key]
+
+    def ask(self, name: str, type: str) -> dns.message.Message:
+        return dns.query.tcp(dns.message.make_query(name, type, want_dnssec=True), RESOLVER, 5, self.port)
 
 
 def ds_of(place: powerdns.Place, zone: str) -> list[str]:
@@ -37,32 +79,62 @@ def ds_of(place: powerdns.Place, zone: str) -> list[str]:
     return [text for text in found if text.split()[2] in ("2", "4")]
 
 
+def sign_zone(place: powerdns.Place, zone: str) -> Key:
+    """The zone is signed with a new key."""
+    pair = key_material.generate(13)
+    (place.directory / "key").write_text(pair.private_text)
+    place.pdnsutil("import-zone-key", zone.rstrip("."), place._seen(place.directory / "key"), "ksk")
+    [number] = re.findall(r"^PrivateKey: (\S+)$", pair.private_text, re.MULTILINE)
+    private = ec.derive_private_key(int.from_bytes(base64.b64decode(number), "big"), ec.SECP256R1())
+    dnskey = dns.rdata.from_text("IN", "DNSKEY", key_material.dnskey_text(257, 13, pair.public))
+    assert isinstance(dnskey, DNSKEY)
+    return Key(dns.name.from_text(zone), private, dnskey)
+
+
+def lines_of(place: powerdns.Place, parent: str) -> str:
+    """A zone that delegates: signed and not, below empty names, below an alias, and with the DS of another."""
+    lines = "plain 3600 IN NS ns.test.\nfar.open 3600 IN NS ns.test.\nalias 3600 IN CNAME ns.test.\n"
+    lines += "*.wild 3600 IN A 192.0.2.1\n"
+    of = {name: f"{name}.{parent}" for name in SIGNED}
+    if parent == "test.":
+        lines += "ns 3600 IN A 127.0.0.1\n"
+        of |= {"other": "good.test."} | {zone.split(".", 1)[0]: zone for zone in PARENTS if zone != "test."}
+    for name, zone in of.items():
+        lines += f"{name} 3600 IN NS ns.test.\n"
+        lines += "".join(f"{name} 3600 IN DS {text}\n" for text in ds_of(place, zone))
+    return lines
+
+
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
-    """The root and test. are signed, and so are some below; other.test. has the DS of good.test."""
+    """Below a signed root, zones that deny in every way delegate signed zones and unsigned ones; other.test. has the
+    DS of good.test."""
     try:
         installation = powerdns.native()
     except powerdns.Unavailable as exc:
         pytest.skip(str(exc))
     with installation.place("chain") as place:
-        for zone in SIGNED:
-            place.load_zone(zone, SOA)
-            place.pdnsutil("secure-zone", zone.rstrip("."))
-        place.load_zone("plain.test.", SOA + "below 3600 IN NS ns.test.\n")
-        lines = SOA + "ns 3600 IN A 127.0.0.1\nplain 3600 IN NS ns.test.\n"
-        of = {"good": "good.test.", "deep.ent": "deep.ent.test.", "other": "good.test."}
-        for name, zone in of.items():
-            lines += f"{name} 3600 IN NS ns.test.\n"
-            lines += "".join(f"{name} 3600 IN DS {text}\n" for text in ds_of(place, zone))
-        place.load_zone("test.", lines)
-        place.pdnsutil("secure-zone", "test")
+        keys = {}
+        place.load_zone("other.test.", SOA)
+        place.pdnsutil("secure-zone", "other.test")
+        for parent, nsec3 in reversed(PARENTS.items()):
+            for name in (*SIGNED, *PLAIN, "lost"):
+                zone = f"{name}.{parent}"
+                place.load_zone(zone, SOA + ("below 3600 IN NS ns.test.\n" if name == "plain" else ""))
+                if name in SIGNED:
+                    place.pdnsutil("secure-zone", zone.rstrip("."))
+            place.load_zone(f"below.plain.{parent}", SOA)
+            place.load_zone(parent, SOA + lines_of(place, parent))
+            keys[parent] = sign_zone(place, parent)
+            if nsec3:
+                place.pdnsutil("set-nsec3", parent.rstrip("."), *nsec3)
         root = SOA + "test. 3600 IN NS ns.test.\nns.test. 3600 IN A 127.0.0.1\n"
         place.load_zone(".", root + "".join(f"test. 3600 IN DS {text}\n" for text in ds_of(place, "test.")))
         place.pdnsutil("secure-zone", ".")
         anchors = tuple(ds_of(place, "."))
         place.pdnsutil("rectify-all-zones")
         with place.server() as port:
-            yield World(port, anchors)
+            yield World(port, anchors, keys)
 
 
 def follow(world: World, zone: str, *, anchors: tuple[str, ...] | None = None, now: datetime | None = None) -> Chain:
@@ -74,6 +146,17 @@ def follow(world: World, zone: str, *, anchors: tuple[str, ...] | None = None, n
     )
 
 
+def delved(world: World, zone: str, folder: Path, *, address: str = RESOLVER, port: int = 0) -> Verdict:
+    """What BIND's validator finds from the same anchors."""
+    anchors = [f'. static-ds {" ".join(text.split()[:3])} "{"".join(text.split()[3:])}";' for text in world.anchors]
+    (folder / "anchors").write_text(f"trust-anchors {{ {' '.join(anchors)} }};\n")
+    command = ["delv", f"@{address}", "-p", str(port or world.port), "-a", str(folder / "anchors"), "+root=."]
+    done = subprocess.run([*command, zone, "SOA"], capture_output=True, text=True, timeout=60, check=False)
+    told = done.stdout + done.stderr
+    verdicts = {"fully validated": Verdict.SECURE, "unsigned answer": Verdict.INSECURE, "failed": Verdict.BOGUS}
+    return next((verdict for text, verdict in verdicts.items() if text in told), Verdict.UNKNOWN)
+
+
 @pytest.mark.parametrize("zone", ["good.test.", "deep.ent.test.", "test.", "."])
 def test_a_zone_validates_from_the_root(world: World, zone: str) -> None:
     assert follow(world, zone) == Chain(Verdict.SECURE)
@@ -83,9 +166,49 @@ def test_a_ds_of_another_zone_is_bogus(world: World) -> None:
     assert follow(world, "other.test.") == Chain(Verdict.BOGUS, "the DS of other.test. names no key")
 
 
-@pytest.mark.parametrize("zone", ["plain.test.", "below.plain.test."])
-def test_a_zone_without_a_ds_on_the_way_ends_it(world: World, zone: str) -> None:
-    assert follow(world, zone) == Chain(Verdict.INSECURE, "plain.test. has no DS")
+@pytest.mark.parametrize("parent", PARENTS)
+@pytest.mark.parametrize("name", SIGNED)
+def test_the_way_leads_past_what_is_proven_to_be_no_delegation(
+    world: World, name: str, parent: str, tmp_path: Path
+) -> None:
+    """An empty name, an alias, and the zone itself in every way of denial."""
+    assert follow(world, f"{name}.{parent}") == Chain(Verdict.SECURE)
+    assert delved(world, f"{name}.{parent}", tmp_path) is Verdict.SECURE
+
+
+@pytest.mark.parametrize("parent", PARENTS)
+@pytest.mark.parametrize("name", [*PLAIN, "below.plain"])
+def test_a_delegation_that_is_proven_to_be_unsigned_ends_it(
+    world: World, name: str, parent: str, tmp_path: Path
+) -> None:
+    zone = f"{name}.{parent}"
+    cut = f"plain.{parent}" if name == "below.plain" else zone
+    reason = f"{cut} has no DS"
+    if parent == "optout.test.":
+        cut = f"open.{parent}" if name == "far.open" else cut  # an empty name between unsigned ones has no NSEC3 either
+        reason = f"{cut} has no DS, and optout.test. does not sign whether it is there (opt-out)"
+    assert follow(world, zone) == Chain(Verdict.INSECURE, reason)
+    assert delved(world, zone, tmp_path) is Verdict.INSECURE
+
+
+@pytest.mark.parametrize("parent", PARENTS)
+def test_a_zone_that_is_not_delegated_is_bogus(world: World, parent: str, tmp_path: Path) -> None:
+    zone = f"lost.{parent}"
+    found = follow(world, zone)
+    if parent == "optout.test.":  # what it opts out of may be there: to Unbound too, while delv takes NXDOMAIN's word
+        assert found.verdict is Verdict.INSECURE
+        return
+    assert found == Chain(Verdict.BOGUS, f"{parent} proves that it does not delegate {zone}")
+    assert delved(world, zone, tmp_path) is Verdict.BOGUS
+
+
+@pytest.mark.parametrize("name", ["nobody.", *(f"{name}.{each}" for each in PARENTS for name in ("nobody", "x.wild"))])
+def test_what_is_proven_to_be_no_zone_is_neither_secure_nor_bogus(world: World, name: str) -> None:
+    found = follow(world, name)
+    if name.endswith(".optout.test."):  # it may be an unsigned one
+        assert found.verdict is Verdict.INSECURE
+    else:
+        assert found == Chain(Verdict.UNKNOWN, f"the resolver has no SOA of {name}")
 
 
 def test_another_anchor_is_no_fault_of_the_zone(world: World) -> None:
@@ -100,27 +223,29 @@ def test_a_clock_that_is_wrong_by_weeks_is_no_fault_of_the_zone(world: World, da
     assert f"the signature of the DNSKEY of . {reason}" in found.reason
 
 
-def through(world: World, type: str, zone: str, change: Change) -> Chain:
-    """The chain to good.test. where what is answered for one RRset was changed on the way."""
+def through(world: World, type: str, zone: str, change: Change, *, to: str = "good.test.") -> Chain:
+    """The chain to a zone where what is answered for one RRset was changed on the way."""
+    return behind(changing(world, type, zone, change), world, to=to)
 
+
+def changing(world: World, type: str, zone: str, change: Change) -> Answers:
     def answer(query: dns.message.Message, is_tcp: bool) -> dns.message.Message:
         reply = dns.query.tcp(query, RESOLVER, 5, world.port)
         if (str(query.question[0].name), dns.rdatatype.to_text(query.question[0].rdtype)) == (zone, type):
             change(reply)
         return reply
 
-    return behind(answer, world)
+    return answer
 
 
-def behind(answers: Answers, world: World) -> Chain:
+def behind(answers: Answers, world: World, *, to: str = "good.test.") -> Chain:
     port = free_port()
     with serving({"127.0.9.5": answers}, port):
-        return follow_chain(
-            "good.test.",
-            resolver=Resolver((("127.0.9.5", port),)),
-            anchors=world.anchors,
-            now=datetime.now(UTC),
-        )
+        return _follow_at(port, world, to)
+
+
+def _follow_at(port: int, world: World, zone: str) -> Chain:
+    return follow_chain(zone, resolver=Resolver((("127.0.9.5", port),)), anchors=world.anchors, now=datetime.now(UTC))
 
 
 def _without_signatures(reply: dns.message.Message) -> None:
@@ -175,6 +300,180 @@ def test_what_was_changed_on_the_way_is_seen(
     world: World, type: str, zone: str, change: Change, expected: tuple[Verdict, str]
 ) -> None:
     assert through(world, type, zone, change) == Chain(*expected)
+
+
+Forgery = Callable[[World, dns.message.Message], None]
+
+
+def _is_denial(rrset: dns.rrset.RRset) -> bool:
+    return rrset.rdtype in (dns.rdatatype.NSEC, dns.rdatatype.NSEC3)
+
+
+def _no_proof(world: World, reply: dns.message.Message) -> None:
+    reply.answer.clear()
+    reply.authority[:] = [each for each in reply.authority if each.rdtype == dns.rdatatype.SOA]
+
+
+def _nothing_at_all(world: World, reply: dns.message.Message) -> None:
+    reply.answer.clear()
+    reply.authority.clear()
+
+
+def _unsigned_proof(world: World, reply: dns.message.Message) -> None:
+    reply.authority[:] = [each for each in reply.authority if each.rdtype != dns.rdatatype.RRSIG]
+
+
+def _old_proof(world: World, reply: dns.message.Message) -> None:
+    for each in [each for each in reply.authority if each.rdtype == dns.rdatatype.RRSIG]:
+        reply.authority.remove(each)
+        ended = [signature.replace(inception=0, expiration=86_400) for signature in each]
+        reply.authority.append(dns.rrset.from_rdata_list(each.name, each.ttl, ended))
+
+
+def _altered_proof(world: World, reply: dns.message.Message) -> None:
+    """Another type is in its bitmap, under the old signature."""
+    [link] = [each for each in reply.authority if _is_denial(each)]
+    kind = dns.rdatatype.to_text(link.rdtype)
+    changed = dns.rrset.from_text(link.name, link.ttl, "IN", kind, f"{link[0]} TXT")
+    reply.authority[:] = [changed if each is link else each for each in reply.authority]
+
+
+def authority_of(name: str, type: str) -> Forgery:
+    """Nothing is answered, with what is said of another question for a proof."""
+
+    def forge(world: World, reply: dns.message.Message) -> None:
+        reply.answer.clear()
+        reply.authority[:] = world.ask(name, type).authority
+
+    return forge
+
+
+def signed_again(zone: str, **changes: Any) -> Forgery:
+    """The zone itself has signed NSEC3 records with these changes."""
+
+    def forge(world: World, reply: dns.message.Message) -> None:
+        links = [each for each in reply.authority if each.rdtype == dns.rdatatype.NSEC3]
+        reply.authority[:] = [each for each in reply.authority if dns.rdatatype.SOA in (each.rdtype, each.covers)]
+        for link in links:
+            changed = dns.rrset.from_rdata(link.name, link.ttl, link[0].replace(**changes))
+            reply.authority += world.keys[zone].sign(changed)
+
+    return forge
+
+
+def _many_records(world: World, reply: dns.message.Message) -> None:
+    for number in range(MOST_RECORDS):
+        link = dns.rrset.from_text(f"n{number}.test.", 60, "IN", "NSEC", f"n{number}.n.test. A")
+        reply.authority += world.keys["test."].sign(link)
+
+
+def _alias_of_nobody(world: World, reply: dns.message.Message) -> None:
+    reply.answer.append(dns.rrset.from_text(reply.question[0].name, 60, "IN", "CNAME", "elsewhere.test."))
+
+
+@pytest.mark.parametrize(
+    ("zone", "forge", "verdict", "reason"),
+    [
+        ("plain.test.", _no_proof, Verdict.BOGUS, "nothing proves that plain.test. has no DS"),
+        ("plain.test.", _nothing_at_all, Verdict.BOGUS, "nothing proves that plain.test. has no DS"),
+        ("good.test.", _no_proof, Verdict.BOGUS, "nothing proves that good.test. has no DS"),
+        ("plain.hashed.test.", _no_proof, Verdict.BOGUS, "nothing proves that plain.hashed.test. has no DS"),
+        ("plain.optout.test.", _no_proof, Verdict.BOGUS, "nothing proves that plain.optout.test. has no DS"),
+        ("plain.test.", _unsigned_proof, Verdict.BOGUS, "the NSEC of plain.test. is not signed by test."),
+        ("plain.test.", _old_proof, Verdict.BOGUS, "the signature of the NSEC of plain.test. ended 1970-01-02"),
+        ("plain.test.", _altered_proof, Verdict.BOGUS, "the signature of the NSEC of plain.test. is wrong"),
+        ("plain.hashed.test.", _unsigned_proof, Verdict.BOGUS, "hashed.test. is not signed by hashed.test."),
+        ("plain.optout.test.", _old_proof, Verdict.BOGUS, "optout.test. ended 1970-01-02"),
+        ("plain.narrow.test.", _altered_proof, Verdict.BOGUS, "narrow.test. is wrong"),
+        # Of the zone's own apex, signed by itself: that there is no DS on this side of the cut proves nothing.
+        (
+            "good.test.",
+            authority_of("good.test.", "MX"),
+            Verdict.BOGUS,
+            "the NSEC of good.test. is not signed by test.",
+        ),
+        # Of the parent's side, which has the DS in its bitmap.
+        (
+            "good.test.",
+            authority_of("goof.test.", "A"),
+            Verdict.BOGUS,
+            "the NSEC of good.test. says that there is a DS",
+        ),
+        (
+            "good.test.",
+            authority_of("plain.test.", "DS"),
+            Verdict.BOGUS,
+            "nothing proves that good.test. has no DS",
+        ),
+        (
+            "good.hashed.test.",
+            authority_of("plain.hashed.test.", "DS"),
+            Verdict.BOGUS,
+            "nothing proves that good.hashed.test. has no DS",
+        ),
+        (
+            "good.hashed.test.",
+            authority_of("good.narrow.test.", "TXT"),
+            Verdict.BOGUS,
+            "narrow.test. is not signed by hashed.test.",
+        ),
+        (
+            "plain.optout.test.",
+            signed_again("optout.test.", flags=0),
+            Verdict.BOGUS,
+            "optout.test. proves that it does not delegate plain.optout.test.",
+        ),
+        (
+            "plain.hashed.test.",
+            signed_again("hashed.test.", iterations=200),
+            Verdict.INSECURE,
+            "hashed.test. hashes the names that it has more than 100 times (NSEC3)",
+        ),
+        ("plain.hashed.test.", signed_again("hashed.test.", iterations=100), Verdict.BOGUS, "nothing proves "),
+    ],
+)
+def test_nobody_takes_a_ds_away(
+    world: World, zone: str, forge: Forgery, verdict: Verdict, reason: str, tmp_path: Path
+) -> None:
+    port = free_port()
+    answers = changing(world, "DS", zone, lambda reply: forge(world, reply))
+    with serving({"127.0.9.5": answers}, port):
+        found = _follow_at(port, world, zone)
+        theirs = delved(world, zone, tmp_path, address="127.0.9.5", port=port)
+    assert found.verdict is verdict
+    assert reason in found.reason
+    assert theirs is verdict
+
+
+@pytest.mark.parametrize(
+    ("zone", "forge", "expected"),
+    [
+        (
+            "plain.test.",
+            _many_records,
+            Chain(Verdict.BOGUS, "more than 8 NSEC and NSEC3 records are to prove that plain.test. has no DS"),
+        ),
+        (
+            "plain.test.",
+            _alias_of_nobody,
+            Chain(Verdict.BOGUS, "the CNAME of plain.test. is not signed by test."),
+        ),
+        (
+            "plain.hashed.test.",
+            signed_again("hashed.test.", flags=2),
+            Chain(Verdict.BOGUS, "nothing proves that plain.hashed.test. has no DS"),
+        ),
+        (
+            "plain.hashed.test.",
+            signed_again("hashed.test.", algorithm=7),
+            Chain(Verdict.INSECURE, "hashed.test. hashes the names that it has in a way that nobody knows (NSEC3)"),
+        ),
+    ],
+)
+def test_what_delv_takes_otherwise(world: World, zone: str, forge: Forgery, expected: Chain) -> None:
+    """It looks at more records, goes after the alias for 12 seconds, reads flags that nobody knows (RFC 5155 section
+    8.2), and finds a hash that nobody knows bogus (section 8.1)."""
+    assert through(world, "DS", zone, lambda reply: forge(world, reply), to=zone) == expected
 
 
 def test_a_resolver_that_is_silent_proves_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,159 @@
+"""What the NSEC and NSEC3 records of a signed zone prove of a name below it that has no DS. Pure.
+
+Whether that zone signs them is for the caller to check first, with every record that it gives.
+"""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import dns.dnssec
+import dns.name
+import dns.rdatatype
+import dns.rrset
+from dns.rdtypes.ANY.NSEC import NSEC
+from dns.rdtypes.ANY.NSEC3 import NSEC3
+
+from replication.dns import rdtypes
+
+TYPES = (dns.rdatatype.NSEC, dns.rdatatype.NSEC3)
+# The most that an answer needs is three: of the closest encloser, the next closer name, and the wildcard.
+MOST_RECORDS = 8
+# RFC 9276 section 3.2: what costs more is not computed (CVE-2023-50868).
+MOST_ITERATIONS = 100
+_SHA1, _SHA1_BYTES = 1, 20
+_OPT_OUT = 1
+
+
+class Denial(Enum):
+    """What is proven of a name without a DS."""
+
+    UNSIGNED = "a delegation, and not a signed one"
+    OPT_OUT = "an unsigned delegation, or nothing"  # RFC 5155 section 6: the zone does not sign which of the two
+    NO_DELEGATION = "no delegation"  # a name of the zone itself, or none at all
+    UNKNOWN_HASH = "nothing, in a way that nobody knows"
+    ITERATIONS = "nothing, in a way that costs too much"
+
+
+class Unproven(Exception):
+    """The records prove nothing; the text is the reason as a clause."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Hashed:
+    """An NSEC3 record as numbers that compare: the hash that it is at, and the next one."""
+
+    at: bytes
+    record: NSEC3
+
+    def covers(self, hash: bytes) -> bool:
+        """Whether it proves that no name has this hash (RFC 5155 section 1.3); the last one covers round the end."""
+        if self.at < self.record.next:
+            return self.at < hash < self.record.next
+        return hash > self.at or hash < self.record.next
+
+
+def denial_of_ds(name: dns.name.Name, zone: dns.name.Name, rrsets: Sequence[dns.rrset.RRset]) -> Denial:
+    """What these NSEC and NSEC3 RRsets, all signed by the zone, prove of a name below its apex. Raises Unproven.
+
+    RFC 4035 sections 5.2 and 5.4, RFC 5155 sections 8.2 to 8.9, RFC 6840 sections 4.1, 4.3 and 4.4. NSEC3 records with
+    more iterations than RFC 9276 has computed, or with a hash of which no algorithm is known, prove nothing and make
+    nothing bogus: what is below is as good as unsigned.
+    """
+    if len(rrsets) > MOST_RECORDS:
+        raise Unproven(f"more than {MOST_RECORDS} NSEC and NSEC3 records are to prove that {name} has no DS")
+    links = [(each.name, each[0]) for each in rrsets if len(each) == 1 and each.name.is_subdomain(zone)]
+    found = _by_nsec(name, zone, [(owner, record) for owner, record in links if isinstance(record, NSEC)])
+    if found is None:
+        found = _by_nsec3(name, zone, [(owner, record) for owner, record in links if isinstance(record, NSEC3)])
+    if found is None:
+        raise Unproven(f"nothing proves that {name} has no DS")
+    return found
+
+
+def _by_nsec(name: dns.name.Name, zone: dns.name.Name, links: Sequence[tuple[dns.name.Name, NSEC]]) -> Denial | None:
+    for owner, record in links:
+        if owner == name:
+            return _matching(name, record)
+    for owner, record in links:
+        if _covers(name, zone, owner, record) and not (name.is_subdomain(owner) and _leads_away(record)):
+            return Denial.NO_DELEGATION
+    return None
+
+
+def _covers(name: dns.name.Name, zone: dns.name.Name, owner: dns.name.Name, record: NSEC) -> bool:
+    """Whether it proves that nothing but names below it is at the name; the last one leads back to the apex."""
+    return bool(owner < name and (name < record.next or record.next == zone))
+
+
+def _by_nsec3(name: dns.name.Name, zone: dns.name.Name, links: Sequence[tuple[dns.name.Name, NSEC3]]) -> Denial | None:
+    links = [(owner, record) for owner, record in links if record.flags in (0, _OPT_OUT)]  # RFC 5155 section 8.2
+    usable = [(owner, record) for owner, record in links if record.algorithm == _SHA1]
+    if not usable:
+        return Denial.UNKNOWN_HASH if links else None
+    if any(record.iterations > MOST_ITERATIONS for _, record in usable):
+        return Denial.ITERATIONS
+    if len({(record.iterations, record.salt) for _, record in usable}) > 1:
+        raise Unproven(f"the NSEC3 records that are to prove that {name} has no DS do not belong together")
+    chain = [_Hashed(at, record) for owner, record in usable if (at := _hash_in(owner, zone, record)) is not None]
+    iterations, salt = usable[0][1].iterations, usable[0][1].salt
+    next_closer, hash = name, _hash_of(name, salt, iterations)
+    if (found := _at(hash, chain)) is not None:
+        return _matching(name, found)
+    while next_closer != zone:
+        encloser = next_closer.parent()
+        above = _hash_of(encloser, salt, iterations)
+        if (found := _at(above, chain)) is not None:
+            return _below(found, [each.record for each in chain if each.covers(hash)])
+        next_closer, hash = encloser, above
+    return None
+
+
+def _below(encloser: NSEC3, covering: Sequence[NSEC3]) -> Denial | None:
+    """What is proven by the record of the closest encloser and those that cover the next closer name."""
+    if not covering or _leads_away(encloser):
+        return None
+    return Denial.OPT_OUT if any(each.flags & _OPT_OUT for each in covering) else Denial.NO_DELEGATION
+
+
+def _matching(name: dns.name.Name, record: NSEC | NSEC3) -> Denial:
+    """What the record of the name itself proves, if it is that of the parent's side (RFC 6840 section 4.4)."""
+    kind = dns.rdatatype.to_text(record.rdtype)
+    if _has(record, rdtypes.SOA):
+        raise Unproven(f"the {kind} of {name} is that of an apex, which proves nothing of its DS")
+    for type in (dns.rdatatype.DS, dns.rdatatype.CNAME):
+        if _has(record, type):
+            raise Unproven(f"the {kind} of {name} says that there is a {dns.rdatatype.to_text(type)}")
+    return Denial.UNSIGNED if _has(record, rdtypes.NS) else Denial.NO_DELEGATION
+
+
+def _leads_away(record: NSEC | NSEC3) -> bool:
+    """Whether names below its own are those of another zone, or of an alias (RFC 6840 section 4.1)."""
+    return _has(record, rdtypes.DNAME) or (_has(record, rdtypes.NS) and not _has(record, rdtypes.SOA))
+
+
+def _has(record: NSEC | NSEC3, type: int) -> bool:
+    window, bit = divmod(type, 256)
+    at, mask = bit // 8, 0x80 >> bit % 8
+    return any(number == window and at < len(bits) and bits[at] & mask for number, bits in record.windows)
+
+
+def _hash_in(owner: dns.name.Name, zone: dns.name.Name, record: NSEC3) -> bytes | None:
+    """The hash that is an NSEC3's own label; None where it is not one of the zone's."""
+    if owner == zone or owner.parent() != zone or len(record.next) != _SHA1_BYTES:
+        return None
+    try:
+        found = base64.b32hexdecode(owner.labels[0], casefold=True)
+    except binascii.Error:
+        return None
+    return found if len(found) == _SHA1_BYTES else None
+
+
+def _hash_of(name: dns.name.Name, salt: bytes, iterations: int) -> bytes:
+    return base64.b32hexdecode(dns.dnssec.nsec3_hash(name, salt, iterations, _SHA1))
+
+
+def _at(hash: bytes, chain: Sequence[_Hashed]) -> NSEC3 | None:
+    return next((each.record for each in chain if each.at == hash), None)
