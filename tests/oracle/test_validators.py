@@ -17,9 +17,9 @@ from replication.codec.dnssec import KeyObject, MetadataObject, Nsec3
 from replication.compile import compile_zone
 from tests.faults import clocks
 from tests.oracle import lmdb_file
-from tests.oracle.corpus import rrsets_of, zone_texts
+from tests.oracle.corpus import APEX, rrsets_of, zone_texts
 from tests.oracle.powerdns import PowerDNS, Unavailable, native
-from tests.unbound import unbound
+from tests.unbound import Reply, unbound
 
 pytestmark = pytest.mark.sample(1, reason="releases of PowerDNS whose signed answers others validate")
 
@@ -30,13 +30,34 @@ MODES: dict[str, Nsec3 | None] = {
     "optout.test.": Nsec3(opt_out=True),
     "narrow.test.": Nsec3(narrow=True),
 }
-TRANSFERRED = [zone for zone in MODES if zone != "narrow.test."]  # PowerDNS transfers no narrow zone
 TOOLS = {"dnssec-verify": ["dnssec-verify", "-z", "-o"], "ldns-verify-zone": ["ldns-verify-zone"]}
+# What delv says of the parts of an answer: of each that differs from the one before.
+VALIDATED, NEGATIVE, UNSIGNED = "fully validated", "negative response, fully validated", "unsigned answer"
+UNTRUSTED = "authoritative"  # no trust anchor is above it
+STATUS = re.compile(rf"^; ({VALIDATED}|{NEGATIVE}|{UNSIGNED}|{UNTRUSTED})$", re.MULTILINE)
 # With opt-out nothing proves that an unsigned delegation is not there in the wildcard's place (RFC 5155 section 9.2).
-OF_WILDCARDS = {"x.w", "x.y.w", "any", "a.cname"}
+OF_WILDCARDS = {
+    "x.w": [UNSIGNED],
+    "x.y.w": [UNSIGNED],
+    "any": [UNSIGNED],
+    "a.cname": [UNSIGNED],
+    "x.w.alias": [UNSIGNED],
+    "x.cw.alias": [UNSIGNED, VALIDATED],
+    "to-wild.alias": [VALIDATED, UNSIGNED],
+    "to-wild-alias.alias": [VALIDATED, UNSIGNED, VALIDATED],
+}
 # A resolver says of nothing that an NSEC3 with opt-out covers that it is authentic (RFC 5155 section 9.2).
-COVERED = {"insecure", "a.registry", "x.here.w", "no.b.half"}
-# Of the zone of delegations: what is asked, and whether something is there.
+COVERED = {
+    "insecure",
+    "a.registry",
+    "x.here.w",
+    "no.b.half",
+    "nothing.alias",
+    "to-nothing.alias",
+    "far-to-nothing.alias",
+}
+# Of the zone of delegations and the signed one of aliases below it: what is asked, and whether something is answered,
+# be it an alias to nothing.
 QUESTIONS = [
     ("", "SOA", True),
     ("", "DNSKEY", True),
@@ -57,12 +78,34 @@ QUESTIONS = [
     ("b.c.d.e", "TXT", False),
     ("x.here.w", "A", False),
     ("no.b.half", "A", False),
+    ("alias", "DS", True),
+    ("alias", "SOA", True),
+    ("alias", "DNSKEY", True),
+    ("one.alias", "CNAME", True),
+    ("one.alias", "A", True),
+    ("one.alias", "AAAA", True),
+    ("one.alias", "MX", True),
+    ("x.w.alias", "A", True),
+    ("x.cw.alias", "A", True),
+    ("to-wild.alias", "A", True),
+    ("to-wild-alias.alias", "A", True),
+    ("to-nothing.alias", "A", True),
+    ("far-to-nothing.alias", "A", True),
+    ("to-ent.alias", "A", True),
+    ("above.alias", "A", True),  # out of the zone, to the one above
+    ("far-above.alias", "A", True),
+    ("below", "A", True),  # from above into the child
+    ("below", "MX", True),
+    ("nothing.alias", "A", False),
+    ("www.alias", "MX", False),
 ]
+# Aliases that lead to a zone of the same server that is not signed, and below no trust anchor.
+OUTSIDE, OUT = "other.test.", ("out.alias", "far-out.alias")
 
 
 @dataclass(frozen=True)
 class Served:
-    """A pdns_server with a zone per mode: its port, and the DNSKEY rdata of each zone."""
+    """A pdns_server with a zone per mode and its child: its port, and the DNSKEY rdata of each zone."""
 
     port: int
     dnskeys: dict[str, str]
@@ -80,6 +123,25 @@ def text_for(zone: str) -> str:
     return "".join(line for line in lines if not line.startswith(("*.sub ", "only-ds.insecure ", "again.under.mixed ")))
 
 
+def child_of(zone: str) -> str:
+    return f"alias.{zone}"
+
+
+def text_for_child(zone: str) -> str:
+    """The zone of aliases below that zone; some lead above."""
+    return zone_texts()["alias.test."].replace("alias.test.", child_of(zone)).replace("cuts.test.", zone)
+
+
+def delegation_of_child(zone: str, ds: str) -> str:
+    """What the zone above has: the delegation, and an alias into the child."""
+    lines = [f"alias 3600 IN NS ns1.{child_of(zone)}", "ns1.alias 3600 IN A 192.0.2.70"]
+    lines += [f"alias 3600 IN DS {ds}", f"below 3600 IN CNAME one.{child_of(zone)}"]
+    return "\n".join(lines) + "\n"
+
+
+TRANSFERRED = [name for zone in MODES if zone != "narrow.test." for name in (zone, child_of(zone))]  # no narrow zone is
+
+
 @pytest.fixture(scope="module")
 def served(installation: PowerDNS) -> Iterator[Served]:
     with serve(installation) as running:
@@ -87,17 +149,25 @@ def served(installation: PowerDNS) -> Iterator[Served]:
 
 
 @contextmanager
-def serve(installation: PowerDNS, environment: Mapping[str, str] | None = None) -> Iterator[Served]:
+def serve(
+    installation: PowerDNS, environment: Mapping[str, str] | None = None, *, ds_fits: bool = True
+) -> Iterator[Served]:
     """A pdns_server with files that our encoder wrote; with these variables besides, if it has its own clock."""
+    pairs = {name: key_material.generate(13) for zone in MODES for name in (zone, child_of(zone))}
+    texts = {OUTSIDE: "\n".join([*APEX, "ns1 3600 IN A 192.0.2.80"])}
+    for zone in MODES:
+        ds = key_material.ds_text(child_of(zone), 257, 13, pairs[child_of(zone) if ds_fits else zone].public)
+        texts |= {zone: text_for(zone) + delegation_of_child(zone, ds), child_of(zone): text_for_child(zone)}
     compiled, signing, dnskeys = {}, [], {}
-    for zone_id, (zone, nsec3) in enumerate(MODES.items(), 1):
-        text = text_for(zone)
+    for zone_id, (zone, text) in enumerate(texts.items(), 1):
+        nsec3 = MODES.get(zone.removeprefix("alias."))
         compiled[zone] = (zone_id, compile_zone(zone, rrsets_of(zone, text), nsec3=nsec3))
-        pair = key_material.generate(13)
+        if zone == OUTSIDE:
+            continue
         state = SigningState((KeyState(zone_id, 13, 257),), nsec3)
         signing += [MetadataObject(zone, kind, value) for kind, value in state.metadata.items()]
-        signing.append(KeyObject(zone, pair.private_text, 257, active=True, published=True))
-        dnskeys[zone] = key_material.dnskey_text(257, 13, pair.public)
+        signing.append(KeyObject(zone, pairs[zone].private_text, 257, active=True, published=True))
+        dnskeys[zone] = key_material.dnskey_text(257, 13, pairs[zone].public)
     with installation.place("validated") as place:
         lmdb_file.write(place.database, installation.schema, compiled, signing)
         with place.server(environment) as port:
@@ -113,14 +183,14 @@ def verified(tool: str, zone: str, text: str, folder: Path) -> tuple[bool, str]:
     return done.returncode == 0, done.stdout + done.stderr
 
 
-def delved(served: Served, zone: str, name: str, kind: str, dnskey: str, folder: Path) -> str:
-    """What delv says of the answer, with this key as its trust anchor."""
+def delved(served: Served, zone: str, name: str, kind: str, dnskey: str, folder: Path) -> list[str]:
+    """What delv says of the parts of the answer, with this key as its trust anchor; nothing if it is bogus."""
     flags, protocol, algorithm, key = dnskey.split()
     anchor = folder / "anchor"
     anchor.write_text(f'trust-anchors {{ "{zone}" static-key {flags} {protocol} {algorithm} "{key}"; }};\n')
     command = ["delv", "@127.0.0.1", "-p", str(served.port), "-a", str(anchor), f"+root={zone}", name, kind]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-    return next((line for line in (done.stdout + done.stderr).splitlines() if line.startswith(";")), "")
+    return STATUS.findall(done.stdout)
 
 
 @pytest.mark.parametrize("tool", TOOLS)
@@ -160,24 +230,37 @@ def test_every_answer_validates_from_our_trust_anchor(served: Served, zone: str,
         (label, kind): delved(served, zone, f"{label}.{zone}".lstrip("."), kind, served.dnskeys[zone], tmp_path)
         for label, kind, _ in QUESTIONS
     }
-    expected = {
-        (label, kind): "; fully validated" if exists else "; negative response, fully validated"
-        for label, kind, exists in QUESTIONS
-    }
+    expected = {(label, kind): [VALIDATED if exists else NEGATIVE] for label, kind, exists in QUESTIONS}
     if zone == "optout.test.":
-        expected |= {key: "; unsigned answer" for key in expected if key[0] in OF_WILDCARDS}
+        expected |= {key: OF_WILDCARDS[key[0]] for key in expected if key[0] in OF_WILDCARDS}
     assert found == expected
+    for label in OUT:
+        told = delved(served, zone, f"{label}.{zone}", "A", served.dnskeys[zone], tmp_path)
+        assert told == [VALIDATED, UNTRUSTED]
 
 
 def test_a_resolver_that_validates_finds_everything_secure(served: Served) -> None:
-    anchors = [f"{zone} DNSKEY {dnskey}" for zone, dnskey in served.dnskeys.items()]
-    with unbound({zone: [served.port] for zone in MODES}, anchors) as resolver:
+    anchors = [f"{zone} DNSKEY {served.dnskeys[zone]}" for zone in MODES]
+    with unbound({zone: [served.port] for zone in [*served.dnskeys, OUTSIDE]}, anchors) as resolver:
         for zone in MODES:
             found = {(label, kind): resolver.ask(f"{label}.{zone}".lstrip("."), kind) for label, kind, _ in QUESTIONS}
-            insecure = OF_WILDCARDS | COVERED if zone == "optout.test." else set()
+            insecure = OF_WILDCARDS.keys() | COVERED if zone == "optout.test." else set()
             assert {label for (label, _), reply in found.items() if not reply.is_secure} == insecure
             assert {reply.rcode for reply in found.values()} <= {"NOERROR", "NXDOMAIN"}
+            assert {resolver.ask(f"{label}.{zone}", "A") for label in OUT} == {Reply("NOERROR", is_secure=False)}
         assert resolver.bogus == []
+
+
+def test_a_ds_that_does_not_fit_makes_everything_below_it_bogus(installation: PowerDNS, tmp_path: Path) -> None:
+    with serve(installation, ds_fits=False) as other:
+        anchors = [f"{zone} DNSKEY {other.dnskeys[zone]}" for zone in MODES]
+        with unbound({zone: [other.port] for zone in other.dnskeys}, anchors) as resolver:
+            for zone in MODES:
+                assert resolver.ask(f"ns1.{zone}", "A") == Reply("NOERROR", is_secure=True)
+                assert resolver.ask(f"below.{zone}", "A").rcode == "SERVFAIL"
+                name = f"one.{child_of(zone)}"
+                assert resolver.ask(name, "A").rcode == "SERVFAIL"
+                assert delved(other, zone, name, "A", other.dnskeys[zone], tmp_path) == []
 
 
 def test_a_resolver_with_another_trust_anchor_finds_everything_bogus(served: Served) -> None:
@@ -191,7 +274,7 @@ def test_a_resolver_with_another_trust_anchor_finds_everything_bogus(served: Ser
 def test_answers_do_not_validate_from_another_trust_anchor(served: Served, tmp_path: Path) -> None:
     other = key_material.dnskey_text(257, 13, key_material.generate(13).public)
     for zone in MODES:
-        assert "validated" not in delved(served, zone, f"ns1.{zone}", "A", other, tmp_path)
+        assert delved(served, zone, f"ns1.{zone}", "A", other, tmp_path) == []
 
 
 def test_signatures_follow_the_clock_while_nobody_publishes(tmp_path: Path) -> None:
@@ -202,8 +285,9 @@ def test_signatures_follow_the_clock_while_nobody_publishes(tmp_path: Path) -> N
     clock, began = tmp_path / "clock", datetime.now(UTC)
     clocks.set_clock(clock, 0)
     with serve(powerdns, clocks.settable(clock)) as server:
-        zones = {zone: [server.port] for zone in ("nsec.test.", "nsec3.test.", "narrow.test.")}
-        anchors = [f"{zone} DNSKEY {server.dnskeys[zone]}" for zone in zones]
+        judged = ("nsec.test.", "nsec3.test.", "narrow.test.")
+        zones = {name: [server.port] for zone in judged for name in (zone, child_of(zone))}
+        anchors = [f"{zone} DNSKEY {server.dnskeys[zone]}" for zone in judged]
         for weeks in (0, 1, 4, 26):
             after = timedelta(weeks=weeks)
             if weeks > 3:  # further on than signatures last: those of the week before are not good any more
@@ -212,7 +296,7 @@ def test_signatures_follow_the_clock_while_nobody_publishes(tmp_path: Path) -> N
             clocks.set_clock(clock, int(after.total_seconds()))
             time.sleep(1.5)  # until the server has read it: see `clocks`
             with unbound(zones, anchors, at=datetime.now(UTC) + after) as resolver:
-                for zone in zones:
+                for zone in judged:
                     for label, kind, _ in QUESTIONS:
                         reply = resolver.ask(f"{label}.{zone}".lstrip("."), kind)
                         assert reply.is_secure, (weeks, zone, label, kind, resolver.bogus)
