@@ -66,7 +66,10 @@ def take_over_signings(signings: Sequence[tuple[int, str, int, LostSigning]], *,
     for zone_id, name, number, signing in signings:
         ids = {key.id: _keep(zone_id, key, by, now) for key in signing.keys}
         keys = tuple(replace(key, id=ids[key.id]) for key in signing.state.keys)
-        states.append((zone_id, number, before.get(zone_id), replace(signing.state, keys=keys)))
+        known = before.get(zone_id)
+        gone = {key.id for key in known.keys} - {key.id for key in keys} if known else set()
+        ZoneKey.objects.filter(zone=zone_id, pk__in=gone, deleted_at=None).update(deleted_at=now)
+        states.append((zone_id, number, known, replace(signing.state, keys=keys)))
         audit.record(action="dnssec.take_over", by=by, now=now, target=name, keys=[key.id for key in keys])
     record_states(states, now=now)
     ended = Rollover.objects.filter(zone__in=[zone_id for zone_id, _, _, _ in signings], ended_at=None)

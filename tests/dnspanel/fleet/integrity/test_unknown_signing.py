@@ -116,6 +116,18 @@ def test_a_rollover_that_the_panel_remembers_ends_where_the_nodes_are(made: Serv
     assert len(queries.keys_of(zone_of("rolling.test."))) == 1
 
 
+def test_a_zone_that_was_unsigned_since_is_unsigned(made: Served, alice: User) -> None:
+    yesterday = Yesterday()
+    sign.unsign(zones=[zone_of("rolling.test.")], acting=acting())
+    publish_to(made)
+    yesterday.come_back()
+    decide(made_report(), Choice.TAKE_OVER, alice)
+    assert not queries.signing_of(zone_of("rolling.test.")).keys
+    assert not ZoneKey.objects.filter(zone=zone_of("rolling.test."), deleted_at=None).exists()
+    publish_to(made)
+    assert has_the_keys(made, "rolling.test.")
+
+
 def test_keys_that_were_sealed_with_a_lost_key_are_told(made: Served, alice: User) -> None:
     SealingKey.objects.all().delete()
     lose_a_day(made)
