@@ -40,7 +40,6 @@ _SHA1 = 1
 _INSECURE = {
     Denial.UNSIGNED: "{name} has no DS",
     Denial.OPT_OUT: "{name} has no DS, and {above} does not sign whether it is there (opt-out)",
-    Denial.UNKNOWN_HASH: "{above} hashes the names that it has in a way that nobody knows (NSEC3)",
     Denial.ITERATIONS: f"{{above}} hashes the names that it has more than {MOST_ITERATIONS} times (NSEC3)",
 }
 

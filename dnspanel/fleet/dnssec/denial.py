@@ -33,7 +33,6 @@ class Denial(Enum):
     UNSIGNED = "a delegation, and not a signed one"
     OPT_OUT = "an unsigned delegation, or nothing"  # RFC 5155 section 6: the zone does not sign which of the two
     NO_DELEGATION = "no delegation"  # a name of the zone itself, or none at all
-    UNKNOWN_HASH = "nothing, in a way that nobody knows"
     ITERATIONS = "nothing, in a way that costs too much"
 
 
@@ -59,8 +58,8 @@ def denial_of_ds(name: dns.name.Name, zone: dns.name.Name, rrsets: Sequence[dns.
     """What these NSEC and NSEC3 RRsets, all signed by the zone, prove of a name below its apex. Raises Unproven.
 
     RFC 4035 sections 5.2 and 5.4, RFC 5155 sections 8.2 to 8.9, RFC 6840 sections 4.1, 4.3 and 4.4. NSEC3 records with
-    more iterations than RFC 9276 has computed, or with a hash of which no algorithm is known, prove nothing and make
-    nothing bogus: what is below is as good as unsigned.
+    more iterations than RFC 9276 has computed prove nothing and make nothing bogus: what is below is as good as
+    unsigned.
     """
     if len(rrsets) > MOST_RECORDS:
         raise Unproven(f"more than {MOST_RECORDS} NSEC and NSEC3 records are to prove that {name} has no DS")
@@ -92,7 +91,7 @@ def _by_nsec3(name: dns.name.Name, zone: dns.name.Name, links: Sequence[tuple[dn
     links = [(owner, record) for owner, record in links if record.flags in (0, _OPT_OUT)]  # RFC 5155 section 8.2
     usable = [(owner, record) for owner, record in links if record.algorithm == _SHA1]
     if not usable:
-        return Denial.UNKNOWN_HASH if links else None
+        return None  # records of hashes that nobody knows prove nothing (RFC 5155 section 8.1)
     if any(record.iterations > MOST_ITERATIONS for _, record in usable):
         return Denial.ITERATIONS
     if len({(record.iterations, record.salt) for _, record in usable}) > 1:

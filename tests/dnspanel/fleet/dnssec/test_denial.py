@@ -46,6 +46,11 @@ APEX = nsec3_at("test.", "NS SOA RRSIG DNSKEY NSEC3PARAM")
 LAST = dns.rrset.from_text(f"{'0' * 32}.test.", 60, "IN", "NSEC3", f"1 0 0 - {'0' * 32} A")
 
 
+def last_before(name: str) -> dns.rrset.RRset:
+    """The last record of a chain, if the name is the first."""
+    return dns.rrset.from_text(f"{'V' * 32}.test.", 60, "IN", "NSEC3", f"1 0 0 - {hash_of(name)} A")
+
+
 def found(*rrsets: dns.rrset.RRset, name: str = "b.test.") -> Denial | str:
     try:
         return denial_of_ds(dns.name.from_text(name), ZONE, rrsets)
@@ -59,6 +64,7 @@ def found(*rrsets: dns.rrset.RRset, name: str = "b.test.") -> Denial | str:
         ("b.test.", "c.test. NS RRSIG NSEC", Denial.UNSIGNED),
         ("B.TEST.", "c.test. NS RRSIG NSEC", Denial.UNSIGNED),
         ("b.test.", "c.test. A RRSIG NSEC", Denial.NO_DELEGATION),
+        ("b.test.", "c.test. NS CERT", Denial.UNSIGNED),  # its bitmap ends a byte before that of the DS
         ("b.test.", "c.test. NS DS RRSIG NSEC", "the NSEC of b.test. says that there is a DS"),
         ("b.test.", "c.test. CNAME RRSIG NSEC", "the NSEC of b.test. says that there is a CNAME"),
         (
@@ -109,11 +115,13 @@ def test_of_what_is_below_a_cut_or_a_dname_the_zone_above_proves_nothing(types: 
         ([APEX, nsec3_over("b.test.")], Denial.NO_DELEGATION),
         ([APEX, nsec3_over("b.test.", flags=1)], Denial.OPT_OUT),
         ([APEX, LAST], Denial.NO_DELEGATION),
+        # Of the last record, which leads round the end, to the name itself: there is such a name.
+        ([APEX, last_before("b.test.")], NOTHING),
         ([APEX], NOTHING),
         ([nsec3_over("b.test.", flags=1)], NOTHING),  # without its closest encloser
         ([APEX, nsec3_over("c.test.", flags=1)], NOTHING),
         ([nsec3_at("b.test.", "NS", flags=2)], NOTHING),
-        ([nsec3_at("b.test.", "NS", algorithm=2)], Denial.UNKNOWN_HASH),
+        ([nsec3_at("b.test.", "NS", algorithm=2)], NOTHING),
         ([nsec3_at("b.test.", "NS", algorithm=2), APEX], NOTHING),
         ([nsec3_at("b.test.", "NS", iterations=MOST_ITERATIONS)], Denial.UNSIGNED),
         ([nsec3_at("b.test.", "NS", iterations=MOST_ITERATIONS + 1)], Denial.ITERATIONS),
@@ -127,6 +135,7 @@ def test_of_what_is_below_a_cut_or_a_dname_the_zone_above_proves_nothing(types: 
             [nsec(f"n{number}.test.", "z.test. A") for number in range(MOST_RECORDS + 1)],
             "more than 8 NSEC and NSEC3 records are to prove that b.test. has no DS",
         ),
+        ([nsec(f"n{number}.test.", "z.test. A") for number in range(MOST_RECORDS)], NOTHING),
     ],
 )
 def test_nsec3_records_prove(rrsets: list[dns.rrset.RRset], expected: Denial | str) -> None:
