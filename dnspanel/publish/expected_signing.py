@@ -23,7 +23,7 @@ _STATES = """
 
 _PRIVATE = "SELECT id, private_encrypted FROM zones_zonekey WHERE id = ANY(%s)"
 
-_TYPE_A, _TYPE_AAAA, _TYPE_NS, _TYPE_DS = 1, 28, 2, 43
+_TYPE_A, _TYPE_AAAA, _TYPE_NS, _TYPE_DS, _TYPE_RRSIG = 1, 28, 2, 43, 46
 _LIKE_HASH = re.compile(rb"[0-9a-v]{32}")
 
 
@@ -87,7 +87,7 @@ def names_in_chain(
     """The names that have an NSEC3, those without records among them. `is_occluded`: below a delegation."""
     found: set[dns.name.Name] = set()
     for name, types in content.items():
-        insecure = name != apex and set(types) == {_TYPE_NS}
+        insecure = name != apex and set(types) - {_TYPE_RRSIG} == {_TYPE_NS}
         if is_occluded[name] or (chain.opt_out and insecure):
             continue
         while name not in found:
@@ -99,7 +99,7 @@ def names_in_chain(
 
 def has_flag(chain: Chain, types: Mapping[int, object], type: int, *, at_cut: bool) -> bool:
     """PowerDNS's flag of a record of a name in the chain: that it has a hash."""
-    if chain.narrow:
+    if chain.narrow or type == _TYPE_RRSIG:
         return False
     if at_cut and type in (_TYPE_A, _TYPE_AAAA):
         return False

@@ -42,7 +42,7 @@ _RRSETS = """
     FROM zones_rrset r JOIN zones_zone z ON z.id = r.zone_id
     WHERE z.deleted_at IS NULL AND (%(only)s::bigint[] IS NULL OR z.id = ANY(%(only)s)) ORDER BY r.zone_id"""
 
-_TYPE_NS, _TYPE_DS, _TYPE_NSEC3, _TYPE_ENT = 2, 43, 50, 0
+_TYPE_NS, _TYPE_DS, _TYPE_RRSIG, _TYPE_NSEC3, _TYPE_ENT = 2, 43, 46, 50, 0
 # Types that only PowerDNS has, or that dnspython does not read: their rdata is names, or is spelt out below.
 _OF_NAMES = frozenset((7, 8, 9, 14, 65401))  # MB MG MR MINFO ALIAS
 _RKEY, _LUA = 57, 65402
@@ -145,13 +145,14 @@ def zone_rows(
     occluded = {
         name: not authority[name] and not (name in cuts and _is_reachable(name, apex, cuts)) for name in content
     }
-    hashed = names_in_chain(apex, content, occluded, chain) if chain else set()
+    existing = {name: types for name, types in content.items() if types.keys() - {_TYPE_RRSIG}}
+    hashed = names_in_chain(apex, existing, occluded, chain) if chain else set()
     for name, types in content.items():
         for type, (ttl, wires) in types.items():
             flag = chain is not None and name in hashed and has_flag(chain, types, type, at_cut=name in cuts)
             body = _body(wires, ttl, authority[name] or type == _TYPE_DS, flag)
             yield _key(zone_id, name, apex, type), body
-    for name, has_authority in _empty_names(apex, authority).items():
+    for name, has_authority in _empty_names(apex, {name: authority[name] for name in existing}).items():
         of_chain = chain is not None and name in hashed
         full_auth = has_authority or (of_chain and chain is not None and not chain.opt_out)
         flag = of_chain and chain is not None and not chain.narrow

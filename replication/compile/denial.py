@@ -13,6 +13,9 @@ NSEC3 without opt-out gives an empty non-terminal auth 1 whenever it is in the
 chain, so there every name is FULL that is not below a cut. Narrow mode has no
 rows for its chain, so with opt-out its cuts are PRESENT.
 
+RRSIG does not count: who owns nothing else owns nothing. Its rows never have
+the ordername flag.
+
 A name is in the chain if its rank is at least HASHED. That alone tells: a cut
 in opt-out that owns nothing but NS has only names below it that are not in the
 chain, and no other name can be out of it and above one that is in it.
@@ -60,7 +63,7 @@ class Denial:
 
     def has_ordername(self, type: int, types: Collection[int], rank: int, at_cut: bool) -> bool:
         """The ordername flag of one RRset of a name with this rank and these types."""
-        if rank < HASHED or not self.has_helpers:
+        if rank < HASHED or not self.has_helpers or type == rdtypes.RRSIG:
             return False
         return not (at_cut and is_unflagged_at_cut(type, types, opt_out=self.is_opt_out))
 
@@ -95,8 +98,8 @@ class Denial:
 
 
 def owned_types(types: Collection[int]) -> int:
-    """How many of the types of a name's rows compiling has not added; none of a hash label's."""
-    return len(types) - (ENT in types) - (HELPER in types)
+    """How many of the types of a name's rows make it exist: none of those that compiling adds, and not RRSIG."""
+    return len(types) - (ENT in types) - (HELPER in types) - (rdtypes.RRSIG in types)
 
 
 def is_like_hash(rel: bytes) -> bool:

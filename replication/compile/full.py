@@ -12,6 +12,11 @@ PowerDNS drops all empty non-terminals of a zone that has more than
 `max-ent-entries` (100,000) of them; we keep them, since the answers are wrong
 without. Disabled records do not travel.
 
+RRSIGs are those of zones that came signed; PowerDNS serves them, and makes
+NSEC and NSEC3 itself. That over an NSEC3 is at the label of the hash, where
+nothing exists: a name that owns nothing but RRSIG counts as one that owns
+nothing.
+
 Names are relative keys here (`codec.keys`): parents sort before children, and
 a subtree is one prefix.
 """
@@ -22,7 +27,7 @@ from replication.codec import values
 from replication.codec.dnssec import Nsec3
 from replication.codec.keys import APEX, parent_key, relative_key
 from replication.codec.values import ENT
-from replication.compile.denial import helper_rows, is_unflagged_at_cut
+from replication.compile.denial import helper_rows, is_unflagged_at_cut, owned_types
 from replication.compile.rows import Row
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset
@@ -54,16 +59,16 @@ def compile_wires(zone: str, rrsets: Iterable[WireRRset]) -> list[Row]:
     rows: list[Row] = []
     deep: list[bytes] = []
     listed = rrsets if isinstance(rrsets, list | tuple) else list(rrsets)
-    encode, ns = values.encode_rrset, rdtypes.NS
+    encode, ns, rrsig = values.encode_rrset, rdtypes.NS, rdtypes.RRSIG
     for rel, type, ttl, wires in listed:
         if type == ns and rel != APEX:
             return _general_rows(zone, _owned(listed), None)
         if wires:
             rows.append((rel, type, encode(wires, ttl, True)))
-            if rel.find(b"\0") != len(rel) - 1:
+            if rel.find(b"\0") != len(rel) - 1 and type != rrsig:
                 deep.append(rel)
     if deep:
-        ents = _ents(dict.fromkeys(deep, True) | {row[0]: True for row in rows})
+        ents = _ents(dict.fromkeys(deep, True) | {row[0]: True for row in rows if row[1] != rrsig})
         rows += [(rel, ENT, _SEEN_ENT) for rel in ents]
     rows.sort()
     return rows
@@ -73,7 +78,7 @@ def _general_rows(zone: str, owned: Mapping[bytes, Mapping[int, Content]], nsec3
     """The rows of a zone in which anything may occur, sorted by record key."""
     cuts = {rel for rel, types in owned.items() if rdtypes.NS in types and rel != APEX}
     occluded = _occluded(sorted(owned), cuts)
-    ents = _ents({rel: rel not in cuts and rel not in occluded for rel in owned})
+    ents = _ents({rel: rel not in cuts and rel not in occluded for rel, types in owned.items() if owned_types(types)})
     hashed = _hashed_names(owned, cuts, occluded, nsec3) if nsec3 else set()
     flagged = hashed if nsec3 and not nsec3.narrow else set()
     opt_out = nsec3 is not None and nsec3.opt_out
@@ -82,7 +87,8 @@ def _general_rows(zone: str, owned: Mapping[bytes, Mapping[int, Content]], nsec3
         at_cut = rel in cuts
         for type, (ttl, wires) in types.items():
             auth = type == rdtypes.DS or not (at_cut or rel in occluded)
-            ordername = rel in flagged and not (at_cut and is_unflagged_at_cut(type, types, opt_out=opt_out))
+            is_unflagged = type == rdtypes.RRSIG or (at_cut and is_unflagged_at_cut(type, types, opt_out=opt_out))
+            ordername = rel in flagged and not is_unflagged
             rows.append((rel, type, values.encode_rrset(wires, ttl, auth, ordername)))
     for rel, auth in ents.items():
         authoritative = auth or (nsec3 is not None and not nsec3.opt_out and rel in hashed)
@@ -139,7 +145,8 @@ def _hashed_names(
     """The names of the NSEC3 chain: with opt-out, insecure delegations are not in it."""
     hashed: set[bytes] = set()
     for rel, types in owned.items():
-        if rel in occluded or (nsec3.opt_out and rel in cuts and set(types) == {rdtypes.NS}):
+        owns = owned_types(types)
+        if not owns or rel in occluded or (nsec3.opt_out and rel in cuts and owns == 1):
             continue
         while rel not in hashed:
             hashed.add(rel)

@@ -21,6 +21,7 @@ __all__ = [
     "check_type",
     "from_wire",
     "parse",
+    "parse_signature",
     "targets",
     "to_wire",
     "type_from_text",
@@ -45,6 +46,11 @@ def parse(type: int, text: str, origin: str | None = None) -> str:
     """The canonical text of what a person typed; raises BadRdata. Relative names are below `origin`."""
     check_type(type)
     return from_wire(type, _encode(type, text.strip(), origin))
+
+
+def parse_signature(text: str, origin: str | None = None) -> str:
+    """The canonical text of an RRSIG, which `parse` refuses: zones that come signed have them; raises BadRdata."""
+    return from_wire(rdtypes.RRSIG, _encode(rdtypes.RRSIG, text.strip(), origin))
 
 
 def to_wire(type: int, text: str) -> bytes:

@@ -17,6 +17,8 @@ _SERVED: dict[str, int] = {
 SERVED_TYPES: frozenset[int] = frozenset(_SERVED.values())
 _MNEMONICS: dict[int, str] = {number: name for name, number in _SERVED.items()}
 
+RRSIG, NSEC, NSEC3, NSEC3PARAM = 46, 47, 50, 51  # nobody edits them
+
 _SYNTHESISED = "PowerDNS makes {} records itself when a zone is signed; they cannot be edited"
 _REFUSED: dict[int, str] = {
     0: "type 0 is reserved",

@@ -12,7 +12,7 @@ from replication.codec.dnssec import KeyObject, MetadataObject, Nsec3
 from replication.codec.schema import schema_for
 from replication.codec.sealed import digested_body, fingerprint
 from replication.compile import compile_zone
-from replication.dns import rdtypes
+from replication.dns import rdata, rdtypes
 from replication.dns.rrset import RRset, make
 
 ZONE = "example.test."
@@ -32,6 +32,7 @@ RRSETS = [
     make("deep.sub.example.test.", NS, 60, ["ns.other.test."]),
     make(f"{'0' * 32}.example.test.", A, 60, ["192.0.2.1"]),
 ]
+SIGNATURE = rdata.parse_signature("A 13 3 60 20270101000000 20260101000000 12345 example.test. q80=")
 
 
 @pytest.mark.parametrize("narrow", [False, True])
@@ -41,6 +42,18 @@ def test_rows_are_the_compilers_in_every_mode(salt: bytes, opt_out: bool, narrow
     nsec3, chain = Nsec3(3, salt, opt_out, narrow), Chain(3, salt.hex(), opt_out, narrow)
     wanted = {keys.record_key(7, rel, type): body for rel, type, body in compile_zone(ZONE, RRSETS, nsec3)}
     assert dict(zone_rows(7, ZONE, map(_row, RRSETS), chain)) == wanted
+
+
+@pytest.mark.parametrize("opt_out", [False, True])
+@pytest.mark.parametrize("narrow", [None, False, True])
+def test_rows_of_zones_that_came_signed_are_the_compilers(narrow: bool | None, opt_out: bool) -> None:
+    nsec3 = None if narrow is None else Nsec3(0, b"", opt_out, narrow)
+    chain = None if narrow is None else Chain(0, "", opt_out, narrow)
+    owners = {item.name for item in RRSETS} | {"b.c.example.test.", "nothing.x.example.test."}
+    hashes = {f"{Chain(0, '', False, False).hash(dns.name.from_text(name)).decode()}.{ZONE}" for name in owners}
+    rrsets = [*RRSETS, *(RRset(name, rdtypes.RRSIG, 60, (SIGNATURE,)) for name in sorted(owners | hashes))]
+    wanted = {keys.record_key(7, rel, type): body for rel, type, body in compile_zone(ZONE, rrsets, nsec3)}
+    assert dict(zone_rows(7, ZONE, map(_row, rrsets), chain)) == wanted
 
 
 def _row(item: RRset) -> tuple[int, str, int, int, tuple[str, ...], tuple[str, ...]]:

@@ -56,6 +56,8 @@ SAMPLES = [
     ("TYPE4711", "\\# 3 abcdef"),
 ]
 
+SIGNATURE = rdata.parse_signature("A 13 3 60 20270101000000 20260101000000 12345 example.test. q80=")
+
 
 def row_of(item: RRset) -> RRsetRow:
     return 7, item.name, item.type, item.ttl, item.rdata, item.disabled
@@ -97,9 +99,9 @@ def test_random_trees_of_names_come_out_the_same(seed: int) -> None:
     names = {".".join(chance.choices("abc", k=chance.randint(1, 5))) + "." + ZONE for _ in range(25)}
     items = []
     for name in sorted(names):
-        types = chance.sample([rdtypes.A, rdtypes.TXT, rdtypes.NS], k=chance.randint(1, 2))
-        texts = {rdtypes.A: "192.0.2.1", rdtypes.TXT: '"x"', rdtypes.NS: "ns.test."}
-        items += [make(name, type, 60, [texts[type]]) for type in types]
+        types = chance.sample([rdtypes.A, rdtypes.TXT, rdtypes.NS, rdtypes.RRSIG], k=chance.randint(1, 2))
+        texts = {rdtypes.A: "192.0.2.1", rdtypes.TXT: '"x"', rdtypes.NS: "ns.test.", rdtypes.RRSIG: SIGNATURE}
+        items += [RRset(name, type, 60, (texts[type],)) for type in types]
     assert_same(*items)
 
 

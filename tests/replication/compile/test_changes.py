@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from replication.codec import values
 from replication.codec.dnssec import Nsec3, nsec3_hash
+from replication.codec.keys import name_from_relative_key
 from replication.compile import compile_changes, compile_zone
 from replication.dns import rrset
-from replication.dns.rdtypes import DS, NS, SOA, TXT, A
+from replication.dns.rdtypes import DS, NS, RRSIG, SOA, TXT, A
 from replication.dns.rrset import RRset
 from tests.full import Sample, examples
 from tests.replication.compile.zones import (
@@ -89,7 +91,7 @@ class Person:
         return {key: one(*key) for key in keys}
 
     def type(self) -> int:
-        return self.random.choice((A, A, TXT, NS, NS, NS, DS))
+        return self.random.choice((A, A, TXT, NS, NS, NS, DS, RRSIG))
 
     def edit(self, content: Content) -> dict[Key, RRset | None]:
         if not content:
@@ -170,6 +172,20 @@ def test_a_name_that_is_the_hash_of_another_comes_and_goes() -> None:
                 zone.change({(below + name, A): one(below + name, A)})
             for name in order:
                 zone.change({(below + name, A): None})
+
+
+@pytest.mark.parametrize("mode", DENIALS)
+def test_a_name_that_owns_nothing_but_signatures_is_none(mode: str) -> None:
+    """Those over NSEC3 are at hashes, of which nothing may make a name that exists."""
+    plain = zone_of("a.b A", "sub NS")
+    hashed = [f"{nsec3_hash(name, b'', 0).decode()}.{ZONE}" for name in (ZONE, f"b.{ZONE}")]
+    signatures = [one(name, RRSIG) for name in (*hashed, ZONE, f"b.{ZONE}", f"sub.{ZONE}", f"x.y.{ZONE}")]
+    rows = {row[:2]: row[2] for row in compile_zone(ZONE, [*plain, *signatures], DENIALS[mode])}
+    assert {key: body for key, body in rows.items() if key[1] != RRSIG} == {
+        row[:2]: row[2] for row in compile_zone(ZONE, plain, DENIALS[mode])
+    }
+    flags = {name_from_relative_key(rel, ZONE): values.first_flags(rows[rel, type]) for rel, type in rows if type == 46}
+    assert flags == {each.name: (each.name != f"sub.{ZONE}", False) for each in signatures}
 
 
 def test_what_is_disabled_leaves_the_rows() -> None:

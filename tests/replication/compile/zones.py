@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from hypothesis import strategies as st
 
 from replication.codec import keys
-from replication.codec.dnssec import Nsec3
+from replication.codec.dnssec import Nsec3, nsec3_hash
 from replication.compile import Row
-from replication.dns import rrset
-from replication.dns.rdtypes import AAAA, CNAME, DS, NS, SOA, TXT, A, type_from_text
+from replication.dns import names, rdata, rrset
+from replication.dns.rdtypes import AAAA, CNAME, DS, NS, RRSIG, SOA, TXT, A, type_from_text
 from replication.dns.rrset import RRset
 
 ZONE = "example.test."
@@ -18,6 +18,7 @@ RDATA = {
     CNAME: "www.example.test.",
     DS: "1 13 2 " + "ab" * 32,
     NS: "ns.example.test.",
+    RRSIG: f"A 13 3 300 20270101000000 20260101000000 12345 example.test. {'q80x' * 21}qw==",
     SOA: "ns.example.test. hostmaster.example.test. 1 2 3 4 5",
     TXT: '"text"',
 }
@@ -35,6 +36,8 @@ DENIALS: dict[str, Nsec3 | None] = {
 
 
 def one(name: str, type: int, ttl: int = 300) -> RRset:
+    if type == RRSIG:  # which nobody may make
+        return RRset(names.parse(name, ZONE), type, ttl, (rdata.parse_signature(RDATA[type]),))
     return rrset.make(name, type, ttl, [RDATA[type]], origin=ZONE)
 
 
@@ -82,8 +85,14 @@ NAMES = st.lists(st.sampled_from(LABELS), min_size=0, max_size=4).map(
 )
 # Few names, so that they meet: chains of empty names, delegations one below the other.
 NEAR_NAMES = st.lists(st.sampled_from("ab*"), min_size=0, max_size=4).map(lambda labels: ".".join([*labels, ZONE]))
-TYPES = st.sampled_from([A, TXT, NS, NS, DS, AAAA])
-KEYS = st.tuples(NEAR_NAMES | NAMES, TYPES)
+TYPES = st.sampled_from([A, TXT, NS, NS, DS, AAAA, RRSIG, RRSIG])
+# Where a zone that came signed has its RRSIGs over NSEC3.
+HASH_NAMES = st.builds(
+    lambda name, salt: f"{nsec3_hash(name, salt, 2 if salt else 0).decode()}.{ZONE}",
+    st.sampled_from([ZONE, f"a.{ZONE}", f"b.{ZONE}", f"a.a.{ZONE}", f"b.a.{ZONE}"]),
+    st.sampled_from([b"", b"\xab\xcd"]),
+)
+KEYS = st.tuples(NEAR_NAMES | NAMES, TYPES) | st.tuples(HASH_NAMES, st.sampled_from([RRSIG, RRSIG, A]))
 CONTENT = st.dictionaries(KEYS, st.integers(0, 2), max_size=14)
 # A TTL of None deletes.
 EDITS = st.dictionaries(KEYS, st.none() | st.integers(0, 2), max_size=6)
