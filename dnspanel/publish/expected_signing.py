@@ -51,8 +51,9 @@ class ExpectedSigning:
 
 
 def expected_signings(conn: Connection, only: list[int] | None) -> dict[int, ExpectedSigning]:
-    """Work out how all zones with keys, or only these, have to be signed. Needs a snapshot."""
-    states = {zone_id: state for zone_id, state in conn.execute(_STATES, {"only": only}) if state["keys"]}
+    """Work out how all zones that are signed, or only these, have to be signed. Needs a snapshot."""
+    rows = conn.execute(_STATES, {"only": only})
+    states = {zone_id: state for zone_id, state in rows if state["keys"] or state.get("presigned")}
     ids = [key[0] for state in states.values() for key in state["keys"]]
     fingerprints = {
         id: hashlib.sha256(b"dnspanel key content 1\0" + decrypt_secret(encrypted)).hexdigest()
@@ -64,7 +65,7 @@ def expected_signings(conn: Connection, only: list[int] | None) -> dict[int, Exp
 
 def _signing(state: Mapping[str, Any], fingerprints: Mapping[int, str]) -> ExpectedSigning:
     chain = Chain(state["nsec3"][0], *state["nsec3"][1:]) if state.get("nsec3") else None
-    values: dict[str, str] = {}
+    values: dict[str, str] = {"PRESIGNED": "1"} if state.get("presigned") else {}
     if chain is not None:
         values["NSEC3PARAM"] = f"1 {1 if chain.opt_out else 0} {chain.iterations} {chain.salt or '-'}"
         if chain.narrow:

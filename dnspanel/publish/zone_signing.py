@@ -14,7 +14,7 @@ from dnspanel.publish.errors import ZoneNotEncoded
 from dnspanel.publish.publication_log import Range, ZoneStep
 from dnspanel.publish.sealing_keys import sealing_key
 from dnspanel.publish.session import Connection
-from dnspanel.zones.dnssec.signing_state import NSEC3NARROW, NSEC3PARAM, UNSIGNED, KeyState, SigningState
+from dnspanel.zones.dnssec.signing_state import NSEC3NARROW, NSEC3PARAM, PRESIGNED, UNSIGNED, KeyState, SigningState
 from replication.codec.dnssec import KeyObject, MetadataObject
 from replication.codec.schema import Dbi, Schema
 from replication.codec.sealed import SealingKey, seal_key
@@ -151,7 +151,8 @@ class _Plan:
         for kind, rows in old.items():
             if kind not in new:
                 stages[1] += self._deletes(rows)
-        for kind in reversed(new):  # that a chain is not stored comes before that there is one
+        # That a chain is not stored comes before that there is one, and both before that signatures are stored.
+        for kind in reversed(new):
             if old.get(kind) != new[kind]:
                 stages[2] += self._puts(new[kind])
         for key in self.coming_keys:
@@ -171,8 +172,10 @@ class _Plan:
 
 
 def _metadata_rows(name: str, state: SigningState, schema: Schema) -> dict[str, Rows]:
-    """The rows of each kind, that of the NSEC3 parameters first and that of narrow answers behind it."""
-    kinds = sorted(state.metadata, key=lambda kind: (kind != NSEC3PARAM, kind != NSEC3NARROW, kind))
+    """The rows of each kind: that of a zone that came signed first, that of the NSEC3 parameters, that of narrow
+    answers, and the rest."""
+    first = (PRESIGNED, NSEC3PARAM, NSEC3NARROW)
+    kinds = sorted(state.metadata, key=lambda kind: (*(kind != each for each in first), kind))
     return {
         kind: schema.metadata_rows(state.row_ids[kind], MetadataObject(name, kind, state.metadata[kind]))
         for kind in kinds

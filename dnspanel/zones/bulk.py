@@ -17,6 +17,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.advisory_locks import SqlLock
 from dnspanel.zones import access, nesting, quotas, soa, store_rrsets
+from dnspanel.zones.dnssec.queries import presigned_zones
 from dnspanel.zones.errors import NameReserved, NamesTaken
 from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.history import change_of
@@ -92,6 +93,12 @@ class _Move:
         """How many more RRsets the zone has afterwards."""
         return sum((change.before is None) - (change.after is None) for change in self.changes)
 
+    @property
+    def _soa_change(self) -> list[Change]:
+        """None where the SOA stays, as it may in a zone that came signed."""
+        before, after = self.soa_before, self.soa_after
+        return [Change(self.zone.name, rdtypes.SOA, before, after)] if before != after else []
+
     def revision(self) -> NewRevision:
         added = sum(change.before is None for change in self.changes)
         removed = sum(change.after is None for change in self.changes)
@@ -106,7 +113,7 @@ class _Move:
             added=added,
             changed=len(self.changes) - added - removed + soa_changed,
             removed=removed,
-            changes=(*self.changes, Change(self.zone.name, rdtypes.SOA, self.soa_before, self.soa_after)),
+            changes=(*self.changes, *self._soa_change),
         )
 
 
@@ -250,7 +257,8 @@ def change_zones(
     are gone or not at their base revision any more. RRsets that are so
     already are not touched; a zone without any other gets no revision. Each
     SOA has a higher serial than before: that of the new SOA if it is one.
-    A zone never loses its SOA. Raises QuotaExceeded for a zone that becomes
+    Only where a zone is served with the signatures that it came with, the SOA
+    is exactly the new one. A zone never loses its SOA. Raises QuotaExceeded for a zone that becomes
     too large, and IntegrityError for what the database refuses: rules are the
     caller's.
     """
@@ -260,7 +268,8 @@ def change_zones(
         locked = _locked(by_zone)
         zones = {id: zone for id, zone in locked.items() if zone.revision == by_zone[id].base_revision}
         decided = {id: by_zone[id].changes for id in zones}
-        moves = _moves(zones, _at_names(zones, decided), decided, now)
+        fixed = presigned_zones(list(zones))
+        moves = _moves(zones, _at_names(zones, decided), decided, now, fixed)
         quotas.refuse_larger(author, [(move.zone, move.growth) for move in moves])
         publication = _carry_out(moves, author, channel, now, reason, beside)
     return publication, [id for id in by_zone if id not in zones]
@@ -329,14 +338,16 @@ def undo_zone_changes(
     Returned besides are the RRsets (zone name, name, type) that were kept:
     those that are not any more what that publication left, those at names
     where taking back would put a CNAME beside other data, and all those of
-    zones in the trash. An RRset that is already as it was before is not touched,
-    so undoing twice changes nothing. Zones that it created or deleted are
-    not looked at.
+    zones in the trash or served with the signatures that they came with. An
+    RRset that is already as it was before is not touched, so undoing twice
+    changes nothing. Zones that it created or deleted are not looked at.
     """
     with transaction.atomic(durable=True):
         prefer_indexes()
         published = _published_by(sequence)
         zones = _locked(published)
+        for id in presigned_zones(list(zones)):
+            del zones[id]
         current = _at_names(zones, {id: [change.key for change in published[id].changes] for id in zones})
         inverse: dict[int, Changes] = {}
         kept: list[tuple[str, str, int]] = []
@@ -379,21 +390,25 @@ def _moves(
     current: Mapping[int, Mapping[Key, RRset]],
     decided: Mapping[int, Changes],
     now: datetime,
+    fixed: Collection[int] = (),
 ) -> list[_Move]:
-    """The next revision of each zone in which something of what was decided is not so yet."""
+    """The next revision of each zone in which something of what was decided is not so yet.
+
+    The SOA of zones (by id) in `fixed` is what was decided, its serial too.
+    """
     moves = []
     for id, afters in decided.items():
         zone, of_zone = zones[id], current[id]
         apex = zone.name, rdtypes.SOA
         before, after = of_zone[apex], afters.get(apex) or of_zone[apex]
-        new_soa = soa.next_soa(before, after, zone.soa_edits, now)
+        new_soa = after if id in fixed else soa.next_soa(before, after, zone.soa_edits, now)
         assert new_soa is not None
         changes = [
             Change(*key, found, rrset)
             for key, rrset in afters.items()
             if key != apex and (found := of_zone.get(key)) != rrset
         ]
-        if changes or not soa.same(before, after):
+        if changes or not soa.same(before, after) or (before != new_soa and id in fixed):
             moves.append(_Move(zone, changes, before, new_soa))
     return moves
 
@@ -416,7 +431,7 @@ def _carry_out(
 def _names_with_cname_and_more(rrsets: Mapping[Key, RRset | None]) -> set[str]:
     present = [key for key, rrset in rrsets.items() if rrset is not None]
     aliases = {name for name, type in present if type == rdtypes.CNAME}
-    return {name for name, type in present if type != rdtypes.CNAME and name in aliases}
+    return {name for name, type in present if type not in (rdtypes.CNAME, rdtypes.RRSIG) and name in aliases}
 
 
 def _published_by(sequence: int) -> dict[int, _Published]:

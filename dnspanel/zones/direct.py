@@ -38,13 +38,14 @@ class Patch:
     `decide` gets every RRset at `names` (None: of the whole zone), as the
     locked zone holds them, and returns those that change. It is pure, and
     may raise anything to refuse the publication.
-    `at_revision`: the zone must be there still.
+    `at_revision`: the zone must be there still. `drops_signatures`: this is how a zone loses those that it came with.
     """
 
     zone: Zone
     decide: Decide
     names: Collection[str] | None
     at_revision: int | None = None
+    drops_signatures: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +208,7 @@ def plan_patches(patches: Sequence[Patch], now: datetime) -> tuple[ZonePlan, ...
         result = patch.decide(current)
         changes = (Change(*key, current.get(key), rrset) for key, rrset in result.items())
         edits[patch.zone.pk] = (locked[patch.zone.pk], list(map(Edit, changes)))
-    return plan_zones(edits, now, seen)
+    return plan_zones(edits, now, seen, dropping=[patch.zone.pk for patch in patches if patch.drops_signatures])
 
 
 def _seen(patches: Sequence[Patch], zones: Mapping[int, Zone]) -> dict[int, Seen]:

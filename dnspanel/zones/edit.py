@@ -14,6 +14,7 @@ from dnspanel.accounts.models import Team
 from dnspanel.zones import access, bulk, nesting, pieces, quotas, soa, store_rrsets
 from dnspanel.zones.computed_types import COMPUTED, reasons_against
 from dnspanel.zones.dnssec.first_signing import sign_new_zones
+from dnspanel.zones.dnssec.queries import presigned_zones
 from dnspanel.zones.errors import (
     NamesRefused,
     NameTaken,
@@ -361,12 +362,17 @@ def _serial_in(zone: str, rrsets: Iterable[RRset]) -> int:
 
 
 def _restoration(zone: Zone, now: datetime) -> NewRevision:
-    """The revision that brings the zone back; its SOA has the next serial: secondaries must see that it moved on."""
+    """The revision that brings the zone back; its SOA has the next serial: secondaries must see that it moved on.
+
+    But that of a zone with the signatures that it came with: they are of its serial too.
+    """
     at_apex = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {zone.name})})[zone.pk]
     before = at_apex[zone.name, rdtypes.SOA]
-    serial = zone.soa_edits.after(soa.serial_of(before), now)
-    change = Change(zone.name, rdtypes.SOA, before, soa.with_serial(before, serial))
-    store_rrsets.write_changes([(zone.pk, zone.name, [change])])
+    serial, changes = soa.serial_of(before), []
+    if not presigned_zones([zone.pk]):
+        serial = zone.soa_edits.after(serial, now)
+        changes = [Change(zone.name, rdtypes.SOA, before, soa.with_serial(before, serial))]
+        store_rrsets.write_changes([(zone.pk, zone.name, changes)])
     return NewRevision(
         zone.pk,
         zone.name,
@@ -374,5 +380,5 @@ def _restoration(zone: Zone, now: datetime) -> NewRevision:
         zone.revision + 1,
         serial.value,
         zone.rrset_count,
-        changes=[change],
+        changes=changes,
     )

@@ -16,6 +16,7 @@ from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, user_of
 from dnspanel.zones import bulk, hold, nesting, soa, store_rrsets
 from dnspanel.zones.dnssec.lost_keys import LostSigning, take_over_signings
+from dnspanel.zones.dnssec.queries import presigned_zones
 from dnspanel.zones.errors import NotOnHold
 from dnspanel.zones.merge import Changes
 from dnspanel.zones.models import Channel, Epoch, LogHead, RevisionKind, Zone
@@ -40,7 +41,8 @@ class NewZone:
 class ChangedZone:
     """A zone of ours (perhaps one in the trash, which then comes back) and what its RRsets become; None: gone.
 
-    Its serial will be above `node_serial`, whatever changes. `signing` is how it is signed then; None: as it is.
+    Its serial will be above `node_serial`, whatever changes; but that of a zone with the signatures that it came with
+    is what it is. `signing` is how it is signed then; None: as it is.
     """
 
     zone_id: int
@@ -172,7 +174,8 @@ def _with_ids(zones: Sequence[NewZone]) -> list[tuple[bulk.BulkZone, list[RRset]
     made = []
     for zone in zones:
         id = next(fresh) if zone.node_zone_id in taken else zone.node_zone_id
-        rrsets = [_moved_on(rrset) if rrset.type == rdtypes.SOA else rrset for rrset in zone.rrsets]
+        is_fixed = zone.signing is not None and zone.signing.state.presigned
+        rrsets = [_moved_on(rrset) if rrset.type == rdtypes.SOA and not is_fixed else rrset for rrset in zone.rrsets]
         serial = next(soa.serial_of(rrset).value for rrset in rrsets if rrset.type == rdtypes.SOA)
         made.append((bulk.BulkZone(id, zone.name, serial, len(rrsets)), rrsets))
     return made
@@ -194,7 +197,7 @@ class _Move:
 
     zone: Zone
     serial: Serial
-    changes: Sequence[Change]  # the SOA among them
+    changes: Sequence[Change]  # the SOA among them, unless the zone came signed
 
     def revision(self) -> NewRevision:
         counted = [change for change in self.changes if not soa.same(change.before, change.after)]
@@ -218,11 +221,16 @@ def _moves(zones: Mapping[int, Zone], decided: Sequence[ChangedZone]) -> Iterato
     near = store_rrsets.rrsets_at_names(
         {z.zone_id: (zones[z.zone_id].name, {zones[z.zone_id].name, *(n for n, _ in z.changes)}) for z in decided}
     )
+    presigned = presigned_zones(list(near))
     for each in decided:
         zone, current = zones[each.zone_id], near[each.zone_id]
         apex = zone.name, rdtypes.SOA
         before = current[apex]
-        serial = soa.above(soa.serial_of(before), each.node_serial)
-        after = soa.with_serial(each.changes.get(apex) or before, serial)
-        others = [Change(*key, current.get(key), rrset) for key, rrset in each.changes.items() if key != apex]
-        yield _Move(zone, serial, [*(c for c in others if c.before != c.after), Change(*apex, before, after)])
+        after = each.changes.get(apex) or before
+        is_fixed = each.signing.state.presigned if each.signing else each.zone_id in presigned
+        if not is_fixed:
+            after = soa.with_serial(after, soa.above(soa.serial_of(before), each.node_serial))
+        all_changes = [Change(*key, current.get(key), rrset) for key, rrset in each.changes.items() if key != apex]
+        changes = [change for change in (*all_changes, Change(*apex, before, after)) if change.before != change.after]
+        if changes or each.signing or zone.deleted_at is not None:
+            yield _Move(zone, soa.serial_of(after), changes)

@@ -4,7 +4,7 @@ Review shows the plan, publish carries out the same plan under a lock.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.conf import settings
@@ -83,10 +83,12 @@ def plan_zones(
     seen: Mapping[int, Seen] | None = None,
     *,
     with_rules: bool = True,
+    dropping: Collection[int] = (),
 ) -> tuple[ZonePlan, ...]:
     """The plan of each zone, in the order given: {zone id: (zone, edits)}. Reads what is not `seen`, writes nothing.
 
-    Without rules, a plan has no violations and no guard: for pieces of what was checked as one.
+    Without rules, a plan has no violations and no guard: for pieces of what was checked as one. Zones (by id) that are
+    `dropping` the signatures that they came with may change.
     """
     known = seen or {}
     unseen = {}
@@ -98,10 +100,22 @@ def plan_zones(
     for zone_id, read in known.items():
         near.setdefault(zone_id, {}).update(read.rrsets)
     answered = _answered_by_others(edits) if with_rules else None
-    return tuple(
-        _plan_zone(zone, of_zone, near[zone_id], now, None if answered is None else answered.get(zone.name, {}))
+    # Only zones that came signed have an RRSIG at the apex, and few did: mostly there is nothing to look up.
+    candidates = [zone_id for zone_id, (zone, _) in edits.items() if (zone.name, rdtypes.RRSIG) in near[zone_id]]
+    presigned = queries.presigned_zones(candidates) if candidates else set()
+    plans = (
+        _plan_zone(
+            zone,
+            of_zone,
+            near[zone_id],
+            now,
+            None if answered is None else answered.get(zone.name, {}),
+            is_presigned=zone_id in presigned,
+        )
         for zone_id, (zone, of_zone) in edits.items()
     )
+    closed = presigned.difference(dropping) if with_rules else set()
+    return tuple(_refused(plan) if plan.zone.pk in closed else plan for plan in plans)
 
 
 _NOTHING = Seen((), {})
@@ -125,23 +139,47 @@ def _answered_by_others(edits: Mapping[int, tuple[Zone, Sequence[Edit]]]) -> dic
 
 
 def _plan_zone(
-    zone: Zone, edits: Sequence[Edit], near: dict[Key, RRset], now: datetime, answered: Mapping[str, str] | None
+    zone: Zone,
+    edits: Sequence[Edit],
+    near: dict[Key, RRset],
+    now: datetime,
+    answered: Mapping[str, str] | None,
+    *,
+    is_presigned: bool,
 ) -> ZonePlan:
     """The plan of one zone; `answered` is what `_answered_by_others` found for it, or None to look at no rules."""
     merged = merge(zone.name, edits, near)
     changes = sorted(merged.apply, key=lambda change: _canonical(change, zone.name))
     soa_before = near.get((zone.name, rdtypes.SOA))
     edited_soa = next((c.after for c in changes if c.key == (zone.name, rdtypes.SOA)), soa_before)
+    # The signature of a SOA that came signed is of its serial too.
+    is_fixed = is_presigned and not any(c.key == (zone.name, rdtypes.RRSIG) and c.after is None for c in changes)
     return ZonePlan(
         zone=zone,
         soa_before=soa_before,
-        soa_after=soa.next_soa(soa_before, edited_soa, zone.soa_edits, now),
+        soa_after=soa_before if is_fixed else soa.next_soa(soa_before, edited_soa, zone.soa_edits, now),
         changes=tuple(changes),
         already_so=merged.already_so,
         conflicts=merged.conflicts,
         violations=tuple(_violations(zone, merged, near, answered)) if answered is not None else (),
         guard=tuple(_guard(zone, changes)) if answered is not None else (),
     )
+
+
+def _refused(plan: ZonePlan) -> ZonePlan:
+    """The plan of a zone that is served with the signatures that it came with: an error for each RRset that changes."""
+    errors = (
+        Violation(
+            Severity.ERROR,
+            "presigned",
+            change.name,
+            change.type,
+            f"{plan.zone.name} is served with the signatures that it came with, and nothing here could sign the "
+            f"{rdata.type_to_text(change.type)}: import it anew, or drop its signatures first",
+        )
+        for change in plan.changes
+    )
+    return replace(plan, violations=(*errors, *plan.violations))
 
 
 def _canonical(change: Change, zone: str) -> tuple[bytes, int]:

@@ -174,9 +174,11 @@ def carry_out(
 
 
 def _with_soa(plan: ZonePlan) -> list[Change]:
-    """The plan's changes and the SOA with its new serial, which every revision writes."""
+    """The plan's changes and the SOA with its new serial, which every revision writes; but one that came signed."""
     apex = plan.zone.name, rdtypes.SOA
     others = [change for change in plan.changes if change.key != apex]
+    if plan.soa_before == plan.soa_after:
+        return others
     return [*others, Change(*apex, before=plan.soa_before, after=plan.soa_after)]
 
 

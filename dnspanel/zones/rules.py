@@ -202,6 +202,8 @@ def _violations_of(near: Neighbourhood, rrset: RRset, allow_lua: bool) -> Iterat
         message = f"{rrset.name} is not inside the zone {near.zone}"
         yield Violation(Severity.ERROR, "not-in-zone", rrset.name, rrset.type, message)
         return
+    if rrset.type == rdtypes.RRSIG:  # beside whatever it signs
+        return
     if rrset.type == rdtypes.LUA and not allow_lua:
         yield _error(rrset, "lua-refused", "LUA records run code on the name servers; a setting must allow them first")
     elif rrset.type in near.unanswered and rrset.served:
@@ -248,7 +250,7 @@ def _apex_types(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def _alone(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
-    here = near.at(rrset.name)
+    here = near.at(rrset.name).keys() - {rdtypes.RRSIG}
     if rrset.type == rdtypes.CNAME and rrset.name == near.zone:
         message = f"a CNAME cannot stand at the top of the zone, {near.zone}; {_instead_of_cname(near)}"
         yield _error(rrset, "cname-at-apex", message)
@@ -256,7 +258,7 @@ def _alone(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         others = ", ".join(sorted(rdata.type_to_text(t) for t in here if t != rdtypes.CNAME))
         message = f"a CNAME must be alone at its name, and {near.display(rrset.name)} also has {others}"
         yield Violation(Severity.ERROR, "cname-alone", rrset.name, rdtypes.CNAME, message)
-    if rdtypes.ALIAS in here and rrset.type in _ADDRESSES and {rdtypes.A, rdtypes.AAAA} & here.keys():
+    if rdtypes.ALIAS in here and rrset.type in _ADDRESSES and {rdtypes.A, rdtypes.AAAA} & here:
         message = f"an ALIAS answers for A and AAAA, so {near.display(rrset.name)} cannot have those as well"
         yield Violation(Severity.ERROR, "alias-beside", rrset.name, rdtypes.ALIAS, message)
 

@@ -207,13 +207,20 @@ def _public_keys(states: Iterable[SigningState]) -> dict[int, bytes]:
 
 
 def _signed_by(zone_name: str, state: SigningState, public: dict[int, bytes], others: Collection[OtherKey]) -> SignedBy:
-    """Keys of other signers count: they sign what other name servers answer."""
+    """Keys of other signers count: they sign what other name servers answer.
+
+    Of a zone that is served with the signatures that it came with, those in its DNSKEY records are all its keys.
+    """
+    if state.presigned:
+        entries = [key for key in others if key.is_sep] or list(others)
+        keys = (SigningKey(key.flags, key.algorithm, key.public) for key in entries)
+        return SignedBy(zone_name, tuple(keys), frozenset(key.algorithm for key in others))
     active = [key for key in state.keys if key.active and key.published and key.id in public]
-    entries = [key for key in active if state.role(key) is not KeyRole.ZSK]
+    signing = [key for key in active if state.role(key) is not KeyRole.ZSK]
     return SignedBy(
         zone_name,
         (
-            *(SigningKey(key.flags, key.algorithm, public[key.id]) for key in entries),
+            *(SigningKey(key.flags, key.algorithm, public[key.id]) for key in signing),
             *(SigningKey(key.flags, key.algorithm, key.public) for key in others if key.is_sep and active),
         ),
         frozenset(key.algorithm for key in active),

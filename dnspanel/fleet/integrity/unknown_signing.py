@@ -15,6 +15,7 @@ from dnspanel.zones.dnssec.lost_keys import LostKey, LostSigning
 from dnspanel.zones.dnssec.signing_state import (
     NSEC3NARROW,
     NSEC3PARAM,
+    PRESIGNED,
     PUBLISH_CDNSKEY,
     PUBLISH_CDS,
     UNSIGNED,
@@ -74,9 +75,10 @@ def _state(
             nsec3 = read_nsec3param(metadata[NSEC3PARAM], narrow=metadata.get(NSEC3NARROW) == "1")
         except ValueError as exc:
             raise BadBytes(what=f"{NSEC3PARAM} of {zone_name}", reason="it has parameters of another hash") from exc
-    return SigningState(tuple(keys), nsec3, metadata.get(PUBLISH_CDS, ""), PUBLISH_CDNSKEY in metadata, rows)
+    cds, cdnskey = metadata.get(PUBLISH_CDS, ""), PUBLISH_CDNSKEY in metadata
+    return SigningState(tuple(keys), nsec3, cds, cdnskey, rows, metadata.get(PRESIGNED) == "1")
 
 
 def _without_rows(state: SigningState) -> SigningState:
-    """What resolvers can see of it; without keys nothing else counts."""
-    return replace(state, row_ids={}) if state.keys else UNSIGNED
+    """What resolvers can see of it; without keys and signatures of its own nothing else counts."""
+    return replace(state, row_ids={}) if state.has_chain else UNSIGNED

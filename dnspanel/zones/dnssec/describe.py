@@ -31,13 +31,18 @@ def describe_denial(nsec3: Nsec3 | None) -> str:
 
 def signing_algorithms(state: SigningState) -> str:
     """The names of the algorithms of keys that sign."""
+    # Of a zone that came signed, the keys are in its records.
     return ", ".join(ALGORITHMS[number] for number in sorted({key.algorithm for key in state.keys if key.active}))
 
 
 def _of_state(before: SigningState, after: SigningState) -> Iterator[str]:
-    if after.is_signed and not before.is_signed:
+    if after.presigned and not before.presigned:
+        yield "served with the signatures that it came with"
+    if before.presigned and not after.is_signed:
+        yield "signatures dropped"
+    elif after.is_signed and not before.is_signed and not after.presigned:
         yield f"signed with {signing_algorithms(after)}"
-    if before.is_signed and not after.is_signed:
+    if before.is_signed and not after.is_signed and not before.presigned:
         yield "no key signs any more" if after.keys else "unsigned"
 
 
@@ -66,7 +71,7 @@ def _rest(key: KeyState) -> str:
 
 
 def _of_denial(before: SigningState, after: SigningState) -> Iterator[str]:
-    if after.keys and before.denial != after.denial:
+    if after.has_chain and before.denial != after.denial:
         if after.denial is None:
             yield "NSEC3 off"
         elif before.denial is None:

@@ -7,6 +7,7 @@ from datetime import datetime
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author
 from dnspanel.zones.dnssec.key_material import KeyPair, generate, is_named_by
+from dnspanel.zones.dnssec.other_keys import OtherKey
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.policy_queries import applied_to_zones
 from dnspanel.zones.dnssec.publish_state import key_row, record_states, with_row_ids
@@ -24,20 +25,30 @@ class BroughtKey:
     active: bool
     published: bool
 
+    @property
+    def is_seen(self) -> bool:
+        """Whether it signs and is in the DNSKEY RRset."""
+        return self.active and self.published
+
 
 @dataclass(frozen=True, slots=True)
 class BroughtSigning:
-    """How a zone was signed where it comes from; `keys` are at least one."""
+    """How a zone was signed where it comes from; `keys` are at least one.
+
+    Or it is `presigned`: it brings its signatures and no keys, and `entries` are those of its DNSKEY records.
+    """
 
     keys: tuple[BroughtKey, ...]
     nsec3: Nsec3 | None = None
     cds: str = ""
     cdnskey: bool = False
+    presigned: bool = False
+    entries: tuple[OtherKey, ...] = ()
 
     def is_named_by(self, zone: str, ds: Sequence[str]) -> bool:
         """Whether one of these DS leads to a key that signs and can be seen."""
-        seen = [key for key in self.keys if key.active and key.published]
-        return any(is_named_by(zone, key.flags, key.pair.algorithm, key.pair.public, ds) for key in seen)
+        seen = [OtherKey(key.flags, key.pair.algorithm, key.pair.public) for key in self.keys if key.is_seen]
+        return any(is_named_by(zone, each.flags, each.algorithm, each.public, ds) for each in (*seen, *self.entries))
 
 
 def record_first_signings(
@@ -60,6 +71,7 @@ def record_first_signings(
                 signing.nsec3,
                 signing.cds,
                 signing.cdnskey,
+                presigned=signing.presigned,
             )
             for zone_id, signing in zones
         }

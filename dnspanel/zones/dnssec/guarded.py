@@ -7,7 +7,7 @@ from uuid import UUID
 
 from dnspanel.accounts.actors import Author
 from dnspanel.zones.dnssec.publish_state import Decide, change_signing
-from dnspanel.zones.dnssec.safety import refuse_bogus, refuse_leaving
+from dnspanel.zones.dnssec.safety import refuse_bogus, refuse_leaving, refuse_presigned
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import DnssecRefused
 from dnspanel.zones.models import Publication, Rollover, Zone
@@ -37,8 +37,9 @@ def change_guarded(
 ) -> list[Publication]:
     """The zones are signed as `decide` says: see `publish_state.change_signing`.
 
-    Raises DnssecRefused besides where answers would not validate any more, and where keys would change under a rollover
-    other than `rollover`. An emergency may break what it breaks.
+    Raises DnssecRefused besides for a zone that is served with the signatures that it came with, where answers would
+    not validate any more, and where keys would change under a rollover other than `rollover`. An emergency may break
+    what it breaks.
     """
     above: dict[str, DsAbove] | None = None
     rolled: set[int] = set()
@@ -49,6 +50,7 @@ def change_guarded(
             above = ds_above([each.name for each in zones])
             open_rollovers = Rollover.objects.filter(zone__in=[each.pk for each in zones], ended_at=None)
             rolled = {*open_rollovers.exclude(pk=(rollover and rollover.pk) or 0).values_list("zone_id", flat=True)}
+        refuse_presigned(zone, state)
         after = decide(zone, state)
         if after == state:
             return after

@@ -56,6 +56,7 @@ class Terms:
 
 
 ROLLING = "A rollover is under way: the policy waits until it has ended."
+PRESIGNED = "It is served with the signatures that it came with."
 
 
 class Act(StrEnum):
@@ -124,6 +125,8 @@ def differences(terms: Terms, state: SigningState, *, is_rolling: bool = False) 
     """
     if is_rolling:
         return [Difference(Act.REFUSED, ROLLING)]
+    if state.presigned:
+        return [Difference(Act.REFUSED, PRESIGNED)]
     if not state.keys:
         cds = f", with {terms.cds_description}" if terms.cds or terms.cdnskey else ""
         return [Difference(Act.SIGN, f"Sign: {terms.description}{cds}.")]

@@ -10,7 +10,7 @@ from dnspanel.accounts.actors import Person
 from dnspanel.accounts.grants import Right
 from dnspanel.zones import access
 from dnspanel.zones.dnssec.queries import signing_of_zones
-from dnspanel.zones.dnssec.safety import refuse_bogus
+from dnspanel.zones.dnssec.safety import refuse_bogus, refuse_presigned
 from dnspanel.zones.dnssec.sign import RequestedSigning, refuse_nsec3
 from dnspanel.zones.dnssec.signing_state import UNSIGNED, KeyState, SigningState
 from dnspanel.zones.errors import DnssecRefused, RightMissing, ZoneError
@@ -42,6 +42,7 @@ def plan_signing(*, zones: Sequence[Zone], requested: RequestedSigning, person: 
         before = states.get(zone.pk, UNSIGNED)
         try:
             access.require_right(person, zone, Right.DNSSEC)
+            refuse_presigned(zone, before)
             after = requested.of(zone, before, _keys_to_make(requested))
             if after != before:
                 refuse_bogus(zone, before, after, above[zone.name].ds if zone.name in above else ())

@@ -41,7 +41,7 @@ def refuse_bogus(zone: Zone, before: SigningState, after: SigningState, ds: Sequ
     is no reason to refuse.
     """
     seen = _seen(after)
-    if after.is_signed and not seen:
+    if after.is_signed and not seen and not after.presigned:
         raise DnssecRefused(f"{zone.name} would be signed by keys that nobody can see: publish one that is active.")
     if not ds:
         return
@@ -65,6 +65,15 @@ def refuse_bogus(zone: Zone, before: SigningState, after: SigningState, ds: Sequ
         raise DnssecRefused(
             f"The DS in the zone above names {names}, by which nothing of {zone.name} would be signed: some resolvers "
             "that validate would answer nothing of it."
+        )
+
+
+def refuse_presigned(zone: Zone, state: SigningState) -> None:
+    """Raise DnssecRefused for a zone that is served with the signatures that it came with: no key here signs it."""
+    if state.presigned:
+        raise DnssecRefused(
+            f"{zone.name} is served with the signatures that it came with: import it anew, or drop its signatures "
+            "first."
         )
 
 

@@ -11,6 +11,8 @@ from dnspanel.accounts import audit
 from dnspanel.accounts.grants import Right
 from dnspanel.zones import access
 from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec.safety import refuse_presigned
+from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import NotSigned
 from dnspanel.zones.models import Signing, Zone
 
@@ -32,6 +34,8 @@ def set_signalling(*, zones: Sequence[Zone], signals: bool, acting: Acting) -> N
                 raise NotSigned(zone.name)
             if bool(row.signalling) == signals:
                 continue
+            if signals:
+                refuse_presigned(zone, SigningState.from_json(row.state))
             Signing.objects.filter(pk=row.pk).update(signalling=signals)
             audit.record(
                 action="dnssec.signalling", by=acting.author, now=acting.now, target=zone.name, signals=signals

@@ -49,7 +49,8 @@ class KeyState:
 
 @dataclass(frozen=True, slots=True)
 class SigningState:
-    """How a zone is signed; without keys it is not. `nsec3` is None for NSEC.
+    """How a zone is signed; without keys it is not, unless it is `presigned`: served with the signatures that it came
+    with, and then it has no keys here. `nsec3` is None for NSEC.
 
     `cds` lists digest types of the CDS records; DELETE asks the parent to delete its DS (RFC 8078), and CDNSKEY does so
     too then; empty: none.
@@ -61,22 +62,31 @@ class SigningState:
     cdnskey: bool = False
     # Ids of the rows of PowerDNS's metadata, by kind; an id is never given to another zone.
     row_ids: Mapping[str, int] = field(default_factory=dict)
+    presigned: bool = False
 
     @property
     def is_signed(self) -> bool:
         """Whether answers carry signatures."""
-        return any(key.active for key in self.keys)
+        return self.presigned or any(key.active for key in self.keys)
+
+    @property
+    def has_chain(self) -> bool:
+        """Whether the zone denies by NSEC or NSEC3: it does so with its first key, or with the chain that it came
+        with."""
+        return self.presigned or bool(self.keys)
 
     @property
     def denial(self) -> Nsec3 | None:
-        """What the rows of the zone are compiled for: None without keys, and for NSEC."""
-        return self.nsec3 if self.keys else None
+        """What the rows of the zone are compiled for: None where nothing is signed, and for NSEC."""
+        return self.nsec3 if self.has_chain else None
 
     @property
     def metadata(self) -> dict[str, str]:
         """Values of PowerDNS's metadata by kind."""
         found = {}
-        if self.keys and self.nsec3 is not None:
+        if self.presigned:
+            found[PRESIGNED] = "1"
+        if self.has_chain and self.nsec3 is not None:
             found[NSEC3PARAM] = nsec3param_text(self.nsec3)
             if self.nsec3.narrow:
                 found[NSEC3NARROW] = "1"
@@ -125,6 +135,8 @@ class SigningState:
             found["cds"] = self.cds
         if self.cdnskey:
             found["cdnskey"] = True
+        if self.presigned:
+            found["presigned"] = True
         return found
 
     @classmethod
@@ -137,7 +149,14 @@ class SigningState:
             iterations, salt, opt_out, narrow = stored["nsec3"]
             nsec3 = Nsec3(iterations, bytes.fromhex(salt), opt_out, narrow)
         keys = tuple(KeyState(*each) for each in stored["keys"])
-        return cls(keys, nsec3, stored.get("cds", ""), stored.get("cdnskey", False), stored["rows"])
+        return cls(
+            keys,
+            nsec3,
+            stored.get("cds", ""),
+            stored.get("cdnskey", False),
+            stored["rows"],
+            stored.get("presigned", False),
+        )
 
 
 UNSIGNED = SigningState()

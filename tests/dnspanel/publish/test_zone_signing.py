@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
+from dnspanel.accounts.models import User
 from dnspanel.publish.expected_state import expected_state
 from dnspanel.publish.models import SealingKey, Segment
 from dnspanel.publish.objects import open_object
@@ -16,16 +17,18 @@ from dnspanel.publish.publisher import this_publisher
 from dnspanel.publish.rebuild import rebuild_store
 from dnspanel.publish.session import reading
 from dnspanel.zones import edit
-from dnspanel.zones.dnssec import queries, sign
+from dnspanel.zones.dnssec import presigned, queries, sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.models import SigningChange, Zone
-from replication.codec.dnssec import Nsec3, decode_key
+from replication.codec.dnssec import Nsec3, decode_key, decode_metadata
 from replication.codec.schema import Dbi
 from replication.codec.sealed import is_sealed
 from replication.dns import rdtypes
 from replication.wire.operations import Op, OpKind
 from replication.wire.segment import open_segment
 from tests.dnspanel.publish.test_encode import assert_equal_to_postgresql, change, create, encode_all, rrset, store
+from tests.dnspanel.zones.conftest import presigned_zone
+from tests.people import alice as alice
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -102,6 +105,23 @@ def test_the_denial_of_a_signed_zone_changes_from_each_mode(after: Nsec3 | None)
         sign.set_denial(zone=zone, nsec3=after, acting=acting())
         encode_all()
         assert_right()
+
+
+@pytest.mark.parametrize("mode", [None, Nsec3(), Nsec3(opt_out=True)])
+def test_a_zone_that_came_signed_is_served_so_until_its_signatures_are_dropped(alice: User, mode: Nsec3 | None) -> None:
+    zone = presigned_zone(
+        alice, "www 300 A 192.0.2.1", "a.b.c 300 TXT x", "sub 300 NS ns.elsewhere.test.", "w 300 CNAME www", nsec3=mode
+    )
+    encode_all()
+    assert_right()
+    [metadata, *more] = [op for op in last_ops() if op.dbi is Dbi.METADATA]
+    assert [decode_metadata(op.body, 4).kind for op in (metadata, *more)] == [*["NSEC3PARAM"] * bool(mode), "PRESIGNED"]
+    presigned.drop_signatures(zone=zone, acting=acting())
+    encode_all()
+    assert_right()
+    sign.sign(zones=[zone], acting=acting(), nsec3=mode)
+    encode_all()
+    assert_right()
 
 
 def test_two_chains_of_other_hashes_never_meet() -> None:

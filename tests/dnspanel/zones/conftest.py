@@ -5,9 +5,12 @@ from collections.abc import Callable
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.zones import edit
-from dnspanel.zones.models import Channel, Zone
-from replication.dns import rdata
+from dnspanel.zones import bulk, edit, store_rrsets
+from dnspanel.zones.dnssec import key_material
+from dnspanel.zones.dnssec.first_signing import BroughtSigning, record_first_signings
+from dnspanel.zones.models import Channel, Publication, Zone
+from replication.codec.dnssec import Nsec3
+from replication.dns import rdata, rdtypes
 from replication.dns.rrset import RRset, make
 from tests.people import NOW
 from tests.people import alice as alice
@@ -41,6 +44,41 @@ def zone_maker(author: User) -> MakeZone:
         return Zone.objects.get(name=name, deleted_at=None)
 
     return make_zone
+
+
+def presigned_zone(
+    author: User, *lines: str, name: str = ZONE, nsec3: Nsec3 | None = None, end: str = "20261224000000"
+) -> Zone:
+    """A zone of these lines, each RRset with an RRSIG beside it that ends then, served with those; its serial is 1."""
+    pair = key_material.generate(13)
+    tag = key_material.key_tag(257, 13, pair.public)
+    dnskey = f"@ 3600 DNSKEY {key_material.dnskey_text(257, 13, pair.public)}"
+    rrsets = [rr(line, origin=name) for line in (*_APEX, dnskey, *lines)]
+    covered: dict[str, list[int]] = {}
+    for rrset in rrsets:
+        covered.setdefault(rrset.name, []).append(rrset.type)
+    for owner, types in covered.items():
+        texts = [
+            f"{rdata.type_to_text(type)} 13 2 300 {end} 20261101000000 {tag} {name} {'q80x' * 21}qw==" for type in types
+        ]
+        ordered = sorted(map(rdata.parse_signature, texts), key=lambda text: rdata.to_wire(rdtypes.RRSIG, text))
+        rrsets.append(RRset(owner, rdtypes.RRSIG, 300, tuple(ordered)))
+    [zone_id] = bulk.allocate_zone_ids(1)
+
+    def beside(publication: Publication) -> None:
+        brought = BroughtSigning((), nsec3, presigned=True)
+        record_first_signings(zones=[(zone_id, brought)], author=author, now=NOW)
+
+    bulk.create_ready_zones(
+        zones=[bulk.BulkZone(zone_id, name, 1, len(rrsets))],
+        rows=[store_rrsets.rows_of_zone(zone_id, name, rrsets)],
+        author=author,
+        channel=Channel.IMPORT,
+        now=NOW,
+        beside=beside,
+        signed=[name],
+    )
+    return Zone.objects.get(name=name, deleted_at=None)
 
 
 @pytest.fixture

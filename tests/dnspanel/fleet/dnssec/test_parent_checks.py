@@ -34,7 +34,7 @@ from tests.dnspanel.fleet.dnssec.nameservers import (
     serving,
 )
 from tests.dnspanel.fleet.dnssec.test_chain import SOA, ds_of
-from tests.dnspanel.zones.conftest import MakeZone
+from tests.dnspanel.zones.conftest import MakeZone, presigned_zone
 from tests.dnspanel.zones.conftest import make_zone as make_zone
 from tests.dnspanel.zones.dnssec.test_safety import put_ds
 from tests.oracle import powerdns
@@ -158,6 +158,18 @@ def test_a_ds_may_name_a_ksk_and_no_zsk(make_zone: MakeZone, check: Check) -> No
     found = check(NOW + EVERY, has(ksk.ds[0]), has(ksk.ds[0]))
     assert found is not None
     assert found.state == ParentState.MATCHES
+
+
+def test_of_a_zone_that_came_signed_the_ds_names_a_key_of_its_records(alice: User, check: Check) -> None:
+    zone = presigned_zone(alice, "www 300 A 192.0.2.1", name=ZONE)
+    [key] = queries.other_keys_of(zone)
+    right = key.ds(zone.name)[0]
+    found = check(NOW, has(right), has(right))
+    assert found is not None
+    assert found.state == ParentState.MATCHES
+    found = check(NOW + EVERY, has(OTHER), has(OTHER))
+    assert found is not None
+    assert found.state == ParentState.DIFFERS
 
 
 def test_of_a_parent_in_this_panel_the_records_are_known(make_zone: MakeZone) -> None:
