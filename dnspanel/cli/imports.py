@@ -89,6 +89,13 @@ def applying_options(command: Any) -> Any:
     show_default=True,
     help="What the files are; `files`: zone files, archives and named.conf.",
 )
+@click.option(
+    "--signatures",
+    type=click.Choice(["drop", "keep"]),
+    default="drop",
+    show_default=True,
+    help="Of zones that are signed: leave them out, or serve the zones as they come.",
+)
 @click.option("--title", help="How lists call it.")
 @passphrase_option("With --source json: the passphrase in this file opens the private DNSSEC keys of an export.")
 @applying_options
@@ -101,6 +108,7 @@ def import_files(
     existing: str,
     new: str,
     source: str,
+    signatures: str,
     title: str | None,
     keys_passphrase_file: Path | None,
     **how: Any,
@@ -120,7 +128,7 @@ def import_files(
     body = {
         "source": source,
         "title": title or (files[0].name if len(files) == 1 else f"{files[0].name} and {len(files) - 1} more"),
-        "options": {"existing": existing, "new": new},
+        "options": {"existing": existing, "new": new, "signatures": signatures},
     }
     job = session.client.send("POST", "/imports", body | passphrase_in(keys_passphrase_file))
     output.tell(f"Import {job['id']}")

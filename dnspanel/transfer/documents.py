@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from dnspanel.zones.rules import Severity
+from replication.codec.dnssec import Nsec3
 
 __all__ = [
+    "BroughtSignatures",
     "Document",
     "Item",
     "Kept",
@@ -89,12 +91,25 @@ class ReadyRRset(NamedTuple):
     comment: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class BroughtSignatures:
+    """How a zone is signed by the signatures that it brings: `entries` are the rdata of its DNSKEY records.
+
+    `end` is when the first signature ends, as YYYYMMDDHHMMSS in UTC; `nsec3` is None for NSEC.
+    """
+
+    nsec3: Nsec3 | None
+    entries: tuple[str, ...]
+    end: str
+
+
 @dataclass(slots=True)
 class ParsedZone:
     """What a document says; to be imported only if no fault is an error.
 
     `name` is "" when not even that could be found out. `rrsets` is sorted by
     (key, type). `records` counts rdata, `generated` those that `$GENERATE` made.
+    `signatures` is None unless they are among the RRsets.
     `made` are the apex types (SOA, NS) that the source did not have and the
     options asked to make: a zone that exists keeps its own.
     """
@@ -106,6 +121,7 @@ class ParsedZone:
     records: int = 0
     generated: int = 0
     made: frozenset[int] = frozenset()
+    signatures: BroughtSignatures | None = None
 
     @property
     def is_sound(self) -> bool:
@@ -122,8 +138,9 @@ class Options:
     `ttl` replaces every TTL, else `ttl_least` and `ttl_most` bound them.
     `nameservers` and `soa` are `keep`, `ours` (the settings' defaults; with
     `soa="ours"` the serial is kept) or `missing` (ours only where the source
-    has none, as in most CSV files). Records of DNSSEC's own types are always
-    left out, with a warning.
+    has none, as in most CSV files). `signatures` is `drop` (records of
+    DNSSEC's own types are left out, with a warning) or `keep`: a zone that is
+    signed is imported as it is, and then nothing above changes its records.
     """
 
     new: str = "create"
@@ -134,6 +151,7 @@ class Options:
     comments: bool = True
     nameservers: str = "keep"
     soa: str = "keep"
+    signatures: str = "drop"
 
     def to_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}

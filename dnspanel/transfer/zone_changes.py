@@ -19,7 +19,8 @@ def changes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset])
     A union keeps every value that the zone has and adds those of the source; where both have an RRset, TTL and comment
     stay the zone's. Replacing RRsets takes each that the source has as the source has it, and leaves the others; both
     leave the SOA. Replacing the zone makes it what the source says; of the SOA the serial does not count, it only ever
-    moves on. Apex records that were made for want of any in the source never replace the zone's own.
+    moves on, but that of a zone with signatures is signed too. Apex records that were made for want of any in the
+    source never replace the zone's own.
 
     RRsets of which no union can be made (`clashes_of`) stay as the zone has them.
     """
@@ -27,7 +28,7 @@ def changes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset])
     for ready in _relevant_rrsets(parsed, action):
         rrset, key = rrset_of(ready), (ready.name, ready.type)
         expected[key] = _united(current[key], rrset) or current[key] if _unites(action, key, current) else rrset
-    changes: Changes = {key: rrset for key, rrset in expected.items() if not _same(current.get(key), rrset)}
+    changes: Changes = {key: rrset for key, rrset in expected.items() if not _same(current.get(key), rrset, parsed)}
     if action == Action.REPLACE:
         kept = {(parsed.name, type) for type in parsed.made}
         changes.update({key: None for key in current if key not in expected and key not in kept})
@@ -91,9 +92,9 @@ def _relevant_rrsets(parsed: ParsedZone, action: str) -> Iterable[ReadyRRset]:
         yield ready
 
 
-def _same(current: RRset | None, expected: RRset) -> bool:
+def _same(current: RRset | None, expected: RRset, parsed: ParsedZone) -> bool:
     if current is None:
         return False
-    if expected.type == rdtypes.SOA:
+    if expected.type == rdtypes.SOA and parsed.signatures is None:
         return soa.same(current, expected)
     return current == expected

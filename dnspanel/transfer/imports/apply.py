@@ -15,10 +15,11 @@ from dnspanel.publish.errors import StorageUnreachable
 from dnspanel.publish.prepared import Prepared, put_prepared, record_prepared
 from dnspanel.transfer import rights
 from dnspanel.transfer.imports import plan, scan, stage
-from dnspanel.transfer.imports.kept_keys import brought_signings
+from dnspanel.transfer.imports.kept_keys import brought_signings, source_nsec3
 from dnspanel.transfer.models import CHANGING_ACTIONS, Action, ImportJob, ImportPiece, ImportZone, PieceState, State
 from dnspanel.zones.bulk import BulkZone, ExistingZone, ZoneChange, change_zones, create_ready_zones, existing_zones
 from dnspanel.zones.dnssec.first_signing import BroughtSigning, record_first_signings
+from dnspanel.zones.dnssec.presigned import renew_presigned
 from dnspanel.zones.errors import NamesRefused, NamesTaken
 from dnspanel.zones.models import Channel, Publication, Revision
 
@@ -105,7 +106,13 @@ def _create(job: ImportJob, piece: ImportPiece, zones: Sequence[_Staged], conten
     author = rights.actor_of_job(job)
     brought = brought_signings(job, {zone.name for zone in zones})
     if brought and not rights.may_sign(job):
+        # One that comes signed can only be served so.
+        waiting = {name for name, each in brought.items() if isinstance(each, BroughtSigning) and each.presigned}
+        _wait(job, piece, [zone.pk for zone in zones if zone.name in waiting])
+        zones = [zone for zone in zones if zone.name not in waiting]
         brought = {}
+        if not zones:
+            return
     signings = [
         (zone.zone_id, signing) for zone in zones if isinstance(signing := brought.get(zone.name), BroughtSigning)
     ]
@@ -155,18 +162,39 @@ def _change(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
         return
     existing = existing_zones([zone.name for zone in zones])
     as_seen = [zone for zone in zones if _is_as_seen(zone, existing.get(zone.name))]
-    changes = [
-        ZoneChange(zone.zone_id, zone.base_revision, effect.changes)
+    effects = [
+        (zone, effect)
         for zone, effect in plan.effects(job, as_seen, existing)
-        if effect.changes and not effect.faults
+        if effect.changes and not effect.faults and (effect.signatures is None or rights.may_sign(job))
     ]
+    changes = [ZoneChange(zone.zone_id, zone.base_revision, effect.changes) for zone, effect in effects]
+    signed = {zone.zone_id: (zone.name, effect.signatures) for zone, effect in effects if effect.signatures is not None}
+
+    def beside(publication: Publication) -> None:
+        if signed:
+            numbers = dict(
+                Revision.objects.filter(publication=publication.sequence, zone__in=list(signed)).values_list(
+                    "zone_id", "number"
+                )
+            )
+            nsec3 = source_nsec3(job, [name for name, _ in signed.values()])
+            renew_presigned(
+                zones=[
+                    (zone_id, numbers[zone_id], brought.nsec3 or nsec3.get(name))
+                    for zone_id, (name, brought) in signed.items()
+                    if zone_id in numbers
+                ],
+                now=now,
+            )
+        _note_changed(piece, publication)
+
     change_zones(
         changes=changes,
         author=rights.actor_of_job(job),
         channel=Channel.IMPORT,
         now=now,
         reason=reason_of(job),
-        beside=lambda publication: _note_changed(piece, publication),
+        beside=beside,
     )
 
 

@@ -43,7 +43,7 @@ from dnspanel.zones.quotas import refuse_zones
 
 CHOICES = ("", "create", "union", "rrsets", "replace", "skip")
 # Options that change what is read; the others only say what becomes of it.
-_READING_OPTIONS = ("ttl", "ttl_least", "ttl_most", "comments", "nameservers", "soa")
+_READING_OPTIONS = ("ttl", "ttl_least", "ttl_most", "comments", "nameservers", "soa", "signatures")
 _UPLOADED = (SourceKind.FILES, SourceKind.CSV, SourceKind.JSON, SourceKind.POWERDNS_DUMP, SourceKind.POWERDNS_LMDB)
 # Most of them have no apex records, and a zone needs some.
 _PARTIAL = (SourceKind.CSV, SourceKind.JSON)

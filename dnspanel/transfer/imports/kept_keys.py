@@ -1,18 +1,22 @@
-"""DNSSEC keys that a source had: zones that an import creates go on with them, so that DS at their parents stay right.
+"""DNSSEC keys that a source had: new zones go on with them, so that DS at their parents stay right. Verbs.
 
-What cannot go on in the same way (algorithms that are not known here, records that were signed beforehand, private
-parts that are sealed) stays aside.
+What cannot go on in the same way (algorithms that are not known here, records that were signed beforehand unless the
+import keeps signatures, private parts that are sealed) stays aside. Zones that bring their signatures need no keys.
 """
 
+import json
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.transfer.documents import BroughtSignatures, Options
 from dnspanel.transfer.models import ImportJob, KeptItem, KeptKind
 from dnspanel.transfer.sealed_keys import KeyLock
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.first_signing import BroughtKey, BroughtSigning
+from dnspanel.zones.dnssec.other_keys import read_dnskey
 from dnspanel.zones.dnssec.sign import MOST_KEYS, refuse_nsec3
 from dnspanel.zones.dnssec.signing_state import (
     NSEC3NARROW,
@@ -20,11 +24,14 @@ from dnspanel.zones.dnssec.signing_state import (
     PRESIGNED,
     PUBLISH_CDNSKEY,
     PUBLISH_CDS,
+    nsec3param_text,
     read_nsec3param,
 )
 from dnspanel.zones.errors import BadKey, DnssecRefused
 from replication.codec.dnssec import Nsec3
 
+# The name under which a scan keeps what it found out of the signatures that a zone brings.
+SIGNATURES = "dnspanel signatures"
 _FLAGS = frozenset(("256", "257"))
 _LOCKS = frozenset(KeyLock)
 
@@ -39,16 +46,61 @@ class _Kept:
 
 def brought_signings(job: ImportJob, zone_names: Collection[str]) -> dict[str, BroughtSigning | str]:
     """How these zones go on being signed; or why one cannot, in words. Zones without keys are not in it."""
+    presigned = _presigned(job, zone_names) if Options.from_json(job.options).signatures == "keep" else {}
     keys = KeptItem.objects.filter(job=job, kind=KeptKind.KEY)
     if not keys.exists():  # as most sources
-        return {}
+        return presigned
     kept: dict[str, _Kept] = defaultdict(_Kept)
     for zone, name, value in keys.filter(zone__in=zone_names).order_by("pk").values_list("zone", "name", "value"):
         kept[zone].keys.append((name, bytes(value)))
     metadata = KeptItem.objects.filter(job=job, kind=KeptKind.METADATA, zone__in=list(kept))
     for zone, name, value in metadata.order_by("pk").values_list("zone", "name", "value"):
         kept[zone].metadata.setdefault(name, bytes(value).decode("utf-8", "replace"))
-    return {zone: _brought(found) for zone, found in kept.items()}
+    return {zone: _brought(found) for zone, found in kept.items()} | presigned
+
+
+def keep_signatures(*, job: ImportJob, found: Mapping[str, BroughtSignatures | None]) -> None:
+    """Of these zones it is known which bring their signatures, until they are created. Within a transaction."""
+    KeptItem.objects.filter(job=job, kind=KeptKind.METADATA, name=SIGNATURES, zone__in=list(found)).delete()
+    KeptItem.objects.bulk_create(
+        KeptItem(job=job, zone=zone, kind=KeptKind.METADATA, name=SIGNATURES, value=_to_json(brought))
+        for zone, brought in found.items()
+        if brought is not None
+    )
+
+
+def signing_by(brought: BroughtSignatures, nsec3: Nsec3 | None = None) -> BroughtSigning:
+    """How a zone with these signatures is signed; `nsec3` is what its source says where the records do not."""
+    entries = tuple(map(read_dnskey, brought.entries))
+    return BroughtSigning((), brought.nsec3 or nsec3, presigned=True, entries=entries)
+
+
+def source_nsec3(job: ImportJob, zone_names: Collection[str]) -> dict[str, Nsec3]:
+    """The parameters of NSEC3 that a PowerDNS had for zones of these names, whose chain is not in their records."""
+    rows = KeptItem.objects.filter(job=job, kind=KeptKind.METADATA, name=NSEC3PARAM, zone__in=zone_names)
+    found = {}
+    for zone, value in rows.values_list("zone", "value"):
+        with suppress(ValueError, DnssecRefused):
+            found[zone] = read_nsec3param(bytes(value).decode("utf-8", "replace"), narrow=False)
+            refuse_nsec3(found[zone])
+    return found
+
+
+def _presigned(job: ImportJob, zone_names: Collection[str]) -> dict[str, BroughtSigning | str]:
+    rows = KeptItem.objects.filter(job=job, kind=KeptKind.METADATA, name=SIGNATURES, zone__in=zone_names)
+    brought = {zone: _from_json(bytes(value)) for zone, value in rows.values_list("zone", "value")}
+    nsec3 = source_nsec3(job, list(brought)) if brought else {}
+    return {zone: signing_by(each, nsec3.get(zone)) for zone, each in brought.items()}
+
+
+def _to_json(brought: BroughtSignatures) -> bytes:
+    nsec3 = None if brought.nsec3 is None else nsec3param_text(brought.nsec3)
+    return json.dumps([nsec3, brought.entries, brought.end]).encode()
+
+
+def _from_json(value: bytes) -> BroughtSignatures:
+    nsec3, entries, end = json.loads(value)
+    return BroughtSignatures(nsec3 and read_nsec3param(nsec3, narrow=False), tuple(entries), end)
 
 
 def _brought(kept: _Kept) -> BroughtSigning | str:

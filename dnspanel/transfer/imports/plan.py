@@ -14,13 +14,14 @@ from django.db.models import F
 
 from dnspanel.accounts.actors import Author
 from dnspanel.transfer import rights, zone_changes
-from dnspanel.transfer.documents import Options, ParsedZone, SourceFault
+from dnspanel.transfer.documents import BroughtSignatures, Options, ParsedZone, SourceFault
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import scan
 from dnspanel.transfer.models import CHANGING_ACTIONS, Action, ImportJob, ImportPiece, ImportZone, PieceState, State
 from dnspanel.zones import rules
 from dnspanel.zones.bulk import ExistingZone, existing_zones
 from dnspanel.zones.computed_types import reasons_against
+from dnspanel.zones.dnssec.queries import presigned_zones
 from dnspanel.zones.errors import QuotaExceeded
 from dnspanel.zones.models import Zone
 from dnspanel.zones.quotas import refuse_larger, rrset_limit
@@ -47,6 +48,7 @@ class Effect:
     current: Mapping[zone_changes.Key, RRset]
     changes: zone_changes.Changes
     faults: list[SourceFault]
+    signatures: BroughtSignatures | None = None  # that take the place of those that the zone has
 
 
 def begin_plan(*, job: ImportJob) -> None:
@@ -150,14 +152,37 @@ def effects(
             ids = [existing[zone.name].id for zone in batch]
             current, in_reach = rrsets_of_zones(ids), allowed.zones_in_reach(ids)
             rows = Zone.objects.select_related("team").in_bulk(ids) if in_reach is None else in_reach
+            presigned = presigned_zones(ids)
             for zone, id in zip(batch, ids, strict=True):
                 if in_reach is not None and id not in in_reach:
                     yield zone, Effect({}, {}, [rights.not_yours(zone.name)])
                     continue
-                effect = _effect(zone.action, parse(spool.read_document(path, zone.document_offset)), current[id])
+                parsed = parse(spool.read_document(path, zone.document_offset))
+                clash = _clash_of_signatures(zone.action, parsed, is_presigned=id in presigned)
+                if clash is not None:
+                    yield zone, Effect(current[id], {}, [clash])
+                    continue
+                effect = _effect(zone.action, parsed, current[id])
                 refusal = allowed.refusal(rows[id], effect.changes, effect.current) if in_reach is not None else None
                 refusal = refusal or _growth_refusal(author, rows.get(id), effect)
                 yield zone, replace(effect, faults=[refusal]) if refusal else effect
+
+
+def _clash_of_signatures(action: str, parsed: ParsedZone, *, is_presigned: bool) -> SourceFault | None:
+    """Why a zone that exists cannot have the signatures of the source, or cannot be without any."""
+    if is_presigned == (parsed.signatures is not None) and (action == Action.REPLACE or not is_presigned):
+        return None
+    if is_presigned:
+        reason = (
+            f"{parsed.name} is served with the signatures that it came with: keep the signatures of the source, which "
+            "has to be signed, and replace the zone; or drop its signatures first"
+        )
+    else:
+        reason = (
+            f"{parsed.name} is here, and not served with signatures that it came with: delete it first, or replace it "
+            "by an import that drops signatures"
+        )
+    return SourceFault("", 0, 0, "", reason, "signatures", zone=parsed.name)
 
 
 def _growth_refusal(author: Author, zone: Zone | None, effect: Effect) -> SourceFault | None:
@@ -175,7 +200,7 @@ def _growth_refusal(author: Author, zone: Zone | None, effect: Effect) -> Source
 def _effect(action: str, parsed: ParsedZone, current: Mapping[zone_changes.Key, RRset]) -> Effect:
     changes = zone_changes.changes_of(action=action, parsed=parsed, current=current)
     if action == Action.REPLACE:
-        return Effect(current, changes, [])
+        return Effect(current, changes, [], parsed.signatures)
     clashes = [
         SourceFault("", 0, 0, "", clash, "no-union", zone=parsed.name)
         for clash in zone_changes.clashes_of(action=action, parsed=parsed, current=current)

@@ -16,6 +16,7 @@ from dnspanel.transfer.documents import Document
 from dnspanel.transfer.exports.csv_table import harmless_cell
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import jobs, plan, scan
+from dnspanel.transfer.imports.kept_keys import SIGNATURES
 from dnspanel.transfer.models import (
     ACTIVE_STATES,
     CHANGING_ACTIONS,
@@ -211,7 +212,8 @@ def fault_kinds(job: ImportJob) -> Iterator[FaultKind]:
 
 
 def kept_counts(job: ImportJob) -> list[tuple[str, int]]:
-    found = KeptItem.objects.filter(job=job).values("kind").annotate(count=Count("pk")).order_by("kind")
+    kept = KeptItem.objects.filter(job=job).exclude(name=SIGNATURES)
+    found = kept.values("kind").annotate(count=Count("pk")).order_by("kind")
     return [(KeptItem(kind=row["kind"]).get_kind_display(), row["count"]) for row in found]
 
 

@@ -6,15 +6,17 @@ repeated and leaves nothing behind but a file that the next one replaces.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from django.conf import settings
 from django.db import connection, transaction
+from django.utils import timezone
 
 from dnspanel.transfer import limits, rights
-from dnspanel.transfer.documents import Document, Options, ParsedZone, SourceFault
+from dnspanel.transfer.documents import BroughtSignatures, Document, Options, ParsedZone, SourceFault
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import stage
-from dnspanel.transfer.imports.kept_keys import brought_signings
+from dnspanel.transfer.imports.kept_keys import brought_signings, keep_signatures, signing_by, source_nsec3
 from dnspanel.transfer.models import (
     Action,
     ImportFault,
@@ -27,10 +29,12 @@ from dnspanel.transfer.models import (
 from dnspanel.transfer.sources.registry import include_for
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.transfer.zonefile.report import DNSSEC_LEFT_OUT, UNSIGNED
+from dnspanel.transfer.zonefile.signatures import chain_fault
 from dnspanel.zones import nesting
 from dnspanel.zones.bulk import ExistingZone, allocate_zone_ids, existing_zones
 from dnspanel.zones.computed_types import SET_UP, reasons_against
 from dnspanel.zones.dnssec.first_signing import BroughtSigning
+from dnspanel.zones.dnssec.presigned import end_of
 from dnspanel.zones.errors import SignedAtParent
 from dnspanel.zones.garbage import collection_paused
 from dnspanel.zones.models import Signing
@@ -40,6 +44,8 @@ from dnspanel.zones.store_rrsets import copy_text
 
 # Parsed RRsets of this much text are in memory at a time.
 _BATCH_BYTES = 256 << 10
+# Signatures that end so soon need somebody's attention.
+LATE = timedelta(days=7)
 _NO_STAGE = stage.Staged(0, 0, 0, 0, 0, b"")
 
 _COPY_ZONES = """
@@ -100,9 +106,10 @@ def scan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
     ImportZone and ImportFault say the rest.
     """
     writer = stage.StageWriter(stage.stage_path(job.pk, piece.number))
+    signatures: dict[str, BroughtSignatures | None] = {}
     try:
         with collection_paused():
-            scanned = _scan(job, piece, writer)
+            scanned = _scan(job, piece, writer, signatures)
         size, checksum = writer.finish()
     except BaseException:
         writer.abandon()
@@ -113,6 +120,8 @@ def scan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
         )
         if claimed:
             _keep_zones(job.pk, piece.number, scanned)
+            if signatures:
+                keep_signatures(job=job, found=signatures)
             keep_faults(job.pk, piece.number, (fault for found in scanned for fault in found.faults))
     return bool(claimed)
 
@@ -213,8 +222,11 @@ def _storable(text: str) -> str:
     return text.replace("\0", "␀")
 
 
-def _scan(job: ImportJob, piece: ImportPiece, writer: stage.StageWriter) -> list[_Scanned]:
-    parse = parser_for(job)
+def _scan(
+    job: ImportJob, piece: ImportPiece, writer: stage.StageWriter, signatures: dict[str, BroughtSignatures | None]
+) -> list[_Scanned]:
+    """What the documents of the piece say; `signatures` are those that zones bring, if the job keeps them."""
+    parse, keeps = parser_for(job), Options.from_json(job.options).signatures == "keep"
     scanned: list[_Scanned] = []
     ids: Iterator[int] | None = None
     for batch in _batches(spool.read_documents(spool.spool_path(job.pk, piece.number))):
@@ -223,6 +235,10 @@ def _scan(job: ImportJob, piece: ImportPiece, writer: stage.StageWriter) -> list
         for _, path, zone in parsed:
             if zone.name and zone.name not in existing_by_name:
                 zone.faults += _name_faults(path, zone.name)
+        if keeps:
+            of_batch = {zone.name: zone.signatures for _, _, zone in parsed if zone.name and zone.is_sound}
+            signatures |= of_batch
+            _report_signatures(job, [(path, zone) for _, path, zone in parsed if zone.signatures])
         _report_signed(job, [(path, zone) for _, path, zone in parsed if zone.name], existing_by_name)
         if ids is None and any(zone.is_sound and zone.name not in existing_by_name for _, _, zone in parsed):
             # For all that may still come: the ids of a piece are in a row.
@@ -267,6 +283,7 @@ def _report_signed(
     A zone that is here already is as signed as it will be; so the error is for new ones, and for those that come
     from where they are signed and are not signed here.
     """
+    zones = [(path, zone) for path, zone in zones if zone.signatures is None]
     found = [zone.name for _, zone in zones]
     brought = brought_signings(job, found)
     may_sign = not brought or rights.may_sign(job)
@@ -295,6 +312,40 @@ def _report_signed(
         if zone.name in parents and not goes_on and (lost_signatures or zone.name not in existing_by_name):
             refusal = str(SignedAtParent(zone.name, parents[zone.name].zone_name))
             zone.faults.append(SourceFault(path, 0, 0, "", refusal, "ds-at-parent", zone=zone.name))
+
+
+def _report_signatures(job: ImportJob, zones: Sequence[tuple[str, ParsedZone]]) -> None:
+    """Say how long the signatures are good that zones bring; an error where they are not or must not be kept."""
+    now = timezone.now()
+    may_sign = not zones or rights.may_sign(job)
+    nsec3 = source_nsec3(job, [zone.name for _, zone in zones]) if zones else {}
+    parents = nesting.ds_above([zone.name for _, zone in zones])
+    for path, zone in zones:
+        assert zone.signatures is not None
+        signing, end = signing_by(zone.signatures, nsec3.get(zone.name)), end_of(zone.signatures.end)
+        until = f"{end:%Y-%m-%d %H:%M} UTC"
+        if end <= now:
+            reason = f"Signatures of the zone ended on {until}: sign it anew, or import it without its signatures"
+            zone.faults.append(_of_signatures(path, zone.name, reason, Severity.ERROR))
+            continue
+        # Of a PowerDNS the parameters of NSEC3 are not in the zone, which so was not compared with its chain yet.
+        fault = "" if zone.signatures.nsec3 else chain_fault(zone.name, zone.rrsets, signing.nsec3)
+        if zone.is_sound and fault:
+            zone.faults.append(_of_signatures(path, zone.name, fault, Severity.ERROR))
+            continue
+        reason = f"The zone is served with the signatures that it brings; the first of them ends on {until}"
+        is_late = end - now < LATE
+        zone.faults.append(_of_signatures(path, zone.name, reason, Severity.WARNING if is_late else Severity.NOTE))
+        if not may_sign:
+            reason = "To import a zone with its signatures takes the right to sign it"
+            zone.faults.append(_of_signatures(path, zone.name, reason, Severity.ERROR))
+        if zone.name in parents and not signing.is_named_by(zone.name, parents[zone.name].ds):
+            reason = f"The zone {parents[zone.name].zone_name} holds a DS for it that names none of its keys"
+            zone.faults.append(_of_signatures(path, zone.name, reason, Severity.ERROR))
+
+
+def _of_signatures(path: str, zone: str, reason: str, severity: Severity) -> SourceFault:
+    return SourceFault(path, 0, 0, "", reason, "signatures", severity=severity, zone=zone)
 
 
 def _of_keys(path: str, zone: str, reason: str, severity: Severity) -> SourceFault:

@@ -361,7 +361,7 @@ def _refusal(rcode: int) -> _Refused:
     return _Refused(f"transfer-{text.lower()}", _RCODE_MESSAGES.get(rcode, f"the server answers {text}"))
 
 
-# Of DNSSEC's own making: never imported, so that nothing but their type matters.
+# Of DNSSEC's own making: mostly not imported, and read from this form where their signatures are to be kept.
 _SYNTHESISED = frozenset({46, 47, 50, 51})
 
 

@@ -22,6 +22,7 @@ from dnspanel.transfer.zonefile.content import APEX, Content
 from dnspanel.transfer.zonefile.reader import Reader
 from dnspanel.transfer.zonefile.records import Enough
 from dnspanel.transfer.zonefile.report import report_notes, report_violations
+from dnspanel.transfer.zonefile.signatures import report_chain, signatures_of
 from dnspanel.transfer.zonefile.tokens import Sheet, Unreadable, printable
 from dnspanel.zones import soa
 from dnspanel.zones.rules import LOW_TTL, Severity
@@ -31,6 +32,7 @@ from replication.dns.rrset import MAX_TTL, RRset, Serial, make
 Include = Callable[[str], Document | None]
 
 ONE = Serial(1)
+AS_IT_IS = Options()  # of a zone that keeps its signatures nothing may change
 
 
 def read_zone(
@@ -55,11 +57,23 @@ def read_zone(
         fault, line = sheet.fault, sheet.fault_line
     if fault is not None:
         return ParsedZone(zone, faults=[_fault_of_file(sheet, fault, line)])
-    reader = Reader(zone, include=include, comments=options.comments, allow_lua=allow_lua, unanswered=unanswered)
+    reader = Reader(
+        zone,
+        include=include,
+        comments=options.comments,
+        allow_lua=allow_lua,
+        unanswered=unanswered,
+        signatures=options.signatures == "keep",
+    )
     try:
         reader.read_sheet(sheet)
+        signatures = signatures_of(reader) if reader.signatures else None
+        if signatures is not None:
+            options = AS_IT_IS
         made = _complete(reader.content, options, first_serial)
         ordered = _finish(reader, options)
+        if signatures is not None and not reader.errors:
+            report_chain(reader, signatures, [reader.content.sets[record] for record in ordered])
     except Enough:
         reason = f"there are {limits.MOST_FAULTS_OF_ZONE} errors or more; the rest of the file was not looked at"
         reader.faults.append(
@@ -76,6 +90,7 @@ def read_zone(
         sum([len(known) - 1 for known in content.more.values()], len(sets)),
         reader.generated,
         made,
+        signatures,
     )
 
 

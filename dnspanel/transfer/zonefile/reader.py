@@ -67,8 +67,9 @@ class Reader(RecordReader):
         comments: bool,
         allow_lua: bool,
         unanswered: Mapping[int, str] = MappingProxyType({}),
+        signatures: bool = False,
     ) -> None:
-        super().__init__(zone, comments=comments, allow_lua=allow_lua)
+        super().__init__(zone, comments=comments, allow_lua=allow_lua, signatures=signatures)
         self.include, self.unanswered = include, unanswered
         self.generated = 0
         self._depth = 0

@@ -44,8 +44,12 @@ class Head:
 class RecordReader(FastReader):
     """Reads records from tokens; what they say is in `content`, and what is wrong with them in `faults`."""
 
-    def __init__(self, zone: str, *, comments: bool, allow_lua: bool) -> None:
+    def __init__(self, zone: str, *, comments: bool, allow_lua: bool, signatures: bool = False) -> None:
         super().__init__(zone)
+        self.signatures = signatures
+        self.nsec3_parameters: list[tuple[str, ...]] = []  # of NSEC3PARAM: flags, iterations, salt
+        self.has_opt_out = False
+        self.least_ttls: dict[bytes, int] = {}  # of RRSIGs
         self.comments = comments
         self.allow_lua = allow_lua
         self.sheets: list[Sheet] = []
@@ -139,6 +143,8 @@ class RecordReader(FastReader):
         if not names.is_within(head.owner, self.zone):
             self.outside.append(place)
             return
+        if self.signatures and self._is_of_chain(head, tokens):
+            return
         if self._is_left_out(head):
             count, first = self.left_out.get(head.type, (0, place))
             self.left_out[head.type] = count + 1, first
@@ -148,6 +154,8 @@ class RecordReader(FastReader):
         key = relative_key(head.owner, self.zone)
         rrset = ReadyRRset(head.owner, key, head.type, ttl, (text,), (wire,))
         record = self.content.add(rrset, place, disabled=disabled)
+        if head.type == rdtypes.RRSIG:
+            self.least_ttls[record] = min(ttl, self.least_ttls.get(record, ttl))
         if entry.comment and self.comments and not (entry.lines > 1 and head.type == rdtypes.SOA):
             self.content.comment(record, entry.comment)
         if ttl < LOW_TTL:
@@ -160,7 +168,22 @@ class RecordReader(FastReader):
     def _is_left_out(self, head: Head) -> bool:
         if head.type == rdtypes.LUA:
             return not self.allow_lua
+        if self.signatures and (head.type == rdtypes.RRSIG or head.type in _SIGNED_AT_APEX):
+            return False
         return head.type in _SIGNED or (head.type in _SIGNED_AT_APEX and head.owner == self.zone)
+
+    def _is_of_chain(self, head: Head, tokens: list[Token]) -> bool:
+        """Whether this is a part of the chain that PowerDNS makes; what has to be known of it is kept."""
+        if head.type not in (rdtypes.NSEC, rdtypes.NSEC3, rdtypes.NSEC3PARAM):
+            return False
+        words = [token.text for token in tokens[head.at :]]
+        if words[:1] == ["\\#"]:
+            words = rdata.from_wire(head.type, bytes.fromhex("".join(words[2:]))).split()
+        if head.type == rdtypes.NSEC3 and len(words) > 3:
+            self.has_opt_out |= words[1].isdecimal() and bool(int(words[1]) & 1)
+        elif head.type == rdtypes.NSEC3PARAM and len(words) == 4 and words[0] == "1":
+            self.nsec3_parameters.append(tuple(words[1:]))
+        return True
 
     def _rdata(self, place: int, head: Head, tokens: list[Token], line: str | None) -> tuple[str, bytes]:
         values = tokens[head.at :]
@@ -178,7 +201,10 @@ class RecordReader(FastReader):
             quoted = next((token for token in values if token.quoted), None)
             if quoted is not None and head.type in _UNQUOTED:
                 raise BadRdata(type=head.type, text=text, reason=f"“{quoted.text}” cannot stand in quotes here")
-            canonical = rdata.parse(head.type, text, self.origin)
+            if head.type == rdtypes.RRSIG:
+                canonical = rdata.parse_signature(text, self.origin)
+            else:
+                canonical = rdata.parse(head.type, text, self.origin)
             return canonical, rdata.to_wire(head.type, canonical)
         except (BadRdata, BadName) as exc:
             self.failed.add(head.type)

@@ -26,6 +26,12 @@ class OptionsForm(PanelForm):
     )
     nameservers = forms.ChoiceField(label="Name servers of the zone", choices=[*_APEX_CHOICES, ("ours", "Always ours")])
     soa = forms.ChoiceField(label="SOA", choices=[*_APEX_CHOICES, ("ours", "Always ours, with the source’s serial")])
+    signatures = forms.ChoiceField(
+        label="Signatures (DNSSEC)",
+        choices=[("drop", "Leave them out"), ("keep", "Keep them: signed zones are served as they come")],
+        required=False,
+        initial="drop",
+    )
     ttl = forms.IntegerField(label="Same TTL everywhere", required=False, min_value=0, max_value=MOST_TTL)
     ttl_least = forms.IntegerField(label="TTL at least", required=False, min_value=0, max_value=MOST_TTL)
     ttl_most = forms.IntegerField(label="TTL at most", required=False, min_value=0, max_value=MOST_TTL)
@@ -33,6 +39,7 @@ class OptionsForm(PanelForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = self.cleaned_data
+        cleaned["signatures"] = cleaned.get("signatures") or "drop"
         least, most = cleaned.get("ttl_least"), cleaned.get("ttl_most")
         if least is not None and most is not None and least > most:
             self.refuse("ttl_most", "This is less than the least.")

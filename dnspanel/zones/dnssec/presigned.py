@@ -4,7 +4,8 @@ The panel has no keys of such a zone, and PowerDNS signs nothing of it (its meta
 change but by an import of all of it, with new signatures.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from django.db import connection
@@ -14,13 +15,14 @@ from dnspanel.accounts.grants import Right
 from dnspanel.zones import access, direct
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.other_keys import OF_KEYS
-from dnspanel.zones.dnssec.publish_state import record_states
-from dnspanel.zones.dnssec.queries import signing_of
+from dnspanel.zones.dnssec.publish_state import record_states, with_row_ids
+from dnspanel.zones.dnssec.queries import signing_of, signing_of_zones
 from dnspanel.zones.dnssec.safety import refuse_bogus
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import NotSigned
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.nesting import ds_above
+from replication.codec.dnssec import Nsec3
 from replication.dns import rdtypes
 from replication.dns.rrset import Key, RRset
 
@@ -41,6 +43,17 @@ def signatures_end(zone: Zone) -> datetime | None:
 def end_of(text: str) -> datetime:
     """The time that this word of an RRSIG says."""
     return datetime.strptime(text, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+
+
+def renew_presigned(*, zones: Sequence[tuple[int, int, Nsec3 | None]], now: datetime) -> None:
+    """Zones (by id) that came signed have other signatures by the revision of this number, over this chain.
+
+    In the transaction that publishes them, with their RRsets.
+    """
+    before = signing_of_zones([zone_id for zone_id, _, _ in zones])
+    after = with_row_ids({zone_id: replace(before[zone_id], nsec3=nsec3) for zone_id, _, nsec3 in zones})
+    changed = [each for each in zones if after[each[0]] != before[each[0]]]
+    record_states([(zone_id, number, before[zone_id], after[zone_id]) for zone_id, number, _ in changed], now=now)
 
 
 def drop_signatures(*, zone: Zone, acting: Acting) -> Publication | None:

@@ -46,6 +46,9 @@ class OptionsSerializer(Shape):
     )
     nameservers = Choice(choices=_APEX, required=False)
     soa = Choice(choices=_APEX, required=False)
+    signatures = Choice(
+        choices=[("drop", "leave them out"), ("keep", "signed zones are served as they come")], required=False
+    )
     ttl = Integer(required=False, allow_null=True, min_value=0, max_value=MOST_TTL, help_text="One for all, or bounds:")
     ttl_least = Integer(required=False, allow_null=True, min_value=0, max_value=MOST_TTL)
     ttl_most = Integer(required=False, allow_null=True, min_value=0, max_value=MOST_TTL)

@@ -64,6 +64,7 @@ class Command(BaseCommand):
         parser.add_argument("--no-comments", action="store_true")
         parser.add_argument("--nameservers", choices=("keep", "ours", "missing"))
         parser.add_argument("--soa", choices=("keep", "ours", "missing"))
+        parser.add_argument("--signatures", choices=("drop", "keep"), default="drop", help="of zones that are signed")
         parser.add_argument("--author", help="name of the person in whose name it happens")
         parser.add_argument("--title", default="")
         parser.add_argument("--yes", action="store_true", help="apply without asking what the dry run shows")
@@ -129,6 +130,7 @@ class Command(BaseCommand):
                 existing=options["existing"],
                 ttl=options["ttl"],
                 comments=not options["no_comments"],
+                signatures=options["signatures"],
                 **reading,
             ),
         )

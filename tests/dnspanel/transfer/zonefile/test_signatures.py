@@ -1,0 +1,87 @@
+"""Zone files with their signatures: kept where the import says so and they are the zone's, otherwise left out."""
+
+from pathlib import Path
+
+import pytest
+
+from dnspanel.transfer.documents import Options, ParsedZone
+from replication.codec.dnssec import Nsec3
+from replication.dns import rdtypes
+from tests.dnspanel.transfer.conftest import zone_text
+from tests.dnspanel.transfer.zonefile.test_parse import ZONE, at, read
+from tests.signzone import signed_text
+
+KEEP = Options(signatures="keep", nameservers="ours", soa="ours", ttl=77)
+PLAIN = zone_text(ZONE, "www A 192.0.2.1", "www 60 TXT x", "shop CNAME www", "sub NS ns.elsewhere.test.")
+
+
+def types(zone: ParsedZone) -> set[int]:
+    return {rrset.type for rrset in zone.rrsets}
+
+
+def reasons(zone: ParsedZone) -> dict[str, str]:
+    return {fault.code: fault.reason for fault in zone.faults}
+
+
+@pytest.mark.parametrize(
+    ("options", "nsec3"),
+    [
+        ((), None),
+        (("-3", "abcd", "-H", "1"), Nsec3(1, b"\xab\xcd")),
+        (("-3", "-", "-H", "0", "-A"), Nsec3(opt_out=True)),
+    ],
+)
+def test_a_signed_zone_is_kept_as_it_is(tmp_path: Path, options: tuple[str, ...], nsec3: Nsec3 | None) -> None:
+    zone = read(signed_text(ZONE, PLAIN, tmp_path, *options), options=KEEP)
+    assert zone.is_sound
+    assert zone.signatures is not None
+    assert (zone.signatures.nsec3, len(zone.signatures.entries), len(zone.signatures.end)) == (nsec3, 1, 14)
+    assert types(zone).isdisjoint((rdtypes.NSEC, rdtypes.NSEC3, rdtypes.NSEC3PARAM))
+    assert (zone.serial, at(zone, "www", "A").ttl) == (7, 3600)
+    assert len(at(zone, "@", "NS").texts) == 2
+    signatures = at(zone, "www", "RRSIG")
+    assert signatures.ttl == 60
+    assert {text.split()[0] for text in signatures.texts} >= {"A", "TXT"}
+    assert at(zone, "shop", "RRSIG")
+    of_hashes = [rrset for rrset in zone.rrsets if rrset.type == rdtypes.RRSIG and rrset.texts[0].startswith("NSEC3 ")]
+    assert len(of_hashes) == (0 if nsec3 is None else 3 if nsec3.opt_out else 4)
+
+
+def test_without_the_option_nothing_of_it_is_kept(tmp_path: Path) -> None:
+    zone = read(signed_text(ZONE, PLAIN, tmp_path))
+    assert zone.signatures is None
+    assert types(zone).isdisjoint((rdtypes.RRSIG, rdtypes.DNSKEY))
+    assert "dnssec-left-out" in reasons(zone)
+
+
+def test_a_zone_whose_soa_or_keys_are_not_signed_comes_unsigned(tmp_path: Path) -> None:
+    text = signed_text(ZONE, PLAIN, tmp_path, "-O", "full")
+    lines = text.splitlines(keepends=True)
+    for lost in ("RRSIG SOA", "RRSIG DNSKEY", "DNSKEY 257"):
+        broken = "".join(line for line in lines if lost not in " ".join(line.split()))
+        assert broken != text
+        zone = read(broken, options=KEEP)
+        assert zone.is_sound
+        assert zone.signatures is None
+        assert types(zone).isdisjoint((rdtypes.RRSIG, rdtypes.DNSKEY))
+        assert {"signatures-missing", "dnssec-left-out"} <= reasons(zone).keys()
+        assert at(zone, "www", "A").ttl == 77
+    assert "signatures-missing" in reasons(read(PLAIN, options=KEEP))
+
+
+def test_parameters_that_cannot_be_served_are_an_error(tmp_path: Path) -> None:
+    text = signed_text(ZONE, PLAIN, tmp_path, "-O", "full", "-3", "-", "-H", "0")
+    found = read(text.replace("NSEC3PARAM 1 0 0 -", "NSEC3PARAM 1 0 500 -"), options=KEEP)
+    if "NSEC3PARAM 1 0 0 -" not in text:
+        found = read(text.replace("1 0 0 -\n", "1 0 500 -\n"), options=KEEP)
+    assert not found.is_sound
+    assert "nsec3-parameters" in reasons(found)
+
+
+def test_a_chain_that_powerdns_would_not_make_is_refused(tmp_path: Path) -> None:
+    glued = zone_text(ZONE, "sub NS sub", "sub A 192.0.2.1")
+    assert read(signed_text(ZONE, glued, tmp_path), options=KEEP).is_sound
+    assert read(signed_text(ZONE, glued, tmp_path, "-3", "-", "-H", "0"), options=KEEP).is_sound
+    found = read(signed_text(ZONE, glued, tmp_path, "-3", "-", "-H", "0", "-A"), options=KEEP)
+    assert not found.is_sound
+    assert "are others than those that PowerDNS makes" in reasons(found)["signatures-chain"]

@@ -1,0 +1,99 @@
+"""Zones that BIND signed, read by the import, compiled by us, served by PowerDNS: validators find them right."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dnspanel.transfer.documents import Document, Options, ParsedZone
+from dnspanel.transfer.zone_changes import rrset_of
+from dnspanel.transfer.zonefile.parse import read_zone
+from dnspanel.zones.dnssec.other_keys import in_one_piece
+from dnspanel.zones.dnssec.signing_state import SigningState
+from replication.codec.dnssec import MetadataObject, Nsec3
+from replication.compile import compile_zone
+from tests.oracle import lmdb_file
+from tests.oracle.powerdns import PowerDNS
+from tests.oracle.test_validators import COVERED, OF_WILDCARDS, Served, delved, text_for
+from tests.oracle.test_validators import QUESTIONS as ALL_QUESTIONS
+from tests.signzone import signed_text
+from tests.unbound import unbound
+
+MODES: dict[str, tuple[Nsec3 | None, tuple[str, ...]]] = {
+    "nsec.test.": (None, ()),
+    "nsec3.test.": (Nsec3(), ("-3", "-", "-H", "0")),
+    "salted.test.": (Nsec3(2, bytes.fromhex("abcd")), ("-3", "abcd", "-H", "2")),
+    "optout.test.": (Nsec3(opt_out=True), ("-3", "-", "-H", "0", "-A")),
+}
+
+QUESTIONS = [question for question in ALL_QUESTIONS if not question[0].startswith("lonely-ds")]
+
+
+def text_of(zone: str) -> str:
+    """The zone with every kind of delegation, without a DS beside no NS, which BIND does not sign.
+
+    With opt-out also without the addresses and texts at insecure delegations, which PowerDNS would hash.
+    """
+    lines = text_for(zone).splitlines(keepends=True)
+    if zone == "optout.test.":
+        words = [line.split() for line in lines]
+        secure = {owner for owner, _, _, type, *_ in words if type == "DS"}
+        cuts = {owner for owner, _, _, type, *_ in words if type == "NS"} - {"@", zone} - secure
+        lines = [line for line in lines if line.split()[0] not in cuts or line.split()[3] == "NS"]
+    return "".join(line for line in lines if not line.startswith("lonely-ds"))
+
+
+def read(zone: str, text: str) -> ParsedZone:
+    parsed = read_zone(
+        Document(zone, text.encode(), zone),
+        options=Options(signatures="keep"),
+        include=lambda path: None,
+        allow_lua=False,
+    )
+    assert parsed.is_sound, parsed.faults
+    return parsed
+
+
+@pytest.fixture(scope="module")
+def served(installation: PowerDNS, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    compiled, signing, dnskeys = {}, [], {}
+    folder: Path = tmp_path_factory.mktemp("presigned")
+    for zone_id, (zone, (nsec3, options)) in enumerate(MODES.items(), 1):
+        parsed = read(zone, signed_text(zone, text_of(zone), folder, *options))
+        assert parsed.signatures is not None
+        assert parsed.signatures.nsec3 == nsec3
+        compiled[zone] = (zone_id, compile_zone(zone, map(rrset_of, parsed.rrsets), nsec3))
+        state = SigningState((), nsec3, presigned=True)
+        signing += [MetadataObject(zone, kind, value) for kind, value in state.metadata.items()]
+        [entry] = parsed.signatures.entries
+        dnskeys[zone] = in_one_piece(entry)
+    with installation.place("presigned") as place:
+        lmdb_file.write(place.database, installation.schema, compiled, signing)
+        with place.server(None) as port:
+            yield Served(port, dnskeys)
+
+
+@pytest.mark.parametrize("zone", MODES)
+def test_every_answer_validates_from_the_trust_anchor(served: Served, zone: str, tmp_path: Path) -> None:
+    found = {
+        (label, kind): delved(served, zone, f"{label}.{zone}".lstrip("."), kind, served.dnskeys[zone], tmp_path)
+        for label, kind, _ in QUESTIONS
+    }
+    expected = {
+        (label, kind): "; fully validated" if exists else "; negative response, fully validated"
+        for label, kind, exists in QUESTIONS
+    }
+    if zone == "optout.test.":
+        expected |= {key: "; unsigned answer" for key in expected if key[0] in OF_WILDCARDS}
+    assert found == expected
+
+
+def test_a_resolver_that_validates_finds_everything_secure(served: Served) -> None:
+    anchors = [f"{zone} DNSKEY {dnskey}" for zone, dnskey in served.dnskeys.items()]
+    with unbound({zone: [served.port] for zone in MODES}, anchors) as resolver:
+        for zone in MODES:
+            found = {(label, kind): resolver.ask(f"{label}.{zone}".lstrip("."), kind) for label, kind, _ in QUESTIONS}
+            insecure = OF_WILDCARDS | COVERED if zone == "optout.test." else set()
+            assert {label for (label, _), reply in found.items() if not reply.is_secure} == insecure
+            assert {reply.rcode for reply in found.values()} <= {"NOERROR", "NXDOMAIN"}
+        assert resolver.bogus == []
