@@ -62,6 +62,7 @@ def show(session: Session, zone: str) -> None:
         "cds": found["cds"] or None,
         "cdnskey": found["cdnskey"],
         "signalling": found["signalling"],
+        "presigned": output.moment(found["signatures_end"]) if found["presigned"] else None,
         "changed": output.moment(changed["at"]) if changed else None,
         "by": changed["author"] if changed else None,
     }

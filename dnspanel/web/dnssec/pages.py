@@ -1,10 +1,12 @@
 """Views of the signing of a zone: its state, signing, denial of existence, CDS, and the way out."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -12,6 +14,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.fleet.ask_parent import ask_parent
 from dnspanel.fleet.dnssec.parent_checks import check_of
 from dnspanel.fleet.reads.queries import node_statuses
+from dnspanel.web.confirm import Question, ask
 from dnspanel.web.dnssec.display import (
     DisplayKey,
     DisplayOtherKey,
@@ -43,6 +46,7 @@ from dnspanel.zones import access, queries
 from dnspanel.zones.dnssec import policy_queries, rollover_queries, sign
 from dnspanel.zones.dnssec import queries as dnssec
 from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec.presigned import drop_signatures, signatures_end
 from dnspanel.zones.dnssec.safety import ParentHere, parent_here
 from dnspanel.zones.dnssec.signalling import has_signalling, set_signalling
 from dnspanel.zones.dnssec.signing_state import SigningState
@@ -50,6 +54,8 @@ from dnspanel.zones.errors import DnssecRefused, NotSigned
 from dnspanel.zones.models import Channel, Zone
 from replication.dns import rdata, rdtypes
 
+# Signatures that end within this are to be made anew.
+ENDS_SOON = timedelta(days=7)
 # What those who use these records believe only because it is signed.
 _TRUSTED_TYPES = (rdtypes.TLSA, rdtypes.SSHFP, rdtypes.OPENPGPKEY, rdtypes.SMIMEA)
 
@@ -97,6 +103,9 @@ def page(
         "other_keys": [DisplayOtherKey(zone.name, key) for key in dnssec.other_keys_of(zone)],
         "rolled": DisplayRollover(rolled, timezone.now()) if rolled else None,
     }
+    if state.presigned:
+        ends = signatures_end(zone)
+        context |= {"signatures_end": ends, "ends_soon": ends is None or ends - timezone.now() < ENDS_SOON}
     if may_sign:
         context |= _forms(zone, state, form, policy)
     return render_zone(request, zone, "dnssec", "dnssec/zone.html", context, status)
@@ -228,6 +237,30 @@ def dnssec_signalling(request: PanelRequest, zone_name: str) -> HttpResponse:
         set_signalling(zones=[zone], signals=form.cleaned_data["signals"], acting=acting(request, form))
 
     return answer(request, zone, form, act, "The signalling names change within a minute.")
+
+
+@require_POST
+def dnssec_drop(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Serve the zone without the signatures that it came with, after a question."""
+    zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
+    question = Question(
+        f"Drop the signatures of {zone.name}",
+        (
+            "Answers carry no signatures any more: its RRSIG, DNSKEY, CDS and CDNSKEY records are gone.",
+            "If the parent has a DS of the zone, resolvers that validate answer nothing of it: remove the DS there "
+            "first, and wait until it has expired from caches.",
+        ),
+        "Drop the signatures",
+        reverse("zone-dnssec", args=[zone.name]),
+    )
+    if (page_of_question := ask(request, question)) is not None:
+        return page_of_question
+    try:
+        drop_signatures(zone=zone, acting=Acting(request.user, Channel.WEB, timezone.now()))
+    except DnssecRefused as exc:
+        return page(request, zone, refusal=str(exc), status=422)
+    messages.success(request, f"{zone.name} is served without signatures; on its way to the nodes.")
+    return redirect("zone-dnssec", zone.name)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

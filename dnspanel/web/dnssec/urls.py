@@ -12,6 +12,7 @@ urlpatterns = [
     path("zones/<zone:zone_name>/dnssec/unsign/", pages.dnssec_unsign, name="zone-dnssec-unsign"),
     path("zones/<zone:zone_name>/dnssec/denial/", pages.dnssec_denial, name="zone-dnssec-denial"),
     path("zones/<zone:zone_name>/dnssec/cds/", pages.dnssec_cds, name="zone-dnssec-cds"),
+    path("zones/<zone:zone_name>/dnssec/drop/", pages.dnssec_drop, name="zone-dnssec-drop"),
     path("zones/<zone:zone_name>/dnssec/signalling/", pages.dnssec_signalling, name="zone-dnssec-signalling"),
     path("zones/<zone:zone_name>/dnssec/rollover/", rollovers.rollover_card, name="zone-dnssec-rollover"),
     path("zones/<zone:zone_name>/dnssec/rollover/begin/", rollovers.rollover_begin, name="zone-dnssec-rollover-begin"),

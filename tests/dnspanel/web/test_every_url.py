@@ -163,6 +163,7 @@ DOORS = [
     Door("zone-dnssec-key-add", "POST", EDIT, ZONE),
     Door("zone-dnssec-key", "POST", EDIT, KEY, {"active": "false"}),
     Door("zone-dnssec-key-delete", "POST", EDIT, KEY),
+    Door("zone-dnssec-drop", "POST", EDIT, ZONE),
     Door("zone-dnssec-signalling", "POST", EDIT, ZONE),
     Door("zone-dnssec-other-key-add", "POST", EDIT, ZONE),
     Door("zone-dnssec-other-key-remove", "POST", EDIT, {**ZONE, "tag": "1"}),

@@ -34,6 +34,7 @@ from dnspanel.api.v2.schema.zone_serializers import CHANGING, IF_CHANGED, WRITIN
 from dnspanel.zones import access, revision
 from dnspanel.zones.dnssec import key_material, preview, queries, sign
 from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec.presigned import drop_signatures, signatures_end
 from dnspanel.zones.dnssec.preview import SigningPlan
 from dnspanel.zones.dnssec.queries import KeyView
 from dnspanel.zones.dnssec.signalling import has_signalling, set_signalling
@@ -74,12 +75,17 @@ class ZoneDnssec(V2View):
         """Settle how a zone is signed
 
         What is so already stays. Without keys, NSEC3 and CDS are refused, and so is what resolvers that validate would
-        answer nothing of, as far as the panel knows the DS in the zone above. Needs the right "dnssec".
+        answer nothing of, as far as the panel knows the DS in the zone above. Needs the right "dnssec". Of a zone that
+        is served with the signatures that it came with, nothing can be settled but `{"signed": false}`, which drops
+        them.
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)
         values = read(SigningPatchSerializer, request.data)
         by = acting(request, terms_of_query(request).reason)
+        if values == {"signed": False} and queries.signing_of(zone).presigned:
+            dropped = drop_signatures(zone=zone, acting=by)
+            return published(request, [dropped] if dropped else [], {})
         with bad_size("/new_keys/bits"):
             publications = sign.settle(
                 zone=zone,
@@ -196,7 +202,9 @@ def signing_json(zone: Zone, state: SigningState, actor: Actor) -> dict[str, Any
     return {
         "zone": zone.name,
         "signed": state.is_signed,
-        "denial": denial_json(state.nsec3) if state.keys else None,
+        "presigned": state.presigned,
+        "signatures_end": time_json(ends) if state.presigned and (ends := signatures_end(zone)) else None,
+        "denial": denial_json(state.nsec3) if state.has_chain else None,
         "cds": [int(text) for text in state.cds.split(",") if text.isdecimal()],
         "cdnskey": state.cdnskey,
         "signalling": has_signalling(zone),

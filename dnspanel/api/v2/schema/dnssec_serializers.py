@@ -146,7 +146,9 @@ class SigningSerializer(Shape):
 
     zone = serializers.CharField()
     signed = serializers.BooleanField()
-    denial = DenialSerializer(allow_null=True, help_text="null: the zone has no keys.")
+    presigned = serializers.BooleanField(help_text="It is served with the signatures that it came with.")
+    signatures_end = serializers.DateTimeField(allow_null=True, help_text="Of a presigned zone: when the first ends.")
+    denial = DenialSerializer(allow_null=True, help_text="null: the zone is not signed.")
     cds = serializers.ListField(child=serializers.IntegerField())
     cdnskey = serializers.BooleanField()
     signalling = serializers.BooleanField(help_text="It has signalling names (RFC 9615) for other zones.")

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from dnspanel.accounts.grants import Grant, Right
-from dnspanel.accounts.models import AuditEntry
+from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.api.models import RememberedAnswer
 from dnspanel.zones.dnssec import key_material, queries, sign
 from dnspanel.zones.dnssec.guarded import Acting
@@ -17,7 +17,7 @@ from replication.dns.rrset import make
 from tests.dnspanel.api.callers import MakeApi
 from tests.dnspanel.api.v2.conftest import MakeCaller
 from tests.dnspanel.api.v2.conftest import make_caller as make_caller
-from tests.dnspanel.zones.conftest import MakeZone
+from tests.dnspanel.zones.conftest import MakeZone, presigned_zone
 from tests.people import NOW
 
 URL = "/api/v2/zones/example.test./dnssec"
@@ -233,3 +233,15 @@ def test_signalling_names_are_asked_for_and_given_up(api: MakeApi, make_zone: Ma
     assert api().patch(URL, {"signed": True, "signalling": True}).json()["dnssec"]["signalling"] is True
     assert api().post(BULK, {"zones": ["example.test."], "signalling": False}).status_code == 200
     assert api().get(URL).json()["signalling"] is False
+
+
+def test_signatures_that_a_zone_came_with(api: MakeApi, alice: User) -> None:
+    zone = presigned_zone(alice, "www 300 A 192.0.2.1")
+    found = api().get(URL).json()
+    assert (found["signed"], found["presigned"], found["keys"]) == (True, True, [])
+    assert found["signatures_end"] is not None
+    assert api().patch(URL, {"signed": True, "cds": [2]}).json()["code"] == "dnssec-refused"
+    assert api().patch(URL, {"signed": False}).status_code == 202
+    assert not queries.signing_of(zone).is_signed
+    found = api().get(URL).json()
+    assert (found["signed"], found["presigned"], found["signatures_end"]) == (False, False, None)

@@ -1,0 +1,55 @@
+"""The page of a zone that is served with the signatures that it came with."""
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from dnspanel.accounts.models import User
+from dnspanel.web.dnssec import pages
+from dnspanel.zones.dnssec import queries
+from dnspanel.zones.models import Zone
+from tests.dnspanel.web.conftest import Browser
+from tests.dnspanel.zones.conftest import presigned_zone
+
+PAGE = "/zones/example.test./dnssec/"
+
+
+@pytest.fixture
+def presigned(alice: User) -> Zone:
+    return presigned_zone(alice, "www 300 A 192.0.2.1")
+
+
+def page_of(client: Client) -> str:
+    return client.get(PAGE).content.decode()
+
+
+def test_it_says_when_signatures_end_and_offers_no_keys(
+    presigned: Zone, bob: User, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = page_of(browser(bob))
+    assert "Served with the signatures that it came with" in page
+    for forbidden in ("Add a key", "Begin a rollover", f"Sign {presigned.name}", "CDS records", "Unsign…"):
+        assert forbidden not in page
+    key = queries.other_keys_of(presigned)[0]
+    assert f"{presigned.name} IN DNSKEY {key.dnskey}" in page
+    ends: list[Any] = [datetime.fromisoformat("2099-01-02T03:04:00Z"), datetime.fromisoformat("2020-01-02T03:04:00Z")]
+    monkeypatch.setattr(pages, "signatures_end", lambda zone: ends.pop(0))
+    page = page_of(browser(bob))
+    assert "2099-01-02 03:04 UTC" in page
+    assert "Sign it anew" not in page
+    assert "Sign it anew" in page_of(browser(bob))
+
+
+def test_signatures_are_dropped_after_a_question(presigned: Zone, bob: User, browser: Browser) -> None:
+    client = browser(bob)
+    question = client.post(f"{PAGE}drop/").content.decode()
+    assert "remove the DS there first" in question.replace("\n", " ")
+    assert queries.signing_of(presigned).presigned
+    page = client.post(f"{PAGE}drop/", {"confirmed": "yes"}, follow=True).content.decode()
+    assert "is served without signatures" in page
+    assert not queries.signing_of(presigned).is_signed
+    again = client.post(f"{PAGE}drop/", {"confirmed": "yes"})
+    assert again.status_code == 422
+    assert b"is not signed" in again.content
