@@ -1,5 +1,6 @@
 """The slow path of the zone-file parser: records of every type from their tokens, and faults with their places."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dnspanel.transfer import limits
@@ -178,9 +179,9 @@ class RecordReader(FastReader):
             return False
         words = [token.text for token in tokens[head.at :]]
         if words[:1] == ["\\#"]:
-            words = rdata.from_wire(head.type, bytes.fromhex("".join(words[2:]))).split()
+            words = _from_generic(head.type, words[2:])
         if head.type == rdtypes.NSEC3 and len(words) > 3:
-            self.has_opt_out |= words[1].isdecimal() and bool(int(words[1]) & 1)
+            self.has_opt_out |= words[1].isdecimal() and len(words[1]) < 4 and bool(int(words[1]) & 1)
         elif head.type == rdtypes.NSEC3PARAM and len(words) == 4 and words[0] == "1":
             self.nsec3_parameters.append(tuple(words[1:]))
         return True
@@ -241,3 +242,11 @@ def _type_number(tokens: list[Token], at: int, blank: bool, line: str | None) ->
     if number not in _SIGNED and (refusal := rdtypes.refusal(number)):
         raise Unreadable(refusal, "type-refused", token.column, token.line)
     return number
+
+
+def _from_generic(type: int, digits: Sequence[str]) -> list[str]:
+    """The words of rdata in the form of RFC 3597; none where it has no sense: what is left out need not have any."""
+    try:
+        return rdata.from_wire(type, bytes.fromhex("".join(digits))).split()
+    except (ValueError, BadRdata):
+        return []

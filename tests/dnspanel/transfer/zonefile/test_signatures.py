@@ -85,3 +85,27 @@ def test_a_chain_that_powerdns_would_not_make_is_refused(tmp_path: Path) -> None
     found = read(signed_text(ZONE, glued, tmp_path, "-3", "-", "-H", "0", "-A"), options=KEEP)
     assert not found.is_sound
     assert "are others than those that PowerDNS makes" in reasons(found)["signatures-chain"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        r"x 60 TYPE50 \# 2 zz",
+        r"x 60 TYPE50 \# 2 0101",
+        f"x 60 NSEC3 1 {'9' * 5000} 0 - x A",
+        f"@ 60 NSEC3PARAM 1 0 {'9' * 5000} -",
+        f"@ 60 NSEC3PARAM 1 {'9' * 5000} 0 -",
+        "@ 60 NSEC3PARAM 1 0 0 x",
+        "x 60 RRSIG A 13 2 60 20261224000000 20261101000000 1 example.test. !",
+        "x 60 RRSIG SOA",
+        f"@ 60 DNSKEY 257 3 13 {'A' * 20000}",
+        "@ 60 DNSKEY 257 3 256 AAAA",
+        f"@ 60 RRSIG SOA 13 2 60 99999999999999 20261101000000 1 {ZONE} {'A' * 86}==",
+    ],
+    ids=lambda line: line[:40],
+)
+def test_whatever_stands_in_the_file_is_judged(tmp_path: Path, line: str) -> None:
+    for text in (PLAIN + f"\n{line}\n", signed_text(ZONE, PLAIN, tmp_path) + f"\n$ORIGIN {ZONE}\n{line}\n"):
+        found = read(text, options=KEEP)
+        assert found.name == ZONE
+        assert found.signatures is None or found.signatures.end.isdecimal()
