@@ -18,7 +18,8 @@ def signed_text(zone: str, text: str, folder: Path, *options: str, end: datetime
     source.write_text(text)
     times = ["-s", "20200101000000", "-e", f"{end:%Y%m%d%H%M%S}"] if end else []
     more = ["-P"] if end else []  # BIND would refuse what has ended
-    _run(["dnssec-signzone", "-q", "-S", "-z", "-K", keys, *times, *more, *options, "-o", zone, "-f", signed, source])
+    where = ["-K", keys, "-d", folder]
+    _run(["dnssec-signzone", "-q", "-S", "-z", *where, *times, *more, *options, "-o", zone, "-f", signed, source])
     return signed.read_text()
 
 
