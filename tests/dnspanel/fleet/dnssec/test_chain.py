@@ -56,8 +56,10 @@ class Key:
     dnskey: DNSKEY
 
     def sign(self, rrset: dns.rrset.RRset) -> list[dns.rrset.RRset]:
-        """The RRset, and its signature; it began an hour ago, since who follows the chain may have read the clock a second
-        before this answer was made."""
+        """The RRset, and its signature, which began an hour ago.
+
+        Who follows the chain may have read the clock a second before this answer is made.
+        """
         began = datetime.now(UTC) - timedelta(hours=1)
         signature = dns.dnssec.sign(
             rrset, self.private, self.apex, self.dnskey, inception=began, lifetime=7200, verify=True
