@@ -95,7 +95,7 @@ def refuse_names(
 
     Raises NamesRefused with the reason of each name: PublicSuffix, ReverseName, NameOfOthers or SignedAtParent.
     """
-    if refused := {name: refusal for name in zone_names if (refusal := refusal_for_everybody(name))}:
+    if refused := refusals_for_everybody(zone_names):
         raise NamesRefused(refused)
     refuse_rights(zone_names=zone_names, own=own, author=author)
     if at_parent := ds_above(zone_names):
@@ -125,12 +125,17 @@ def is_unbounded(author: Author) -> bool:
     return author is None or (actor is not None and all(map(actor.may_everywhere, RECORD_RIGHTS)))
 
 
-def refusal_for_everybody(name: str) -> NameRefused | None:
-    """Why nobody may have a zone of this name; None for most names."""
-    if reverse := reverse_zones_of(name):
-        return ReverseName(name, reverse.network, [zone for zones in reverse.choices for zone in zones])
-    refused = read_suffixes(tuple(settings.REFUSED_SUFFIXES), settings.PUBLIC_SUFFIX_LIST)
-    return PublicSuffix(name) if name in refused else None
+def refusals_for_everybody(zone_names: Iterable[str]) -> dict[str, NameRefused]:
+    """Why nobody may have zones of some of these names; there is none of most names."""
+    suffixes = read_suffixes(tuple(settings.REFUSED_SUFFIXES), settings.PUBLIC_SUFFIX_LIST)
+    refused: dict[str, NameRefused] = {}
+    for name in zone_names:
+        if reverse := reverse_zones_of(name):
+            choices = [zone for zones in reverse.choices for zone in zones]
+            refused[name] = ReverseName(name, reverse.network, choices)
+        elif name in suffixes:
+            refused[name] = PublicSuffix(name)
+    return refused
 
 
 def refusals_by_others(
@@ -156,9 +161,11 @@ def refusals_by_others(
 
 def zones_above(zone_names: Iterable[str]) -> dict[str, ZoneAbove]:
     """The closest live zone above each of these names, where there is one; in one query."""
-    chains = _chains_above(zone_names)
-    live = _live({above for chain in chains.values() for above in chain})
-    return {name: ZoneAbove(live[above], above) for name, above in _closest(chains, live).items()}
+    parents = {name: names.parent(name) for name in zone_names}  # of an import, most have the same one
+    chains = {parent: _with_those_above(parent) for parent in set(parents.values()) if parent is not None}
+    live = _live({at for chain in chains.values() for at in chain})
+    found = {parent: ZoneAbove(live[above], above) for parent, above in _closest(chains, live).items()}
+    return {name: found[parent] for name, parent in parents.items() if parent in found}
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,9 +273,9 @@ def zones_below(name: str, limit: int) -> list[str]:
         return [below for _, _, below in cursor.fetchall()]
 
 
-def _chains_above(zone_names: Iterable[str]) -> dict[str, list[str]]:
-    """The names above each of these, the nearest first, the root last."""
-    return {name: list(ancestors_within(name, names.ROOT)) for name in zone_names}
+def _with_those_above(name: str) -> list[str]:
+    """The name and those above it, the nearest first, the root last."""
+    return [name, *ancestors_within(name, names.ROOT)]
 
 
 def _inside(name: str, zone: str) -> Iterable[str]:
@@ -291,7 +298,7 @@ def _live(zone_names: Collection[str]) -> dict[str, int]:
 
 def _others_above(zone_names: Sequence[str], own: Collection[int], author: Author) -> dict[str, tuple[str, int, str]]:
     """The closest zone above each name, where it is not the author's."""
-    chains = _chains_above(zone_names)
+    chains = {name: _with_those_above(name)[1:] for name in zone_names}
     may_change, parameters = _may_change(author)
     parameters |= {"above": list({above for chain in chains.values() for above in chain}), "own": list(own)}
     with connection.cursor() as cursor:

@@ -8,12 +8,13 @@ PowerDNS knows many new zones only once it has read the list of all zones anew (
 that there is. During an import that would be done with push after push, in time quadratic in the zones, and whoever
 edits something meanwhile would wait for it. A panel that asks for it (`may_defer`) therefore gets its ack in two
 parts: where the files are, at once, and up to where PowerDNS answers, later. `read_list` reads the list beside the
-pushes, in a tenth of the time or when pushes pause, and proves then what was new. Everything else in those pushes,
+pushes, in a twentieth of the time or when pushes pause, and proves then what was new. Everything else in those pushes,
 edits of zones that PowerDNS knows, is purged and verified as ever before the push is answered.
 """
 
 import contextlib
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -55,7 +56,7 @@ MAX_SUSPECTS = 200
 # Zones that PowerDNS does not know yet, at most: each of them is noted.
 MAX_UNLISTED = 100_000
 # The list is read at once when no new zones came for this long, or for so many times as long as reading it takes.
-QUIET_SECONDS = 0.5
+QUIET_SECONDS = 0.25
 QUIET_READINGS = 2
 RETRY_SECONDS = 1.0
 
@@ -115,6 +116,7 @@ class Applier:
         self._signing_keys = signing_keys
         self._dns_address, self._dns_port = dns_address, dns_port
         self._lock = threading.Lock()
+        self._ended_at = -math.inf  # monotonic time of the last push
         # Zones that are new in the files and not in PowerDNS's list: those that wait, and those for which it is read
         # just now. With `_lock`.
         self._unlisted, self._listing = _Unlisted(), _Unlisted()
@@ -172,12 +174,12 @@ class Applier:
             self.note_refusal(exc)
             raise
         finally:
+            self._ended_at = time.monotonic()
             self._lock.release()
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether a push is under way."""
-        return self._lock.locked()
+    def is_busy(self, within: float = 0.0) -> bool:
+        """Whether a push is under way, or ended less than so many seconds ago."""
+        return self._lock.locked() or time.monotonic() - self._ended_at < within
 
     def repair(self, body: bytes | BinaryIO) -> tuple[Ack, Repaired]:
         """Make one zone what the panel has at the store's position, and prove it as `apply` does.

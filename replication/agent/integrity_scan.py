@@ -5,7 +5,8 @@ takes about a twentieth of one core, so a large database is read in some minutes
 After that checks and the pauses between them take a 250th on average: a small database is read every half minute, one
 of millions of rows in an hour or so. A check is hurried, to about half a core, when somebody else has committed to a
 file, which each slice looks up, when the panel requests it, and while a zone of many rows is read in one transaction.
-It waits while a push is under way. Pages that it touched are released.
+It waits while a push is under way, and for the next one too where there is no hurry: an import gets the processor.
+Pages that it touched are released.
 
 A segment that finds rows which the agent did not write is refused; its zones are checked first, so that the panel
 learns within a second which of them to repair.
@@ -35,6 +36,8 @@ PAUSE_SECONDS = 20.0
 POLL_SECONDS = 0.5
 # A slice waits for a push under way at most so long: an import must not keep a check from ending.
 LONGEST_WAIT = 0.25
+# Where there is no hurry, it waits so long after a push whether another one comes.
+PUSH_PAUSE = 0.5
 _RELEASE_EVERY = 16  # slices
 
 logger = logging.getLogger(__name__)
@@ -44,9 +47,15 @@ class IntegrityScanner:
     """Checks one store, in a thread of its own (`run`). Its attributes have what it found."""
 
     def __init__(
-        self, store: Store, *, is_busy: Callable[[], bool] = lambda: False, clock: Callable[[], float] = time.time
+        self,
+        store: Store,
+        *,
+        is_busy: Callable[[float], bool] = lambda within: False,
+        clock: Callable[[], float] = time.time,
     ) -> None:
-        self._store, self._is_busy, self._clock = store, is_busy, clock
+        # Whether a push is under way, or ended less than so many seconds ago.
+        self._is_busy = is_busy
+        self._store, self._clock = store, clock
         # Called with the reason where a file may be damaged.
         self.damaged: Callable[[str], None] = lambda reason: None
         self._wake = threading.Event()
@@ -153,7 +162,7 @@ class IntegrityScanner:
                     share = HURRIED_SHARE
             if not self._slices % _RELEASE_EVERY:
                 self._store.release_pages()
-            self._rest(SLICE_SECONDS * (1 - share) / share)
+            self._rest(SLICE_SECONDS * (1 - share) / share, 0.0 if share == HURRIED_SHARE else PUSH_PAUSE)
         self._store.release_pages()
         return True
 
@@ -162,11 +171,11 @@ class IntegrityScanner:
         until = time.monotonic() + SLICE_SECONDS
         return any(time.monotonic() >= until for _ in steps)
 
-    def _rest(self, seconds: float) -> None:
+    def _rest(self, seconds: float, push_pause: float) -> None:
         if self._wake.wait(seconds):
             self._wake.clear()
         until = time.monotonic() + LONGEST_WAIT
-        while self._is_busy() and time.monotonic() < until and not self._stop.is_set():
+        while self._is_busy(push_pause) and time.monotonic() < until and not self._stop.is_set():
             time.sleep(SLICE_SECONDS)
 
     def _replace(self, diverged: dict[int, DivergedZone]) -> None:

@@ -78,7 +78,7 @@ class AgentNode:
             dns_address=config.dns_address,
             dns_port=config.dns_port,
         )
-        self.scanner = IntegrityScanner(self._store, is_busy=lambda: self.applier.is_busy)
+        self.scanner = IntegrityScanner(self._store, is_busy=lambda within: self.applier.is_busy(within))
         self.applier.suspect = self.scanner.suspect
         self.applier.damaged = self.scanner.damaged = self.rebuild.suspect_damage
         self.snapshots = Snapshots(
@@ -298,7 +298,7 @@ class AgentNode:
 
     def _bootstrapping(self) -> str:
         """A message about the snapshot on its way; empty while there is none."""
-        if self._store.installing() and self.applier.is_busy:
+        if self._store.installing() and self.applier.is_busy():
             return "bootstrapping: writing the snapshot; zones that were there before are served on"
         if progress := self.snapshots.progress:
             return f"bootstrapping: {progress[1]} of {progress[2]} chunks of the snapshot are here"

@@ -22,9 +22,10 @@ from replication.agent.pdns_api import PdnsApi
 MAX_SINGLE = 20
 _ANSWER_SECONDS = 5.0
 REDISCOVER_SECONDS = 60.0
-# During an import the list is read again and again: it may take this share of the time. Whoever waits for it is not
-# delayed for longer than this by the pause.
-_SHARE = 0.1
+# During an import the list is read again and again: it may take this share of the time where nobody waits for it, and
+# this one where somebody does, who is not delayed for longer than this by the pause.
+_SHARE = 0.05
+_AWAITED_SHARE = 0.1
 _LONGEST_PAUSE = 1.0
 
 
@@ -53,7 +54,7 @@ class ZoneCache:
 
     @property
     def due(self) -> float:
-        """When the list may be read again without taking more than its share of the time; on the clock."""
+        """When the list may be read again, with nobody waiting, without taking more than its share; on the clock."""
         return self._read_at + self.seconds / _SHARE
 
     @property
@@ -77,7 +78,8 @@ class ZoneCache:
 
     def learn_all(self) -> None:
         """PowerDNS knows every zone in its files. Raises NotServed."""
-        self._sleep(max(0.0, min(self.due, self._read_at + _LONGEST_PAUSE) - self._clock()))
+        pause = min(self.seconds / _AWAITED_SHARE, _LONGEST_PAUSE)
+        self._sleep(max(0.0, self._read_at + pause - self._clock()))
         self.read()
 
     def read(self) -> None:

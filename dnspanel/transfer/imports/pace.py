@@ -19,6 +19,8 @@ MOST_UNDER_WAY = 1
 # A node that is behind and did not move for this long is not waited for.
 STUCK_SECONDS = 3.0
 _POLL_SECONDS = 0.02
+# How often whoever waits asks whether to go on.
+_ASK_SECONDS = 0.25
 
 _BEHIND = """
 SELECT head.sequence - coalesce((
@@ -35,9 +37,15 @@ FROM zones_loghead head"""
 
 def wait_for_room(goes_on: Callable[[], bool], *, most_seconds: float = 5.0) -> bool:
     """Return True when few publications are under way; False after `most_seconds`, or once `goes_on` says no."""
-    deadline = time.monotonic() + most_seconds
-    while publications_under_way() > MOST_UNDER_WAY:
-        if time.monotonic() >= deadline or not goes_on():
+    schemas = schemas_in_use()
+    deadline, ask_at = time.monotonic() + most_seconds, 0.0
+    while _under_way(schemas) > MOST_UNDER_WAY:
+        now = time.monotonic()
+        if now >= ask_at:
+            if not goes_on():
+                return False
+            ask_at = now + _ASK_SECONDS
+        if now >= deadline:
             return False
         time.sleep(_POLL_SECONDS)
     return True
@@ -50,7 +58,11 @@ def give_way(**_: object) -> bool:
 
 def publications_under_way() -> int:
     """How many publications the slowest node that moves, or the publisher, is behind the head."""
+    return _under_way(schemas_in_use())
+
+
+def _under_way(schemas: list[int]) -> int:
     with connection.cursor() as cursor:
-        cursor.execute(_BEHIND, {"schemas": schemas_in_use(), "stuck": STUCK_SECONDS})
+        cursor.execute(_BEHIND, {"schemas": schemas, "stuck": STUCK_SECONDS})
         row = cursor.fetchone()
     return max(row) if row else 0

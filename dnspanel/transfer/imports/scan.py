@@ -151,7 +151,7 @@ def finish_scan(*, job: ImportJob, seconds: float) -> None:
 def parser_for(job: ImportJob) -> Callable[[Document], ParsedZone]:
     """A function that reads a document as this job's options say."""
     options, include = Options.from_json(job.options), include_for(job)
-    unanswered = reasons_against(SET_UP)
+    unanswered, serial = reasons_against(SET_UP), first_serial(job.created_at)
 
     def parse(document: Document) -> ParsedZone:
         return read_zone(
@@ -160,7 +160,7 @@ def parser_for(job: ImportJob) -> Callable[[Document], ParsedZone]:
             include=lambda included: include(document.path, included),
             allow_lua=settings.ALLOW_LUA_RECORDS,
             unanswered=unanswered,
-            first_serial=first_serial(job.created_at),
+            first_serial=serial,
         )
 
     return parse
@@ -232,9 +232,8 @@ def _scan(
     for batch in _batches(spool.read_documents(spool.spool_path(job.pk, piece.number))):
         parsed = [(offset, document.path, parse(document)) for offset, document in batch]
         existing_by_name = existing_zones([zone.name for _, _, zone in parsed if zone.name])
-        for _, path, zone in parsed:
-            if zone.name and zone.name not in existing_by_name:
-                zone.faults += _name_faults(path, zone.name)
+        new = [(path, zone) for _, path, zone in parsed if zone.name and zone.name not in existing_by_name]
+        _report_names(new)
         if keeps:
             of_batch = {zone.name: zone.signatures for _, _, zone in parsed if zone.name and zone.is_sound}
             signatures |= of_batch
@@ -269,10 +268,12 @@ def _scan(
     return scanned
 
 
-def _name_faults(path: str, name: str) -> Iterator[SourceFault]:
-    """Why nobody may have this zone, if so; whether this author may is found out by the dry run."""
-    if refusal := nesting.refusal_for_everybody(name):
-        yield SourceFault(path, 0, 0, "", str(refusal), "name-refused", zone=name)
+def _report_names(zones: Sequence[tuple[str, ParsedZone]]) -> None:
+    """Say which of these zones nobody may have, and why; whether this author may is found out by the dry run."""
+    refused = nesting.refusals_for_everybody(zone.name for _, zone in zones)
+    for path, zone in zones if refused else ():
+        if refusal := refused.get(zone.name):
+            zone.faults.append(SourceFault(path, 0, 0, "", str(refusal), "name-refused", zone=zone.name))
 
 
 def _report_signed(

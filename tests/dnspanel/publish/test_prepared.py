@@ -186,7 +186,7 @@ def test_a_damaged_object_is_no_harm(
 
 @pytest.mark.parametrize(
     ("change_row", "words"),
-    [({"rows": 1}, "follow"), ({"rows": 10_000}, "early"), ({"digest": bytes(16)}, "digest")],
+    [({"rows": 1}, "follow"), ({"rows": 10_000}, "early"), ({"digest": bytes(16)}, "damaged")],
 )
 def test_a_row_that_says_something_else_is_no_harm(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, change_row: dict[str, object], words: str

@@ -307,7 +307,7 @@ def test_a_check_stands_back_while_a_push_is_under_way_but_not_for_ever(
     calls: list[float] = []
     monkeypatch.setattr("replication.agent.integrity_scan.LONGEST_WAIT", 0.02)
     monkeypatch.setattr("replication.agent.integrity_scan.SLICE_SECONDS", 0.0)
-    scanner = IntegrityScanner(store, is_busy=lambda: bool(calls.append(time.monotonic()) or True))
+    scanner = IntegrityScanner(store, is_busy=lambda within: bool(calls.append(time.monotonic()) or True))
     assert scanner.step(time.monotonic())
     assert scanner.checked_at > 0
     assert len(calls) > 3
