@@ -1,12 +1,22 @@
-"""SPF and DMARC: what a TXT RRset says about mail, and where receivers will not follow it."""
+"""SPF, DMARC and DKIM: what a TXT RRset says about mail, and where receivers will not follow it."""
 
+import base64
+import binascii
 from collections.abc import Iterator
+from functools import lru_cache
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from replication.dns import rdata
 from replication.dns.rrset import RRset
 
 MAX_SPF_LOOKUPS = 10  # RFC 7208 4.6.4
 _LOOKS_UP = frozenset(("include", "a", "mx", "ptr", "exists"))
+LEAST_DKIM_BITS = 1024  # RFC 8301 3.2; 2048 is what it asks for
+GOOD_DKIM_BITS = 2048
+_ED25519_BYTES = 32  # RFC 8463 4
 Finding = tuple[str, str, str]  # severity, code, message
 
 
@@ -23,6 +33,8 @@ def check_txt(rrset: RRset) -> Iterator[Finding]:
             yield "warning", "spf-lookups", message
     if rrset.name.startswith("_dmarc."):
         yield from _dmarc(rrset.name, texts)
+    if "._domainkey." in rrset.name:
+        yield from _dkim(rrset.name, texts)
 
 
 def text_of(type: int, record: str) -> str:
@@ -42,6 +54,43 @@ def spf_lookups(text: str) -> int:
         mechanism = term.lstrip("+-~?").replace("/", ":").split(":")[0]
         count += mechanism in _LOOKS_UP or term.startswith("redirect=")
     return count
+
+
+def _dkim(name: str, texts: list[str]) -> Iterator[Finding]:
+    if len(texts) > 1:
+        yield (
+            "warning",
+            "dkim-duplicate",
+            f"{name} has {len(texts)} TXT records; which key counts is open (RFC 6376 3.6.2.2)",
+        )
+    for text in texts:
+        if found := _fault_of_dkim(text):
+            severity, code, message = found
+            yield severity, code, f"the DKIM record {name} {message}"
+
+
+@lru_cache(maxsize=1024)
+def _fault_of_dkim(text: str) -> Finding | None:
+    """What is wrong with the text of a DKIM key record (RFC 6376 3.6.1), if anything is."""
+    tags = {part.split("=")[0].strip(): "".join(part.partition("=")[2].split()) for part in text.split(";")}
+    if tags.get("v", "DKIM1") != "DKIM1" or "p" not in tags:
+        return "warning", "dkim-malformed", "is none: it begins with v=DKIM1 and has the key behind p="
+    if not tags["p"]:
+        return "note", "dkim-revoked", "has no key: what it signed is not valid any more"
+    try:
+        key = base64.b64decode(tags["p"], validate=True)
+        if tags.get("k", "rsa") == "ed25519":
+            return None if len(key) == _ED25519_BYTES else ("warning", "dkim-key", "has an Ed25519 key of another size")
+        public = load_der_public_key(key)
+    except (binascii.Error, ValueError, UnsupportedAlgorithm):
+        return "warning", "dkim-key", "has a key that cannot be read: was a part of it lost?"
+    if not isinstance(public, RSAPublicKey):
+        return "warning", "dkim-key", "has a key of another algorithm than it says"
+    if public.key_size < LEAST_DKIM_BITS:
+        return "warning", "dkim-weak", f"has a key of {public.key_size} bits, which receivers refuse (RFC 8301)"
+    if public.key_size < GOOD_DKIM_BITS:
+        return "note", "dkim-short", f"has a key of {public.key_size} bits; {GOOD_DKIM_BITS} are asked for (RFC 8301)"
+    return None
 
 
 def _dmarc(name: str, texts: list[str]) -> Iterator[Finding]:

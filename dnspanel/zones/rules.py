@@ -13,7 +13,7 @@ from functools import cached_property
 from ipaddress import ip_network
 from socket import AF_INET, AF_INET6, inet_pton
 
-from dnspanel.zones import mail_rules
+from dnspanel.zones import mail_rules, value_rules
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import MAX_TTL, RRset
 
@@ -391,6 +391,11 @@ def _mail(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
             yield Violation(Severity(severity), code, rrset.name, rrset.type, message)
 
 
+def _values(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
+    for severity, code, message in value_rules.check_values(rrset):
+        yield Violation(Severity(severity), code, rrset.name, rrset.type, message)
+
+
 def _addresses(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     if rrset.type in (rdtypes.A, rdtypes.AAAA):
         private = [text for text in rrset.served if _is_private(text)]
@@ -430,6 +435,7 @@ _RULES: tuple[Rule, ...] = (
     _targets,
     _owner,
     _mail,
+    _values,
     _addresses,
     _svcb,
 )

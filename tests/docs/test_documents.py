@@ -280,3 +280,19 @@ def test_the_version_stands_in_one_place_and_in_the_changelog() -> None:
 
 def test_the_top_documents_exist() -> None:
     assert [name for name in TOP if not (ROOT / name).exists()] == []
+
+
+def test_every_check_of_zones_is_explained() -> None:
+    """Each code that a rule may give, as it stands in the source, has its place in the tables, and no other has."""
+    before = (
+        r"_(?:error|warning|note)\(\s*rrset,\s*",
+        r"Severity\.[A-Z]+,\s*",
+        r'"(?:error|warning|note)",\s*',
+        r'return (?="target-)',
+    )
+    code = re.compile(rf'(?:{"|".join(before)})"([a-z-]+)"')
+    paths = [ROOT / "dnspanel" / "zones" / f"{name}.py" for name in ("rules", "mail_rules", "value_rules", "plan")]
+    found = {word for path in paths for word in code.findall(path.read_text())}
+    made = {f"{type}-single" for type in ("soa", "cname", "dname")} | {"soa-not-apex", "dnskey-not-apex"}
+    rows = [line for line in (ROOT / "docs" / "use" / "checks.md").read_text().splitlines() if line.startswith("| `")]
+    assert {word for row in rows for word in re.findall(r"`([a-z-]+)`", row.split("|")[1])} == found | made

@@ -25,6 +25,7 @@ from dnspanel.transfer.zonefile.content import (
 )
 from dnspanel.zones import mail_rules, rules
 from dnspanel.zones.rules import Severity
+from dnspanel.zones.value_rules import breaks_hosts, is_misplaced
 from replication.codec.keys import name_from_relative_key, relative_key
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset
@@ -36,7 +37,8 @@ APEX_SOA, APEX_NS = APEX + TAIL_SOA, APEX + TAIL_NS
 # How a text begins that the mail rules may have something to say about, with or without an empty string before it.
 _TAGS = frozenset(("v=", "V=", 'v"', 'V"', '" '))
 # Last bytes of the types that the quick look stops at.
-_STOPS = frozenset((rdtypes.NS, rdtypes.CNAME, rdtypes.SOA, rdtypes.TXT, rdtypes.DNAME, rdtypes.DS))
+_SERVICES = frozenset((rdtypes.SRV, rdtypes.TLSA))
+_STOPS = _SERVICES | {rdtypes.NS, rdtypes.CNAME, rdtypes.SOA, rdtypes.MX, rdtypes.TXT, rdtypes.DNAME, rdtypes.DS}
 
 
 class Suspects:
@@ -65,8 +67,17 @@ def suspects(content: Content, ordered: list[bytes]) -> Suspects:
         elif type_ == rdtypes.SOA:
             if record != APEX_SOA or len(sets[record].texts) > 1:
                 found.grave[record] = None
+        elif type_ == rdtypes.MX:
+            if breaks_hosts(type_, sets[record].texts):
+                found.slight[record] = None
+        elif type_ in _SERVICES:
+            rrset = sets[record]
+            if is_misplaced(rrset.name, type_) or breaks_hosts(type_, rrset.texts):
+                found.slight[record] = None
         elif record != APEX_NS:
             cuts = True
+            if type_ == rdtypes.NS and breaks_hosts(type_, sets[record].texts):
+                found.slight[record] = None
     _suspect_apex(content, found)
     if content.special:
         found.grave |= dict.fromkeys(content.special)
@@ -83,7 +94,7 @@ def _suspect_apex(content: Content, found: Suspects) -> None:
     servers = content.sets.get(APEX_NS)
     if servers is None or APEX_SOA not in content.sets:
         found.grave[APEX_SOA] = None
-    elif len(servers.texts) < 2:
+    elif len(servers.texts) < 2 or breaks_hosts(rdtypes.NS, servers.texts):
         found.slight[APEX_NS] = None
 
 
@@ -95,10 +106,13 @@ def _is_cname_suspect(rrset: ReadyRRset, before: bytes, after: list[bytes]) -> b
 
 
 def _is_mail_suspect(rrset: ReadyRRset) -> bool:
-    about_mail = rrset.name.startswith("_dmarc.")
-    if not about_mail and len(rrset.texts) == 1 and rrset.texts[0][1:3] not in _TAGS:
+    if rrset.name.startswith("_dmarc."):
+        return _breaks_mail_rules("_dmarc.test.", rrset.texts)
+    if "._domainkey." in rrset.name:
+        return _breaks_mail_rules("a._domainkey.test.", rrset.texts)
+    if len(rrset.texts) == 1 and rrset.texts[0][1:3] not in _TAGS:
         return False
-    return _breaks_mail_rules("_dmarc.test." if about_mail else "test.", rrset.texts)
+    return _breaks_mail_rules("test.", rrset.texts)
 
 
 @lru_cache(maxsize=4096)

@@ -19,6 +19,7 @@ from typing import Generic, TypeVar
 from dnspanel.transfer.documents import ReadyRRset
 from dnspanel.transfer.zonefile.content import APEX, Content, type_tail
 from dnspanel.zones.rules import LOW_TTL
+from dnspanel.zones.value_rules import fault_of_caa
 from replication.dns import names, rdtypes
 from replication.dns.rdata_forms import FORMS
 from replication.dns.rrset import MAX_TTL
@@ -408,7 +409,10 @@ def _caa(reader: FastReader, value: str) -> Pair:
         raise KeyError(value)
     flags, tag, text = int(match[1]), match[2], match[3]
     wire = bytes((flags, len(tag))) + (tag + text).encode("ascii")
-    return _keep(_CAA, value, (f'{flags} {tag} "{text}"', wire))
+    canonical = f'{flags} {tag} "{text}"'
+    if fault_of_caa(canonical):  # the slow path notes that the rules are to be asked
+        raise KeyError(value)
+    return _keep(_CAA, value, (canonical, wire))
 
 
 _DIGEST = re.compile(r"([0-9]{1,5})[ \t]+([0-9]{1,3})(?:[ \t]+([0-9]{1,3}))?[ \t]+((?:[0-9A-Fa-f]{2}){1,64})[ \t]*")

@@ -23,7 +23,7 @@ _TEXTS = frozenset((rdtypes.TXT, rdtypes.SPF))
 _SIGNED = frozenset((24, 30, 46, 47, 50, 51, 65534))
 _SIGNED_AT_APEX = frozenset((rdtypes.DNSKEY, rdtypes.CDS, rdtypes.CDNSKEY))
 # Types for which the rules have more to say than a look at their neighbours shows.
-_SPECIAL = frozenset((rdtypes.DNAME, rdtypes.ALIAS, rdtypes.LUA))
+_SPECIAL = frozenset((rdtypes.DNAME, rdtypes.ALIAS, rdtypes.LUA, rdtypes.CAA))
 _UNQUOTED = frozenset(FORMS.keys() - _TEXTS - {rdtypes.LUA, rdtypes.RKEY})
 _HOSTS = frozenset((rdtypes.MX, rdtypes.NS, rdtypes.SRV))
 

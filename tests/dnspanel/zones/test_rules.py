@@ -1,4 +1,4 @@
-"""Every rule: what breaks it, and what looks alike and does not."""
+"""Every rule, those of `zones.value_rules` too: what breaks it, and what looks alike and does not."""
 
 import pytest
 
@@ -47,6 +47,14 @@ def codes(*lines: str, around: tuple[str, ...] = (), below: dict[str, tuple[str,
         (["@ 300 DNSKEY 257 3 13 AAAA"], ()),
         (["_dmarc 300 CNAME _dmarc.example.net."], ()),
         (["www.example.test.example 300 A 192.0.2.1"], ()),
+        (["@ 300 MX 10 mx-1.example.net."], ()),
+        (["sub 300 NS ns1.2.example.net."], ()),
+        (["printer._ipp._tcp 300 SRV 0 0 631 host.example.net."], ()),
+        (["_443._tcp.www 300 TLSA 3 1 1 " + "ab" * 32], ()),
+        (['@ 300 CAA 0 issue "ca.example.net; validationmethods=dns-01" | 0 iodef "mailto:a@example.net"'], ()),
+        (['@ 300 CAA 0 issue ";"'], ()),
+        (["xn--bcher-kva 300 A 192.0.2.1"], ()),
+        (["xn--wgv71a119e 300 A 192.0.2.1"], ()),
     ],
     ids=lambda value: " + ".join(value) if isinstance(value, list) else None,
 )
@@ -90,6 +98,20 @@ def test_what_is_right_is_not_complained_about(lines: list[str], around: tuple[s
         ("private-address", ["www 300 A 192.168.1.1"], ()),
         ("private-address", ["www 300 AAAA fd00::1"], ()),
         ("ech-malformed", ['www 300 HTTPS 1 . ech="AEj+DQBEAQAgACBm"'], ()),
+        ("target-is-address", ["@ 300 MX 10 192.0.2.1."], ()),
+        ("target-is-address", ["@ 300 NS ns1.example.net. | 192.0.2.1."], ()),
+        ("target-not-host", ["@ 300 MX 10 mail_1.example.net."], ()),
+        ("target-not-host", ["_sip._tcp 300 SRV 0 5 5060 -sip.example.net."], ()),
+        ("srv-owner", ["sip 300 SRV 0 5 5060 sip.example.net."], ()),
+        ("tlsa-owner", ["www 300 TLSA 3 1 1 " + "ab" * 32], ()),
+        ("tlsa-owner", ["_https._tcp 300 TLSA 3 1 1 " + "ab" * 32], ()),
+        ("caa-tag", ['@ 300 CAA 0 issuer "ca.example.net"'], ()),
+        ("caa-issuer", ['@ 300 CAA 0 issue "https://ca.example.net"'], ()),
+        ("caa-iodef", ['@ 300 CAA 0 iodef "a@example.net"'], ()),
+        ("caa-nobody", ['@ 300 CAA 0 issue ";" | 0 issue "ca.example.net"'], ()),
+        ("mixed-scripts", ["xn--pple-43d 300 A 192.0.2.1"], ()),
+        ("looks-like-ascii", ["xn--80ak6aa92e 300 A 192.0.2.1"], ()),
+        ("dkim-malformed", ['s._domainkey 300 TXT "v=DKIM1; k=rsa"'], ()),
         ("spf-duplicate", ['@ 300 TXT "v=spf1 -all" | "v=spf1 mx -all"'], ()),
         ("dmarc-policy", ['_dmarc 300 TXT "v=DMARC1; rua=mailto:a@example.test"'], ()),
     ],

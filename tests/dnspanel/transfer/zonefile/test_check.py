@@ -13,8 +13,24 @@ from replication.dns.rrset import RRset
 from tests.full import examples
 
 ZONE = "example.test."
-OWNERS = ("@", "a", "b", "a.b", "c.a", "x.c.a", "*.a", "*", "_dmarc", "example.test", "b.example.test")
-TARGETS = (*OWNERS[:7], "gone", "z.a", "b.example.test", "example.test", "www.other.test.", ".")
+OWNERS = (
+    *("@", "a", "b", "a.b", "c.a", "x.c.a", "*.a", "*", "_dmarc", "example.test", "b.example.test"),
+    *("_sip._tcp", "_443._tcp.a", "s._domainkey", "xn--80ak6aa92e"),
+)
+TARGETS = (
+    *OWNERS[:7],
+    *(
+        "gone",
+        "z.a",
+        "b.example.test",
+        "example.test",
+        "www.other.test.",
+        ".",
+        "192.0.2.1.",
+        "192.0.2.1",
+        "a_b.c.test.",
+    ),
+)
 TEXTS = (
     '"v=spf1 -all"',
     '"v=spf1 mx"',
@@ -25,6 +41,12 @@ TEXTS = (
     '"x"',
     '"" "v=spf1 ' + "mx " * 11 + '"',
     '"v" "=spf1 ' + "mx " * 11 + '"',
+    '"v=DKIM1; p="',
+    '"k=rsa; p=AAAA"',
+)
+OTHERS = (
+    "TLSA 3 1 1 " + "00" * 32,
+    *(f"CAA 0 {rest}" for rest in ('issue "ca.test"', 'issue "no host!"', 'iodef "somebody"', 'issue ";"', 'tbs "x"')),
 )
 
 
@@ -37,6 +59,7 @@ def values() -> st.SearchStrategy[str]:
         target.map("SRV 0 0 1 {}".format),
         target.map("HTTPS 1 {} alpn=h2".format),
         st.sampled_from(TEXTS).map("TXT {}".format),
+        st.sampled_from(OTHERS),
         st.sampled_from(("DS 1 13 2 " + "00" * 32, "LUA A \"'192.0.2.1'\"", "TYPE4242 \\# 1 00", "TYPE773 \\# 1 00")),
     )
 

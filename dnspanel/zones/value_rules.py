@@ -1,0 +1,134 @@
+"""What single RRsets say that no client will follow: hosts that are none, services at the wrong name, CAA, look-alikes.
+
+Pure, and without a look at other RRsets; `rules` has those that need one, `mail_rules` those about mail.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import RRset
+
+Finding = tuple[str, str, str]  # severity, code, message
+
+# RFC 1123 2.1; a host's last label is never all digits, so that no host looks like an address.
+_HOST_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", re.ASCII)
+_MUST_BE_HOSTS = frozenset((rdtypes.MX, rdtypes.NS, rdtypes.SRV))
+# RFC 2782, RFC 6698 3. Some services have an instance before them (RFC 6763 4.1), and a wildcard may stand for a label.
+_SERVICE = re.compile(r"(?:[^.]+\.)?(?:_[^.]+|\*)\._[^.]+\.")
+_PORT = re.compile(r"(?:_\d{1,5}|\*)\._(?:tcp|udp|sctp|dccp)\.")
+# RFC 8659 4, RFC 9495, and what else is registered with IANA.
+_CAA_TAGS = frozenset(("issue", "issuewild", "iodef", "contactemail", "contactphone", "issuevmc", "issuemail"))
+_CAA_ISSUES = frozenset(("issue", "issuewild", "issuevmc", "issuemail"))
+_ISSUER = re.compile(r"\s*(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\s*", re.IGNORECASE)
+# Scripts that are written together (UTS 39 5.1, "highly restrictive").
+_TOGETHER = (
+    frozenset(("LATIN", "CJK", "HIRAGANA", "KATAKANA")),
+    frozenset(("LATIN", "CJK", "BOPOMOFO")),
+    frozenset(("LATIN", "CJK", "HANGUL")),
+)
+# Letters that look like those of ASCII in most fonts (UTS 39, confusables.txt), so that a whole label may pass for one.
+_LOOK_LIKE_ASCII = frozenset("аеорсухіјѕһӏԁԛԝɡɑαονρτυι")
+
+
+def check_values(rrset: RRset) -> Iterator[Finding]:
+    """What is doubtful about the served records of an RRset, and about its own name."""
+    if rrset.type in _MUST_BE_HOSTS:
+        yield from _hosts(rrset)
+    if rrset.type == rdtypes.SRV and is_misplaced(rrset.name, rrset.type):
+        yield "warning", "srv-owner", f"clients ask for an SRV at a name like _sip._tcp, not at {rrset.name}"
+    elif rrset.type == rdtypes.TLSA and is_misplaced(rrset.name, rrset.type):
+        yield "warning", "tlsa-owner", f"clients ask for a TLSA at a name like _443._tcp, not at {rrset.name}"
+    elif rrset.type == rdtypes.CAA:
+        yield from _caa(rrset)
+    if "xn--" in rrset.name:
+        yield from _look_alikes(rrset.name)
+
+
+@lru_cache(maxsize=4096)
+def breaks_hosts(type: int, texts: tuple[str, ...]) -> bool:
+    """Whether MX, NS or SRV records point at what is no host; quick, since many zones have the same."""
+    return any(_fault_of_target(target) for text in texts for target in _targets(type, text))
+
+
+def is_misplaced(name: str, type: int) -> bool:
+    """Whether nobody asks for an SRV or a TLSA at this name."""
+    return (_SERVICE if type == rdtypes.SRV else _PORT).match(name) is None
+
+
+def _hosts(rrset: RRset) -> Iterator[Finding]:
+    word = rdata.type_to_text(rrset.type)
+    for target in sorted({target for text in rrset.served for target in _targets(rrset.type, text)}):
+        if fault := _fault_of_target(target):
+            code, reason = fault
+            yield "warning", code, f"{word} {rrset.name} points at {target}, {reason}"
+
+
+def _targets(type: int, text: str) -> Iterator[str]:
+    return (target for target in rdata.targets(type, text) if target != names.ROOT)
+
+
+@lru_cache(maxsize=4096)
+def _fault_of_target(target: str) -> tuple[str, str] | None:
+    """Why a name cannot be a host, with the code of the rule."""
+    labels = target.rstrip(".").split(".")
+    if labels[-1].isdigit():
+        return "target-is-address", "which looks like an address: records of this type need the name of a host"
+    if all(map(_HOST_LABEL.fullmatch, labels)):
+        return None
+    return "target-not-host", "which cannot be the name of a host: letters, digits and hyphens only (RFC 1123)"
+
+
+def _caa(rrset: RRset) -> Iterator[Finding]:
+    issuers: dict[str, set[str]] = {}
+    for text in rrset.served:
+        if found := fault_of_caa(text):
+            severity, code, reason = found
+            yield severity, code, f"CAA {rrset.name}: {reason}"
+        tag, value = _tag_and_value(text)
+        if tag in _CAA_ISSUES:
+            issuers.setdefault(tag, set()).add(value.partition(";")[0].strip())
+    for tag, of_tag in issuers.items():
+        if "" in of_tag and len(of_tag) > 1:
+            message = f"CAA {rrset.name}: one {tag} allows nobody, and another one allows somebody: that one counts"
+            yield "note", "caa-nobody", message
+
+
+@lru_cache(maxsize=4096)
+def fault_of_caa(text: str) -> Finding | None:
+    """What certification authorities will not understand in one CAA record."""
+    tag, value = _tag_and_value(text)
+    if tag not in _CAA_TAGS:
+        return "note", "caa-tag", f"certification authorities know no tag “{tag}”"
+    issuer = value.partition(";")[0]
+    if tag in _CAA_ISSUES and issuer.strip() and not _ISSUER.fullmatch(issuer):
+        return "warning", "caa-issuer", f"“{issuer.strip()}” is not the domain name of a certification authority"
+    if tag == "iodef" and not value.lower().startswith(("mailto:", "http://", "https://")):
+        return "warning", "caa-iodef", f"reports go to a URL, mailto: or https:, not to “{value}”"
+    return None
+
+
+def _tag_and_value(text: str) -> tuple[str, str]:
+    _, tag, value = text.split(" ", 2)
+    return tag.lower(), value[1:-1]
+
+
+def _look_alikes(name: str) -> Iterator[Finding]:
+    for label, text in zip(names.labels(name), names.display(name).split("."), strict=False):
+        if text.isascii():
+            continue
+        scripts = {script for letter in text if (script := _script(letter))}
+        what = f"{label.decode('ascii')} is “{text}”"
+        if len(scripts) > 1 and not any(scripts <= together for together in _TOGETHER):
+            listed = " and ".join(sorted(script.capitalize() for script in scripts))
+            yield "note", "mixed-scripts", f"{what} and mixes letters of {listed}: readers may be misled"
+        elif all(letter in _LOOK_LIKE_ASCII or letter.isascii() for letter in text):
+            yield "note", "looks-like-ascii", f"{what}, which looks like another name in plain letters"
+
+
+@lru_cache(maxsize=4096)
+def _script(letter: str) -> str:
+    """The script of a letter, as its name in Unicode begins; "" for digits, marks and signs of no script."""
+    return unicodedata.name(letter, "").split(" ", 1)[0] if letter.isalpha() else ""
