@@ -116,6 +116,16 @@ class DisplayRow:
         return self.row.mark == "deleted"
 
     @property
+    def is_selectable(self) -> bool:
+        """Whether anything can be done to it together with others."""
+        return (self.may_change or self.may_remove) and not self.is_deleted
+
+    @property
+    def tick(self) -> str:
+        """What names this RRset where many are selected."""
+        return f"{self.row.change.name} {self.row.change.type}"
+
+    @property
     def is_editable(self) -> bool:
         """False for a deleted RRset too: only undo brings it back."""
         return self.may_change and not self.is_deleted

@@ -60,7 +60,17 @@ def replace_rrsets(*, author: Drafter, zone: Zone, rrsets: Collection[RRset], no
     Raises BadName, Unknown and RightMissing as `replace_rrset` does; then the draft is as it was.
     """
     afters = {(rrset.name, rrset.type): rrset for rrset in rrsets}
-    return list(_draft_rrsets(author, zone, afters, now, None).values()) if afters else []
+    return list(change_rrsets(author=author, zone=zone, afters=afters, now=now).values())
+
+
+def change_rrsets(
+    *, author: Drafter, zone: Zone, afters: Mapping[Key, RRset | None], now: datetime
+) -> Mapping[Key, Operation]:
+    """The author's draft leaves these RRsets so (None: deleted), all or none; returned are the operations it takes.
+
+    Raises as `replace_rrset` does; then the draft is as it was.
+    """
+    return _draft_rrsets(author, zone, afters, now, None) if afters else {}
 
 
 def delete_rrset(

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -68,7 +68,7 @@ def _detail_page(request: PanelRequest, zone: Zone, *, quick: "Quick | None" = N
 def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
     """Return one page of rows, filtered as the request asks."""
     after = request.GET.get("after", "")
-    filters = _filters(request)
+    filters = filters_of(request.GET)
     with searching_for(filters.text):
         page = queries.rrset_page(zone=zone, author=request.user, filters=filters, after=after, limit=ROWS_PER_PAGE)
     rows = with_answers(zone, display_rows(zone.name, page.rows))
@@ -93,15 +93,16 @@ def _next_query(request: PanelRequest, next_after: str) -> str:
     return "&".join(part for part in (filters.urlencode(), f"after={quote(next_after, safe='')}") if part)
 
 
-def _filters(request: PanelRequest) -> RRsetFilter:
+def filters_of(parameters: QueryDict) -> RRsetFilter:
+    """Return the filter that the parameters of a request ask for."""
     try:
-        types = frozenset({rdata.type_from_text(request.GET["type"])})
-    except (KeyError, ReplicationError):
+        types = frozenset({rdata.type_from_text(str(parameters.get("type", "")))})
+    except ReplicationError:
         types = frozenset()
     return RRsetFilter(
-        text=request.GET.get("q", "").strip()[:300],
+        text=parameters.get("q", "").strip()[:300],
         types=types,
-        in_draft=request.GET.get("in") == "draft",
+        in_draft=parameters.get("in") == "draft",
     )
 
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dnspanel.web.editor import history, paste, publication, review, rrsets, table
+from dnspanel.web.editor import history, many, paste, publication, review, rrsets, table
 
 urlpatterns = [
     path("zones/<zone:zone_name>/", table.zone_detail, name="zone-detail"),
@@ -10,6 +10,7 @@ urlpatterns = [
     path("zones/<zone:zone_name>/sync/", table.zone_sync, name="zone-sync"),
     path("zones/<zone:zone_name>/quick/", table.quick_add, name="zone-quick"),
     path("zones/<zone:zone_name>/paste/", paste.zone_paste, name="zone-paste"),
+    path("zones/<zone:zone_name>/many/", many.zone_many, name="zone-many"),
     path("zones/<zone:zone_name>/rrset/", rrsets.rrset_edit, name="zone-rrset"),
     path("zones/<zone:zone_name>/rrset/row/", rrsets.rrset_row, name="zone-rrset-row"),
     path("zones/<zone:zone_name>/rrset/delete/", rrsets.rrset_delete, name="zone-rrset-delete"),

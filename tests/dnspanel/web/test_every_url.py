@@ -127,6 +127,7 @@ DOORS = [
     Door("zone-quick", "POST", EDIT, ZONE),
     Door("zone-paste", "GET", EDIT, ZONE),
     Door("zone-paste", "POST", EDIT, ZONE),
+    Door("zone-many", "POST", EDIT, ZONE),
     Door("zone-rrset", "GET", EDIT, ZONE, RRSET),
     Door("zone-rrset", "POST", EDIT, ZONE, RRSET),
     Door("zone-rrset-row", "GET", READ, ZONE, RRSET),

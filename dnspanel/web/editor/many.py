@@ -1,0 +1,192 @@
+"""Changing many RRsets of a zone alike: what is ticked, or all that the filter finds."""
+
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from dnspanel.statement_time import searching_for
+from dnspanel.web.editor.table import filters_of
+from dnspanel.web.editor.zone_head import render_zone
+from dnspanel.web.layout import PanelRequest
+from dnspanel.web.rows import capitalized
+from dnspanel.zones import access, draft, many
+from dnspanel.zones.models import Zone
+from dnspanel.zones.selection import MOST_SELECTED, Outcome, Selection, TooMany, outcome_of
+from replication.dns import names, rdata
+from replication.dns.rrset import MAX_TTL, Change, Key, RRset
+
+EXAMPLES = 10
+MOST_REFUSED = 20  # that are listed
+LONGEST_COMMENT = 1_000
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+
+class ManyForm(forms.Form):
+    """What is to be done, with the fields that the act needs."""
+
+    ACTS = (
+        ("ttl", "Set TTL"),
+        ("replace", "Find and replace"),
+        ("comment", "Comment"),
+        ("on", "Enable"),
+        ("off", "Disable"),
+        ("delete", "Delete"),
+    )
+    act = forms.ChoiceField(choices=ACTS)
+    ttl = forms.CharField(max_length=20, required=False)
+    comment = forms.CharField(max_length=LONGEST_COMMENT, required=False)
+    find = forms.CharField(max_length=many.LONGEST_TEXT, required=False, strip=False)
+    replacement = forms.CharField(max_length=many.LONGEST_TEXT, required=False, strip=False)
+    pattern = forms.BooleanField(required=False)
+    preview = forms.BooleanField(required=False)
+
+    def clean_ttl(self) -> int | None:
+        text = self.cleaned_data["ttl"].strip().lower()
+        if self.data.get("act") != "ttl":
+            return None
+        number, unit = (text[:-1], _UNITS[text[-1]]) if text[-1:] in _UNITS else (text, 1)
+        if not (number.isascii() and number.isdigit()) or int(number) * unit > MAX_TTL:
+            raise forms.ValidationError("Give seconds, or a number with s, m, h, d or w, such as 300 or 1h.")
+        return int(number) * unit
+
+    def clean(self) -> None:
+        if self.cleaned_data.get("act") != "replace":
+            return
+        try:
+            self._replacing()
+        except ValueError as exc:
+            self.add_error("find", f"{capitalized(str(exc))}.")
+
+    def _replacing(self) -> many.Act:
+        data = self.cleaned_data
+        return many.replace_text(
+            data.get("find", ""), data.get("replacement", ""), is_pattern=bool(data.get("pattern"))
+        )
+
+    def chosen(self) -> many.Act:
+        """The act, of a form that is valid."""
+        data = self.cleaned_data
+        match data["act"]:
+            case "ttl":
+                return many.set_ttl(data["ttl"])
+            case "replace":
+                return self._replacing()
+            case "comment":
+                return many.set_comment(data["comment"].strip())
+            case "delete":
+                return many.delete
+            case act:
+                return many.switch(on=act == "on")
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One RRset before and after."""
+
+    owner: str
+    type: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+@require_POST
+def zone_many(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Put a change of many RRsets into the draft; a replacement of text is shown first, and so is what is refused."""
+    zone = access.zone_for_editing(request.user, zone_name)
+    form = ManyForm(request.POST)
+    selection = _selection(request)
+    if selection is None:
+        messages.warning(request, "Nothing was ticked, so nothing was changed.")
+        return redirect(_back(request, zone))
+    if not form.is_valid():
+        return _show(request, zone, form, None, status=422)
+    try:
+        with searching_for(selection.filters.text if selection.filters else ""):
+            outcome = outcome_of(act=form.chosen(), selection=selection, zone=zone, author=request.user)
+    except TooMany:
+        form.add_error(None, f"More than {MOST_SELECTED:,} records are selected. Narrow the filter.")
+        return _show(request, zone, form, None, status=422)
+    wants_preview = form.cleaned_data["act"] == "replace" or outcome.refused
+    if not outcome.changes or (wants_preview and not form.cleaned_data["preview"]):
+        return _show(request, zone, form, outcome, status=200)
+    draft.change_rrsets(author=request.user, zone=zone, afters=outcome.afters, now=timezone.now())
+    count = len(outcome.changes)
+    messages.success(request, f"{count:,} record{'' if count == 1 else 's'} changed in your draft.")
+    return redirect(f"{reverse('zone-detail', args=[zone.name])}?in=draft")
+
+
+def _selection(request: PanelRequest) -> Selection | None:
+    """What the request selects; None for nothing."""
+    if request.POST.get("all"):
+        return Selection(filters=filters_of(request.POST))
+    lines = [*request.POST.getlist("rr"), *request.POST.get("rrs", "").splitlines()]
+    keys = tuple(dict.fromkeys(key for line in lines if (key := _key(line))))
+    return Selection(keys) if keys else None
+
+
+def _key(line: str) -> Key | None:
+    """The RRset that a tick names: its name and the number of its type."""
+    name, _, type_ = line.strip().rpartition(" ")
+    return (name, int(type_)) if name and type_.isascii() and type_.isdigit() and len(type_) < 6 else None
+
+
+def _back(request: PanelRequest, zone: Zone) -> str:
+    """The zone's page with the filter that the selection was made under."""
+    filters = {name: request.POST[name] for name in ("q", "type", "in") if request.POST.get(name)}
+    address = reverse("zone-detail", args=[zone.name])
+    return f"{address}?{urlencode(filters)}" if filters else address
+
+
+def _show(request: PanelRequest, zone: Zone, form: ManyForm, outcome: Outcome | None, *, status: int) -> HttpResponse:
+    """Show what would change, in examples, and what would not; the form goes on with the same selection."""
+    changes = outcome.changes if outcome else []
+    refused = outcome.refused if outcome else []
+    context = {
+        "form": form,
+        "act": dict(ManyForm.ACTS).get(form.data.get("act", ""), "Change"),
+        "count": len(changes),
+        "unchanged": outcome.unchanged if outcome else 0,
+        "examples": [_example(zone, change) for change in changes[:EXAMPLES]],
+        "refused": [(names.owner_text(r.rrset.name, zone.name), _type(r.rrset), r.reason) for r in refused][
+            :MOST_REFUSED
+        ],
+        "more_refused": max(0, len(refused) - MOST_REFUSED),
+        "selected": [
+            (name, value) for name in ("rr", "rrs", "all", "q", "type", "in") for value in request.POST.getlist(name)
+        ],
+        "kept": [
+            (name, form.data[name])
+            for name in ("act", "ttl", "comment", "find", "replacement", "pattern")
+            if name in form.data
+        ],
+        "back": _back(request, zone),
+    }
+    return render_zone(request, zone, "records", "editor/many.html", context, status)
+
+
+def _example(zone: Zone, change: Change) -> Example:
+    rrset = change.before or change.after
+    assert rrset is not None
+    owner = names.owner_text(rrset.name, zone.name)
+    return Example(owner, _type(rrset), _lines(change.before), _lines(change.after))
+
+
+def _type(rrset: RRset) -> str:
+    return rdata.type_to_text(rrset.type)
+
+
+def _lines(rrset: RRset | None) -> tuple[str, ...]:
+    """An RRset as lines: TTL, what is not answered, comment."""
+    if rrset is None:
+        return ()
+    off = set(rrset.disabled)
+    lines = (f"{rrset.ttl}  {text}{'  (off)' if text in off else ''}" for text in rrset.rdata)
+    return (*lines, f"; {rrset.comment}") if rrset.comment else tuple(lines)

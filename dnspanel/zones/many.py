@@ -1,0 +1,113 @@
+"""Many RRsets changed alike: what each of them becomes. Pure.
+
+A pattern is text with stars, each of which stands for any text; it is compared with a whole value, from left to right
+and without going back, so that its cost is linear in the text whatever the pattern is.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from replication.dns import rdata, rdtypes
+from replication.dns.rrset import RRset, make
+from replication.errors import ReplicationError
+
+MOST_STARS = 8
+LONGEST_TEXT = 4_000  # of what is looked for, and of what comes in its place
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An RRset that stays as it is, and why."""
+
+    rrset: RRset
+    reason: str
+
+
+# What an RRset becomes: the same one where nothing is to change, None where it is deleted. Raises ReplicationError.
+Act = Callable[[RRset], RRset | None]
+
+
+def set_ttl(ttl: int) -> Act:
+    """The RRset has this TTL, in seconds."""
+
+    def act(rrset: RRset) -> RRset:
+        return make(rrset.name, rrset.type, ttl, rrset.rdata, rrset.disabled, rrset.comment)
+
+    return act
+
+
+def set_comment(comment: str) -> Act:
+    """The RRset has this comment; "" takes it away."""
+    return lambda rrset: replace(rrset, comment=comment)
+
+
+def switch(*, on: bool) -> Act:
+    """All records of the RRset are answered, or none is."""
+    return lambda rrset: replace(rrset, disabled=() if on else rrset.rdata)
+
+
+def delete(rrset: RRset) -> RRset | None:
+    """The RRset is gone; a zone keeps its SOA."""
+    return rrset if rrset.type == rdtypes.SOA else None
+
+
+def replace_text(find: str, replacement: str, *, is_pattern: bool = False) -> Act:
+    """Each value in which the text is found has the replacement in its place; with a pattern, each that it fits.
+
+    The nth star of the replacement is what the nth star of the pattern stood for. Values are compared as they are
+    stored, and what they become is read as if somebody had typed it. Raises ValueError for a text that is empty or
+    longer than LONGEST_TEXT, and for a pattern with more than MOST_STARS stars, or fewer than its replacement has.
+    """
+    if not find or max(len(find), len(replacement)) > LONGEST_TEXT:
+        raise ValueError(f"what is looked for has 1 to {LONGEST_TEXT} characters, and its replacement no more")
+    if is_pattern:
+        parts, links = find.split("*"), replacement.split("*")
+        if len(parts) > MOST_STARS + 1:
+            raise ValueError(f"a pattern has at most {MOST_STARS} stars")
+        if len(links) > len(parts):
+            raise ValueError("the replacement has more stars than what is looked for")
+
+    def changed(text: str) -> str:
+        if not is_pattern:
+            return text.replace(find, replacement)
+        stars = stars_of(parts, text)
+        if stars is None:
+            return text
+        return "".join(chain.from_iterable(zip(links, [*stars[: len(links) - 1], ""], strict=True)))
+
+    def act(rrset: RRset) -> RRset:
+        texts = {text: changed(text) for text in rrset.rdata}
+        if all(before == after for before, after in texts.items()):
+            return rrset
+        parsed = {text: rdata.parse(rrset.type, after) for text, after in texts.items()}
+        disabled = [parsed[text] for text in rrset.disabled]
+        return make(rrset.name, rrset.type, rrset.ttl, parsed.values(), disabled, rrset.comment)
+
+    return act
+
+
+def stars_of(parts: list[str], text: str) -> list[str] | None:
+    """What each star between these parts stands for in the text, the shortest from the left; None where it does not."""
+    if len(parts) == 1:
+        return [] if text == parts[0] else None
+    first, *between, last = parts
+    if len(text) < len(first) + len(last) or not (text.startswith(first) and text.endswith(last)):
+        return None
+    at, end = len(first), len(text) - len(last)
+    stars = []
+    for part in between:
+        found = text.find(part, at, end)
+        if found < 0:
+            return None
+        stars.append(text[at:found])
+        at = found + len(part)
+    return [*stars, text[at:end]]
+
+
+def try_act(act: Act, rrset: RRset) -> RRset | Refused | None:
+    """What the RRset becomes, or why it cannot be."""
+    try:
+        return act(rrset)
+    except ReplicationError as exc:
+        return Refused(rrset, str(exc))

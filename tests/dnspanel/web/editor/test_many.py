@@ -1,0 +1,141 @@
+"""Many records changed alike: by ticks, by the filter, with script and without."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser as Chromium
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from dnspanel.accounts.models import User
+from dnspanel.zones import queries
+from dnspanel.zones.models import Operation, Zone
+from replication.dns.rdtypes import A
+from tests.browser import chromium as chromium
+from tests.dnspanel.web.conftest import Browser, MakeZone
+from tests.dnspanel.zones.conftest import rr
+
+MANY = "/zones/example.test./many/"
+RECORDS = "/zones/example.test./"
+
+
+@pytest.fixture
+def zone(make_zone: MakeZone) -> Zone:
+    return make_zone(*(f"h{number} 300 A 192.0.2.{number}" for number in range(1, 6)), "t 300 TXT old", "u 300 TXT new")
+
+
+def drafted(bob: User, zone: Zone) -> list[object]:
+    rows = [queries.rrset_row(zone=zone, author=bob, name=o.name, type=o.type) for o in Operation.objects.all()]
+    return sorted((row.change.after for row in rows), key=str)
+
+
+@pytest.mark.django_db
+def test_a_ttl_for_what_is_ticked_goes_straight_into_the_draft(zone: Zone, browser: Browser, bob: User) -> None:
+    data = {"act": "ttl", "ttl": "1h", "rr": ["h1.example.test. 1", "h2.example.test. 1"]}
+    response = browser(bob).post(MANY, data, follow=True)
+    assert response.redirect_chain == [(f"{RECORDS}?in=draft", 302)]
+    assert "2 records changed in your draft." in response.content.decode()
+    assert drafted(bob, zone) == [rr("h1 3600 A 192.0.2.1"), rr("h2 3600 A 192.0.2.2")]
+
+
+@pytest.mark.django_db
+def test_all_that_the_filter_finds_in_one_act(zone: Zone, browser: Browser, bob: User) -> None:
+    browser(bob).post(MANY, {"act": "off", "all": "1", "type": "A", "q": ""})
+    assert Operation.objects.count() == 5
+    assert all(op.type == A and op.wanted["disabled"] == op.wanted["rdata"] for op in Operation.objects.all())
+
+
+@pytest.mark.django_db
+def test_a_replacement_is_shown_before_it_is_made(zone: Zone, browser: Browser, bob: User) -> None:
+    data = {"act": "replace", "find": "192.0.2.*", "replacement": "198.51.100.*", "pattern": "1", "all": "1"}
+    page = browser(bob).post(MANY, data).content.decode()
+    assert "<strong>5 records</strong> would" in page
+    assert "198.51.100.5" in page
+    assert Operation.objects.count() == 0
+    browser(bob).post(MANY, {**data, "preview": "1"})
+    assert Operation.objects.count() == 5
+
+
+@pytest.mark.django_db
+def test_what_is_refused_is_said_first_and_the_rest_can_go_on(zone: Zone, browser: Browser, bob: User) -> None:
+    data = {"act": "replace", "find": "192.0.2.1", "replacement": "192.0.2.300", "all": "1"}
+    page = browser(bob).post(MANY, data).content.decode()
+    assert "Nothing would change" in page
+    assert "These stay as they are" in page
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ({"act": "ttl", "ttl": "soon"}, "Give seconds"),
+        ({"act": "ttl", "ttl": "9999999w"}, "Give seconds"),
+        ({"act": "ttl", "ttl": ""}, "Give seconds"),
+        ({"act": "replace", "find": ""}, "What is looked for"),
+        ({"act": "burn"}, "burn"),
+    ],
+)
+def test_a_wrong_field_is_said_and_changes_nothing(
+    zone: Zone, browser: Browser, bob: User, data: dict[str, str], words: str
+) -> None:
+    response = browser(bob).post(MANY, {**data, "rr": "h1.example.test. 1"})
+    assert response.status_code == 422
+    assert words in response.content.decode()
+    assert Operation.objects.count() == 0
+
+
+@pytest.mark.django_db
+def test_without_a_tick_nothing_is_done(zone: Zone, browser: Browser, bob: User) -> None:
+    response = browser(bob).post(MANY, {"act": "delete", "rr": "nonsense", "q": "h"}, follow=True)
+    assert response.redirect_chain == [(f"{RECORDS}?q=h", 302)]
+    assert "Nothing was ticked" in response.content.decode()
+
+
+@pytest.fixture(scope="module")
+def with_an_event_loop() -> Iterator[None]:
+    """Playwright runs one in this thread, which Django takes for a view that must not ask the database."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        yield
+
+
+@pytest.fixture
+def page(
+    with_an_event_loop: None, chromium: Chromium, live_server: LiveServer, browser: Browser, bob: User, zone: Zone
+) -> Iterator[Page]:
+    context = chromium.new_context()
+    cookie = browser(bob).cookies["sessionid"].value
+    context.add_cookies([{"name": "sessionid", "value": cookie, "url": live_server.url}])
+    page = context.new_page()
+    page.set_default_timeout(10_000)
+    page.goto(f"{live_server.url}{RECORDS}")
+    yield page
+    context.close()
+
+
+@pytest.mark.browser
+@pytest.mark.django_db(transaction=True)
+def test_ticks_ranges_keys_and_a_ttl_in_a_browser(page: Page) -> None:
+    """The bar is there once something is ticked; Shift ticks a range, x the row, Enter presses the button beside."""
+    expect(page.locator("#many")).to_be_hidden()
+    page.get_by_label("Select h1 A").check()
+    page.get_by_label("Select h3 A").click(modifiers=["Shift"])
+    expect(page.locator("#many-count")).to_have_text("3 selected")
+    page.locator('tbody[data-name="h5.example.test."] .row-link').focus()
+    page.keyboard.press("x")
+    expect(page.locator("#many-count")).to_have_text("4 selected")
+    page.get_by_text("Set TTL", exact=True).first.click()
+    page.get_by_label("TTL, in seconds").fill("60")
+    page.keyboard.press("Enter")
+    expect(page.locator("#draft-bar")).to_contain_text("4 changes")
+    assert {op.wanted["ttl"] for op in Operation.objects.all()} == {60}
+    assert len({op.name for op in Operation.objects.all()}) == 4
+
+
+@pytest.mark.browser
+@pytest.mark.django_db(transaction=True)
+def test_the_head_ticks_all_that_is_shown(page: Page) -> None:
+    page.get_by_label("Select all records that are shown").check()
+    expect(page.locator("#many-count")).to_have_text("9 selected")
+    page.get_by_label("Select all records that are shown").uncheck()
+    expect(page.locator("#many")).to_be_hidden()
