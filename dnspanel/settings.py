@@ -224,7 +224,7 @@ def _database(conninfo: str) -> dict[str, Any]:
     """Django's database settings from a libpq connection string or URL."""
     parts = conninfo_to_dict(conninfo)
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "dnspanel.database",
         "NAME": parts.pop("dbname", ""),
         "USER": parts.pop("user", ""),
         "PASSWORD": parts.pop("password", ""),

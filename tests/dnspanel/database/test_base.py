@@ -1,0 +1,93 @@
+"""That a kept connection is looked at, and the server asked only where it said something."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection
+
+from dnspanel.database.base import DatabaseWrapper
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+_DEADLINE = 30
+
+
+@pytest.fixture
+def kept() -> Iterator[DatabaseWrapper]:
+    """A connection of its own, which a test may end."""
+    own = connection.copy()
+    assert isinstance(own, DatabaseWrapper)
+    own.ensure_connection()
+    yield own
+    own.close()
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is sent to PostgreSQL by whatever connection."""
+    statements: list[str] = []
+    execute = psycopg.Cursor.execute
+
+    def noting(cursor: Any, query: Any, *args: Any, **options: Any) -> Any:
+        statements.append(str(query))
+        return execute(cursor, query, *args, **options)
+
+    monkeypatch.setattr(psycopg.Cursor, "execute", noting)
+    return statements
+
+
+def end(kept: DatabaseWrapper) -> None:
+    """The server has ended it, as in a restart."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(%s, 10000)", [kept.connection.info.backend_pid])
+        assert cursor.fetchone() == (True,)
+
+
+def test_a_connection_at_rest_is_usable_without_a_question(kept: DatabaseWrapper, sent: list[str]) -> None:
+    assert kept.is_usable()
+    assert sent == []
+
+
+def test_a_connection_that_the_server_ended_is_not_usable(kept: DatabaseWrapper) -> None:
+    end(kept)
+    assert not kept.is_usable()
+    kept.connection.close()
+    assert not kept.is_usable()
+
+
+def test_a_request_after_the_end_has_a_new_connection(kept: DatabaseWrapper) -> None:
+    kept.settings_dict = kept.settings_dict | {"CONN_HEALTH_CHECKS": True}
+    before = kept.connection
+    end(kept)
+    kept.health_check_enabled, kept.health_check_done = True, False  # as at the begin of a request
+    with kept.cursor() as cursor:
+        cursor.execute("SELECT 1")
+        assert cursor.fetchone() == (1,)
+    assert kept.connection is not before
+
+
+def test_where_the_server_said_something_it_is_asked(kept: DatabaseWrapper, sent: list[str]) -> None:
+    with kept.cursor() as cursor:
+        cursor.execute("LISTEN news")
+    with connection.cursor() as cursor:
+        cursor.execute("NOTIFY news")
+    deadline = time.monotonic() + _DEADLINE
+    while kept._is_at_rest():
+        assert time.monotonic() < deadline
+    sent.clear()
+    assert kept.is_usable()
+    assert sent == ["SELECT 1"]
+    assert kept.is_usable(), "the word was read with the answer"
+    assert sent == ["SELECT 1"]
+
+
+def test_a_connection_on_which_a_statement_is_under_way_is_not_usable(kept: DatabaseWrapper) -> None:
+    kept.connection.pgconn.send_query(b"SELECT pg_sleep(60)")
+    assert not kept.is_usable()
+
+
+def test_no_connection_is_not_usable() -> None:
+    assert not connection.copy().is_usable()
