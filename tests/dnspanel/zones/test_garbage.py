@@ -2,7 +2,7 @@ import gc
 
 import pytest
 
-from dnspanel.zones.garbage import collection_paused
+from dnspanel.zones.garbage import collection_paused, leave_out_what_is_loaded
 
 
 def test_the_search_goes_on_behind_the_outermost_block() -> None:
@@ -18,3 +18,15 @@ def test_it_goes_on_after_an_exception_too() -> None:
     with pytest.raises(ZeroDivisionError), collection_paused():
         _ = 1 / 0
     assert gc.isenabled()
+
+
+def test_what_is_loaded_is_not_looked_through_again() -> None:
+    before = gc.get_threshold()
+    kept: list[object] = [[] for _ in range(100)]
+    try:
+        leave_out_what_is_loaded()
+        assert gc.get_freeze_count() > 100
+        assert not any(gc.is_tracked(one) and one in gc.get_objects() for one in kept[:3])
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*before)
