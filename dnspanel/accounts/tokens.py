@@ -35,6 +35,7 @@ from dnspanel.accounts.quota_amounts import Kind
 from dnspanel.accounts.quotas import Holder, holders_for, members_bound_by, refuse_beyond
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
+from dnspanel.prepared_statements import prepared_cursor
 from replication.dns import names
 from replication.errors import BadName
 
@@ -327,7 +328,7 @@ FROM accounts_token t JOIN accounts_user u ON u.id = t.owner_id WHERE t.secret_s
 
 def _token_of(secret_sha256: bytes) -> Token:
     """The API token and its owner. Every request asks this, and to compose it anew takes Django three times as long."""
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(_TOKEN_AND_OWNER, [secret_sha256])
         row = cursor.fetchone()
     if row is None:

@@ -20,6 +20,7 @@ from dnspanel.zones.errors import Forbidden as Forbidden
 from dnspanel.zones.errors import InTrash as InTrash
 from dnspanel.zones.errors import RightMissing as RightMissing
 from dnspanel.zones.errors import Unknown as Unknown
+from dnspanel.zones.find_zones import living_zone
 from dnspanel.zones.models import Zone, gone_at
 from replication.dns import names, rdtypes
 from replication.dns.rrset import Change
@@ -62,6 +63,14 @@ def zone_for_reading(person: Person, name: str) -> Zone:
     zone = zones_visible_to(person).select_related("changed_by").filter(name=canonical).first()
     if zone is None:
         raise unknown_to(person, canonical)
+    return zone
+
+
+def zone_alone(person: Person, name: str) -> Zone:
+    """The zone of this canonical name, to change it: without what pages show beside it, and sooner; raises Unknown."""
+    zone = living_zone(name)
+    if zone is None or not has_right(person, zone, Right.READ):
+        raise unknown_to(person, name)
     return zone
 
 
@@ -155,11 +164,12 @@ def refuse_changes(author: Author, zone: Zone, changes: Iterable[Change]) -> Non
     actor = None if author is None else actor_of(author)
     if author is None:
         return
+    limited = {right: actor is None or not _may_at_all_names(actor, right, zone) for right in RECORD_RIGHTS}
     for change in changes:
         name, type_, before, after = change.name, change.type, change.before, change.after
-        if before == after or (type_ == rdtypes.SOA and soa.same(before, after)):
-            continue
         right = Right.ADD if before is None else Right.REMOVE if after is None else Right.CHANGE
+        if not limited[right] or before == after or (type_ == rdtypes.SOA and soa.same(before, after)):
+            continue
         if actor is None or not all(_allows(layer, zone, right, name, type_) for layer in actor.layers):
             raise RightMissing(right, zone.name, name, type_)
 
@@ -190,6 +200,17 @@ def may_know_author(person: Person, token_id: int | None = None) -> bool:
         return actor is not None
     is_limited = any(Right.READ in grant.rights and grant.is_limited for grant in actor.scope)
     return not is_limited or actor.token.pk == token_id
+
+
+def _may_at_all_names(actor: Actor, right: Right, zone: Zone) -> bool:
+    """Whether the right is had over this zone without limits by name or type: then no RRset needs to be looked at."""
+    return all(
+        any(
+            right in grant.rights and not grant.is_limited and grant.covers_zone(zone.pk, zone.tags, zone.team_id)
+            for grant in layer
+        )
+        for layer in actor.layers
+    )
 
 
 def _allows(layer: tuple[Grant, ...], zone: Zone, right: Right, name: str, type: int) -> bool:

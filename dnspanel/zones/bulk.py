@@ -16,7 +16,7 @@ from dnspanel.accounts.actors import Author, user_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.advisory_locks import SqlLock
-from dnspanel.zones import access, nesting, quotas, soa, store_rrsets
+from dnspanel.zones import access, find_zones, nesting, quotas, soa, store_rrsets
 from dnspanel.zones.dnssec.queries import presigned_zones
 from dnspanel.zones.errors import NameReserved, NamesTaken
 from dnspanel.zones.guard import refuse_mass_deletion
@@ -375,10 +375,9 @@ def prefer_indexes() -> None:
         cursor.execute("SET LOCAL enable_seqscan = off")
 
 
-def _locked(zone_ids: Iterable[int]) -> dict[int, Zone]:
-    """These zones, without deleted ones, locked in the order of their ids, so that no two publishers deadlock."""
-    alive = Zone.objects.filter(pk__in=list(zone_ids), deleted_at=None)
-    return {zone.pk: zone for zone in alive.select_for_update(no_key=True).order_by("pk")}
+def _locked(zone_ids: Collection[int]) -> dict[int, Zone]:
+    """These zones, without deleted ones, locked."""
+    return {zone.pk: zone for zone in find_zones.locked(zone_ids)}
 
 
 def _at_names(zones: Mapping[int, Zone], keys: Mapping[int, Iterable[Key]]) -> dict[int, dict[Key, RRset]]:

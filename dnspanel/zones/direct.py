@@ -16,10 +16,12 @@ from django.utils import timezone
 from dnspanel.accounts.actors import Author
 from dnspanel.zones import pieces, revision, store_rrsets
 from dnspanel.zones.errors import Conflicts, PublishedInPart, RevisionMoved, Unknown
+from dnspanel.zones.find_zones import locked
 from dnspanel.zones.merge import Changes, Edit
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.plan import Seen, ZonePlan, plan_zones
 from dnspanel.zones.revision import Accepted
+from dnspanel.zones.rules import with_ancestors
 from dnspanel.zones.sequence_log import Alongside, nothing, publication_of_form
 from replication.dns.rrset import Change, Key, RRset, make
 
@@ -194,30 +196,42 @@ def preview_patches(*, patches: Sequence[Patch]) -> tuple[ZonePlan, ...]:
 
 def plan_patches(patches: Sequence[Patch], now: datetime) -> tuple[ZonePlan, ...]:
     """The plan of each patch, with the zones locked until the transaction ends; raises as `publish_patches` does."""
-    locked = {zone.pk: zone for zone in revision.locked([patch.zone.pk for patch in patches])}
+    alive = {zone.pk: zone for zone in locked([patch.zone.pk for patch in patches])}
     for patch in patches:
-        zone = locked.get(patch.zone.pk)
+        zone = alive.get(patch.zone.pk)
         if zone is None:
             raise Unknown(patch.zone.name)
         if patch.at_revision is not None and zone.revision != patch.at_revision:
             raise RevisionMoved(zone.name, expected=patch.at_revision, found=zone.revision)
-    seen = _seen(patches, locked)
+    seen = _seen(patches, alive)
     edits = {}
     for patch in patches:
-        current = seen[patch.zone.pk].rrsets
+        current = _at(patch.names, seen[patch.zone.pk].rrsets)
         result = patch.decide(current)
         changes = (Change(*key, current.get(key), rrset) for key, rrset in result.items())
-        edits[patch.zone.pk] = (locked[patch.zone.pk], list(map(Edit, changes)))
+        edits[patch.zone.pk] = (alive[patch.zone.pk], list(map(Edit, changes)))
     return plan_zones(edits, now, seen, dropping=[patch.zone.pk for patch in patches if patch.drops_signatures])
 
 
 def _seen(patches: Sequence[Patch], zones: Mapping[int, Zone]) -> dict[int, Seen]:
-    """What each patch reads: by one query for names, and one for full zones."""
-    some = {patch.zone.pk: (zones[patch.zone.pk].name, patch.names) for patch in patches if patch.names is not None}
+    """What each patch reads, and the names above, for the rules: by one query for names, and one for full zones."""
+    some = {
+        patch.zone.pk: (zones[patch.zone.pk].name, with_ancestors(patch.names, zones[patch.zone.pk].name))
+        for patch in patches
+        if patch.names is not None
+    }
     full = [patch.zone.pk for patch in patches if patch.names is None]
     found: dict[int, CurrentRRsets] = {}
     if some:
         found.update(store_rrsets.rrsets_at_names(some))
     if full:
         found.update(store_rrsets.rrsets_of_zones(full))
-    return {patch.zone.pk: Seen(patch.names, found[patch.zone.pk]) for patch in patches}
+    return {zone_id: Seen(some[zone_id][1] if zone_id in some else None, rrsets) for zone_id, rrsets in found.items()}
+
+
+def _at(owner_names: Collection[str] | None, rrsets: CurrentRRsets) -> CurrentRRsets:
+    """Those at these names (None: at all)."""
+    if owner_names is None:
+        return rrsets
+    wanted = set(owner_names)
+    return {key: rrset for key, rrset in rrsets.items() if key[0] in wanted}

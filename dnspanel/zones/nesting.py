@@ -26,6 +26,7 @@ from dnspanel.zones.errors import (
     ReverseName,
     SignedAtParent,
 )
+from dnspanel.zones.find_zones import ids_of_living
 from dnspanel.zones.history import rrset_after
 from dnspanel.zones.models import Change, Revision, RevisionKind, Zone
 from dnspanel.zones.reverse_names import reverse_zones_of
@@ -55,6 +56,10 @@ CROSS JOIN LATERAL (
     LIMIT %(limit)s
 ) AS found"""
 
+
+# A zone with more owner names than this is asked for all zones inside it, which mostly are none, and at most so many.
+_MANY_NAMES = 100
+_FEW_INSIDE = 100
 
 # What a page looks at to say which zones answer for its names.
 _MOST_BELOW = 100
@@ -163,7 +168,7 @@ def zones_above(zone_names: Iterable[str]) -> dict[str, ZoneAbove]:
     """The closest live zone above each of these names, where there is one; in one query."""
     parents = {name: names.parent(name) for name in zone_names}  # of an import, most have the same one
     chains = {parent: _with_those_above(parent) for parent in set(parents.values()) if parent is not None}
-    live = _live({at for chain in chains.values() for at in chain})
+    live = ids_of_living({at for chain in chains.values() for at in chain})
     found = {parent: ZoneAbove(live[above], above) for parent, above in _closest(chains, live).items()}
     return {name: found[parent] for name, parent in parents.items() if parent in found}
 
@@ -197,11 +202,15 @@ def ds_above(zone_names: Iterable[str]) -> dict[str, DsAbove]:
 def answering_zones(owners: Mapping[str, Collection[str]]) -> dict[str, dict[str, str]]:
     """For owner names of zones, {zone: names}, those that another zone inside answers for: {zone: {name: that zone}}.
 
-    In one query, however many zones and names.
+    In one query, however many zones and names; in two where a zone has many.
     """
-    chains = {zone: {name: list(_inside(name, zone)) for name in owned} for zone, owned in owners.items()}
-    live = _live({at for of_zone in chains.values() for chain in of_zone.values() for at in chain})
-    return {zone: _closest(of_zone, live) for zone, of_zone in chains.items()}
+    known = _few_inside([zone for zone, owned in owners.items() if len(owned) > _MANY_NAMES])
+    # Mostly there is no zone inside: then the names need not be looked at.
+    looked_at = {zone: owned for zone, owned in owners.items() if known.get(zone, {zone})}
+    chains = {zone: {name: list(_inside(name, zone)) for name in owned} for zone, owned in looked_at.items()}
+    named = {at for zone, of_zone in chains.items() if zone not in known for chain in of_zone.values() for at in chain}
+    live = ids_of_living(named).keys() | set().union(*known.values())
+    return {zone: _closest(chains.get(zone, {}), live) for zone in owners}
 
 
 def shadowed(zone: Zone, rrsets: Iterable[RRset]) -> dict[Key, str]:
@@ -266,11 +275,17 @@ def shadowed_by_publication(revisions: Iterable[Revision]) -> list[Shadowed]:
 
 def zones_below(name: str, limit: int) -> list[str]:
     """The first live zones below this name, in no particular order."""
-    first, behind = _backwards(name)
-    with connection.cursor() as cursor:
-        parameters: dict[str, Any] = {"names": [name], "first": [first], "behind": [behind], "own": [], "limit": limit}
-        cursor.execute(_BELOW.format("false"), parameters)
-        return [below for _, _, below in cursor.fetchall()]
+    return [below for _, _, below in _below([name], "false", {"own": [], "limit": limit})]
+
+
+def _few_inside(zone_names: Sequence[str]) -> dict[str, set[str]]:
+    """The live zones inside each of these zones, of those that have few."""
+    if not zone_names:
+        return {}
+    inside: dict[str, set[str]] = {name: set() for name in zone_names}
+    for name, _, below in _below(zone_names, "false", {"own": [], "limit": _FEW_INSIDE + 1}):
+        inside[name].add(below)
+    return {name: below for name, below in inside.items() if len(below) <= _FEW_INSIDE}
 
 
 def _with_those_above(name: str) -> list[str]:
@@ -289,13 +304,6 @@ def _closest(chains: Mapping[str, Iterable[str]], live: Collection[str]) -> dict
     return {name: at for name, at in closest.items() if at is not None}
 
 
-def _live(zone_names: Collection[str]) -> dict[str, int]:
-    """The ids of those of these names that have a zone."""
-    if not zone_names:
-        return {}
-    return dict(Zone.objects.filter(name__in=list(zone_names), deleted_at=None).values_list("name", "id"))
-
-
 def _others_above(zone_names: Sequence[str], own: Collection[int], author: Author) -> dict[str, tuple[str, int, str]]:
     """The closest zone above each name, where it is not the author's."""
     chains = {name: _with_those_above(name)[1:] for name in zone_names}
@@ -312,17 +320,21 @@ def _others_above(zone_names: Sequence[str], own: Collection[int], author: Autho
 def _others_below(zone_names: Sequence[str], own: Collection[int], author: Author) -> dict[str, tuple[str, int, str]]:
     """One zone below each name that is not the author's, where there is any."""
     may_change, parameters = _may_change(author)
+    found = _below(zone_names, may_change, parameters | {"own": list(own), "limit": 1})
+    return {name: ("above", zone_id, below) for name, zone_id, below in found}
+
+
+def _below(zone_names: Sequence[str], may_change: str, parameters: dict[str, Any]) -> list[tuple[str, int, str]]:
+    """What _BELOW finds: a name, and id and name of a zone below it."""
     ranges = [_backwards(name) for name in zone_names]
     parameters |= {
         "names": list(zone_names),
         "first": [first for first, _ in ranges],
         "behind": [behind for _, behind in ranges],
-        "own": list(own),
-        "limit": 1,
     }
     with connection.cursor() as cursor:
         cursor.execute(_BELOW.format(may_change), parameters)
-        return {name: ("above", zone_id, below) for name, zone_id, below in cursor.fetchall()}
+        return list(cursor.fetchall())
 
 
 def _backwards(name: str) -> tuple[str, str]:

@@ -21,6 +21,7 @@ from django.db import transaction
 from dnspanel.accounts.actors import Author
 from dnspanel.zones import access, quotas, revision
 from dnspanel.zones.errors import Conflicts, PublishedInPart, RevisionMoved, Unknown, ZoneError
+from dnspanel.zones.find_zones import locked
 from dnspanel.zones.merge import Edit
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.plan import ZonePlan, plan_zones
@@ -102,7 +103,7 @@ def _make_room() -> bool:
 
 def _plan(piece: Mapping[int, Sequence[Change]], expected: Mapping[int, int], now: datetime) -> tuple[ZonePlan, ...]:
     """The plans of one piece, with its zones locked. Raises Unknown, RevisionMoved or Conflicts."""
-    zones = {zone.pk: zone for zone in revision.locked(list(piece))}
+    zones = {zone.pk: zone for zone in locked(piece)}
     for zone_id in piece:
         zone = zones.get(zone_id)
         if zone is None:

@@ -132,9 +132,10 @@ def _answered_by_others(edits: Mapping[int, tuple[Zone, Sequence[Edit]]]) -> dic
     """For what the edits leave, and what it points at, which other zones answer, per zone and name; in one query."""
     owners: dict[str, set[str]] = {}
     for zone, of_zone in edits.values():
-        for after in (edit.change.after for edit in of_zone if edit.change.after is not None):
-            around = {name for name in {after.name, *targets_of(after)} if names.is_within(name, zone.name)}
-            owners.setdefault(zone.name, set()).update(around - {zone.name})
+        after = [edit.change.after for edit in of_zone if edit.change.after is not None]
+        around = {rrset.name for rrset in after}.union(*map(targets_of, after))
+        if inside := {name for name in around if name != zone.name and names.is_within(name, zone.name)}:
+            owners[zone.name] = inside
     return nesting.answering_zones(owners)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -20,6 +19,7 @@ from dnspanel.zones.errors import (
     PublishRefused,
     RuleViolations,
 )
+from dnspanel.zones.find_zones import locked
 from dnspanel.zones.history import revision_changes, rrset_before
 from dnspanel.zones.merge import Edit
 from dnspanel.zones.models import Change as StoredChange
@@ -70,9 +70,9 @@ def publish(
     try:
         with transaction.atomic(durable=True):
             Draft.objects.select_for_update(no_key=True).filter(author=person(author)).first()
-            chosen = _operations(author, zones)
-            alive = locked(chosen.values("zone"))
-            plans = plan_zones(_edits_by_zone(alive, chosen), now)
+            operations = list(_operations(author, zones))
+            alive = locked({operation.zone_id for operation in operations})
+            plans = plan_zones(_edits_by_zone(alive, operations), now)
             refuse(plans, author, accept_warnings, confirmed)
             draft.operations_of(author).filter(zone__in=[zone.pk for zone in alive]).delete()
             publication = carry_out(plans, author, channel, now, reason, form_id)
@@ -117,12 +117,6 @@ def restore_to(*, zone: Zone, number: int, author: Drafter, now: datetime) -> Dr
 def _operations(author: Drafter, zones: Sequence[Zone] | None) -> QuerySet[Operation]:
     chosen = draft.operations_of(author)
     return chosen if zones is None else chosen.filter(zone__in=[zone.pk for zone in zones])
-
-
-def locked(zone_ids: QuerySet[Operation, Any] | list[int]) -> list[Zone]:
-    """These zones, without deleted ones, locked in the order of their ids, so that no two publishers deadlock."""
-    alive = Zone.objects.filter(pk__in=zone_ids, deleted_at=None)
-    return list(alive.select_for_update(no_key=True).order_by("pk"))
 
 
 def _edits_by_zone(zones: Iterable[Zone], operations: Iterable[Operation]) -> dict[int, tuple[Zone, Sequence[Edit]]]:

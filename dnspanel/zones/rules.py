@@ -9,7 +9,7 @@ import binascii
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
+from functools import cache, cached_property
 from ipaddress import ip_network
 from socket import AF_INET, AF_INET6, inet_pton
 
@@ -37,6 +37,9 @@ _PRIVATE = {
     )
 }
 
+# How their canonical texts begin, among others.
+_MAYBE_PRIVATE = ("10.", "172.", "192.", "100.", "127.", "169.", "f", ":")
+
 
 class Severity(StrEnum):
     """An error blocks, a warning must be accepted, a note is only said."""
@@ -44,6 +47,9 @@ class Severity(StrEnum):
     ERROR = "error"
     WARNING = "warning"
     NOTE = "note"
+
+
+_ORDER = {severity: place for place, severity in enumerate(Severity)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +138,25 @@ def ancestors_within(name: str, zone: str) -> Iterator[str]:
 
 def names_to_know(zone: str, rrsets: Iterable[RRset]) -> set[str]:
     """The owner names that `check_zone` has to see to judge these RRsets, apart from their own."""
-    found = {zone}
-    for rrset in rrsets:
-        found.update(ancestors_within(rrset.name, zone))
+    content = list(rrsets)
+    parents = (names.parent(rrset.name) for rrset in content if rrset.name != zone)
+    found = with_ancestors((parent for parent in parents if parent is not None), zone)
+    for rrset in content:
         for target in targets_of(rrset):
             if names.is_within(target, zone):
                 above = list(ancestors_within(target, zone))
                 found.update((target, *above, *("*." + a for a in above)))
+    return found
+
+
+def with_ancestors(owner_names: Iterable[str], zone: str) -> set[str]:
+    """These names of the zone, those above them, and the apex."""
+    found = {zone}
+    for name in owner_names:
+        at: str | None = name
+        while at is not None and at not in found:  # those above one that is there are there too
+            found.add(at)
+            at = names.parent(at)
     return found
 
 
@@ -155,6 +173,8 @@ def names_below(zone: str, rrsets: Iterable[RRset]) -> dict[str, tuple[str, ...]
 
 def targets_of(rrset: RRset) -> set[str]:
     """The names that the served records point at."""
+    if rrset.type not in rdata.POINTING:
+        return set()
     found = {target for text in rrset.served for target in rdata.targets(rrset.type, text)}
     return found - {names.ROOT}
 
@@ -193,8 +213,7 @@ def check_zone(
             found.extend(_violations_of(near, rrset, allow_lua))
         elif not changed_names.isdisjoint(targets_of(rrset)):
             found.extend(_targets(near, rrset))
-    order = list(Severity)
-    return sorted(dict.fromkeys(found), key=lambda v: (order.index(v.severity), v.name, v.type, v.code))
+    return sorted(dict.fromkeys(found), key=lambda v: (_ORDER[v.severity], v.name, v.type, v.code))
 
 
 def _violations_of(near: Neighbourhood, rrset: RRset, allow_lua: bool) -> Iterator[Violation]:
@@ -208,7 +227,7 @@ def _violations_of(near: Neighbourhood, rrset: RRset, allow_lua: bool) -> Iterat
         yield _error(rrset, "lua-refused", "LUA records run code on the name servers; a setting must allow them first")
     elif rrset.type in near.unanswered and rrset.served:
         yield _error(rrset, "type-unanswered", near.unanswered[rrset.type])
-    for rule in _RULES:
+    for rule in _rules_of(rrset.type):
         yield from rule(near, rrset)
 
 
@@ -233,7 +252,7 @@ def _ttl(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def _single(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
-    if rrset.type in (rdtypes.SOA, rdtypes.CNAME, rdtypes.DNAME) and len(rrset.served) > 1:
+    if len(rrset.served) > 1:
         code = f"{rdata.type_to_text(rrset.type).lower()}-single"
         yield _error(rrset, code, f"{_what(near, rrset)} can have only one record")
 
@@ -296,6 +315,8 @@ def _nesting(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 def _delegation(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     if near.answered_by.get(rrset.name, rrset.name) != rrset.name:
         return  # `_nesting` says more
+    if not near.has_cuts and rrset.type != rdtypes.DS:
+        return
     cut = near.cut_above(rrset.name)
     here = near.at(rrset.name)
     if cut is None and rdtypes.NS in here and rrset.name != near.zone and rrset.type not in _AT_A_CUT:
@@ -386,9 +407,8 @@ def _owner(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def _mail(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
-    if rrset.type == rdtypes.TXT:
-        for severity, code, message in mail_rules.check_txt(rrset):
-            yield Violation(Severity(severity), code, rrset.name, rrset.type, message)
+    for severity, code, message in mail_rules.check_txt(rrset):
+        yield Violation(Severity(severity), code, rrset.name, rrset.type, message)
 
 
 def _values(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
@@ -397,15 +417,14 @@ def _values(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def _addresses(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
-    if rrset.type in (rdtypes.A, rdtypes.AAAA):
-        private = [text for text in rrset.served if _is_private(text)]
-        if private:
-            message = f"{', '.join(private)} is not reachable from the Internet"
-            yield _note(rrset, "private-address", message)
+    private = [text for text in rrset.served if _is_private(text)]
+    if private:
+        message = f"{', '.join(private)} is not reachable from the Internet"
+        yield _note(rrset, "private-address", message)
 
 
 def _svcb(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
-    if rrset.type in (rdtypes.SVCB, rdtypes.HTTPS) and any(map(_is_bad_ech, rrset.served)):
+    if any(map(_is_bad_ech, rrset.served)):
         message = f"the ech of {_what(near, rrset)} is no ECHConfigList (RFC 9849), so clients will not use it"
         yield _warning(rrset, "ech-malformed", message)
 
@@ -418,27 +437,36 @@ def _is_bad_ech(text: str) -> bool:
 
 
 def _is_private(text: str) -> bool:
+    if not text.startswith(_MAYBE_PRIVATE):
+        return False
     family = AF_INET6 if ":" in text else AF_INET
     address = int.from_bytes(inet_pton(family, text), "big")
     return any(address & mask == network for mask, network in _PRIVATE[family])
 
 
 Rule = Callable[[Neighbourhood, RRset], Iterator[Violation]]
-_RULES: tuple[Rule, ...] = (
-    _ttl,
-    _single,
-    _apex_types,
-    _alone,
-    _dname,
-    _nesting,
-    _delegation,
-    _targets,
-    _owner,
-    _mail,
-    _values,
-    _addresses,
-    _svcb,
+# Each with the types that it is about; None: all.
+_RULES: tuple[tuple[Rule, frozenset[int] | None], ...] = (
+    (_ttl, None),
+    (_single, frozenset((rdtypes.SOA, rdtypes.CNAME, rdtypes.DNAME))),
+    (_apex_types, _ONLY_AT_APEX | {rdtypes.DS}),
+    (_alone, None),
+    (_dname, None),
+    (_nesting, None),
+    (_delegation, None),
+    (_targets, rdata.POINTING),
+    (_owner, None),
+    (_mail, frozenset((rdtypes.TXT,))),
+    (_values, None),
+    (_addresses, frozenset((rdtypes.A, rdtypes.AAAA))),
+    (_svcb, frozenset((rdtypes.SVCB, rdtypes.HTTPS))),
 )
+
+
+@cache
+def _rules_of(type: int) -> tuple[Rule, ...]:
+    """The rules that are about this type."""
+    return tuple(rule for rule, types in _RULES if types is None or type in types)
 
 
 def _what(near: Neighbourhood, rrset: RRset) -> str:

@@ -3,12 +3,13 @@
 The only place where the model's row and the frozen `RRset` turn into each other.
 """
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from json.encoder import encode_basestring as quoted
 from typing import Any
 
 from django.db import connection
 
+from dnspanel.prepared_statements import prepared_cursor
 from replication.codec.keys import relative_key
 from replication.dns.rrset import Change, Key, RRset
 
@@ -73,8 +74,10 @@ def rrsets_at_names(owners: Mapping[int, tuple[str, Collection[str]]]) -> dict[i
         zone_ids += [str(zone_id)] * len(owner_names)
         keys += [relative_key(name, zone_name).hex() for name in owner_names]
     found: dict[int, dict[Key, RRset]] = {zone_id: {} for zone_id in owners}
+    if not keys:
+        return found
     # As PostgreSQL reads arrays: psycopg would look at each member for what to quote.
-    for zone_id, rrset in _rows(_AT_NAMES, [f"{{{','.join(zone_ids)}}}", f"{{{','.join(keys)}}}"]):
+    for zone_id, rrset in _rows(_AT_NAMES, [f"{{{','.join(zone_ids)}}}", f"{{{','.join(keys)}}}"], planned_once=True):
         found[zone_id][rrset.name, rrset.type] = rrset
     return found
 
@@ -124,13 +127,14 @@ def delete_rrsets(keys: Iterable[tuple[int, str, str, int]]) -> None:
 def replace_rrsets(rrsets: Iterable[tuple[int, str, RRset]]) -> None:
     """These (zone id, zone name, RRset) are in the table, in place of any of the same name and type."""
     rows = [
-        {"zone": zone_id, "name": r.name, "key": relative_key(r.name, zone_name).hex(), "type": r.type, **r.to_json()}
+        f'{{"zone": {zone_id}, "name": {quoted(r.name)}, "key": "{relative_key(r.name, zone_name).hex()}", '
+        f'"type": {r.type}, {r.json_members}}}'
         for zone_id, zone_name, r in rrsets
     ]
     if not rows:
         return
-    with connection.cursor() as cursor:
-        cursor.execute(_REPLACE, [json.dumps(rows, ensure_ascii=False)])
+    with prepared_cursor() as cursor:
+        cursor.execute(_REPLACE, [f"[{','.join(rows)}]"])
 
 
 def rrsets_of_zones(zone_ids: Sequence[int]) -> dict[int, dict[Key, RRset]]:
@@ -224,8 +228,8 @@ def copy_text(text: str) -> str:
     return text.replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
 
 
-def _rows(sql: str, parameters: list[Any]) -> Iterator[tuple[int, RRset]]:
-    with connection.cursor() as cursor:
+def _rows(sql: str, parameters: list[Any], *, planned_once: bool = False) -> Iterator[tuple[int, RRset]]:
+    with prepared_cursor() if planned_once else connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         for zone_id, name, type_, ttl, rdata, disabled, comment in cursor.fetchall():
             yield zone_id, RRset(name, type_, ttl, tuple(rdata), tuple(disabled), comment)

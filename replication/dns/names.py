@@ -199,6 +199,8 @@ def is_within(name: str, zone: str) -> bool:
         return True
     if not name.endswith("." + zone):
         return False
+    if "\\" not in name:
+        return True
     # `a\.example.` is one label, not a name below `example.`.
     before = name[: -len(zone) - 1]
     return (len(before) - len(before.rstrip("\\"))) % 2 == 0

@@ -17,6 +17,7 @@ from replication.dns.rdtypes import SERVED_TYPES, refusal, type_from_text, type_
 from replication.errors import BadName, BadRdata
 
 __all__ = [
+    "POINTING",
     "SERVED_TYPES",
     "check_type",
     "from_wire",
@@ -72,11 +73,13 @@ def from_wire(type: int, wire: bytes) -> str:
 def targets(type: int, text: str) -> tuple[str, ...]:
     """The names that a canonical rdata points at: hosts that must exist for it to work."""
     field = _TARGET_FIELD.get(type)
+    if field is None:
+        return ()
     parts = text.split(" ")
-    if type == rdtypes.IPSECKEY and parts[1] == "3":
-        field = 3
+    if type == rdtypes.IPSECKEY and parts[1] != "3":
+        return ()
     # Types newer than RFC 4034 keep letter case in their rdata; the host is the same.
-    return () if field is None else (parts[field].lower(),)
+    return (parts[field].lower(),)
 
 
 # Which word of the canonical text is the name that others have to resolve.
@@ -85,8 +88,11 @@ _TARGET_FIELD = {
     **dict.fromkeys((rdtypes.MB, rdtypes.MG, rdtypes.MR), 0),
     **dict.fromkeys((rdtypes.MX, rdtypes.AFSDB, rdtypes.KX, rdtypes.LP, rdtypes.SVCB, rdtypes.HTTPS), 1),
     rdtypes.SRV: 3,
+    rdtypes.IPSECKEY: 3,  # if its gateway is a name
     rdtypes.NAPTR: -1,
 }
+# Those whose rdata can point at a name.
+POINTING = frozenset(_TARGET_FIELD)
 
 
 def _check_length(type: int, text: str) -> None:

@@ -46,6 +46,9 @@ def type_to_text(type: int) -> str:
 
 def type_from_text(text: str) -> int:
     """The number of a mnemonic or `TYPEnnn`, in any letter case; raises BadRdata. Meta types (ANY) are known too."""
+    known = _SERVED.get(text)
+    if known is not None:
+        return known
     upper = text.strip().upper()
     known = _SERVED.get(upper)
     if known is not None:

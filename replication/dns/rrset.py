@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from json.encoder import encode_basestring as quoted
 from typing import Any
 
 from replication.dns import names, rdata, rdtypes
@@ -47,6 +48,14 @@ class RRset:
             "disabled": list(self.disabled),
             "comment": self.comment,
         }
+
+    @property
+    def json_members(self) -> str:
+        """The members of `to_json`, as text: thousands of them are written at once."""
+        return (
+            f'"ttl": {self.ttl}, "rdata": [{",".join(map(quoted, self.rdata))}], '
+            f'"disabled": [{",".join(map(quoted, self.disabled))}], "comment": {quoted(self.comment)}'
+        )
 
     @classmethod
     def from_json(cls, name: str, type: int, obj: Mapping[str, Any]) -> "RRset":

@@ -48,7 +48,8 @@ def read_patch(body: Mapping[str, Any], zone: Zone, now: datetime) -> PatchAndCo
         seen.add((key, changetype))
         if changetype == "DELETE" and not names.is_within(key[0], zone.name):
             continue  # it is not there, as wanted
-        rrset_input = RRsetInput(*key, None, None, ()) if changetype == "DELETE" else read_rrset(value, zone.name, now)
+        says_what = changetype != "DELETE"
+        rrset_input = read_rrset(value, key, zone.name, now) if says_what else RRsetInput(*key, None, None, ())
         step = reader(rrset_input)
         steps.append((key, _unless_lost(step) if key == (zone.name, rdtypes.SOA) else step))
         if rrset_input.comments is not None:
@@ -76,7 +77,8 @@ def read_rrsets(rrsets: Sequence[Any], zone: str, now: datetime) -> list[RRsetIn
     """What is said of each RRset of a whole zone; raises Refusal (422), also for one that comes twice."""
     inputs: dict[tuple[str, int], RRsetInput] = {}
     for value in rrsets:
-        each = read_rrset(value if isinstance(value, dict) else {}, zone, now)
+        value = value if isinstance(value, dict) else {}
+        each = read_rrset(value, read_key(value), zone, now)
         if each.key in inputs:
             raise Refusal(422, f"Duplicate {each.title}")
         inputs[each.key] = each

@@ -68,9 +68,9 @@ def title(name: str, type: int) -> str:
     return f"RRset {name} IN {rdata.type_to_text(type)}"
 
 
-def read_rrset(value: Mapping[str, Any], zone: str, now: datetime) -> RRsetInput:
-    """What one member of `rrsets` says; raises Refusal (422)."""
-    name, type_ = read_key(value)
+def read_rrset(value: Mapping[str, Any], key: tuple[str, int], zone: str, now: datetime) -> RRsetInput:
+    """What one member of `rrsets` says of the RRset with this key; raises Refusal (422)."""
+    name, type_ = key
     refuse_odd_characters(text_in(value, "name"))
     if not names.is_within(name, zone):
         raise Refusal(422, f"{title(name, type_)}: Name is out of zone")

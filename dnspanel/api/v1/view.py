@@ -320,16 +320,15 @@ def _unescaped(found: re.Match[str]) -> str:
     return chr(int(found[1], 16))
 
 
-def zone_by_id(request: Request, id: str, right: Right | None = None, *, with_attributes: bool = True) -> Zone:
+def zone_by_id(request: Request, id: str, right: Right | None = None) -> Zone:
     """The zone with this id in a URL, for reading or what the right says; raises Refusal, Unknown or RightMissing.
 
-    One query, which also loads what clients said of the zone and how it is signed, if `with_attributes`.
+    One query, which also loads what clients said of the zone and how it is signed.
     """
-    name = name_of_id(id)
-    zones = access.zones_visible_to(actor_in(request))
-    zone = (zones.select_related("powerdns", "signing") if with_attributes else zones).filter(name=name).first()
+    name, actor = name_of_id(id), actor_in(request)
+    zone = access.zones_visible_to(actor).select_related("powerdns", "signing").filter(name=name).first()
     if zone is None:
-        raise access.unknown_to(actor_in(request), name)
+        raise access.unknown_to(actor, name)
     if right is not None:
-        access.require_right(actor_in(request), zone, right)
+        access.require_right(actor, zone, right)
     return zone

@@ -23,6 +23,7 @@ from dnspanel.api.v1.view import (
     flag_in,
     json_object,
     list_in,
+    name_of_id,
     text_in,
     zone_by_id,
 )
@@ -104,7 +105,7 @@ class OneZone(PowerdnsView):
     def patch(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
         """Change RRsets, all of them or none, in one revision; 204."""
         seconds, body = seconds_to_wait(request), json_object(request)
-        zone = zone_by_id(request, zone_id, with_attributes=False)
+        zone = access.zone_alone(actor_in(request), name_of_id(zone_id))
         serials = _publish(request, zone, read_patch(body, zone, timezone.now()), seconds, {})
         return done(serials)
 

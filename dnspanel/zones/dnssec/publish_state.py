@@ -15,7 +15,7 @@ from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, user_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.vault import encrypt_secret
-from dnspanel.zones import access, revision, soa, store_rrsets
+from dnspanel.zones import access, find_zones, soa, store_rrsets
 from dnspanel.zones.dnssec.key_material import KeyPair, key_tag
 from dnspanel.zones.dnssec.other_keys import changes_in_step
 from dnspanel.zones.dnssec.queries import signing_of_zones
@@ -90,7 +90,7 @@ class _Step:
         self, zones: Sequence[Zone], decide: Decide, author: Author, channel: str, now: datetime, reason: str
     ) -> None:
         self._author, self._channel, self._now, self._reason = author, channel, now, reason
-        self._locked = revision.locked([zone.pk for zone in zones])
+        self._locked = find_zones.locked([zone.pk for zone in zones])
         if missing := {zone.pk for zone in zones} - {zone.pk for zone in self._locked}:
             raise Unknown(next(zone.name for zone in zones if zone.pk in missing))
         for zone in self._locked:

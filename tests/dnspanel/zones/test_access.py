@@ -37,6 +37,40 @@ def test_a_stranger_learns_nothing(dora: AnonymousUser, zone: Zone) -> None:
     assert not access.zones_visible_to(dora).exists()
 
 
+def test_the_short_door_opens_what_the_others_open(
+    alice: User, bob: User, charlie: User, dora: AnonymousUser, make_zone: MakeZone
+) -> None:
+    """It asks the rights of the zone that it found, not the database: both must come to the same."""
+    tagged, of_team, other = (make_zone(name=name) for name in ("tagged.test.", "team.test.", "other.test."))
+    team = Team.objects.create(name="ours", created_at=NOW)
+    Zone.objects.filter(pk=tagged.pk).update(tags=["ours"])
+    Zone.objects.filter(pk=of_team.pk).update(team=team)
+    edit.delete_zone(zone=make_zone(name="gone.test."), author=bob, channel="web", now=NOW)
+    mia, paul = make_person("mia", Role.MEMBER), make_person("paul", Role.MEMBER)
+    Membership.objects.create(team=team, user=mia, role=Role.READER)
+    GrantRow.objects.create(
+        user=paul, grant=Grant(frozenset({Right.READ, Right.ADD}), tags=frozenset({"ours"})).to_json(), created_at=NOW
+    )
+    GrantRow.objects.create(
+        user=mia, grant=Grant(frozenset({Right.ADD}), zones=frozenset({other.pk})).to_json(), created_at=NOW
+    )
+    scope = [Grant(EVERY_RIGHT, zones=frozenset({other.pk}), types=frozenset({1})).to_json()]
+    token = actor_of_token(Token(owner=alice, scope=scope))
+    assert token is not None
+    seen = {}
+    for person in (alice, charlie, dora, mia, paul, token):
+        visible = set(access.zones_visible_to(person).values_list("name", flat=True))
+        found = set()
+        for name in ("tagged.test.", "team.test.", "other.test.", "gone.test.", "none.test."):
+            try:
+                found.add(access.zone_alone(person, name).name)
+            except access.Unknown:
+                continue
+        assert found == visible
+        seen[str(getattr(person, "username", "token"))] = len(found)
+    assert seen == {"alice": 3, "charlie": 3, "": 0, "mia": 1, "paul": 1, "token": 1}
+
+
 def test_somebody_deactivated_is_a_stranger(bob: User, zone: Zone) -> None:
     bob.is_active = False
     assert not access.zones_visible_to(bob).exists()

@@ -31,7 +31,7 @@ from dnspanel.api.v2.schema.dnssec_serializers import (
 from dnspanel.api.v2.schema.fields import read
 from dnspanel.api.v2.schema.parsing import Faults
 from dnspanel.api.v2.schema.zone_serializers import CHANGING, IF_CHANGED, WRITING, WrittenSerializer
-from dnspanel.zones import access, revision
+from dnspanel.zones import access, find_zones
 from dnspanel.zones.dnssec import key_material, preview, queries, sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.presigned import drop_signatures, signatures_end
@@ -151,7 +151,7 @@ def condition_on(
     condition = condition_in(request)
 
     def hold() -> None:
-        revision.locked([zone.pk])
+        find_zones.locked([zone.pk])
         state = queries.signing_of(zone)
         if not condition.holds(tag(state)):
             require(condition, tag(state), theirs=theirs(state), mine=request.data or None)

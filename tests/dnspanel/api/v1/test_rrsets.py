@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dnspanel.api.models import PowerdnsZone
-from dnspanel.api.v1.rrsets import number_in, read_rrset, rrset_text
+from dnspanel.api.v1.rrsets import RRsetInput, number_in, read_key, read_rrset, rrset_text
 from dnspanel.api.v1.view import Refusal
 from replication.dns import rdtypes
 from tests.people import NOW
@@ -15,8 +15,12 @@ ZONE = "example.test."
 WWW = {"name": "WWW.example.test.", "type": "a", "ttl": 300, "records": [{"content": "192.0.2.1"}]}
 
 
+def read(value: dict[str, object]) -> RRsetInput:
+    return read_rrset(value, read_key(value), ZONE, NOW)
+
+
 def test_names_and_types_become_canonical() -> None:
-    parsed = read_rrset(WWW, ZONE, NOW)
+    parsed = read(WWW)
     assert (parsed.key, parsed.ttl) == (("www.example.test.", rdtypes.A), 300)
     assert parsed.records == {"192.0.2.1": False}
     assert parsed.comments is None
@@ -38,13 +42,13 @@ def test_what_is_no_number_in_range_is_refused(value: Any) -> None:
 
 def test_an_answer_that_no_message_could_hold_is_refused() -> None:
     records = [{"content": '"' + "x" * 250 + f'{number}"'} for number in range(300)]
-    parsed = read_rrset({**WWW, "type": "TXT", "records": records}, ZONE, NOW)
+    parsed = read({**WWW, "type": "TXT", "records": records})
     with pytest.raises(Refusal, match=r"RRset www\.example\.test\. IN TXT: .* a DNS answer has room"):
         parsed.rrset(300, "")
 
 
 def test_comments_may_lack_account_and_time_but_not_content() -> None:
-    parsed = read_rrset({**WWW, "comments": [{"content": "one"}]}, ZONE, NOW)
+    parsed = read({**WWW, "comments": [{"content": "one"}]})
     assert parsed.comments == ({"account": "", "content": "one", "modified_at": int(NOW.timestamp())},)
     for comment in (
         {},
@@ -54,9 +58,9 @@ def test_comments_may_lack_account_and_time_but_not_content() -> None:
         {"content": "x", "modified_at": "soon"},
     ):
         with pytest.raises(Refusal, match="Key"):
-            read_rrset({**WWW, "comments": [comment]}, ZONE, NOW)
+            read({**WWW, "comments": [comment]})
     with pytest.raises(Refusal, match="2000 characters"):
-        read_rrset({**WWW, "comments": [{"content": "x" * 2001}]}, ZONE, NOW)
+        read({**WWW, "comments": [{"content": "x" * 2001}]})
 
 
 def test_the_text_is_json_whatever_the_records_hold() -> None:

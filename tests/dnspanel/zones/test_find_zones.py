@@ -1,0 +1,54 @@
+"""Zones by name, and locked: the same rows as Django's own queries find."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from dnspanel.accounts.models import User
+from dnspanel.zones import edit, find_zones
+from dnspanel.zones.models import Zone
+from tests.dnspanel.zones.conftest import ZONE, MakeZone
+from tests.people import NOW
+
+pytestmark = pytest.mark.django_db
+
+
+def fields(zone: Zone) -> dict[str, object]:
+    return {field.attname: getattr(zone, field.attname) for field in Zone._meta.concrete_fields}
+
+
+def test_a_zone_comes_with_all_its_fields(make_zone: MakeZone) -> None:
+    make_zone("www 300 A 192.0.2.1")
+    Zone.objects.update(tags=["customer", "ours"], soa_edit="EPOCH")
+    for _ in range(3):  # planned anew, then once
+        found = find_zones.living_zone(ZONE)
+        assert found is not None
+        assert fields(found) == fields(Zone.objects.get())
+        assert [fields(zone) for zone in find_zones.locked([found.pk])] == [fields(found)]
+
+
+def test_a_deleted_zone_is_not_found_and_its_name_is_free(bob: User, make_zone: MakeZone) -> None:
+    old = make_zone()
+    edit.delete_zone(zone=old, author=bob, channel="web", now=NOW)
+    assert find_zones.living_zone(ZONE) is None
+    assert find_zones.locked([old.pk]) == []
+    assert find_zones.ids_of_living([ZONE]) == {}
+    new = make_zone()
+    assert find_zones.living_zone(ZONE) == new
+    assert find_zones.locked([new.pk, old.pk]) == [new]
+    assert find_zones.ids_of_living([ZONE, "other.test."]) == {ZONE: new.pk}
+
+
+def test_zones_are_locked_in_the_order_of_their_ids_by_one_query(make_zone: MakeZone) -> None:
+    zones = [make_zone(name=name) for name in ("b.test.", "a.test.", "c.test.")]
+    with CaptureQueriesContext(connection) as queries:
+        found = find_zones.locked({zone.pk for zone in reversed(zones)})
+    assert found == zones
+    assert len(queries) == 1
+
+
+def test_a_name_of_odd_characters_is_found() -> None:
+    name = """a\\.b{},'\\"x.test."""
+    zone = Zone.objects.create(name=name, serial=1, created_at=NOW, changed_at=NOW)
+    assert find_zones.living_zone(name) == zone
+    assert find_zones.ids_of_living([name, "other.test."]) == {name: zone.pk}
