@@ -1,21 +1,30 @@
 """Django's backend for PostgreSQL, that looks whether a kept connection still works without asking the server.
 
 Django asks `SELECT 1` in every request before anything else. A server that ends a connection, stops or dies says so:
-there is something to read on the socket then, and on a connection at rest there is nothing otherwise.
+there is something to read on the socket then, and on a connection at rest there is nothing otherwise. What stands
+between may forget a connection that nobody used for minutes, and says nothing: after a pause the server is asked.
 """
 
 import select
+import time
 
 from django.db.backends.postgresql import base
 from psycopg.pq import TransactionStatus
+
+# A connection that was looked at so recently is not taken for forgotten; firewalls have patience for minutes.
+FRESH_SECONDS = 20.0
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
     """The same, apart from that."""
 
+    _looked_at = -FRESH_SECONDS  # monotonic time
+
     def is_usable(self) -> bool:
         """Whether statements can be sent on the connection; asks the server only if that is not certain."""
-        return self._is_at_rest() or super().is_usable()
+        now = time.monotonic()
+        is_fresh, self._looked_at = now - self._looked_at < FRESH_SECONDS, now
+        return (is_fresh and self._is_at_rest()) or super().is_usable()
 
     def _is_at_rest(self) -> bool:
         """Whether nothing is under way, and the server has said nothing since, not that it is gone either."""

@@ -47,8 +47,22 @@ def end(kept: DatabaseWrapper) -> None:
 
 
 def test_a_connection_at_rest_is_usable_without_a_question(kept: DatabaseWrapper, sent: list[str]) -> None:
+    kept.is_usable()
+    sent.clear()
     assert kept.is_usable()
     assert sent == []
+
+
+def test_after_a_pause_the_server_is_asked(
+    kept: DatabaseWrapper, sent: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A firewall may have forgotten the connection meanwhile, and nothing is to be seen of that on the socket."""
+    now = time.monotonic()
+    kept.is_usable()
+    sent.clear()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 60)
+    assert kept.is_usable()
+    assert sent == ["SELECT 1"]
 
 
 def test_a_connection_that_the_server_ended_is_not_usable(kept: DatabaseWrapper) -> None:
@@ -75,6 +89,14 @@ def test_where_the_server_said_something_it_is_asked(kept: DatabaseWrapper, sent
     with connection.cursor() as cursor:
         cursor.execute("NOTIFY news")
     deadline = time.monotonic() + _DEADLINE
+    while kept._is_at_rest():
+        assert time.monotonic() < deadline
+    kept.is_usable()
+    sent.clear()
+    assert kept.is_usable()
+    assert sent == []
+    with connection.cursor() as cursor:
+        cursor.execute("NOTIFY news")
     while kept._is_at_rest():
         assert time.monotonic() < deadline
     sent.clear()
