@@ -11,11 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import UUID
 
+import lmdb
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from replication.errors import Busy, NodeUnreachable, NotServed, Refused
 from replication.push import NodeClient, send_snapshot
+from replication.store.file_row import INSTALLING_KEY
+from replication.store.opening import OWN_DBI
 from replication.store.snapshot import Manifest, chunk_name, snapshot_id, write_snapshot
 from replication.store.store import Store
 from replication.wire.position import Position
@@ -330,22 +333,44 @@ def large(tmp_path_factory: pytest.TempPathFactory, sample: Sample) -> Made:
     return snapshot
 
 
+@contextmanager
+def killed_while_it_installs(node: RunningNode) -> Iterator[None]:
+    """The agent is killed as soon as its file says that an installation has begun; it runs again at the end."""
+    over = threading.Event()
+    path = str(node.pdns.lmdb_path)
+
+    def kill() -> None:
+        with lmdb.open(path, subdir=False, readonly=True, max_dbs=1, max_spare_txns=0) as env:
+            own = env.open_db(OWN_DBI, create=False)
+            while not over.is_set():
+                with env.begin() as reading:
+                    if reading.get(INSTALLING_KEY, db=own) is not None:
+                        node.agent.signal(signal.SIGKILL)
+                        return
+                time.sleep(0.001)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        yield
+    finally:
+        over.set()
+        killer.join()
+        if not node.agent.is_running:
+            node.agent.start()
+
+
 def test_an_agent_ends_by_itself_what_a_kill_cut_short(node: RunningNode, large: Made) -> None:
     snapshot = large
-    for number in node.client.offer_snapshot(snapshot.sealed):
-        node.client.send_chunk(snapshot.name, number, snapshot.chunk(number))
-    cut_short = False
-    for _ in range(10):
-        killer = threading.Timer(0.15, lambda: node.agent.signal(signal.SIGKILL))
-        killer.start()
-        with contextlib.suppress(NodeUnreachable):
+    for _ in range(10):  # it may be faster than who kills it
+        with killed_while_it_installs(node), contextlib.suppress(NodeUnreachable):
+            for number in node.client.offer_snapshot(snapshot.sealed):
+                node.client.send_chunk(snapshot.name, number, snapshot.chunk(number))
             node.client.install_snapshot(snapshot.name, snapshot.manifest.raw_size)
-        killer.join()
-        node.agent.start()
-        status = status_of(node)
-        cut_short = cut_short or status.state.startswith("bootstrapping")
-        if cut_short:
+        if status_of(node).state.startswith("bootstrapping"):
             break
+    else:
+        pytest.fail("it was never killed in the midst of it")
     until(lambda: status_of(node).answered == snapshot.manifest.position, "the agent goes on by itself", 60)
     assert node.answer("www.z9999.test.") == ["192.0.2.1"]
 
