@@ -40,8 +40,11 @@ SEGMENTS_APPLIED = Counter("dnspanel_segments_applied", "Segments this node appl
 SEGMENT_BYTES = Counter("dnspanel_segment_bytes", "Bytes of the segments this node applied")
 ROWS_WRITTEN = Counter("dnspanel_rows_written", "LMDB rows put or deleted by this node")
 REFUSALS = Counter("dnspanel_refusals", "Pushes this node refused")
-WRITE_LOCK_MS_MAX = Maximum("dnspanel_write_lock_ms_max", "Longest time an LMDB write transaction was open, ms")
 VERIFY_MS_MAX = Maximum("dnspanel_verify_ms_max", "Longest purge and verification of one push, ms")
+
+# replication/store/hold.py
+WRITE_LOCK_MS_MAX = Maximum("dnspanel_write_lock_ms_max", "Longest time an LMDB write transaction was open, ms")
+WRITE_LOCK_OWN_MS_MAX = Maximum("dnspanel_write_lock_own_ms_max", "Most processor time spent while one was open, ms")
 
 # replication/agent/integrity_scan.py
 ROWS_CHECKED = Counter("dnspanel_rows_checked", "Rows that were compared with what this agent wrote")

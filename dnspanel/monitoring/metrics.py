@@ -89,6 +89,7 @@ def _of_reports(nodes: Sequence[NodeInputs]) -> Iterator[Family]:
         ("oldest_reader_transactions", "oldest_reader", "Transactions since the oldest LMDB reader began"),
         ("agent_memory_bytes", "rss_bytes", "Memory of the agent"),
         ("write_lock_max_milliseconds", "write_lock_ms_max", "Longest LMDB write transaction since the agent started"),
+        ("write_lock_own_max_milliseconds", "write_lock_own_ms_max", "Most processor time within one"),
     ):
         family = _gauge(f"node_{name}", about, "node")
         for node in nodes:

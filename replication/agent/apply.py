@@ -194,7 +194,6 @@ class Applier:
             touched.keys.extend(repaired.keys)
             ack = self._prove(touched)
         stats.ROWS_WRITTEN.add(repaired.rows)
-        stats.WRITE_LOCK_MS_MAX.note(repaired.longest_hold_ms)
         logger.warning(
             "repaired zone=%s rows=%d: %s", repaired.mark.name, repaired.rows, "; ".join(repaired.differences)
         )
@@ -215,7 +214,6 @@ class Applier:
         self._change_health(refusal="", refused_at=0.0)
         rows, hold = (applied.rows, applied.longest_hold_ms) if applied else (0, 0.0)
         stats.ROWS_WRITTEN.add(rows)
-        stats.WRITE_LOCK_MS_MAX.note(hold)
         apply_ms, verify_ms = (written - began) * 1000, (time.perf_counter() - written) * 1000
         logger.info(
             "snapshot installed position=%s rows=%d install_ms=%.0f lock_ms=%.1f verify_ms=%.1f",
@@ -460,7 +458,6 @@ class Applier:
         stats.SEGMENTS_APPLIED.add()
         stats.SEGMENT_BYTES.add(segment.size)
         stats.ROWS_WRITTEN.add(applied.rows)
-        stats.WRITE_LOCK_MS_MAX.note(applied.longest_hold_ms)
         return applied.longest_hold_ms
 
     def _purge_and_verify(

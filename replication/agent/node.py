@@ -247,6 +247,7 @@ class AgentNode:
             rss_bytes=mapped.resident_bytes(),
             peak_rss_bytes=mapped.peak_resident_bytes(),
             write_lock_ms_max=round(stats.WRITE_LOCK_MS_MAX.value, 2),
+            write_lock_own_ms_max=round(stats.WRITE_LOCK_OWN_MS_MAX.value, 2),
             segments_applied=int(stats.SEGMENTS_APPLIED.value),
             machine=self._machine,
             certificate_expires_at=self.identity.certificate_expires_at,

@@ -102,7 +102,7 @@ def put_digests(txn: Any, main: Database, prefix: bytes, digests: Digests) -> No
 
 
 class AttachedChanges:
-    """What a write transaction over the main file adds to the digests of names. Kept by who writes; used again."""
+    """What a write transaction over the main file adds to the digests of names."""
 
     def __init__(self, main: Database, schema: Schema) -> None:
         self._main, self._schema = main, schema
@@ -112,17 +112,14 @@ class AttachedChanges:
         """A row with this key and body has come, or gone, and the sum has changed by so much."""
         self._added.setdefault(self._prefix(dbi, key, body), [0, 0])[column_of(dbi)] += digest
 
-    def write(self, txn: Any) -> None:
-        """Into the transaction that is about to commit the rows."""
+    def rows(self, txn: Any) -> list[tuple[bytes, bytes | None, bytes]]:
+        """Given what `txn` sees: rows to put, or to delete (value None)."""
+        found: list[tuple[bytes, bytes | None, bytes]] = []
         for prefix, (metadata, keys_) in self._added.items():
             before = digests_of(txn, self._main, prefix)
             after = (before[0] + metadata) % DIGEST_MODULUS, (before[1] + keys_) % DIGEST_MODULUS
-            put_digests(txn, self._main, prefix, after)
-        self.clear()
-
-    def clear(self) -> None:
-        """Forget what a transaction would have changed that came to nothing."""
-        self._added.clear()
+            found.append((prefix, None if after == NOTHING else encode_digests(after), b""))
+        return found
 
     def _prefix(self, dbi: Dbi, key: bytes, body: bytes) -> bytes:
         if dbi not in ATTACHED:

@@ -25,12 +25,12 @@ from dataclasses import replace
 from replication.codec.schema import Dbi, Schema
 from replication.store.check_state import OWN_ZONES, CheckState, DivergedZone, Steps, count_rows
 from replication.store.checking_attached import AttachedCheck
-from replication.store.checking_records import ROWS_PER_STEP, RecordsCheck, is_at_rest
+from replication.store.checking_records import ROWS_PER_STEP, ZONES_PER_COMMIT, RecordsCheck, is_at_rest
 from replication.store.checking_zone_list import ZoneListCheck
 from replication.store.file_row import ROW_KEY, Database, FileRow
 from replication.store.key_opener import KeyOpener
 from replication.store.own_commits import foreign_commit, newest_commit, note_commit
-from replication.store.zone_digests import adopt, decode_running, is_complete
+from replication.store.zone_digests import adopt, decode_running, is_complete, mark_complete
 from replication.wire.operations import DIGEST_MODULUS
 
 logger = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ class Check:
             yield from self._sums()
         for database in (self._main, self._records):
             if foreign_commit(database):
-                with database.env.begin(write=True) as txn:
+                with database.writing() as txn:
                     note_commit(txn, database, checked=covered[id(database)])
         self._state.share, self.is_done = 1.0, True
 
@@ -107,9 +107,13 @@ class Check:
                 return False
             with pair[0].cursor(db=self._main.tables[Dbi.DOMAINS]) as cursor:
                 ids = [self._state.row_id(key) for key in cursor.iternext(values=False)]
-            with self._records.env.begin(write=True) as txn:
-                adopt(txn, self._records, [zone_id for zone_id in ids if zone_id not in OWN_ZONES])
-                note_commit(txn, self._records)
+            zone_ids = [zone_id for zone_id in ids if zone_id not in OWN_ZONES]
+            for start in range(0, len(zone_ids) + 1, ZONES_PER_COMMIT):
+                with self._records.writing() as txn:
+                    adopt(txn, self._records, zone_ids[start : start + ZONES_PER_COMMIT])
+                    if start + ZONES_PER_COMMIT > len(zone_ids):
+                        mark_complete(txn, self._records)
+                    note_commit(txn, self._records)
         return True
 
     def _sums(self) -> Steps:
@@ -133,7 +137,7 @@ class Check:
 
     def _correct(self, database: Database, seen: FileRow, total: int) -> None:
         """Write the digest of a file, unless the file has changed since."""
-        with self._state.lock, database.env.begin(write=True) as txn:
+        with self._state.lock, database.writing() as txn:
             if database.row(txn) == seen:
                 logger.warning("the digest of %s was not the sum of its rows, and is now", database.path)
                 txn.put(ROW_KEY, replace(seen, digest=total % DIGEST_MODULUS).encode(), db=database.own)

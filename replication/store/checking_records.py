@@ -27,7 +27,6 @@ from replication.store.zone_digests import (
     Running,
     decode_running,
     is_complete,
-    put_digest,
     running_digest,
     unhashed_since,
 )
@@ -35,6 +34,8 @@ from replication.wire.operations import DIGEST_MODULUS, rows_digest
 
 # Rows added up between two steps.
 ROWS_PER_STEP = 250
+# Zones whose digests are written in one transaction.
+ZONES_PER_COMMIT = 1_000
 _HEADER_SIZE = 24
 _PLAIN_HEADER_END = bytes(8)  # version 0, no flags, reserved, no extensions
 
@@ -156,16 +157,20 @@ class RecordsCheck:
 
     def _fill(self, mark: bytes) -> None:
         """Write the digests that were unknown, with what edits have added since the rows were read."""
-        if not self._unknown:
-            return
-        with self._state.lock, self._records.env.begin(write=True) as txn:
-            if unhashed_since(txn, self._records) != mark or not is_at_rest(self._records.row(txn)):
-                return  # other rows came meanwhile; the next check reads them
-            for zone_id, total, added in self._unknown:
-                now = running_digest(txn, self._records, zone_id)
-                if now is not None and not now.is_known:
-                    put_digest(txn, self._records, zone_id, Running(total + now.total - added))
-            note_commit(txn, self._records)
+        for start in range(0, len(self._unknown), ZONES_PER_COMMIT):
+            with self._state.lock:
+                with self._records.env.begin() as txn:  # nobody else writes these rows
+                    if unhashed_since(txn, self._records) != mark or not is_at_rest(self._records.row(txn)):
+                        return  # other rows came meanwhile; the next check reads them
+                    found = []
+                    for zone_id, total, added in self._unknown[start : start + ZONES_PER_COMMIT]:
+                        now = running_digest(txn, self._records, zone_id)
+                        if now is not None and not now.is_known:
+                            found.append((keys.zone_prefix(zone_id), Running(total + now.total - added).encode()))
+                with self._records.writing() as txn:
+                    with txn.cursor(db=self._records.zones) as cursor:
+                        cursor.putmulti(found)
+                    note_commit(txn, self._records)
 
 
 def is_at_rest(row: FileRow | None) -> bool:

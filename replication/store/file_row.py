@@ -1,11 +1,14 @@
 """One open file of a store, and the row in it that says how far it is."""
 
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from replication.errors import BadBytes
+from replication.store.hold import Stopwatch
 from replication.wire.operations import digest_bytes
 from replication.wire.position import Position
 
@@ -72,6 +75,19 @@ class Database:
     tables: list[Any]  # by Dbi; None where the table is in the other file
     zones: Any = None  # of the records file: the digests of zones (`zone_digests`)
     attached: Any = None  # of the main file: the digests of what is attached to zones (`attached`)
+
+    @contextmanager
+    def writing(self, stopwatch: Stopwatch | None = None) -> Iterator[Any]:
+        """A write transaction, committed at the end of the block; or nothing of it."""
+        stopwatch = stopwatch or Stopwatch()
+        txn = self.env.begin(write=True)
+        stopwatch.begin()
+        try:
+            yield txn
+        except BaseException:
+            txn.abort()
+            raise
+        stopwatch.commit(txn)
 
     def installing(self) -> str | None:
         """The id of the snapshot whose installation was begun in this file and has not ended."""

@@ -23,6 +23,7 @@ from replication.codec.schema import Dbi, Schema
 from replication.errors import BadBytes, Busy
 from replication.store.applying import POSITION_ZONE_ID, ZONE_ROWS_IN_ONE, position_row
 from replication.store.file_row import INSTALLING_KEY, Database, FileRow
+from replication.store.hold import Hold
 from replication.store.key_opener import KeyOpener
 from replication.store.writing import Row, RowChange, Writer
 from replication.store.zone_digests import mark_complete, mark_unknown
@@ -81,8 +82,9 @@ class Installation:
         return self._main.commits + self._records.commits
 
     @property
-    def longest_hold(self) -> float:
-        return max(self._main.longest_hold, self._records.longest_hold)
+    def longest(self) -> Hold:
+        """The longest that a file's lock was held."""
+        return self._main.longest.or_hold(self._records.longest)
 
     def run(self) -> None:
         """Make the store what the snapshot is. Raises Busy where somebody else wrote to it meanwhile.

@@ -17,8 +17,7 @@ another hand's rows never counted. The digest of the main file moves as the zone
 (`attached`), and otherwise not, for the same reason.
 """
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -33,6 +32,7 @@ from replication.dns import rdata
 from replication.errors import BadBytes, BadName, BadSegment, Busy, Gap, WrongEpoch
 from replication.store.attached import column_of, digests_of, index_rows, put_digests
 from replication.store.file_row import ROW_KEY, Database, FileRow, common_position
+from replication.store.hold import Stopwatch
 from replication.store.key_opener import KeyOpener
 from replication.store.own_commits import note_commit
 from replication.store.zone_digests import Running, put_digest, running_digest
@@ -118,7 +118,6 @@ class RepairWriter:
         schema: Schema,
         main: Database,
         records: Database,
-        hold_seconds: float,
         opener: KeyOpener,
     ) -> None:
         if not segment.is_repair:
@@ -135,7 +134,7 @@ class RepairWriter:
         self._differences: list[str] = []
         self._keys: list[bytes] = []
         self._rows = 0
-        self._longest_hold = 0.0
+        self._stopwatch = Stopwatch()
 
     def run(self, release_pages: Callable[[], None]) -> Repaired:
         """Write what differs, in an order in which the zone is never seen without its records."""
@@ -145,7 +144,8 @@ class RepairWriter:
         self._mend_records(release_pages)
         if is_served:
             self._mend_main()
-        return Repaired(self._mark, tuple(self._differences), self._rows, self._longest_hold * 1000, tuple(self._keys))
+        hold = self._stopwatch.longest.total * 1000
+        return Repaired(self._mark, tuple(self._differences), self._rows, hold, tuple(self._keys))
 
     def _expected_attached(self) -> dict[tuple[Dbi, bytes], bytes]:
         """The zone's metadata and keys as they have to be, by table and key of the objects.
@@ -262,20 +262,19 @@ class RepairWriter:
 
     def _write_records(self, batch: Sequence[_Difference], *, is_last: bool) -> None:
         """Write these differences; with the last of them the digests become those of the rows that are there now."""
-        began = time.monotonic()
         table = self._records.tables[Dbi.RECORDS]
-        with self._records.env.begin(write=True) as txn:
+        put = [(one.key, self._wrap(one.body)) for one in batch if one.body is not None]
+        with self._records.writing(self._stopwatch) as txn:
             if self._records.row(txn) != self._row:
                 raise Busy(what=self._records.path)
             for difference in batch:
                 if difference.body is None:
                     txn.delete(difference.key, db=table)
-                else:
-                    txn.put(difference.key, self._wrap(difference.body), db=table)
-            changed = bool(batch) | (is_last and self._write_digests(txn))
-            if changed:
+            with txn.cursor(db=table) as cursor:
+                cursor.putmulti(put)
+            if bool(batch) | (is_last and self._write_digests(txn)):
                 note_commit(txn, self._records)
-        self._note([difference.text for difference in batch], time.monotonic() - began)
+        self._note([difference.text for difference in batch])
         self._keys += [difference.key for difference in batch[: LONGEST_CHANGE - len(self._keys)]]
 
     def _write_digests(self, txn: Any) -> bool:
@@ -294,9 +293,10 @@ class RepairWriter:
 
     def _mend_main(self) -> None:
         """The zone's object, the name that leads to it, its metadata and keys, and nothing else of its name or id."""
-        began = time.monotonic()
-        with self._main.env.begin(write=True) as txn:
-            differences = self._remove_foreign(txn)
+        with self._main.env.begin() as txn:
+            left = self._left_objects(txn)
+        with self._main.writing(self._stopwatch) as txn:
+            differences = self._remove_foreign(txn, left)
             if self._mark.serial is not None:
                 for dbi, key, body in self._schema.zone_rows(self._mark.zone_id, self._mark.name):
                     if self._puts_main(txn, dbi, key, body):
@@ -304,14 +304,14 @@ class RepairWriter:
             differences += self._put_attached(txn)
             if self._write_attached_digests(txn) or differences:
                 note_commit(txn, self._main)
-        self._note(differences, time.monotonic() - began)
+        self._note(differences)
 
-    def _remove_foreign(self, txn: Any) -> list[str]:
+    def _remove_foreign(self, txn: Any, left: Mapping[tuple[Dbi, str], set[int]]) -> list[str]:
         """Delete what leads to the zone or belongs to its names without being ours; return descriptions of it."""
         differences = []
         key = self._schema.row_id_key(self._mark.zone_id)
         value = txn.get(key, db=self._main.tables[Dbi.DOMAINS])
-        names = {self._mark.name, *self._name_in(value)}
+        names = self._names(txn)
         if value is not None and self._mark.serial is None:
             txn.delete(key, db=self._main.tables[Dbi.DOMAINS])
             differences.append(f"{self._mark.name} was there, though nobody published it")
@@ -320,7 +320,9 @@ class RepairWriter:
             if not is_ours and self._delete_index(txn, Dbi.DOMAINS_INDEX, name, self._mark.zone_id):
                 differences.append(f"{name} led to it")
             for dbi in ATTACHED:
-                differences += self._remove_foreign_objects(txn, dbi, name, is_ours=is_ours)
+                differences += self._remove_foreign_objects(
+                    txn, dbi, name, left.get((dbi, name), set()), is_ours=is_ours
+                )
         return differences
 
     def _name_in(self, value: bytes | None) -> Iterator[str]:
@@ -331,12 +333,12 @@ class RepairWriter:
             except (BadBytes, BadName):
                 return
 
-    def _remove_foreign_objects(self, txn: Any, dbi: Dbi, name: str, *, is_ours: bool) -> list[str]:
+    def _remove_foreign_objects(self, txn: Any, dbi: Dbi, name: str, left: set[int], *, is_ours: bool) -> list[str]:
         """Delete the metadata or keys of a name that are not ours, and the index rows that lead to others'."""
         differences = []
         index, prefix = Dbi(dbi + 1), self._schema.index_prefix(name)
         led_to = {row.row_id for row in index_rows(txn, self._main, self._schema, index, prefix)}
-        for row_id in led_to | self._left_objects(txn, dbi, name):
+        for row_id in led_to | left:
             key = self._schema.row_id_key(row_id)
             if is_ours and (dbi, key) in self._attached:
                 continue
@@ -346,13 +348,26 @@ class RepairWriter:
             differences.append(f"{_NOUNS[dbi]} had been added")
         return differences
 
-    def _left_objects(self, txn: Any, dbi: Dbi, name: str) -> set[int]:
-        """The ids of a name's objects, wherever they are; looked for only where some may be without an index row."""
-        tables = self._main.tables
-        if txn.stat(tables[dbi])["entries"] == txn.stat(tables[dbi + 1])["entries"]:
-            return set()
-        with txn.cursor(db=tables[dbi]) as cursor:
-            return {self._row_id(key) for key, value in cursor if self._name_of_object(value) == name}
+    def _names(self, txn: Any) -> set[str]:
+        """The zone's name, and the one that its object claims."""
+        value = txn.get(self._schema.row_id_key(self._mark.zone_id), db=self._main.tables[Dbi.DOMAINS])
+        return {self._mark.name, *self._name_in(value)}
+
+    def _left_objects(self, txn: Any) -> dict[tuple[Dbi, str], set[int]]:
+        """The ids of objects of the zone's names, wherever they are.
+
+        Looked for only where some may be without an index row, and while nobody waits: that reads a whole table.
+        """
+        names, tables = self._names(txn), self._main.tables
+        found: dict[tuple[Dbi, str], set[int]] = {}
+        for dbi in ATTACHED:
+            if txn.stat(tables[dbi])["entries"] == txn.stat(tables[dbi + 1])["entries"]:
+                continue
+            with txn.cursor(db=tables[dbi]) as cursor:
+                for key, value in cursor:
+                    if (name := self._name_of_object(value)) in names:
+                        found.setdefault((dbi, str(name)), set()).add(self._row_id(key))
+        return found
 
     def _zone_of(self, txn: Any, dbi: Dbi, key: bytes) -> str | None:
         """The name in an object, None where there is none, or it cannot be read."""
@@ -418,7 +433,6 @@ class RepairWriter:
             return f"a row with the key {key.hex()}"
         return f"{name} {rdata.type_to_text(type)}" if type else f"the empty name {name}"
 
-    def _note(self, differences: Sequence[str], seconds: float) -> None:
+    def _note(self, differences: Sequence[str]) -> None:
         self._rows += len(differences)
         self._differences += dict.fromkeys(differences[: MAX_DIFFERENCES - len(self._differences)])
-        self._longest_hold = max(self._longest_hold, seconds)

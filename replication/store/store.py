@@ -26,6 +26,10 @@ How a segment is applied, and why a crash anywhere is harmless:
    is compared with the segment's digest, before the commit that would make it the position. While `begun`
    lies beyond the segment (a replay) the file is ahead of it and is compared when it no longer is.
 
+6. What to write is worked out before the lock of a file is taken (`waiting`); while it is held, LMDB writes, and the
+   commit waits for the disk. That wait cannot be outside of the lock: what a commit did not sync would be answered
+   before it is durable, and after a power failure the node would answer what was before.
+
 Rows depend on the segments alone (the header of schemas 5 and 6 takes its time and transaction id from the
 segment), so two stores with the same history hold the same keys and values.
 """
@@ -85,7 +89,7 @@ from replication.wire.position import Position
 from replication.wire.segment import Segment
 
 RECORDS_MAP_SIZE = 16000 << 20  # PowerDNS before 4.9.6 maps the records file with this, whatever it is told
-HOLD_SECONDS = 0.05
+HOLD_SECONDS = 0.02
 COPY_SECONDS = 30.0
 LMDB_VERSION = ".".join(map(str, lmdb.version()))
 
@@ -303,7 +307,7 @@ class Store:
         Raises UnknownSealingKey or BadBytes, and then nothing has changed.
         """
         table = self._main.tables[Dbi.KEYDATA]
-        with lmdb_errors(self._main, self._records), self._main.env.begin(write=True) as txn:
+        with lmdb_errors(self._main, self._records), self._main.writing() as txn:
             last, changed = None, False
             while True:
                 with txn.cursor(db=table) as cursor:
@@ -328,7 +332,6 @@ class Store:
         self,
         segment: Segment,
         *,
-        hold_seconds: float = HOLD_SECONDS,
         watch: Watch | None = None,
         before_late: Callable[[], None] = lambda: None,
     ) -> Applied:
@@ -357,17 +360,14 @@ class Store:
                 raise BadSegment(reason=f"it is for schema {segment.schema}, this store has {self.schema.number}")
             if (at.sequence if at else 0) < segment.first - 1:
                 raise Gap(have=at, got=segment.first)
-            application = Application(segment, self.schema, self._main, self._records, hold_seconds, self._opener)
+            application = Application(segment, self.schema, self._main, self._records, self._opener)
             with lmdb_errors(self._main, self._records):
-                try:
-                    application.run(watch, self.release_pages, before_late)
-                finally:
-                    application.abort()
-        hold = application.longest_hold * 1000
+                application.run(watch, self.release_pages, before_late)
+        hold = application.longest.total * 1000
         leaves_attached = application.leaves_attached
         return Applied(segment.after, False, application.rows, application.commits, hold, leaves_attached)
 
-    def repair(self, segment: Segment, *, hold_seconds: float = HOLD_SECONDS) -> Repaired:
+    def repair(self, segment: Segment) -> Repaired:
         """Make one zone what the panel has at the position where the store is; only what differs is written.
 
         Repeating is harmless. Raises Gap where the store is elsewhere, and what `apply` raises.
@@ -379,13 +379,13 @@ class Store:
                 raise BadSegment(reason=f"it is for schema {segment.schema}, this store has {self.schema.number}")
             if self.installing():
                 raise Unfinished(what=self._main.path)
-            writer = RepairWriter(segment, self.schema, self._main, self._records, hold_seconds, self._opener)
+            writer = RepairWriter(segment, self.schema, self._main, self._records, self._opener)
             return writer.run(self.release_pages)
 
     def refuse_segments(self) -> None:
         """Take nothing but a snapshot from now on."""
         for database in (self._main, self._records):
-            with database.env.begin(write=True) as txn:
+            with database.writing() as txn:
                 txn.put(INSTALLING_KEY, bytes(16), db=database.own)
                 note_commit(txn, database)
 
@@ -436,7 +436,7 @@ class Store:
             )
             with lmdb_errors(self._main, self._records):
                 installation.run()
-        hold = installation.longest_hold * 1000
+        hold = installation.longest.total * 1000
         return Applied(copied.position, False, installation.rows, installation.commits, hold)
 
     def check(self) -> Check:
@@ -483,7 +483,7 @@ class Store:
 
     def _put_missing(self, database: Database, first: Dbi, rows: Sequence[tuple[Dbi, bytes, bytes]]) -> None:
         """Put those of our own rows that are not there. A file whose table `first` is empty has no zones yet."""
-        with database.env.begin(write=True) as txn:
+        with database.writing() as txn:
             is_new = not txn.stat(database.tables[first])["entries"]
             missing = [row for row in rows if txn.get(row[1], db=database.tables[row[0]]) is None]
             for dbi, key, body in missing:

@@ -2,12 +2,14 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from replication.codec.schema import Dbi, Schema
 from replication.store.file_row import INSTALLING_KEY, ROW_KEY, Database, FileRow
+from replication.store.hold import Hold, Stopwatch
 from replication.store.own_commits import note_commit
 
 # Changes wait until there are so many; a transaction ends behind the group that makes it long.
@@ -43,11 +45,21 @@ class Writer:
         self._waiting: list[tuple[Dbi, Sequence[RowChange]]] = []
         self._rows_waiting = 0
         self.rows = self.commits = 0
-        self.longest_hold = 0.0
+        self._stopwatch = Stopwatch()
 
-    def transaction(self) -> "_Transaction":
-        """A write transaction of its own, committed at the end of the block."""
-        return _Transaction(self)
+    @contextmanager
+    def transaction(self) -> Iterator[Any]:
+        """A write transaction of its own, committed at the end of the block, with the note that it was ours."""
+        with self.database.writing(self._stopwatch) as txn:
+            yield txn
+            note_commit(txn, self.database)
+        self.commits += 1
+        self._release_pages()
+
+    @property
+    def longest(self) -> Hold:
+        """The longest that the lock was held."""
+        return self._stopwatch.longest
 
     def add(self, dbi: Dbi, group: Sequence[RowChange]) -> None:
         """Write these changes before long, in one transaction."""
@@ -106,38 +118,15 @@ class Writer:
 
     def _write(self, txn: Any, dbi: Dbi, group: Sequence[RowChange]) -> None:
         table = self.database.tables[dbi]
+        put: list[Row] = []
         for key, value, old in group:
             if value is not None:
-                txn.put(key, value, db=table)
+                put.append((key, value))
             else:
                 txn.delete(key, old if self._has_duplicates[dbi] else b"", db=table)
+        with txn.cursor(db=table) as cursor:
+            cursor.putmulti(put)
         self.rows += len(group)
-
-    def note_hold(self, seconds: float) -> None:
-        """A transaction was open for so long."""
-        self.commits += 1
-        self.longest_hold = max(self.longest_hold, seconds)
-        self._release_pages()
-
-
-class _Transaction:
-    """One write transaction: committed at the end of its block, with the note that it was ours; or nothing of it."""
-
-    def __init__(self, writer: Writer) -> None:
-        self._writer = writer
-
-    def __enter__(self) -> Any:
-        self._txn = self._writer.database.env.begin(write=True)
-        self._began = time.monotonic()
-        return self._txn
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if kind is not None:
-            self._txn.abort()
-            return
-        note_commit(self._txn, self._writer.database)
-        self._txn.commit()
-        self._writer.note_hold(time.monotonic() - self._began)
 
 
 def rows_behind(cursor: Any, key: bytes) -> list[Row]:

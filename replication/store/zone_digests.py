@@ -63,7 +63,7 @@ def decode_running(value: bytes) -> Running:
 
 
 class Changes:
-    """What a write transaction over the records adds to the digests of zones. Kept by who writes; used again."""
+    """What a write transaction over the records adds to the digests of zones."""
 
     def __init__(self, records: Database) -> None:
         self._records = records
@@ -84,28 +84,21 @@ class Changes:
         """All rows of this zone have been deleted; `add` was called for each."""
         self._removed.add(zone)
 
-    def write(self, txn: Any) -> None:
-        """Into the transaction that is about to commit the rows."""
-        if not (self._added or self._unhashed or self._removed):
-            return
+    def rows(self, txn: Any) -> tuple[list[tuple[bytes, bytes | None, bytes]], list[tuple[bytes, bytes]]]:
+        """Given what `txn` sees: rows to put, or to delete (value None); and rows to put where nothing is."""
         table = self._records.zones
-        is_complete = txn.get(COMPLETE_KEY, db=self._records.own) is not None
+        is_complete = bool(self._added) and txn.get(COMPLETE_KEY, db=self._records.own) is not None
+        changed: dict[bytes, bytes | None] = {}
         for zone, digest in self._added.items():
             value = txn.get(zone, db=table)
             before = Running(is_known=is_complete) if value is None else decode_running(value)
-            txn.put(zone, before.plus(digest).encode(), db=table)
-        if self._unhashed:
-            with txn.cursor(db=table) as cursor:
-                cursor.putmulti([(zone, b"") for zone in sorted(self._unhashed)], overwrite=False)
+            changed[zone] = before.plus(digest).encode()
         for zone in self._removed:
-            _drop(txn, table, zone)
-        self.clear()
-
-    def clear(self) -> None:
-        """Forget what a transaction would have changed that came to nothing."""
-        self._added.clear()
-        self._unhashed.clear()
-        self._removed.clear()
+            value = changed[zone] if zone in changed else txn.get(zone, db=table)
+            if value is not None and _is_nothing(decode_running(value)):
+                changed[zone] = None
+        unhashed = [(zone, b"") for zone in sorted(self._unhashed)]
+        return [(zone, value, b"") for zone, value in changed.items()], unhashed
 
 
 def digests_by_zone(dbi: Dbi, rows: Sequence[tuple[bytes, bytes]]) -> dict[bytes, int]:
@@ -119,16 +112,10 @@ def _zone_of(row: tuple[bytes, bytes]) -> bytes:
     return row[0][:4]
 
 
-def _drop(txn: Any, table: Any, zone: bytes) -> None:
-    """Forget a zone without rows; unless its digest says that others were deleted than had been written.
-
-    Then the row stays, so that the error in the file's digest is found and repaired with this zone.
-    """
-    value = txn.get(zone, db=table)
-    if value is not None:
-        running = decode_running(value)
-        if not running.is_known or not running.total:
-            txn.delete(zone, db=table)
+def _is_nothing(running: Running) -> bool:
+    """Whether a zone without rows may be forgotten: not if its digest says that others were deleted than had been
+    written, so that the error in the file's digest is found and repaired with this zone."""
+    return not running.is_known or not running.total
 
 
 def running_digest(txn: Any, records: Database, zone_id: int) -> Running | None:
@@ -154,10 +141,9 @@ def mark_unknown(txn: Any, records: Database, zone_ids: Collection[int]) -> None
 
 
 def adopt(txn: Any, records: Database, zone_ids: Collection[int]) -> None:
-    """These are all zones of a file that had no digests of zones; each gets one with the next check."""
+    """These are zones of a file that had no digests of zones; each gets one with the next check."""
     with txn.cursor(db=records.zones) as cursor:
         cursor.putmulti([(keys.zone_prefix(zone_id), b"") for zone_id in sorted(zone_ids)], overwrite=False)
-    mark_complete(txn, records)
 
 
 def unhashed_since(txn: Any, records: Database) -> bytes:

@@ -200,6 +200,7 @@ class Status:
     rss_bytes: int = 0
     peak_rss_bytes: int = 0
     write_lock_ms_max: float = 0.0
+    write_lock_own_ms_max: float = 0.0  # the most processor time while the lock was held
     segments_applied: int = 0
     machine: str = ""  # hex SHA-256 of what names this machine; the same identity on another one is a fault
     certificate_expires_at: float = 0.0

@@ -214,6 +214,7 @@ def measure(stack: stacks.BenchStack, archive: Path, *, zones: int, records: int
         "saved_s": round(timing.saved, 1),
         "answered_s": round(timing.answered, 1),
         "write_lock_ms_max": round(max(one.write_lock_ms_max for one in stack.status()), 1),
+        "write_lock_own_ms_max": round(max(one.write_lock_own_ms_max for one in stack.status()), 1),
         "edit_p99_ms": round(percentile(edits, 0.99), 1),
     }
 

@@ -60,6 +60,7 @@ def measure(stack: stacks.BenchStack, *, edits: int, seed: int) -> dict[str, flo
         "bytes_per_node": round(max(sent)),
         "agent_rss_mb": round(max([rss_mb, *stack.agent_rss_mb()]), 1),
         "write_lock_ms_max": round(max(one.write_lock_ms_max for one in status), 1),
+        "write_lock_own_ms_max": round(max(one.write_lock_own_ms_max for one in status), 1),
         "core_ms_per_edit": round(sum(row.seconds for row in processes.by_name()) * 1000 / edits, 1),
     }
 

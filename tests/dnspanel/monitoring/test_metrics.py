@@ -90,6 +90,7 @@ def test_how_nodes_stand(active_node: MakeNode) -> None:
         "rss_bytes": 5,
         "clock": NOW.timestamp() - 3,
         "write_lock_ms_max": 12.5,
+        "write_lock_own_ms_max": 1.5,
     }
     Node.objects.filter(pk=first.pk).update(
         epoch=epoch,

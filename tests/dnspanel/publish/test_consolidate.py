@@ -136,10 +136,10 @@ def test_a_node_that_was_killed_inside_it_takes_it_again(
     commits = iter(range(100))
     real = applying._Writer._commit
 
-    def dying(writer: Any, row: Any) -> None:
+    def dying(writer: Any, *arguments: Any) -> None:
         if next(commits) == cut:
             raise KeyboardInterrupt
-        real(writer, row)
+        real(writer, *arguments)
 
     with node_store(tmp_path / "node", 4) as store:
         with monkeypatch.context() as killed:

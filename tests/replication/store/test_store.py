@@ -25,7 +25,7 @@ from replication.codec.schema import Dbi
 from replication.compile import compile_zone
 from replication.dns import rdtypes
 from replication.errors import BadBytes, BadSegment, Busy, Diverged, Gap, MapFull, WrongCluster, WrongEpoch
-from replication.store import applying, mapped
+from replication.store import applying, mapped, waiting
 from replication.store.applying import ZONE_ROWS_IN_ONE, _Writer
 from replication.store.opening import OWN_DBI
 from replication.store.own_commits import COMMITS_KEY
@@ -447,8 +447,10 @@ def large_history(panel: Panel, zones: int = 3000) -> bytes:
 def test_a_large_segment_is_applied_in_short_transactions(node_path: Path, panel: Panel) -> None:
     sealed = large_history(panel)
     with open_node(node_path) as store:
-        applied = store.apply(open_segment(sealed, PUBLIC_KEYS), hold_seconds=0.005)
-        assert applied.commits > 10
+        applied = store.apply(open_segment(sealed, PUBLIC_KEYS))
+        # 12,000 rows of records, eight of which count as one; 6,000 of the main file, by 1,500, and that this was all;
+        # and the position.
+        assert (applied.rows, applied.commits) == (18_000, 1 + 4 + 1 + 1)
         assert store.digests() == panel.store.digests()
 
 
@@ -457,7 +459,7 @@ def test_the_change_set_of_a_served_zone_is_one_transaction(node_path: Path, pan
     with open_node(node_path) as store:
         apply(store, panel.create(small_zone(ZONE)))
         assert len(many) < ZONE_ROWS_IN_ONE
-        applied = store.apply(open_segment(panel.change(ZONE, *many), PUBLIC_KEYS), hold_seconds=0.001)
+        applied = store.apply(open_segment(panel.change(ZONE, *many), PUBLIC_KEYS))
         assert (applied.rows, applied.commits) == (4001, 1)
 
 
@@ -465,13 +467,16 @@ def test_a_deleted_zone_is_removed_in_short_transactions(node_path: Path, panel:
     many = [records(ZONE, f"h{number}", "A", 60, "192.0.2.1") for number in range(4000)]
     with open_node(node_path) as store:
         apply(store, panel.create(small_zone(ZONE, *many)))
-        applied = store.apply(open_segment(panel.delete(ZONE), PUBLIC_KEYS), hold_seconds=0.002)
-        assert applied.commits > 4
+        applied = store.apply(open_segment(panel.delete(ZONE), PUBLIC_KEYS))
+        # The zone goes from the main file, then its 4,004 records by 1,500, with the position.
+        assert applied.commits == 1 + 3
         assert _rows(store, 1) == []
         assert store.zone_id(ZONE) is None
 
 
-def test_readers_see_each_zone_before_or_after_its_change(node_path: Path, panel: Panel) -> None:
+def test_readers_see_each_zone_before_or_after_its_change(
+    node_path: Path, panel: Panel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each change sets two names of each of 30 zones to one value; no reader may find two values in one zone."""
     zones = [f"z{number}.test." for number in range(30)]
 
@@ -482,6 +487,7 @@ def test_readers_see_each_zone_before_or_after_its_change(node_path: Path, panel
     changes = [panel.change_all({zone: pair(zone, last) for zone in zones}) for last in range(2, 30)]
     torn: list[int] = []
     done = threading.Event()
+    monkeypatch.setattr(applying, "_ROWS_PER_TRANSACTION", 1)
     with open_node(node_path) as store:
         apply(store, creation)
 
@@ -497,7 +503,7 @@ def test_readers_see_each_zone_before_or_after_its_change(node_path: Path, panel
         reader = threading.Thread(target=look)
         reader.start()
         for change in changes:
-            store.apply(open_segment(change, PUBLIC_KEYS), hold_seconds=0.0001)
+            assert store.apply(open_segment(change, PUBLIC_KEYS)).commits == 30
         done.set()
         reader.join()
     assert torn == []
@@ -583,14 +589,14 @@ def test_new_zones_are_put_in_batches_and_lie_densely(
 ) -> None:
     sealed = large_history(panel, 6000)
     calls = 0
-    put = _Writer._put
+    add = _Writer._add
 
     def counting(*arguments: Any) -> None:
         nonlocal calls
         calls += 1
-        put(*arguments)
+        add(*arguments)
 
-    monkeypatch.setattr(_Writer, "_put", counting)
+    monkeypatch.setattr(_Writer, "_add", counting)
     with open_node(node_path) as store:
         assert store.apply(open_segment(sealed, PUBLIC_KEYS)).rows == 36_000
         assert store.digests() == panel.store.digests()
@@ -714,7 +720,7 @@ def test_a_row_of_a_new_zone_that_exists_with_another_value_is_refused(node_path
 CRASHING = """
 import os, signal, sys
 from pathlib import Path
-from replication.store import applying
+from replication.store import applying, waiting
 from replication.wire import operations
 from replication.wire.segment import open_segment
 from replication.store.store import Store
@@ -735,26 +741,24 @@ def at(point):
         os.kill(os.getpid(), signal.SIGKILL)
 
 commit = applying._Writer._commit
-def dying_commit(self, row):
+def dying_commit(self, *arguments):
     at("before")
-    commit(self, row)
+    commit(self, *arguments)
     at("after")
 applying._Writer._commit = dying_commit
-put = applying._Writer._put
-def dying_put(self, dbi, key, body):
-    put(self, dbi, key, body)
-    if self.rows % 10 == 0:
-        at("between two rows")
-applying._Writer._put = dying_put
-put_batch = applying._Writer._put_batch
+write = waiting.Plan.write
+def dying_write(self, *arguments):
+    write(self, *arguments)
+    at("in a transaction")
+waiting.Plan.write = dying_write
+add_run = applying._Writer._add_run
 batches = 0
-def dying_put_batch(self, puts):
+def dying_add_run(self, puts):
     global batches
-    done = put_batch(self, puts)
+    done = add_run(self, puts)
     batches += done
-    at("after a batch")
     return done
-applying._Writer._put_batch = dying_put_batch
+applying._Writer._add_run = dying_add_run
 
 def apply_all():
     with Store.open(path, int(sys.argv[4]), MAP_SIZE, cluster=CLUSTER) as store:
@@ -853,8 +857,9 @@ def test_killed_at_each_commit_of_one_segment_the_position_never_lies(
 
 
 def test_another_writer_of_our_row_stops_the_application(node_path: Path, panel: Panel) -> None:
-    sealed = large_history(panel, 1500)
     store = open_node(node_path)
+    apply(store, panel.create(small_zone(ZONE)))
+    sealed = large_history(panel, 1500)
 
     def meddle() -> None:
         """What a second agent on the same files would do, in a process of its own."""
@@ -876,8 +881,35 @@ def test_another_writer_of_our_row_stops_the_application(node_path: Path, panel:
             time.sleep(0.3)
 
     with pytest.raises(Busy):
-        store.apply(open_segment(sealed, PUBLIC_KEYS), watch=watch, hold_seconds=0.001)
+        store.apply(open_segment(sealed, PUBLIC_KEYS), watch=watch)
     store.close()
+
+
+def test_what_somebody_else_commits_just_before_the_lock_is_taken_counts(
+    node_path: Path, panel: Panel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What to write is worked out before the lock is taken; a row that was altered since may not hide in the digest."""
+    plan = waiting.Waiting.plan
+    plans = 0
+    with open_node(node_path) as store:
+        apply(store, panel.create(small_zone(ZONE)))
+        edit = panel.change(ZONE, records(ZONE, "www", "A", 300, "192.0.2.77"))
+        key = keys.record_key(1, b"www\0", rdtypes.A)
+
+        def meddle_after(self: Any, txn: Any) -> Any:
+            nonlocal plans
+            plans += 1
+            made = plan(self, txn)
+            if plans == 1:
+                with store._records.env.begin(write=True) as other:
+                    other.put(key, b"altered", db=store._records.tables[Dbi.RECORDS])
+            return made
+
+        monkeypatch.setattr(waiting.Waiting, "plan", meddle_after)
+        with pytest.raises(Diverged):
+            apply(store, edit)
+        assert plans == 2
+        assert store.position() == Position(EPOCH, 1)
 
 
 def test_own_table_is_in_both_files(node_path: Path, panel: Panel) -> None:

@@ -1,0 +1,42 @@
+"""How long the write locks of the two files are held: everybody else who writes to them waits so long."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from replication import stats
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """The longest that a lock was held, in seconds, and the most processor time that was spent meanwhile.
+
+    The difference is what was waited for: for the disk, in a commit, and on a busy machine for a processor.
+    """
+
+    total: float = 0.0
+    own: float = 0.0
+
+    def or_hold(self, other: "Hold") -> "Hold":
+        """The longer of each."""
+        return Hold(max(self.total, other.total), max(self.own, other.own))
+
+
+class Stopwatch:
+    """Times write transactions; `longest` is the longest so far."""
+
+    def __init__(self) -> None:
+        self._began = self._spent = 0.0
+        self.longest = Hold()
+
+    def begin(self) -> None:
+        """A transaction has begun: from here on others wait."""
+        self._began, self._spent = time.monotonic(), time.thread_time()
+
+    def commit(self, txn: Any) -> None:
+        """Commit it."""
+        txn.commit()
+        hold = Hold(time.monotonic() - self._began, time.thread_time() - self._spent)
+        self.longest = self.longest.or_hold(hold)
+        stats.WRITE_LOCK_MS_MAX.note(hold.total * 1000)
+        stats.WRITE_LOCK_OWN_MS_MAX.note(hold.own * 1000)
