@@ -356,7 +356,7 @@ def _ask_for_snapshot(node_id: int, reason: str) -> None:
 
 
 def _bring_to_head(node: Node, connection: AgentConnection, client: NodeClient) -> None:
-    """Push until the node is at the head, recording how far it is at least every PROGRESS_SECONDS.
+    """Push until the node is at the head, recording how far it is at once, and then at least every PROGRESS_SECONDS.
 
     A node whose PowerDNS does not know all new zones yet is asked again for its ack, after ASK_AGAIN_SECONDS.
     """
@@ -365,15 +365,15 @@ def _bring_to_head(node: Node, connection: AgentConnection, client: NodeClient) 
     before = have = connection.place(begin)
     log = DatabaseChangeLog(node.schema, limit=node.limit)  # type: ignore[attr-defined]
     ack: Ack | None = None
-    at_head = False
+    until, at_head = started, False  # one request, whose ack somebody may wait for
     while not at_head:
-        until = time.monotonic() + PROGRESS_SECONDS
         pushed = bring_to_head(client, log, have, until=until)
         at_head = time.monotonic() < until
         if pushed is None:
             break
         ack, have = pushed, pushed.place
-        _take_ack(node, connection, log, ack)
+        at_head |= _take_ack(node, connection, log, ack)
+        until = time.monotonic() + PROGRESS_SECONDS
     if ack is None and connection.applied is not None:
         ack = client.ack()
         have = ack.place
@@ -396,8 +396,11 @@ def _bring_to_head(node: Node, connection: AgentConnection, client: NodeClient) 
     )
 
 
-def _take_ack(node: Node, connection: AgentConnection, log: DatabaseChangeLog, ack: Ack) -> None:
-    """Record an ack, which may be the one from before with newer files, and let others go on by it."""
+def _take_ack(node: Node, connection: AgentConnection, log: DatabaseChangeLog, ack: Ack) -> bool:
+    """Record an ack, which may be the one from before with newer files, and let others go on by it.
+
+    True if the node is known to have all that it may have.
+    """
     log.check(ack)
     if ack.applied is not None and ack.applied != connection.applied:
         acks.record_applied(node_id=node.pk, position=ack.applied, now=timezone.now())
@@ -405,11 +408,15 @@ def _take_ack(node: Node, connection: AgentConnection, log: DatabaseChangeLog, a
     if ack.position == _acked(node):
         if node.refusal:
             acks.clear_refusal(node_id=node.pk)
-        return
-    acks.record_ack(node_id=node.pk, ack=ack, now=timezone.now())
+        return False
+    recorded = acks.record_ack(node_id=node.pk, ack=ack, now=timezone.now())
     node.epoch, node.acked = ack.position.epoch, ack.position.sequence
     if node.is_gate:  # type: ignore[attr-defined]
         deliver.advance(now=timezone.now())
+    if recorded is None or recorded.newest is None or ack.applied is not None:
+        return False
+    limit: int | None = node.limit  # type: ignore[attr-defined]
+    return node.acked >= (recorded.newest if limit is None else min(recorded.newest, limit))
 
 
 def _acked(node: Node) -> Position | None:

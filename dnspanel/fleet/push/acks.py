@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -21,12 +22,15 @@ WITH moved AS (
         unanswered = %(unanswered)s::jsonb,
         contact_at = greatest(contact_at, %(now)s), refusal = '', refused_at = NULL, refused_since = NULL
     WHERE id = %(node)s AND (epoch IS NULL OR epoch = %(epoch)s AND acked < %(sequence)s)
-    RETURNING id
+    RETURNING id, schema
 ), proved AS (
     INSERT INTO fleet_ack (node_id, epoch, sequence, at)
     SELECT id, %(epoch)s, %(sequence)s, %(now)s FROM moved ON CONFLICT DO NOTHING
 )
-SELECT count(*) FROM moved
+SELECT greatest(
+    (SELECT max(last) FROM publish_segment s WHERE s.schema = moved.schema AND s.epoch = h.epoch),
+    (SELECT max(sequence) FROM publish_snapshot s WHERE s.schema = moved.schema AND s.epoch = h.epoch)
+) FROM moved LEFT JOIN zones_loghead h ON h.epoch = %(epoch)s
 """
 
 _RECORD_SNAPSHOT_ACK = """
@@ -60,12 +64,19 @@ WHERE n.id = a.node_id AND a.at < %s AND (a.epoch, a.sequence) IS DISTINCT FROM 
 logger = logging.getLogger(__name__)
 
 
-def record_ack(*, node_id: int, ack: protocol.Ack, now: datetime) -> bool:
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An ack has moved its node; `newest` is the newest sequence for its schema, None: of this epoch there is none."""
+
+    newest: int | None
+
+
+def record_ack(*, node_id: int, ack: protocol.Ack, now: datetime) -> Recorded | None:
     """The node has acked this position; whatever it refused before is over.
 
-    One conditional UPDATE, so a late ack moves no node backwards; False then.
-    With the proof's own row it is one statement: it runs for every edit and node.
-    An ack of another epoch than the node's changes nothing either.
+    One conditional UPDATE, so a late ack moves no node backwards; None then.
+    With the proof's own row, and a look whether there is more to push, it is one statement: it runs for every edit and
+    node. An ack of another epoch than the node's changes nothing either.
     """
     position = ack.position
     with prepared_cursor() as cursor:
@@ -80,10 +91,11 @@ def record_ack(*, node_id: int, ack: protocol.Ack, now: datetime) -> bool:
                 "now": now,
             },
         )
-        moved = bool(cursor.fetchone()[0])
-    if not moved:
+        row = cursor.fetchone()
+    if row is None:
         clear_refusal(node_id=node_id)
-    return moved
+        return None
+    return Recorded(row[0])
 
 
 def record_applied(*, node_id: int, position: Position, now: datetime) -> None:

@@ -18,7 +18,7 @@ from django.db.models.expressions import RawSQL
 
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.health import OFFLINE_AFTER
-from dnspanel.fleet.models import Node, NodeState
+from dnspanel.fleet.models import Node
 from dnspanel.fleet.rollout.stages import Answers, Clearance, Member, Ring0, Stage, clearances
 from dnspanel.prepared_statements import prepared_cursor
 
@@ -52,6 +52,8 @@ _TAKES_PUSHES = f"""
     SELECT %s, {_LIMIT}, {_IS_GATE} FROM fleet_node
     WHERE id = %%s AND state = 'active'
         AND NOT EXISTS (SELECT FROM fleet_bootstrap WHERE fleet_bootstrap.node_id = fleet_node.id)"""
+
+_FREE = f"SELECT id FROM fleet_node WHERE schema = %s AND state = 'active' AND {_LIMIT} IS NULL"
 
 # Silence means nothing while the collector, which asks the nodes, does not run.
 _HEARD = """CASE WHEN (SELECT at FROM fleet_heartbeat WHERE process = 'collector') > %s THEN contact_at ELSE %s END"""
@@ -159,8 +161,9 @@ def node_to_push(node_id: int, fields: Collection[str]) -> Any | None:
 
 def free_nodes(*, schema: int) -> list[int]:
     """Return the active nodes of a schema that wait for no other: those to wake when there is something new."""
-    active = with_limit(Node.objects.filter(state=NodeState.ACTIVE, schema=schema))
-    return list(active.filter(limit=None).values_list("pk", flat=True))
+    with prepared_cursor() as cursor:
+        cursor.execute(_FREE, (schema,))
+        return [id_ for (id_,) in cursor.fetchall()]
 
 
 def read_gates(*, now: datetime) -> Gates:
