@@ -105,14 +105,15 @@ class ZoneStep:
 _HEAD = "SELECT cluster, epoch, sequence, held_reason <> '' FROM zones_loghead"
 
 _ENCODED = """
-    (SELECT last, digest FROM publish_segment
-        WHERE schema = %(schema)s AND epoch = %(epoch)s ORDER BY last DESC LIMIT 1)
-    UNION ALL
-    (SELECT sequence, digest FROM publish_snapshot
-        WHERE schema = %(schema)s AND epoch = %(epoch)s ORDER BY sequence DESC LIMIT 1)
-    ORDER BY 1 DESC LIMIT 1"""
-
-_STALLED = "SELECT EXISTS (SELECT FROM publish_stall WHERE schema = %s)"
+    SELECT EXISTS (SELECT FROM publish_stall WHERE schema = %(schema)s), newest.last, newest.digest
+    FROM (SELECT 1) one LEFT JOIN (
+        (SELECT last, digest FROM publish_segment
+            WHERE schema = %(schema)s AND epoch = %(epoch)s ORDER BY last DESC LIMIT 1)
+        UNION ALL
+        (SELECT sequence, digest FROM publish_snapshot
+            WHERE schema = %(schema)s AND epoch = %(epoch)s ORDER BY sequence DESC LIMIT 1)
+        ORDER BY 1 DESC LIMIT 1
+    ) newest ON true"""
 
 _STORED = """
     SELECT first, last, object_name, damaged FROM publish_segment
@@ -172,10 +173,10 @@ def read_head(conn: Connection) -> Head | None:
 
 def read_encoded(conn: Connection, schema: int, epoch: UUID) -> Encoded:
     """Return up to where the schema's log leads. Raises WrongEpoch when it does so in an epoch nobody began only."""
-    stalled = bool((conn.execute(_STALLED, (schema,)).fetchone() or (False,))[0])
     row = conn.execute(_ENCODED, {"schema": schema, "epoch": epoch}).fetchone()
-    if row is not None:
-        return Encoded(row[0], (bytes(row[1][:16]), bytes(row[1][16:])), stalled)
+    stalled, last, digest = row or (False, None, b"")
+    if last is not None:
+        return Encoded(last, (bytes(digest[:16]), bytes(digest[16:])), stalled)
     if (conn.execute(_BEGUN, (epoch,)).fetchone() or (False,))[0]:
         return Encoded(0, None, stalled, is_new_epoch=True)
     if other := conn.execute(_OTHER_EPOCH, (schema, epoch)).fetchone():
