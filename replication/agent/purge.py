@@ -59,6 +59,7 @@ import struct
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from itertools import count
 
 from replication import stats
@@ -150,15 +151,18 @@ class Receivers:
         """
         self._open()
         id_ = (next(self._ids) & 0xFFFF).to_bytes(2, "big")
+        question, expected = id_ + self._question, b"" if position is None else str(position).encode("ascii")
         deadline = time.monotonic() + seconds
         waiting = set(self._sockets)
         while waiting:
+            stats.OWN_QUESTIONS.add(len(waiting))
             for descriptor in waiting:
-                self._ask(self._sockets[descriptor], id_)
+                with suppress(OSError):  # refused, or no buffer: asked again like a lost one
+                    self._sockets[descriptor].send(question)
             retry_at = min(deadline, time.monotonic() + RETRY_SECONDS)
             while waiting and (left := retry_at - time.monotonic()) > 0:
                 for descriptor, _ in self._poll.poll(left * 1000):
-                    if self._take(self._sockets[descriptor], id_, position):
+                    if self._take(self._sockets[descriptor], id_, expected):
                         waiting.discard(descriptor)
             if waiting and time.monotonic() >= deadline:
                 found = f"none from {len(waiting)} of {self._count} sockets"
@@ -179,24 +183,19 @@ class Receivers:
             self._sockets[sock.fileno()] = sock
             self._poll.register(sock, select.POLLIN)
 
-    def _ask(self, sock: socket.socket, id_: bytes) -> None:
-        stats.OWN_QUESTIONS.add()
+    def _take(self, sock: socket.socket, id_: bytes, expected: bytes) -> bool:
+        """Read one packet; True if it answers the question at hand, with what is expected in it."""
         try:
-            sock.send(id_ + self._question)
-        except OSError:
-            return  # refused, or no buffer: asked again like a lost one
-
-    def _take(self, sock: socket.socket, id_: bytes, position: Position | None) -> bool:
-        """Read one packet; True if it answers the question at hand."""
-        try:
-            packet = sock.recv(2048)
+            packet = sock.recv(512)
         except OSError:
             time.sleep(0.001)  # a port that refuses makes the socket readable at once, again and again
             return False
         if packet[:2] != id_:
             return False
-        if position is not None and str(position).encode("ascii") not in packet:
-            raise NotServed(question=f"{POSITION_ZONE} TXT", expected=str(position), found="another position")
+        if expected not in packet:
+            raise NotServed(
+                question=f"{POSITION_ZONE} TXT", expected=expected.decode("ascii"), found="another position"
+            )
         return True
 
 
