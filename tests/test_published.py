@@ -1,6 +1,7 @@
 """The page of the published tests: its sentences, charts and configurations.
 
-Tests `published.page`, `published.recorded`, `published.tables` and `published.charts`."""
+Tests `published.page`, `published.recorded`, `published.tables` and `published.charts`, and what
+`published.propagation` makes of what it measured."""
 
 import sys
 from collections import Counter
@@ -9,10 +10,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.benchmarks.published import page, recorded
+from tests.benchmarks.published import page, propagation, recorded
 from tests.benchmarks.published.estate import AGAIN_AFTER, half_of_them_twice
+from tests.benchmarks.published.fleets import Moved, all_of
 from tests.benchmarks.published.name_servers import BIND_ZONE, KNOT_ZONE, NSD_ZONE, abridged, zone_list
 from tests.benchmarks.published.options import Options
+from tests.benchmarks.published.propagation_lightning import LightningStream, Unavailable
 from tests.benchmarks.published.result import Bar, Chart, Result
 from tests.benchmarks.published.tables import answers_table, table, who_wins
 from tests.benchmarks.serving import Figures
@@ -48,6 +51,13 @@ def test_the_page_says_when_and_at_which_size(document: Path) -> None:
 
 def test_the_page_begins_with_who_is_better(document: Path) -> None:
     assert "| `cpu_vs_nsd` | 0.5 | **the rival** |\n" in document.read_text()
+
+
+def test_the_page_says_which_figure_could_not_be_measured(tmp_path: Path) -> None:
+    result = Result("Nodes", figures={"push_vs_lightningstream_p50": None})
+    recorded.keep(tmp_path / "kept", "propagation", Options(tmp_path, lightning_stream=Path("/nowhere")), result)
+    page.write_page(tmp_path / "published.md", recorded.kept(tmp_path / "kept", ("propagation",)))
+    assert "| `push_vs_lightningstream_p50` |  | not measured |\n" in (tmp_path / "published.md").read_text()
 
 
 def test_the_page_has_lines_that_a_document_may_have(document: Path) -> None:
@@ -113,3 +123,36 @@ def test_half_of_the_names_are_repeated_soon() -> None:
     questions = Counter(half_of_them_twice(names))
     assert {name for name, times in questions.items() if times == 2} == set(names[:AGAIN_AFTER:2])
     assert set(questions) == set(names)
+
+
+def moved(label: str, *rounds: tuple[float, ...], zones: int = 1_000, lock_ms: float | None = None) -> Moved:
+    return Moved(label, zones, rounds, bytes_per_node=400.0, lock_ms=lock_ms)
+
+
+def test_of_a_fleet_the_median_of_its_rounds_counts() -> None:
+    fleet = moved("ours", (10.0, 11.0, 12.0), (30.0, 90.0, 30.0), (20.0, 20.0, 25.0))
+    assert (fleet.edits, fleet.p50_ms, fleet.p99_ms) == (9, 20.0, 90.0)
+
+
+def test_what_was_measured_of_a_fleet_at_different_times_is_one_row() -> None:
+    parts = [moved("ours", (10.0, 12.0), lock_ms=2.0), moved("ours", (30.0,), lock_ms=7.5), moved("ours", (20.0,))]
+    assert all_of(parts).row() == ("ours", 4, 20.0, 30.0, 400, 7.5)
+
+
+def test_a_rival_is_compared_with_ours_of_the_same_turns_and_its_fastest_fleet_counts() -> None:
+    seen_late = [moved(propagation.NATIVE_CACHED, (0.1,))]  # alone, so that it is compared with nobody
+    found = propagation.ratios(
+        [
+            [moved("ours", (10.0,)), moved(propagation.NATIVE, (5.0,)), moved(propagation.NATIVE_PURGED, (8.0,))],
+            [moved("ours", (20.0,)), moved("AXFR to BIND, NOTIFY at once", (30.0,)), moved("AXFR to NSD", (60.0,))],
+            seen_late,
+        ]
+    )
+    assert found == {"push_vs_lightningstream_p50": None, "push_vs_native_p50": 0.5, "push_vs_axfr_p50": 1.5}
+
+
+def test_without_its_program_lightning_stream_is_not_measured_and_says_why(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match="no program `lightningstream` on the PATH"):
+        LightningStream(None)
+    with pytest.raises(Unavailable, match="nowhere"):
+        LightningStream(tmp_path / "nowhere")

@@ -38,10 +38,18 @@ def main() -> None:
     for name in SIZES:
         parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=getattr(defaults, name))
     parser.add_argument("--seconds", type=float, default=defaults.seconds)
+    parser.add_argument(
+        "--lightning-stream",
+        type=Path,
+        metavar="PROGRAM",
+        default=shutil.which("lightningstream"),
+        help="where `lightningstream` is, if it is not on PATH; without it, it is not measured",
+    )
     parser.add_argument("--record", action="store_true", help=f"write {DOCUMENT.relative_to(ROOT)}")
     args = parser.parse_args()
-    options = Options(PLACE, seconds=args.seconds, **{name: getattr(args, name) for name in SIZES})
-    figures: dict[str, float] = {}
+    sizes = {name: getattr(args, name) for name in SIZES}
+    options = Options(PLACE, seconds=args.seconds, lightning_stream=args.lightning_stream, **sizes)
+    figures: dict[str, float | None] = {}
     for part in PARTS if "all" in args.parts else [part for part in args.parts if part in PARTS]:
         result = run(part, options)
         recorded.keep(RESULTS, part, options, result)

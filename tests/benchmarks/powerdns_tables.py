@@ -60,6 +60,12 @@ class Tables:
             self._connection.execute(_SET_ADDRESS, [address, name.rstrip(".")])
             self._connection.execute(_NEXT_SERIAL.encode(), [zone.rstrip(".")])
 
+    def wal_position(self) -> str:
+        """Who has replayed the WAL up to here has every change that was made."""
+        row = self._connection.execute("SELECT pg_current_wal_lsn()::text").fetchone()
+        assert row is not None
+        return str(row[0])
+
     def wal_sent(self) -> float:
         """Bytes of WAL that each standby was sent since the cluster was made, on average."""
         row = self._connection.execute(

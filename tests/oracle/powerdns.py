@@ -74,12 +74,13 @@ class Place:
     def shard(self) -> Path:
         return self.directory / "pdns.lmdb-0"
 
-    def _seen(self, path: Path) -> str:
+    def seen(self, path: Path) -> str:
+        """What the installation calls this path of ours."""
         root = self.powerdns.root
         return str(path) if root is None else "/" + str(path.relative_to(root))
 
     def _write_config(self, **settings: object) -> None:
-        common = {"launch": "lmdb", "lmdb-filename": self._seen(self.database), "lmdb-shards": 1}
+        common = {"launch": "lmdb", "lmdb-filename": self.seen(self.database), "lmdb-shards": 1}
         lines = [f"{name}={value}" for name, value in {**common, **settings}.items()]
         (self.directory / "pdns.conf").write_text("\n".join(lines) + "\n")
 
@@ -90,7 +91,7 @@ class Place:
     def pdnsutil(self, *arguments: str, allowed: tuple[int, ...] = (0,)) -> str:
         """Output of pdnsutil, both streams; AssertionError for an exit code that is not allowed."""
         self._write_config()
-        command = self.powerdns.command("pdnsutil", f"--config-dir={self._seen(self.directory)}", *arguments)
+        command = self.powerdns.command("pdnsutil", f"--config-dir={self.seen(self.directory)}", *arguments)
         done = subprocess.run(
             command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=TOOL_SECONDS
         )
@@ -102,7 +103,7 @@ class Place:
         """Load a zone file."""
         path = self.directory / "zonefile"
         path.write_text(text)
-        self.pdnsutil("load-zone", zone.rstrip(".") or ".", self._seen(path))
+        self.pdnsutil("load-zone", zone.rstrip(".") or ".", self.seen(path))
 
     @contextmanager
     def server(self, environment: Mapping[str, str] | None = None, **settings: object) -> Iterator[int]:
@@ -112,7 +113,7 @@ class Place:
             **{
                 "local-address": "127.0.0.1",
                 "local-port": port,
-                "socket-dir": self._seen(self.directory),
+                "socket-dir": self.seen(self.directory),
                 "daemon": "no",
                 "guardian": "no",
                 "zone-cache-refresh-interval": 0,
@@ -127,7 +128,7 @@ class Place:
             }
         )
         log = self.directory / "server.log"
-        command = self.powerdns.command("pdns_server", f"--config-dir={self._seen(self.directory)}")
+        command = self.powerdns.command("pdns_server", f"--config-dir={self.seen(self.directory)}")
         with log.open("wb") as out:
             process = subprocess.Popen(
                 command,

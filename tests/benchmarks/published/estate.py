@@ -216,7 +216,7 @@ def half_of_them_twice(names: Sequence[str]) -> Iterator[str]:
 # The page
 
 
-def _figures(loads: Loads, found: Mapping[Load, Shapes]) -> dict[str, float]:
+def _figures(loads: Loads, found: Mapping[Load, Shapes]) -> dict[str, float | None]:
     processor, once = found[SAME_RATE][TWICE], found[OWN_CORE][ONCE]
     return {
         "lmdb_vs_mysql_uncached": serving.ratio(once[OURS], once[MARIADB], "qps"),

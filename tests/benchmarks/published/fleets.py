@@ -11,11 +11,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from pathlib import Path
 
 from replication.dns import names
-from tests.benchmarks import answers
+from tests.benchmarks import answers, serving
 from tests.benchmarks.answers import Address
 from tests.benchmarks.say import say
 from tests.benchmarks.serving import Processes
@@ -43,52 +44,96 @@ class Fleet:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What was measured of one fleet at one size: milliseconds, and bytes to each node for each change."""
+    """What was measured of one fleet at one size: milliseconds of each change, round by round, and what one cost."""
 
     label: str
     zones: int
-    edits: int
-    p50_ms: float
-    p99_ms: float
-    bytes_per_node: float
+    rounds: tuple[tuple[float, ...], ...]
+    bytes_per_node: float  # for each change
     lock_ms: float | None = None
+
+    @property
+    def edits(self) -> int:
+        return sum(map(len, self.rounds))
+
+    @property
+    def p50_ms(self) -> float:
+        """The median of the rounds' medians."""
+        return statistics.median(map(statistics.median, self.rounds))
+
+    @property
+    def p99_ms(self) -> float:
+        every = sorted(one for milliseconds in self.rounds for one in milliseconds)
+        return every[math.ceil(len(every) * 0.99) - 1]
 
     def row(self) -> tuple[object, ...]:
         """Its cells in a table under HEAD."""
         lock = "" if self.lock_ms is None else self.lock_ms
-        return self.label, self.edits, self.p50_ms, self.p99_ms, round(self.bytes_per_node), lock
+        return (
+            *(self.label, self.edits, round(self.p50_ms, 1), round(self.p99_ms, 1)),
+            *(round(self.bytes_per_node), lock),
+        )
 
 
 HEAD = ("", "Changes", "p50 ms", "p99 ms", "Bytes per node and change", "Longest lock ms")
 
 
-def follow(fleet: Fleet, zones: Sequence[str], *, of: int, seconds: float) -> Moved:
-    """Change one zone after another, each answered by all nodes before the next, for about so long.
+def all_of(parts: Sequence[Moved]) -> Moved:
+    """What was measured of one fleet at one size at different times, as one."""
+    locks = [one.lock_ms for one in parts if one.lock_ms is not None]
+    edits = sum(one.edits for one in parts)
+    return Moved(
+        label=parts[0].label,
+        zones=parts[0].zones,
+        rounds=tuple(milliseconds for one in parts for milliseconds in one.rounds),
+        bytes_per_node=sum(one.bytes_per_node * one.edits for one in parts) / edits,
+        lock_ms=max(locks, default=None),
+    )
 
-    Before each change every node is asked, so that its caches hold the old address; and there is a pause of up to
-    PAUSE, since some servers look once a second whether there is something to do.
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    milliseconds: tuple[float, ...]
+    bytes_sent: float
+    lock_ms: float | None
+
+
+def follow(fleets: Sequence[Fleet], zones: Sequence[str], *, of: int, rounds: int, seconds: float) -> list[Moved]:
+    """Change one zone after another, each answered by all nodes before the next, for about so long for each fleet.
+
+    The fleets take turns, each as long as the others, `rounds` times. Before each change every node is asked, so that
+    its caches hold the old address; and there is a pause of up to PAUSE, since some look once a second whether there is
+    something to do.
     """
-    chance = random.Random(of)
+    turns = {
+        fleet.label: partial(_turn, fleet, iter(zones), random.Random(of), seconds=seconds / rounds) for fleet in fleets
+    }
+    found = [_moved(label, of, made) for label, made in serving.in_turns(rounds, turns).items()]
+    for moved in found:
+        say(f"  {', '.join(map(str, moved.row()))}")
+    return found
+
+
+def _turn(fleet: Fleet, zones: Iterator[str], chance: random.Random, number: int, *, seconds: float) -> _Turn:
+    """One fleet's turn: FEWEST changes at least, if there are so many zones left."""
     milliseconds: list[float] = []
-    until = time.monotonic() + seconds
     before = fleet.bytes_sent()
     with _lock_watched(fleet.lmdb) as lock_ms:
-        for number, zone in enumerate(zones):
-            if number >= FEWEST and time.monotonic() > until:
+        until = time.monotonic() + seconds
+        while len(milliseconds) < FEWEST or time.monotonic() < until:
+            zone = next(zones, None)
+            if zone is None:
                 break
             time.sleep(chance.uniform(0.0, PAUSE))
             milliseconds.append(_changed(fleet, zone))
-    moved = Moved(
-        label=fleet.label,
-        zones=of,
-        edits=len(milliseconds),
-        p50_ms=round(statistics.median(milliseconds), 1),
-        p99_ms=round(sorted(milliseconds)[math.ceil(len(milliseconds) * 0.99) - 1], 1),
-        bytes_per_node=(fleet.bytes_sent() - before) / len(milliseconds),
-        lock_ms=lock_ms(),
-    )
-    say(f"  {', '.join(map(str, moved.row()))}")
-    return moved
+    return _Turn(tuple(milliseconds), fleet.bytes_sent() - before, lock_ms())
+
+
+def _moved(label: str, of: int, turns: Sequence[_Turn]) -> Moved:
+    rounds = tuple(turn.milliseconds for turn in turns if turn.milliseconds)
+    locks = [turn.lock_ms for turn in turns if turn.lock_ms is not None]
+    sent = sum(turn.bytes_sent for turn in turns)
+    return Moved(label, of, rounds, sent / sum(map(len, rounds)), max(locks, default=None))
 
 
 def _changed(fleet: Fleet, zone: str) -> float:
@@ -116,7 +161,9 @@ def _lock_watched(lmdb: Path | None) -> Iterator[Callable[[], float | None]]:
     found: list[float] = []
     command = [sys.executable, "-m", "tests.benchmarks.published.lock_probe", str(lmdb)]
     probe = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert probe.stdout is not None
     try:
+        probe.stdout.readline()  # it has begun
         yield lambda: found[0]
     finally:
         output, _ = probe.communicate()  # the end of its input ends it

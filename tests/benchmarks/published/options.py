@@ -19,4 +19,5 @@ class Options:
     seconds: float = 3  # of one measurement
     questions: int = 1_000_000  # for random names
     updates: int = 10_000  # changes that are looked at for stale answers
-    edits: int = 200  # changes that are followed to three nodes
+    edits: int = 200  # changes of each fleet that are followed to three nodes, at most
+    lightning_stream: Path | None = None  # the program, if there is one

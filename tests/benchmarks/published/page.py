@@ -53,12 +53,15 @@ def _short(recorded: Sequence[Recorded]) -> Iterator[str]:
     )
     figures = {name: value for one in recorded for name, value in one.result.figures.items()}
     yield table(
-        ("Figure", "", "Better"), ((f"`{name}`", value, _better(name, value)) for name, value in figures.items())
+        ("Figure", "", "Better"),
+        ((f"`{name}`", "" if value is None else value, _better(name, value)) for name, value in figures.items()),
     )
     yield ""
 
 
-def _better(name: str, value: float) -> str:
+def _better(name: str, value: float | None) -> str:
+    if value is None:
+        return "not measured"
     if name == "stale":
         return "ours: no answer was stale" if value == 0 else "**the rival**"
     return "ours" if value >= 1 else "**the rival**"

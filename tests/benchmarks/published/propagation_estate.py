@@ -16,6 +16,7 @@ import lmdb
 from replication.codec import domains
 from replication.codec.domains import Primary, ZoneKind
 from replication.codec.schema import Dbi, schema_for
+from replication.store.opening import OWN_DBI
 from tests import zonegen
 from tests.benchmarks.powerdns_tables import Tables, Zone
 from tests.ports import free_port
@@ -26,24 +27,27 @@ SCHEMA = 4  # of Debian 12's PowerDNS
 
 
 class Estate:
-    """It grows: the small size is the beginning of the large one, as in `bench_push`."""
+    """It grows: the small size is the beginning of the large one, as that of ours is.
 
-    def __init__(self, directory: Path, tables: Tables, *, largest: int) -> None:
+    There are LMDB files of each of the schemas.
+    """
+
+    def __init__(self, directory: Path, tables: Tables, *, largest: int, schemas: Sequence[int] = (SCHEMA,)) -> None:
         self.directory, self.tables = directory, tables
         self.files = directory / "zones"
         self.zones: list[str] = []
         self.primary_port = free_port()
         self._coming = zonegen.estate(largest)
-        for path in (self.files, self._lmdb.parent):
+        for path in (self.files, *(self._lmdb(schema).parent for schema in schemas)):
             path.mkdir()
-        self._panel = Panel(self._lmdb.parent, SCHEMA)
+        self._panels = [Panel(self._lmdb(schema).parent, schema) for schema in schemas]
 
     def close(self) -> None:
-        self._panel.close()
+        for panel in self._panels:
+            panel.close()
 
-    @property
-    def _lmdb(self) -> Path:
-        return self.directory / "lmdb" / "panel.lmdb"
+    def _lmdb(self, schema: int) -> Path:
+        return self.directory / f"lmdb{schema}" / "panel.lmdb"
 
     def grow(self, zones: int) -> None:
         """So many zones are in each form."""
@@ -56,14 +60,30 @@ class Estate:
         self.tables.add(batch)
         for name, rrsets in batch:
             (self.files / f"{name}zone").write_text(zonegen.zone_text(rrsets))
-        self._panel.create_packed(*(rrsets for _, rrsets in batch))
-        self._panel.zones.clear()  # it would remember every record
-        self._panel.segments.clear()
+        for panel in self._panels:
+            panel.create_packed(*(rrsets for _, rrsets in batch))
+            panel.zones.clear()  # it would remember every record
+            panel.segments.clear()
+
+    def lmdb_for_sharing(self, path: Path, schema: int) -> None:
+        """PowerDNS's files, with its own tables and nothing besides."""
+        self._copy(path, schema)
+        for suffix in ("", "-0"):
+            with (
+                lmdb.open(f"{path}{suffix}", subdir=False, max_dbs=128, map_size=MAP_SIZE) as env,
+                env.begin(write=True) as txn,
+            ):
+                for name in [bytes(name) for name in txn.cursor().iternext(values=False)]:
+                    if name.startswith(OWN_DBI):
+                        txn.drop(env.open_db(name, txn, create=False))
+
+    def _copy(self, path: Path, schema: int) -> None:
+        for suffix in ("", "-0"):
+            shutil.copyfile(f"{self._lmdb(schema)}{suffix}", f"{path}{suffix}")
 
     def secondary_lmdb(self, path: Path) -> None:
         """PowerDNS's files, with every zone a secondary that was checked just now."""
-        for suffix in ("", "-0"):
-            shutil.copyfile(f"{self._lmdb}{suffix}", f"{path}{suffix}")
+        self._copy(path, SCHEMA)
         now, primary = int(time.time()), Primary("127.0.0.1", self.primary_port)
         spec = schema_for(SCHEMA).dbi(Dbi.DOMAINS)
         with lmdb.open(str(path), subdir=False, max_dbs=128, map_size=MAP_SIZE) as env:

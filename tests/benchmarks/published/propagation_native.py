@@ -1,7 +1,8 @@
 """PowerDNS's native replication: the database replicates, and PowerDNS knows nothing of it.
 
 One PostgreSQL gets the changes, three others follow it by streaming replication, and each has a pdns_server that reads
-from it. https://doc.powerdns.com/authoritative/modes-of-operation.html#native-replication,
+from it. A standby replays what it has flushed to its own disk, so that a node that answers with a change has it safe.
+https://doc.powerdns.com/authoritative/modes-of-operation.html#native-replication,
 https://www.postgresql.org/docs/15/warm-standby.html#STREAMING-REPLICATION
 """
 
@@ -9,8 +10,9 @@ import contextlib
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import psycopg
@@ -18,6 +20,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from dnspanel.demo import unprivileged
 from dnspanel.demo.stores import postgres_programs
+from replication.agent.purge import ControlSocket
 from tests.benchmarks import pdns_settings, serving
 from tests.benchmarks.powerdns_tables import Tables
 from tests.benchmarks.published.fleets import NODES, Fleet
@@ -26,14 +29,16 @@ from tests.benchmarks.serving import Server
 from tests.ports import free_port
 
 START_SECONDS = 120
+_HAS_REPLAYED = "SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn"
 
 
 class Native:
     """Three standbys of the estate's PostgreSQL, which run until the context ends."""
 
     def __init__(self, estate: Estate, standby_urls: list[str], sockets: Path) -> None:
-        self.configuration = ""
+        self.configuration: dict[str, str] = {}
         self._estate, self._urls, self._sockets = estate, standby_urls, sockets
+        self._numbers = count(1)
 
     @classmethod
     @contextlib.contextmanager
@@ -46,26 +51,56 @@ class Native:
             yield cls(estate, urls, sockets)
 
     @contextlib.contextmanager
-    def fleet(self, label: str, caches: Mapping[str, str]) -> Iterator[Fleet]:
-        """A pdns_server on each, with these settings of its caches."""
-        servers = [self._server(number, url, caches) for number, url in enumerate(self._urls, 1)]
-        self.configuration = servers[0].configuration
-        tables = self._estate.tables
+    def fleet(self, label: str, caches: Mapping[str, str], *, is_purged: bool = False) -> Iterator[Fleet]:
+        """A pdns_server on each standby, with these settings of its caches.
+
+        Nobody tells them of a change, unless `is_purged`: then each is told to forget the name as soon as its standby
+        has replayed the change.
+        """
+        servers = [self._server(f"native{next(self._numbers)}", url, caches) for url in self._urls]
+        self.configuration[label] = servers[0].configuration
         with contextlib.ExitStack() as stack:
             for server in servers:
                 stack.enter_context(server.running())
+            nodes = [
+                (stack.enter_context(psycopg.connect(url, autocommit=True)), _control_socket(server))
+                for url, server in zip(self._urls, servers, strict=True)
+            ]
+
+            def change_and_purge(zone: str, address: str) -> None:
+                self._change(zone, address)
+                self._purge_when_replayed(f"www.{zone}", nodes)
+
             yield Fleet(
                 label=label,
                 nodes=[("127.0.0.1", server.port) for server in servers],
-                change=lambda zone, address: tables.change(zone=zone, name=f"www.{zone}", address=address),
-                bytes_sent=tables.wal_sent,
+                change=change_and_purge if is_purged else self._change,
+                bytes_sent=self._estate.tables.wal_sent,
             )
 
-    def _server(self, number: int, url: str, caches: Mapping[str, str]) -> Server:
-        directory = self._sockets / f"native{number}"
+    def _change(self, zone: str, address: str) -> None:
+        self._estate.tables.change(zone=zone, name=f"www.{zone}", address=address)
+
+    def _purge_when_replayed(self, name: str, nodes: Sequence[tuple[psycopg.Connection, ControlSocket]]) -> None:
+        """Each is asked again and again, and purged at once, whether the others are late or not."""
+        wanted = self._estate.tables.wal_position()
+        late = list(nodes)
+        while late:
+            for node in list(late):
+                standby, control = node
+                if standby.execute(_HAS_REPLAYED, [wanted]).fetchone() == (True,):
+                    control.send(f"purge {name}")
+                    late.remove(node)
+
+    def _server(self, name: str, url: str, caches: Mapping[str, str]) -> Server:
+        directory = self._sockets / name
         settings = pdns_settings.recommended(pdns_settings.gpgsql(url), directory, cores=1) | dict(caches)
-        server = serving.pdns_server(directory.name, directory, settings, port=free_port())
+        server = serving.pdns_server(name, directory, settings, port=free_port())
         return replace(server, first=f"www.{self._estate.zones[0]}")
+
+
+def _control_socket(server: Server) -> ControlSocket:
+    return ControlSocket(str(server.directory / "pdns.controlsocket"))
 
 
 @contextlib.contextmanager

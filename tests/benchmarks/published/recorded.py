@@ -22,8 +22,7 @@ class Recorded:
 def keep(directory: Path, part: str, options: Options, result: Result) -> None:
     """The result replaces the one that this test had there."""
     directory.mkdir(parents=True, exist_ok=True)
-    sizes = asdict(options)
-    del sizes["directory"]
+    sizes = {name: value for name, value in asdict(options).items() if isinstance(value, int | float)}
     words = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in sizes.items())
     day = datetime.now(UTC).date().isoformat()
     text = json.dumps({"day": day, "options": words, "result": asdict(result)}, indent=1)

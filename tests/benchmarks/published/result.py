@@ -27,7 +27,8 @@ class Result:
     """Of one published test."""
 
     title: str
-    figures: dict[str, float] = field(default_factory=dict)
+    # None: it could not be measured, and the text says why.
+    figures: dict[str, float | None] = field(default_factory=dict)
     charts: list[Chart] = field(default_factory=list)
     # What was measured and how, and who won what: sentences and Markdown tables for the page.
     text: list[str] = field(default_factory=list)

@@ -1,0 +1,213 @@
+"""PowerDNS Lightning Stream: snapshots of LMDB files in a storage that all nodes read.
+
+Three nodes as in its makers' demonstration: two write snapshots and read those of others, the third only reads. Each is
+a `pdns_server` with an LMDB of its own beside a `lightningstream`. A change is a PATCH to the API of the first; it is
+answered by three when the other two have merged its snapshot. The storage is a directory of this machine, which no
+object storage over a network is faster than.
+
+PowerDNS writes what Lightning Stream needs since 4.8: it runs in a root of a newer Debian, as those of our tests do.
+The program `lightningstream` is nothing of ours and is not fetched or built here: who has none has no figure.
+"""
+
+import contextlib
+import http.client
+import json
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+
+from tests.benchmarks import pdns_settings, serving
+from tests.benchmarks.published import fleets
+from tests.benchmarks.published.fleets import NODES, Fleet
+from tests.benchmarks.published.propagation_estate import Estate
+from tests.benchmarks.serving import CACHES_OFF, Processes, Server
+from tests.oracle import powerdns
+from tests.ports import free_port
+
+LABEL = "Lightning Stream"
+SUITE = "trixie"
+SCHEMA = 5  # of its PowerDNS
+START_SECONDS = 120.0
+API_KEY = "bench"
+_SERIALS = count(4_000_000_000)
+_READ = re.compile(r" compressed_size_bytes=(\d+) ")
+
+# https://doc.powerdns.com/lightningstream/latest/pdns-auth-installation/ has these lines and no others; the size of the
+# map is PowerDNS's default, which the estate needs.
+BACKEND = {
+    "launch": "lmdb",
+    "lmdb-shards": "1",
+    "lmdb-lightning-stream": "yes",
+    "lmdb-map-size": "16000",
+    "zone-cache-refresh-interval": "0",
+    "zone-metadata-cache-ttl": "0",
+}
+# The same document, with the storage for a directory; of the example with every option, what is "highly recommended".
+CONFIGURATION = """\
+instance: {instance}
+{polls}lmdbs:
+  main:
+    path: {lmdb}
+    schema_tracks_changes: true
+    options:
+      no_subdir: true
+      create: true
+      map_size: 16000MB
+  shard:
+    path: {lmdb}-0
+    schema_tracks_changes: true
+    options:
+      no_subdir: true
+      create: true
+      map_size: 16000MB
+storage:
+  type: fs
+  options:
+    root_path: {storage}
+  cleanup:
+    enabled: true
+    interval: 5m
+    must_keep_interval: 10m
+    remove_old_instances_interval: 168h
+"""
+# Both are 1 s where nothing is said. It refuses to start with less than this.
+SHORTEST_POLLS = "lmdb_poll_interval: 100ms\nstorage_poll_interval: 100ms\n"
+DESCRIPTION = (
+    "Lightning Stream {version}, beside PowerDNS {powerdns}, runs as in its makers' demonstration: a change is made at "
+    "the first of three nodes. Its storage is a directory, which no object storage is faster than. After a change it "
+    "writes a snapshot of the whole file with the records, and every node reads all of it. It looks for changes and "
+    "snapshots once a second where it is told nothing, and refuses to look more often than every 100 ms; *as "
+    "documented* is without those two lines, and without the three that switch caches off."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One way to run it: PowerDNS's caches, and how often Lightning Stream looks."""
+
+    label: str
+    caches: Mapping[str, str]
+    polls: str = ""
+
+
+DOCUMENTED = Variant(f"{LABEL}, as documented", {})
+UNCACHED = (
+    Variant(f"{LABEL}, caches off", CACHES_OFF),
+    Variant(f"{LABEL}, caches off, looks every 100 ms", CACHES_OFF, SHORTEST_POLLS),
+)
+
+
+class Unavailable(Exception):
+    """It cannot be measured here; the text is a sentence for the page."""
+
+
+class LightningStream:
+    """The program, beside a PowerDNS that knows it. Raises Unavailable."""
+
+    def __init__(self, program: Path | None) -> None:
+        if program is None:
+            raise Unavailable("there is no program `lightningstream` on the PATH of this machine.")
+        try:
+            found = subprocess.run([program, "version"], capture_output=True, text=True, check=True)
+            self._powerdns = powerdns.of_suite(SUITE)
+        except (OSError, subprocess.CalledProcessError, powerdns.Unavailable) as exc:
+            raise Unavailable(f"{exc}.") from exc
+        self._program = program.resolve()
+        self.description = DESCRIPTION.format(version=found.stdout.strip(), powerdns=self._powerdns.version)
+        self.configuration: dict[str, str] = {}
+
+    @contextlib.contextmanager
+    def fleet(self, variant: Variant, estate: Estate) -> Iterator[Fleet]:
+        """Three nodes with the estate, which have nothing to do."""
+        with self._powerdns.place("dp") as place, contextlib.ExitStack() as stack:
+            directories = [place.directory / f"node{number}" for number in range(1, NODES + 1)]
+            (place.directory / "storage").mkdir()
+            servers = [self._server(place, directory, variant, estate) for directory in directories]
+            processes = [stack.enter_context(server.running()) for server in servers]
+            processes += [stack.enter_context(self._streaming(directory, variant)) for directory in directories]
+            fleets.settle(*processes)
+            self.configuration |= {
+                f"{LABEL}, PowerDNS": servers[0].configuration,
+                LABEL: (directories[0] / "lightningstream.yaml").read_text(),
+            }
+            yield self._fleet(variant, directories, servers)
+
+    def _server(self, place: powerdns.Place, directory: Path, variant: Variant, estate: Estate) -> Server:
+        directory.mkdir()
+        estate.lmdb_for_sharing(directory / "pdns.lmdb", SCHEMA)
+        inside = Path(place.seen(directory))
+        backend = {**BACKEND, "lmdb-filename": str(inside / "pdns.lmdb")}
+        settings = pdns_settings.recommended(backend, inside, cores=1) | dict(variant.caches) | _api()
+        server = serving.pdns_server(directory.name, directory, settings, port=free_port())
+        command = self._powerdns.command("pdns_server", f"--config-dir={inside}")
+        return replace(server, command=tuple(command), first=f"www.{estate.zones[-1]}", start_seconds=START_SECONDS)
+
+    @contextlib.contextmanager
+    def _streaming(self, directory: Path, variant: Variant) -> Iterator[Processes]:
+        path = directory / "lightningstream.yaml"
+        path.write_text(
+            CONFIGURATION.format(
+                instance=directory.name,
+                polls=variant.polls,
+                lmdb=directory / "pdns.lmdb",
+                storage=directory.parent / "storage",
+            )
+        )
+        mode = "receive" if directory.name == f"node{NODES}" else "sync"
+        with _log(directory).open("wb") as out:
+            process = subprocess.Popen([self._program, f"--config={path}", mode], stdout=out, stderr=subprocess.STDOUT)
+        try:
+            yield Processes(process.pid)
+        finally:
+            process.kill()
+            process.wait()
+
+    @staticmethod
+    def _fleet(variant: Variant, directories: list[Path], servers: list[Server]) -> Fleet:
+        api_port = int(serving.settings_in(servers[0].configuration)["webserver-port"])
+        return Fleet(
+            label=variant.label,
+            nodes=[("127.0.0.1", server.port) for server in servers],
+            change=lambda zone, address: _patch(api_port, zone, address),
+            bytes_sent=lambda: float(sum(map(int, _READ.findall(_log(directories[1]).read_text())))),
+            lmdb=directories[1] / "pdns.lmdb-0",
+        )
+
+
+def _api() -> dict[str, str]:
+    return {
+        "webserver": "yes",
+        "webserver-address": "127.0.0.1",
+        "webserver-port": str(free_port()),
+        "webserver-allow-from": "127.0.0.1",
+        "api": "yes",
+        "api-key": API_KEY,
+    }
+
+
+def _log(directory: Path) -> Path:
+    return directory / "lightningstream.log"
+
+
+def _patch(port: int, zone: str, address: str) -> None:
+    """One address and the zone's serial are others."""
+    soa = f"ns1.provider.test. hostmaster.provider.test. {next(_SERIALS)} 10800 3600 604800 3600"
+    changes = [
+        {
+            "name": name,
+            "type": kind,
+            "ttl": 300,
+            "changetype": "REPLACE",
+            "records": [{"content": content, "disabled": False}],
+        }
+        for name, kind, content in ((f"www.{zone}", "A", address), (zone, "SOA", soa))
+    ]
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=fleets.PATIENCE)) as connection:
+        path = f"/api/v1/servers/localhost/zones/{zone}"
+        connection.request("PATCH", path, json.dumps({"rrsets": changes}), {"X-API-Key": API_KEY})
+        response = connection.getresponse()
+        if response.status != http.HTTPStatus.NO_CONTENT:
+            raise RuntimeError(f"PATCH of {zone}: {response.status} {response.read()!r}")
