@@ -364,6 +364,7 @@ function showTicks() {
   const ticked = all.filter((tick) => tick.checked).length;
   const everything = byId("many-all").checked;
   bar.hidden = !ticked && !everything;
+  bar.classList.toggle("is-used", !bar.hidden); // it follows down a long table
   byId("many-count").textContent = everything ? "All are selected" : `${ticked} selected`;
   const head = document.querySelector("[data-tick-all]");
   if (!head) return;
