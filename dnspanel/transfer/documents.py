@@ -95,12 +95,18 @@ class ReadyRRset(NamedTuple):
 class BroughtSignatures:
     """How a zone is signed by the signatures that it brings: `entries` are the rdata of its DNSKEY records.
 
-    `end` is when the first signature ends, as YYYYMMDDHHMMSS in UTC; `nsec3` is None for NSEC.
+    `end` is when the first signature ends, as YYYYMMDDHHMMSS in UTC; `nsec3` is None for NSEC, and where its parameters
+    are not in the records (`nsec3_elsewhere`): a PowerDNS has them beside.
     """
 
     nsec3: Nsec3 | None
     entries: tuple[str, ...]
     end: str
+    nsec3_elsewhere: bool = False
+
+    def chain(self, elsewhere: Nsec3 | None) -> Nsec3 | None:
+        """The parameters of its NSEC3, given those that its source has beside the records; None for NSEC."""
+        return elsewhere if self.nsec3_elsewhere else self.nsec3
 
 
 @dataclass(slots=True)

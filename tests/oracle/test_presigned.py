@@ -10,6 +10,7 @@ from dnspanel.transfer.zone_changes import rrset_of
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.zones.dnssec.other_keys import in_one_piece
 from dnspanel.zones.dnssec.signing_state import SigningState
+from dnspanel.zones.rules import Severity
 from replication.codec.dnssec import MetadataObject, Nsec3
 from replication.compile import compile_zone
 from tests.oracle import lmdb_file
@@ -96,3 +97,42 @@ def test_a_resolver_that_validates_finds_everything_secure(served: Served) -> No
             assert {label for (label, _), reply in found.items() if not reply.is_secure} == insecure
             assert {reply.rcode for reply in found.values()} <= {"NOERROR", "NXDOMAIN"}
         assert resolver.bogus == []
+
+
+REFUSED = {
+    "glued.test.": (
+        Nsec3(opt_out=True),
+        ("-3", "-", "-H", "0", "-A"),
+        "sub 60 NS sub\nsub 60 A 192.0.2.1\n",
+        "sub",
+        "DS",
+    ),
+    "capitals.test.": (None, (), "a 60 A 192.0.2.1\nZebra 60 A 192.0.2.1\n", "b", "A"),
+}
+
+
+@pytest.mark.parametrize("zone", REFUSED)
+def test_what_the_import_refuses_would_not_validate(installation: PowerDNS, zone: str, tmp_path: Path) -> None:
+    nsec3, options, lines, label, kind = REFUSED[zone]
+    text = (
+        f"$ORIGIN {zone}\n@ 60 SOA ns1.elsewhere.test. a.{zone} 1 10800 3600 604800 60\n@ 60 NS ns1.elsewhere.test.\n"
+    )
+    signed = signed_text(zone, text + lines, tmp_path, *options)
+    parsed = read_zone(
+        Document(zone, signed.encode(), zone),
+        options=Options(signatures="keep"),
+        include=lambda path: None,
+        allow_lua=False,
+    )
+    assert [fault.code for fault in parsed.faults if fault.severity is Severity.ERROR] == ["signatures-chain"]
+    assert parsed.signatures is not None
+    [entry] = parsed.signatures.entries
+    state = SigningState((), nsec3, presigned=True)
+    with installation.place("refused") as place:
+        compiled = {zone: (1, compile_zone(zone, map(rrset_of, parsed.rrsets), nsec3))}
+        signing = [MetadataObject(zone, kind, value) for kind, value in state.metadata.items()]
+        lmdb_file.write(place.database, installation.schema, compiled, signing)
+        with place.server(None) as port, unbound({zone: [port]}, [f"{zone} DNSKEY {in_one_piece(entry)}"]) as resolver:
+            assert resolver.ask(zone, "SOA").is_secure
+            assert resolver.ask(f"{label}.{zone}", kind).rcode == "SERVFAIL"
+            assert resolver.bogus != []

@@ -180,7 +180,7 @@ def _change(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
             nsec3 = source_nsec3(job, [name for name, _ in signed.values()])
             renew_presigned(
                 zones=[
-                    (zone_id, numbers[zone_id], brought.nsec3 or nsec3.get(name))
+                    (zone_id, numbers[zone_id], brought.chain(nsec3.get(name)))
                     for zone_id, (name, brought) in signed.items()
                     if zone_id in numbers
                 ],

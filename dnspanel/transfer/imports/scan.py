@@ -27,9 +27,9 @@ from dnspanel.transfer.models import (
     State,
 )
 from dnspanel.transfer.sources.registry import include_for
+from dnspanel.transfer.zonefile.chain import chain_fault
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.transfer.zonefile.report import DNSSEC_LEFT_OUT, UNSIGNED
-from dnspanel.transfer.zonefile.signatures import chain_fault
 from dnspanel.zones import nesting
 from dnspanel.zones.bulk import ExistingZone, allocate_zone_ids, existing_zones
 from dnspanel.zones.computed_types import SET_UP, reasons_against
@@ -330,8 +330,9 @@ def _report_signatures(job: ImportJob, zones: Sequence[tuple[str, ParsedZone]]) 
             zone.faults.append(_of_signatures(path, zone.name, reason, Severity.ERROR))
             continue
         # Of a PowerDNS the parameters of NSEC3 are not in the zone, which so was not compared with its chain yet.
-        fault = "" if zone.signatures.nsec3 else chain_fault(zone.name, zone.rrsets, signing.nsec3)
-        if zone.is_sound and fault:
+        is_elsewhere = zone.is_sound and zone.signatures.nsec3_elsewhere
+        fault = chain_fault(zone.name, zone.rrsets, signing.nsec3) if is_elsewhere else ""
+        if fault:
             zone.faults.append(_of_signatures(path, zone.name, fault, Severity.ERROR))
             continue
         reason = f"The zone is served with the signatures that it brings; the first of them ends on {until}"

@@ -22,7 +22,7 @@ from dnspanel.transfer.zonefile.content import APEX, Content
 from dnspanel.transfer.zonefile.reader import Reader
 from dnspanel.transfer.zonefile.records import Enough
 from dnspanel.transfer.zonefile.report import report_notes, report_violations
-from dnspanel.transfer.zonefile.signatures import report_chain, signatures_of
+from dnspanel.transfer.zonefile.signatures import signatures_of, with_chain
 from dnspanel.transfer.zonefile.tokens import Sheet, Unreadable, printable
 from dnspanel.zones import soa
 from dnspanel.zones.rules import LOW_TTL, Severity
@@ -73,7 +73,7 @@ def read_zone(
         made = _complete(reader.content, options, first_serial)
         ordered = _finish(reader, options)
         if signatures is not None and not reader.errors:
-            report_chain(reader, signatures, [reader.content.sets[record] for record in ordered])
+            signatures = with_chain(reader, signatures, [reader.content.sets[record] for record in ordered])
     except Enough:
         reason = f"there are {limits.MOST_FAULTS_OF_ZONE} errors or more; the rest of the file was not looked at"
         reader.faults.append(

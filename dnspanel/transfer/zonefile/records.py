@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from dnspanel.transfer import limits
 from dnspanel.transfer.documents import ReadyRRset, SourceFault
+from dnspanel.transfer.zonefile.chain import SourceChain
 from dnspanel.transfer.zonefile.fast import FastReader, seconds
 from dnspanel.transfer.zonefile.fixes import bad_owner, bad_rdata, missing_type, replaced, unknown_type, unquoted_text
 from dnspanel.transfer.zonefile.tokens import Entry, Sheet, Token, Unreadable, joined, printable
@@ -20,7 +21,9 @@ _IN = frozenset(("IN", "CLASS1"))
 _CLASSES = frozenset(("CH", "CHAOS", "HS", "HESIOD", "CS", "CSNET"))
 _TEXTS = frozenset((rdtypes.TXT, rdtypes.SPF))
 # Signers and PowerDNS make these themselves: KEY's predecessors, signatures, denial, and BIND's signing state.
-_SIGNED = frozenset((24, 30, 46, 47, 50, 51, 65534))
+_SIGNED = frozenset((24, 30, 46, 47, 50, 51, rdtypes.SIGNING_STATE))
+# BIND signs its state too, and its NSEC says that it is there.
+_SIGNED_KEPT = frozenset((rdtypes.RRSIG, rdtypes.SIGNING_STATE))
 _SIGNED_AT_APEX = frozenset((rdtypes.DNSKEY, rdtypes.CDS, rdtypes.CDNSKEY))
 # Types for which the rules have more to say than a look at their neighbours shows.
 _SPECIAL = frozenset((rdtypes.DNAME, rdtypes.ALIAS, rdtypes.LUA, rdtypes.CAA))
@@ -48,8 +51,7 @@ class RecordReader(FastReader):
     def __init__(self, zone: str, *, comments: bool, allow_lua: bool, signatures: bool = False) -> None:
         super().__init__(zone)
         self.signatures = signatures
-        self.nsec3_parameters: list[tuple[str, ...]] = []  # of NSEC3PARAM: flags, iterations, salt
-        self.has_opt_out = False
+        self.chain = SourceChain()
         self.least_ttls: dict[bytes, int] = {}  # of RRSIGs
         self.comments = comments
         self.allow_lua = allow_lua
@@ -169,21 +171,18 @@ class RecordReader(FastReader):
     def _is_left_out(self, head: Head) -> bool:
         if head.type == rdtypes.LUA:
             return not self.allow_lua
-        if self.signatures and (head.type == rdtypes.RRSIG or head.type in _SIGNED_AT_APEX):
+        if self.signatures and (head.type in _SIGNED_KEPT or head.type in _SIGNED_AT_APEX):
             return False
         return head.type in _SIGNED or (head.type in _SIGNED_AT_APEX and head.owner == self.zone)
 
     def _is_of_chain(self, head: Head, tokens: list[Token]) -> bool:
-        """Whether this is a part of the chain that PowerDNS makes; what has to be known of it is kept."""
+        """Whether this is a part of a chain, which PowerDNS makes: it is kept apart, to be compared."""
         if head.type not in (rdtypes.NSEC, rdtypes.NSEC3, rdtypes.NSEC3PARAM):
             return False
         words = [token.text for token in tokens[head.at :]]
         if words[:1] == ["\\#"]:
             words = _from_generic(head.type, words[2:])
-        if head.type == rdtypes.NSEC3 and len(words) > 3:
-            self.has_opt_out |= words[1].isdecimal() and len(words[1]) < 4 and bool(int(words[1]) & 1)
-        elif head.type == rdtypes.NSEC3PARAM and len(words) == 4 and words[0] == "1":
-            self.nsec3_parameters.append(tuple(words[1:]))
+        self.chain.add(self.zone, head.owner, head.type, words, self.origin)
         return True
 
     def _rdata(self, place: int, head: Head, tokens: list[Token], line: str | None) -> tuple[str, bytes]:

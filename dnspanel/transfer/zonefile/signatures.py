@@ -5,23 +5,19 @@ them, with the parameters that the file names, so that the signatures are right.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from dnspanel.transfer.documents import BroughtSignatures, ReadyRRset
-from dnspanel.transfer.zone_changes import rrset_of
+from dnspanel.transfer.zonefile.chain import chain_fault
 from dnspanel.transfer.zonefile.content import APEX, type_tail
 from dnspanel.transfer.zonefile.reader import Reader
 from dnspanel.transfer.zonefile.tokens import Unreadable
 from dnspanel.zones.dnssec.key_material import key_tag
-from dnspanel.zones.dnssec.other_keys import OF_KEYS, read_dnskey
+from dnspanel.zones.dnssec.other_keys import OF_SIGNER, read_dnskey
 from dnspanel.zones.dnssec.sign import refuse_nsec3
 from dnspanel.zones.dnssec.signing_state import read_nsec3param
 from dnspanel.zones.errors import BadPublicKey, DnssecRefused
-from replication.codec import values
 from replication.codec.dnssec import Nsec3
-from replication.codec.keys import name_from_relative_key
-from replication.codec.values import ENT
-from replication.compile import HELPER, compile_zone
-from replication.compile.denial import is_like_hash
 from replication.dns import rdtypes
 
 _TAIL = type_tail(rdtypes.RRSIG)
@@ -31,7 +27,8 @@ _AT_APEX = APEX + _TAIL
 def signatures_of(reader: Reader) -> BroughtSignatures | None:
     """What the zone brings; None if it is not signed, and then nothing is left of what it has of signatures.
 
-    It is signed if its SOA and its DNSKEY have each a signature that names the zone and a key of its DNSKEY.
+    It is signed if its SOA and its DNSKEY have each a signature that names the zone and a key of its DNSKEY. What its
+    chain is says `with_chain`.
     """
     entries = tuple(_texts(reader, APEX + type_tail(rdtypes.DNSKEY)))
     tags = set()
@@ -56,67 +53,44 @@ def signatures_of(reader: Reader) -> BroughtSignatures | None:
         return None
     _take_least_ttls(reader)
     ends = [text.split(" ", 5)[4] for record in _records(reader) for text in _texts(reader, record)]
-    return BroughtSignatures(_nsec3(reader), entries, min(ends))
+    return BroughtSignatures(None, entries, min(ends))
 
 
-def report_chain(reader: Reader, brought: BroughtSignatures, rrsets: Sequence[ReadyRRset]) -> None:
-    """An error unless PowerDNS makes the chain that is signed; not of NSEC3 whose parameters are elsewhere."""
-    if brought.nsec3 is not None or not _covered(rrsets, "NSEC3 "):
-        fault = chain_fault(reader.zone, rrsets, brought.nsec3)
-        if fault:
-            reader.report(None, Unreadable(fault, "signatures-chain"))
+def with_chain(
+    reader: Reader, brought: BroughtSignatures, rrsets: Sequence[ReadyRRset]
+) -> BroughtSignatures:
+    """The signatures with the parameters of the chain that they are over, of those that the zone has.
 
-
-def chain_fault(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None) -> str:
-    """Why the signatures are not over exactly the NSEC or NSEC3 records that PowerDNS will make; "" if they are.
-
-    PowerDNS hashes an insecure delegation that has an address at its own name even with opt-out, as few signers do.
+    An error unless PowerDNS makes one of these chains exactly. Of NSEC3 whose parameters are elsewhere nothing is said.
     """
-    type = "NSEC" if nsec3 is None else "NSEC3"
-    odd = sorted(_chain_made(zone, rrsets, nsec3) ^ _covered(rrsets, type + " "))
-    if not odd:
-        return ""
-    example = name_from_relative_key(odd[0], zone)
-    return (
-        f"its {type} records are others than those that PowerDNS makes, at {len(odd):,} names (such as {example}): it "
-        "cannot be served with its signatures"
-    )
-
-
-def _covered(rrsets: Sequence[ReadyRRset], covers: str) -> set[bytes]:
-    """The relative keys at which a signature is of this type."""
-    signatures = (rrset for rrset in rrsets if rrset.type == rdtypes.RRSIG)
-    return {rrset.key for rrset in signatures if any(text.startswith(covers) for text in rrset.texts)}
-
-
-def _chain_made(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None) -> set[bytes]:
-    """Where PowerDNS will have NSEC, or NSEC3: relative keys."""
-    rows = compile_zone(zone, map(rrset_of, rrsets), nsec3)
-    if nsec3 is not None:
-        return {rel for rel, type, _ in rows if type == HELPER and is_like_hash(rel)}
-    found: set[bytes] = set()
-    cut: bytes | None = None
-    for rel, type, body in rows:  # sorted: a delegation is before what is below it
-        if type in (ENT, rdtypes.RRSIG) or (cut is not None and rel != cut and rel.startswith(cut)):
+    fault: Unreadable | None = None
+    if not reader.chain.parameters and not reader.chain.nsec and _covers_nsec3(rrsets):
+        return replace(brought, nsec3_elsewhere=True)
+    for candidate in reader.chain.candidates():
+        try:
+            nsec3 = None if candidate is None else _served(*candidate)
+        except (ValueError, DnssecRefused) as exc:
+            fault = fault or Unreadable(f"the parameters of its NSEC3 cannot be served: {exc}", "nsec3-parameters")
             continue
-        found.add(rel)
-        if type == rdtypes.NS and not values.first_flags(body)[0]:
-            cut = rel
+        if not (reason := chain_fault(reader.zone, rrsets, nsec3, reader.chain)):
+            return replace(brought, nsec3=nsec3)
+        fault = fault or Unreadable(reason, "signatures-chain")
+    if fault is not None:
+        reader.report(None, fault)
+    return brought
+
+
+def _served(iterations: str, salt: str, opt_out: bool) -> Nsec3:
+    """The parameters of a chain. Raises ValueError or DnssecRefused for what cannot be served."""
+    found = read_nsec3param(f"1 {int(opt_out)} {iterations} {salt}", narrow=False)
+    refuse_nsec3(found)
     return found
 
 
-def _nsec3(reader: Reader) -> Nsec3 | None:
-    if not reader.nsec3_parameters:
-        return None
-    _, iterations, salt = reader.nsec3_parameters[0]
-    try:
-        found = read_nsec3param(f"1 {int(reader.has_opt_out)} {iterations} {salt}", narrow=False)
-        refuse_nsec3(found)
-    except (ValueError, DnssecRefused) as exc:
-        reason = f"the parameters of its NSEC3 cannot be served: {exc}"
-        reader.report(None, Unreadable(reason, "nsec3-parameters"))
-        return None
-    return found
+def _covers_nsec3(rrsets: Sequence[ReadyRRset]) -> bool:
+    """Whether a signature is over an NSEC3."""
+    signatures = (rrset for rrset in rrsets if rrset.type == rdtypes.RRSIG)
+    return any(text.startswith("NSEC3 ") for rrset in signatures for text in rrset.texts)
 
 
 def _records(reader: Reader) -> list[bytes]:
@@ -144,7 +118,7 @@ def _take_least_ttls(reader: Reader) -> None:
 
 def _leave_out(reader: Reader) -> None:
     content = reader.content
-    for record in (*_records(reader), *(APEX + type_tail(type) for type in sorted(OF_KEYS))):
+    for record in (*_records(reader), *(APEX + type_tail(type) for type in sorted(OF_SIGNER))):
         if record in content.sets:
             type, place = content.sets[record].type, content.places[record]
             count, first = reader.left_out.get(type, (0, place))

@@ -18,6 +18,7 @@ from replication.dns import rdtypes
 from replication.dns.rrset import Change, Key, RRset, make
 
 OF_KEYS = frozenset((rdtypes.DNSKEY, rdtypes.CDS, rdtypes.CDNSKEY))
+OF_SIGNER = OF_KEYS | {rdtypes.SIGNING_STATE}  # at the apex of a zone that came with its signatures
 
 
 @dataclass(frozen=True, slots=True)

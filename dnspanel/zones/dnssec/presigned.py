@@ -14,7 +14,7 @@ from dnspanel.accounts import audit
 from dnspanel.accounts.grants import Right
 from dnspanel.zones import access, direct
 from dnspanel.zones.dnssec.guarded import Acting
-from dnspanel.zones.dnssec.other_keys import OF_KEYS
+from dnspanel.zones.dnssec.other_keys import OF_SIGNER
 from dnspanel.zones.dnssec.publish_state import record_states, with_row_ids
 from dnspanel.zones.dnssec.queries import signing_of, signing_of_zones
 from dnspanel.zones.dnssec.safety import refuse_bogus
@@ -66,7 +66,7 @@ def drop_signatures(*, zone: Zone, acting: Acting) -> Publication | None:
     _after(zone)
 
     def without_signatures(current: Mapping[Key, RRset]) -> dict[Key, RRset | None]:
-        return {key: None for key in current if key[1] == rdtypes.RRSIG or (key[0] == zone.name and key[1] in OF_KEYS)}
+        return {key: None for key in current if key[1] == rdtypes.RRSIG or (key[0] == zone.name and key[1] in OF_SIGNER)}
 
     def beside() -> None:
         before, after = _after(zone)

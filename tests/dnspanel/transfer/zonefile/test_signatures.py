@@ -1,4 +1,4 @@
-"""Zone files with their signatures: kept where the import says so and they are the zone's, otherwise left out."""
+"""Zone files with their signatures and their `zonefile.chain`: kept if the import says so and they are the zone's."""
 
 from pathlib import Path
 
@@ -84,7 +84,50 @@ def test_a_chain_that_powerdns_would_not_make_is_refused(tmp_path: Path) -> None
     assert read(signed_text(ZONE, glued, tmp_path, "-3", "-", "-H", "0"), options=KEEP).is_sound
     found = read(signed_text(ZONE, glued, tmp_path, "-3", "-", "-H", "0", "-A"), options=KEEP)
     assert not found.is_sound
-    assert "are others than those that PowerDNS makes" in reasons(found)["signatures-chain"]
+    told = reasons(found)["signatures-chain"]
+    assert "PowerDNS makes one for sub.example.test., and the zone has no signed NSEC3 for it" in told
+    assert "With opt-out PowerDNS hashes an insecure delegation that owns more than NS" in told
+
+
+def test_each_record_of_the_chain_has_to_be_the_one_that_powerdns_makes(tmp_path: Path) -> None:
+    signed = signed_text(ZONE, PLAIN, tmp_path, "-O", "full")
+    unsigned = f"\nwww.{ZONE} 60 IN AAAA 2001:db8::1\n"
+    others = {
+        unsigned: "that of www.example.test. says that it has A TXT RRSIG NSEC, and by PowerDNS it has",
+        f"\nnew.{ZONE} 60 IN A 192.0.2.9\n": "PowerDNS makes one for new.example.test., and the zone has no signed NSEC",
+    }
+    for added, reason in others.items():
+        found = read(signed + added, options=KEEP)
+        assert not found.is_sound
+        assert reason in reasons(found)["signatures-chain"]
+        assert "With opt-out" not in reasons(found)["signatures-chain"]
+
+
+def test_a_next_name_with_capital_letters_is_not_what_powerdns_answers(tmp_path: Path) -> None:
+    text = zone_text(ZONE, "a A 192.0.2.1", "Zebra A 192.0.2.1")
+    found = read(signed_text(ZONE, text, tmp_path, "-O", "full"), options=KEEP)
+    assert "with capital letters" in reasons(found)["signatures-chain"]
+    assert read(signed_text(ZONE, text, tmp_path, "-3", "-", "-H", "0"), options=KEEP).is_sound
+
+
+def test_what_bind_notes_at_the_apex_is_kept_because_it_is_signed(tmp_path: Path) -> None:
+    text = zone_text(ZONE, "@ TYPE65534 \\# 5 0d0000ab00", "www A 192.0.2.1")
+    for options in ((), ("-3", "-", "-H", "0")):
+        zone = read(signed_text(ZONE, text, tmp_path, *options), options=KEEP)
+        assert zone.is_sound, zone.faults
+        assert at(zone, "@", "TYPE65534").texts == ("\\# 5 0d0000ab00",)
+    assert rdtypes.SIGNING_STATE not in types(read(text))
+    assert rdtypes.SIGNING_STATE not in types(read(text, options=KEEP))
+
+
+def test_of_several_chains_the_zone_is_served_with_one_that_powerdns_makes(tmp_path: Path) -> None:
+    glued = zone_text(ZONE, "sub NS sub", "sub A 192.0.2.1", "www A 192.0.2.2")
+    by_nsec = signed_text(ZONE, glued, tmp_path, "-O", "full")
+    by_nsec3 = signed_text(ZONE, glued, tmp_path, "-O", "full", "-3", "-", "-H", "0", "-A")
+    zone = read(by_nsec + "".join(line for line in by_nsec3.splitlines(keepends=True) if "NSEC3" in line), options=KEEP)
+    assert zone.is_sound, zone.faults
+    assert zone.signatures is not None
+    assert zone.signatures.nsec3 is None
 
 
 @pytest.mark.parametrize(

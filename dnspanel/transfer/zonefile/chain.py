@@ -1,0 +1,225 @@
+"""The NSEC or NSEC3 records of a signed zone: as its source has them, and as PowerDNS makes them of its rows. Pure.
+
+PowerDNS serves a zone with the signatures that it came with, but makes the chain itself. The signatures are right only
+over the same records: the same owner, next name, types and flags.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
+
+from dnspanel.transfer.documents import ReadyRRset
+from dnspanel.transfer.zone_changes import rrset_of
+from replication.codec import values
+from replication.codec.dnssec import Nsec3
+from replication.codec.keys import APEX, name_from_relative_key, relative_key
+from replication.codec.values import ENT
+from replication.compile import HELPER, compile_zone
+from replication.compile.denial import is_like_hash
+from replication.dns import names, rdata, rdtypes
+from replication.errors import BadName, BadRdata
+
+# PowerDNS answers these by others, and says so in its NSEC.
+_STANDS_FOR = {rdtypes.ALIAS: (rdtypes.A, rdtypes.AAAA)}
+_LONGEST_NUMBER = 5  # digits
+
+
+class Link(NamedTuple):
+    """One record of a chain: where it is, what is next (relative keys), the types that it lists.
+
+    `name` is the name that it speaks of: for NSEC its owner.
+    """
+
+    owner: bytes
+    name: bytes
+    next: bytes
+    types: frozenset[int]
+
+
+class SourceLink(NamedTuple):
+    """The same as a source has it; `has_capitals` if the next name is signed with some, `flags` are those of NSEC3."""
+
+    next: bytes
+    types: frozenset[int]
+    has_capitals: bool = False
+    flags: int = 0
+
+
+@dataclass(slots=True)
+class SourceChain:
+    """What a source has of chains, by the relative keys of owners; of NSEC3 also by iterations and salt.
+
+    `parameters` are those of its NSEC3PARAM records, in their order: iterations and salt, as they stand there.
+    """
+
+    nsec: dict[bytes, SourceLink] = field(default_factory=dict)
+    nsec3: dict[tuple[str, str], dict[bytes, SourceLink]] = field(default_factory=dict)
+    parameters: list[tuple[str, str]] = field(default_factory=list)
+
+    def add(self, zone: str, owner: str, type: int, words: Sequence[str], origin: str | None) -> None:
+        """Take a record by the words of its rdata; what makes no sense is not taken."""
+        if type == rdtypes.NSEC3PARAM:
+            if len(words) == 4 and words[0] == "1":
+                self.parameters.append((words[2], words[3].lower()))
+            return
+        try:
+            key = relative_key(owner, zone)
+            if type == rdtypes.NSEC:
+                after = names.parse(words[0], origin)
+                if names.is_within(after, zone):
+                    capitals = words[0] != words[0].lower()
+                    self.nsec[key] = SourceLink(relative_key(after, zone), _types(tuple(words[1:])), capitals)
+            elif words[0] == "1" and len(words[1]) <= _LONGEST_NUMBER:
+                after_hash = words[4].lower().encode("ascii") + b"\0"
+                of_parameters = self.nsec3.setdefault((words[2], words[3].lower()), {})
+                of_parameters[key] = SourceLink(after_hash, _types(tuple(words[5:])), flags=int(words[1]))
+        except (IndexError, ValueError, BadName, BadRdata):
+            return
+
+    def candidates(self) -> Iterator[tuple[str, str, bool] | None]:
+        """The chains that the zone may be served with, the likeliest first: NSEC3 by iterations, salt and whether
+        it has opt-out, or None for NSEC."""
+        for iterations, salt in dict.fromkeys(self.parameters):
+            links = self.nsec3.get((iterations, salt), {})
+            yield iterations, salt, any(link.flags & 1 for link in links.values())
+        if self.nsec or not self.parameters:
+            yield None
+
+    def of(self, nsec3: Nsec3 | None) -> dict[bytes, SourceLink]:
+        """The records of the chain with these parameters; None: NSEC."""
+        if nsec3 is None:
+            return self.nsec
+        return self.nsec3.get((str(nsec3.iterations), nsec3.salt.hex() or "-"), {})
+
+
+def chain_fault(
+    zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None, source: SourceChain | None = None
+) -> str:
+    """Why the signatures are not over exactly the NSEC or NSEC3 records that PowerDNS will make; "" if they are.
+
+    Without the records of the source, as in databases of PowerDNS, which makes them there too, only the names count
+    at which such a signature is.
+    """
+    type = "NSEC" if nsec3 is None else "NSEC3"
+    made = {link.owner: link for link in made_chain(zone, rrsets, nsec3)}
+    signed = _signed(rrsets, type + " ")
+    found = source.of(nsec3) if source is not None else {}
+    if found:
+        odd = [(rank, owner, reason) for owner, rank, reason in _differences(zone, made, found, signed, nsec3)]
+    else:
+        names_of = {owner: link.name for owner, link in made.items()}
+        odd = [
+            (0, owner, _lacks(zone, names_of[owner], type))
+            if owner in made
+            else (1, owner, f"the zone has one signed at {_name(zone, owner)}, and PowerDNS makes none")
+            for owner in made.keys() ^ signed
+        ]
+    if not odd:
+        return ""
+    _, _, reason = min(odd)
+    count = f"at {len(odd):,} names" if len(odd) > 1 else "at one name"
+    hint = _hint(zone, rrsets, nsec3, [made[owner].name for _, owner, _ in odd if owner in made])
+    return (
+        f"its {type} records are others than those that PowerDNS makes, {count}: {reason}; it cannot be served with "
+        f"its signatures{hint}"
+    )
+
+
+def made_chain(zone: str, rrsets: Iterable[ReadyRRset], nsec3: Nsec3 | None) -> Iterator[Link]:
+    """The chain that PowerDNS makes of the zone's rows, in the order of the chain."""
+    types: dict[bytes, set[int]] = {}
+    by_hash: list[tuple[bytes, bytes]] = []
+    ordered: list[bytes] = []
+    cut: bytes | None = None
+    for rel, type, body in compile_zone(zone, map(rrset_of, rrsets), nsec3):  # a delegation is before what is below it
+        if type == HELPER:
+            if is_like_hash(rel):
+                by_hash.append((rel, _name_of_hash(body)))
+            continue
+        if type == ENT or (cut is not None and rel != cut and rel.startswith(cut)):
+            continue
+        is_authoritative = values.first_flags(body)[0]
+        if type == rdtypes.NS and not is_authoritative:
+            cut = rel
+        if is_authoritative or type == rdtypes.NS:
+            types.setdefault(rel, set()).update(_STANDS_FOR.get(type, (type,)))
+        if type != rdtypes.RRSIG and (not ordered or ordered[-1] != rel):
+            ordered.append(rel)
+    if nsec3 is None:
+        for rel, after in zip(ordered, ordered[1:] + ordered[:1], strict=True):
+            yield Link(rel, rel, after, frozenset((*types[rel], rdtypes.RRSIG, rdtypes.NSEC)))
+        return
+    for (rel, name), (after, _) in zip(by_hash, by_hash[1:] + by_hash[:1], strict=True):
+        listed = types.get(name, set()) | ({rdtypes.NSEC3PARAM} if name == APEX else set())
+        yield Link(rel, name, after, frozenset(listed | {rdtypes.RRSIG} if listed - {rdtypes.NS} else listed))
+
+
+def _differences(
+    zone: str, made: dict[bytes, Link], found: dict[bytes, SourceLink], signed: set[bytes], nsec3: Nsec3 | None
+) -> Iterator[tuple[bytes, int, str]]:
+    """Owners at which the chains differ, how much that tells (less is more), and how they do."""
+    type = "NSEC" if nsec3 is None else "NSEC3"
+    for owner, link in made.items():
+        theirs, name = found.get(owner), _name(zone, link.name)
+        if theirs is None or owner not in signed:
+            yield owner, 0, _lacks(zone, link.name, type)
+        elif theirs.types != link.types:
+            words = _type_texts(theirs.types), _type_texts(link.types)
+            yield owner, 2, f"that of {name} says that it has {words[0]}, and by PowerDNS it has {words[1]}"
+        elif theirs.has_capitals:
+            yield owner, 3, f"that of {name} is signed over a next name with capital letters, which PowerDNS has not"
+        elif nsec3 is not None and theirs.flags != int(nsec3.opt_out):
+            yield owner, 3, f"that of {name} has other flags than the others, and PowerDNS has one choice for all"
+        elif theirs.next != link.next:
+            yield owner, 4, f"that of {name} leads to another next name"
+    if nsec3 is None:
+        for owner in found.keys() - made.keys():
+            yield owner, 1, f"the zone has one at {_name(zone, owner)}, and PowerDNS makes none"
+
+
+def _lacks(zone: str, name: bytes, type: str) -> str:
+    return f"PowerDNS makes one for {_name(zone, name)}, and the zone has no signed {type} for it"
+
+
+def _hint(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None, odd: Sequence[bytes]) -> str:
+    """What is known to differ between signers, if it is that."""
+    if nsec3 is None or not nsec3.opt_out:
+        return ""
+    names_odd = set(odd)
+    types: dict[bytes, set[int]] = {}
+    for rrset in rrsets:
+        if rrset.key in names_odd and rrset.key != APEX:
+            types.setdefault(rrset.key, set()).add(rrset.type)
+    if any(rdtypes.NS in of_name and rdtypes.DS not in of_name for of_name in types.values()):
+        return (
+            ". With opt-out PowerDNS hashes an insecure delegation that owns more than NS (an address of its own "
+            "server), as few signers do: name that server otherwise, or sign without opt-out"
+        )
+    return ""
+
+
+def _signed(rrsets: Sequence[ReadyRRset], covers: str) -> set[bytes]:
+    """The relative keys at which a signature is of this type."""
+    signatures = (rrset for rrset in rrsets if rrset.type == rdtypes.RRSIG)
+    return {rrset.key for rrset in signatures if any(text.startswith(covers) for text in rrset.texts)}
+
+
+def _name_of_hash(body: bytes) -> bytes:
+    """The relative key of the name to which the row of a hash leads."""
+    [record] = values.decode_records(body)
+    return relative_key(names.from_wire(record.content), names.ROOT)
+
+
+def _name(zone: str, key: bytes) -> str:
+    return name_from_relative_key(key, zone)
+
+
+@lru_cache(maxsize=1024)
+def _types(mnemonics: tuple[str, ...]) -> frozenset[int]:
+    """The types of a list; few different ones occur, millions of times."""
+    return frozenset(map(rdata.type_from_text, mnemonics))
+
+
+def _type_texts(types: Iterable[int]) -> str:
+    return " ".join(map(rdata.type_to_text, sorted(types))) or "nothing"
