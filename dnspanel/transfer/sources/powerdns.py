@@ -148,6 +148,7 @@ _WRITERS: dict[str, _Writer] = {
     **dict.fromkeys(("RP", "MINFO", "TALINK"), _names_at(0, 1)),
     **dict.fromkeys(("TXT", "SPF"), _text),
     "PX": _names_at(1, 2),
+    "RRSIG": _names_at(7),
     "MX": _prioritised(2),
     "SRV": _prioritised(4),
     "NAPTR": _naptr,

@@ -93,9 +93,7 @@ class SourceChain:
         return self.nsec3.get((str(nsec3.iterations), nsec3.salt.hex() or "-"), {})
 
 
-def chain_fault(
-    zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None, source: SourceChain | None = None
-) -> str:
+def chain_fault(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None, source: SourceChain | None = None) -> str:
     """Why the signatures are not over exactly the NSEC or NSEC3 records that PowerDNS will make; "" if they are.
 
     Without the records of the source, as in databases of PowerDNS, which makes them there too, only the names count

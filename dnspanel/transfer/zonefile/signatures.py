@@ -56,9 +56,7 @@ def signatures_of(reader: Reader) -> BroughtSignatures | None:
     return BroughtSignatures(None, entries, min(ends))
 
 
-def with_chain(
-    reader: Reader, brought: BroughtSignatures, rrsets: Sequence[ReadyRRset]
-) -> BroughtSignatures:
+def with_chain(reader: Reader, brought: BroughtSignatures, rrsets: Sequence[ReadyRRset]) -> BroughtSignatures:
     """The signatures with the parameters of the chain that they are over, of those that the zone has.
 
     An error unless PowerDNS makes one of these chains exactly. Of NSEC3 whose parameters are elsewhere nothing is said.

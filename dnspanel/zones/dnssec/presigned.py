@@ -66,7 +66,9 @@ def drop_signatures(*, zone: Zone, acting: Acting) -> Publication | None:
     _after(zone)
 
     def without_signatures(current: Mapping[Key, RRset]) -> dict[Key, RRset | None]:
-        return {key: None for key in current if key[1] == rdtypes.RRSIG or (key[0] == zone.name and key[1] in OF_SIGNER)}
+        return {
+            key: None for key in current if key[1] == rdtypes.RRSIG or (key[0] == zone.name and key[1] in OF_SIGNER)
+        }
 
     def beside() -> None:
         before, after = _after(zone)

@@ -44,8 +44,10 @@ def test_zones_of_a_powerdns_are_complete(sqlite_estate: PowerDNS) -> None:
 
 
 @contextmanager
-def named(directory: Path, zones: dict[str, str], options: dict[str, str] | None = None) -> Iterator[int]:
-    """BIND with these zones; `options` are lines in the zone's own clause."""
+def named(
+    directory: Path, zones: dict[str, str], options: dict[str, str] | None = None, *, include: str = ""
+) -> Iterator[int]:
+    """BIND with these zones; `options` are lines in the zone's own clause, `include` is one more file of settings."""
     needed("named")
     port = free_port()
     conf = [
@@ -59,6 +61,8 @@ def named(directory: Path, zones: dict[str, str], options: dict[str, str] | None
         (directory / f"zone{number}").write_text(text)
         own = (options or {}).get(zone, "")
         conf.append(f'zone "{zone}" {{ type primary; file "zone{number}"; check-names ignore; {own} }};')
+    if include:
+        conf.insert(1, f'include "{directory}/{include}";')
     (directory / "named.conf").write_text("\n".join(conf))
     command = ["named", "-g", "-n", "1", "-c", str(directory / "named.conf")]
     with running(command, directory / "named.log", listening(port)):
