@@ -22,6 +22,7 @@ from dnspanel.fleet.nodes.heartbeats import COLLECTOR, heartbeats
 from dnspanel.fleet.reads.queries import NodeStatus, node_statuses
 from dnspanel.publish.models import Segment, Stall
 from dnspanel.publish.schemas import schemas_in_use
+from dnspanel.zones.dnssec.presigned import ENDS_SOON
 from dnspanel.zones.models import LogHead, Publication
 
 # A publication that was taken back is told for so long, and looked for among so many.
@@ -60,6 +61,9 @@ _ZONES = """
             WHERE ended_at IS NULL AND (is_stuck OR late <> '{}' AND waits_since <= %(late)s
                 OR parent_silent <> '' AND waits_since <= %(silent)s
                 OR (add_ds <> '{}' OR remove_ds <> '{}') AND waits_since <= %(told)s)
+            UNION ALL
+            SELECT zone_id, 'ending', signatures_end FROM zones_signing
+            WHERE signatures_end IS NOT NULL AND signatures_end <= %(ending)s
         ) c JOIN zones_zone z ON z.id = c.zone_id AND z.deleted_at IS NULL
     ) ranked WHERE place <= %(most)s ORDER BY kind, place"""
 
@@ -100,6 +104,7 @@ def read(now: datetime) -> Reading:
         misled=zones.get("misled", ZonesInputs()),
         unknown=zones.get("unknown", ZonesInputs()),
         rollovers=zones.get("rollover", ZonesInputs()),
+        ending=zones.get("ending", ZonesInputs()),
         set_up_at=authority.created_at if authority else None,
         disk_free_bytes=disk.free,
         disk_bytes=disk.total,
@@ -116,13 +121,14 @@ def encoded_by_schema(epoch: UUID, of_nodes: Sequence[int]) -> dict[int, int]:
 
 
 def _zones(now: datetime) -> dict[str, ZonesInputs]:
-    """The signed zones with a trouble, by which one: their parents, or a rollover that does not go on."""
+    """The signed zones with a trouble, by which one: their parents, a rollover that stands still, signatures that end."""
     parameters: dict[str, Any] = {
         "partial": now - PARTIAL_FOR,
         "unknown": now - UNKNOWN_FOR,
         "late": now - NODES_FOR,
         "silent": now - PARENT_FOR,
         "told": now - DS_FOR,
+        "ending": now + ENDS_SOON,
         "most": MOST_ZONES_NAMED,
     }
     found: dict[str, ZonesInputs] = {}

@@ -35,6 +35,7 @@ BOOTSTRAP_SLOW = timedelta(minutes=15)
 DIVERGED_FOR = timedelta(minutes=5)
 PINNED_FOR = timedelta(hours=1)
 BACKUP_AGE = timedelta(hours=26)
+SIGNATURES_CRITICAL = timedelta(days=2)  # the first signature of a zone ends within this, or has ended
 
 KINDS: Mapping[str, str] = {
     "node.late": "A node is late",
@@ -65,6 +66,7 @@ KINDS: Mapping[str, str] = {
     "panel.ds": "Zones do not validate from their parents",
     "panel.parents": "Parents of signed zones do not answer",
     "panel.rollovers": "DNSSEC rollovers stand still",
+    "panel.signatures": "Signatures that zones came with end",
 }
 
 
@@ -138,6 +140,7 @@ class AlertInputs:
     misled: ZonesInputs = ZonesInputs()  # signed zones that do not validate from their parents, or will not for some
     unknown: ZonesInputs = ZonesInputs()  # those whose parents could not be asked for long
     rollovers: ZonesInputs = ZonesInputs()  # those whose rollover waits for something that does not come
+    ending: ZonesInputs = ZonesInputs()  # those whose signatures, which they came with, end soon: at that time
     set_up_at: datetime | None = None  # when the panel began to have something to lose
 
 
@@ -305,13 +308,23 @@ def _of_signing(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:
     if inputs.rollovers.count:
         message = f"{_zones(inputs.rollovers, now)}: the rollover of keys stands still and needs somebody."
         yield Condition("panel.rollovers", "panel.rollovers", Severity.WARNING, message)
+    if inputs.ending.count:
+        is_critical = any(end - now <= SIGNATURES_CRITICAL for _, end in inputs.ending.first)
+        severity = Severity.CRITICAL if is_critical else Severity.WARNING
+        message = f"{_zones(inputs.ending, now)}: the signatures that they came with end; import them signed anew."
+        yield Condition("panel.signatures", "panel.signatures", severity, message)
 
 
 def _zones(zones: ZonesInputs, now: datetime) -> str:
     count = "1 zone" if zones.count == 1 else f"{zones.count:,} zones"
-    named = ", ".join(f"{name} for {spoken(max(timedelta(0), now - since))}" for name, since in zones.first)
+    named = ", ".join(f"{name} {_time(now - at)}" for name, at in zones.first)
     more = f", and {zones.count - len(zones.first):,} more" if zones.count > len(zones.first) else ""
     return f"{count} ({named}{more})"
+
+
+def _time(passed: timedelta) -> str:
+    """How long something lasts, or when it will be."""
+    return f"for {spoken(passed)}" if passed >= timedelta(0) else f"in {spoken(-passed)}"
 
 
 def _of_publishing(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:

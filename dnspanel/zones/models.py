@@ -281,10 +281,15 @@ class Signing(models.Model):
     changed_at = models.DateTimeField()
     # Whether it has signalling names for others (`dnssec.signalling`); False: those that it has are to go.
     signalling = models.BooleanField(null=True)
+    # Of a zone that came with its signatures: when the first of them ends.
+    signatures_end = models.DateTimeField(null=True)
 
     class Meta:
         indexes = [
             models.Index(fields=["zone"], name="signing_signalling", condition=Q(signalling__isnull=False)),
+            models.Index(
+                fields=["signatures_end"], name="signing_signatures_end", condition=Q(signatures_end__isnull=False)
+            ),
         ]
 
 

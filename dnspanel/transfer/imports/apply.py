@@ -19,7 +19,7 @@ from dnspanel.transfer.imports.kept_keys import brought_signings, source_nsec3
 from dnspanel.transfer.models import CHANGING_ACTIONS, Action, ImportJob, ImportPiece, ImportZone, PieceState, State
 from dnspanel.zones.bulk import BulkZone, ExistingZone, ZoneChange, change_zones, create_ready_zones, existing_zones
 from dnspanel.zones.dnssec.first_signing import BroughtSigning, record_first_signings
-from dnspanel.zones.dnssec.presigned import renew_presigned
+from dnspanel.zones.dnssec.presigned import Renewed, end_of, renew_presigned
 from dnspanel.zones.errors import NamesRefused, NamesTaken
 from dnspanel.zones.models import Channel, Publication, Revision
 
@@ -180,7 +180,7 @@ def _change(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
             nsec3 = source_nsec3(job, [name for name, _ in signed.values()])
             renew_presigned(
                 zones=[
-                    (zone_id, numbers[zone_id], brought.chain(nsec3.get(name)))
+                    Renewed(zone_id, numbers[zone_id], brought.chain(nsec3.get(name)), end_of(brought.end))
                     for zone_id, (name, brought) in signed.items()
                     if zone_id in numbers
                 ],

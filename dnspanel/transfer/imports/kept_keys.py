@@ -17,6 +17,7 @@ from dnspanel.transfer.sealed_keys import KeyLock
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.first_signing import BroughtKey, BroughtSigning
 from dnspanel.zones.dnssec.other_keys import read_dnskey
+from dnspanel.zones.dnssec.presigned import end_of
 from dnspanel.zones.dnssec.sign import MOST_KEYS, refuse_nsec3
 from dnspanel.zones.dnssec.signing_state import (
     NSEC3NARROW,
@@ -72,7 +73,7 @@ def keep_signatures(*, job: ImportJob, found: Mapping[str, BroughtSignatures | N
 def signing_by(brought: BroughtSignatures, nsec3: Nsec3 | None = None) -> BroughtSigning:
     """How a zone with these signatures is signed; `nsec3` is what its source says where the records do not."""
     entries = tuple(map(read_dnskey, brought.entries))
-    return BroughtSigning((), brought.chain(nsec3), presigned=True, entries=entries)
+    return BroughtSigning((), brought.chain(nsec3), presigned=True, entries=entries, end=end_of(brought.end))
 
 
 def source_nsec3(job: ImportJob, zone_names: Collection[str]) -> dict[str, Nsec3]:

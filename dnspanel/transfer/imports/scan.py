@@ -6,7 +6,6 @@ repeated and leaves nothing behind but a file that the next one replaces.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -34,7 +33,7 @@ from dnspanel.zones import nesting
 from dnspanel.zones.bulk import ExistingZone, allocate_zone_ids, existing_zones
 from dnspanel.zones.computed_types import SET_UP, reasons_against
 from dnspanel.zones.dnssec.first_signing import BroughtSigning
-from dnspanel.zones.dnssec.presigned import end_of
+from dnspanel.zones.dnssec.presigned import ENDS_SOON, end_of
 from dnspanel.zones.errors import SignedAtParent
 from dnspanel.zones.garbage import collection_paused
 from dnspanel.zones.models import Signing
@@ -44,8 +43,6 @@ from dnspanel.zones.store_rrsets import copy_text
 
 # Parsed RRsets of this much text are in memory at a time.
 _BATCH_BYTES = 256 << 10
-# Signatures that end so soon need somebody's attention.
-LATE = timedelta(days=7)
 _NO_STAGE = stage.Staged(0, 0, 0, 0, 0, b"")
 
 _COPY_ZONES = """
@@ -336,7 +333,7 @@ def _report_signatures(job: ImportJob, zones: Sequence[tuple[str, ParsedZone]]) 
             zone.faults.append(_of_signatures(path, zone.name, fault, Severity.ERROR))
             continue
         reason = f"The zone is served with the signatures that it brings; the first of them ends on {until}"
-        is_late = end - now < LATE
+        is_late = end - now < ENDS_SOON
         zone.faults.append(_of_signatures(path, zone.name, reason, Severity.WARNING if is_late else Severity.NOTE))
         if not may_sign:
             reason = "To import a zone with its signatures takes the right to sign it"

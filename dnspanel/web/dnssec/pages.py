@@ -1,7 +1,6 @@
 """Views of the signing of a zone: its state, signing, denial of existence, CDS, and the way out."""
 
 from collections.abc import Callable
-from datetime import timedelta
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -46,7 +45,7 @@ from dnspanel.zones import access, queries
 from dnspanel.zones.dnssec import policy_queries, rollover_queries, sign
 from dnspanel.zones.dnssec import queries as dnssec
 from dnspanel.zones.dnssec.guarded import Acting
-from dnspanel.zones.dnssec.presigned import drop_signatures, signatures_end
+from dnspanel.zones.dnssec.presigned import ENDS_SOON, drop_signatures, signatures_end
 from dnspanel.zones.dnssec.safety import ParentHere, parent_here
 from dnspanel.zones.dnssec.signalling import has_signalling, set_signalling
 from dnspanel.zones.dnssec.signing_state import SigningState
@@ -54,8 +53,6 @@ from dnspanel.zones.errors import DnssecRefused, NotSigned
 from dnspanel.zones.models import Channel, Zone
 from replication.dns import rdata, rdtypes
 
-# Signatures that end within this are to be made anew.
-ENDS_SOON = timedelta(days=7)
 # What those who use these records believe only because it is signed.
 _TRUSTED_TYPES = (rdtypes.TLSA, rdtypes.SSHFP, rdtypes.OPENPGPKEY, rdtypes.SMIMEA)
 

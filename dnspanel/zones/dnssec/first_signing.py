@@ -10,7 +10,7 @@ from dnspanel.zones.dnssec.key_material import KeyPair, generate, is_named_by
 from dnspanel.zones.dnssec.other_keys import OtherKey
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.policy_queries import applied_to_zones
-from dnspanel.zones.dnssec.publish_state import key_row, record_states, with_row_ids
+from dnspanel.zones.dnssec.publish_state import key_row, record_ends, record_states, with_row_ids
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
 from dnspanel.zones.models import DnssecPolicy, Zone, ZoneKey
 from replication.codec.dnssec import Nsec3
@@ -35,7 +35,8 @@ class BroughtKey:
 class BroughtSigning:
     """How a zone was signed where it comes from; `keys` are at least one.
 
-    Or it is `presigned`: it brings its signatures and no keys, and `entries` are those of its DNSKEY records.
+    Or it is `presigned`: it brings its signatures and no keys, `entries` are those of its DNSKEY records, and `end` is
+    when the first signature ends.
     """
 
     keys: tuple[BroughtKey, ...]
@@ -44,6 +45,7 @@ class BroughtSigning:
     cdnskey: bool = False
     presigned: bool = False
     entries: tuple[OtherKey, ...] = ()
+    end: datetime | None = None
 
     def is_named_by(self, zone: str, ds: Sequence[str]) -> bool:
         """Whether one of these DS leads to a key that signs and can be seen."""
@@ -77,6 +79,7 @@ def record_first_signings(
         }
     )
     record_states([(zone_id, 1, None, state) for zone_id, state in states.items()], now=now)
+    record_ends({zone_id: signing.end for zone_id, signing in zones if signing.end is not None})
     audit.record(action=action, by=author, now=now, zones=len(zones), keys=len(rows))
 
 

@@ -5,55 +5,58 @@ change but by an import of all of it, with new signatures.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
-
-from django.db import connection
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.grants import Right
 from dnspanel.zones import access, direct
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.other_keys import OF_SIGNER
-from dnspanel.zones.dnssec.publish_state import record_states, with_row_ids
+from dnspanel.zones.dnssec.publish_state import record_ends, record_states, with_row_ids
 from dnspanel.zones.dnssec.queries import signing_of, signing_of_zones
 from dnspanel.zones.dnssec.safety import refuse_bogus
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import NotSigned
-from dnspanel.zones.models import Publication, Zone
+from dnspanel.zones.models import Publication, Signing, Zone
 from dnspanel.zones.nesting import ds_above
 from replication.codec.dnssec import Nsec3
 from replication.dns import rdtypes
 from replication.dns.rrset import Key, RRset
 
-# The fifth word of an RRSIG is its end, as YYYYMMDDHHMMSS, which sorts as time does (RFC 4034 section 3.2).
-_END = """
-SELECT min(split_part(text, ' ', 5)) FROM zones_rrset r, unnest(r.rdata) AS text
-WHERE r.zone_id = %s AND r.type = %s"""
+# Signatures that end within this are to be made anew.
+ENDS_SOON = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class Renewed:
+    """Other signatures of a zone that came signed: its revision that has them, over which chain, until when."""
+
+    zone_id: int
+    revision: int
+    nsec3: Nsec3 | None
+    end: datetime
 
 
 def signatures_end(zone: Zone) -> datetime | None:
-    """When the first signature of the zone ends; None if it has none. Reads all of them."""
-    with connection.cursor() as cursor:
-        cursor.execute(_END, [zone.pk, rdtypes.RRSIG])
-        [text] = cursor.fetchone()
-    return end_of(text) if text else None
+    """When the first signature ends of a zone that came with them; None for any other."""
+    return Signing.objects.filter(pk=zone.pk).values_list("signatures_end", flat=True).first()
 
 
 def end_of(text: str) -> datetime:
-    """The time that this word of an RRSIG says."""
+    """The time that the fifth word of an RRSIG says (RFC 4034 section 3.2)."""
     return datetime.strptime(text, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
 
 
-def renew_presigned(*, zones: Sequence[tuple[int, int, Nsec3 | None]], now: datetime) -> None:
-    """Zones (by id) that came signed have other signatures by the revision of this number, over this chain.
-
-    In the transaction that publishes them, with their RRsets.
-    """
-    before = signing_of_zones([zone_id for zone_id, _, _ in zones])
-    after = with_row_ids({zone_id: replace(before[zone_id], nsec3=nsec3) for zone_id, _, nsec3 in zones})
-    changed = [each for each in zones if after[each[0]] != before[each[0]]]
-    record_states([(zone_id, number, before[zone_id], after[zone_id]) for zone_id, number, _ in changed], now=now)
+def renew_presigned(*, zones: Sequence[Renewed], now: datetime) -> None:
+    """Zones that came signed have other signatures. In the transaction that publishes them, with their RRsets."""
+    before = signing_of_zones([each.zone_id for each in zones])
+    after = with_row_ids({each.zone_id: replace(before[each.zone_id], nsec3=each.nsec3) for each in zones})
+    changed = [each for each in zones if after[each.zone_id] != before[each.zone_id]]
+    record_states(
+        [(each.zone_id, each.revision, before[each.zone_id], after[each.zone_id]) for each in changed], now=now
+    )
+    record_ends({each.zone_id: each.end for each in zones})
 
 
 def drop_signatures(*, zone: Zone, acting: Acting) -> Publication | None:
@@ -74,6 +77,7 @@ def drop_signatures(*, zone: Zone, acting: Acting) -> Publication | None:
         before, after = _after(zone)
         revision = Zone.objects.values_list("revision", flat=True).get(pk=zone.pk)
         record_states([(zone.pk, revision + 1, before, after)], now=acting.now)
+        record_ends({zone.pk: None})
         audit.record(action="dnssec.drop_signatures", by=acting.author, now=acting.now, target=zone.name)
 
     outcome = direct.publish_patches(

@@ -202,6 +202,12 @@ def record_states(changes: Sequence[tuple[int, int, SigningState | None, Signing
     )
 
 
+def record_ends(ends: Mapping[int, datetime | None]) -> None:
+    """The first signatures of zones (by id) that came with them end then; None: they have none any more."""
+    rows = [Signing(zone_id=zone_id, signatures_end=end) for zone_id, end in ends.items()]
+    Signing.objects.bulk_update(rows, ["signatures_end"], batch_size=1_000)
+
+
 def key_row(*, zone_id: int, flags: int, pair: KeyPair, author: Author, now: datetime) -> ZoneKey:
     """A row, not saved yet, for a key of a zone; its private part is encrypted."""
     return ZoneKey(

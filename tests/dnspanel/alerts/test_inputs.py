@@ -7,6 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from dnspanel.accounts.models import User
 from dnspanel.alerts.inputs import read
 from dnspanel.alerts.rules import ZonesInputs
 from dnspanel.backup.models import Backup
@@ -17,6 +18,7 @@ from dnspanel.zones.models import LogHead, Publication, Rollover, Zone
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.dnspanel.zones.conftest import make_zone as make_zone
+from tests.dnspanel.zones.conftest import presigned_zone
 from tests.people import NOW
 from tests.people import alice as alice
 
@@ -185,3 +187,19 @@ def test_rollovers_that_wait_for_too_long_are_named(make_zone: MakeZone) -> None
         "late.test.",
         "stuck.test.",
     ]
+
+
+def test_zones_whose_signatures_end_soon_are_named(alice: User, make_zone: MakeZone) -> None:
+    make_zone(name="plain.test.")
+    for name, days in (
+        ("ended.test.", -1),
+        ("week.test.", 7),
+        ("later.test.", 7.1),
+        ("soon.test.", 1),
+        ("gone.test.", 1),
+    ):
+        presigned_zone(alice, name=name, end=f"{NOW + timedelta(days=days):%Y%m%d%H%M%S}")
+    Zone.objects.filter(name="gone.test.").update(deleted_at=NOW)
+    found = read(NOW).inputs.ending
+    assert (found.count, [name for name, _ in found.first]) == (3, ["ended.test.", "soon.test.", "week.test."])
+    assert found.first[2][1] == (NOW + timedelta(days=7)).replace(microsecond=0)

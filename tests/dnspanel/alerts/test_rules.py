@@ -244,6 +244,7 @@ def test_every_kind_has_its_words_and_every_key_is_one_alert() -> None:
         misled=ZonesInputs(1, (("a.test.", NOW),)),
         unknown=ZonesInputs(1, (("b.test.", NOW),)),
         rollovers=ZonesInputs(1, (("c.test.", NOW),)),
+        ending=ZonesInputs(1, (("d.test.", NOW),)),
         delivery=DeliveryInputs("x", NOW, 1, "", ago(hours=9)),
     )
     told = conditions(everything, NOW)
@@ -263,3 +264,17 @@ def test_zones_that_their_parents_mislead_are_one_alert() -> None:
     assert condition.message == "1 zone (a.test. for 4 days): nobody knows whether the parent has the right DS."
     condition = only(inputs(rollovers=ZonesInputs(1, (("a.test.", ago(days=4)),))))
     assert (condition.key, condition.severity) == ("panel.rollovers", "warning")
+
+
+def test_signatures_that_zones_came_with_are_told_before_they_end() -> None:
+    found = ZonesInputs(2, (("a.test.", NOW + timedelta(days=3)), ("b.test.", NOW + timedelta(days=6))))
+    condition = only(inputs(ending=found))
+    assert (condition.key, condition.kind, condition.severity) == ("panel.signatures", "panel.signatures", "warning")
+    assert condition.message == (
+        "2 zones (a.test. in 3 days, b.test. in 6 days): the signatures that they came with end; import them signed "
+        "anew."
+    )
+    for end, words in ((NOW + timedelta(days=2), "in 2 days"), (ago(hours=3), "for 3 h")):
+        condition = only(inputs(ending=ZonesInputs(1, (("a.test.", end),))))
+        assert condition.severity == "critical"
+        assert f"1 zone (a.test. {words}): the signatures" in condition.message

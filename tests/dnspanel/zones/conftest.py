@@ -8,6 +8,7 @@ from dnspanel.accounts.models import User
 from dnspanel.zones import bulk, edit, store_rrsets
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.first_signing import BroughtSigning, record_first_signings
+from dnspanel.zones.dnssec.presigned import end_of
 from dnspanel.zones.models import Channel, Publication, Zone
 from replication.codec.dnssec import Nsec3
 from replication.dns import rdata, rdtypes
@@ -66,7 +67,7 @@ def presigned_zone(
     [zone_id] = bulk.allocate_zone_ids(1)
 
     def beside(publication: Publication) -> None:
-        brought = BroughtSigning((), nsec3, presigned=True)
+        brought = BroughtSigning((), nsec3, presigned=True, end=end_of(end))
         record_first_signings(zones=[(zone_id, brought)], author=author, now=NOW)
 
     bulk.create_ready_zones(

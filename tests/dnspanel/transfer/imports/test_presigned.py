@@ -55,13 +55,15 @@ def test_new_signatures_take_the_place_of_the_old_ones(make_import: MakeImport, 
     import_all(make_import({"zone": first}, options=KEEP))
     again = import_all(make_import({"zone": first}, options=KEEP))
     assert ImportZone.objects.get(job=again).action == Action.NOTHING
-    second = signed_text(ZONE, zone_text(ZONE, "www A 192.0.2.2", "new A 192.0.2.3", serial=5), tmp_path)
+    end = timezone.now().replace(microsecond=0) + timedelta(days=3)
+    second = signed_text(ZONE, zone_text(ZONE, "www A 192.0.2.2", "new A 192.0.2.3", serial=5), tmp_path, end=end)
     import_all(make_import({"zone": second}, options=KEEP))
     zone = current()
     assert (zone.serial, zone.revision) == (5, 2)
     assert signing.signing_of(zone).denial is None
     assert SigningChange.objects.filter(zone=zone).count() == 2
     assert not any(line.split()[3] == "NSEC3" for line in lines_of(ZONE))
+    assert presigned.signatures_end(zone) == end
 
 
 def test_a_powerdns_has_the_parameters_of_nsec3_beside_the_records(make_import: MakeImport, tmp_path: Path) -> None:

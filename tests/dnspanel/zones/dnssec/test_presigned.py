@@ -167,6 +167,7 @@ def test_its_signatures_are_dropped(zone: Zone, alice: User, size: int, monkeypa
         zone.revision: ["signatures dropped"],
     }
     assert AuditEntry.objects.filter(action="dnssec.drop_signatures", target=zone.name).exists()
+    assert presigned.signatures_end(zone) is None
     with pytest.raises(NotSigned):
         presigned.drop_signatures(zone=zone, acting=by(alice))
     sign.sign(zones=[zone], acting=by(alice))
