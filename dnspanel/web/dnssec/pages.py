@@ -45,6 +45,7 @@ from dnspanel.zones import access, queries
 from dnspanel.zones.dnssec import policy_queries, rollover_queries, sign
 from dnspanel.zones.dnssec import queries as dnssec
 from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec.other_signers import MOST_OTHER_KEYS
 from dnspanel.zones.dnssec.presigned import ENDS_SOON, drop_signatures, signatures_end
 from dnspanel.zones.dnssec.safety import ParentHere, parent_here
 from dnspanel.zones.dnssec.signalling import has_signalling, set_signalling
@@ -83,6 +84,7 @@ def page(
     ):
         # It began or ended meanwhile, so the form is not there.
         refusal = " ".join(map(str, form.non_field_errors()))
+    other_keys = dnssec.other_keys_of(zone)
     context: dict[str, object] = {
         "signing": DisplaySigning(
             state,
@@ -97,7 +99,8 @@ def page(
         "refused_form": form.name if form else "",
         "policy": policy,
         "keys_are_rolling": is_under_way,
-        "other_keys": [DisplayOtherKey(zone.name, key) for key in dnssec.other_keys_of(zone)],
+        "other_keys": [DisplayOtherKey(zone.name, key) for key in other_keys[:MOST_OTHER_KEYS]],
+        "more_other_keys": max(0, len(other_keys) - MOST_OTHER_KEYS),
         "rolled": DisplayRollover(rolled, timezone.now()) if rolled else None,
     }
     if state.presigned:

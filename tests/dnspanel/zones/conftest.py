@@ -54,7 +54,8 @@ def presigned_zone(
     pair = key_material.generate(13)
     tag = key_material.key_tag(257, 13, pair.public)
     dnskey = f"@ 3600 DNSKEY {key_material.dnskey_text(257, 13, pair.public)}"
-    rrsets = [rr(line, origin=name) for line in (*_APEX, dnskey, *lines)]
+    given = [rr(line, origin=name) for line in (*_APEX, dnskey, *lines)]
+    rrsets = list({(rrset.name, rrset.type): rrset for rrset in given}.values())
     covered: dict[str, list[int]] = {}
     for rrset in rrsets:
         covered.setdefault(rrset.name, []).append(rrset.type)

@@ -8,7 +8,7 @@ from django.test import Client
 
 from dnspanel.accounts.models import User
 from dnspanel.web.dnssec import pages
-from dnspanel.zones.dnssec import queries
+from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.models import Zone
 from tests.dnspanel.web.conftest import Browser
 from tests.dnspanel.zones.conftest import presigned_zone
@@ -53,3 +53,11 @@ def test_signatures_are_dropped_after_a_question(presigned: Zone, bob: User, bro
     again = client.post(f"{PAGE}drop/", {"confirmed": "yes"})
     assert again.status_code == 422
     assert b"is not signed" in again.content
+
+
+def test_of_many_keys_the_first_are_listed_and_the_others_counted(alice: User, bob: User, browser: Browser) -> None:
+    keys = " | ".join(key_material.dnskey_text(257, 15, bytes([number]) * 32) for number in range(23))
+    presigned_zone(alice, f"@ 3600 DNSKEY {keys}")
+    page = " ".join(page_of(browser(bob)).split())
+    assert page.count("IN DNSKEY 257 3 15") == 20
+    assert "And 3 more of its DNSKEY records" in page
