@@ -121,7 +121,7 @@ def encoded_by_schema(epoch: UUID, of_nodes: Sequence[int]) -> dict[int, int]:
 
 
 def _zones(now: datetime) -> dict[str, ZonesInputs]:
-    """The signed zones with a trouble, by which one: their parents, a rollover that stands still, signatures that end."""
+    """The signed zones with a trouble, by which: their parents, a rollover that stands still, signatures that end."""
     parameters: dict[str, Any] = {
         "partial": now - PARTIAL_FOR,
         "unknown": now - UNKNOWN_FOR,

@@ -24,6 +24,7 @@ _PLANNED = (
     Column("DENIAL", lambda row: _denial_text(row["denial"])),
     Column("REFUSED", lambda row: row["refusal"] or ""),
 )
+_DRY_RUN = {"dry_run": True}
 _CDS = {"none": [], "sha256": [2], "sha384": [4], "both": [2, 4], "delete": [0]}
 
 
@@ -126,9 +127,15 @@ def unsign(session: Session, zones: Sequence[str], yes: bool, dry_run: bool, **h
 
     Remove the DS at the parent before, and wait until it has expired from
     caches: resolvers that validate answer nothing of the zone otherwise.
+
+    Zones that are served with the signatures that they came with lose these;
+    they cannot be unsigned together with others.
     """
     if not (yes or dry_run):
         named = zones[0] if len(zones) == 1 else f"{len(zones)} zones"
+        answer = session.client.send("POST", "/bulk/dnssec", {"signed": False, "zones": list(zones)}, query=_DRY_RUN)
+        if any(plan["drops_signatures"] for plan in answer["plans"]):
+            output.tell("The signatures that were imported are dropped: only another import brings them back.")
         click.confirm(f"Unsign {named}? The DS must be gone from the parent, and from caches.", abort=True, err=True)
     _settle_many(session, zones, {"signed": False}, dry_run=dry_run, **how)
 
@@ -241,7 +248,7 @@ def _settle_many(
 ) -> None:
     body = {**body, "zones": list(zones), "reason": reason}
     if dry_run:
-        answer = session.client.send("POST", "/bulk/dnssec", body, query={"dry_run": True})
+        answer = session.client.send("POST", "/bulk/dnssec", body, query=_DRY_RUN)
         session.show_rows(answer["plans"], _PLANNED, none="No zone.")
         output.tell("Nothing was written.")
         return

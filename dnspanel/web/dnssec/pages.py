@@ -256,7 +256,7 @@ def dnssec_drop(request: PanelRequest, zone_name: str) -> HttpResponse:
     if (page_of_question := ask(request, question)) is not None:
         return page_of_question
     try:
-        drop_signatures(zone=zone, acting=Acting(request.user, Channel.WEB, timezone.now()))
+        drop_signatures(zones=[zone], acting=Acting(request.user, Channel.WEB, timezone.now()))
     except DnssecRefused as exc:
         return page(request, zone, refusal=str(exc), status=422)
     messages.success(request, f"{zone.name} is served without signatures; on its way to the nodes.")

@@ -10,14 +10,14 @@ from datetime import UTC, datetime, timedelta
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.grants import Right
-from dnspanel.zones import access, direct
+from dnspanel.zones import access, direct, pieces
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.other_keys import OF_SIGNER
 from dnspanel.zones.dnssec.publish_state import record_ends, record_states, with_row_ids
-from dnspanel.zones.dnssec.queries import signing_of, signing_of_zones
+from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.dnssec.safety import refuse_bogus
-from dnspanel.zones.dnssec.signing_state import SigningState
-from dnspanel.zones.errors import NotSigned
+from dnspanel.zones.dnssec.signing_state import UNSIGNED, SigningState
+from dnspanel.zones.errors import DnssecRefused, NotSigned
 from dnspanel.zones.models import Publication, Signing, Zone
 from dnspanel.zones.nesting import ds_above
 from replication.codec.dnssec import Nsec3
@@ -59,29 +59,30 @@ def renew_presigned(*, zones: Sequence[Renewed], now: datetime) -> None:
     record_ends({each.zone_id: each.end for each in zones})
 
 
-def drop_signatures(*, zone: Zone, acting: Acting) -> Publication | None:
-    """The zone is served unsigned, without its RRSIG, DNSKEY, CDS and CDNSKEY records; large ones in pieces.
+def drop_signatures(*, zones: Sequence[Zone], acting: Acting) -> Publication | None:
+    """The zones are served unsigned, without RRSIG, DNSKEY, CDS and CDNSKEY records: all of them, or none.
 
-    Raises Unknown, RightMissing, NotSigned for a zone that did not come signed, and DnssecRefused while the zone above,
-    here, holds a DS. A DS in a parent elsewhere has to be gone before: that is for the person to know.
+    In one publication, or in pieces where one zone is large. Raises Unknown, RightMissing, NotSigned for a zone that
+    did not come signed, and DnssecRefused while the zone above, here, holds a DS, and for several that are large. A DS
+    in a parent elsewhere has to be gone before: that is for the person to know.
     """
-    access.require_right(acting.author, zone, Right.DNSSEC)
-    _after(zone)
-
-    def without_signatures(current: Mapping[Key, RRset]) -> dict[Key, RRset | None]:
-        return {
-            key: None for key in current if key[1] == rdtypes.RRSIG or (key[0] == zone.name and key[1] in OF_SIGNER)
-        }
+    for zone in zones:
+        access.require_right(acting.author, zone, Right.DNSSEC)
+    if len(zones) > 1 and sum(zone.rrset_count for zone in zones) > pieces.PIECE_RRSETS:
+        raise DnssecRefused("Zones that have so many RRsets together lose their signatures one by one.")
+    without_signatures(zones)
 
     def beside() -> None:
-        before, after = _after(zone)
-        revision = Zone.objects.values_list("revision", flat=True).get(pk=zone.pk)
-        record_states([(zone.pk, revision + 1, before, after)], now=acting.now)
-        record_ends({zone.pk: None})
-        audit.record(action="dnssec.drop_signatures", by=acting.author, now=acting.now, target=zone.name)
+        states = without_signatures(zones)
+        rows = Zone.objects.filter(pk__in=list(states)).values_list("pk", "revision")
+        record_states([(zone_id, revision + 1, *states[zone_id]) for zone_id, revision in rows], now=acting.now)
+        record_ends(dict.fromkeys(states))
+        audit.record_each(
+            action="dnssec.drop_signatures", by=acting.author, now=acting.now, targets={zone.name: {} for zone in zones}
+        )
 
     outcome = direct.publish_patches(
-        patches=[direct.Patch(zone, without_signatures, None, drops_signatures=True)],
+        patches=[direct.Patch(zone, _unsigned(zone), None, drops_signatures=True) for zone in zones],
         author=acting.author,
         channel=acting.channel,
         now=acting.now,
@@ -92,12 +93,30 @@ def drop_signatures(*, zone: Zone, acting: Acting) -> Publication | None:
     return outcome.publication
 
 
-def _after(zone: Zone) -> tuple[SigningState, SigningState]:
-    """How the zone is signed, and how it will be without its signatures. Raises NotSigned, DnssecRefused."""
-    before = signing_of(zone)
-    if not before.presigned:
-        raise NotSigned(zone.name)
-    after = SigningState(row_ids=before.row_ids)
-    above = ds_above([zone.name]).get(zone.name)
-    refuse_bogus(zone, before, after, above.ds if above is not None else ())
-    return before, after
+def without_signatures(zones: Sequence[Zone]) -> dict[int, tuple[SigningState, SigningState]]:
+    """How each zone is signed, and how it will be without the signatures that it came with. Nothing is written.
+
+    Raises NotSigned, DnssecRefused as `drop_signatures`.
+    """
+    states = signing_of_zones([zone.pk for zone in zones])
+    above = ds_above([zone.name for zone in zones])
+    found = {}
+    for zone in zones:
+        before = states.get(zone.pk, UNSIGNED)
+        if not before.presigned:
+            raise NotSigned(zone.name)
+        after = SigningState(row_ids=before.row_ids)
+        refuse_bogus(zone, before, after, above[zone.name].ds if zone.name in above else ())
+        found[zone.pk] = before, after
+    return found
+
+
+def _unsigned(zone: Zone) -> direct.Decide:
+    def decide(current: Mapping[Key, RRset]) -> dict[Key, RRset | None]:
+        return {
+            (name, type): None
+            for name, type in current
+            if type == rdtypes.RRSIG or (name == zone.name and type in OF_SIGNER)
+        }
+
+    return decide

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from dnspanel.accounts.actors import Person
 from dnspanel.accounts.grants import Right
 from dnspanel.zones import access
-from dnspanel.zones.dnssec.queries import signing_of_zones
+from dnspanel.zones.dnssec.presigned import without_signatures
+from dnspanel.zones.dnssec.queries import signing_of, signing_of_zones
 from dnspanel.zones.dnssec.safety import refuse_bogus, refuse_presigned
 from dnspanel.zones.dnssec.sign import RequestedSigning, refuse_nsec3
 from dnspanel.zones.dnssec.signing_state import UNSIGNED, KeyState, SigningState
@@ -48,6 +49,20 @@ def plan_signing(*, zones: Sequence[Zone], requested: RequestedSigning, person: 
                 refuse_bogus(zone, before, after, above[zone.name].ds if zone.name in above else ())
             plans.append(SigningPlan(zone, before, after))
         except (RightMissing, DnssecRefused) as refusal:
+            plans.append(SigningPlan(zone, before, before, refusal))
+    return plans
+
+
+def plan_dropping(*, zones: Sequence[Zone], person: Person) -> list[SigningPlan]:
+    """What `presigned.drop_signatures` would do with each of these zones, which came with their signatures."""
+    plans = []
+    for zone in zones:
+        try:
+            access.require_right(person, zone, Right.DNSSEC)
+            [(before, after)] = without_signatures([zone]).values()
+            plans.append(SigningPlan(zone, before, after))
+        except (RightMissing, DnssecRefused) as refusal:
+            before = signing_of(zone)
             plans.append(SigningPlan(zone, before, before, refusal))
     return plans
 

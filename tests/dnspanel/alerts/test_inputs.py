@@ -16,9 +16,8 @@ from dnspanel.fleet.nodes.heartbeats import COLLECTOR, beat
 from dnspanel.publish.models import Segment, Snapshot, Stall
 from dnspanel.zones.models import LogHead, Publication, Rollover, Zone
 from tests.dnspanel.fleet.conftest import MakeNode
-from tests.dnspanel.zones.conftest import MakeZone
+from tests.dnspanel.zones.conftest import MakeZone, presigned_zone
 from tests.dnspanel.zones.conftest import make_zone as make_zone
-from tests.dnspanel.zones.conftest import presigned_zone
 from tests.people import NOW
 from tests.people import alice as alice
 

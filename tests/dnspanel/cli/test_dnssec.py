@@ -6,13 +6,15 @@ from pathlib import Path
 from django.utils import timezone
 
 from dnspanel.accounts.grants import Grant, Right
-from dnspanel.accounts.models import Role
+from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.roles import PERMISSIONS
 from dnspanel.accounts.tokens import TokenTerms, create_token
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.models import Publication, Zone
 from tests.dnspanel.cli.conftest import Run
+from tests.dnspanel.zones.conftest import presigned_zone
 from tests.dnspanel.zones.dnssec.test_key_material import bind_keys
+from tests.people import alice as alice
 from tests.people import make_person
 
 
@@ -49,6 +51,27 @@ def test_zones_are_signed_as_one_publication_and_unsigned(run: Run) -> None:
     assert run("dnssec", "ds", "a.test").err == "a.test has no key for a DS.\n"
     refused = run("dnssec", "denial", "a.test", "--nsec3")
     assert (refused.code, refused.err) == (1, "Error: a.test. is not signed.\n")
+
+
+def test_zones_lose_the_signatures_that_they_came_with(run: Run, alice: User) -> None:
+    for name in ("a.test.", "b.test.", "c.test."):
+        presigned_zone(alice, name=name, end="20991224000000")
+    assert "presigned  2099-12-24" in " ".join(run("dnssec", "show", "a.test").out.split("  "))
+    planned = run("dnssec", "unsign", "a.test", "b.test", "--dry-run")
+    assert [line.split() for line in planned.out.splitlines()[1:]] == [
+        [f"{name}.test.", "yes", "no", "–"] for name in "ab"
+    ]
+    assert run("dnssec", "unsign", "a.test", input="n\n").code == 1
+    unsigned = run("dnssec", "unsign", "a.test", "b.test", input="y\n")
+    assert unsigned.code == 0
+    assert "The signatures that were imported are dropped" in unsigned.err
+    assert not any(run("dnssec", "show", name, "--output", "json").json["signed"] for name in ("a.test", "b.test"))
+    assert Publication.objects.count() == 4
+    run("zones", "create", "d.test")
+    run("dnssec", "sign", "d.test")
+    refused = run("dnssec", "unsign", "c.test", "d.test", "--yes")
+    assert refused.code == 1
+    assert "c.test. is served with the signatures that it came with" in refused.err
 
 
 def test_keys_come_change_and_go(run: Run, tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_a_zone_that_came_signed_is_served_so_until_its_signatures_are_dropped(a
     assert_right()
     [metadata, *more] = [op for op in last_ops() if op.dbi is Dbi.METADATA]
     assert [decode_metadata(op.body, 4).kind for op in (metadata, *more)] == [*["NSEC3PARAM"] * bool(mode), "PRESIGNED"]
-    presigned.drop_signatures(zone=zone, acting=acting())
+    presigned.drop_signatures(zones=[zone], acting=acting())
     encode_all()
     assert_right()
     sign.sign(zones=[zone], acting=acting(), nsec3=mode)

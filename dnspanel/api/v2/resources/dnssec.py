@@ -37,6 +37,7 @@ from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.presigned import drop_signatures, signatures_end
 from dnspanel.zones.dnssec.preview import SigningPlan
 from dnspanel.zones.dnssec.queries import KeyView
+from dnspanel.zones.dnssec.sign import RequestedSigning
 from dnspanel.zones.dnssec.signalling import has_signalling, set_signalling
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
 from dnspanel.zones.errors import BadKey
@@ -84,7 +85,7 @@ class ZoneDnssec(V2View):
         values = read(SigningPatchSerializer, request.data)
         by = acting(request, terms_of_query(request).reason)
         if values == {"signed": False} and queries.signing_of(zone).presigned:
-            dropped = drop_signatures(zone=zone, acting=by)
+            dropped = drop_signatures(zones=[zone], acting=by)
             return published(request, [dropped] if dropped else [], {})
         with bad_size("/new_keys/bits"):
             publications = sign.settle(
@@ -119,7 +120,8 @@ class BulkDnssec(V2View):
         """Settle how many zones are signed
 
         All of them in one publication, or none: every zone that is refused has an entry in `errors`. A dry run answers
-        what would become of each, and why not. To go from one NSEC3 chain to another takes two publications.
+        what would become of each, and why not. To go from one NSEC3 chain to another takes two publications. Zones that
+        are served with the signatures that they came with lose them by `{"signed": false}`, if all of them are such.
         """
         actor, body = actor_in(request), read(BulkSigningSerializer, request.data)
         requested = requested_signing(body)
@@ -128,10 +130,18 @@ class BulkDnssec(V2View):
         if requested.signed and algorithm.startswith("RSA") and len(zones) > MOST_WITH_RSA:
             detail = f"RSA keys take long to make: for {MOST_WITH_RSA} zones at once at most."
             raise bad_value("/new_keys/algorithm", detail)
-        plans = preview.plan_signing(zones=zones, requested=requested, person=actor)
+        drops = requested == RequestedSigning(signed=False) and "signalling" not in body
+        drops = drops and queries.presigned_zones([zone.pk for zone in zones]) == {zone.pk for zone in zones}
+        if drops:
+            plans = preview.plan_dropping(zones=zones, person=actor)
+        else:
+            plans = preview.plan_signing(zones=zones, requested=requested, person=actor)
         if flag_in(request, "dry_run", False):
             return answer({"plans": [_plan_json(plan) for plan in plans]})
         _refuse(plans)
+        if drops:
+            dropped = drop_signatures(zones=zones, acting=acting(request, body["reason"]))
+            return published(request, [dropped] if dropped else [], {})
         with bad_size("/new_keys/bits"):
             publications = sign.settle_zones(zones=zones, requested=requested, acting=acting(request, body["reason"]))
         if "signalling" in body:
@@ -260,6 +270,7 @@ def _plan_json(plan: SigningPlan) -> dict[str, Any]:
         "changes": plan.changes,
         "signed": plan.after.is_signed,
         "denial": denial_json(plan.after.nsec3) if plan.after.keys else None,
+        "drops_signatures": plan.before.presigned and not plan.after.presigned,
         "refusal": None if plan.refusal is None else str(plan.refusal),
     }
 

@@ -170,6 +170,7 @@ class SigningPlanSerializer(Shape):
     changes = serializers.BooleanField(help_text="false: it is so already, or refused.")
     signed = serializers.BooleanField(help_text="Then.")
     denial = DenialSerializer(allow_null=True)
+    drops_signatures = serializers.BooleanField(help_text="It would lose the signatures that it came with.")
     refusal = serializers.CharField(allow_null=True, help_text="Why it cannot be done.")
 
 

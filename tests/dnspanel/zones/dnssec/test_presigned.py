@@ -150,7 +150,7 @@ def test_many_changes_at_once_give_it_exactly_the_soa_that_they_say(zone: Zone, 
 @pytest.mark.parametrize("size", [2_000, 2])
 def test_its_signatures_are_dropped(zone: Zone, alice: User, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pieces, "PIECE_RRSETS", size)
-    presigned.drop_signatures(zone=zone, acting=by(alice))
+    presigned.drop_signatures(zones=[zone], acting=by(alice))
     zone.refresh_from_db()
     assert zone.serial == 2
     assert content(zone) == {
@@ -169,7 +169,7 @@ def test_its_signatures_are_dropped(zone: Zone, alice: User, size: int, monkeypa
     assert AuditEntry.objects.filter(action="dnssec.drop_signatures", target=zone.name).exists()
     assert presigned.signatures_end(zone) is None
     with pytest.raises(NotSigned):
-        presigned.drop_signatures(zone=zone, acting=by(alice))
+        presigned.drop_signatures(zones=[zone], acting=by(alice))
     sign.sign(zones=[zone], acting=by(alice))
 
 
@@ -178,5 +178,5 @@ def test_signatures_stay_while_the_parent_here_holds_a_ds(alice: User, make_zone
     [key] = queries.other_keys_of(zone)
     make_zone("sub 300 NS ns1.example.net.", f"sub 300 DS {key.ds(zone.name)[0]}")
     with pytest.raises(DnssecRefused, match="holds a DS"):
-        presigned.drop_signatures(zone=zone, acting=by(alice))
+        presigned.drop_signatures(zones=[zone], acting=by(alice))
     assert queries.signing_of(zone).presigned

@@ -6,9 +6,12 @@ Tests `resources.dnssec_keys`, `resources.dnssec_other_keys`, `schema.dnssec_ser
 import json
 from typing import Any
 
+import pytest
+
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.api.models import RememberedAnswer
+from dnspanel.zones import edit, pieces
 from dnspanel.zones.dnssec import key_material, queries, sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.models import Channel, Publication, Zone, ZoneKey
@@ -154,6 +157,7 @@ def test_many_zones_are_signed_by_one_publication(api: MakeApi, make_zone: MakeZ
         "changes": True,
         "signed": True,
         "denial": NSEC3,
+        "drops_signatures": False,
         "refusal": None,
     }
     signed = api().post(BULK, body)
@@ -245,3 +249,22 @@ def test_signatures_that_a_zone_came_with(api: MakeApi, alice: User) -> None:
     assert not queries.signing_of(zone).is_signed
     found = api().get(URL).json()
     assert (found["signed"], found["presigned"], found["signatures_end"]) == (False, False, None)
+
+
+def test_many_zones_lose_their_signatures_as_one(
+    api: MakeApi, make_zone: MakeZone, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [presigned_zone(alice, name=name).name for name in ("a.test.", "sub.example.test.")]
+    body = {"zones": names, "signed": False}
+    [_, key] = [queries.other_keys_of(zone)[0] for zone in Zone.objects.order_by("name")]
+    parent = make_zone("sub 300 NS ns1.example.net.", f"sub 300 DS {key.ds('sub.example.test.')[0]}")
+    plans = api().post(f"{BULK}?dry_run=true", body).json()["plans"]
+    assert [(plan["drops_signatures"], plan["refusal"] is None) for plan in plans] == [(True, True), (False, False)]
+    assert api().post(BULK, body).json()["errors"][0]["pointer"] == "/zones/1"
+    assert queries.presigned_zones(Zone.objects.values_list("pk", flat=True))
+    edit.delete_zone(zone=parent, author=alice, channel="web", now=NOW)
+    monkeypatch.setattr(pieces, "PIECE_RRSETS", 7)
+    assert "one by one" in api().post(BULK, body).json()["detail"]
+    monkeypatch.undo()
+    assert api().post(BULK, body).status_code == 202
+    assert not queries.presigned_zones(Zone.objects.values_list("pk", flat=True))
