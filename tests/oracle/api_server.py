@@ -68,6 +68,7 @@ class TheirApi:
 
     port: int
     dns_port: int
+    database: Path
 
     def __call__(self, call: Call) -> Answer:
         headers = {"Accept": call.accept} if call.accept else {}
@@ -131,7 +132,7 @@ def _running(directory: Path, settings: dict[str, object]) -> Iterator[TheirApi]
         )
     try:
         _wait_for_port(port, process, log)
-        yield TheirApi(port, dns_port)
+        yield TheirApi(port, dns_port, directory / "pdns.sqlite3")
     finally:
         killpg(process.pid, signal.SIGKILL)
         process.wait(timeout=10)

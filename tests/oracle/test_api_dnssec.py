@@ -5,7 +5,9 @@ part) is compared where both have the same one, which one side exported and the 
 """
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +16,9 @@ import pytest
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
+from replication.codec.dnssec import Nsec3
 from tests.dnspanel.api.v1.calls import caller
+from tests.dnspanel.zones.conftest import presigned_zone
 from tests.oracle.api_corpus import ZONES, new, patch, rrset
 from tests.oracle.api_server import Answer, Call, TheirApi, their_api
 from tests.oracle.powerdns import Unavailable
@@ -107,7 +111,7 @@ def pair(alice: User, settings: Any) -> Iterator[Pair]:
     settings.DEFAULT_NAMESERVERS, settings.DEFAULT_HOSTMASTER = [NAMESERVER], HOSTMASTER
     key = caller(alice, Grant(frozenset(Right), everywhere=True), permissions=[Permission.FLEET]).key
     try:
-        with their_api(**{"default-soa-content": SOA}) as theirs:
+        with their_api(**{"default-soa-content": SOA, "domain-metadata-cache-ttl": 0}) as theirs:
             both = Pair(theirs, lambda call: ours(call, key), [])
             both("POST", f"{ZONES}?rrsets=false", new(ZONE))
             yield both
@@ -395,3 +399,52 @@ def test_no_server_is_asked_in_vain(pair: Pair) -> None:
     assert theirs["privatekey"].startswith("Private-key-format: v1.2\nAlgorithm: 13 (ECDSAP256SHA256)\nPrivateKey: ")
     assert without(theirs, *OWN) == without(made, *OWN)
     assert isinstance(pair.theirs, TheirApi)
+
+
+# Of a zone that came with its signatures: what is done alike by both, and what only the real server does, with the
+# reason.
+PRESIGNED_ALIKE: list[tuple[str, str, Any]] = [
+    ("PUT", "/rectify", None),
+    ("PUT", "", {"presigned": False}),
+    ("PUT", "", {"presigned": True}),
+    ("PUT", "/metadata/PRESIGNED", {"metadata": ["0"]}),
+    ("DELETE", "/metadata/PRESIGNED", None),
+    ("DELETE", "/metadata/NSEC3PARAM", None),
+    ("PUT", "/metadata/PUBLISH-CDS", {"metadata": ["2"]}),
+    ("PUT", "", {"dnssec": True}),
+    ("DELETE", "/cryptokeys/1", None),
+    ("PUT", "/cryptokeys/1", {"active": True}),
+    ("PUT", "", {"api_rectify": False}),
+]
+PRESIGNED_REFUSED: list[tuple[str, str, Any, int, str]] = [
+    ("POST", "/cryptokeys", {"keytype": "csk"}, 201, "the key would sign nothing"),
+    ("PUT", "", {"nsec3param": "1 0 1 ab"}, 204, "its signatures are over another chain"),
+    ("PUT", "", {"nsec3param": "1 0 0 -", "nsec3narrow": True}, 204, "nothing could sign the answers of narrow mode"),
+]
+
+
+@pytest.mark.parametrize("nsec3", [None, Nsec3()])
+def test_a_zone_that_came_with_its_signatures(pair: Pair, alice: User, nsec3: Nsec3 | None) -> None:
+    zone = "presigned.test."
+    url = f"{ZONES}/{zone}"
+    presigned_zone(alice, name=zone, nsec3=nsec3)
+    assert isinstance(pair.theirs, TheirApi)
+    assert pair.theirs(Call("POST", f"{ZONES}?rrsets=false", new(zone))).status == 201
+    with closing(sqlite3.connect(pair.theirs.database)) as database:
+        values = {"PRESIGNED": "1"} | ({} if nsec3 is None else {"NSEC3PARAM": "1 0 0 -"})
+        for kind, value in values.items():
+            insert = "INSERT INTO domainmetadata (domain_id, kind, content) SELECT id, ?, ? FROM domains WHERE name = ?"
+            database.execute(insert, (kind, value, zone.rstrip(".")))
+        database.commit()
+    for method, path, body in PRESIGNED_ALIKE:
+        pair(method, url + path, body)
+        pair("GET", f"{url}/cryptokeys")
+        pair("GET", f"{url}/metadata/PRESIGNED")
+        pair("GET", f"{url}/metadata/NSEC3PARAM")
+    for method, path, body, status, _ in PRESIGNED_REFUSED:
+        call = Call(method, url + path, body)
+        assert (pair.ours(call).status, pair.theirs(call).status) == (422, status)
+    pair("PUT", url, {"dnssec": False})
+    for kind in ("PRESIGNED", "NSEC3PARAM", "NSEC3NARROW"):
+        pair("GET", f"{url}/metadata/{kind}")
+    pair("PUT", f"{url}/rectify")

@@ -101,8 +101,9 @@ class NotObeyed(ApiError):
 
 def warning_about(zone: Zone, kind: str, values: Sequence[str]) -> str:
     """What to tell whoever set these values of a kind that nothing acts on; empty where that is no surprise."""
-    if values and kind in OF_KEYS and not signing_of(zone).keys:
-        return f"{kind} is kept, but has no effect while {zone.name} is not signed."
+    if values and kind in OF_KEYS and not (state := signing_of(zone)).keys:
+        reason = "is served with the signatures that it came with" if state.presigned else "is not signed"
+        return f"{kind} is kept, but has no effect while {zone.name} {reason}."
     return f"{kind} is kept, but has no effect: {NO_EFFECT[kind]}." if values and kind in NO_EFFECT else ""
 
 
@@ -142,7 +143,7 @@ def replace_metadata(*, zone: Zone, kind: str, values: Sequence[str], by: Author
 def _write(zone: Zone, kind: str, values: Sequence[str], keep: bool, by: Author, now: datetime) -> list[str]:
     if values and kind in REFUSED:
         raise NotObeyed(kind)
-    if kind not in OF_KEYS:
+    if kind not in OF_KEYS or signing_of(zone).presigned:
         return _keep(zone, kind, values, keep, by, now)
     written: list[str] = []
 

@@ -10,6 +10,7 @@ from dnspanel.api.v1.rrsets import StoredRow, mnemonic
 from dnspanel.api.v1.view import PowerdnsView, Refusal, accepts_json, actor_in, answer, zone_by_id
 from dnspanel.api.v1.zone_objects import stored_rows
 from dnspanel.zones import access
+from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.signals import published
 
@@ -32,8 +33,10 @@ class Rectify(PowerdnsView):
     """Bring the zone's order and empty names into the form that DNSSEC needs."""
 
     def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Nothing to do: what the nodes get always is; 200."""
-        _changeable(request, zone_id)
+        """Nothing to do: what the nodes get always is; 200. Of a zone that came with its signatures 422, as there."""
+        zone = _changeable(request, zone_id)
+        if signing_of(zone).presigned:
+            raise Refusal(422, f"Zone '{zone.name}' is pre-signed, not rectifying.")
         return answer({"result": "Rectified"})
 
 

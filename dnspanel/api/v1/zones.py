@@ -33,6 +33,7 @@ from dnspanel.zones import access, edit
 from dnspanel.zones.direct import publish_patches
 from dnspanel.zones.dnssec import sign
 from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec.presigned import drop_signatures
 from dnspanel.zones.dnssec.queries import loaded_signing_of
 from dnspanel.zones.dnssec.sign import RequestedSigning
 from dnspanel.zones.errors import NotSigned
@@ -190,6 +191,9 @@ def _settle(
         if attributes:
             keep_attributes(zone=zone, attributes=attributes, by=acting.author, now=acting.now)
 
+    if before.presigned and signing == RequestedSigning(signed=False):
+        wait_for_all(request, drop_signatures(zones=[zone], acting=acting, alongside=keep_the_rest), seconds)
+        return
     try:
         publications = sign.settle(zone=zone, requested=signing, acting=acting, alongside=keep_the_rest)
     except NotSigned as exc:

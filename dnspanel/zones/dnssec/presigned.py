@@ -20,6 +20,7 @@ from dnspanel.zones.dnssec.signing_state import UNSIGNED, SigningState
 from dnspanel.zones.errors import DnssecRefused, NotSigned
 from dnspanel.zones.models import Publication, Signing, Zone
 from dnspanel.zones.nesting import ds_above
+from dnspanel.zones.sequence_log import Alongside, nothing
 from replication.codec.dnssec import Nsec3
 from replication.dns import rdtypes
 from replication.dns.rrset import Key, RRset
@@ -59,12 +60,13 @@ def renew_presigned(*, zones: Sequence[Renewed], now: datetime) -> None:
     record_ends({each.zone_id: each.end for each in zones})
 
 
-def drop_signatures(*, zones: Sequence[Zone], acting: Acting) -> Publication | None:
+def drop_signatures(*, zones: Sequence[Zone], acting: Acting, alongside: Alongside = nothing) -> Publication | None:
     """The zones are served unsigned, without RRSIG, DNSKEY, CDS and CDNSKEY records: all of them, or none.
 
     In one publication, or in pieces where one zone is large. Raises Unknown, RightMissing, NotSigned for a zone that
     did not come signed, and DnssecRefused while the zone above, here, holds a DS, and for several that are large. A DS
-    in a parent elsewhere has to be gone before: that is for the person to know.
+    in a parent elsewhere has to be gone before: that is for the person to know. `alongside` runs in the same (last)
+    transaction.
     """
     for zone in zones:
         access.require_right(acting.author, zone, Right.DNSSEC)
@@ -73,6 +75,7 @@ def drop_signatures(*, zones: Sequence[Zone], acting: Acting) -> Publication | N
     without_signatures(zones)
 
     def beside() -> None:
+        alongside()
         states = without_signatures(zones)
         rows = Zone.objects.filter(pk__in=list(states)).values_list("pk", "revision")
         record_states([(zone_id, revision + 1, *states[zone_id]) for zone_id, revision in rows], now=acting.now)
