@@ -10,35 +10,20 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from dnspanel.transfer.documents import ReadyRRset
-from dnspanel.transfer.zone_changes import rrset_of
-from replication.codec import values
 from replication.codec.dnssec import Nsec3
 from replication.codec.keys import APEX, name_from_relative_key, relative_key
-from replication.codec.values import ENT
-from replication.compile import HELPER, compile_zone
-from replication.compile.denial import is_like_hash
+from replication.compile.chain import ChainMaker, Link
 from replication.dns import names, rdata, rdtypes
 from replication.errors import BadName, BadRdata
 
-# PowerDNS answers these by others, and says so in its NSEC.
-_STANDS_FOR = {rdtypes.ALIAS: (rdtypes.A, rdtypes.AAAA)}
 _LONGEST_NUMBER = 5  # digits
 
 
-class Link(NamedTuple):
-    """One record of a chain: where it is, what is next (relative keys), the types that it lists.
-
-    `name` is the name that it speaks of: for NSEC its owner.
-    """
-
-    owner: bytes
-    name: bytes
-    next: bytes
-    types: frozenset[int]
-
-
 class SourceLink(NamedTuple):
-    """The same as a source has it; `has_capitals` if the next name is signed with some, `flags` are those of NSEC3."""
+    """One record of a chain as a source has it: what is next (a relative key), the types that it lists.
+
+    `has_capitals` if the next name is signed with some; `flags` are those of NSEC3.
+    """
 
     next: bytes
     types: frozenset[int]
@@ -100,7 +85,7 @@ def chain_fault(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None, so
     at which such a signature is.
     """
     type = "NSEC" if nsec3 is None else "NSEC3"
-    made = {link.owner: link for link in made_chain(zone, rrsets, nsec3)}
+    made = _made(zone, rrsets, nsec3)
     signed = _signed(rrsets, type + " ")
     found = source.of(nsec3) if source is not None else {}
     if found:
@@ -124,33 +109,13 @@ def chain_fault(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None, so
     )
 
 
-def made_chain(zone: str, rrsets: Iterable[ReadyRRset], nsec3: Nsec3 | None) -> Iterator[Link]:
-    """The chain that PowerDNS makes of the zone's rows, in the order of the chain."""
-    types: dict[bytes, set[int]] = {}
-    by_hash: list[tuple[bytes, bytes]] = []
-    ordered: list[bytes] = []
-    cut: bytes | None = None
-    for rel, type, body in compile_zone(zone, map(rrset_of, rrsets), nsec3):  # a delegation is before what is below it
-        if type == HELPER:
-            if is_like_hash(rel):
-                by_hash.append((rel, _name_of_hash(body)))
-            continue
-        if type == ENT or (cut is not None and rel != cut and rel.startswith(cut)):
-            continue
-        is_authoritative = values.first_flags(body)[0]
-        if type == rdtypes.NS and not is_authoritative:
-            cut = rel
-        if is_authoritative or type == rdtypes.NS:
-            types.setdefault(rel, set()).update(_STANDS_FOR.get(type, (type,)))
-        if type != rdtypes.RRSIG and (not ordered or ordered[-1] != rel):
-            ordered.append(rel)
-    if nsec3 is None:
-        for rel, after in zip(ordered, ordered[1:] + ordered[:1], strict=True):
-            yield Link(rel, rel, after, frozenset((*types[rel], rdtypes.RRSIG, rdtypes.NSEC)))
-        return
-    for (rel, name), (after, _) in zip(by_hash, by_hash[1:] + by_hash[:1], strict=True):
-        listed = types.get(name, set()) | ({rdtypes.NSEC3PARAM} if name == APEX else set())
-        yield Link(rel, name, after, frozenset(listed | {rdtypes.RRSIG} if listed - {rdtypes.NS} else listed))
+def _made(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None) -> dict[bytes, Link]:
+    """The chain that PowerDNS makes of these RRsets, which are in the order of their owners, by owner."""
+    maker = ChainMaker(zone, nsec3)
+    for rrset in rrsets:
+        if len(rrset.disabled) < len(rrset.texts):
+            maker.add(rrset.key, rrset.type)
+    return {link.owner: link for link in maker.links()}
 
 
 def _differences(
@@ -201,12 +166,6 @@ def _signed(rrsets: Sequence[ReadyRRset], covers: str) -> set[bytes]:
     """The relative keys at which a signature is of this type."""
     signatures = (rrset for rrset in rrsets if rrset.type == rdtypes.RRSIG)
     return {rrset.key for rrset in signatures if any(text.startswith(covers) for text in rrset.texts)}
-
-
-def _name_of_hash(body: bytes) -> bytes:
-    """The relative key of the name to which the row of a hash leads."""
-    [record] = values.decode_records(body)
-    return relative_key(names.from_wire(record.content), names.ROOT)
 
 
 def _name(zone: str, key: bytes) -> str:

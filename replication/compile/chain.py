@@ -1,0 +1,105 @@
+"""The NSEC or NSEC3 records that PowerDNS makes of a zone's rows. Pure.
+
+PowerDNS lists the types of a name's authoritative rows, and NS. NSEC has RRSIG
+and itself besides; NSEC3 has RRSIG unless it lists nothing or NS alone, and at
+the apex NSEC3PARAM. Which names there are is said in `denial`.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from replication.codec.dnssec import Nsec3, nsec3_hash
+from replication.codec.keys import APEX, name_from_relative_key, parent_key
+from replication.dns import rdtypes
+
+# PowerDNS answers these by others, and says so in its chain.
+_STANDS_FOR = {rdtypes.ALIAS: (rdtypes.A, rdtypes.AAAA)}
+_NOTHING: frozenset[int] = frozenset()
+_SIGNATURE = frozenset((rdtypes.RRSIG,))
+
+
+class Link(NamedTuple):
+    """One record of a chain: where it is, the name that it speaks of, what is next (relative keys), its types.
+
+    For NSEC the name is the owner.
+    """
+
+    owner: bytes
+    name: bytes
+    next: bytes
+    types: frozenset[int]
+
+
+class ChainMaker:
+    """Makes the chain of one zone from the types of its served RRsets. `nsec3` is None for NSEC.
+
+    What it keeps is a hundred bytes or two for each name.
+    """
+
+    def __init__(self, zone: str, nsec3: Nsec3 | None) -> None:
+        self._zone, self._nsec3 = zone, nsec3
+        self._rel = b""
+        self._types: set[int] = set()
+        self._cut: bytes | None = None
+        self._signatures: list[bytes] = []  # the last name that owns nothing but RRSIG, and such ones above it
+        self._path: set[bytes] = set()  # the last name of an NSEC3 chain, and all above it
+        self._found: list[tuple[bytes, bytes, frozenset[int]]] = []  # owner, name, types
+        self._lists: dict[frozenset[int], frozenset[int]] = {}  # few different ones occur, millions of times
+
+    def add(self, rel: bytes, type: int) -> None:
+        """Take an RRset; they come in the order of their owners' relative keys."""
+        if rel != self._rel:
+            self._take_name()
+            self._rel = rel
+        self._types.add(type)
+
+    def links(self) -> Iterator[Link]:
+        """The records in the order of their owners. Nothing can be added after that."""
+        self._take_name()
+        if self._nsec3 is not None:
+            self._found.sort()
+        for index, (owner, name, types) in enumerate(self._found, 1):
+            yield Link(owner, name, self._found[index % len(self._found)][0], types)
+
+    def _take_name(self) -> None:
+        rel, types, self._types = self._rel, self._types, set()
+        if self._cut is not None and rel.startswith(self._cut):
+            return
+        if types == {rdtypes.RRSIG}:
+            self._signatures = [*(name for name in self._signatures if rel.startswith(name)), rel]
+        types.discard(rdtypes.RRSIG)
+        if not types:
+            return
+        at_cut = rdtypes.NS in types and rel != APEX
+        if at_cut:
+            self._cut = rel
+        if self._nsec3 is None:
+            self._found.append((rel, rel, self._list(types, at_cut, rdtypes.RRSIG, rdtypes.NSEC)))
+        elif not (at_cut and self._nsec3.opt_out and len(types) == 1):
+            self._take_hashed(rel, types, at_cut, self._nsec3)
+
+    def _take_hashed(self, rel: bytes, types: set[int], at_cut: bool, nsec3: Nsec3) -> None:
+        """The name, and the empty names between it and what is there already."""
+        is_insecure = at_cut and rdtypes.DS not in types
+        more = () if is_insecure else (rdtypes.RRSIG,)
+        listed = self._list(types, at_cut, *more, *((rdtypes.NSEC3PARAM,) if rel == APEX else ()))
+        path, name = set(), rel
+        while True:
+            path.add(name)
+            if name not in self._path:
+                hashed = nsec3_hash(name_from_relative_key(name, self._zone), nsec3.salt, nsec3.iterations)
+                self._found.append((hashed + b"\0", name, listed if name == rel else self._list_of_empty(name)))
+            if name == APEX:
+                break
+            name = parent_key(name)
+        self._path = path
+
+    def _list_of_empty(self, name: bytes) -> frozenset[int]:
+        """What an empty name lists: an RRSIG that lies there without anything that it signs is authoritative."""
+        return _SIGNATURE if name in self._signatures else _NOTHING
+
+    def _list(self, types: set[int], at_cut: bool, *more: int) -> frozenset[int]:
+        if at_cut:
+            types = types & {rdtypes.NS, rdtypes.DS}
+        found = frozenset(each for type in types for each in _STANDS_FOR.get(type, (type,))).union(more)
+        return self._lists.setdefault(found, found)
