@@ -4,7 +4,9 @@ Everything is one record per line with its TTL, so that a zone file can be
 searched and compared line by line. Nothing is lost: a disabled record is the
 comment `;!disabled name ttl IN TYPE rdata`, and an RRset's comment ends its
 first line. Types that only PowerDNS knows are written as RFC 3597 says, with
-a whole-line comment above that shows them as people write them.
+a whole-line comment above that shows them as people write them. A zone that is
+served with the signatures that it came with ends in the NSEC or NSEC3 records
+that these are over: any server can serve the file as it is.
 """
 
 import hashlib
@@ -15,6 +17,7 @@ from functools import cache
 from tempfile import SpooledTemporaryFile
 from typing import IO, cast
 
+from dnspanel.transfer.exports.chain import Chain
 from dnspanel.transfer.exports.rows import ExportedZone, Out, Row
 from replication.dns import names, rdata, rdtypes
 
@@ -35,7 +38,10 @@ def zone_lines(zone: ExportedZone) -> Iterator[str]:
     """The zone's file: `$ORIGIN`, then each RRset as one string of complete lines."""
     yield f"$ORIGIN {zone.name}\n"
     cut = -1 if zone.name == names.ROOT else -1 - len(zone.name)
+    chain = Chain(zone.name, zone.presigned.denial) if zone.presigned is not None else None
     for row in zone.rows:
+        if chain is not None:
+            chain.take(row)
         name, type_, ttl, texts, disabled, comment = row
         owner = "@" if name == zone.name else name[:cut]
         head = f"{owner} {ttl} IN {_mnemonic(type_)} "
@@ -43,6 +49,8 @@ def zone_lines(zone: ExportedZone) -> Iterator[str]:
             yield from _special_lines(row, owner, head)
         else:
             yield head + ("\n" + head).join(texts) + "\n"
+    if chain is not None:
+        yield from chain.lines()
 
 
 def _special_lines(row: Row, owner: str, head: str) -> Iterator[str]:

@@ -6,7 +6,8 @@
                 "keys": [{"flags", "algorithm", "active", "published", "dnskey": rdata, "sealed"}]}}
 
 Names are absolute, contents canonical presentation text, types mnemonics. Zones
-without keys have no "dnssec", keys without their private parts no "sealed".
+that are not signed have no "dnssec", keys without their private parts no "sealed". A zone that is
+served with the signatures that it came with has no keys, and "presigned": true.
 """
 
 import json

@@ -4,6 +4,7 @@ Zones come by name, their RRsets in canonical order with the SOA first. One
 zone may have millions of RRsets, so nothing is collected here.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count, groupby
@@ -15,6 +16,7 @@ from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import QuerySet
 
+from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.models import Zone
 from replication.dns import rdtypes
 
@@ -32,12 +34,16 @@ class Out(Protocol):
 
 
 class ExportedZone(NamedTuple):
-    """A zone and its rows, which can be read once, before the next zone is fetched."""
+    """A zone and its rows, which can be read once, before the next zone is fetched.
+
+    `presigned` is how it is signed if it is served with the signatures that it came with.
+    """
 
     name: str
     serial: int
     rrset_count: int
     rows: Iterator[Row]
+    presigned: SigningState | None = None
 
 
 @contextmanager
@@ -69,11 +75,14 @@ def read_zones(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]") -> Iter
     with suppress(EmptyResultSet):
         chosen, parameters = zones.order_by().values_list("id", "name", "serial", "rrset_count").query.sql_with_params()
         sql = f"""
-            SELECT z.name, z.serial, z.rrset_count, r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment
+            SELECT z.name, z.serial, z.rrset_count, s.state::text,
+                r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment
             FROM ({chosen}) AS z (id, name, serial, rrset_count) JOIN zones_rrset r ON r.zone_id = z.id
+                LEFT JOIN zones_signing s ON s.zone_id = z.id AND s.signatures_end IS NOT NULL
             ORDER BY z.name, r.owner_key, r.type"""
-        for (name, serial, rrset_count), rows in groupby(fetched(conn, sql, parameters), key=itemgetter(0, 1, 2)):
-            yield ExportedZone(name, serial, rrset_count, _soa_first(name, (row[3:] for row in rows)))
+        for (name, serial, count, state), rows in groupby(fetched(conn, sql, parameters), key=itemgetter(0, 1, 2, 3)):
+            presigned = None if state is None else SigningState.from_json(json.loads(state))
+            yield ExportedZone(name, serial, count, _soa_first(name, (row[4:] for row in rows)), presigned)
 
 
 def fetched(conn: "psycopg.Connection[Any]", sql: str, parameters: Sequence[Any]) -> Iterator[tuple[Any, ...]]:

@@ -50,7 +50,7 @@ class Signings:
         self._next = next(self._found, None)
 
     def of(self, zone: str) -> dict[str, Any] | None:
-        """The member of this zone; None if it has no keys. Zones come in the order of their names."""
+        """The member of this zone; None if it is not signed. Zones come in the order of their names."""
         while self._next is not None and self._next.zone < zone:  # of a zone that has no RRsets
             self._next = next(self._found, None)
         signing = self._next
@@ -63,7 +63,7 @@ class Signings:
             "cds": signing.state.cds,
             "cdnskey": signing.state.cdnskey,
             "keys": [self._key(zone, key, signing.keys[key.id]) for key in signing.state.keys],
-        }
+        } | ({"presigned": True} if signing.state.presigned else {})
 
     def _key(self, zone: str, key: KeyState, stored: _Key) -> dict[str, Any]:
         dnskey = key_material.dnskey_text(key.flags, key.algorithm, stored.public)
@@ -88,9 +88,9 @@ def _read(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]", *, with_priv
         sql = f"""
             SELECT z.name, s.state::text, k.id, k.public, {private}
             FROM ({chosen}) AS z (id, name) JOIN zones_signing s ON s.zone_id = z.id
-                JOIN zones_zonekey k ON k.zone_id = z.id AND k.deleted_at IS NULL
+                LEFT JOIN zones_zonekey k ON k.zone_id = z.id AND k.deleted_at IS NULL
             ORDER BY z.name, k.id"""
         for (zone, state), rows in groupby(fetched(conn, sql, parameters), key=itemgetter(0, 1)):
             signing = SigningState.from_json(json.loads(state))
-            if signing.keys:
-                yield _Signing(zone, signing, {row[2]: _Key(*row[3:]) for row in rows})
+            if signing.has_chain:
+                yield _Signing(zone, signing, {row[2]: _Key(*row[3:]) for row in rows if row[2] is not None})

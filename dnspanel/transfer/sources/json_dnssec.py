@@ -17,6 +17,7 @@ from dnspanel.zones.dnssec.other_keys import in_one_piece
 from dnspanel.zones.dnssec.signing_state import (
     NSEC3NARROW,
     NSEC3PARAM,
+    PRESIGNED,
     PUBLISH_CDNSKEY,
     PUBLISH_CDS,
     nsec3param_text,
@@ -28,12 +29,16 @@ from replication.errors import BadRdata
 
 
 def read_dnssec(zone: str, member: dict[str, Any], opener: Opener | None) -> tuple[list[Kept], list[str]]:
-    """(what is kept aside of the zone, what is wrong with it) of a member `dnssec`; nothing of one without keys."""
+    """(what is kept aside of the zone, what is wrong with it) of a member `dnssec`; nothing of one without keys,
+    unless it is presigned."""
     try:
         keys = _member(member, "keys", list)
         if len(keys) > sign.MOST_KEYS:
             raise ValueError(f"it has {len(keys)} keys, of at most {sign.MOST_KEYS}")
-        kept = list(_metadata(zone, member)) if keys else []
+        is_presigned = member.get("presigned") is True
+        kept = list(_metadata(zone, member)) if keys or is_presigned else []
+        if is_presigned:
+            kept.append(powerdns.kept_metadata(zone, PRESIGNED, "1"))
         wrong: list[str] = []
         for key in keys:
             kept.append(_key(zone, key, opener, wrong))

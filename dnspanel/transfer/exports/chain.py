@@ -1,0 +1,70 @@
+"""The NSEC or NSEC3 records of a zone that is exported with the signatures that it came with, as lines of a zone file.
+
+PowerDNS makes them, so that they are not among the zone's RRsets. Each has the TTL that its signature says that it had.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from dnspanel.transfer.exports.rows import Row
+from replication.codec.dnssec import Nsec3
+from replication.codec.keys import APEX, name_from_relative_key, relative_key
+from replication.compile.chain import ChainMaker
+from replication.dns import names, rdata, rdtypes
+
+
+class Chain:
+    """The chain of one zone; `nsec3` is None for NSEC. What it keeps is a few hundred bytes for each name."""
+
+    def __init__(self, zone: str, nsec3: Nsec3 | None) -> None:
+        self._zone, self._nsec3 = zone, nsec3
+        self._maker = ChainMaker(zone, nsec3)
+        self._type = "NSEC" if nsec3 is None else "NSEC3"
+        self._ttls: dict[bytes, int] = {}
+        self._ttl_of_parameters: int | None = None
+
+    def take(self, row: Row) -> None:
+        """Note an RRset; they come in the order of their owners."""
+        name, type_, _, texts, disabled, _ = row
+        served = [text for text in texts if text not in disabled] if disabled else texts
+        if not served:
+            return
+        key = relative_key(name, self._zone)
+        self._maker.add(key, type_)
+        if type_ == rdtypes.RRSIG:
+            self._take_ttls(key, served)
+
+    def lines(self) -> Iterator[str]:
+        """The records, one a line; of NSEC3 the parameters first."""
+        if self._nsec3 is None:
+            for link in self._maker.links():
+                after = name_from_relative_key(link.next, self._zone)
+                yield f"{self._owner(link.owner)} {self._ttl(link.owner)} IN NSEC {after} {_types(link.types)}\n"
+            return
+        parameters = f"{self._nsec3.iterations} {self._nsec3.salt.hex() or '-'}"
+        if self._ttl_of_parameters is not None:
+            yield f"@ {self._ttl_of_parameters} IN NSEC3PARAM 1 0 {parameters}\n"
+        for link in self._maker.links():
+            after = link.next[:-1].decode("ascii")
+            head = f"{self._owner(link.owner)} {self._ttl(link.owner)} IN NSEC3"
+            yield f"{head} 1 {int(self._nsec3.opt_out)} {parameters} {after} {_types(link.types)}".rstrip() + "\n"
+
+    def _take_ttls(self, key: bytes, texts: Sequence[str]) -> None:
+        """The fourth word of a signature is the TTL that it was made for (RFC 4034 section 3.1.4)."""
+        for text in texts:
+            covered, _, _, ttl, _ = text.split(" ", 4)
+            if covered == self._type:
+                self._ttls[key] = int(ttl)
+            elif covered == "NSEC3PARAM" and key == APEX:
+                self._ttl_of_parameters = int(ttl)
+
+    def _ttl(self, owner: bytes) -> int:
+        return self._ttls.get(owner, 0)
+
+    def _owner(self, key: bytes) -> str:
+        if key == APEX:
+            return "@"
+        return name_from_relative_key(key, self._zone if self._zone == names.ROOT else names.ROOT).removesuffix(".")
+
+
+def _types(types: frozenset[int]) -> str:
+    return " ".join(map(rdata.type_to_text, sorted(types)))

@@ -1,0 +1,86 @@
+"""Zones that came with their signatures, exported: others serve the zone file as it is, and an import has them again."""
+
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+
+from dnspanel.accounts.models import User
+from dnspanel.transfer.exports import file as export_file
+from dnspanel.transfer.exports.rows import snapshot
+from dnspanel.zones import edit
+from dnspanel.zones.dnssec.queries import signing_of
+from dnspanel.zones.models import Channel, Zone
+from replication.codec.dnssec import Nsec3
+from tests.dnspanel.transfer.conftest import lines_of, zone_text
+from tests.dnspanel.transfer.running import needed, run
+from tests.people import NOW
+from tests.people import alice as alice
+from tests.signzone import signed_text
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ZONE = "signed.test."
+LINES = (
+    "www A 192.0.2.1",
+    "www 60 TXT x",
+    "*.wild MX 5 www",
+    "deep.empty CNAME www",
+    "far NS ns.far",
+    "ns.far A 192.0.2.7",
+    "near NS ns.far",
+    f"near DS 1 13 2 {'ab' * 32}",
+    r"odd\.name\032x A 192.0.2.2",
+)
+MODES: dict[str, tuple[Nsec3 | None, tuple[str, ...]]] = {
+    "nsec": (None, ()),
+    "nsec3": (Nsec3(), ("-3", "-", "-H", "0")),
+    "salted": (Nsec3(2, bytes.fromhex("abcd")), ("-3", "abcd", "-H", "2")),
+    "optout": (Nsec3(opt_out=True), ("-3", "-", "-H", "0", "-A")),
+}
+
+
+def import_kept(path: Path, *options: str) -> None:
+    call_command("import", str(path), "--signatures", "keep", "--here", "--yes", *options)
+
+
+@pytest.fixture(params=MODES)
+def mode(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A presigned zone is here."""
+    name: str = request.param
+    source = tmp_path / "source"
+    source.write_text(signed_text(ZONE, zone_text(ZONE, *LINES), tmp_path, *MODES[name][1]))
+    import_kept(source)
+    return name
+
+
+def came_back(mode: str, exported: Path, alice: User, *options: str) -> None:
+    """The zone is deleted and imported from this file: it is as it was."""
+    zone = Zone.objects.get(name=ZONE, deleted_at=None)
+    before, state = lines_of(ZONE), signing_of(zone)
+    edit.delete_zone(zone=zone, author=alice, channel=Channel.WEB, now=NOW)
+    import_kept(exported, *options)
+    again = Zone.objects.get(name=ZONE, deleted_at=None)
+    found = signing_of(again)
+    assert lines_of(ZONE) == before
+    assert (found.presigned, found.denial, found.denial) == (True, state.denial, MODES[mode][0])
+    assert again.serial == zone.serial
+
+
+def test_the_zone_file_is_a_signed_zone(mode: str, tmp_path: Path, alice: User) -> None:
+    needed("dnssec-verify", "named-checkzone", "ldns-verify-zone")
+    path = tmp_path / "exported"
+    with path.open("wb") as file, snapshot() as moment:
+        export_file.write_zone_file(moment, Zone.objects.filter(name=ZONE), file)
+    run("named-checkzone", "-i", "local", ZONE, path)
+    run("dnssec-verify", "-z", "-o", ZONE, path)  # one key for all
+    run("ldns-verify-zone", path)
+    came_back(mode, path, alice)
+
+
+def test_json_says_how_it_is_signed(mode: str, tmp_path: Path, alice: User) -> None:
+    path = tmp_path / "zones.jsonl"
+    with path.open("wb") as file, snapshot() as moment:
+        export_file.write_export(moment, Zone.objects.all(), file, format="json", mtime=1)
+    assert '"presigned":true' in path.read_text()
+    came_back(mode, path, alice, "--format", "json")
