@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 
@@ -269,6 +270,7 @@ class ExportJob(models.Model):
     zones = models.IntegerField(default=0)
     records = models.BigIntegerField(default=0)  # lines, for QUERIES
     keys = models.IntegerField(default=0, db_default=0)  # private DNSSEC keys in the file, sealed
+    keyed_zones = ArrayField(models.IntegerField(), default=list, db_default=[])  # the zones (by id) that these are of
     size = models.BigIntegerField(default=0)  # bytes of the finished file
     # When the file was deleted, a day after it was finished.
     forgotten_at = models.DateTimeField(null=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from dnspanel.accounts.actors import Actor, Author, actor_of, actor_of_token
+from dnspanel.accounts.actors import Actor, Author, Person, actor_of, actor_of_token
 from dnspanel.accounts.grants import RECORD_RIGHTS, Right
 from dnspanel.accounts.models import Team
 from dnspanel.accounts.roles import Permission
@@ -152,6 +152,15 @@ def zones_with_hidden_keys(zones: "QuerySet[Zone]", author: Author) -> "QuerySet
     # As a list of all their ids, PostgreSQL would go through a million of them for each signed zone.
     mine = access.zones_within_reach(author, Right.EXPORT_KEYS).filter(pk=OuterRef("pk"))
     return zones.filter(Exists(keys), ~Exists(mine))
+
+
+def zone_without_key_export(zone_ids: Sequence[int], person: Person) -> Zone | None:
+    """The first of these zones, if not in the trash, whose keys this person may not export; None: there is none."""
+    if actor_of(person).may_everywhere(Right.EXPORT_KEYS):
+        return None
+    mine = access.zones_within_reach(person, Right.EXPORT_KEYS).filter(pk=OuterRef("pk"))
+    zones = Zone.objects.filter(pk__in=zone_ids, deleted_at=None)
+    return zones.filter(~Exists(mine)).order_by("name").first()
 
 
 def not_yours(zone: str) -> SourceFault:

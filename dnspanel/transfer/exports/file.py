@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
@@ -34,11 +34,13 @@ def suffix(format: str) -> str:
 
 @dataclass(slots=True)
 class Tally:
-    """How far an export has come; `records` are lines in a query file, `keys` private keys that were sealed."""
+    """How far an export has come; `records` are lines in a query file, `keys` private keys that were sealed, those of
+    the `keyed` zones."""
 
     zones: int = 0
     records: int = 0
     keys: int = 0
+    keyed: list[int] = field(default_factory=list)
 
 
 def write_export(
@@ -75,7 +77,7 @@ def write_export(
             (piece for zone in _counted(found, tally) for piece in json_zones.zone_line(zone, signings.of(zone.name))),
             out,
         )
-        tally.keys = signings.keys
+        tally.keys, tally.keyed = signings.keys, signings.keyed
     return tally
 
 

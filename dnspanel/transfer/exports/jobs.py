@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import psycopg
 from django.conf import settings
@@ -21,7 +21,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author, token_of, user_of
+from dnspanel.accounts.actors import Author, Person, token_of, user_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
 from dnspanel.advisory_locks import Lock, try_lock_until_commit
@@ -36,7 +36,7 @@ from dnspanel.transfer.models import UNFINISHED_STATES, ExportFormat, ExportJob,
 from dnspanel.transfer.sealed_keys import Sealer, refuse_passphrase
 from dnspanel.transfer.signals import work_to_do
 from dnspanel.zones.access import zones_visible_to
-from dnspanel.zones.errors import Forbidden, RightMissing
+from dnspanel.zones.errors import Forbidden, RightMissing, Unknown
 from dnspanel.zones.models import Zone
 
 KEPT = timedelta(hours=24)
@@ -108,6 +108,25 @@ def cancel_export(*, job: ExportJob, now: datetime) -> None:
     """The export is not written any further, and leaves no file. Raises WrongState for one that has ended."""
     if not _unfinished(job.pk).update(state=RunState.CANCELLED, ended_at=now, secret=None):
         raise WrongState("This export has ended already.")
+
+
+def open_file(*, job: ExportJob, person: Person) -> BinaryIO:
+    """The file of an export, opened. Raises Unknown where there is none, or none any more.
+
+    One with keys is only for who may export the keys of every zone in it still: raises RightMissing, or Unknown for
+    who may not see such a zone any more.
+    """
+    try:
+        if job.state != RunState.DONE or job.forgotten_at is not None:
+            raise FileNotFoundError
+        hidden = rights.zone_without_key_export(job.keyed_zones, person) if job.keys else None
+        if hidden is not None:
+            if not zones_visible_to(person).filter(pk=hidden.pk).exists():
+                raise FileNotFoundError
+            _refuse_keys(hidden.name)
+        return export_path(job).open("rb")
+    except FileNotFoundError:
+        raise Unknown(f"file of export {job.pk}") from None
 
 
 def unfinished_exports() -> list[int]:
@@ -219,8 +238,9 @@ def _write(conn: "psycopg.Connection[Any]", job: ExportJob) -> str:
 def _finish(job: ExportJob, tally: Tally, size: int, *, with_keys: bool, now: datetime) -> bool:
     """The export is done, and the audit log says who has the keys in it; False if it was cancelled meanwhile."""
     counts = {"zones": tally.zones, "records": tally.records, "keys": tally.keys, "size": size}
+    keyed = {"keyed_zones": tally.keyed}
     with transaction.atomic(durable=True), audit.coming_from(audit.Origin(job.address, job.request_id)):
-        done = _unfinished(job.pk).update(state=RunState.DONE, ended_at=now, secret=None, **counts)
+        done = _unfinished(job.pk).update(state=RunState.DONE, ended_at=now, secret=None, **counts, **keyed)
         if done and with_keys:
             by = rights.actor_of_job(job)
             audit.record(action="dnssec.keys_export", by=by, now=now, target=f"export {job.pk}", keys=tally.keys)

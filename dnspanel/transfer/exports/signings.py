@@ -32,6 +32,7 @@ class _Key(NamedTuple):
 class _Signing(NamedTuple):
     """How a zone is signed; `keys` are by id."""
 
+    zone_id: int
     zone: str
     state: SigningState
     keys: dict[int, _Key]
@@ -40,11 +41,12 @@ class _Signing(NamedTuple):
 class Signings:
     """The members `dnssec` of zones that are exported, as of one moment. The connection must be in a transaction.
 
-    Private keys are in them where a sealer seals them; `keys` is how many until now.
+    Private keys are in them where a sealer seals them; `keys` is how many until now, `keyed` the ids of their zones.
     """
 
     def __init__(self, conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]", sealer: Sealer | None = None) -> None:
         self.keys = 0
+        self.keyed: list[int] = []
         self._sealer = sealer
         self._found = _read(conn, zones, with_private=sealer is not None)
         self._next = next(self._found, None)
@@ -56,14 +58,17 @@ class Signings:
         signing = self._next
         if signing is None or signing.zone != zone:
             return None
-        nsec3 = signing.state.nsec3
-        return {
+        nsec3, keys = signing.state.nsec3, self.keys
+        member = {
             "nsec3param": None if nsec3 is None else nsec3param_text(nsec3),
             "narrow": nsec3 is not None and nsec3.narrow,
             "cds": signing.state.cds,
             "cdnskey": signing.state.cdnskey,
             "keys": [self._key(zone, key, signing.keys[key.id]) for key in signing.state.keys],
         } | ({"presigned": True} if signing.state.presigned else {})
+        if self.keys > keys:
+            self.keyed.append(signing.zone_id)
+        return member
 
     def _key(self, zone: str, key: KeyState, stored: _Key) -> dict[str, Any]:
         dnskey = key_material.dnskey_text(key.flags, key.algorithm, stored.public)
@@ -86,11 +91,12 @@ def _read(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]", *, with_priv
         chosen, parameters = zones.order_by().values_list("id", "name").query.sql_with_params()
         private = "k.private_encrypted" if with_private else "NULL::bytea"
         sql = f"""
-            SELECT z.name, s.state::text, k.id, k.public, {private}
+            SELECT z.id, z.name, s.state::text, k.id, k.public, {private}
             FROM ({chosen}) AS z (id, name) JOIN zones_signing s ON s.zone_id = z.id
                 LEFT JOIN zones_zonekey k ON k.zone_id = z.id AND k.deleted_at IS NULL
             ORDER BY z.name, k.id"""
-        for (zone, state), rows in groupby(fetched(conn, sql, parameters), key=itemgetter(0, 1)):
+        for (zone_id, zone, state), rows in groupby(fetched(conn, sql, parameters), key=itemgetter(0, 1, 2)):
             signing = SigningState.from_json(json.loads(state))
             if signing.has_chain:
-                yield _Signing(zone, signing, {row[2]: _Key(*row[3:]) for row in rows if row[2] is not None})
+                keys = {row[3]: _Key(*row[4:]) for row in rows if row[3] is not None}
+                yield _Signing(zone_id, zone, signing, keys)

@@ -324,15 +324,9 @@ def export_cancel(request: PanelRequest, export_id: int) -> HttpResponse:
 def export_download(request: PanelRequest, export_id: int) -> HttpResponseBase:
     """Download the file of a finished export."""
     job = _job_for(request, export_id)
-    try:
-        if job.state != RunState.DONE or job.forgotten_at is not None:
-            raise FileNotFoundError
-        file = export_jobs.export_path(job).open("rb")
-    except FileNotFoundError:
-        raise access.Unknown(f"file of export {export_id}") from None
     return file_response(
         request,
-        file,
+        export_jobs.open_file(job=job, person=request.user),
         size=job.size,
         name=_download_name(job),
         content_type="application/gzip",

@@ -162,10 +162,8 @@ class ExportFile(V2View):
         """Download the file of an export."""
         job = _job_for(actor_in(request), export_id)
         try:
-            if job.state != RunState.DONE or job.forgotten_at is not None:
-                raise FileNotFoundError
-            file = jobs.export_path(job).open("rb")
-        except FileNotFoundError:
+            file = jobs.open_file(job=job, person=actor_in(request))
+        except access.Unknown:
             raise Problem("not-found", "There is no file: the export is not done, or older than a day.") from None
         name = f"export-{job.pk}.{export_file.suffix(job.format)}.gz"
         return file_response(

@@ -1,4 +1,4 @@
-"""Zones that came with their signatures, exported: others serve the zone file as it is, and an import has them again."""
+"""Zones that came with their signatures, exported: others serve the file as it is, and an import has them again."""
 
 from pathlib import Path
 

@@ -29,7 +29,7 @@ from dnspanel.transfer.sealed_keys import Opener
 from dnspanel.transfer.signals import work_to_do
 from dnspanel.zones.dnssec import sign
 from dnspanel.zones.dnssec.guarded import Acting
-from dnspanel.zones.errors import RightMissing
+from dnspanel.zones.errors import RightMissing, Unknown
 from dnspanel.zones.models import Zone
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.dnspanel.zones.conftest import make_zone as make_zone
@@ -319,6 +319,23 @@ class TestWithKeys:
         assert (job.state, job.secret) == ("failed", None)
         assert job.failure == "You may not read the private keys of the zone b.test."
         assert list(export_jobs.exports_directory().glob("*")) == []
+
+    def test_a_right_that_was_lost_since_keeps_the_file_back(self, signed: Zone, alice: User) -> None:
+        job = self.make(alice)
+        export_jobs.run_export(job.pk)
+        job.refresh_from_db()
+        assert job.keyed_zones == [signed.pk]
+        export_jobs.open_file(job=job, person=alice).close()
+        reading = Grant(frozenset({Right.READ}), everywhere=True)
+        exporting = Grant(frozenset({Right.EXPORT_KEYS}), zones=frozenset({signed.pk}))
+        export_jobs.open_file(job=job, person=token_actor(alice, reading, exporting)).close()
+        with pytest.raises(RightMissing, match=r"private keys of the zone b\.test"):
+            export_jobs.open_file(job=job, person=token_actor(alice, reading))
+        elsewhere = Grant(EVERY_RIGHT, zones=frozenset({Zone.objects.get(name="a.test.").pk}))
+        with pytest.raises(Unknown):
+            export_jobs.open_file(job=job, person=token_actor(alice, elsewhere))
+        Zone.objects.filter(pk=signed.pk).update(deleted_at=NOW)
+        export_jobs.open_file(job=job, person=token_actor(alice, reading)).close()
 
     def test_a_zone_that_was_signed_meanwhile_counts(self, zones: None, alice: User, bob: User) -> None:
         job = self.make(bob)

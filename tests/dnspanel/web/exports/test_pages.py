@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from dnspanel.accounts.models import User
+from dnspanel.accounts.models import Role, User
 from dnspanel.transfer.exports import jobs
 from dnspanel.transfer.exports.query_file import QueryOptions
 from dnspanel.transfer.exports.selection import EVERYTHING
@@ -190,6 +190,8 @@ class TestJobs:
         assert PASSPHRASE not in page
         lines = gzip.decompress(file_of(browser(alice).get(f"/exports/{job.pk}/file/"))).splitlines()
         assert ["sealed" in json.loads(line)["dnssec"]["keys"][0] for line in lines if b"dnssec" in line] == [True]
+        User.objects.filter(pk=alice.pk).update(role=Role.EDITOR)
+        assert browser(alice).get(f"/exports/{job.pk}/file/").status_code == 403
 
     def test_the_file_of_one_zone_has_no_private_keys(self, browser: Browser, alice: User) -> None:
         sign.sign(zones=[Zone.objects.get(name="shop.test.")], acting=Acting(alice, "web", NOW))
