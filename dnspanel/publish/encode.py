@@ -194,7 +194,8 @@ def _record_operations(
     ops: list[Op] = []
     late: list[Op] = []
     for step in steps:
-        before, after = (state.denial for state in signings.of(step.zone_id))
+        state_before, state_after = signings.of(step.zone_id)
+        before, after = state_before.denial, state_after.denial
         if step.serial is None:
             ops += operations.removed_zone_operations(step)
         elif step.changed:
@@ -204,7 +205,8 @@ def _record_operations(
             else:
                 first, last = operations.switched_zone_operations(step, rows, changes, before, after)
                 ops += first
-                late += last
+                # Of a zone that is paused nobody makes answers with the former parameters.
+                (ops if state_before.paused else late).extend(last)
     full = {step.zone_id: step for step in steps if step.is_full}
     serials = {zone_id: step.serial for zone_id, step in full.items() if step.serial is not None}
     for zone_id, rrsets in publication_log.rrsets_at(conn, range.last, serials):

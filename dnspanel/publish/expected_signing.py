@@ -70,6 +70,8 @@ def _signing(state: Mapping[str, Any], fingerprints: Mapping[int, str]) -> Expec
         values["NSEC3PARAM"] = f"1 {1 if chain.opt_out else 0} {chain.iterations} {chain.salt or '-'}"
         if chain.narrow:
             values["NSEC3NARROW"] = "1"
+    if state.get("paused"):
+        values["NSEC3PARAM"] = "-"
     if state.get("cds"):
         values["PUBLISH-CDS"] = state["cds"]
     if state.get("cdnskey"):

@@ -290,6 +290,7 @@ class Signing(models.Model):
             models.Index(
                 fields=["signatures_end"], name="signing_signatures_end", condition=Q(signatures_end__isnull=False)
             ),
+            models.Index(fields=["zone"], name="signing_paused", condition=Q(state__has_key="paused")),
         ]
 
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 from dnspanel.celery import while_postgresql_answers
 from dnspanel.wake import wake, wake_each
 from dnspanel.zones import audit_links, edit, store_rrsets
-from dnspanel.zones.dnssec import automatic, policy_runs, sign
+from dnspanel.zones.dnssec import automatic, paused_denial, policy_runs, sign
 
 # What waits for a free worker for longer is asked for again.
 _LONGEST_WAIT = 60.0
@@ -43,6 +43,13 @@ def check_audit_chain() -> None:
 def maintain_search_index() -> str:
     """Now and then: what was written since is sorted into the index that searches use, before anybody waits for it."""
     return f"tended search pages={store_rrsets.sort_in_new_rdata()}"
+
+
+@shared_task(ignore_result=True)
+def resume_denial() -> None:
+    """Every minute: zones whose denial was paused by somebody who died deny again."""
+    close_old_connections()
+    paused_denial.resume_forgotten(now=timezone.now())
 
 
 @shared_task(ignore_result=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from dnspanel.demo.stack import Stack
+from tests.flow.validator import Validator
 from tests.signzone import signed_text
 from tests.stack import ask, wait_until_in_sync
 from tests.unbound import unbound
@@ -56,3 +57,45 @@ def test_every_node_serves_the_signatures_that_a_zone_came_with(
                     assert resolver.ask(name + ZONE, "A").is_secure, (name, resolver.bogus)
                 assert resolver.bogus == []
             assert ask(node, f"www.{ZONE}", "A").rdata == (address,)
+
+
+CHAINS = (
+    (),
+    ("-3", "-", "-H", "0"),
+    ("-3", "abcd", "-H", "1"),
+    ("-3", "-", "-H", "0", "-A"),
+    ("-3", "-", "-H", "0"),
+    (),
+    ("-3", "ef", "-H", "0"),
+)
+CHAIN_ZONE = "chains.test."
+
+
+def test_no_answer_is_bogus_while_successors_bring_other_chains(
+    stack: Stack, tmp_path: Path, open_folder: Path
+) -> None:
+    """Between its two chains a node answers SERVFAIL where it would have to prove something; never a wrong proof."""
+    path = open_folder / f"{CHAIN_ZONE}zone"
+
+    def import_zone(serial: int, options: tuple[str, ...]) -> None:
+        more = "".join(f"n{number} A 192.0.2.{number}\n" for number in range(1, 100))
+        text = (TEXT % (serial, "192.0.2.1")).replace(ZONE, CHAIN_ZONE) + more
+        path.write_text(signed_text(CHAIN_ZONE, text, tmp_path, *options))
+        stack.manage("import", str(path), "--signatures", "keep", "--existing", "replace", "--yes")
+        wait_until_in_sync(stack)
+
+    import_zone(1, CHAINS[-1])
+    [dnskey] = {" ".join(text.split()) for text in ask(stack.nodes[0], CHAIN_ZONE, "DNSKEY").rdata}
+    names = [f"{label}.{CHAIN_ZONE}" for label in ("www", "n1", "n50", "x.wild", "nothing", "deep.empty", "empty")]
+    ports = [node.dns_port for node in stack.nodes]
+    with (
+        unbound({CHAIN_ZONE: ports}, [f"{CHAIN_ZONE} DNSKEY {dnskey}"]) as resolver,
+        Validator(stack.nodes, CHAIN_ZONE, [dnskey], names) as validator,
+    ):
+        for serial, options in enumerate(CHAINS, 2):
+            import_zone(serial, options)
+            assert resolver.ask(f"absent{serial}.{CHAIN_ZONE}", "A").is_secure
+        assert resolver.bogus == []
+    bogus = [fault for fault in validator.faults if not fault.endswith(": SERVFAIL")]
+    assert bogus == []
+    assert validator.questions > 1000

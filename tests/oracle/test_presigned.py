@@ -136,3 +136,24 @@ def test_what_the_import_refuses_would_not_validate(installation: PowerDNS, zone
             assert resolver.ask(zone, "SOA").is_secure
             assert resolver.ask(f"{label}.{zone}", kind).rcode == "SERVFAIL"
             assert resolver.bogus != []
+
+
+@pytest.mark.parametrize("zone", MODES)
+def test_while_the_denial_is_paused_no_answer_is_bogus(installation: PowerDNS, zone: str, tmp_path: Path) -> None:
+    """What exists is secure; where something had to be denied, PowerDNS fails, and resolvers ask another server."""
+    nsec3, options = MODES[zone]
+    parsed = read(zone, signed_text(zone, text_of(zone), tmp_path, *options))
+    assert parsed.signatures is not None
+    state = SigningState((), nsec3, presigned=True, paused=True)
+    with installation.place("paused") as place:
+        compiled = {zone: (1, compile_zone(zone, map(rrset_of, parsed.rrsets), nsec3))}
+        signing = [MetadataObject(zone, kind, value) for kind, value in state.metadata.items()]
+        lmdb_file.write(place.database, installation.schema, compiled, signing)
+        anchor = f"{zone} DNSKEY {in_one_piece(parsed.signatures.entries[0])}"
+        with place.server(None) as port, unbound({zone: [port]}, [anchor]) as resolver:
+            for name, kind in ((zone, "SOA"), (zone, "DNSKEY"), (f"ns1.{zone}", "A")):
+                assert resolver.ask(name, kind).is_secure, (name, kind)
+            for label in ("nothing", "ns1.nothing"):
+                reply = resolver.ask(f"{label}.{zone}", "A")
+                assert (reply.rcode, reply.is_secure) == ("SERVFAIL", False)
+            assert resolver.bogus == []

@@ -5,11 +5,12 @@ published goes on with the other; its row records their sequences.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from django.db import transaction
+from django.db.models import F
 
 from dnspanel.publish.errors import StorageUnreachable
 from dnspanel.publish.prepared import Prepared, put_prepared, record_prepared
@@ -19,9 +20,12 @@ from dnspanel.transfer.imports.kept_keys import brought_signings, source_nsec3
 from dnspanel.transfer.models import CHANGING_ACTIONS, Action, ImportJob, ImportPiece, ImportZone, PieceState, State
 from dnspanel.zones.bulk import BulkZone, ExistingZone, ZoneChange, change_zones, create_ready_zones, existing_zones
 from dnspanel.zones.dnssec.first_signing import BroughtSigning, record_first_signings
+from dnspanel.zones.dnssec.paused_denial import needs_pause, pause_denial, resume_denial
 from dnspanel.zones.dnssec.presigned import Renewed, end_of, renew_presigned
+from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.errors import NamesRefused, NamesTaken
 from dnspanel.zones.models import Channel, Publication, Revision
+from replication.codec.dnssec import Nsec3
 
 logger = logging.getLogger(__name__)
 
@@ -167,8 +171,11 @@ def _change(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
         for zone, effect in plan.effects(job, as_seen, existing)
         if effect.changes and not effect.faults and (effect.signatures is None or rights.may_sign(job))
     ]
-    changes = [ZoneChange(zone.zone_id, zone.base_revision, effect.changes) for zone, effect in effects]
     signed = {zone.zone_id: (zone.name, effect.signatures) for zone, effect in effects if effect.signatures is not None}
+    nsec3 = source_nsec3(job, [name for name, _ in signed.values()]) if signed else {}
+    chains = {zone_id: brought.chain(nsec3.get(name)) for zone_id, (name, brought) in signed.items()}
+    pausing = _pause(job, effects, chains, now)
+    changes = [ZoneChange(zone.zone_id, zone.base_revision, effect.changes) for zone, effect in effects]
 
     def beside(publication: Publication) -> None:
         if signed:
@@ -177,11 +184,10 @@ def _change(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
                     "zone_id", "number"
                 )
             )
-            nsec3 = source_nsec3(job, [name for name, _ in signed.values()])
             renew_presigned(
                 zones=[
-                    Renewed(zone_id, numbers[zone_id], brought.chain(nsec3.get(name)), end_of(brought.end))
-                    for zone_id, (name, brought) in signed.items()
+                    Renewed(zone_id, numbers[zone_id], chains[zone_id], end_of(brought.end))
+                    for zone_id, (_, brought) in signed.items()
                     if zone_id in numbers
                 ],
                 now=now,
@@ -196,6 +202,50 @@ def _change(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
         reason=reason_of(job),
         beside=beside,
     )
+    # Those that were left alone after all.
+    if pausing:
+        resume_denial(
+            zone_ids=pausing,
+            author=rights.actor_of_job(job),
+            channel=Channel.IMPORT,
+            now=now,
+            reason=reason_of(job),
+        )
+
+
+def _pause(
+    job: ImportJob,
+    effects: Sequence[tuple[ImportZone, plan.Effect]],
+    chains: Mapping[int, Nsec3 | None],
+    now: datetime,
+) -> list[int]:
+    """The denial of zones (by id) whose chain becomes another one is paused, in a revision that the import knows of.
+
+    A piece that is begun again finds them so, and goes on.
+    """
+    states = signing_of_zones(list(chains))
+    pausing = {
+        zone.zone_id: zone
+        for zone, effect in effects
+        if zone.zone_id in chains and needs_pause(states[zone.zone_id], chains[zone.zone_id], len(effect.changes))
+    }
+
+    def beside(zone_ids: Collection[int]) -> None:
+        pks = [pausing[zone_id].pk for zone_id in zone_ids]
+        ImportZone.objects.filter(pk__in=pks).update(base_revision=F("base_revision") + 1)
+
+    if pausing:
+        pause_denial(
+            zone_ids=list(pausing),
+            author=rights.actor_of_job(job),
+            channel=Channel.IMPORT,
+            now=now,
+            reason=reason_of(job),
+            beside=beside,
+        )
+        for zone in pausing.values():
+            zone.refresh_from_db(fields=["base_revision"])
+    return list(pausing)
 
 
 def _is_as_seen(zone: ImportZone, current: ExistingZone | None) -> bool:

@@ -36,6 +36,10 @@ def signing_algorithms(state: SigningState) -> str:
 
 
 def _of_state(before: SigningState, after: SigningState) -> Iterator[str]:
+    if after.paused and not before.paused:
+        yield "denial of existence paused, while its records change"
+    elif before.paused and not after.paused:
+        yield "denial of existence goes on"
     if after.presigned and not before.presigned:
         yield "served with the signatures that it came with"
     if before.presigned and not after.is_signed:

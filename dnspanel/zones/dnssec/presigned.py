@@ -52,7 +52,9 @@ def end_of(text: str) -> datetime:
 def renew_presigned(*, zones: Sequence[Renewed], now: datetime) -> None:
     """Zones that came signed have other signatures. In the transaction that publishes them, with their RRsets."""
     before = signing_of_zones([each.zone_id for each in zones])
-    after = with_row_ids({each.zone_id: replace(before[each.zone_id], nsec3=each.nsec3) for each in zones})
+    after = with_row_ids(
+        {each.zone_id: replace(before[each.zone_id], nsec3=each.nsec3, paused=False) for each in zones}
+    )
     changed = [each for each in zones if after[each.zone_id] != before[each.zone_id]]
     record_states(
         [(each.zone_id, each.revision, before[each.zone_id], after[each.zone_id]) for each in changed], now=now

@@ -19,6 +19,8 @@ NSEC3PARAM, NSEC3NARROW, PRESIGNED, PUBLISH_CDS, PUBLISH_CDNSKEY = KINDS = (
     "PUBLISH-CDS",
     "PUBLISH-CDNSKEY",
 )
+# In place of the parameters of NSEC3: PowerDNS cannot read them, and answers SERVFAIL where it had to deny something.
+PAUSED = "-"
 # In place of digest types: the CDS record that asks the parent to delete its DS, and its CDNSKEY too.
 DELETE = "0"
 
@@ -50,7 +52,7 @@ class KeyState:
 @dataclass(frozen=True, slots=True)
 class SigningState:
     """How a zone is signed; without keys it is not, unless it is `presigned`: served with the signatures that it came
-    with, and then it has no keys here. `nsec3` is None for NSEC.
+    with, and then it has no keys here. `nsec3` is None for NSEC. One that is `paused` denies nothing (`paused_denial`).
 
     `cds` lists digest types of the CDS records; DELETE asks the parent to delete its DS (RFC 8078), and CDNSKEY does so
     too then; empty: none.
@@ -63,6 +65,7 @@ class SigningState:
     # Ids of the rows of PowerDNS's metadata, by kind; an id is never given to another zone.
     row_ids: Mapping[str, int] = field(default_factory=dict)
     presigned: bool = False
+    paused: bool = False
 
     @property
     def is_signed(self) -> bool:
@@ -90,6 +93,8 @@ class SigningState:
             found[NSEC3PARAM] = nsec3param_text(self.nsec3)
             if self.nsec3.narrow:
                 found[NSEC3NARROW] = "1"
+        if self.paused:
+            found[NSEC3PARAM] = PAUSED
         if self.keys and self.cds:
             found[PUBLISH_CDS] = self.cds
         if self.keys and self.cdnskey:
@@ -137,6 +142,8 @@ class SigningState:
             found["cdnskey"] = True
         if self.presigned:
             found["presigned"] = True
+        if self.paused:
+            found["paused"] = True
         return found
 
     @classmethod
@@ -156,6 +163,7 @@ class SigningState:
             stored.get("cdnskey", False),
             stored["rows"],
             stored.get("presigned", False),
+            stored.get("paused", False),
         )
 
 

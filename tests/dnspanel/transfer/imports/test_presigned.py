@@ -7,13 +7,13 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.transfer.documents import Options
-from dnspanel.transfer.imports import queries
+from dnspanel.transfer.imports import apply, queries
 from dnspanel.transfer.models import Action, ImportJob, ImportZone, KeptItem, KeptKind
 from dnspanel.zones.dnssec import presigned
 from dnspanel.zones.dnssec import queries as signing
 from dnspanel.zones.models import SigningChange, Zone
 from replication.codec.dnssec import Nsec3
-from tests.dnspanel.transfer.conftest import MakeImport, import_all, lines_of, zone_text
+from tests.dnspanel.transfer.conftest import MakeImport, import_all, lines_of, work_through, zone_text
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.dnspanel.zones.conftest import make_zone as make_zone
 from tests.signzone import signed_text
@@ -59,11 +59,33 @@ def test_new_signatures_take_the_place_of_the_old_ones(make_import: MakeImport, 
     second = signed_text(ZONE, zone_text(ZONE, "www A 192.0.2.2", "new A 192.0.2.3", serial=5), tmp_path, end=end)
     import_all(make_import({"zone": second}, options=KEEP))
     zone = current()
-    assert (zone.serial, zone.revision) == (5, 2)
+    assert (zone.serial, zone.revision) == (5, 3)  # its denial was paused meanwhile
     assert signing.signing_of(zone).denial is None
-    assert SigningChange.objects.filter(zone=zone).count() == 2
+    assert SigningChange.objects.filter(zone=zone).count() == 3
     assert not any(line.split()[3] == "NSEC3" for line in lines_of(ZONE))
     assert presigned.signatures_end(zone) == end
+
+
+def test_an_import_that_dies_between_its_publications_goes_on(
+    make_import: MakeImport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import_all(make_import({"zone": signed_text(ZONE, zone_text(ZONE, "www A 192.0.2.1"), tmp_path)}, options=KEEP))
+    second = signed_text(ZONE, zone_text(ZONE, "www A 192.0.2.2", serial=8), tmp_path, *NSEC3)
+    job = make_import({"zone": second}, options=KEEP)
+
+    def die(**changes: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(apply, "change_zones", die)
+        with pytest.raises(KeyboardInterrupt):
+            import_all(job)
+    state = signing.signing_of(current())
+    assert (state.paused, state.denial, current().serial) == (True, None, 7)
+    work_through(job)
+    state = signing.signing_of(current())
+    assert (state.paused, state.denial, current().serial) == (False, Nsec3(1, b"\xab\xcd"), 8)
+    assert not ImportZone.objects.filter(job=job, action=Action.WAITING).exists()
 
 
 def test_a_powerdns_has_the_parameters_of_nsec3_beside_the_records(make_import: MakeImport, tmp_path: Path) -> None:
