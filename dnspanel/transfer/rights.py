@@ -156,7 +156,8 @@ def zones_with_hidden_keys(zones: "QuerySet[Zone]", author: Author) -> "QuerySet
 
 def zone_without_key_export(zone_ids: Sequence[int], person: Person) -> Zone | None:
     """The first of these zones, if not in the trash, whose keys this person may not export; None: there is none."""
-    if actor_of(person).may_everywhere(Right.EXPORT_KEYS):
+    actor = actor_of(person)
+    if actor is not None and actor.may_everywhere(Right.EXPORT_KEYS):
         return None
     mine = access.zones_within_reach(person, Right.EXPORT_KEYS).filter(pk=OuterRef("pk"))
     zones = Zone.objects.filter(pk__in=zone_ids, deleted_at=None)

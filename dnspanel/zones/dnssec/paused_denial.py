@@ -80,7 +80,7 @@ def _publish(
     beside: Beside,
 ) -> Publication | None:
     with transaction.atomic(durable=True):
-        zones = {zone.pk: zone for zone in revision.locked(zone_ids)}
+        zones = {zone.pk: zone for zone in revision.locked(list(zone_ids))}
         before = {
             zone_id: state
             for zone_id, state in signing_of_zones(list(zones)).items()
