@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from dnspanel.accounts.actors import Author
-from dnspanel.zones import revision
+from dnspanel.zones import find_zones
 from dnspanel.zones.dnssec.publish_state import record_states, with_row_ids
 from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.dnssec.signing_state import SigningState
@@ -80,7 +80,7 @@ def _publish(
     beside: Beside,
 ) -> Publication | None:
     with transaction.atomic(durable=True):
-        zones = {zone.pk: zone for zone in revision.locked(list(zone_ids))}
+        zones = {zone.pk: zone for zone in find_zones.locked(zone_ids)}
         before = {
             zone_id: state
             for zone_id, state in signing_of_zones(list(zones)).items()
