@@ -18,6 +18,7 @@ from dnspanel.accounts.models import Team
 from dnspanel.advisory_locks import SqlLock
 from dnspanel.zones import access, find_zones, nesting, quotas, soa, store_rrsets
 from dnspanel.zones.dnssec.queries import presigned_zones
+from dnspanel.zones.dnssec.trust import newly_broken
 from dnspanel.zones.errors import NameReserved, NamesTaken
 from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.history import change_of
@@ -192,6 +193,7 @@ def create_ready_zones(
                 revisions=creations(zones), author=author, channel=channel, now=now, reason=reason, form_id=None
             )
             beside(publication)
+            nesting.refuse_broken(zone_names=signed)
             return publication
     except IntegrityError as clash:
         if taken := taken_names([zone.name for zone in zones]):
@@ -340,7 +342,7 @@ def undo_zone_changes(
 
     Returned besides are the RRsets (zone name, name, type) that were kept:
     those that are not any more what that publication left, those at names
-    where taking back would put a CNAME beside other data, and all those of
+    where taking back would put a CNAME beside other data, DS that would break a zone here, and all those of
     zones in the trash or served with the signatures that they came with. An
     RRset that is already as it was before is not touched, so undoing twice
     changes nothing. Zones that it created or deleted are not looked at.
@@ -352,7 +354,7 @@ def undo_zone_changes(
         for id in presigned_zones(list(zones)):
             del zones[id]
         current = _at_names(zones, {id: [change.key for change in published[id].changes] for id in zones})
-        inverse: dict[int, Changes] = {}
+        inverse: dict[int, dict[Key, RRset | None]] = {}
         kept: list[tuple[str, str, int]] = []
         for id, of_zone in published.items():
             if id in zones:
@@ -360,9 +362,25 @@ def undo_zone_changes(
             else:
                 stay = [change.key for change in of_zone.changes]
             kept += [(of_zone.name, *key) for key in stay]
+        for id, key in _breaking(inverse, current):
+            del inverse[id][key]
+            kept.append((zones[id].name, *key))
         moves = _moves(zones, current, inverse, now)
         publication = _carry_out(moves, author, channel, now, reason, beside)
     return publication, kept
+
+
+def _breaking(decided: Mapping[int, Changes], current: Mapping[int, Mapping[Key, RRset]]) -> list[tuple[int, Key]]:
+    """The zones and keys of DS RRsets that would break a zone here which is not broken yet."""
+    at = {
+        key: (id, rrset)
+        for id, changes in decided.items()
+        for key, rrset in changes.items()
+        if key[1] == rdtypes.DS and rrset is not None
+    }
+    before = {name: found.served for (name, type), (id, _) in at.items() if (found := current[id].get((name, type)))}
+    broken = newly_broken(before, {name: rrset.served for (name, _), (_, rrset) in at.items()}) if at else {}
+    return [(id, key) for key, (id, _) in at.items() if key[0] in broken]
 
 
 def prefer_indexes() -> None:

@@ -1,7 +1,7 @@
 """Zones come, go to the trash and come back; each act is a publication of its own. Verbs."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -235,8 +235,9 @@ def restore_zone(
 ) -> Publication:
     """The zone is back from the trash as it was, with a higher serial.
 
-    Raises NotInTrash, RightMissing, QuotaExceeded or NameRefused: the name may
-    be taken by now, or zones of others may stand above or below it.
+    A DS that it holds for a zone here, and that leads to no key of that zone by now, is disabled. Raises NotInTrash,
+    RightMissing, QuotaExceeded or NameRefused: the name may be taken by now, zones of others may stand above or below
+    it, or the zone above may hold a DS that leads to no key of it.
     """
     try:
         with transaction.atomic(durable=True):
@@ -249,9 +250,10 @@ def restore_zone(
             if author is not None:
                 quotas.refuse_zone_of(creator=trashed.created_by, team=trashed.team)
             Zone.objects.filter(pk=trashed.pk).update(deleted_at=None)
+            restoration = _restoration(trashed, now)
             nesting.refuse_names(zone_names=[trashed.name], own=[trashed.pk], author=author)
             return append_publication(
-                revisions=[_restoration(trashed, now)],
+                revisions=[restoration],
                 author=author,
                 channel=channel,
                 now=now,
@@ -362,16 +364,20 @@ def _serial_in(zone: str, rrsets: Iterable[RRset]) -> int:
 
 
 def _restoration(zone: Zone, now: datetime) -> NewRevision:
-    """The revision that brings the zone back; its SOA has the next serial: secondaries must see that it moved on.
-
-    But that of a zone with the signatures that it came with: they are of its serial too.
+    """The revision that brings the zone back, which is live; its SOA has the next serial: secondaries must see that it
+    moved on. But that of a zone with the signatures that it came with: they are of its serial too.
     """
-    at_apex = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {zone.name})})[zone.pk]
-    before = at_apex[zone.name, rdtypes.SOA]
+    is_fixed = bool(presigned_zones([zone.pk]))
+    broken = [] if is_fixed else [child for _, child, _ in nesting.broken_below([zone.pk])]
+    near = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {zone.name, *broken})})[zone.pk]
+    before = near[zone.name, rdtypes.SOA]
     serial, changes = soa.serial_of(before), []
-    if not presigned_zones([zone.pk]):
+    if not is_fixed:
         serial = zone.soa_edits.after(serial, now)
         changes = [Change(zone.name, rdtypes.SOA, before, soa.with_serial(before, serial))]
+        for child in broken:
+            ds = near[child, rdtypes.DS]
+            changes.append(Change(child, rdtypes.DS, ds, replace(ds, disabled=ds.rdata)))
         store_rrsets.write_changes([(zone.pk, zone.name, changes)])
     return NewRevision(
         zone.pk,
@@ -380,5 +386,6 @@ def _restoration(zone: Zone, now: datetime) -> NewRevision:
         zone.revision + 1,
         serial.value,
         zone.rrset_count,
+        changed=len(broken),
         changes=changes,
     )

@@ -12,7 +12,8 @@ ZoneError
 │   ├── PublicSuffix      nobody may have it
 │   ├── ReverseName       it is a network, whose names lie in a reverse zone
 │   ├── NameOfOthers      it lies below or above a zone of which the author may not change every record
-│   └── SignedAtParent    the zone above holds a DS for it
+│   ├── SignedAtParent    the zone above holds a DS for it
+│   └── BreaksBelow       it holds a DS for a zone here, which leads to no key of that zone
 ├── NamesTaken            some of many names are taken
 ├── NamesRefused          zones cannot have some of many names
 ├── PublishRefused        the draft is as it was; nothing was published
@@ -171,6 +172,18 @@ class SignedAtParent(NameRefused):
             name,
             f"{parent} holds a DS for {name}: resolvers that validate would answer nothing of it, because it would not "
             f"be signed by the key that the DS names. Remove the DS from {parent} first, and wait for its TTL.",
+        )
+
+
+class BreaksBelow(NameRefused):
+    """The zone says by a DS that a zone below it is signed by another key than it is, or signed at all."""
+
+    def __init__(self, name: str, child: str, reason: str) -> None:
+        self.child = child
+        super().__init__(
+            name,
+            f"{name} holds a DS for {child}, {reason}: resolvers that validate would answer nothing of it. Take the DS "
+            "out, or put the right one in.",
         )
 
 

@@ -191,7 +191,11 @@ class RRset(models.Model):
         # New entries wait in a list until `tasks.maintain_search_index` sorts many of them in: one by one is slow
         # in an import.
         # If nobody does and the list (in kB) is full, whoever writes next has to. Migration 0003 has more, for CNAMEs.
-        indexes = [GinIndex(fields=["rdata"], name="rrset_rdata", gin_pending_list_limit=256 << 10)]
+        # DS RRsets are few, and those of a zone are wanted when it comes, whatever else it has.
+        indexes = [
+            GinIndex(fields=["rdata"], name="rrset_rdata", gin_pending_list_limit=256 << 10),
+            models.Index(fields=["zone"], condition=Q(type=43), name="rrset_ds"),
+        ]
 
 
 class RevisionKind(models.TextChoices):
@@ -362,6 +366,17 @@ class Rollover(models.Model):
             models.UniqueConstraint(fields=["zone"], condition=Q(ended_at=None), name="rollover_open_once"),
         ]
         indexes = [models.Index(fields=["zone", "-id"], name="rollover_of_zone")]
+
+
+class AcceptedBreak(models.Model):
+    """Somebody wants this publication although a zone does not validate after it: the publisher lets it pass."""
+
+    publication = models.OneToOneField(
+        Publication, primary_key=True, on_delete=models.CASCADE, related_name="accepted_break"
+    )
+    accepted_at = models.DateTimeField()
+    accepted_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    reason = models.TextField()
 
 
 class Draft(models.Model):

@@ -18,7 +18,9 @@ from dnspanel.accounts.grants import RECORD_RIGHTS
 from dnspanel.advisory_locks import SqlLock
 from dnspanel.suffixes import read_suffixes
 from dnspanel.zones import access, store_rrsets
+from dnspanel.zones.dnssec.trust import broken_by
 from dnspanel.zones.errors import (
+    BreaksBelow,
     NameOfOthers,
     NameRefused,
     NamesRefused,
@@ -91,23 +93,50 @@ def refuse_names(
 ) -> None:
     """Raise if the author may not make zones of these names live; `own` are their ids, where they have any by now.
 
-    A DS above them is no reason for those that are signed, or will be by the same publication (`signed`).
+    A DS above them has to lead to a key of theirs, and a DS of theirs to a key of the zone here that it is for. Of those
+    that are going to be signed by the same publication (`signed`), `refuse_broken` is to say so when they are.
 
     To be called within the transaction that makes them live, after they are in their table and before the log:
     authors who need rights over other zones then take turns until they commit, so that of two who create a zone and
     one below it at the same time the second sees the first. Who may change every record of every zone waits for
     nobody: whatever such a person does could have come before or after.
 
-    Raises NamesRefused with the reason of each name: PublicSuffix, ReverseName, NameOfOthers or SignedAtParent.
+    Raises NamesRefused with the reason of each name: PublicSuffix, ReverseName, NameOfOthers, SignedAtParent or
+    BreaksBelow.
     """
     if refused := refusals_for_everybody(zone_names):
         raise NamesRefused(refused)
     refuse_rights(zone_names=zone_names, own=own, author=author)
-    if at_parent := ds_above(zone_names):
-        safe = {*signed, *Zone.objects.filter(pk__in=own, signing__is_signed=True).values_list("name", flat=True)}
-        bogus = {name: above.zone_name for name, above in at_parent.items() if name not in safe}
-        if bogus:
-            raise NamesRefused({name: SignedAtParent(name, parent) for name, parent in bogus.items()})
+    refuse_broken(zone_names=[name for name in zone_names if name not in signed])
+    below = {(name, child): reason for name, child, reason in broken_below(own)}
+    if below:
+        raise NamesRefused({name: BreaksBelow(name, child, reason) for (name, child), reason in below.items()})
+
+
+def refuse_broken(*, zone_names: Collection[str]) -> None:
+    """Raise NamesRefused with SignedAtParent for those of these live zones that a DS above them breaks."""
+    at_parent = ds_above(zone_names) if zone_names else {}
+    if at_parent and (broken := broken_by({name: above.ds for name, above in at_parent.items()})):
+        raise NamesRefused({name: SignedAtParent(name, at_parent[name].zone_name) for name in broken})
+
+
+def broken_below(zone_ids: Collection[int]) -> list[tuple[str, str, str]]:
+    """The zones here that a DS of these zones breaks: the zone with the DS, the one that it is for, and why; by name.
+
+    In one query where they have no DS.
+    """
+    found = store_rrsets.ds_of_zones(zone_ids) if zone_ids else {}
+    served = {rrset.name: rrset.served for rrsets in found.values() for rrset in rrsets if rrset.served}
+    broken = broken_by(served)
+    # A zone in between may hold another DS, or none: that one is asked.
+    above = ds_above(broken)
+    still = broken_by({name: each.ds for name, each in above.items()}) if above else {}
+    names_of = dict(Zone.objects.filter(pk__in=list(found)).values_list("pk", "name")) if still else {}
+    return sorted(
+        (above[name].zone_name, name, reason)
+        for name, reason in still.items()
+        if above[name].zone_name in names_of.values()
+    )
 
 
 def refuse_rights(*, zone_names: Sequence[str], own: Collection[int], author: Author) -> None:

@@ -13,9 +13,10 @@ from dnspanel.zones import nesting, soa, store_rrsets
 from dnspanel.zones.computed_types import reasons_against
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.other_keys import OF_KEYS, in_one_piece
+from dnspanel.zones.dnssec.trust import newly_broken
 from dnspanel.zones.merge import Conflict, Edit, Merged, merge
 from dnspanel.zones.models import Zone
-from dnspanel.zones.rules import Severity, Violation, check_zone, names_to_know, targets_of
+from dnspanel.zones.rules import BREAKING_DS, Severity, Violation, check_zone, names_to_know, targets_of
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import Change, Key, RRset
@@ -202,7 +203,7 @@ def _violations(zone: Zone, merged: Merged, near: dict[Key, RRset], answered: Ma
     found = check_zone(
         zone.name, after, changed, below=below, answered_by=answered, allow_lua=allow_lua, unanswered=unanswered
     )
-    found += [*_signed_nowhere(merged), *_made_by_panel(zone, merged)]
+    found += [*_breaking_ds(merged), *_made_by_panel(zone, merged)]
     old: set[tuple[str, str, int]] = set()
     if any((v.name, v.type) not in changed for v in found):  # seldom, and half of the work
         was = check_zone(zone.name, before, changed, answered_by=answered, allow_lua=allow_lua)
@@ -213,22 +214,23 @@ def _violations(zone: Zone, merged: Merged, near: dict[Key, RRset], answered: Ma
             yield violation
 
 
-def _signed_nowhere(merged: Merged) -> list[Violation]:
-    """A warning for each new DS of a zone that is served here and not signed."""
-    new = {c.name: c for c in merged.apply if c.type == rdtypes.DS and c.after is not None and c.after.served}
-    if not new:
+def _breaking_ds(merged: Merged) -> list[Violation]:
+    """A warning, to be accepted by name, for each DS RRset that makes a zone bogus that is served here."""
+    served = {c.name: c for c in merged.apply if c.type == rdtypes.DS and c.after is not None and c.after.served}
+    if not served:
         return []
-    unsigned = Zone.objects.filter(name__in=list(new), deleted_at=None).exclude(signing__is_signed=True)
-    here = unsigned.values_list("name", flat=True)
+    after = {name: change.after.served for name, change in served.items() if change.after}
+    before = {name: change.before.served for name, change in served.items() if change.before}
     return [
         Violation(
             Severity.WARNING,
-            "ds-of-unsigned",
+            BREAKING_DS,
             name,
             rdtypes.DS,
-            f"with this DS resolvers that validate answer nothing of {name}, which is served here and not signed",
+            f"with this DS resolvers that validate answer nothing of {name}, {reason}: only a draft publishes it, by which "
+            f"somebody accepts {BREAKING_DS} and says why",
         )
-        for name in sorted(here)
+        for name, reason in newly_broken(before, after).items()
     ]
 
 

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from dnspanel.accounts.actors import Author
 from dnspanel.zones import access, draft, quotas, soa, store_rrsets
+from dnspanel.zones.dnssec.accepted_breaks import accept_break
 from dnspanel.zones.draft import Drafter, person
 from dnspanel.zones.errors import (
     CannotUndo,
@@ -25,7 +26,7 @@ from dnspanel.zones.merge import Edit
 from dnspanel.zones.models import Change as StoredChange
 from dnspanel.zones.models import Draft, Operation, Publication, Revision, RevisionKind, SigningChange, Zone
 from dnspanel.zones.plan import ZonePlan, plan_zones
-from dnspanel.zones.rules import Severity, Violation
+from dnspanel.zones.rules import BREAKING_DS, Severity, Violation
 from dnspanel.zones.sequence_log import NewRevision, append_publication, publication_of_form
 from replication.dns import rdtypes
 from replication.dns.rrset import Change
@@ -60,8 +61,9 @@ def publish(
     4. Append to the log, last, because all publishers queue for its head.
 
     `accept_warnings` is True, or the codes of the warnings that the author
-    accepted. `confirmed` says that a person confirmed a change that the guard
-    would hold. Raises RightMissing for an RRset that the author may not change,
+    accepted. A DS that breaks a zone here is accepted by its code only, and
+    with a reason; the publisher then lets it pass. `confirmed` says that a
+    person confirmed a change that the guard would hold. Raises RightMissing for an RRset that the author may not change,
     or PublishRefused: Conflicts, RuleViolations or
     GuardHolds, then the draft is as it was; or NothingToPublish, then
     operations that others have published as well are gone. The same form
@@ -73,7 +75,7 @@ def publish(
             operations = list(_operations(author, zones))
             alive = locked({operation.zone_id for operation in operations})
             plans = plan_zones(_edits_by_zone(alive, operations), now)
-            refuse(plans, author, accept_warnings, confirmed)
+            refuse(plans, author, _named(accept_warnings, reason), confirmed)
             draft.operations_of(author).filter(zone__in=[zone.pk for zone in alive]).delete()
             publication = carry_out(plans, author, channel, now, reason, form_id)
         if publication is None:
@@ -143,9 +145,16 @@ def refuse(plans: Sequence[ZonePlan], author: Author, accept_warnings: Accepted,
         raise GuardHolds(guarded.zone.name, guarded.guard)
 
 
+def _named(accepted: Accepted, reason: str) -> Accepted:
+    """Without a reason, nobody accepts that a zone breaks."""
+    return accepted if isinstance(accepted, bool) or reason.strip() else set(accepted) - {BREAKING_DS}
+
+
 def _blocks(violation: Violation, accepted: Accepted) -> bool:
     if violation.severity != Severity.WARNING:
         return violation.severity == Severity.ERROR
+    if violation.code == BREAKING_DS and isinstance(accepted, bool):
+        return True
     return violation.code not in accepted if not isinstance(accepted, bool) else not accepted
 
 
@@ -157,14 +166,17 @@ def carry_out(
     reason: str,
     form_id: UUID | None,
 ) -> Publication | None:
-    """Write what the plans say and append it to the log; None when they say nothing."""
+    """Write what the plans say, nothing of which is refused, and append it to the log; None when they say nothing."""
     revisions = [_new_revision(plan) for plan in plans if plan.changes]
     if not revisions:
         return None
     store_rrsets.write_changes((each.zone_id, each.zone_name, each.changes) for each in revisions)
-    return append_publication(
+    publication = append_publication(
         revisions=revisions, author=author, channel=channel, now=now, reason=reason, form_id=form_id
     )
+    if any(violation.code == BREAKING_DS for plan in plans for violation in plan.violations):
+        accept_break(publication=publication, by=author, reason=reason, now=now)
+    return publication
 
 
 def _with_soa(plan: ZonePlan) -> list[Change]:

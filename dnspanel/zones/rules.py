@@ -19,6 +19,8 @@ from replication.dns.rrset import MAX_TTL, RRset
 
 Key = tuple[str, int]
 
+# A warning that is worth an error: only who accepts it by this code, where a reason is given, gets over it.
+BREAKING_DS = "ds-breaks-zone"
 LOW_TTL = 30
 MAX_CHAIN = 16
 _ADDRESSES = frozenset((rdtypes.A, rdtypes.AAAA, rdtypes.ALIAS))

@@ -11,6 +11,7 @@ from django.db import connection
 
 from dnspanel.prepared_statements import prepared_cursor
 from replication.codec.keys import relative_key
+from replication.dns import rdtypes
 from replication.dns.rrset import Change, Key, RRset
 
 # What a row is made of: name, owner key, type, TTL, rdata texts, anything, disabled texts, comment.
@@ -43,6 +44,8 @@ _WITH_RDATA = f"SELECT {COLUMNS} FROM zones_rrset r WHERE r.zone_id = %s AND r.r
 _OF_ZONES = f"""
 SELECT {COLUMNS} FROM zones_rrset r WHERE r.zone_id = ANY(%s) ORDER BY r.zone_id, r.owner_key, r.type
 """
+
+_DS_OF_ZONES = f"SELECT {COLUMNS} FROM zones_rrset r WHERE r.zone_id = ANY(%s) AND r.type = {rdtypes.DS}"
 
 _DELETE = """
 DELETE FROM zones_rrset r USING unnest(%s::int[], %s::bytea[], %s::int[]) AS gone (zone_id, owner_key, type)
@@ -93,6 +96,14 @@ def rrsets_within(zone_id: int, zone_name: str, tops: Sequence[str], limit: int)
     subtrees = [_subtree(name, zone_name) for name in tops]
     parameters = [[first for first, _ in subtrees], [behind for _, behind in subtrees], zone_id, limit]
     return [rrset for _, rrset in _rows(_WITHIN, parameters)]
+
+
+def ds_of_zones(zone_ids: Collection[int]) -> dict[int, list[RRset]]:
+    """The DS RRsets of these zones, in one query that costs what there is of them."""
+    found: dict[int, list[RRset]] = {}
+    for zone_id, rrset in _rows(_DS_OF_ZONES, [list(zone_ids)]):
+        found.setdefault(zone_id, []).append(rrset)
+    return found
 
 
 def rrsets_with_rdata(zone_id: int, texts: Collection[str], limit: int) -> list[RRset]:

@@ -22,10 +22,13 @@ from dnspanel.zones import rules
 from dnspanel.zones.bulk import ExistingZone, existing_zones
 from dnspanel.zones.computed_types import reasons_against
 from dnspanel.zones.dnssec.queries import presigned_zones
-from dnspanel.zones.errors import QuotaExceeded
+from dnspanel.zones.dnssec.trust import newly_broken
+from dnspanel.zones.errors import BreaksBelow, QuotaExceeded
 from dnspanel.zones.models import Zone
 from dnspanel.zones.quotas import refuse_larger, rrset_limit
+from dnspanel.zones.rules import BREAKING_DS
 from dnspanel.zones.store_rrsets import rrsets_of_zones
+from replication.dns import rdtypes
 from replication.dns.rrset import RRset
 
 _ZONES_AT_ONCE = 200
@@ -164,7 +167,7 @@ def effects(
                     continue
                 effect = _effect(zone.action, parsed, current[id])
                 refusal = allowed.refusal(rows[id], effect.changes, effect.current) if in_reach is not None else None
-                refusal = refusal or _growth_refusal(author, rows.get(id), effect)
+                refusal = refusal or _growth_refusal(author, rows.get(id), effect) or _broken(zone.name, effect)
                 yield zone, replace(effect, faults=[refusal]) if refusal else effect
 
 
@@ -195,6 +198,19 @@ def _growth_refusal(author: Author, zone: Zone | None, effect: Effect) -> Source
     except QuotaExceeded as refusal:
         return rights.too_many_rrsets(zone.name, str(refusal))
     return None
+
+
+def _broken(zone_name: str, effect: Effect) -> SourceFault | None:
+    """The fault of a zone whose new DS would break a zone here."""
+    after = {key: rrset for key, rrset in effect.changes.items() if key[1] == rdtypes.DS and rrset is not None}
+    if not after:
+        return None
+    before = {name: found.served for name, type in after if (found := effect.current.get((name, type)))}
+    broken = newly_broken(before, {name: rrset.served for (name, _), rrset in after.items()})
+    if not broken:
+        return None
+    name, reason = next(iter(broken.items()))
+    return SourceFault("", 0, 0, "", str(BreaksBelow(zone_name, name, reason)), BREAKING_DS, zone=zone_name)
 
 
 def _effect(action: str, parsed: ParsedZone, current: Mapping[zone_changes.Key, RRset]) -> Effect:

@@ -34,12 +34,14 @@ from dnspanel.zones.bulk import ExistingZone, allocate_zone_ids, existing_zones
 from dnspanel.zones.computed_types import SET_UP, reasons_against
 from dnspanel.zones.dnssec.first_signing import BroughtSigning
 from dnspanel.zones.dnssec.presigned import ENDS_SOON, end_of
-from dnspanel.zones.errors import SignedAtParent
+from dnspanel.zones.dnssec.trust import broken_by
+from dnspanel.zones.errors import BreaksBelow, SignedAtParent
 from dnspanel.zones.garbage import collection_paused
 from dnspanel.zones.models import Signing
-from dnspanel.zones.rules import Severity
+from dnspanel.zones.rules import BREAKING_DS, Severity
 from dnspanel.zones.soa import first_serial
 from dnspanel.zones.store_rrsets import copy_text
+from replication.dns import rdtypes
 
 # Parsed RRsets of this much text are in memory at a time.
 _BATCH_BYTES = 256 << 10
@@ -236,6 +238,7 @@ def _scan(
             signatures |= of_batch
             _report_signatures(job, [(path, zone) for _, path, zone in parsed if zone.signatures])
         _report_signed(job, [(path, zone) for _, path, zone in parsed if zone.name], existing_by_name)
+        _report_broken([(path, zone) for _, path, zone in parsed if zone.name and zone.name not in existing_by_name])
         if ids is None and any(zone.is_sound and zone.name not in existing_by_name for _, _, zone in parsed):
             # For all that may still come: the ids of a piece are in a row.
             ids = iter(allocate_zone_ids(piece.documents - len(scanned)))
@@ -310,6 +313,21 @@ def _report_signed(
         if zone.name in parents and not goes_on and (lost_signatures or zone.name not in existing_by_name):
             refusal = str(SignedAtParent(zone.name, parents[zone.name].zone_name))
             zone.faults.append(SourceFault(path, 0, 0, "", refusal, "ds-at-parent", zone=zone.name))
+
+
+def _report_broken(zones: Sequence[tuple[str, ParsedZone]]) -> None:
+    """An error for each new zone with a DS for a zone that is here and has no key that it leads to."""
+    holders = {
+        rrset.name: (path, zone, [text for text in rrset.texts if text not in rrset.disabled])
+        for path, zone in zones
+        for rrset in zone.rrsets
+        if rrset.type == rdtypes.DS and rrset.name != zone.name
+    }
+    broken = broken_by({name: texts for name, (_, _, texts) in holders.items()}) if holders else {}
+    for name, reason in broken.items():
+        path, zone, _ = holders[name]
+        refusal = str(BreaksBelow(zone.name, name, reason))
+        zone.faults.append(SourceFault(path, 0, 0, "", refusal, BREAKING_DS, zone=zone.name))
 
 
 def _report_signatures(job: ImportJob, zones: Sequence[tuple[str, ParsedZone]]) -> None:

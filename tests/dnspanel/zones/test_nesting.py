@@ -14,6 +14,9 @@ from dnspanel.accounts.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, Role, Team, User
 from dnspanel.accounts.tokens import TokenTerms, create_token
 from dnspanel.zones import bulk, draft, edit, nesting, revision, soa, store_rrsets
+from dnspanel.zones.dnssec import sign
+from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec.queries import keys_of
 from dnspanel.zones.edit import NewZone
 from dnspanel.zones.errors import (
     NameOfOthers,
@@ -302,9 +305,11 @@ def test_which_zone_answers_for_a_name(make_zone: MakeZone) -> None:
 def test_what_a_zone_inside_answers_for_is_shadowed(make_zone: MakeZone) -> None:
     for name in ("www.beta.test.", "dev.beta.test.", "below.wwww.beta.test."):
         make_zone(name=name)
+    dev = Zone.objects.get(name="dev.beta.test.")
+    sign.sign(zones=[dev], acting=Acting(author=None, channel=Channel.WEB, now=NOW))
     zone = make_zone(
         "www 300 A 192.0.2.1", "a.www 300 TXT x", "dev 300 NS ns.dev | ns2.example.net.", "ns.dev 300 A 192.0.2.2",
-        "dev 300 DS 1 13 2 " + "ab" * 32, "dev 300 A 192.0.2.3", "ns.dev 300 TXT x", "wwww 300 A 192.0.2.1",
+        "dev 300 DS " + keys_of(dev)[0].ds[0], "dev 300 A 192.0.2.3", "ns.dev 300 TXT x", "wwww 300 A 192.0.2.1",
         name="beta.test.",
     )  # fmt: skip
     assert nesting.shadows_of(zone) == (

@@ -8,6 +8,7 @@ from dnspanel.accounts.models import User
 from dnspanel.zones import draft, revision
 from dnspanel.zones.models import Operation, Zone
 from dnspanel.zones.plan import ZonePlan
+from dnspanel.zones.rules import BREAKING_DS
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import Change
 from tests.dnspanel.zones.conftest import ZONE, MakeZone, rr
@@ -57,7 +58,7 @@ def test_names_that_a_zone_inside_answers_for_are_warned_of(bob: User, zone: Zon
     assert {(v.code, v.name, v.type) for v in planned.violations} == {
         ("shadowed", "sub." + ZONE, rdtypes.TXT),
         ("shadowed", "a.sub." + ZONE, rdtypes.A),
-        ("ds-of-unsigned", "sub." + ZONE, rdtypes.DS),
+        (BREAKING_DS, "sub." + ZONE, rdtypes.DS),
     }, "NS, DS and glue belong here; and whether mail.sub has an address, the zone inside knows"
     gone = plan(bob, zone, gone=("www A",))
     assert "shadowed" in codes(gone)
@@ -130,6 +131,4 @@ def test_the_guard_holds_the_removal_of_a_ds(bob: User, make_zone: MakeZone) -> 
 def test_a_ds_for_a_zone_that_is_served_here_unsigned_is_warned_of(bob: User, zone: Zone, make_zone: MakeZone) -> None:
     make_zone(name="sub." + ZONE)
     planned = plan(bob, zone, *(f"{name} 300 DS 1 13 2 {'00' * 32}" for name in ("sub", "far")))
-    assert [(v.code, v.name) for v in planned.warnings if v.code == "ds-of-unsigned"] == [
-        ("ds-of-unsigned", "sub." + ZONE)
-    ]
+    assert [(v.code, v.name) for v in planned.warnings if v.code == BREAKING_DS] == [(BREAKING_DS, "sub." + ZONE)]

@@ -212,6 +212,18 @@ def test_a_signed_zone_is_warned_of_and_refused_where_its_parent_holds_a_ds(make
     assert warnings == {"a": "dnssec-left-out", "b": "dnssec-left-out", "k": "dnssec-keys"}
 
 
+def test_a_zone_with_a_ds_that_breaks_a_zone_here_is_refused_by_the_dry_run(make_import: MakeImport) -> None:
+    import_all(make_import({"c": zone_text("c.test.example.")}))
+    cut = ["c NS ns1.other.test.", "c 3600 DS 1 13 2 " + "00" * 32]
+    job = import_all(make_import({"p": zone_text("test.example.", *cut)}))
+    assert actions(job) == {"test.example.": Action.FAILED}
+    [fault] = queries.faults_page(job, severity="error")
+    assert fault.reason.startswith("test.example. holds a DS for c.test.example., which is served here and not signed")
+    import_all(make_import({"p": zone_text("test.example.", cut[0])}))
+    job = import_all(make_import({"p": zone_text("test.example.", *cut)}))
+    assert actions(job) == {"test.example.": Action.FAILED}, "also where the zone is here already"
+
+
 def test_a_zone_goes_on_with_the_keys_that_it_brings(make_import: MakeImport) -> None:
     pair = key_material.generate(13)
     ds = key_material.ds_text("a.test.example.", 257, 13, pair.public)

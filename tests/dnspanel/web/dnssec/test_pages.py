@@ -14,9 +14,11 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
 from dnspanel.fleet.models import Node, ParentCheck, ParentState
+from dnspanel.zones import direct
 from dnspanel.zones.dnssec import key_material, queries, sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.models import Publication, Zone, ZoneKey
+from dnspanel.zones.rules import BREAKING_DS
 from replication.codec.dnssec import Nsec3
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, YES, Browser, MakeZone, forget_password
@@ -216,6 +218,16 @@ def test_unsigning_says_what_breaks_and_takes_the_name(signed: Zone, browser: Br
     assert browser(bob).get(PAGE + "unsign/").status_code == 302
 
 
+def put_wrong_ds(zone: Zone) -> None:
+    """Somebody wants it so."""
+    ds = rr(f"sub 300 DS 1 13 2 {'ab' * 32}")
+    patch = direct.patch_of_steps(zone, [((ds.name, ds.type), direct.replaced(ds))])
+    accepted = (BREAKING_DS, "ds-without-ns")
+    direct.publish_patches(
+        patches=[patch], author=None, channel="web", now=NOW, reason="a drill", accept_warnings=accepted
+    )
+
+
 def test_a_ds_in_a_zone_here_is_known_and_holds(zone: Zone, make_zone: MakeZone, browser: Browser, bob: User) -> None:
     child = make_zone(name="sub.example.test.")
     sign.sign(zones=[child], acting=acting())
@@ -233,7 +245,7 @@ def test_a_ds_in_a_zone_here_is_known_and_holds(zone: Zone, make_zone: MakeZone,
     assert refused.status_code == 422
     assert b"remove it there" in refused.content
     assert queries.signing_of(child).is_signed
-    publish(zone, bob, [rr(f"sub 300 DS 1 13 2 {'ab' * 32}")])
+    put_wrong_ds(zone)
     assert b"leads to no key here that signs" in browser(bob).get(path).content
 
 
@@ -241,7 +253,8 @@ def test_the_zone_above_is_not_named_to_who_may_not_know_it(
     zone: Zone, make_zone: MakeZone, browser: Browser, bob: User
 ) -> None:
     child = make_zone(name="sub.example.test.")
-    publish(zone, bob, [rr("sub 300 NS ns.example.net."), rr(f"sub 300 DS 1 13 2 {'ab' * 32}")])
+    publish(zone, bob, [rr("sub 300 NS ns.example.net.")])
+    put_wrong_ds(zone)
     member = make_person("mia", Role.MEMBER)
     grant = Grant(EVERY_RIGHT, zones=frozenset({child.pk}))
     GrantRow.objects.create(user=member, grant=grant.to_json(), created_at=NOW)

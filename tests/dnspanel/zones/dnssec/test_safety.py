@@ -8,6 +8,8 @@ from dnspanel.zones.dnssec import queries, sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.errors import DnssecRefused
 from dnspanel.zones.models import Zone
+from dnspanel.zones.revision import Accepted
+from dnspanel.zones.rules import BREAKING_DS
 from replication.codec.dnssec import Nsec3
 from replication.dns import rdtypes
 from replication.dns.rrset import make
@@ -21,10 +23,11 @@ def by(author: User) -> Acting:
     return Acting(author=author, channel="web", now=NOW)
 
 
-def put_ds(parent: Zone, child: Zone, *texts: str) -> None:
+def put_ds(parent: Zone, child: Zone, *texts: str, accepted: Accepted = True) -> None:
     key = child.name, rdtypes.DS
     step = direct.replaced(make(*key, 300, texts))
-    direct.publish_patches(patches=[direct.patch_of_steps(parent, [(key, step)])], author=None, channel="web", now=NOW)
+    patch = direct.patch_of_steps(parent, [(key, step)])
+    direct.publish_patches(patches=[patch], author=None, channel="web", now=NOW, accept_warnings=accepted)
 
 
 @pytest.fixture
@@ -80,7 +83,7 @@ def test_every_algorithm_that_a_ds_names_goes_on_signing(child: Zone, zone: Zone
 
 
 def test_what_is_broken_already_may_be_mended_otherwise(child: Zone, zone: Zone, alice: User) -> None:
-    put_ds(zone, child, f"1 13 2 {'ab' * 32}")
+    put_ds(zone, child, f"1 13 2 {'ab' * 32}", accepted=(BREAKING_DS, "ds-without-ns"))
     sign.set_denial(zone=child, nsec3=Nsec3(), acting=by(alice))
     assert queries.signing_of(child).nsec3 == Nsec3()
 

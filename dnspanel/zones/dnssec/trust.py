@@ -1,0 +1,50 @@
+"""Whether DS records lead to the zones of this panel that they are for: what validating resolvers ask of a parent."""
+
+from collections.abc import Mapping, Sequence
+
+from dnspanel.zones.dnssec import key_material
+from dnspanel.zones.dnssec.queries import other_keys_of_zones
+from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, SigningState
+from dnspanel.zones.models import Signing, Zone, ZoneKey
+
+
+def broken_by(ds: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Those of these names that are zones here which do not validate with these DS records, each with why, in words.
+
+    A zone needs a key that signs its DNSKEY RRset, stands in it and is named by one of them; keys of other signers
+    count. Without any DS a zone is insecure, never broken. In one query where none of the names is a zone, in at most
+    four otherwise.
+    """
+    wanted = [name for name, texts in ds.items() if texts]
+    zones = {zone.pk: zone for zone in Zone.objects.filter(name__in=wanted, deleted_at=None)} if wanted else {}
+    if not zones:
+        return {}
+    rows = Signing.objects.filter(pk__in=list(zones)).values_list("zone_id", "state")
+    states = {zone_id: SigningState.from_json(state) for zone_id, state in rows}
+    seen = {pk: [key for key in state.keys if _is_entry(state, key)] for pk, state in states.items()}
+    ids = [key.id for keys in seen.values() for key in keys]
+    public = {pk: bytes(key) for pk, key in ZoneKey.objects.filter(pk__in=ids).values_list("pk", "public")}
+    signed = [zone for pk, zone in zones.items() if pk in states and states[pk].is_signed]
+    others = other_keys_of_zones(signed)
+    broken = {}
+    for zone in sorted(zones.values(), key=lambda each: each.name):
+        if zone not in signed:
+            broken[zone.name] = "which is served here and not signed"
+            continue
+        keys = [(key.flags, key.algorithm, public[key.id]) for key in seen[zone.pk] if key.id in public]
+        keys += [(key.flags, key.algorithm, key.public) for key in others.get(zone.pk, ())]
+        if not any(key_material.is_named_by(zone.name, *key, ds[zone.name]) for key in keys):
+            broken[zone.name] = "which is served here and signed by none of the keys that it names"
+    return broken
+
+
+def newly_broken(before: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """The same where DS records become those of `after`, without zones that those of `before` broke already."""
+    broken = broken_by(after)
+    already = broken_by({name: before.get(name, ()) for name in broken}) if broken else {}
+    return {name: reason for name, reason in broken.items() if name not in already}
+
+
+def _is_entry(state: SigningState, key: KeyState) -> bool:
+    """Whether a resolver may enter the zone by this key."""
+    return key.active and key.published and state.role(key) is not KeyRole.ZSK
