@@ -6,8 +6,9 @@ A step, for each PowerDNS schema in use:
 2. Catch the panel's own LMDB up from segments that a crash left unapplied;
    where they do not lead there, make it anew from PostgreSQL. A new epoch,
    and a schema that comes late, begins with a snapshot of everything.
-3. Read the next range of the log in one snapshot; compile what it changes,
-   or take what an import has prepared.
+3. Read the next range of the log in one snapshot; stop where a zone would
+   not validate any more; compile what it changes, or take what an import has
+   prepared.
 4. Seal the segment: the digests that the files will have are known before
    anything is written.
 5. Store the object, synced; then commit its row, which makes it count. A
@@ -22,15 +23,16 @@ A step, for each PowerDNS schema in use:
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 import psycopg
 from django.db import DatabaseError
 
-from dnspanel.publish import operations, publication_log, referrers, zone_signing
+from dnspanel.publish import chain_of_trust, operations, publication_log, referrers, zone_signing
 from dnspanel.publish.catch_up import catch_up, is_cured_by_rebuild
-from dnspanel.publish.errors import SegmentsAhead, StoreAhead, ZoneNotEncoded
+from dnspanel.publish.errors import ChainBroken, SegmentsAhead, StoreAhead, ZoneNotEncoded
 from dnspanel.publish.objects import object_name, put_object
 from dnspanel.publish.prepared import drop_prepared, prepared_puts
 from dnspanel.publish.publisher import Publisher, this_publisher
@@ -41,6 +43,7 @@ from dnspanel.publish.session import Connection, snapshot
 from dnspanel.publish.signals import segment_sealed
 from dnspanel.publish.stall import clear_stall, record_stall
 from dnspanel.publish.zone_signing import Signings
+from dnspanel.zones.dnssec.signing_state import chains_differ
 from dnspanel.zones.hold import hold
 from replication.errors import ReplicationError
 from replication.store.store import Store
@@ -103,7 +106,7 @@ def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: dat
         record_stall(
             schema=schema,
             sequence=encoded.sequence + 1 if encoded else 0,
-            zone_name=exc.zone_name if isinstance(exc, ZoneNotEncoded) else "",
+            zone_name=exc.zone_name if isinstance(exc, ZoneNotEncoded | ChainBroken) else "",
             message=str(exc) or type(exc).__name__,
             now=now,
         )
@@ -137,14 +140,10 @@ def _next_batch(
     now: datetime,
 ) -> Batch | None:
     """Compile the next range of the log against the store, or return None at the head. Needs a snapshot."""
-    range = publication_log.next_range(conn, after=encoded.sequence, head=head.position.sequence)
-    if range is None:
+    found = _next_sound(conn, head, encoded)
+    if found is None:
         return None
-    steps = [step for step in publication_log.zone_steps(conn, range) if not step.leaves_no_trace]
-    changed = publication_log.changes_in(
-        conn, range, [step.zone_id for step in steps if step.serial is not None and not step.is_full]
-    )
-    signings = zone_signing.signings_around(conn, range, [step.zone_id for step in steps])
+    range, steps, changed, signings = found.range, found.steps, found.changed, found.signings
     # What is prepared suits zones that are not signed, and those that deny by NSEC.
     is_plain = all(state.denial is None for state in signings.after.values())
     puts = _prepared_puts(range, steps) if is_plain else None
@@ -160,6 +159,55 @@ def _next_batch(
     if puts is not None and range.prepared is not None:
         records = digest_bytes(int.from_bytes(records, "big") + range.prepared.digest)
     return Batch(head, range, marks, ops, (main, records), puts, late)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a range of the log does."""
+
+    range: publication_log.Range
+    steps: Sequence[publication_log.ZoneStep]
+    changed: Mapping[int, publication_log.Changes]
+    signings: Signings
+
+    @property
+    def mixes_chains(self) -> bool:
+        return any(chains_differ(*(state.denial for state in self.signings.of(step.zone_id))) for step in self.steps)
+
+
+def _next_sound(conn: Connection, head: publication_log.Head, encoded: publication_log.Encoded) -> _Found | None:
+    """What the next range does, which breaks no zone; None at the head. Raises ChainBroken.
+
+    Where publications behind it mend what it breaks, the range has those too, unless that would mix two NSEC3 chains.
+    """
+    found = _found(conn, head, encoded)
+    try:
+        if found is not None:
+            chain_of_trust.refuse_broken(conn, found.range, found.steps, found.changed, found.signings)
+    except ChainBroken as broken:
+        mended = _found(conn, head, encoded, together=True)
+        if mended is None or mended.mixes_chains:
+            raise
+        try:
+            chain_of_trust.refuse_broken(conn, mended.range, mended.steps, mended.changed, mended.signings)
+        except ChainBroken:
+            raise broken from None
+        return mended
+    return found
+
+
+def _found(
+    conn: Connection, head: publication_log.Head, encoded: publication_log.Encoded, *, together: bool = False
+) -> _Found | None:
+    last = head.position.sequence
+    range = publication_log.next_range(conn, after=encoded.sequence, head=last, together=together)
+    if range is None:
+        return None
+    steps = [step for step in publication_log.zone_steps(conn, range) if not step.leaves_no_trace]
+    changed = publication_log.changes_in(
+        conn, range, [step.zone_id for step in steps if step.serial is not None and not step.is_full]
+    )
+    return _Found(range, steps, changed, zone_signing.signings_around(conn, range, [step.zone_id for step in steps]))
 
 
 def _prepared_puts(range: publication_log.Range, steps: Sequence[publication_log.ZoneStep]) -> PackedPuts | None:

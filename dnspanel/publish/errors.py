@@ -4,6 +4,7 @@ Transient (replication)
 └── StorageUnreachable    the storage of segments does not answer, or takes nothing more
 Permanent (replication)
 ├── ZoneNotEncoded        a zone's content cannot be compiled
+├── ChainBroken           a zone would not validate any more
 ├── SegmentsAhead         segments exist that the log does not know
 ├── StoreAhead            the panel's LMDB holds more than its segments
 └── BadSegment (replication)
@@ -27,6 +28,18 @@ class ZoneNotEncoded(Permanent):
     def __init__(self, *, zone_name: str, reason: str) -> None:
         super().__init__(f"{zone_name} cannot be encoded: {reason}")
         self.zone_name, self.reason = zone_name, reason
+
+
+class ChainBroken(Permanent):
+    """Resolvers that validate would answer nothing of a zone, and nobody said that this is wanted."""
+
+    def __init__(self, *, zone_name: str, sequence: int, reason: str) -> None:
+        super().__init__(
+            f"from sequence {sequence} on the DS above {zone_name} names a zone {reason}: resolvers that validate "
+            "would answer nothing of it. Publish what sets the DS or the keys right; or let it pass: manage.py let_pass "
+            f"{sequence} --reason …"
+        )
+        self.zone_name, self.sequence = zone_name, sequence
 
 
 class SegmentsAhead(Permanent):

@@ -9,7 +9,7 @@ whatever was published since.
 SQL is written out here: these queries run for every single edit.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -21,6 +21,7 @@ from dnspanel.publish.prepared import Prepared
 from dnspanel.publish.session import Connection
 from dnspanel.zones import soa
 from dnspanel.zones.models import RevisionKind
+from replication.codec.keys import relative_key
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset, Serial
 from replication.errors import WrongEpoch
@@ -164,6 +165,18 @@ _RRSETS = """
     SELECT zone_id, name, type, ttl, rdata, disabled FROM zones_rrset
     WHERE zone_id = ANY(%s) ORDER BY zone_id, owner_key, type"""
 
+_SOME_RRSETS = """
+    SELECT r.zone_id, r.name, r.type, r.ttl, r.rdata, r.disabled
+    FROM unnest(%s::int[], %s::bytea[], %s::int[]) AS w (zone_id, owner_key, type)
+    JOIN zones_rrset r USING (zone_id, owner_key, type)"""
+
+_SOME_LATER = """
+    SELECT DISTINCT ON (w.zone_id, w.owner_key, w.type) w.zone_id, c.name, c.type, c.before
+    FROM unnest(%s::int[], %s::bytea[], %s::int[]) AS w (zone_id, owner_key, type)
+    JOIN zones_revision v ON v.zone_id = w.zone_id AND v.publication_id > %s
+    JOIN zones_change c ON c.revision_id = v.id AND c.owner_key = w.owner_key AND c.type = w.type
+    ORDER BY w.zone_id, w.owner_key, w.type, v.number"""
+
 
 def read_head(conn: Connection) -> Head | None:
     """Return the head, or None while there is no log yet."""
@@ -189,16 +202,16 @@ def stored_segments(conn: Connection, schema: int, epoch: UUID, *, after: int) -
     return [StoredSegment(*row) for row in conn.execute(_STORED, (schema, epoch, after))]
 
 
-def next_range(conn: Connection, *, after: int, head: int) -> Range | None:
+def next_range(conn: Connection, *, after: int, head: int, together: bool = False) -> Range | None:
     """Return the sequences to encode next: up to the head, or up to where they reach BATCH_RRSETS.
 
-    A publication whose rows are prepared stands alone, and so does one that changes how zones are signed: what two of
-    them do may not be done at once.
+    A publication whose rows are prepared stands alone. So does one that changes how zones are signed: what two of them
+    do may not be done at once, unless they are wanted `together`.
     """
     size = 0
     found: Range | None = None
     for sequence, at, prepared, rrsets, signs in _publications(conn, after, min(head, after + _BATCH_PUBLICATIONS)):
-        alone = signs or prepared is not None
+        alone = (signs and not together) or prepared is not None
         if found is not None and (alone or size + rrsets > BATCH_RRSETS):
             break
         size += rrsets
@@ -278,6 +291,20 @@ def rrsets_at(conn: Connection, sequence: int, serials: Mapping[int, int]) -> It
         cursor.execute(_RRSETS, (list(serials),))
         for zone_id, rows in groupby(cursor, key=itemgetter(0)):
             yield zone_id, _undone(rows, undo.get(zone_id, {}), serials[zone_id])
+
+
+def some_rrsets_at(
+    conn: Connection, sequence: int, places: Collection[tuple[int, str, str, int]]
+) -> dict[tuple[int, str, int], RRset]:
+    """Return those of these RRsets (zone id, zone name, name, type) that there are at a sequence. Needs a snapshot."""
+    ids, keys, types = (list(each) for each in zip(*((i, relative_key(n, z), t) for i, z, n, t in places), strict=True))
+    found: dict[tuple[int, str, int], RRset | None] = {
+        (zone_id, name, type): RRset(name, type, ttl, tuple(rdata), tuple(disabled))
+        for zone_id, name, type, ttl, rdata, disabled in conn.execute(_SOME_RRSETS, (ids, keys, types))
+    }
+    for zone_id, name, type, before in conn.execute(_SOME_LATER, (ids, keys, types, sequence)):
+        found[zone_id, name, type] = RRset.from_json(name, type, before) if before else None
+    return {key: rrset for key, rrset in found.items() if rrset is not None}
 
 
 def _undone(rows: Iterator[tuple[Any, ...]], undo: Changes, serial: int) -> list[RRset]:

@@ -1,10 +1,11 @@
 """Whether DS records lead to the zones of this panel that they are for: what validating resolvers ask of a parent."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from dnspanel.zones.dnssec import key_material
+from dnspanel.zones.dnssec.other_keys import OtherKey
 from dnspanel.zones.dnssec.queries import other_keys_of_zones
-from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, SigningState
+from dnspanel.zones.dnssec.signing_state import UNSIGNED, KeyRole, KeyState, SigningState
 from dnspanel.zones.models import Signing, Zone, ZoneKey
 
 
@@ -21,21 +22,35 @@ def broken_by(ds: Mapping[str, Sequence[str]]) -> dict[str, str]:
         return {}
     rows = Signing.objects.filter(pk__in=list(zones)).values_list("zone_id", "state")
     states = {zone_id: SigningState.from_json(state) for zone_id, state in rows}
-    seen = {pk: [key for key in state.keys if _is_entry(state, key)] for pk, state in states.items()}
-    ids = [key.id for keys in seen.values() for key in keys]
+    ids = [key.id for state in states.values() for key in state.keys]
     public = {pk: bytes(key) for pk, key in ZoneKey.objects.filter(pk__in=ids).values_list("pk", "public")}
-    signed = [zone for pk, zone in zones.items() if pk in states and states[pk].is_signed]
-    others = other_keys_of_zones(signed)
+    others = other_keys_of_zones([zone for pk, zone in zones.items() if pk in states])
     broken = {}
-    for zone in sorted(zones.values(), key=lambda each: each.name):
-        if zone not in signed:
-            broken[zone.name] = "which is served here and not signed"
-            continue
-        keys = [(key.flags, key.algorithm, public[key.id]) for key in seen[zone.pk] if key.id in public]
-        keys += [(key.flags, key.algorithm, key.public) for key in others.get(zone.pk, ())]
-        if not any(key_material.is_named_by(zone.name, *key, ds[zone.name]) for key in keys):
-            broken[zone.name] = "which is served here and signed by none of the keys that it names"
+    for pk, zone in sorted(zones.items(), key=lambda each: each[1].name):
+        reason = reason_against(zone.name, states.get(pk, UNSIGNED), ds[zone.name], public, others.get(pk, ()))
+        if reason:
+            broken[zone.name] = reason
     return broken
+
+
+def reason_against(
+    zone_name: str, state: SigningState, ds: Sequence[str], public: Mapping[int, bytes], others: Iterable[OtherKey]
+) -> str:
+    """Why a zone does not validate that is signed so, as half a sentence; empty if it does, as far as its DS go.
+
+    `public` has the public parts of its keys by their ids; `others` are those of other signers, or of a zone that is
+    served with the signatures that it came with.
+    """
+    if not ds:
+        return ""
+    if not state.is_signed:
+        return "which is served here and not signed"
+    entries = [key for key in state.keys if _is_entry(state, key)]
+    keys = [(key.flags, key.algorithm, public[key.id]) for key in entries if key.id in public]
+    keys += [(key.flags, key.algorithm, key.public) for key in others]
+    if any(key_material.is_named_by(zone_name, *key, ds) for key in keys):
+        return ""
+    return "which is served here and signed by none of the keys that it names"
 
 
 def newly_broken(before: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str]]) -> dict[str, str]:

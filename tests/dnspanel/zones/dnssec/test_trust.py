@@ -83,12 +83,12 @@ def test_keys_of_other_signers_count(child: Zone, zone: Zone) -> None:
 
 def test_only_who_names_it_and_says_why_gets_over_it(child: Zone, zone: Zone, bob: User) -> None:
     draft.replace_rrset(author=bob, zone=zone, rrset=make(CHILD, rdtypes.DS, 300, [WRONG]), now=NOW)
-    asked = {"author": bob, "channel": "web", "now": LATER}
+    terms = {"author": bob, "channel": "web", "now": LATER}
     for accepted, reason in ((True, "because"), ((BREAKING_DS,), " "), ((), "because")):
         with pytest.raises(RuleViolations):
-            revision.publish(**asked, accept_warnings=accepted, reason=reason)  # type: ignore[arg-type]
+            revision.publish(**terms, accept_warnings=accepted, reason=reason)  # type: ignore[arg-type]
     others = [violation.code for violation in revision.preview(author=bob)[0].warnings]
-    published = revision.publish(**asked, accept_warnings=others, reason="a drill")  # type: ignore[arg-type]
+    published = revision.publish(**terms, accept_warnings=others, reason="a drill")  # type: ignore[arg-type]
     accepted_break = AcceptedBreak.objects.get()
     assert (accepted_break.publication_id, accepted_break.reason) == (published.sequence, "a drill")
     assert AuditEntry.objects.get(action="dnssec.accept_break").details["reason"] == "a drill"

@@ -1,0 +1,30 @@
+"""Let a publication pass after which a zone does not validate."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+from django.utils import timezone
+
+from dnspanel.publish.tasks import encode_log
+from dnspanel.wake import wake
+from dnspanel.zones.dnssec.accepted_breaks import accept_break
+from dnspanel.zones.models import Publication
+
+
+class Command(BaseCommand):
+    help = "Lets a publication pass that stalls because a zone would not validate after it; audited."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("sequence", type=int, help="as the stall says")
+        parser.add_argument("--reason", required=True, help="why it is wanted; kept in the audit log")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        publication = Publication.objects.filter(pk=options["sequence"]).first()
+        if publication is None or not options["reason"].strip():
+            raise CommandError("There is no such publication." if publication is None else "Say why.")
+        with transaction.atomic():
+            accept_break(publication=publication, by=None, reason=options["reason"], now=timezone.now())
+        wake(encode_log)
+        self.stdout.write(f"sequence {publication.sequence} passes")
