@@ -64,6 +64,8 @@ _ZONES = """
             UNION ALL
             SELECT zone_id, 'ending', signatures_end FROM zones_signing
             WHERE signatures_end IS NOT NULL AND signatures_end <= %(ending)s
+            UNION ALL
+            SELECT zone_id, 'rollover', due_refused_at FROM zones_signing WHERE due_refused_at IS NOT NULL
         ) c JOIN zones_zone z ON z.id = c.zone_id AND z.deleted_at IS NULL
     ) ranked WHERE place <= %(most)s ORDER BY kind, place"""
 

@@ -36,8 +36,8 @@ class ChainBroken(Permanent):
     def __init__(self, *, zone_name: str, sequence: int, reason: str) -> None:
         super().__init__(
             f"from sequence {sequence} on the DS above {zone_name} names a zone {reason}: resolvers that validate "
-            "would answer nothing of it. Publish what sets the DS or the keys right; or let it pass: manage.py let_pass "
-            f"{sequence} --reason …"
+            "would answer nothing of it. Publish what sets the DS or the keys right; or let it pass: "
+            f"manage.py let_pass {sequence} --reason …"
         )
         self.zone_name, self.sequence = zone_name, sequence
 

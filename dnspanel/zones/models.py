@@ -287,9 +287,13 @@ class Signing(models.Model):
     signalling = models.BooleanField(null=True)
     # Of a zone that came with its signatures: when the first of them ends.
     signatures_end = models.DateTimeField(null=True)
+    # Why the rollover that its policy asks for cannot begin by itself, and since when.
+    due_refusal = models.TextField(blank=True, default="", db_default="")
+    due_refused_at = models.DateTimeField(null=True)
 
     class Meta:
         indexes = [
+            models.Index(fields=["due_refused_at"], name="signing_refused", condition=Q(due_refused_at__isnull=False)),
             models.Index(fields=["zone"], name="signing_signalling", condition=Q(signalling__isnull=False)),
             models.Index(
                 fields=["signatures_end"], name="signing_signatures_end", condition=Q(signatures_end__isnull=False)

@@ -93,8 +93,8 @@ def refuse_names(
 ) -> None:
     """Raise if the author may not make zones of these names live; `own` are their ids, where they have any by now.
 
-    A DS above them has to lead to a key of theirs, and a DS of theirs to a key of the zone here that it is for. Of those
-    that are going to be signed by the same publication (`signed`), `refuse_broken` is to say so when they are.
+    A DS above them has to lead to a key of theirs, and a DS of theirs to a key of the zone here that it is for. For
+    those that the same publication is going to sign (`signed`), `refuse_broken` is to be called when they are signed.
 
     To be called within the transaction that makes them live, after they are in their table and before the log:
     authors who need rights over other zones then take turns until they commit, so that of two who create a zone and

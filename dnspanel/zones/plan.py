@@ -227,8 +227,8 @@ def _breaking_ds(merged: Merged) -> list[Violation]:
             BREAKING_DS,
             name,
             rdtypes.DS,
-            f"with this DS resolvers that validate answer nothing of {name}, {reason}: only a draft publishes it, by which "
-            f"somebody accepts {BREAKING_DS} and says why",
+            f"with this DS resolvers that validate answer nothing of {name}, {reason}: only a draft publishes it, by "
+            f"which somebody accepts {BREAKING_DS} and says why",
         )
         for name, reason in newly_broken(before, after).items()
     ]

@@ -63,8 +63,8 @@ def publish(
     `accept_warnings` is True, or the codes of the warnings that the author
     accepted. A DS that breaks a zone here is accepted by its code only, and
     with a reason; the publisher then lets it pass. `confirmed` says that a
-    person confirmed a change that the guard would hold. Raises RightMissing for an RRset that the author may not change,
-    or PublishRefused: Conflicts, RuleViolations or
+    person confirmed a change that the guard would hold. Raises RightMissing for
+    an RRset that the author may not change, or PublishRefused: Conflicts, RuleViolations or
     GuardHolds, then the draft is as it was; or NothingToPublish, then
     operations that others have published as well are gone. The same form
     sent twice returns the first publication.

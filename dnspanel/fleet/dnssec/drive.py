@@ -76,6 +76,7 @@ def _look_at_each(batch: Sequence[Rollover], now: datetime) -> int:
     answers = ask_parents([row for row in batch if row.kind != Kind.ZSK], acked=fleet.everywhere, now=now)
     moved = 0
     for row in batch:
+        before = row.waits_for, row.waits_since
         try:
             late = fleet.late(row.zone_id, sequences.get(row.pk, 0))
             look = _look_of(row, fleet, late, answers.get(row.pk), ttls[row.zone_id], now)
@@ -84,6 +85,7 @@ def _look_at_each(batch: Sequence[Rollover], now: datetime) -> int:
             moved += _advance(row, states.get(row.zone_id, SigningState()), look, now)
         except ZoneError as exc:
             logger.warning("rollover %s of %s does not go on: %s", row.pk, row.zone.name, exc)
+            rollovers.record_refusal(rolled=row, refusal=exc, before=before)
     return moved
 
 

@@ -21,6 +21,7 @@ class ZonePolicy:
     differences: list[Difference]
     old_keys: list[int]
     waits: str = ""  # for what the policy waits before it says anything
+    refusal: str = ""  # why the rollover that is due does not begin by itself
 
     @property
     def can_follow(self) -> bool:
@@ -38,4 +39,6 @@ def zone_policy_of(zone: Zone, state: SigningState, keys: Sequence[KeyView], *, 
         return ZonePolicy(applied, [], [], waits=ROLLING)
     made = {key.id: key.created_at for key in keys}
     ids = {id for each in due(applied.terms, state, made, timezone.now()) for id in each.key_ids}
-    return ZonePolicy(applied, differences(applied.terms, state), [key.tag for key in keys if key.id in ids])
+    old = [key.tag for key in keys if key.id in ids]
+    refusal = policy_queries.due_refusal_of(zone)
+    return ZonePolicy(applied, differences(applied.terms, state), old, refusal=refusal)

@@ -1,8 +1,11 @@
 """Rollovers that DNSSEC policies ask for: begun by a run, or because keys have outlived their lifetime. Verbs."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+
+from django.db.models import Value
+from django.db.models.functions import Coalesce
 
 from dnspanel.zones.dnssec import rollovers
 from dnspanel.zones.dnssec.guarded import Acting
@@ -10,8 +13,8 @@ from dnspanel.zones.dnssec.policy import due
 from dnspanel.zones.dnssec.policy_queries import applied_to_zones, keys_made_at
 from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.dnssec.rollover import Kind
-from dnspanel.zones.errors import DnssecRefused
-from dnspanel.zones.models import Channel, Rollover, Zone
+from dnspanel.zones.errors import ZoneError
+from dnspanel.zones.models import Channel, Rollover, Signing, Zone
 
 BATCH = 500
 # More do not begin at once: each of them is looked at every half minute, and a parent may have to be told.
@@ -28,10 +31,12 @@ def begin_rollover(zone: Zone, kind: Kind, acting: Acting, algorithm: int | None
 def begin_due_rollovers(*, now: datetime, most: int = MOST_BEGUN) -> int:
     """Zones with automatic policies whose keys are too old have a rollover under way; returns how many began.
 
-    By the panel itself, one for each zone at a time: that of the records' key before that of the parent's.
+    By the panel itself, one for each zone at a time: that of the records' key before that of the parent's. Why one is
+    refused stands with the signing of its zone, until it begins or is not due any more.
     """
     begun = 0
     for zones in _signed_zones():
+        refusals: dict[int, str] = {}
         for zone, kind in _due(zones, now):
             if begun >= most:
                 return begun
@@ -39,9 +44,22 @@ def begin_due_rollovers(*, now: datetime, most: int = MOST_BEGUN) -> int:
             try:
                 rollovers.begin(zone=zone, kind=kind, acting=acting)
                 begun += 1
-            except DnssecRefused as refusal:
+            except ZoneError as refusal:
                 logger.warning("no rollover of %s, which is due: %s", zone.name, refusal)
+                refusals[zone.pk] = str(refusal)
+        _keep_refusals(zones, refusals, now)
     return begun
+
+
+def _keep_refusals(zones: Sequence[Zone], refusals: Mapping[int, str], now: datetime) -> None:
+    refused = Signing.objects.exclude(due_refused_at=None)
+    refused.filter(pk__in=[zone.pk for zone in zones if zone.pk not in refusals]).update(
+        due_refusal="", due_refused_at=None
+    )
+    for zone_id, refusal in refusals.items():
+        Signing.objects.filter(pk=zone_id).update(
+            due_refusal=refusal, due_refused_at=Coalesce("due_refused_at", Value(now))
+        )
 
 
 def _due(zones: Sequence[Zone], now: datetime) -> Iterator[tuple[Zone, Kind]]:

@@ -13,7 +13,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.zones.access import tagged
 from dnspanel.zones.dnssec.policy import Attachment, Terms, choose
 from dnspanel.zones.errors import PolicyUnknown
-from dnspanel.zones.models import DnssecPolicy, PolicyAttachment, Zone, ZoneKey
+from dnspanel.zones.models import DnssecPolicy, PolicyAttachment, Signing, Zone, ZoneKey
 from replication.codec.dnssec import Nsec3
 
 
@@ -168,3 +168,8 @@ def _attachments_of(zones: Sequence[Zone]) -> list[Attachment]:
     return [
         Attachment(row.policy_id, row.zone_id, row.tag, row.team_id, row.team.name if row.team else "") for row in rows
     ]
+
+
+def due_refusal_of(zone: Zone) -> str:
+    """Why a rollover that is due could not begin by itself; empty where none was refused."""
+    return Signing.objects.filter(pk=zone.pk).values_list("due_refusal", flat=True).first() or ""

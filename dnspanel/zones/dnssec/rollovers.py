@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from django.db import transaction
+
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import user_of
 from dnspanel.accounts.grants import Right
@@ -16,7 +18,7 @@ from dnspanel.zones.dnssec.rollover import Act, AskForDs, Done, Goal, Inputs, Ki
 from dnspanel.zones.dnssec.safety import refuse_leaving
 from dnspanel.zones.dnssec.served_ttls import ServedTtls, served_ttls
 from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, SigningState
-from dnspanel.zones.errors import DnssecRefused, NotSigned
+from dnspanel.zones.errors import DnssecRefused, NotSigned, PublishingOnHold, ZoneError
 from dnspanel.zones.models import Channel, LogHead, Publication, Rollover, Zone, ZoneKey
 
 # What the parent had before anybody looked leads to the old keys, or to none of this zone: there was no other.
@@ -163,11 +165,35 @@ def record_look(*, rolled: Rollover, look: Look, outcome: Outcome) -> bool:
     if isinstance(outcome, Done):
         values |= {"ended_at": now, "is_cancelled": outcome.cancelled}
     expected = {"pk": rolled.pk, "step": rolled.step, "looked_at": rolled.looked_at, "ended_at": None}
-    moved = bool(Rollover.objects.filter(**expected).update(**values))
+    with transaction.atomic():
+        moved = bool(Rollover.objects.filter(**expected).update(**values))
+        if moved and isinstance(outcome, Done):
+            audit.record(
+                action="dnssec.rollover_end",
+                by=None,
+                now=now,
+                target=rolled.zone.name,
+                kind=rolled.kind,
+                cancelled=outcome.cancelled,
+            )
     if moved:
         for name, value in values.items():
             setattr(rolled, name, value)
     return moved
+
+
+def record_refusal(*, rolled: Rollover, refusal: ZoneError, before: tuple[str, datetime]) -> None:
+    """The row says why what is due was refused, and that somebody is needed; `before` is what it waited for, and since.
+
+    A hold needs nobody besides who decides about it.
+    """
+    message = f"What comes next was refused: {refusal}"
+    waits_for, since = before
+    Rollover.objects.filter(pk=rolled.pk, step=rolled.step, looked_at=rolled.looked_at, ended_at=None).update(
+        waits_for=message,
+        waits_since=since if waits_for == message else rolled.looked_at,
+        is_stuck=not isinstance(refusal, PublishingOnHold),
+    )
 
 
 def inputs_of(row: Rollover, state: SigningState) -> Inputs:
@@ -332,7 +358,10 @@ def _forget_lost(zone: Zone, before: SigningState, after: SigningState, now: dat
 
 def _displayed(rolled: Rollover, look: Look, outcome: Outcome) -> dict[str, object]:
     """What people see of it."""
-    displayed: dict[str, object] = {"earliest": None, "add_ds": [], "remove_ds": [], "is_stuck": False}
+    displayed: dict[str, object] = {"earliest": None, "add_ds": [], "remove_ds": []}
+    if isinstance(outcome, Act):
+        return displayed  # what the step is refused for, if it was before, stays until it is taken
+    displayed["is_stuck"] = False
     match outcome:
         case Wait(for_what, earliest):
             displayed["waits_for"] = for_what

@@ -10,7 +10,8 @@ from uuid import uuid4
 
 import pytest
 
-from dnspanel.accounts.models import AuditEntry, User
+from dnspanel.accounts.models import AuditEntry, Role, User
+from dnspanel.alerts.inputs import read
 from dnspanel.fleet.dnssec.drive import drive_rollovers
 from dnspanel.fleet.dnssec.other_signers import SignersLook
 from dnspanel.fleet.models import Divergence, Node, NodeState
@@ -21,13 +22,14 @@ from dnspanel.zones.dnssec.other_signers import add_other_key
 from dnspanel.zones.dnssec.rollover import Kind, Step
 from dnspanel.zones.dnssec.served_ttls import served_ttls
 from dnspanel.zones.errors import DnssecRefused, RightMissing
+from dnspanel.zones.hold import hold, release
 from dnspanel.zones.models import LogHead, Publication, Rollover, Signing, Zone, ZoneKey
 from replication.codec.dnssec import Nsec3
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.zones.conftest import rr, zone_maker
-from tests.people import NOW, alice
+from tests.people import NOW, alice, make_person
 
 __all__ = ["alice"]
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -378,3 +380,46 @@ def test_new_keys_wait_until_the_name_servers_of_other_signers_have_them(
     begun = world.now
     assert world.run() == [Step.PUBLISH, Step.SIGN, Step.REMOVE]
     assert world.now - begun > timedelta(seconds=4500)
+
+
+def test_a_step_that_is_refused_says_so_and_somebody_is_told(world: World) -> None:
+    """It was only in a log: the page showed a rollover that waits for nothing, and no alert came."""
+    world.sign()
+    rollovers.begin(zone=world.zone, kind=Kind.CSK, acting=world.acting)
+    world.answer()
+    hold(reason="A drill.", now=world.now)
+    for _ in range(200):
+        world.look()
+    assert "refused: " in world.row.waits_for
+    assert world.row.waits_since < world.now - timedelta(minutes=1)
+    assert not world.row.is_stuck, "who decides about the hold is told of that"
+    assert AuditEntry.objects.filter(action="dnssec.rollover_end").count() == 0
+    release()
+    world.look()
+    assert "refused" not in world.row.waits_for
+
+
+def test_a_ds_that_may_not_be_put_into_the_parent_by_who_began_is_said(world: World) -> None:
+    world.sign()
+    begun = rollovers.begin(zone=world.zone, kind=Kind.CSK, acting=world.acting)
+    Rollover.objects.filter(pk=begun.pk).update(started_by=make_person("mia", Role.MEMBER))
+    world.run(until=Step.DS)
+    world.answer()
+    world.look()
+    assert world.row.is_stuck
+    assert "refused: You may not" in world.row.waits_for
+    assert world.row.add_ds
+    since = world.row.waits_since
+    for _ in range(3):
+        world.look()
+    assert world.row.waits_since == since
+    [(name, _)] = read(world.now).inputs.rollovers.first
+    assert name == CHILD
+
+
+def test_the_end_of_a_rollover_is_in_the_audit_log(world: World) -> None:
+    world.sign(split=True)
+    rollovers.begin(zone=world.zone, kind=Kind.ZSK, acting=world.acting)
+    world.run()
+    entry = AuditEntry.objects.get(action="dnssec.rollover_end")
+    assert (entry.target, entry.details) == (CHILD, {"kind": "zsk", "cancelled": False})

@@ -5,14 +5,17 @@ from datetime import timedelta
 import pytest
 
 from dnspanel.accounts.models import User
+from dnspanel.alerts.inputs import read
 from dnspanel.zones.dnssec import automatic, policies, rollover_queries, sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.rollover import Kind
-from dnspanel.zones.models import Rollover, Zone
+from dnspanel.zones.models import Rollover, Signing, Zone
+from tests.dnspanel.web.conftest import Browser, browser
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.people import NOW
 
+__all__ = ["browser"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -56,3 +59,25 @@ def test_a_run_of_policies_begins_what_it_needs(signed: list[Zone], alice: User)
     newest = rollover_queries.newest(signed[0])
     assert newest is not None
     assert len(newest.new_keys) == 2
+
+
+def test_a_due_rollover_that_is_refused_is_shown_until_it_begins(
+    signed: list[Zone], alice: User, browser: Browser
+) -> None:
+    """It was only in a log, once an hour."""
+    terms = Terms(split=True, zsk_days=30, ksk_days=30, automatic=True)
+    policies.create_policy(name="Monthly", terms=terms, is_default=True, by=alice, now=NOW)
+    zone, later = signed[0], NOW + timedelta(days=400)
+    extra = sign.add_key(zone=zone, acting=Acting(alice, "web", NOW), flags=256, active=True, algorithm=15)
+    assert automatic.begin_due_rollovers(now=later) == 2
+    row = Signing.objects.get(pk=zone.pk)
+    assert (row.due_refused_at, "several algorithms" in row.due_refusal) == (later, True)
+    assert automatic.begin_due_rollovers(now=later + timedelta(hours=1)) == 0
+    assert Signing.objects.get(pk=zone.pk).due_refused_at == later
+    assert [name for name, _ in read(later).inputs.rollovers.first] == [zone.name]
+    page = browser(alice).get(f"/zones/{zone.name}/dnssec/").content.decode()
+    assert "does not begin by itself: The zone is signed by keys of several algorithms" in page
+    sign.delete_key(zone=zone, key_id=extra.pk, acting=Acting(alice, "web", later))
+    assert automatic.begin_due_rollovers(now=later) == 1
+    assert Signing.objects.get(pk=zone.pk).due_refusal == ""
+    assert read(later).inputs.rollovers.count == 0
