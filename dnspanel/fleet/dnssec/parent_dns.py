@@ -75,10 +75,41 @@ def look_at_parent(zone_name: str, *, resolver: Resolver, networks: Sequence[str
         return ParentLook(parent.name, {}, None, f"{parent.name} has more than {MOST_SERVERS} name servers.")
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="parent") as pool:
         servers, faults = servers_of(parent, resolver, networks, port, deadline, pool.map)
-        if len(servers) > MOST_ADDRESSES:
-            many = f"The name servers of {parent.name} have more than {MOST_ADDRESSES} addresses."
-            return ParentLook(parent.name, {}, None, many)
-        answers = list(pool.map(lambda server: _ask(server, zone_name, parent.name, port, deadline), servers))
+        return _look_at(zone_name, parent.name, servers, faults, port, deadline, pool)
+
+
+def look_at_nameservers(
+    zone_name: str,
+    parent: str,
+    nameservers: Mapping[str, tuple[str, ...]],
+    *,
+    resolver: Resolver,
+    networks: Sequence[str],
+    port: int = 53,
+) -> ParentLook:
+    """The same of these name servers of the parent; a resolver is asked for those without addresses."""
+    if len(nameservers) > MOST_SERVERS:
+        return ParentLook(parent, {}, None, f"{parent} has more than {MOST_SERVERS} name servers.")
+    deadline = time.monotonic() + SECONDS
+    zone = Zone(parent, tuple(sorted(nameservers)))
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="parent") as pool:
+        servers, faults = servers_of(zone, resolver, networks, port, deadline, pool.map, known=nameservers)
+        return _look_at(zone_name, parent, servers, faults, port, deadline, pool)
+
+
+def _look_at(
+    zone_name: str,
+    parent: str,
+    servers: Sequence[Server],
+    faults: list[str],
+    port: int,
+    deadline: float,
+    pool: ThreadPoolExecutor,
+) -> ParentLook:
+    if len(servers) > MOST_ADDRESSES:
+        many = f"The name servers of {parent} have more than {MOST_ADDRESSES} addresses."
+        return ParentLook(parent, {}, None, many)
+    answers = list(pool.map(lambda server: _ask(server, zone_name, parent, port, deadline), servers))
     found: dict[str, tuple[str, ...]] = {}
     ttls = []
     for server, answer in zip(servers, answers, strict=True):
@@ -87,9 +118,8 @@ def look_at_parent(zone_name: str, *, resolver: Resolver, networks: Sequence[str
         else:
             found[str(server)], ttl = answer
             ttls.append(ttl)
-    return ParentLook(
-        parent.name, found, max(ttls, default=None), described(f"Not every server of {parent.name} answers", faults)
-    )
+    silent = described(f"Not every server of {parent} answers", faults)
+    return ParentLook(parent, found, max(ttls, default=None), silent)
 
 
 def described(head: str, faults: Sequence[str]) -> str:
@@ -108,10 +138,16 @@ def servers_of(
     port: int,
     deadline: float,
     each: Callable[..., Iterable[tuple[str, ...] | str]],
+    known: Mapping[str, tuple[str, ...]] | None = None,
 ) -> tuple[list[Server], list[str]]:
-    """The name servers of a zone at each of their addresses, and what keeps others from being asked, in words."""
+    """The name servers of a zone at each of their addresses, and what keeps others from being asked, in words.
+
+    The resolver is asked for addresses of those that have none in `known`.
+    """
 
     def addresses(host: str) -> tuple[str, ...] | str:
+        if known and known.get(host):
+            return known[host]
         try:
             return resolver.addresses(host, deadline=deadline) or "it has no address"
         except NoAnswer as exc:

@@ -1,6 +1,6 @@
 """What the servers of the parents of zones answer whose keys are being rolled over: nodes of ours, or others by DNS."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,8 +8,11 @@ from datetime import datetime, timedelta
 from django.conf import settings
 
 from dnspanel.fleet.dnssec import resolver
-from dnspanel.fleet.dnssec.parent_dns import look_at_parent
+from dnspanel.fleet.dnssec.parent_dns import look_at_nameservers, look_at_parent
+from dnspanel.fleet.models import Divergence, Node, NodeState
+from dnspanel.outbound import is_allowed
 from dnspanel.zones.dnssec import parent_zone
+from dnspanel.zones.dnssec.parent_zone import AnsweredDs
 from dnspanel.zones.models import Rollover
 
 # Servers of others are asked this often, by the rollover's clock.
@@ -29,28 +32,72 @@ class ParentAnswer:
     silent: str = ""
 
 
-def ask_parents(rows: Sequence[Rollover], *, acked: int, now: datetime) -> dict[int, ParentAnswer]:
+def ask_parents(rows: Sequence[Rollover], *, acked: int, now: datetime, port: int = 53) -> dict[int, ParentAnswer]:
     """The answers for rollovers, by their ids; of those whose parent was asked a moment ago there is none.
 
-    A parent that is a zone of this panel is not asked: what its name servers may answer is known from what the slowest
-    of them has acked, which is everything up to the sequence `acked`. Secondaries that others run of it are not seen.
+    Of a parent that is a zone of this panel it is known what nodes may answer: by what the slowest of them has acked,
+    which is everything up to the sequence `acked`, unless one answers with something else in it. Its name servers that
+    are no nodes are asked, as all are of a parent elsewhere.
     """
     found: dict[int, ParentAnswer] = {}
-    elsewhere = []
+    here = {row.pk: parent_zone.answered_ds(row.zone.name, acked=acked, now=now) for row in rows}
+    diverged = _diverged([each.parent_id for each in here.values() if each is not None])
+    addresses = {*Node.objects.values_list("dns_address", flat=True)} if any(here.values()) else set()
+    due = []
     for row in rows:
-        here = parent_zone.answered_ds(row.zone.name, acked=acked, now=now)
-        if here is not None:
-            found[row.pk] = ParentAnswer(here.sets, here.ttl)
+        parent = here[row.pk]
+        if parent is not None and parent.parent_id in diverged:
+            nodes = ", ".join(diverged[parent.parent_id])
+            found[row.pk] = ParentAnswer(silent=f"{nodes} answers with something else in {parent.parent}")
+        elif parent is not None and not _others(parent, addresses):
+            found[row.pk] = ParentAnswer(parent.sets, parent.ttl)
         elif row.parent_silent or row.clock - row.parent_at >= ASK_EVERY:
-            elsewhere.append(row)
-    names = [row.zone.name for row in sorted(elsewhere, key=lambda row: row.parent_at)[:MOST_QUERIED]]
+            due.append(row)
+    due = sorted(due, key=lambda row: row.parent_at)[:MOST_QUERIED]
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="parents") as pool:
-        by_name = dict(zip(names, pool.map(_ask, names), strict=True))
-    return found | {row.pk: by_name[row.zone.name] for row in elsewhere if row.zone.name in by_name}
+        answers = pool.map(lambda row: _ask(row.zone.name, here[row.pk], addresses, port), due)
+        return found | dict(zip([row.pk for row in due], answers, strict=True))
 
 
-def _ask(zone_name: str) -> ParentAnswer:
-    look = look_at_parent(zone_name, resolver=resolver.configured(), networks=settings.SOURCE_NETWORKS)
+def _diverged(zone_ids: Collection[int]) -> dict[int, list[str]]:
+    """The nodes that answer with something else in these zones, by the zones' ids."""
+    rows = Divergence.objects.filter(
+        zone_id__in=zone_ids,
+        repaired_at=None,
+        node__state__in=(NodeState.ACTIVE, NodeState.DRAINED),
+        node__is_ring0=False,
+    )
+    found: dict[int, list[str]] = {}
+    for zone_id, name in rows.order_by("node__name").values_list("zone_id", "node__name"):
+        found.setdefault(zone_id, []).append(name)
+    return found
+
+
+def _others(parent: AnsweredDs, nodes: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """The name servers of a parent here that are no nodes, with the addresses that are known here.
+
+    Nodes are those at a node's address, and the servers that new zones get, unless zones here have a public address for
+    one: behind a translation of addresses it is not the node's.
+    """
+    ours = set(settings.DEFAULT_NAMESERVERS)
+    return {
+        host: addresses
+        for host, addresses in parent.nameservers.items()
+        if not set(addresses) & set(nodes)
+        and not (host in ours and not any(is_allowed(address, settings.SOURCE_NETWORKS) for address in addresses))
+    }
+
+
+def _ask(zone_name: str, here: AnsweredDs | None, nodes: Collection[str], port: int) -> ParentAnswer:
+    by, networks = resolver.configured(), settings.SOURCE_NETWORKS
+    if here is None:
+        look = look_at_parent(zone_name, resolver=by, networks=networks, port=port)
+    else:
+        look = look_at_nameservers(
+            zone_name, here.parent, _others(here, nodes), resolver=by, networks=networks, port=port
+        )
     if look.silent:
         return ParentAnswer(silent=look.silent)
-    return ParentAnswer(tuple(dict.fromkeys(look.servers.values())), look.ttl or 0)
+    sets: tuple[tuple[str, ...], ...] = here.sets if here is not None else ()
+    ttl = here.ttl if here is not None else 0
+    return ParentAnswer(tuple(dict.fromkeys((*sets, *look.servers.values()))), max(ttl, look.ttl or 0))

@@ -1,13 +1,13 @@
 """The DS records that a zone of this panel holds for another one: what its name servers may answer. Verbs."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Q
 
 from dnspanel.accounts.actors import Author
-from dnspanel.zones import direct, store_rrsets
+from dnspanel.zones import direct, nesting, store_rrsets
 from dnspanel.zones.dnssec.safety import parent_here
 from dnspanel.zones.dnssec.served_ttls import LONGEST_CACHED
 from dnspanel.zones.history import rrset_after, rrset_before
@@ -19,15 +19,20 @@ from replication.dns.rrset import RRset, make
 
 @dataclass(frozen=True, slots=True)
 class AnsweredDs:
-    """What the name servers of a parent here may answer: each DS RRset, () for none; and the largest TTL of late."""
+    """What the nodes may answer of a parent here: each DS RRset, () for none; and the largest TTL of late.
 
+    `nameservers` are those of its NS records, with the addresses that zones here have for each; () where none has it.
+    """
+
+    parent_id: int
     parent: str
+    nameservers: Mapping[str, tuple[str, ...]]
     sets: tuple[tuple[str, ...], ...]
     ttl: int
 
 
 def answered_ds(zone_name: str, *, acked: int, now: datetime) -> AnsweredDs | None:
-    """The DS RRsets of the zone that name servers may answer which have everything up to the sequence `acked`.
+    """The DS RRsets of the zone that nodes may answer which have everything up to the sequence `acked`.
 
     None if the parent is no zone of this panel.
     """
@@ -36,6 +41,7 @@ def answered_ds(zone_name: str, *, acked: int, now: datetime) -> AnsweredDs | No
         return None
     found = store_rrsets.rrsets_at_names({parent.zone_id: (parent.name, [zone_name, parent.name])})[parent.zone_id]
     current, soa = found.get((zone_name, rdtypes.DS)), found.get((parent.name, rdtypes.SOA))
+    ns = found.get((parent.name, rdtypes.NS))
     changes = Change.objects.filter(
         revision__zone=parent.zone_id,
         owner_key=relative_key(zone_name, parent.name),
@@ -49,7 +55,8 @@ def answered_ds(zone_name: str, *, acked: int, now: datetime) -> AnsweredDs | No
         ttls += [rrset.ttl for rrset in (before, after) if rrset is not None]
         if change.revision.publication_id > acked:
             sets.append(before.served if before else ())
-    return AnsweredDs(parent.name, tuple(dict.fromkeys(sets)), max(ttls))
+    nameservers = _with_addresses(ns.served if ns else ())
+    return AnsweredDs(parent.zone_id, parent.name, nameservers, tuple(dict.fromkeys(sets)), max(ttls))
 
 
 def replace_ds(
@@ -86,6 +93,22 @@ def replace_ds(
         reason=reason,
     )
     return outcome.publication
+
+
+def _with_addresses(hosts: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """The addresses that the closest zone here, at or above each host, has for it."""
+    above = nesting.zones_above(hosts)
+    apexes = dict(Zone.objects.filter(name__in=list(hosts), deleted_at=None).values_list("name", "pk"))
+    owners: dict[int, tuple[str, set[str]]] = {pk: (name, {name}) for name, pk in apexes.items()}
+    for host, zone in above.items():
+        if host not in apexes:
+            owners.setdefault(zone.id, (zone.name, set()))[1].add(host)
+    found = store_rrsets.rrsets_at_names(owners) if owners else {}
+    addresses: dict[str, tuple[str, ...]] = dict.fromkeys(hosts, ())
+    for (name, type), rrset in (each for of_zone in found.values() for each in of_zone.items()):
+        if name in addresses and type in (rdtypes.A, rdtypes.AAAA):
+            addresses[name] += rrset.served
+    return addresses
 
 
 def _negative_ttl(soa: RRset | None) -> int:
