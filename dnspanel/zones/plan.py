@@ -12,7 +12,7 @@ from django.conf import settings
 from dnspanel.zones import nesting, soa, store_rrsets
 from dnspanel.zones.computed_types import reasons_against
 from dnspanel.zones.dnssec import key_material, queries
-from dnspanel.zones.dnssec.other_keys import OF_KEYS, in_one_piece
+from dnspanel.zones.dnssec.other_keys import OF_KEYS, in_one_piece, keys_in, refusal_of
 from dnspanel.zones.dnssec.trust import newly_broken
 from dnspanel.zones.merge import Conflict, Edit, Merged, merge
 from dnspanel.zones.models import Zone
@@ -203,7 +203,7 @@ def _violations(zone: Zone, merged: Merged, near: dict[Key, RRset], answered: Ma
     found = check_zone(
         zone.name, after, changed, below=below, answered_by=answered, allow_lua=allow_lua, unanswered=unanswered
     )
-    found += [*_breaking_ds(merged), *_made_by_panel(zone, merged)]
+    found += [*_breaking_ds(merged), *_keys_by_hand(zone, merged)]
     old: set[tuple[str, str, int]] = set()
     if any((v.name, v.type) not in changed for v in found):  # seldom, and half of the work
         was = check_zone(zone.name, before, changed, answered_by=answered, allow_lua=allow_lua)
@@ -234,20 +234,29 @@ def _breaking_ds(merged: Merged) -> list[Violation]:
     ]
 
 
-def _made_by_panel(zone: Zone, merged: Merged) -> Iterator[Violation]:
-    """An error for each DNSKEY, CDS and CDNSKEY RRset that has a record which is made of a key of the panel's own."""
-    touched = [c.after for c in merged.apply if c.name == zone.name and c.type in OF_KEYS and c.after is not None]
+def _keys_by_hand(zone: Zone, merged: Merged) -> Iterator[Violation]:
+    """Errors for records of keys at the apex that the panel makes of its own keys itself, and for DNSKEYs of other
+    signers that do not go with those."""
+    touched = [c for c in merged.apply if c.name == zone.name and c.type in OF_KEYS and c.after is not None]
     if not touched:
         return
-    for key in queries.keys_of(zone):
+    own = queries.keys_of(zone)
+    for key in own:
         made = {key.dnskey, *map(key.ds_of, key_material.EVERY_DIGEST)}
-        for rrset in touched:
-            if made.intersection(map(in_one_piece, rrset.rdata)):
-                word = rdata.type_to_text(rrset.type)
+        for change in touched:
+            if change.after and made.intersection(map(in_one_piece, change.after.rdata)):
+                word = rdata.type_to_text(change.type)
                 message = (
                     f"the panel makes the {word} of its own key {key.tag} itself; those of other signers stand here"
                 )
-                yield Violation(Severity.ERROR, "key-of-panel", rrset.name, rrset.type, message)
+                yield Violation(Severity.ERROR, "key-of-panel", zone.name, change.type, message)
+    for change in touched:
+        if change.type == rdtypes.DNSKEY:
+            others = keys_in(change.before)
+            for other in (each for each in keys_in(change.after) if each not in others):
+                if refusal := refusal_of(zone.name, other, others, own):
+                    yield Violation(Severity.ERROR, "key-of-other", zone.name, change.type, refusal)
+                others.append(other)
 
 
 def _types_for(zone: str, changes: Iterable[Change]) -> set[int]:

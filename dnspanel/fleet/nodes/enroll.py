@@ -301,7 +301,10 @@ def resume_due(*, now: datetime) -> int:
 
 
 def retire(*, node: Node, now: datetime, by: Author) -> Node:
-    """Let the node go for good: it counts nowhere any more and its codes are void. Raises WrongState, Forbidden."""
+    """Let the node go for good: it counts nowhere any more and its codes are void. Raises WrongState, Forbidden.
+
+    Nor does what it had open private DNSSEC keys that are published later: nobody knows where its disk goes.
+    """
     require_permission(by)
     with transaction.atomic():
         _move(
@@ -313,6 +316,7 @@ def retire(*, node: Node, now: datetime, by: Author) -> Node:
         EnrolmentCode.objects.filter(node=node).delete()
         audit.record(action="node.retire", by=by, now=now, target=node.name)
         events.note(node_id=node.pk, kind="retire", message="It was retired.", now=now, by=by)
+        sealing_keys.rotate(now=now, by=by)
     logger.info("retired node=%s by=%s at=%s", node.name, user_of(by) or "command line", now.isoformat())
     return node
 

@@ -9,6 +9,7 @@ import base64
 import binascii
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, SEP
@@ -17,6 +18,10 @@ from dnspanel.zones.errors import BadPublicKey
 from replication.dns import rdtypes
 from replication.dns.rrset import Change, Key, RRset, make
 
+if TYPE_CHECKING:
+    from dnspanel.zones.dnssec.queries import KeyView
+
+MOST_OTHER_KEYS = 20
 OF_KEYS = frozenset((rdtypes.DNSKEY, rdtypes.CDS, rdtypes.CDNSKEY))
 OF_SIGNER = OF_KEYS | {rdtypes.SIGNING_STATE}  # at the apex of a zone that came with its signatures
 
@@ -65,6 +70,26 @@ def read_dnskey(text: str) -> OtherKey:
         return OtherKey(int(flags), int(algorithm), base64.b64decode("".join(parts), validate=True))
     except (ValueError, binascii.Error) as exc:
         raise BadPublicKey("It is not the rdata of a DNSKEY.") from exc
+
+
+def refusal_of(zone_name: str, key: OtherKey, others: Collection[OtherKey], own: Collection["KeyView"]) -> str:
+    """Why this key of another signer cannot come to these others and to the panel's own keys; empty if it can."""
+    if any(each.dnskey == key.dnskey for each in own):
+        return f"Key {key.tag} is one of the panel's own keys of {zone_name}."
+    used = sorted({each.algorithm for each in own if each.active})
+    if not used:
+        return f"{zone_name} is not signed: keys of other signers stand beside those of the panel."
+    if key.tag in {*(each.tag for each in own), *(each.tag for each in others)}:
+        return f"{zone_name} has another key with the tag {key.tag}, by which the parent's DS names keys."
+    if key.algorithm not in used:
+        names = " and ".join(ALGORITHMS[number] for number in used)
+        return (
+            f"All signers of a zone use the same algorithms: {zone_name} is signed by {names}, and this is a key of "
+            f"{key.mnemonic}."
+        )
+    if len(others) >= MOST_OTHER_KEYS:
+        return f"{zone_name} has {MOST_OTHER_KEYS} keys of other signers already."
+    return ""
 
 
 def in_one_piece(text: str) -> str:

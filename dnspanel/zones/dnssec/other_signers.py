@@ -11,15 +11,12 @@ from dnspanel.accounts.grants import Right
 from dnspanel.zones import access, direct
 from dnspanel.zones.dnssec import key_files, queries
 from dnspanel.zones.dnssec.guarded import Acting
-from dnspanel.zones.dnssec.key_material import ALGORITHMS
-from dnspanel.zones.dnssec.other_keys import OtherKey, changes_in_step, keys_in
+from dnspanel.zones.dnssec.other_keys import OtherKey, changes_in_step, keys_in, refusal_of
 from dnspanel.zones.errors import BadPublicKey, DnssecRefused, KeyUnknown, NotSigned, RuleViolations
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.sequence_log import Alongside, nothing
 from replication.dns import rdtypes
 from replication.dns.rrset import Key, RRset, make
-
-MOST_OTHER_KEYS = 20
 
 Decide = Callable[[list[OtherKey]], list[OtherKey]]
 
@@ -67,20 +64,8 @@ def _refuse(zone: Zone, key: OtherKey, keys: Sequence[OtherKey]) -> None:
     state = queries.signing_of(zone)
     if not state.is_signed:
         raise NotSigned(zone.name)
-    own = queries.keys_of(zone, state)
-    if any(each.dnskey == key.dnskey for each in own):
-        raise DnssecRefused(f"Key {key.tag} is one of the panel's own keys of {zone.name}.")
-    if key.tag in {*(each.tag for each in own), *(each.tag for each in keys)}:
-        raise DnssecRefused(f"{zone.name} has another key with the tag {key.tag}, by which the parent's DS names keys.")
-    used = sorted({each.algorithm for each in own if each.active})
-    if key.algorithm not in used:
-        names = " and ".join(ALGORITHMS[number] for number in used)
-        raise DnssecRefused(
-            f"All signers of a zone use the same algorithms: {zone.name} is signed by {names}, and this is a key of "
-            f"{key.mnemonic}."
-        )
-    if len(keys) >= MOST_OTHER_KEYS:
-        raise DnssecRefused(f"{zone.name} has {MOST_OTHER_KEYS} keys of other signers already.")
+    if refusal := refusal_of(zone.name, key, keys, queries.keys_of(zone, state)):
+        raise DnssecRefused(refusal)
 
 
 def _publish(

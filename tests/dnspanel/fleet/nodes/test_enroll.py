@@ -2,6 +2,7 @@
 
 import base64
 import re
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -14,6 +15,8 @@ from dnspanel.fleet.errors import BadNode, BadRequest, CodeRefused, NameTaken, U
 from dnspanel.fleet.models import EnrolmentCode, Node, NodeState
 from dnspanel.fleet.nodes import enroll
 from dnspanel.fleet.nodes.authority import ensure_authority, fingerprint
+from dnspanel.publish import sealing_keys
+from dnspanel.publish.models import SealingKey
 from dnspanel.zones.errors import Forbidden
 from replication.wire.enrolment import request_fingerprint
 from tests.dnspanel.fleet.conftest import NOW, MakeNode, new_key, signing_request
@@ -116,6 +119,21 @@ def test_a_node_is_drained_resumed_and_retired_once_each(active_node: MakeNode) 
     with pytest.raises(WrongState):
         enroll.make_code(node=node, now=NOW, by=None)
     assert node.state == NodeState.RETIRED
+
+
+@pytest.mark.parametrize("leave", [enroll.revoke, enroll.retire])
+def test_what_a_node_that_left_had_opens_no_key_that_is_published_later(
+    active_node: MakeNode, leave: Callable[..., Node]
+) -> None:
+    first, second = active_node("ns1"), active_node("ns2", agent_port=8534)
+    leave(node=first, now=NOW, by=None)
+    assert not SealingKey.objects.exists(), "nothing was sealed yet"
+    before = sealing_keys.sealing_key(now=NOW)
+    leave(node=second, now=NOW, by=None)
+    after = sealing_keys.sealing_key(now=NOW)
+    assert after.id > before.id
+    assert sealing_keys.all_sealing_keys() == [after, before], "what was sealed before still opens"
+    assert AuditEntry.objects.get(action="sealing_key.rotate").target == str(after.id)
 
 
 def test_a_retired_nodes_code_gives_out_nothing_more(waiting_node: MakeNode) -> None:

@@ -7,11 +7,11 @@ from dnspanel.fleet.models import Node
 from dnspanel.zones import direct
 from dnspanel.zones.dnssec import key_material, queries, rollovers, sign
 from dnspanel.zones.dnssec.guarded import Acting
-from dnspanel.zones.dnssec.other_keys import OtherKey, in_one_piece
-from dnspanel.zones.dnssec.other_signers import MOST_OTHER_KEYS, add_other_key, remove_other_key
+from dnspanel.zones.dnssec.other_keys import MOST_OTHER_KEYS, OtherKey, in_one_piece
+from dnspanel.zones.dnssec.other_signers import add_other_key, remove_other_key
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.errors import BadPublicKey, DnssecRefused, KeyUnknown, NotSigned, RuleViolations
-from dnspanel.zones.models import Publication, Zone
+from dnspanel.zones.models import Publication, Zone, ZoneKey
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import make
 from tests.dnspanel.fleet.conftest import create_active_node
@@ -129,6 +129,31 @@ def test_the_editor_refuses_what_the_panel_makes_itself(signed: Zone, alice: Use
         steps = [((signed.name, type), direct.replaced(make(signed.name, type, 300, [text])))]
         with pytest.raises(RuleViolations, match=f"of its own key {own.tag} itself"):
             direct.publish_patches(patches=[direct.patch_of_steps(signed, steps)], author=alice, channel="web", now=NOW)
+
+
+def test_a_key_of_others_that_does_not_go_with_ours_comes_by_no_other_way(zone: Zone, alice: User) -> None:
+    """An editor or an API could add what the form refuses."""
+
+    def put(of: Zone, *keys: OtherKey) -> None:
+        rrset = make(of.name, rdtypes.DNSKEY, 300, [key.dnskey for key in keys])
+        step = ((of.name, rdtypes.DNSKEY), direct.replaced(rrset))
+        direct.publish_patches(patches=[direct.patch_of_steps(of, [step])], author=alice, channel="api", now=NOW)
+
+    first = made()
+    with pytest.raises(RuleViolations, match="is not signed"):
+        put(zone, first)
+    sign.sign(zones=[zone], acting=acting(alice))
+    put(zone, first)
+    with pytest.raises(RuleViolations, match="the same algorithms"):
+        put(zone, first, made(algorithm=15))
+    with pytest.raises(RuleViolations, match="20 keys of other signers already"):
+        put(zone, first, *(made() for _ in range(MOST_OTHER_KEYS)))
+    [own] = queries.keys_of(zone)
+    second = made()
+    ZoneKey.objects.filter(pk=own.id).update(tag=second.tag)
+    with pytest.raises(RuleViolations, match="another key with the tag"):
+        put(zone, first, second)
+    assert queries.other_keys_of(zone) == [first]
 
 
 def test_who_signs_with_others_does_not_leave_them_alone(signed: Zone, alice: User) -> None:
