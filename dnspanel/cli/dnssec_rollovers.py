@@ -76,7 +76,7 @@ def show(session: Session, zone: str) -> None:
 
 @rollover.command()
 @click.argument("zone")
-@click.argument("kind", type=click.Choice(["zsk", "ksk", "ksk-double-ds", "csk", "algorithm", "insecure"]))
+@click.argument("kind", type=click.Choice(["zsk", "ksk", "ksk-double-ds", "csk", "algorithm", "insecure", "secure"]))
 @click.option("--algorithm", type=int, help="For kind algorithm, IANA's number of the new one.")
 @click.option("--bits", type=click.IntRange(min=1), help="Of new RSA keys.")
 @click.option("--emergency", is_flag=True, help="The old key goes at once. Answers fail for a while.")

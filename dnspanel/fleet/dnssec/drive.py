@@ -108,7 +108,13 @@ def _tell_parent(row: Rollover, add: Sequence[str], remove: Sequence[str], now: 
     """A parent here gets the DS, as far as who began the rollover may change it."""
     reason = f"Rollover of {row.zone.name}: its DS."
     parent_zone.replace_ds(
-        zone_name=row.zone.name, add=add, remove=remove, author=row.started_by, reason=reason, now=now
+        zone_name=row.zone.name,
+        add=add,
+        remove=remove,
+        author=row.started_by,
+        reason=reason,
+        now=now,
+        first=row.kind == Kind.SECURE,
     )
 
 

@@ -17,6 +17,7 @@ KIND_LABELS = {
     Kind.CSK: "Combined key (CSK)",
     Kind.ALGORITHM: "Algorithm, all keys",
     Kind.INSECURE: "From signed to unsigned",
+    Kind.SECURE: "Trust: the DS comes to the parent",
 }
 _STEP_LABELS = {
     Step.PUBLISH: "new key published",
@@ -30,8 +31,10 @@ _STEP_LABELS = {
     Step.BACK: "on the way back",
     Step.UNDONE: "as before",
 }
+_STEP_LABELS_OF = {(Kind.SECURE, Step.PUBLISH): "signed at every node"}
 # Where a request for the new DS may be under way.
 _ASKS_PARENT = (Step.DS,)
+_CANCELLED_FREELY = (Kind.KSK_DOUBLE_DS, Kind.SECURE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +58,17 @@ class DisplayRollover:
 
     @property
     def step(self) -> str:
-        return _STEP_LABELS[Step(self.row.step)]
+        return _step_label(self.row, Step(self.row.step))
 
     @property
     def steps(self) -> list[DisplayStep]:
         """The steps of the way that it is on."""
-        return [DisplayStep(_STEP_LABELS[step], word) for step, word in rollover_queries.steps_of(self.row)]
+        return [DisplayStep(_step_label(self.row, step), word) for step, word in rollover_queries.steps_of(self.row)]
 
     @property
     def can_withdraw(self) -> bool:
         """Whether somebody who cancels has to say that no request is under way to the parent."""
-        return Step(self.row.step) in _ASKS_PARENT and bool(self.row.new_ds) and self.row.kind != Kind.KSK_DOUBLE_DS
+        return Step(self.row.step) in _ASKS_PARENT and bool(self.row.new_ds) and self.row.kind not in _CANCELLED_FREELY
 
     @property
     def is_over(self) -> bool:
@@ -94,6 +97,10 @@ class DisplayRollover:
 
     def _ds(self, text: str) -> str:
         return f"{self.row.zone.name} IN DS {text}"
+
+
+def _step_label(row: Rollover, step: Step) -> str:
+    return _STEP_LABELS_OF.get((Kind(row.kind), step), _STEP_LABELS[step])
 
 
 def possible_kinds(state: SigningState) -> list[Kind]:

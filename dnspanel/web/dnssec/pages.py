@@ -47,6 +47,7 @@ from dnspanel.zones.dnssec import queries as dnssec
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.other_signers import MOST_OTHER_KEYS
 from dnspanel.zones.dnssec.presigned import ENDS_SOON, drop_signatures, signatures_end
+from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.dnssec.safety import ParentHere, parent_here
 from dnspanel.zones.dnssec.signalling import has_signalling, set_signalling
 from dnspanel.zones.dnssec.signing_state import SigningState
@@ -108,6 +109,8 @@ def page(
         context |= {"signatures_end": ends, "ends_soon": ends is None or ends - timezone.now() < ENDS_SOON}
     if may_sign:
         context |= _forms(zone, state, form, policy)
+        if state.is_signed and parent.word == "missing" and not is_under_way:
+            context["trust_form"] = BeginRolloverForm(kinds=[Kind.SECURE])
     return render_zone(request, zone, "dnssec", "dnssec/zone.html", context, status)
 
 

@@ -17,6 +17,9 @@ from replication.dns import rdtypes
 from replication.dns.rrset import RRset, make
 
 
+_FIRST_DIGEST = "2"
+
+
 @dataclass(frozen=True, slots=True)
 class AnsweredDs:
     """What the nodes may answer of a parent here: each DS RRset, () for none; and the largest TTL of late.
@@ -60,12 +63,20 @@ def answered_ds(zone_name: str, *, acked: int, now: datetime) -> AnsweredDs | No
 
 
 def replace_ds(
-    *, zone_name: str, add: Collection[str], remove: Collection[str], author: Author, reason: str, now: datetime
+    *,
+    zone_name: str,
+    add: Collection[str],
+    remove: Collection[str],
+    author: Author,
+    reason: str,
+    now: datetime,
+    first: bool = False,
 ) -> Publication | None:
     """The parent here has the DS records `add` besides those it has, without `remove`; None if nothing had to change.
 
-    Of `add` only the digest types which its DS RRset has: a parent without any DS is left as it is, since nobody asked
-    for the zone to be trusted. Raises RightMissing, and whatever refuses a publication.
+    Of `add` only the digest types which its DS RRset has: a parent without any DS is left as it is, since nobody said
+    that the zone is to be trusted. Unless this is the `first` one: that is of SHA-256, with the TTL of the NS.
+    Raises RightMissing, and whatever refuses a publication.
     """
     parent = parent_here(zone_name)
     if parent is None:
@@ -73,9 +84,12 @@ def replace_ds(
     zone = Zone.objects.get(pk=parent.zone_id)
     key = zone_name, rdtypes.DS
 
+    ns = store_rrsets.rrsets_at_names({zone.pk: (zone.name, [zone_name])})[zone.pk].get((zone_name, rdtypes.NS))
+
     def step(current: RRset | None) -> RRset | None:
         if current is None or not current.served:
-            return current
+            texts = [text for text in add if text.split()[2] == _FIRST_DIGEST]
+            return make(zone_name, rdtypes.DS, ns.ttl, texts) if first and ns is not None and texts else current
         gone = {text.lower() for text in remove}
         digests = {text.split()[2] for text in current.served}
         wanted = [text for text in add if text.split()[2] in digests]

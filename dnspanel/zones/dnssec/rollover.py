@@ -36,6 +36,7 @@ class Kind(StrEnum):
     CSK = "csk"  # both keys sign everything, then the DS is exchanged
     ALGORITHM = "algorithm"  # all keys, by keys of another algorithm
     INSECURE = "insecure"  # the DS goes, then the keys
+    SECURE = "secure"  # the keys are there, the DS comes
 
 
 class Step(StrEnum):
@@ -81,6 +82,7 @@ class Goal(StrEnum):
     NO_OLD = "no-old"
     NO_NEW = "no-new"
     EMPTY = "empty"
+    NOT_EMPTY = "not-empty"
     # Not of the DS: every name server of the zone, those of other signers too, answers with the new DNSKEYs.
     SIGNERS = "signers-have-new"
 
@@ -136,6 +138,11 @@ STAGES: Mapping[Kind, tuple[Stage, ...]] = {
         Stage(Step.DS, Use.FULL, Use.GONE, parent=_goals(Goal.EMPTY), ds_expires=True),
         Stage(Step.REMOVE, Use.GONE, Use.GONE),
     ),
+    # The new keys are those that the zone has; caches may have what it answered without signatures.
+    Kind.SECURE: (
+        Stage(Step.PUBLISH, Use.GONE, Use.FULL, Caches.ALL),
+        Stage(Step.DS, Use.GONE, Use.FULL, parent=_goals(Goal.HAS_NEW, Goal.NOT_EMPTY)),
+    ),
 }
 
 # Nothing is waited for before the old key is gone: `breakage` says what that does.
@@ -158,6 +165,7 @@ BACK: Mapping[Kind, tuple[Stage, ...]] = {
     Kind.CSK: (_WITHDRAW, _UNDONE),
     Kind.ALGORITHM: (_WITHDRAW, Stage(Step.BACK, Use.FULL, Use.SIGNS, Caches.KEYS), _UNDONE),
     Kind.INSECURE: (_UNDONE,),
+    Kind.SECURE: (replace(_UNDONE, old=Use.GONE, new=Use.FULL),),
 }
 # From which step the way back leads to which.
 _CANCELLED: Mapping[tuple[Kind, Step], Step] = {
@@ -172,6 +180,8 @@ _CANCELLED: Mapping[tuple[Kind, Step], Step] = {
     (Kind.ALGORITHM, Step.PUBLISH): Step.BACK,
     (Kind.ALGORITHM, Step.DS): Step.WITHDRAW,
     (Kind.INSECURE, Step.DS): Step.UNDONE,
+    (Kind.SECURE, Step.PUBLISH): Step.UNDONE,
+    (Kind.SECURE, Step.DS): Step.UNDONE,
 }
 # Where it must be certain that every DS RRset in caches leads to an old key, because the new one goes at once.
 _NEEDS_OLD_DS = frozenset(((Kind.KSK, Step.PUBLISH), (Kind.CSK, Step.PUBLISH), (Kind.KSK_DOUBLE_DS, Step.DS)))
@@ -310,7 +320,7 @@ def cancel(inputs: Inputs, *, withdrawn: bool = False) -> Act | Refused:
 
 
 def first(*, kind: Kind, state: SigningState, old: Sequence[int], new: Sequence[KeyState], emergency: bool) -> Act:
-    """How a rollover begins; `new` are keys that the zone does not have yet.
+    """How a rollover begins; `new` are keys that the zone does not have yet, or those that are to be trusted.
 
     On the way to insecure, CDS and CDNSKEY ask the parent to delete the DS (RFC 8078 section 4).
     """
@@ -329,6 +339,8 @@ def keys_to_replace(kind: Kind, state: SigningState) -> tuple[KeyState, ...] | R
         return Refused("The zone is not signed.")
     if any(not key.published for key in active):
         return Refused("A key signs without being published: that is half a rollover. Finish it by hand first.")
+    if kind is Kind.SECURE:
+        return ()
     if kind in {Kind.INSECURE, Kind.ALGORITHM} and len(active) < len(state.keys):
         return Refused("The zone has keys that do not sign: remove them first.")
     if kind is Kind.INSECURE:
@@ -377,6 +389,7 @@ def goals_met(sets: Collection[Collection[str]], old_ds: Sequence[str], new_ds: 
         Goal.NO_OLD: lambda found: not _names_any(found, old, by_algorithm=is_algorithm),
         Goal.NO_NEW: lambda found: not _names_any(found, new, by_algorithm=is_algorithm),
         Goal.EMPTY: lambda found: not found,
+        Goal.NOT_EMPTY: bool,
     }
     return frozenset(goal for goal, is_met in tests.items() if all(map(is_met, sets)))
 

@@ -8,18 +8,21 @@ from uuid import UUID
 from django.db import transaction
 
 from dnspanel.accounts import audit
-from dnspanel.accounts.actors import user_of
+from dnspanel.accounts.actors import Author, user_of
 from dnspanel.accounts.grants import Right
 from dnspanel.zones import access
 from dnspanel.zones.dnssec import key_material, rollover
 from dnspanel.zones.dnssec.guarded import Acting, change_guarded
 from dnspanel.zones.dnssec.publish_state import key_row
+from dnspanel.zones.dnssec.queries import other_keys_of
 from dnspanel.zones.dnssec.rollover import Act, AskForDs, Done, Goal, Inputs, Kind, Outcome, Refused, Step, Stuck, Wait
-from dnspanel.zones.dnssec.safety import refuse_leaving
+from dnspanel.zones.dnssec.safety import parent_here, refuse_leaving
 from dnspanel.zones.dnssec.served_ttls import ServedTtls, served_ttls
 from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, SigningState
 from dnspanel.zones.errors import DnssecRefused, NotSigned, PublishingOnHold, ZoneError
 from dnspanel.zones.models import Channel, LogHead, Publication, Rollover, Zone, ZoneKey
+from replication.dns import rdtypes
+from replication.dns.rrset import Change, RRset
 
 # What the parent had before anybody looked leads to the old keys, or to none of this zone: there was no other.
 _ALWAYS = timedelta(days=3650)
@@ -55,6 +58,8 @@ def begin(
 ) -> Rollover:
     """A rollover of this kind is under way; new keys are as the old ones, or of `algorithm` if it is of the algorithm.
 
+    One that leads to a DS takes the keys that sign; a parent here gets the DS then, which takes the right to add it.
+
     Raises RightMissing, NotSigned, BadKey, DnssecRefused where there can be none, or one is under way.
     """
     access.require_right(acting.author, zone, Right.DNSSEC)
@@ -64,7 +69,7 @@ def begin(
     def decide(zone: Zone, state: SigningState) -> SigningState:
         if Rollover.objects.filter(zone=zone, ended_at=None).exists():
             raise DnssecRefused(f"A rollover of {zone.name} is under way already.")
-        old = _replaced(zone, kind, state, emergency=emergency)
+        old = _replaced(zone, kind, state, acting.author, emergency=emergency)
         new = _new_keys(zone, kind, state, old, acting, algorithm, bits)
         act = rollover.first(kind=kind, state=state, old=[key.id for key in old], new=new, emergency=emergency)
         row = _row(zone, kind, state, old, new, acting, ttls)
@@ -231,17 +236,36 @@ def with_look(inputs: Inputs, look: Look) -> Inputs:
     )
 
 
-def _replaced(zone: Zone, kind: Kind, state: SigningState, *, emergency: bool) -> Sequence[KeyState]:
+def _replaced(zone: Zone, kind: Kind, state: SigningState, author: Author, *, emergency: bool) -> Sequence[KeyState]:
     if not state.is_signed:
         raise NotSigned(zone.name)
     if emergency and kind not in rollover.EMERGENCY:
         raise DnssecRefused("Such a rollover cannot be an emergency.")
     if kind in {Kind.ALGORITHM, Kind.INSECURE}:
         refuse_leaving(zone, "the algorithm changes" if kind is Kind.ALGORITHM else "the panel stops signing it")
+    if kind is Kind.SECURE:
+        _refuse_trust(zone, author)
     old = rollover.keys_to_replace(kind, state)
     if isinstance(old, Refused):
         raise DnssecRefused(old.message)
     return old
+
+
+def _refuse_trust(zone: Zone, author: Author) -> None:
+    """Raise DnssecRefused where a DS of the panel's keys alone would do harm or is there, RightMissing where nobody may
+    put it into the parent that is here."""
+    if other_keys_of(zone):
+        raise DnssecRefused(
+            f"Others sign {zone.name} too, and resolvers ask any of its name servers: give the DS of every signer to "
+            "the parent, all at once."
+        )
+    parent = parent_here(zone.name)
+    if parent is None:
+        return
+    if parent.ds:
+        raise DnssecRefused(f"{parent.name} holds a DS for {zone.name} already.")
+    change = Change(zone.name, rdtypes.DS, None, RRset(zone.name, rdtypes.DS, 0, ()))
+    access.refuse_changes(author, Zone.objects.get(pk=parent.zone_id), [change])
 
 
 def _new_keys(
@@ -255,6 +279,8 @@ def _new_keys(
 ) -> list[KeyState]:
     if kind is Kind.INSECURE:
         return []
+    if kind is Kind.SECURE and algorithm is None:
+        return [key for key in state.keys if key.active]
     if kind is Kind.ALGORITHM and (algorithm is None or algorithm in {key.algorithm for key in state.keys}):
         raise DnssecRefused("A rollover of the algorithm needs one that the zone does not have.")
     if kind is not Kind.ALGORITHM and algorithm is not None:
@@ -292,7 +318,7 @@ def _row(
 ) -> Rollover:
     now = acting.now
     # Roles are those of before: what the new keys are is what the old ones were.
-    entry = {key.flags for key in old if state.role(key) is not KeyRole.ZSK}
+    entry = {key.flags for key in old or new if state.role(key) is not KeyRole.ZSK}
     has_ds = kind is not Kind.ZSK
     return Rollover(
         zone=zone,

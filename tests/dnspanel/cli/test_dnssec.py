@@ -130,7 +130,7 @@ def test_a_rollover_is_begun_shown_and_cancelled(run: Run) -> None:
         for each in run("dnssec", "rollover", "kinds", "a.test", "--output", "json").json
         if not each["refusal"]
     ]
-    assert possible == ["csk", "algorithm", "insecure"]
+    assert possible == ["csk", "algorithm", "insecure", "secure"]
     begun = run("dnssec", "rollover", "begin", "a.test", "algorithm", "--algorithm", "15")
     assert (begun.code, begun.err) == (0, "Every node has to answer with this step.\n")
     assert "algorithm" in run("dnssec", "rollover", "list").out

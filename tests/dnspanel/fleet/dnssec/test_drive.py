@@ -10,7 +10,8 @@ from uuid import uuid4
 
 import pytest
 
-from dnspanel.accounts.models import AuditEntry, Role, User
+from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
 from dnspanel.alerts.inputs import read
 from dnspanel.fleet.dnssec.drive import drive_rollovers
 from dnspanel.fleet.dnssec.other_signers import SignersLook
@@ -423,3 +424,59 @@ def test_the_end_of_a_rollover_is_in_the_audit_log(world: World) -> None:
     world.run()
     entry = AuditEntry.objects.get(action="dnssec.rollover_end")
     assert (entry.target, entry.details) == (CHILD, {"kind": "zsk", "cancelled": False})
+
+
+def test_a_parent_here_gets_the_first_ds_once_caches_know_the_zone_as_signed(world: World) -> None:
+    """There was no way to put it there but by hand, at any moment."""
+    world.sign(has_ds=False)
+    begun = rollovers.begin(zone=world.zone, kind=Kind.SECURE, acting=world.acting)
+    assert begun.old_keys == []
+    world.answer("ns1")
+    world.look()
+    assert "ns2 not yet" in world.row.waits_for
+    world.answer()
+    world.look()
+    since, earliest = world.now, world.row.earliest
+    assert earliest is not None
+    assert earliest - since >= timedelta(seconds=7200), (
+        "old.shop.example.com. without a signature may be kept for so long"
+    )
+    with pytest.raises(DnssecRefused, match="in a rollover"):
+        sign.unsign(zones=[world.zone], acting=world.acting)
+    assert world.run() == [Step.PUBLISH, Step.DS]
+    assert world.now - since >= timedelta(seconds=7200)
+    rrset = Zone.objects.get(pk=world.parent.pk).rrsets.get(type=rdtypes.DS)
+    assert (rrset.ttl, rrset.rdata) == (3600, [queries.keys_of(world.zone)[0].ds[0]])
+    with pytest.raises(DnssecRefused, match="already"):
+        rollovers.begin(zone=world.zone, kind=Kind.SECURE, acting=world.acting)
+    rollovers.begin(zone=world.zone, kind=Kind.INSECURE, acting=world.acting)
+    world.run()
+    assert (world.tags, world.ds) == ([], set())
+
+
+def test_the_first_ds_takes_rights_over_both_zones(world: World) -> None:
+    world.sign(has_ds=False)
+    member = make_person("mia", Role.MEMBER)
+    grant = Grant(EVERY_RIGHT, zones=frozenset({world.zone.pk}))
+    GrantRow.objects.create(user=member, grant=grant.to_json(), created_at=NOW)
+    with pytest.raises(RightMissing, match=r"example\.com\."):
+        rollovers.begin(zone=world.zone, kind=Kind.SECURE, acting=Acting(member, "web", world.now))
+    assert not Rollover.objects.exists()
+
+
+def test_trust_is_cancelled_without_a_trace(world: World) -> None:
+    world.sign(has_ds=False)
+    before = world.tags
+    rollovers.begin(zone=world.zone, kind=Kind.SECURE, acting=world.acting)
+    rollovers.cancel(zone=world.zone, acting=world.acting)
+    assert world.run() == [Step.UNDONE]
+    assert (world.tags, world.ds, world.row.is_cancelled) == (before, set(), True)
+
+
+def test_others_that_sign_a_zone_have_their_ds_put_by_hand(world: World) -> None:
+    world.sign(has_ds=False)
+    Node.objects.update(report={"serves_stored_keys": True})
+    other = key_material.dnskey_text(257, 13, key_material.generate(13).public)
+    add_other_key(zone=world.zone, text=f"{CHILD} IN DNSKEY {other}", acting=world.acting)
+    with pytest.raises(DnssecRefused, match="Others sign"):
+        rollovers.begin(zone=world.zone, kind=Kind.SECURE, acting=world.acting)

@@ -19,8 +19,10 @@ from dnspanel.zones.models import Rollover, Zone
 from replication.codec.dnssec import Nsec3
 from tests.dnspanel.web.conftest import Browser, MakeZone
 from tests.dnspanel.web.test_every_url import member_of
+from tests.dnspanel.zones.conftest import rr
 from tests.dnspanel.zones.conftest import zone as zone
 from tests.people import NOW, make_person
+from tests.publishing import change_rrsets
 
 PAGE = "/zones/example.test./dnssec/"
 
@@ -149,3 +151,26 @@ def test_the_policy_waits_for_the_rollover(signed: Zone, bob: User, browser: Bro
     assert "the policy waits until it has ended" in page
     assert "Make it so" not in page
     assert "older than the policy says" not in page
+
+
+def test_a_zone_is_trusted_by_one_button_where_its_parent_is_here(
+    make_zone: MakeZone, zone: Zone, bob: User, browser: Browser
+) -> None:
+    child = make_zone(name="sub.example.test.")
+    path = "/zones/sub.example.test./dnssec/"
+    sign.sign(zones=[child], acting=Acting(bob, "web", NOW))
+    client = browser(bob)
+    assert "Trust this zone" not in client.get(path).content.decode(), "its parent is not known to delegate it"
+    change_rrsets(
+        zone=zone,
+        changes={("sub.example.test.", 2): rr("sub 300 NS ns1.example.net.")},
+        author=bob,
+        channel="web",
+        now=NOW,
+    )
+    assert "put its DS into example.test." in client.get(path).content.decode()
+    posted = {"form_id": uuid4(), "kind": "secure"}
+    page = client.post(f"{path}rollover/begin/", posted, follow=True).content.decode()
+    assert "signed at every node" in page
+    assert "Trust this zone" not in page
+    assert Rollover.objects.get().kind == Kind.SECURE

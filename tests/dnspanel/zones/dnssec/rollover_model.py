@@ -98,11 +98,14 @@ def case(kind: Kind, *, split: bool, has_ds: bool = True, troubles: Collection[T
     assert not isinstance(replaced, rollover.Refused)
     algorithm = 15 if kind is Kind.ALGORITHM else 13
     new = [KeyState(key.id + 10, algorithm, key.flags) for key in replaced] if kind is not Kind.INSECURE else []
+    if kind is Kind.SECURE:
+        new, has_ds = keys, False
     begun = rollover.first(kind=kind, state=state, old=[key.id for key in replaced], new=new, emergency=False)
-    before, after = answers(state, raised=False), answers(begun.state, raised=False)
+    was = SigningState() if kind is Kind.SECURE else state  # it was signed a moment ago
+    before, after = answers(was, raised=False), answers(begun.state, raised=False)
     ds = frozenset({1}) if has_ds else frozenset()
-    log = (before, after) if begun.state != state else (before,)
-    met = _met((ds,), [*keys, *new], _ids(replaced), _ids(new)) & _goals_of(kind)
+    log = (before, after) if begun.state != was else (before,)
+    met = _met((ds,), [*dict.fromkeys([*keys, *new])], _ids(replaced), _ids(new)) & _goals_of(kind)
     always = tuple((goal, OLDEST) for goal in sorted(met))
     world = World(
         begun.step,
@@ -246,7 +249,7 @@ def _looks(of: Case, world: World, margin: timedelta, *, jump: bool) -> Iterator
             ids = {_text(of, id): id for id in (*of.old, *of.new)}
             target = (
                 world.target
-                if not any(world.servers) and not world.target
+                if not any(world.servers) and not world.target and of.kind is not Kind.SECURE
                 else (world.target | {ids[text] for text in add}) - {ids[text] for text in remove}
             )
             yield replace(world, target=target)

@@ -66,7 +66,12 @@ def test_a_retry_begins_one(api: MakeApi, signed: Zone) -> None:
 
 def test_the_kinds_say_what_is_possible_and_what_breaks(api: MakeApi, signed: Zone) -> None:
     kinds = {each["kind"]: each for each in api().get(KINDS).json()["items"]}
-    assert [kind for kind, each in kinds.items() if each["refusal"] is None] == ["csk", "algorithm", "insecure"]
+    assert [kind for kind, each in kinds.items() if each["refusal"] is None] == [
+        "csk",
+        "algorithm",
+        "insecure",
+        "secure",
+    ]
     assert "SERVFAIL" in kinds["csk"]["emergency_breaks"]
     assert kinds["zsk"]["emergency_breaks"] is None
     gone = api().post(ROLLOVERS, {"kind": "csk", "emergency": True})
