@@ -7,6 +7,7 @@ from uuid import UUID
 
 from dnspanel.accounts.actors import Author
 from dnspanel.zones.dnssec.publish_state import Decide, change_signing
+from dnspanel.zones.dnssec.rollover import WITHOUT_CDS, Kind
 from dnspanel.zones.dnssec.safety import refuse_bogus, refuse_leaving, refuse_presigned
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import DnssecRefused
@@ -42,14 +43,15 @@ def change_guarded(
     what it breaks.
     """
     above: dict[str, DsAbove] | None = None
-    rolled: set[int] = set()
+    rolled: dict[int, str] = {}
 
     def checked(zone: Zone, state: SigningState) -> SigningState:
         nonlocal above, rolled
         if above is None:
             above = ds_above([each.name for each in zones])
             open_rollovers = Rollover.objects.filter(zone__in=[each.pk for each in zones], ended_at=None)
-            rolled = {*open_rollovers.exclude(pk=(rollover and rollover.pk) or 0).values_list("zone_id", flat=True)}
+            others = open_rollovers.exclude(pk=(rollover and rollover.pk) or 0)
+            rolled = dict(others.values_list("zone_id", "kind"))
         refuse_presigned(zone, state)
         after = decide(zone, state)
         if after == state:
@@ -57,6 +59,11 @@ def change_guarded(
         if zone.pk in rolled and after.keys != state.keys:
             raise DnssecRefused(
                 f"The keys of {zone.name} are in a rollover: cancel it or let it end before you change them by hand."
+            )
+        sets_cds = (after.cds, after.cdnskey) != (state.cds, state.cdnskey)
+        if sets_cds and rolled.get(zone.pk) in {Kind.INSECURE, *WITHOUT_CDS}:
+            raise DnssecRefused(
+                f"CDS and CDNSKEY of {zone.name} are those that its rollover needs: cancel it or let it end first."
             )
         if state.is_signed and not after.is_signed:
             refuse_leaving(zone, "the panel stops signing it")

@@ -183,6 +183,11 @@ _CANCELLED: Mapping[tuple[Kind, Step], Step] = {
     (Kind.SECURE, Step.PUBLISH): Step.UNDONE,
     (Kind.SECURE, Step.DS): Step.UNDONE,
 }
+# While they are under way, CDS records would name the wrong keys: PowerDNS makes them of each key that is published.
+# By those, a parent would keep the DS of the old algorithm, or take away that of a key which is not published yet.
+WITHOUT_CDS = frozenset((Kind.ALGORITHM, Kind.KSK_DOUBLE_DS))
+# The steps in which the keys that are published are those that the parent's DS is to name again.
+_CDS_AGAIN = frozenset((Step.REMOVE, Step.CLEAN, Step.UNDONE))
 # Where it must be certain that every DS RRset in caches leads to an old key, because the new one goes at once.
 _NEEDS_OLD_DS = frozenset(((Kind.KSK, Step.PUBLISH), (Kind.CSK, Step.PUBLISH), (Kind.KSK_DOUBLE_DS, Step.DS)))
 
@@ -322,14 +327,22 @@ def cancel(inputs: Inputs, *, withdrawn: bool = False) -> Act | Refused:
 def first(*, kind: Kind, state: SigningState, old: Sequence[int], new: Sequence[KeyState], emergency: bool) -> Act:
     """How a rollover begins; `new` are keys that the zone does not have yet, or those that are to be trusted.
 
-    On the way to insecure, CDS and CDNSKEY ask the parent to delete the DS (RFC 8078 section 4).
+    On the way to insecure, CDS and CDNSKEY ask the parent to delete the DS (RFC 8078 section 4). Where they would name
+    the wrong keys there are none meanwhile.
     """
     stage = (EMERGENCY if emergency else STAGES)[kind][0]
     if kind is Kind.INSECURE:
         state = replace(state, cds=DELETE, cdnskey=True)  # parents that follow one of them, or either
+    if kind in WITHOUT_CDS:
+        state = replace(state, cds="", cdnskey=False)  # where there are none, parents change nothing
     for key in new:
         state = state.with_key(key)
     return Act(_with_uses(state, old, [key.id for key in new], stage), stage.step)
+
+
+def has_cds_again(kind: Kind, step: Step) -> bool:
+    """Whether a zone that had other CDS and CDNSKEY during its rollover has those of before from this step on."""
+    return (kind is Kind.INSECURE and step is Step.UNDONE) or (kind in WITHOUT_CDS and step in _CDS_AGAIN)
 
 
 def keys_to_replace(kind: Kind, state: SigningState) -> tuple[KeyState, ...] | Refused:

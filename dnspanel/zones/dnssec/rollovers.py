@@ -362,7 +362,7 @@ def _locked(rolled: Rollover) -> Rollover | None:
 def _taken(zone: Zone, row: Rollover, state: SigningState, act: Act, now: datetime) -> SigningState:
     """The row is at the step, in the transaction that publishes it."""
     after = act.state
-    if row.kind == Kind.INSECURE and act.step is Step.UNDONE:
+    if rollover.has_cds_again(Kind(row.kind), act.step):
         after = replace(after, cds=row.cds_before, cdnskey=row.cdnskey_before)
     _forget_lost(zone, state, after, now)
     row.step, row.step_at, row.waits_since = act.step, now, now

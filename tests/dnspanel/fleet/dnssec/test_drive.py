@@ -480,3 +480,38 @@ def test_others_that_sign_a_zone_have_their_ds_put_by_hand(world: World) -> None
     add_other_key(zone=world.zone, text=f"{CHILD} IN DNSKEY {other}", acting=world.acting)
     with pytest.raises(DnssecRefused, match="Others sign"):
         rollovers.begin(zone=world.zone, kind=Kind.SECURE, acting=world.acting)
+
+
+@pytest.mark.parametrize(
+    ("kind", "split", "algorithm", "last"),
+    [(Kind.ALGORITHM, False, 15, Step.REMOVE), (Kind.KSK_DOUBLE_DS, True, None, Step.CLEAN)],
+)
+def test_no_cds_names_the_wrong_keys_while_a_rollover_needs_other_ds(
+    world: World, kind: Kind, split: bool, algorithm: int | None, last: Step
+) -> None:
+    """A parent that follows CDS had the DS of both algorithms, and the rollover never ended."""
+    world.sign(split=split)
+    sign.set_cds(zone=world.zone, cds="2", cdnskey=True, acting=world.acting)
+    rollovers.begin(zone=world.zone, kind=kind, acting=world.acting, algorithm=algorithm)
+    seen = []
+    while not world.row.ended_at:
+        state = queries.signing_of(world.zone)
+        if (world.row.step, state.cds, state.cdnskey) not in seen:
+            seen.append((world.row.step, state.cds, state.cdnskey))
+        if world.row.step == Step.DS:
+            with pytest.raises(DnssecRefused, match="those that its rollover needs"):
+                sign.set_cds(zone=world.zone, cds="2", cdnskey=False, acting=world.acting)
+        world.answer()
+        world.look()
+    assert [each for each in seen if each[1:] != ("", False)] == [(last, "2", True)]
+    assert len(seen) > 2
+
+
+def test_a_cancelled_rollover_gives_the_cds_back(world: World) -> None:
+    world.sign()
+    sign.set_cds(zone=world.zone, cds="2,4", cdnskey=False, acting=world.acting)
+    rollovers.begin(zone=world.zone, kind=Kind.ALGORITHM, acting=world.acting, algorithm=15)
+    rollovers.cancel(zone=world.zone, acting=world.acting)
+    world.run()
+    state = queries.signing_of(world.zone)
+    assert (state.cds, state.cdnskey) == ("2,4", False)
