@@ -1,14 +1,19 @@
 """Prove that a PowerDNS signs what it answers: its signatures are there, valid now, and made with the zone's keys.
 
 Of a zone with active keys three RRsets are asked for with EDNS DO: DNSKEY, which has to be signed by one of its own
-keys, the SOA, and one that was changed. That the keys are those the panel meant is what the digest says.
+keys, the SOA, and one that was changed. Where an RRset was deleted, the proof that it is not there has to be signed and
+to prove it; where names came or went, or nothing but the signing changed, so has that of a name that never was there.
+That the keys are those the panel meant is what the digest says.
 
 Zones without active keys are not asked for. dnspython's part for DNSSEC is loaded when it is needed first: most nodes
 can do without its memory.
 """
 
+import base64
+import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import dns.exception
@@ -19,12 +24,15 @@ import dns.rrset
 
 from replication import stats, verify
 from replication.codec import keys
+from replication.compile import HELPER
 from replication.dns import names, rdtypes
 from replication.errors import NotServed
 from replication.store.store import Store
 from replication.wire.operations import ZoneMark
 
 if TYPE_CHECKING:
+    from dns.rdtypes.ANY.NSEC import NSEC
+    from dns.rdtypes.ANY.NSEC3 import NSEC3
     from dns.rdtypes.ANY.RRSIG import RRSIG
 
 # So many zones of one push are validated; of more, an even selection.
@@ -59,28 +67,46 @@ def verify_signatures(
     if not signed:
         return
     deadline = time.monotonic() + seconds
-    changed = _changed_rrsets(store, signed, record_keys)
+    changes = _changes(store, signed, record_keys)
     for mark in signed:
         asker = _Asker(mark.name, address, port, now, deadline)
         asker.verify(mark.name, rdtypes.SOA)
-        if mark.name in changed:
-            asker.verify(*changed[mark.name])
+        change = changes[mark.name]
+        if change.changed is not None:
+            asker.verify(*change.changed)
+        if change.deleted is not None:
+            asker.verify_denial(*change.deleted)
+        elif change.moves_chain or change.changed is None:
+            asker.verify_denial(f"absent-{secrets.token_hex(4)}.{mark.name.lstrip('.')}", rdtypes.A)
 
 
-def _changed_rrsets(
-    store: Store, marks: Iterable[ZoneMark], record_keys: Iterable[bytes]
-) -> dict[str, tuple[str, int]]:
-    """One RRset beside the SOA for each of these zones that has one: its name and type, by zone."""
+@dataclass(slots=True)
+class _Change:
+    """What to ask for of a zone that changed: an RRset beside the SOA that is there, and one that is not any more."""
+
+    changed: tuple[str, int] | None = None
+    deleted: tuple[str, int] | None = None
+    moves_chain: bool = False  # links of an NSEC3 chain came or went
+
+
+def _changes(store: Store, marks: Iterable[ZoneMark], record_keys: Iterable[bytes]) -> dict[str, _Change]:
+    """What changed of each of these zones, by zone."""
     zones = {store.zone_id(mark.name): mark for mark in marks}
-    found: dict[str, tuple[str, int]] = {}
+    found = {mark.name: _Change() for mark in zones.values()}
     for key in record_keys:
         zone_id, _, type = keys.decode_record_key(key)
         mark = zones.get(zone_id)
-        if mark is None or mark.name in found or type == rdtypes.SOA:
+        if mark is None or type == rdtypes.SOA:
             continue
-        for expected in verify.expectations(store, (), (key,)):
-            if expected.rdata and not expected.answered_by:
-                found[mark.name] = expected.name, expected.type
+        change = found[mark.name]
+        if type == HELPER:
+            change.moves_chain = True
+        elif change.changed is None or change.deleted is None:
+            for expected in verify.expectations(store, (), (key,)):
+                if expected.rdata and not expected.answered_by and change.changed is None:
+                    change.changed = expected.name, expected.type
+                elif not expected.rdata and change.deleted is None:
+                    change.deleted = expected.name, expected.type
     return found
 
 
@@ -97,19 +123,40 @@ class _Asker:
         """Raise NotServed unless this RRset comes with a signature that is good."""
         self._validate(name, type, *self._ask(name, type))
 
-    def _ask(self, name: str, type: int) -> tuple[dns.rrset.RRset, dns.rrset.RRset]:
-        """An RRset and its signatures, of which none is out of its time."""
+    def verify_denial(self, name: str, type: int) -> None:
+        """Raise NotServed unless a negative answer for this RRset is signed, and proves that there is none.
+
+        Any other answer (of a wildcard, an alias, or one that leads to another zone) is not judged here.
+        """
+        answer = self._answer(name, type)
+        rrsets = [each for each in answer.authority if each.rdtype != dns.rdatatype.RRSIG]
+        if answer.answer or not any(each.rdtype == rdtypes.SOA and each.name == self._apex for each in rrsets):
+            return
+        for rrset in rrsets:
+            signatures = _signatures_of(rrset, answer.authority)
+            if signatures is None:
+                raise self._not_served(name, type, f"no RRSIG of the {rrset.rdtype.name} of {rrset.name}")
+            self._refuse_untimely(name, type, signatures)
+            self._validate(name, type, rrset, signatures)
+        if not _denies(_name(name), type, self._apex, rrsets):
+            raise self._not_served(name, type, "no proof that there is none")
+
+    def _answer(self, name: str, type: int) -> dns.message.Message:
         stats.OWN_QUESTIONS.add()
         left = max(0.1, self._deadline - time.monotonic())
-        answer = verify.ask(self._address, self._port, name, type, left, dnssec=True)
+        return verify.ask(self._address, self._port, name, type, left, dnssec=True)
+
+    def _ask(self, name: str, type: int) -> tuple[dns.rrset.RRset, dns.rrset.RRset]:
+        """An RRset and its signatures, of which none is out of its time."""
+        answer = self._answer(name, type)
         rrset = verify.rrset_in(answer, name, type)
         if rrset is None:
             raise self._not_served(name, type, f"no such RRset ({answer.rcode().name})")
-        for signatures in answer.answer:
-            if (signatures.name, signatures.rdtype, signatures.covers) == (rrset.name, dns.rdatatype.RRSIG, type):
-                self._refuse_untimely(name, type, signatures)
-                return rrset, signatures
-        raise self._not_served(name, type, "no RRSIG")
+        signatures = _signatures_of(rrset, answer.answer)
+        if signatures is None:
+            raise self._not_served(name, type, "no RRSIG")
+        self._refuse_untimely(name, type, signatures)
+        return rrset, signatures
 
     def _refuse_untimely(self, name: str, type: int, signatures: "Iterable[RRSIG]") -> None:
         for signature in signatures:
@@ -128,6 +175,50 @@ class _Asker:
     def _not_served(self, name: str, type: int, found: str) -> NotServed:
         question = f"{name} {dns.rdatatype.to_text(dns.rdatatype.RdataType.make(type))} with DNSSEC"
         return NotServed(question=question, expected="a good signature of its zone", found=found)
+
+
+def _signatures_of(rrset: dns.rrset.RRset, section: Iterable[dns.rrset.RRset]) -> dns.rrset.RRset | None:
+    of = rrset.name, dns.rdatatype.RRSIG, rrset.rdtype
+    return next((each for each in section if (each.name, each.rdtype, each.covers) == of), None)
+
+
+def _denies(name: dns.name.Name, type: int, apex: dns.name.Name, rrsets: Sequence[dns.rrset.RRset]) -> bool:
+    """Whether an NSEC or NSEC3 of these says that the name is not there, or has no such type.
+
+    With NSEC3 it may be a name above that is not there (RFC 5155 section 8.4).
+    """
+    for rrset in rrsets:
+        record = rrset[0]
+        if rrset.rdtype == dns.rdatatype.NSEC:
+            if rrset.name == name:
+                return not _has_type(record, type)
+            if rrset.name < name and (name < record.next or record.next == apex):
+                return True
+        elif rrset.rdtype == dns.rdatatype.NSEC3:
+            owner = base64.b32hexdecode(rrset.name.labels[0], casefold=True)
+            above: dns.name.Name = name
+            while above == name or above != apex:
+                hash = _hash(above, record)
+                if owner == hash and above == name:
+                    return not _has_type(record, type)
+                if owner < hash < record.next or (record.next <= owner and not record.next <= hash <= owner):
+                    return True
+                if above == apex:
+                    break
+                above = above.parent()
+    return False
+
+
+def _hash(name: dns.name.Name, record: "NSEC3") -> bytes:
+    import dns.dnssec
+
+    return base64.b32hexdecode(dns.dnssec.nsec3_hash(name, record.salt, record.iterations, record.algorithm))
+
+
+def _has_type(record: "NSEC | NSEC3", type: int) -> bool:
+    window, bit = divmod(type, 256)
+    at, mask = bit // 8, 0x80 >> bit % 8
+    return any(number == window and at < len(bits) and bits[at] & mask for number, bits in record.windows)
 
 
 def _name(name: str) -> dns.name.Name:

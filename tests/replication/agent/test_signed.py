@@ -52,6 +52,7 @@ from tests.replication.panel import (
 
 ZONE = "example.test."
 APEX = dns.name.from_text(ZONE)
+GONE = "gone." + ZONE
 NSEC3PARAM = MetadataObject(ZONE, "NSEC3PARAM", "1 0 0 -")
 DNSKEY, NSEC, NSEC3 = 48, 47, 50
 
@@ -299,6 +300,8 @@ def test_signatures_that_are_missing_bogus_or_out_of_time_are_told(
         questions = signed.pdns.questions()
         prove()
         assert signed.pdns.questions() == questions + 3, "nothing of the zone without keys"
+        verify_signatures(store, marks, [], "127.0.0.1", port, now=now, seconds=3)
+        assert signed.pdns.questions() == questions + 6, "a name that is not there, where only the signing changed"
         for at in (now + 60 * 86400, now - 60 * 86400):
             with pytest.raises(NotServed, match="an RRSIG that is good from"):
                 prove(at)
@@ -318,6 +321,55 @@ def test_signatures_that_are_missing_bogus_or_out_of_time_are_told(
             monkeypatch.setattr(verify, "ask", answer)
             with pytest.raises(NotServed, match=problem):
                 prove()
+
+
+@pytest.mark.parametrize("nsec3", [None, Nsec3(), Nsec3(opt_out=True), Nsec3(narrow=True)])
+def test_a_bogus_proof_of_what_was_deleted_is_told(
+    signed: RunningNode, panel: Panel, monkeypatch: pytest.MonkeyPatch, nsec3: Nsec3 | None
+) -> None:
+    """Only what exists after a change was validated: a wrong chain passed ring 0."""
+    if nsec3 is not None:
+        kinds = [NSEC3PARAM, *([MetadataObject(ZONE, "NSEC3NARROW", "1")] if nsec3.narrow else [])]
+        key = next(iter(panel._attached_ids))
+        push(signed, panel.attach(ZONE, keys_=[key], metadata=kinds, nsec3=nsec3))  # type: ignore[list-item]
+    push(signed, panel.change(ZONE, records(ZONE, "gone", "A", 60, "192.0.2.8"), records(ZONE, "@", "TXT", 60, '"x"')))
+    real = verify.ask
+    faults: list[str] = []
+
+    def altered(*args: object, **options: object) -> dns.message.Message:
+        message = real(*args, **options)  # type: ignore[arg-type]
+        links = [each for each in message.authority if each.rdtype in (NSEC, NSEC3)]
+        if "bogus" in faults and links:
+            signature = next(each for each in message.authority if each.covers == links[0].rdtype)
+            at = message.authority.index(signature)
+            text = str(signature[0]).rsplit(" ", 1)[0]
+            forged = base64.b64encode(bytes(64)).decode()
+            message.authority[at] = dns.rrset.from_text(signature.name, 60, "IN", "RRSIG", f"{text} {forged}")
+        if "without" in faults:
+            for link in links:
+                message.authority.remove(link)
+        return message
+
+    push(signed, panel.change(ZONE, (GONE, rdtypes.A), (ZONE, rdtypes.TXT)))
+    signed.agent.stop()
+    zone_id = panel.zones[ZONE][0]
+    marks = [ZoneMark(zone_id, ZONE, 1)]
+    name, apex = (
+        keys.record_key(zone_id, keys.relative_key(each, ZONE), type) for each, type in ((GONE, 1), (ZONE, 16))
+    )
+    monkeypatch.setattr(verify, "ask", altered)
+    with Store.open(signed.pdns.lmdb_path, 4, MAP_SIZE, cluster=CLUSTER, sealing_keys=SECRETS.get) as store:
+        for of_change in ([name], [apex], []):
+
+            def prove(of_change: list[bytes] = of_change) -> None:
+                verify_signatures(store, marks, of_change, "127.0.0.1", signed.pdns.port, now=time.time(), seconds=3)
+
+            prove()
+            for fault, problem in (("bogus", "a signature that is bogus"), ("without", "no proof that there is none")):
+                faults[:] = [fault]
+                with pytest.raises(NotServed, match=problem):
+                    prove()
+                faults.clear()
 
 
 def test_so_many_zones_of_a_push_are_validated_and_no_more(panel: Panel) -> None:
