@@ -224,7 +224,7 @@ def _breaking_ds(merged: Merged) -> list[Violation]:
     return [
         Violation(
             Severity.WARNING,
-            BREAKING_DS,
+            "ds-breaks-zone",  # BREAKING_DS
             name,
             rdtypes.DS,
             f"with this DS resolvers that validate answer nothing of {name}, {reason}: only a draft publishes it, by "
