@@ -45,7 +45,7 @@ from dnspanel.zones import access, queries
 from dnspanel.zones.dnssec import policy_queries, rollover_queries, sign
 from dnspanel.zones.dnssec import queries as dnssec
 from dnspanel.zones.dnssec.guarded import Acting
-from dnspanel.zones.dnssec.other_signers import MOST_OTHER_KEYS
+from dnspanel.zones.dnssec.other_keys import MOST_OTHER_KEYS
 from dnspanel.zones.dnssec.presigned import ENDS_SOON, drop_signatures, signatures_end
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.dnssec.safety import ParentHere, parent_here

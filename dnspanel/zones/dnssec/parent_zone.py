@@ -16,7 +16,6 @@ from replication.codec.keys import relative_key
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset, make
 
-
 _FIRST_DIGEST = "2"
 
 

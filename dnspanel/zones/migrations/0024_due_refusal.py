@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("zones", "0021_accepted_breaks")]
+    dependencies = [("zones", "0023_accepted_breaks")]
 
     operations = [
         migrations.AddField("signing", "due_refusal", models.TextField(blank=True, default="", db_default="")),

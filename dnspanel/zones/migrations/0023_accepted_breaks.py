@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("zones", "0020_ds_of_zones"),
+        ("zones", "0022_ds_of_zones"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
