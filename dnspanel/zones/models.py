@@ -266,6 +266,9 @@ class ZoneKey(models.Model):
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     deleted_at = models.DateTimeField(null=True)
+    # When all servers of the parent were first seen with a DS of it, and when none of them had it any more.
+    ds_seen_at = models.DateTimeField(null=True)
+    ds_gone_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [

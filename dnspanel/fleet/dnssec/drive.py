@@ -16,6 +16,7 @@ from dnspanel.fleet.dnssec.other_signers import SignersLook, ask_signers, zones_
 from dnspanel.fleet.dnssec.rollover_parents import ParentAnswer, ask_parents
 from dnspanel.fleet.models import Divergence, Node, NodeState
 from dnspanel.zones.dnssec import parent_zone, rollover, rollovers
+from dnspanel.zones.dnssec.ds_seen import note_ds
 from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.dnssec.rollover import Act, AskForDs, Done, Goal, Kind, Outcome
 from dnspanel.zones.dnssec.rollovers import Look
@@ -74,6 +75,7 @@ def _look_at_each(batch: Sequence[Rollover], now: datetime) -> int:
     others = zones_with_other_signers(batch)
     signers = ask_signers([row for row in batch if row.zone_id in others])
     answers = ask_parents([row for row in batch if row.kind != Kind.ZSK], acked=fleet.everywhere, now=now)
+    note_ds(found={row.zone_id: answers[row.pk].sets for row in batch if row.pk in answers}, now=now)
     moved = 0
     for row in batch:
         before = row.waits_for, row.waits_since

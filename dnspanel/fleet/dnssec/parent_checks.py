@@ -23,6 +23,7 @@ from dnspanel.fleet.dnssec.resolver import Resolver, configured
 from dnspanel.fleet.models import ParentCheck, ParentState
 from dnspanel.zones import access
 from dnspanel.zones.dnssec import queries
+from dnspanel.zones.dnssec.ds_seen import note_ds
 from dnspanel.zones.dnssec.other_keys import OtherKey
 from dnspanel.zones.dnssec.safety import ParentHere, parent_here
 from dnspanel.zones.dnssec.signing_state import KeyRole, SigningState
@@ -172,6 +173,8 @@ def keep(*, claim: Claim, look: Look, now: datetime) -> bool:
     """
     mine = ParentCheck.objects.filter(pk=claim.zone_id, due_at=claim.due_at)
     finding = look.finding
+    if not look.parent.silent and mine.exists():
+        note_ds(found={claim.zone_id: list(look.parent.servers.values())}, now=now)
     if finding.state is ParentState.NO_DS and not claim.signed.algorithms:
         return bool(mine.delete()[0])
     values: dict[str, Any] = {"checked_at": now}

@@ -23,6 +23,7 @@ from dnspanel.web.dnssec.display import (
     display_parent,
     signing_sync,
 )
+from dnspanel.web.dnssec.display_keys import display_lives
 from dnspanel.web.dnssec.display_policy import ZonePolicy, zone_policy_of
 from dnspanel.web.dnssec.display_rollover import DisplayRollover, possible_kinds
 from dnspanel.web.dnssec.forms import (
@@ -45,6 +46,7 @@ from dnspanel.zones import access, queries
 from dnspanel.zones.dnssec import policy_queries, rollover_queries, sign
 from dnspanel.zones.dnssec import queries as dnssec
 from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec.key_history import histories_of
 from dnspanel.zones.dnssec.other_keys import MOST_OTHER_KEYS
 from dnspanel.zones.dnssec.presigned import ENDS_SOON, drop_signatures, signatures_end
 from dnspanel.zones.dnssec.rollover import Kind
@@ -94,6 +96,7 @@ def page(
         ),
         "check": display_check(check_of(zone), here, parent, timezone.now()),
         "nodes": _nodes(zone),
+        "lives": display_lives(histories_of(zone, state, rolled), policy.applied.terms if policy else None),
         "may_sign": may_sign,
         "may_export": access.has_right(request.user, zone, Right.EXPORT_KEYS),
         "refusal": refusal,

@@ -140,17 +140,22 @@ def adjusted(terms: Terms, state: SigningState) -> SigningState:
     return replace(state, nsec3=terms.nsec3, cds=terms.cds, cdnskey=terms.cdnskey)
 
 
+def lifetime(terms: Terms, role: KeyRole) -> timedelta | None:
+    """How old a key of this role may become; None: as old as it likes."""
+    days = terms.zsk_days if role is KeyRole.ZSK else terms.ksk_days
+    return None if days is None else timedelta(days=days)
+
+
 def due(terms: Terms, state: SigningState, made: Mapping[int, datetime], now: datetime) -> list[Due]:
     """The keys that have outlived their lifetime, those of the records first; `made` says when each was made."""
-    days = {KeyRole.ZSK: terms.zsk_days, KeyRole.KSK: terms.ksk_days, KeyRole.CSK: terms.ksk_days}
     kinds = {KeyRole.ZSK: Kind.ZSK, KeyRole.KSK: Kind.KSK, KeyRole.CSK: Kind.CSK}
     found = []
     for role, kind in kinds.items():
-        lifetime = days[role]
-        if lifetime is None:
+        span = lifetime(terms, role)
+        if span is None:
             continue
         ends = {
-            key.id: made[key.id] + timedelta(days=lifetime)
+            key.id: made[key.id] + span
             for key in state.keys
             if key.active and key.id in made and state.role(key) is role
         }

@@ -143,6 +143,22 @@ def test_every_kind_goes_through_its_steps_to_the_end(world: World, kind: Kind, 
     assert AuditEntry.objects.filter(action="dnssec.rollover_begin", target=CHILD).exists()
 
 
+def test_since_when_the_parent_has_a_ds_is_kept_for_each_key(world: World) -> None:
+    world.sign()
+    [old] = ZoneKey.objects.all()
+    row = rollovers.begin(zone=world.zone, kind=Kind.CSK, acting=world.acting)
+    world.run(until=Step.DS)
+    old.refresh_from_db()
+    assert old.ds_seen_at is not None
+    world.run()
+    old.refresh_from_db()
+    new = ZoneKey.objects.get(pk=row.new_keys[0])
+    assert new.ds_seen_at is not None
+    assert old.ds_gone_at is not None
+    assert old.ds_seen_at < new.ds_seen_at <= old.ds_gone_at
+    assert new.ds_gone_at is None
+
+
 def test_the_way_to_insecure_asks_the_parent_and_takes_that_back(world: World) -> None:
     world.sign(split=True)
     sign.set_cds(zone=world.zone, cds="2", cdnskey=False, acting=world.acting)

@@ -228,6 +228,23 @@ def put_wrong_ds(zone: Zone) -> None:
     )
 
 
+def test_the_time_line_has_the_keys_of_now_and_before(signed: Zone, browser: Browser, bob: User) -> None:
+    first = key_of(signed)
+    new = sign.add_key(zone=signed, acting=acting())
+    sign.delete_key(zone=signed, key_id=first.id, acting=acting())
+    page = browser(bob).get(PAGE).content.decode().partition('id="lives"')[2].partition("</section>")[0]
+    lives = [" ".join(re.sub(r"<[^>]*>", " ", part).split()) for part in page.split("<h3>")[1:]]
+    assert f"Key {first.tag} CSK" in lives[0]
+    assert "now removed" in lives[0]
+    assert f"Key {new.tag} CSK" in lives[1]
+    assert "now signs, in the DNSKEY records" in lives[1]
+    assert 'class="is-signs"' in page
+    assert "style=" not in page
+    sign.unsign(zones=[signed], acting=acting())
+    page = browser(bob).get(PAGE).content.decode()
+    assert f'<span class="mono">{new.tag}</span>' in page
+
+
 def test_a_ds_in_a_zone_here_is_known_and_holds(zone: Zone, make_zone: MakeZone, browser: Browser, bob: User) -> None:
     child = make_zone(name="sub.example.test.")
     sign.sign(zones=[child], acting=acting())
@@ -315,7 +332,7 @@ def test_the_number_of_queries_does_not_grow_with_keys(
     for _ in range(5):
         sign.add_key(zone=signed, acting=acting())
     client = browser(bob)
-    with django_assert_max_num_queries(26):
+    with django_assert_max_num_queries(28):
         client.get(PAGE)
 
 

@@ -1,0 +1,161 @@
+"""The time line of a zone's keys: what happened to each, how it is used now, and what comes next."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from dnspanel.zones.dnssec.key_history import Event, KeyHistory, Moment
+from dnspanel.zones.dnssec.policy import Terms, lifetime
+
+# Of a key that somebody switched on and off all the time, the last ones.
+MOST_MOMENTS = 12
+# What comes next lies beyond this, of the 100 that the picture is wide.
+_NOW_WITH_NEXT, _NOW_ALONE = 88.0, 100.0
+_NARROWEST = 0.8
+_LABELS: Mapping[Event, str] = {
+    Event.MADE: "made",
+    Event.PUBLISHED: "in the DNSKEY records",
+    Event.SIGNS: "signs",
+    Event.DS: "DS at every server of the parent",
+    Event.DS_GONE: "DS gone from the parent",
+    Event.RESTS: "signs no more",
+    Event.HIDDEN: "out of the DNSKEY records",
+    Event.GONE: "removed",
+}
+_LANES: Sequence[tuple[str, Event, Event]] = (
+    ("is-dnskey", Event.PUBLISHED, Event.HIDDEN),
+    ("is-signs", Event.SIGNS, Event.RESTS),
+    ("is-ds", Event.DS, Event.DS_GONE),
+)
+_LANE_HEIGHT = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A stretch of a lane: from where, how wide, which lane, and whether it is still to come."""
+
+    css: str
+    x: str
+    y: int
+    width: str
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What happened to the key at one moment."""
+
+    at: datetime
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Coming:
+    """What happens next; `at` is the earliest moment, None where that depends on others."""
+
+    at: datetime | None
+    label: str
+    is_lifetime: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayLife:
+    """One key on the time line."""
+
+    key: KeyHistory
+    bars: list[Bar]
+    now_x: str
+    passed: list[Passed]
+    left_out: int  # earlier moments
+    coming: list[Coming]
+
+    @property
+    def role(self) -> str:
+        return self.key.role.upper()
+
+    @property
+    def is_gone(self) -> bool:
+        return self.key.use is None
+
+    @property
+    def present(self) -> str:
+        """How it is used now, in words."""
+        use = self.key.use
+        if use is None:
+            return "removed" + (", DS still at the parent" if self.key.has_ds else "")
+        words = ["signs" if use.active else "does not sign"]
+        words.append("in the DNSKEY records" if use.published else "not in the DNSKEY records")
+        return ", ".join(words + (["DS at the parent"] if self.key.has_ds else []))
+
+
+def display_lives(histories: Sequence[KeyHistory], terms: Terms | None) -> list[DisplayLife]:
+    """Return the keys on one time line, the oldest first.
+
+    Moments have equal distances, so that what happened within a minute can be seen beside what took a year. `terms`
+    are those of the zone's policy: they say when a key has lived long enough.
+    """
+    moments = sorted({moment.at for each in histories for moment in each.moments})
+    coming = {each.id: list(_coming(each, terms)) for each in histories}
+    now_x = _NOW_WITH_NEXT if any(coming.values()) else _NOW_ALONE
+    places = {at: n * now_x / len(moments) for n, at in enumerate(moments)}
+    return [
+        DisplayLife(
+            key=each,
+            bars=list(_bars(each, places, now_x)),
+            now_x=_number(now_x),
+            passed=list(_passed(each.moments)),
+            left_out=max(0, len(each.moments) - MOST_MOMENTS),
+            coming=coming[each.id],
+        )
+        for each in histories
+    ]
+
+
+def _passed(moments: Sequence[Moment]) -> Iterator[Passed]:
+    """The moments, those of one time as one."""
+    found: dict[datetime, list[str]] = {}
+    for moment in moments[-MOST_MOMENTS:]:
+        found.setdefault(moment.at, []).append(_LABELS[moment.event])
+    for at, labels in found.items():
+        yield Passed(at, ", ".join(labels))
+
+
+def _coming(key: KeyHistory, terms: Terms | None) -> Iterator[Coming]:
+    for at, labels in _grouped(key):
+        yield Coming(at, ", ".join(labels))
+    span = lifetime(terms, key.role) if terms is not None else None
+    if span is not None and key.use is not None and key.use.active and not key.expected:
+        made = next(moment.at for moment in key.moments if moment.event is Event.MADE)
+        yield Coming(made + span, "has lived as long as the policy says", is_lifetime=True)
+
+
+def _grouped(key: KeyHistory) -> list[tuple[datetime | None, list[str]]]:
+    found: dict[datetime | None, list[str]] = {}
+    for each in key.expected:
+        found.setdefault(each.earliest, []).append(_LABELS[each.event])
+    return list(found.items())
+
+
+def _bars(key: KeyHistory, places: Mapping[datetime, float], now_x: float) -> Iterator[Bar]:
+    expected = {each.event for each in key.expected}
+    for lane, (css, begin, end) in enumerate(_LANES):
+        y, since = lane * _LANE_HEIGHT, None
+        for moment in key.moments:
+            if moment.event is begin and since is None:
+                since = places[moment.at]
+            elif moment.event is end and since is not None:
+                yield _bar(css, since, places[moment.at], y)
+                since = None
+        if since is not None:
+            yield _bar(css, since, now_x, y)
+        goes_on = since is not None and end not in expected
+        if now_x < _NOW_ALONE and key.expected and (goes_on or begin in expected):
+            yield _bar(f"{css} is-next", now_x, _NOW_ALONE, y)
+
+
+def _bar(css: str, begin: float, end: float, y: int) -> Bar:
+    return Bar(css, _number(begin), y, _number(max(end - begin, _NARROWEST)))
+
+
+def _number(value: float) -> str:
+    """For an attribute of SVG, whatever the language of the page."""
+    return f"{value:.2f}"

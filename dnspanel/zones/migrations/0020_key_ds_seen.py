@@ -1,0 +1,21 @@
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+
+    dependencies = [
+        ('zones', '0019_signed_cnames'),
+    ]
+
+    operations = [
+        migrations.AddField(
+            model_name='zonekey',
+            name='ds_gone_at',
+            field=models.DateTimeField(null=True),
+        ),
+        migrations.AddField(
+            model_name='zonekey',
+            name='ds_seen_at',
+            field=models.DateTimeField(null=True),
+        ),
+    ]
