@@ -29,6 +29,11 @@ _TONES: Mapping[ParentState, str] = {
     ParentState.BOGUS: "bad",
 }
 _ICONS: Mapping[str, str] = {"ok": "check", "warn": "alert", "bad": "error", "quiet": "minus"}
+# As registrars call them.
+_FIELDS: Mapping[str, Sequence[str]] = {
+    "DS": ("key tag", "algorithm", "digest type", "digest"),
+    "DNSKEY": ("flags", "protocol", "algorithm", "public key"),
+}
 _DIGEST_NAMES = {"2": "SHA-256", "4": "SHA-384"}
 
 
@@ -43,12 +48,31 @@ class KeyAct:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A record to copy: what it is, and the text."""
+class Part:
+    """A field of a record's rdata, for forms that ask for each alone."""
 
     id: str
     label: str
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A record to copy: what it is, and the text; of a DS or DNSKEY its fields too."""
+
+    id: str
+    label: str
+    text: str
+
+    @property
+    def parts(self) -> list[Part]:
+        """The fields of a DS or DNSKEY."""
+        _, _, type, rdata = self.text.split(" ", 3)
+        labels = _FIELDS[type]
+        texts = rdata.split(" ", len(labels) - 1)
+        return [
+            Part(f"{self.id}-{n}", label, text) for n, (label, text) in enumerate(zip(labels, texts, strict=True), 1)
+        ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,15 +88,16 @@ class DisplayRollover:
     @property
     def add_lines(self) -> list[Line]:
         """The DS records that the parent has to have."""
-        return [Line(f"add-{n}", "DS to add", self._ds(text)) for n, text in enumerate(self.row.add_ds)]
+        return [self._line("add", text) for text in self.row.add_ds]
 
     @property
     def remove_lines(self) -> list[Line]:
         """Those that it may not have any more."""
-        return [Line(f"remove-{n}", "DS to remove", self._ds(text)) for n, text in enumerate(self.row.remove_ds)]
+        return [self._line("remove", text) for text in self.row.remove_ds]
 
-    def _ds(self, text: str) -> str:
-        return f"{self.row.zone.name} IN DS {text}"
+    def _line(self, verb: str, text: str) -> Line:
+        # Fields that somebody has opened stay open as the card is drawn anew: an id has one text for ever.
+        return Line(f"{verb}-{text.split()[3][:16]}", f"DS to {verb}", f"{self.row.zone.name} IN DS {text}")
 
 
 def _step_label(row: Rollover, step: Step) -> str:

@@ -228,6 +228,17 @@ def put_wrong_ds(zone: Zone) -> None:
     )
 
 
+def test_registrars_get_each_field_of_a_ds_and_a_dnskey_alone(signed: Zone, browser: Browser, bob: User) -> None:
+    key = key_of(signed)
+    page = browser(bob).get(PAGE).content.decode()
+    for record, texts in ((f"ds-{key.id}-4", key.ds[1].split(" ")), (f"dnskey-{key.id}", key.dnskey.split(" ", 3))):
+        assert len(texts) == 4
+        for number, text in enumerate(texts, 1):
+            assert f'<code id="{record}-{number}">{text}</code>' in page.replace("&#x27;", "'")
+            assert f'data-copy="{record}-{number}"' in page
+    assert 'aria-label="Copy the digest type of the DS, SHA-384"' in page
+
+
 def test_the_time_line_has_the_keys_of_now_and_before(signed: Zone, browser: Browser, bob: User) -> None:
     first = key_of(signed)
     new = sign.add_key(zone=signed, acting=acting())
