@@ -1,5 +1,6 @@
 """`dnspanel dnssec`: how zones are signed, the DS for their parents, and their keys."""
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,17 @@ _PLANNED = (
     Column("REFUSED", lambda row: row["refusal"] or ""),
 )
 _DRY_RUN = {"dry_run": True}
+_NODES = (
+    Column("NODE", "node"),
+    Column("VERDICT", "verdict"),
+    Column("SERIAL", lambda row: "–" if row["serial"] is None else str(row["serial"]), right=True),
+    Column("KEYS", lambda row: ", ".join(map(str, row["key_tags"])) or "–"),
+    Column("SIGNED UNTIL", lambda row: output.moment(row["signature_ends"]) if row["signature_ends"] else "–"),
+    Column("LAST CHANGE", "has_last_change"),
+    Column("WHY", "reason"),
+)
+# Between two looks at whether a worker has asked a parent.
+_PARENT_PAUSE = 1.0
 _CDS = {"none": [], "sha256": [2], "sha384": [4], "both": [2, 4], "delete": [0]}
 
 
@@ -212,6 +224,51 @@ def ds(session: Session, zone: str) -> None:
         output.tell(f"{zone} has no key for a DS.")
     for each in () if session.is_json else found:
         click.echo(output.plain(each["record"]))
+
+
+@dnssec.command()
+@click.argument("zone")
+@click.option("--ask", is_flag=True, help="Let the panel ask the parent now, and wait until it has.")
+@click.option(
+    "--timeout", type=click.IntRange(0, 3600), default=60, show_default=True, help="Seconds to wait with --ask."
+)
+@shared_options
+@pass_session
+def parent(session: Session, zone: str, ask: bool, timeout: int) -> None:
+    """Show which DS the servers of the parent have, as they answered when they were asked last.
+
+    \b
+    Example:
+      dnspanel dnssec parent example.net --ask
+    """
+    path = zone_path(zone, "dnssec", "parent")
+    found = session.client.send("POST", path) if ask else session.client.get(path)
+    until = time.monotonic() + timeout
+    while ask and found["waiting"] and time.monotonic() < until:
+        time.sleep(_PARENT_PAUSE)
+        found = session.client.get(path)
+    details = {
+        "zone": found["zone"],
+        "state": found["state"],
+        "found": found["message"],
+        "parent": found["parent"],
+        "servers": [f"{each['server']}: {', '.join(each['ds']) or 'no DS'}" for each in found["servers"]] or None,
+        "known": output.moment(found["known_at"]) if found["known_at"] else None,
+        "since": output.moment(found["since"]) if found["since"] else None,
+        "silent": found["silent"] or None,
+    }
+    session.show(found, details)
+    if found["waiting"] and ask:
+        raise click.ClickException("No worker has asked the parent yet; ask again later.")
+
+
+@dnssec.command()
+@click.argument("zone")
+@shared_options
+@pass_session
+def nodes(session: Session, zone: str) -> None:
+    """Ask every node what it answers for a zone: keys, serial, and whether its signatures are good."""
+    session.show_rows(session.client.items(zone_path(zone, "dnssec", "nodes")), _NODES, none="No node serves zones.")
 
 
 @dnssec.command("keys")

@@ -28,7 +28,7 @@ def sync_of(sequence: int, statuses: Sequence[NodeStatus], *, zone: str = "") ->
     With a zone, a node that lacks an answer for an ALIAS or LUA record of it counts as one that has not.
     """
     active = [status for status in statuses if status.node.state == NodeState.ACTIVE]
-    late = [status for status in active if not has_acked(status, sequence)]
+    late = [status for status in active if not status.has_acked(sequence)]
     lacking = {status.node.name: found for status in active if (found := _lacks(status, zone)) and status not in late}
     if not active:
         return Sync("quiet", 0, 0, "no active node")
@@ -51,11 +51,6 @@ def _lacks(status: NodeStatus, zone: str) -> list[Unanswered]:
     """The ALIAS and LUA records of this zone for which the node's PowerDNS has no good answer."""
     found = map(Unanswered._make, status.node.unanswered if zone else ())
     return [each for each in found if each.zone == zone]
-
-
-def has_acked(status: NodeStatus, sequence: int) -> bool:
-    """Return whether the node has acked this sequence in the present epoch of the log."""
-    return status.node.epoch == status.head_epoch and status.node.acked >= sequence
 
 
 def _spoken(health: Health) -> str:

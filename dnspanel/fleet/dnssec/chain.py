@@ -22,20 +22,17 @@ import dns.rdatatype
 import dns.rrset
 from dns.rdtypes.ANY.DNSKEY import DNSKEY
 from dns.rdtypes.ANY.DS import DS
-from dns.rdtypes.ANY.RRSIG import RRSIG
 
 from dnspanel.fleet.dnssec import denial
 from dnspanel.fleet.dnssec.denial import MOST_ITERATIONS, MOST_RECORDS, Denial, Unproven
-from dnspanel.fleet.dnssec.exchange import NoAnswer, name_of, rrset_at, text_of
+from dnspanel.fleet.dnssec.exchange import NoAnswer, name_of, rrset_at
 from dnspanel.fleet.dnssec.resolver import Resolver
-from dnspanel.zones.dnssec.key_material import ALGORITHMS, EVERY_DIGEST, ZONE
+from dnspanel.fleet.dnssec.signatures import MOST_KEYS, NotSigned, signatures_of, validate, zone_keys
+from dnspanel.zones.dnssec.key_material import ALGORITHMS, EVERY_DIGEST
 from replication.dns import names, rdtypes
 
 SECONDS = 15.0
-# More than anybody has, and few enough that all pairs of them can be tried (CVE-2023-50387).
-MOST_KEYS, MOST_SIGNATURES, MOST_DS = 32, 8, 32
-_REVOKED = 0x0080
-_PROTOCOL = 3
+MOST_DS = 32
 _SHA1 = 1
 _INSECURE = {
     Denial.UNSIGNED: "{name} has no DS",
@@ -134,11 +131,11 @@ class _Walk:
             usable = [each for each in usable if each.digest_type != _SHA1]
         answer = self._ask(name, rdtypes.DNSKEY)
         rrset = rrset_at(answer.answer, name_of(name), rdtypes.DNSKEY)
-        if name == names.ROOT and (rrset is None or not _signatures(answer.answer, rrset)):
+        if name == names.ROOT and (rrset is None or not signatures_of(answer.answer, rrset)):
             raise _Broken(Verdict.UNKNOWN, "the resolver passes no signatures on")
         if rrset is None:
             raise _Broken(Verdict.BOGUS, f"{name} has a DS and no DNSKEY records")
-        keys = [key for key in rrset if isinstance(key, DNSKEY) and _is_zone_key(key)]
+        keys = zone_keys(rrset)
         if len(rrset) > MOST_KEYS:
             raise _Broken(Verdict.BOGUS, f"{name} has more than {MOST_KEYS} DNSKEY records")
         entries = [key for key in keys if any(_names_key(each, rrset.name, key) for each in usable)]
@@ -194,41 +191,14 @@ class _Walk:
         self, section: list[dns.rrset.RRset], rrset: dns.rrset.RRset, zone: str, keys: Sequence[DNSKEY]
     ) -> None:
         """Raise _Broken unless one of these keys of the zone signs the RRset of this section at this moment."""
-        what = f"{dns.rdatatype.to_text(rrset.rdtype)} of {text_of(rrset.name)}"
-        apex = name_of(zone)
-        signatures = [each for each in _signatures(section, rrset) if each.signer == apex]
-        if not signatures:
-            raise _Broken(Verdict.BOGUS, f"the {what} is not signed by {zone}")
-        if len(signatures) > MOST_SIGNATURES:
-            raise _Broken(Verdict.BOGUS, f"the {what} has more than {MOST_SIGNATURES} signatures")
-        timely = [each for each in signatures if each.inception <= self._now <= each.expiration]
-        if not timely:
-            last = max(each.expiration for each in signatures)
-            when = f"{time.strftime('%Y-%m-%d %H:%M', time.gmtime(last))} UTC"
-            ended = f"ended {when}" if last < self._now else "is not good yet"
-            raise _Broken(Verdict.BOGUS, f"the signature of the {what} {ended}")
-        known = dns.rrset.from_rdata_list(apex, rrset.ttl, list(keys))
         try:
-            dns.dnssec.validate(
-                rrset, dns.rrset.from_rdata_list(rrset.name, rrset.ttl, timely), {apex: known}, now=self._now
-            )
-        except (dns.exception.DNSException, ValueError) as exc:
-            raise _Broken(Verdict.BOGUS, f"the signature of the {what} is wrong") from exc
-
-
-def _signatures(section: list[dns.rrset.RRset], rrset: dns.rrset.RRset) -> list[RRSIG]:
-    """The signatures over an RRset that no wildcard made; that of a wildcard itself counts (RFC 4034 section 3.1.3)."""
-    found = rrset_at(section, rrset.name, dns.rdatatype.RRSIG, covers=rrset.rdtype)
-    labels = len(rrset.name.labels) - 1 - rrset.name.is_wild()
-    return [each for each in found or () if isinstance(each, RRSIG) and each.labels == labels]
+            validate(section, rrset, zone, keys, self._now)
+        except NotSigned as exc:
+            raise _Broken(Verdict.BOGUS, str(exc)) from exc
 
 
 def _is_denial(rrset: dns.rrset.RRset) -> bool:
     return rrset.rdclass == dns.rdataclass.IN and rrset.rdtype in denial.TYPES
-
-
-def _is_zone_key(key: DNSKEY) -> bool:
-    return bool(key.flags & ZONE) and not key.flags & _REVOKED and key.protocol == _PROTOCOL
 
 
 def _names_key(ds: DS, name: dns.name.Name, key: DNSKEY) -> bool:

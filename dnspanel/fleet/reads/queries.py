@@ -29,6 +29,10 @@ class NodeStatus:
     health: Health
     head_epoch: UUID
 
+    def has_acked(self, sequence: int) -> bool:
+        """Whether the node has acked this sequence in the present epoch of the log."""
+        return self.node.epoch == self.head_epoch and self.node.acked >= sequence
+
 
 @dataclass(frozen=True, slots=True)
 class FleetSummary:

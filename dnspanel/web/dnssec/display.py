@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from uuid import UUID, uuid4
 
-from dnspanel.accounts.grants import Right
+from dnspanel.fleet.dnssec.node_answers import NodeAnswer, Verdict
 from dnspanel.fleet.health import FAULTS, Word
 from dnspanel.fleet.models import NodeState, ParentCheck, ParentState
+from dnspanel.fleet.reads.parent_check import ParentView, may_know_parent, parent_view
 from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.web.layout import PanelRequest
-from dnspanel.web.sync import Sync, has_acked, sync_of
-from dnspanel.zones import access
+from dnspanel.web.sync import Sync, sync_of
 from dnspanel.zones.dnssec.describe import describe_denial, signing_algorithms
 from dnspanel.zones.dnssec.other_keys import OtherKey
 from dnspanel.zones.dnssec.queries import KeyView
@@ -19,7 +19,6 @@ from dnspanel.zones.dnssec.safety import ParentHere
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.models import Publication, Zone
 
-_PATIENCE = timedelta(seconds=60)
 _TONES: Mapping[ParentState, str] = {
     ParentState.UNKNOWN: "quiet",
     ParentState.MATCHES: "ok",
@@ -147,43 +146,36 @@ class DisplayParent:
 
 @dataclass(frozen=True, slots=True)
 class DisplayCheck:
-    """What the last look at the parent found. `check` is None where nobody has looked yet."""
+    """What the last look at the parent found."""
 
-    check: ParentCheck | None
-    parent_name: str  # empty for a parent in this panel that the reader may not know of
-    is_waiting: bool  # for a worker, since somebody asked a moment ago
+    view: ParentView
+
+    @property
+    def check(self) -> ParentCheck | None:
+        return self.view.check
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.view.is_waiting
+
+    @property
+    def message(self) -> str:
+        return self.view.message
 
     @property
     def tone(self) -> str:
-        return _TONES[ParentState(self.check.state)] if self.check else "quiet"
+        return _TONES[ParentState(self.view.check.state)] if self.view.check else "quiet"
 
     @property
     def icon(self) -> str:
         return _ICONS[self.tone]
-
-    @property
-    def message(self) -> str:
-        """What was found, without the name of a zone that the reader may not know of."""
-        if self.check is None or self.check.state == ParentState.UNKNOWN:
-            return "Nobody knows yet whether the parent has the DS."
-        if self.parent_name != self.check.parent:
-            return self.check.message.replace(f"the parent {self.check.parent}", "the parent, in this panel,")
-        return self.check.message
 
 
 def display_check(
     check: ParentCheck | None, here: ParentHere | None, parent: DisplayParent, now: datetime
 ) -> DisplayCheck:
     """Return it for who may see the parent as `parent` says."""
-    name = "" if check is None else parent.name if here is not None and here.name == check.parent else check.parent
-    return DisplayCheck(check, name, _is_waiting(check, now))
-
-
-def _is_waiting(check: ParentCheck | None, now: datetime) -> bool:
-    """Whether the answer to the last request may still come: workers that are away are not waited for long."""
-    if check is None or check.requested_at is None or now - check.requested_at > _PATIENCE:
-        return False
-    return check.checked_at is None or check.checked_at < check.requested_at
+    return DisplayCheck(parent_view(check, here, knows_here=bool(parent.name), now=now))
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,12 +204,11 @@ def display_parent(request: PanelRequest, parent: ParentHere | None, keys: Seque
     """Return what this panel knows of the zone above if it has it; of others, what `display_check` says."""
     if parent is None:
         return DisplayParent("unknown", "")
-    is_visible = access.zones_within_reach(request.user, Right.READ).filter(pk=parent.zone_id, deleted_at=None).exists()
     good = {text.lower() for key in keys if key.active and key.published for text in key.ds}
     word = "missing"
     if parent.ds:
         word = "ok" if any(text.lower() in good for text in parent.ds) else "other"
-    return DisplayParent(word, parent.name if is_visible else "")
+    return DisplayParent(word, parent.name if may_know_parent(request.user, parent) else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,11 +242,38 @@ def signing_sync(publication: Publication, number: int, statuses: Sequence[NodeS
 
 
 def _node(status: NodeStatus, sequence: int) -> NodeSigning:
-    if has_acked(status, sequence):
+    if status.has_acked(sequence):
         return NodeSigning(status.node.name, "ok", "has it")
     tone = "bad" if status.health.word in FAULTS else "warn"
     message = "" if status.health.word is Word.LIVE else f" {status.health.message}"
     return NodeSigning(status.node.name, tone, f"not yet.{message}" if message else "not yet")
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayAnswer:
+    """What a node answered for the zone, beside how the zone is signed."""
+
+    answer: NodeAnswer
+    is_signed: bool
+
+    @property
+    def tone(self) -> str:
+        if self.answer.verdict is Verdict.UNSIGNED:
+            return "warn" if self.is_signed else "quiet"
+        return "ok" if self.answer.verdict is Verdict.VALIDATES else "bad"
+
+    @property
+    def icon(self) -> str:
+        return _ICONS[self.tone]
+
+    @property
+    def word(self) -> str:
+        words = {Verdict.VALIDATES: "validates", Verdict.UNSIGNED: "unsigned", Verdict.BOGUS: "bogus"}
+        return words.get(self.answer.verdict, "no answer")
+
+    @property
+    def tags(self) -> str:
+        return ", ".join(map(str, self.answer.tags))
 
 
 def key_lost(zone: Zone, key: KeyView, keys: Sequence[KeyView], *, act: str) -> tuple[str, ...]:

@@ -11,10 +11,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dnspanel.accounts.grants import Right
 from dnspanel.fleet.ask_parent import ask_parent
+from dnspanel.fleet.dnssec.node_answers import ask_nodes
 from dnspanel.fleet.dnssec.parent_checks import check_of
 from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.web.confirm import Question, ask
 from dnspanel.web.dnssec.display import (
+    DisplayAnswer,
     DisplayKey,
     DisplayOtherKey,
     DisplaySigning,
@@ -68,9 +70,18 @@ def zone_dnssec(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def page(
-    request: PanelRequest, zone: Zone, *, form: SigningForm | None = None, refusal: str = "", status: int = 200
+    request: PanelRequest,
+    zone: Zone,
+    *,
+    form: SigningForm | None = None,
+    refusal: str = "",
+    status: int = 200,
+    answers: list[DisplayAnswer] | None = None,
 ) -> HttpResponse:
-    """Return the page of the zone's signing; with the form that was refused, or with why an act on a key was."""
+    """Return the page of the zone's signing; with the form that was refused, or with why an act on a key was.
+
+    Without `answers` of nodes it asks for them when it is there.
+    """
     state = dnssec.signing_of(zone)
     keys = dnssec.keys_of(zone, state)
     may_sign = access.has_right(request.user, zone, Right.DNSSEC)
@@ -96,6 +107,7 @@ def page(
         ),
         "check": display_check(check_of(zone), here, parent, timezone.now()),
         "nodes": _nodes(zone),
+        "answers": answers,
         "lives": display_lives(histories_of(zone, state, rolled), policy.applied.terms if policy else None),
         "may_sign": may_sign,
         "may_export": access.has_right(request.user, zone, Right.EXPORT_KEYS),
@@ -145,6 +157,17 @@ def dnssec_nodes(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Show on which nodes the last change of the signing is."""
     zone = access.zone_for_reading(request.user, zone_name)
     return render(request, "dnssec/_nodes.html", {"zone": zone, "nodes": _nodes(zone)})
+
+
+@require_safe
+def dnssec_answers(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Ask every node what it answers for the zone, and show that; takes seconds where one is silent."""
+    zone = access.zone_for_reading(request.user, zone_name)
+    is_signed = dnssec.signing_of(zone).is_signed
+    answers = [DisplayAnswer(each, is_signed) for each in ask_nodes(zone, now=timezone.now())]
+    if not request.htmx:
+        return page(request, zone, answers=answers)
+    return render(request, "dnssec/_answers.html", {"zone": zone, "answers": answers})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

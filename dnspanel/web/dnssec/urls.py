@@ -7,6 +7,7 @@ from dnspanel.web.dnssec import keys, other_keys, pages, policies, policy_runs, 
 urlpatterns = [
     path("zones/<zone:zone_name>/dnssec/", pages.zone_dnssec, name="zone-dnssec"),
     path("zones/<zone:zone_name>/dnssec/nodes/", pages.dnssec_nodes, name="zone-dnssec-nodes"),
+    path("zones/<zone:zone_name>/dnssec/answers/", pages.dnssec_answers, name="zone-dnssec-answers"),
     path("zones/<zone:zone_name>/dnssec/parent/", pages.dnssec_parent, name="zone-dnssec-parent"),
     path("zones/<zone:zone_name>/dnssec/sign/", pages.dnssec_sign, name="zone-dnssec-sign"),
     path("zones/<zone:zone_name>/dnssec/unsign/", pages.dnssec_unsign, name="zone-dnssec-unsign"),

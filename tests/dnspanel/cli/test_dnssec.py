@@ -3,19 +3,24 @@
 import subprocess
 from pathlib import Path
 
+import pytest
 from django.utils import timezone
 
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.roles import PERMISSIONS
 from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.fleet.dnssec import node_answers
+from dnspanel.fleet.models import Node, ParentCheck
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.models import Publication, Zone
 from tests.dnspanel.cli.conftest import Run
+from tests.dnspanel.fleet.conftest import create_active_node
 from tests.dnspanel.zones.conftest import presigned_zone
 from tests.dnspanel.zones.dnssec.test_key_material import bind_keys
 from tests.people import alice as alice
 from tests.people import make_person
+from tests.ports import free_port
 
 
 def test_zones_are_signed_as_one_publication_and_unsigned(run: Run) -> None:
@@ -164,3 +169,28 @@ def test_keys_of_other_signers_come_and_go(run: Run) -> None:
     assert run("dnssec", "other-key", "remove", "example.test", str(key["tag"]), input="n\n").code == 1
     assert run("dnssec", "other-key", "remove", "example.test", str(key["tag"]), "--yes").code == 0
     assert run("dnssec", "other-key", "remove", "example.test", str(key["tag"]), "--yes").code == 1
+
+
+def test_what_the_parent_has_and_what_nodes_answer(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("zones", "create", "example.test")
+    assert run("dnssec", "parent", "example.test", "--ask").code == 1
+    run("dnssec", "sign", "example.test")
+    assert "Nobody knows yet" in run("dnssec", "parent", "example.test").out
+    waiting = run("dnssec", "parent", "example.test", "--ask", "--timeout", "0")
+    assert (waiting.code, waiting.err) == (1, "Error: No worker has asked the parent yet; ask again later.\n")
+    found = {"servers": {"a.test. 192.0.2.1": ["1 13 2 ab"], "b.test. 192.0.2.2": []}, "ttl": 60}
+    ParentCheck.objects.update(
+        state="partial", message="Some have it.", parent="test.", found=found, checked_at=timezone.now()
+    )
+    told = run("dnssec", "parent", "example.test").out
+    assert "a.test. 192.0.2.1: 1 13 2 ab" in told
+    assert "b.test. 192.0.2.2: no DS" in told
+    assert run("dnssec", "parent", "example.test", "--output", "json").json["state"] == "partial"
+
+    assert run("dnssec", "nodes", "example.test").err == "No node serves zones.\n"
+    monkeypatch.setattr(node_answers, "SECONDS", 0.2)
+    create_active_node()
+    Node.objects.update(dns_address="127.0.0.1", dns_port=free_port())
+    assert run("dnssec", "nodes", "example.test").out.splitlines()[1].split()[:2] == ["ns1", "silent"]
+    [node] = run("dnssec", "nodes", "example.test", "--output", "json").json
+    assert (node["node"], node["key_tags"]) == ("ns1", [])

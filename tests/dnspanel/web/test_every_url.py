@@ -154,6 +154,7 @@ DOORS = [
     # DNSSEC
     Door("zone-dnssec", "GET", READ, ZONE),
     Door("zone-dnssec-nodes", "GET", READ, ZONE),
+    Door("zone-dnssec-answers", "GET", READ, ZONE),
     Door("zone-dnssec-parent", "GET", READ, ZONE),
     Door("zone-dnssec-parent", "POST", EDIT, ZONE),
     Door("zone-dnssec-sign", "POST", EDIT, ZONE),

@@ -7,7 +7,7 @@ import pytest
 from dnspanel.fleet.health import Health, Word
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.reads.queries import NodeStatus
-from dnspanel.web.sync import Sync, has_acked, sync_of
+from dnspanel.web.sync import Sync, sync_of
 
 EPOCH, OTHER = UUID(int=1), UUID(int=2)
 
@@ -46,7 +46,7 @@ def test_without_an_active_node_nothing_is_promised() -> None:
 
 
 def test_a_high_sequence_of_another_history_proves_nothing() -> None:
-    assert not has_acked(node_status("ns1", 99, epoch=OTHER), 7)
+    assert not node_status("ns1", 99, epoch=OTHER).has_acked(7)
 
 
 def test_a_node_without_an_answer_for_an_alias_of_the_zone_is_not_counted() -> None:

@@ -1,4 +1,4 @@
-"""The page of a zone's signing. Tests `dnssec.display` and `dnssec.keys` too."""
+"""The page of a zone's signing. Tests `dnssec.display`, `dnssec.keys` and `reads.parent_check` too."""
 
 import re
 from datetime import timedelta
@@ -13,7 +13,11 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
+from dnspanel.fleet.dnssec import node_answers
+from dnspanel.fleet.dnssec.node_answers import NodeAnswer, Verdict, ask_nodes
 from dnspanel.fleet.models import Node, ParentCheck, ParentState
+from dnspanel.web.dnssec import pages
+from dnspanel.web.dnssec.display import DisplayAnswer
 from dnspanel.zones import direct
 from dnspanel.zones.dnssec import key_material, queries, sign
 from dnspanel.zones.dnssec.guarded import Acting
@@ -27,6 +31,7 @@ from tests.dnspanel.zones.conftest import rr
 from tests.dnspanel.zones.conftest import zone as zone
 from tests.dnspanel.zones.dnssec.test_key_material import bind_keys
 from tests.people import NOW, PASSWORD, make_person
+from tests.ports import free_port
 
 PAGE = "/zones/example.test./dnssec/"
 DEFAULTS = {"algorithm": "13", "denial": "nsec"}
@@ -226,6 +231,45 @@ def put_wrong_ds(zone: Zone) -> None:
     direct.publish_patches(
         patches=[patch], author=None, channel="web", now=NOW, reason="a drill", accept_warnings=accepted
     )
+
+
+def test_the_page_asks_for_what_nodes_answer_once_it_is_there(
+    signed: Zone, browser: Browser, bob: User, active_node: MakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_answers, "SECONDS", 0.2)
+    active_node()
+    Node.objects.update(dns_address="127.0.0.1", dns_port=free_port())
+    queried: list[str] = []
+    monkeypatch.setattr(pages, "ask_nodes", lambda zone, now: queried.append(zone.name) or ask_nodes(zone, now=now))
+    client = browser(bob)
+    page = client.get(PAGE).content.decode()
+    assert re.search(rf'hx-get="{PAGE}answers/"\s+hx-trigger="load"', page)
+    assert queried == []
+    fragment = client.get(PAGE + "answers/", headers=HTMX).content.decode()
+    assert fragment.lstrip().startswith("<div")
+    assert "no answer" in fragment
+    assert 'hx-trigger="load"' not in fragment
+    complete = client.get(PAGE + "answers/").content.decode()
+    assert "Ask the nodes again" in complete
+    assert "<h2" in complete
+    assert queried == [signed.name] * 2
+    Node.objects.all().delete()
+    assert b"No node serves zones." in client.get(PAGE + "answers/").content
+
+
+@pytest.mark.parametrize(
+    ("verdict", "is_signed", "tone", "word"),
+    [
+        (Verdict.VALIDATES, True, "ok", "validates"),
+        (Verdict.UNSIGNED, True, "warn", "unsigned"),
+        (Verdict.UNSIGNED, False, "quiet", "unsigned"),
+        (Verdict.BOGUS, True, "bad", "bogus"),
+        (Verdict.SILENT, True, "bad", "no answer"),
+    ],
+)
+def test_an_answer_of_a_node_has_a_word_and_a_tone(verdict: Verdict, is_signed: bool, tone: str, word: str) -> None:
+    found = DisplayAnswer(NodeAnswer("ns1", verdict, tags=(1, 2)), is_signed)
+    assert (found.tone, found.word, found.tags) == (tone, word, "1, 2")
 
 
 def test_registrars_get_each_field_of_a_ds_and_a_dnskey_alone(signed: Zone, browser: Browser, bob: User) -> None:

@@ -1,16 +1,20 @@
 """How zones are signed, over API v2: one zone and many, and their keys.
 
-Tests `resources.dnssec_keys`, `resources.dnssec_other_keys`, `schema.dnssec_serializers` and `dnssec.preview` too.
+Tests `resources.dnssec_keys`, `resources.dnssec_other_keys`, `resources.dnssec_answers`, `schema.dnssec_serializers`,
+`schema.dnssec_answer_serializers` and `dnssec.preview` too.
 """
 
 import json
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.api.models import RememberedAnswer
+from dnspanel.fleet.dnssec import node_answers
+from dnspanel.fleet.models import Node, ParentCheck
 from dnspanel.zones import edit, pieces
 from dnspanel.zones.dnssec import key_material, queries, sign
 from dnspanel.zones.dnssec.guarded import Acting
@@ -20,8 +24,11 @@ from replication.dns.rrset import make
 from tests.dnspanel.api.callers import MakeApi
 from tests.dnspanel.api.v2.conftest import MakeCaller
 from tests.dnspanel.api.v2.conftest import make_caller as make_caller
+from tests.dnspanel.fleet.conftest import MakeNode
+from tests.dnspanel.fleet.conftest import active_node as active_node
 from tests.dnspanel.zones.conftest import MakeZone, presigned_zone
 from tests.people import NOW
+from tests.ports import free_port
 
 URL = "/api/v2/zones/example.test./dnssec"
 KEYS = f"{URL}/keys"
@@ -268,3 +275,72 @@ def test_many_zones_lose_their_signatures_as_one(
     monkeypatch.undo()
     assert api().post(BULK, body).status_code == 202
     assert not queries.presigned_zones(Zone.objects.values_list("pk", flat=True))
+
+
+def test_what_the_parent_has_is_read_and_requested_anew(api: MakeApi, make_zone: MakeZone) -> None:
+    zone = make_zone()
+    url = f"{URL}/parent"
+    assert api().post(url).json()["code"] == "not-signed"
+    sign.sign(zones=[zone], acting=Acting(None, Channel.SYSTEM, NOW))
+    nothing = api().get(url).json()
+    assert nothing | {"state": "unknown", "servers": [], "waiting": False, "known_at": None} == nothing
+    waiting = api().post(url)
+    assert (waiting.status_code, waiting.json()["waiting"]) == (202, True)
+    assert AuditEntry.objects.filter(action="dnssec.ask_parent", target=zone.name).exists()
+    [text] = [text for text in queries.keys_of(zone)[0].ds if text.split()[2] == "2"]
+    ParentCheck.objects.filter(zone=zone).update(
+        state="matches",
+        message="The DS at the parent test. names key 1, seen at 1 server.",
+        parent="test.",
+        found={"servers": {"a.test. 192.0.2.1": [text]}, "ttl": 3600},
+        known_at=NOW,
+        since=NOW,
+        checked_at=timezone.now(),
+    )
+    found = api().get(url).json()
+    assert found | {"state": "matches", "parent": "test.", "ds_ttl": 3600, "waiting": False, "silent": ""} == found
+    assert found["servers"] == [{"server": "a.test. 192.0.2.1", "ds": [text]}]
+
+
+def test_a_parent_here_that_one_may_not_read_has_no_name(
+    api: MakeApi, make_zone: MakeZone, make_caller: MakeCaller
+) -> None:
+    make_zone("shop 3600 NS ns1.example.net.")
+    child = make_zone(name="shop.example.test.")
+    sign.sign(zones=[child], acting=Acting(None, Channel.SYSTEM, NOW))
+    message = "The DS at the parent example.test. names key 1, seen at 1 server."
+    ParentCheck.objects.create(zone=child, due_at=NOW, state="matches", message=message, parent="example.test.")
+    url = "/zones/shop.example.test./dnssec/parent"
+    known = api().get(f"/api/v2{url}").json()
+    assert (known["parent"], known["message"]) == ("example.test.", message)
+    reader = make_caller(Grant(frozenset({Right.READ}), zones=frozenset({child.pk})))
+    hidden = json.loads(reader("GET", url).content)
+    assert hidden["parent"] is None
+    assert "example.test. names" not in hidden["message"]
+    assert "the parent, in this panel, names key 1" in hidden["message"]
+
+
+def test_every_node_says_what_it_answers(
+    api: MakeApi, make_zone: MakeZone, active_node: MakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_answers, "SECONDS", 0.2)
+    zone = make_zone()
+    active_node("ns1")
+    active_node("ns2")
+    Node.objects.update(dns_address="127.0.0.1", dns_port=free_port())
+    url = f"{URL}/nodes"
+    assert [each["has_last_change"] for each in api().get(url).json()["items"]] == [None, None]
+    [publication] = sign.sign(zones=[zone], acting=Acting(None, Channel.SYSTEM, NOW))
+    Node.objects.filter(name="ns2").update(epoch=publication.epoch, acked=publication.sequence)
+    first, second = api().get(url).json()["items"]
+    assert first == {
+        "node": "ns1",
+        "has_last_change": False,
+        "verdict": "silent",
+        "reason": first["reason"],
+        "serial": None,
+        "key_tags": [],
+        "signature_ends": None,
+    }
+    assert first["reason"]
+    assert second["has_last_change"] is True

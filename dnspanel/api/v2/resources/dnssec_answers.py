@@ -1,0 +1,108 @@
+"""What the parent of a signed zone has for it, and what each node answers."""
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.grants import Right
+from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.pages import page_answer, page_request
+from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.schema.dnssec_answer_serializers import DnssecNodeSerializer, ParentCheckSerializer
+from dnspanel.api.v2.schema.fields import page_of, stamp
+from dnspanel.api.v2.schema.zone_serializers import WRITING
+from dnspanel.fleet.ask_parent import ask_parent
+from dnspanel.fleet.dnssec.node_answers import NodeAnswer, ask_nodes
+from dnspanel.fleet.dnssec.parent_checks import check_of
+from dnspanel.fleet.models import ParentState
+from dnspanel.fleet.reads.parent_check import may_know_parent, parent_view
+from dnspanel.fleet.reads.queries import node_statuses
+from dnspanel.zones import access
+from dnspanel.zones.dnssec import queries
+from dnspanel.zones.dnssec.safety import parent_here
+from dnspanel.zones.models import Zone
+
+
+class DnssecParent(V2View):
+    """The DS of a zone at its parent."""
+
+    unconditional = True  # it asks again, whatever was found
+
+    @extend_schema(operation_id="getDnssecParent", responses={200: ParentCheckSerializer})
+    def get(self, request: Request, zone_name: str) -> HttpResponse:
+        """Read what the parent has for a zone
+
+        As every server of it answered when it was asked last: each day, each hour where something is wrong.
+        """
+        actor = actor_in(request)
+        return answer(_parent_json(access.zone_for_reading(actor, zone_name), actor))
+
+    @extend_schema(
+        operation_id="askDnssecParent", parameters=WRITING, request=None, responses={202: ParentCheckSerializer}
+    )
+    def post(self, request: Request, zone_name: str) -> HttpResponse:
+        """Ask the parent of a zone now
+
+        A worker does so soon: read it again while `waiting` is true. Needs the right "dnssec".
+        """
+        actor = actor_in(request)
+        zone = access.zone_for(actor, zone_name, Right.DNSSEC)
+        ask_parent(zone=zone, now=timezone.now(), by=actor)
+        return answer(_parent_json(zone, actor), status=202)
+
+
+class DnssecNodes(V2View):
+    """What each node answers for a zone."""
+
+    @extend_schema(operation_id="listDnssecNodes", responses=page_of(DnssecNodeSerializer))
+    def get(self, request: Request, zone_name: str) -> HttpResponse:
+        """Ask every node what it answers for a zone
+
+        Its DNSKEY records, its serial, until when its signature over the SOA is good, and whether both validate. Every
+        node that serves zones is asked over DNS for this request, which takes up to three seconds where one is silent.
+        By name, on one page.
+        """
+        page_request(request)
+        zone, now = access.zone_for_reading(actor_in(request), zone_name), timezone.now()
+        last = queries.last_change_of(zone)
+        statuses = node_statuses(now=now)
+        having = {status.node.name for status in statuses if last and status.has_acked(last.publication_id)}
+        found = [_node_json(each, None if last is None else each.node in having) for each in ask_nodes(zone, now=now)]
+        return page_answer(request, found, None)
+
+
+def _parent_json(zone: Zone, actor: Actor) -> dict[str, Any]:
+    here = parent_here(zone.name)
+    view = parent_view(check_of(zone), here, knows_here=may_know_parent(actor, here), now=timezone.now())
+    check = view.check
+    found = check.found if check else {}
+    return {
+        "zone": zone.name,
+        "state": check.state if check else str(ParentState.UNKNOWN),
+        "message": view.message,
+        "parent": view.name or None,
+        "servers": [{"server": server, "ds": list(ds)} for server, ds in found.get("servers", {}).items()],
+        "ds_ttl": found.get("ttl"),
+        "since": stamp(check.since) if check else None,
+        "known_at": stamp(check.known_at) if check else None,
+        "checked_at": stamp(check.checked_at) if check else None,
+        "silent": check.silent if check else "",
+        "silent_since": stamp(check.silent_since) if check else None,
+        "waiting": view.is_waiting,
+    }
+
+
+def _node_json(found: NodeAnswer, has_last_change: bool | None) -> dict[str, Any]:
+    return {
+        "node": found.node,
+        "has_last_change": has_last_change,
+        "verdict": str(found.verdict),
+        "reason": found.reason,
+        "serial": found.serial,
+        "key_tags": list(found.tags),
+        "signature_ends": stamp(found.signature_ends),
+    }

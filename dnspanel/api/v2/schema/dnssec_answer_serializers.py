@@ -1,0 +1,50 @@
+"""The description of what parents and nodes answer for signed zones, from which the OpenAPI document is made."""
+
+from rest_framework import serializers
+
+from dnspanel.api.v2.schema.fields import Shape
+from dnspanel.fleet.dnssec.node_answers import Verdict
+from dnspanel.fleet.models import ParentState
+
+_STATES = [(str(state.value), str(state.label)) for state in ParentState]
+_VERDICTS = [(str(each), str(each)) for each in Verdict]
+
+
+class ParentServerSerializer(Shape):
+    """A server of the parent and the DS records that it has."""
+
+    server = serializers.CharField(help_text="Its name and address; of a zone of this panel: this panel.")
+    ds = serializers.ListField(child=serializers.CharField(), help_text="Rdata of DS records.")
+
+
+class ParentCheckSerializer(Shape):
+    """What the last look at the parent of a zone found."""
+
+    zone = serializers.CharField()
+    state = serializers.ChoiceField(choices=_STATES, help_text="As of the last look that came to something.")
+    message = serializers.CharField(help_text="The same for people.")
+    parent = serializers.CharField(
+        allow_null=True, help_text="null: not known, or a zone of this panel that you may not read."
+    )
+    servers = ParentServerSerializer(many=True)
+    ds_ttl = serializers.IntegerField(allow_null=True)
+    since = serializers.DateTimeField(allow_null=True, help_text="Since when it has this state.")
+    known_at = serializers.DateTimeField(allow_null=True, help_text="When a look last came to something.")
+    checked_at = serializers.DateTimeField(allow_null=True)
+    silent = serializers.CharField(help_text="Why the last look came to nothing; empty where it did not.")
+    silent_since = serializers.DateTimeField(allow_null=True)
+    waiting = serializers.BooleanField(help_text="Somebody wants to know now, and a worker is about to look.")
+
+
+class DnssecNodeSerializer(Shape):
+    """What a node answers for a zone, asked over DNS for this request."""
+
+    node = serializers.CharField()
+    has_last_change = serializers.BooleanField(
+        allow_null=True, help_text="It has proved the last change of the signing; null: there was none."
+    )
+    verdict = serializers.ChoiceField(choices=_VERDICTS, help_text="Of its signatures, by the panel's own validator.")
+    reason = serializers.CharField(help_text="Why it is bogus or silent; else empty.")
+    serial = serializers.IntegerField(allow_null=True)
+    key_tags = serializers.ListField(child=serializers.IntegerField(), help_text="Of its DNSKEY records.")
+    signature_ends = serializers.DateTimeField(allow_null=True, help_text="Of the signature over the SOA.")

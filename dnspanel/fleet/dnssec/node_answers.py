@@ -1,0 +1,125 @@
+"""What each node answers for a zone, asked over DNS: its DNSKEY records, its serial, and whether they validate."""
+
+import time
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+import dns.dnssec
+import dns.flags
+import dns.message
+import dns.rcode
+import dns.rrset
+
+from dnspanel.fleet.dnssec.exchange import NoAnswer, exchange, name_of, rcode_text, rrset_at
+from dnspanel.fleet.dnssec.signatures import MOST_KEYS, NotSigned, validate, zone_keys
+from dnspanel.fleet.models import Node, NodeState
+from dnspanel.zones.dnssec import queries
+from dnspanel.zones.models import Zone
+from replication.dns import rdtypes
+
+# All of them together, and as many nodes: who looks at a page waits for this.
+SECONDS = 3.0
+MOST_NODES = 64
+_AT_ONCE = 16
+
+_Signer = tuple[int, int, bytes]  # flags, algorithm, public part
+
+
+class Verdict(StrEnum):
+    """What a node's answers are worth."""
+
+    VALIDATES = "validates"
+    UNSIGNED = "unsigned"  # without DNSKEY records
+    BOGUS = "bogus"
+    SILENT = "silent"  # no answer, or none that counts
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAnswer:
+    """What one node answered. `reason` is a clause: why it is bogus or silent."""
+
+    node: str
+    verdict: Verdict
+    reason: str = ""
+    serial: int | None = None
+    tags: tuple[int, ...] = ()  # of its DNSKEY records
+    signature_ends: datetime | None = None  # of the signature over the SOA
+
+
+class _Unusable(Exception):
+    """An answer does not count; the text is a clause."""
+
+
+def ask_nodes(zone: Zone, *, now: datetime) -> list[NodeAnswer]:
+    """What every node that serves answers for the zone, by name, within SECONDS. Raises nothing for what they do.
+
+    They are asked at the addresses that an administrator gave, and without recursion. What they answer is validated
+    with the keys that the panel has of the zone, and those of its other signers.
+    """
+    nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED), is_ring0=False).order_by("name")
+    servers = [(node.name, str(node.dns_address), node.dns_port) for node in nodes[:MOST_NODES]]
+    signers = [
+        *((key.flags, key.algorithm, key.public) for key in queries.keys_of(zone)),
+        *((key.flags, key.algorithm, key.public) for key in queries.other_keys_of(zone)),
+    ]
+    if not servers:
+        return []
+    deadline = time.monotonic() + SECONDS
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="answers") as pool:
+        return list(pool.map(lambda server: _ask(server, zone.name, signers, now, deadline), servers))
+
+
+def _ask(
+    server: tuple[str, str, int], zone_name: str, signers: Sequence[_Signer], now: datetime, deadline: float
+) -> NodeAnswer:
+    node, address, port = server
+    try:
+        soa_answer = _answer(address, port, zone_name, rdtypes.SOA, deadline)
+        soa = rrset_at(soa_answer.answer, name_of(zone_name), rdtypes.SOA)
+        if soa is None:
+            raise _Unusable("it has no SOA of the zone")
+        key_answer = _answer(address, port, zone_name, rdtypes.DNSKEY, deadline)
+    except (NoAnswer, _Unusable) as exc:
+        return NodeAnswer(node, Verdict.SILENT, str(exc))
+    serial = int(soa[0].serial)
+    found = rrset_at(key_answer.answer, name_of(zone_name), rdtypes.DNSKEY)
+    if found is None:
+        return NodeAnswer(node, Verdict.UNSIGNED, serial=serial)
+    if len(found) > MOST_KEYS:
+        return NodeAnswer(node, Verdict.BOGUS, f"it has more than {MOST_KEYS} DNSKEY records", serial)
+    tags = tuple(sorted(dns.dnssec.key_id(key) for key in zone_keys(found)))
+    try:
+        ends = _validated(zone_name, soa_answer, soa, key_answer, found, signers, now.timestamp())
+    except NotSigned as exc:
+        return NodeAnswer(node, Verdict.BOGUS, str(exc), serial, tags)
+    return NodeAnswer(node, Verdict.VALIDATES, "", serial, tags, datetime.fromtimestamp(ends, UTC))
+
+
+def _answer(address: str, port: int, name: str, type: int, deadline: float) -> dns.message.Message:
+    answer = exchange(address, name, type, deadline=deadline, port=port, dnssec=True)
+    if answer.rcode() != dns.rcode.NOERROR:
+        raise _Unusable(f"it answers {rcode_text(answer)}")
+    if not answer.flags & dns.flags.AA:
+        raise _Unusable("it answers without authority")
+    return answer
+
+
+def _validated(
+    zone_name: str,
+    soa_answer: dns.message.Message,
+    soa: dns.rrset.RRset,
+    key_answer: dns.message.Message,
+    dnskey: dns.rrset.RRset,
+    signers: Collection[_Signer],
+    now: float,
+) -> int:
+    """When the signature over the SOA ends: made by a key of the DNSKEY RRset, which one of `signers` has signed."""
+    keys = zone_keys(dnskey)
+    known = [key for key in keys if (int(key.flags), int(key.algorithm), bytes(key.key)) in signers]
+    if not known:
+        raise NotSigned("none of its DNSKEY records is of a key that the panel knows of")
+    validate(key_answer.answer, dnskey, zone_name, known, now)
+    return validate(soa_answer.answer, soa, zone_name, keys, now)

@@ -1,0 +1,52 @@
+"""What the last look at a zone's parent found, for who may not know every zone of this panel."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from dnspanel.accounts.actors import Person
+from dnspanel.accounts.grants import Right
+from dnspanel.fleet.models import ParentCheck, ParentState
+from dnspanel.zones import access
+from dnspanel.zones.dnssec.safety import ParentHere
+
+# Workers that are away are not waited for longer.
+PATIENCE = timedelta(seconds=60)
+NOBODY_KNOWS = "Nobody knows yet whether the parent has the DS."
+
+
+@dataclass(frozen=True, slots=True)
+class ParentView:
+    """A look at a parent. `check` is None where nobody has looked; `name` is empty for a zone here that is unknown."""
+
+    check: ParentCheck | None
+    name: str
+    is_waiting: bool  # for a worker, since somebody asked a moment ago
+
+    @property
+    def message(self) -> str:
+        """What was found, without the name of a zone that the reader may not know of."""
+        if self.check is None or self.check.state == ParentState.UNKNOWN:
+            return NOBODY_KNOWS
+        if self.name != self.check.parent:
+            return self.check.message.replace(f"the parent {self.check.parent}", "the parent, in this panel,")
+        return self.check.message
+
+
+def parent_view(check: ParentCheck | None, here: ParentHere | None, *, knows_here: bool, now: datetime) -> ParentView:
+    """The check as a reader sees it who may know of the parent in this panel, or not."""
+    is_hidden = check is not None and here is not None and here.name == check.parent and not knows_here
+    return ParentView(check, "" if check is None or is_hidden else check.parent, _is_waiting(check, now))
+
+
+def may_know_parent(person: Person, here: ParentHere | None) -> bool:
+    """Whether this person may know of the parent that is a zone of this panel."""
+    if here is None:
+        return False
+    return access.zones_within_reach(person, Right.READ).filter(pk=here.zone_id, deleted_at=None).exists()
+
+
+def _is_waiting(check: ParentCheck | None, now: datetime) -> bool:
+    """Whether the answer to the last request may still come."""
+    if check is None or check.requested_at is None or now - check.requested_at > PATIENCE:
+        return False
+    return check.checked_at is None or check.checked_at < check.requested_at
