@@ -269,7 +269,7 @@ class DisplayAnswer:
     @property
     def word(self) -> str:
         words = {Verdict.VALIDATES: "validates", Verdict.UNSIGNED: "unsigned", Verdict.BOGUS: "bogus"}
-        return words.get(self.answer.verdict, "no answer")
+        return words.get(self.answer.verdict, "unknown")
 
     @property
     def tags(self) -> str:

@@ -247,7 +247,7 @@ def test_the_page_asks_for_what_nodes_answer_once_it_is_there(
     assert queried == []
     fragment = client.get(PAGE + "answers/", headers=HTMX).content.decode()
     assert fragment.lstrip().startswith("<div")
-    assert "no answer" in fragment
+    assert "unknown" in fragment
     assert 'hx-trigger="load"' not in fragment
     complete = client.get(PAGE + "answers/").content.decode()
     assert "Ask the nodes again" in complete
@@ -264,7 +264,7 @@ def test_the_page_asks_for_what_nodes_answer_once_it_is_there(
         (Verdict.UNSIGNED, True, "warn", "unsigned"),
         (Verdict.UNSIGNED, False, "quiet", "unsigned"),
         (Verdict.BOGUS, True, "bad", "bogus"),
-        (Verdict.SILENT, True, "bad", "no answer"),
+        (Verdict.SILENT, True, "bad", "unknown"),
     ],
 )
 def test_an_answer_of_a_node_has_a_word_and_a_tone(verdict: Verdict, is_signed: bool, tone: str, word: str) -> None:
