@@ -26,6 +26,7 @@ MAP_SHARE, MAP_SHARE_AGAIN, MAP_SHARE_CRITICAL = 0.70, 0.67, 0.90
 READER_LAG, READER_LAG_AGAIN = 10_000, 1_000
 CERTIFICATE_SOON, CERTIFICATE_NOW = timedelta(days=30), timedelta(days=7)
 CLOCK_OFF, CLOCK_OFF_AGAIN = 10.0, 5.0  # seconds
+CLOCK_OFF_CRITICAL = 3600.0
 LOG_AGE, LOG_AGE_CRITICAL = timedelta(seconds=60), timedelta(minutes=10)
 COLLECTOR_SILENT = timedelta(seconds=20)
 # A node is offline after 15 seconds without contact. While the collector itself has said nothing for most of them, that
@@ -259,7 +260,10 @@ def _clock(node: NodeInputs, is_open: Collection[str]) -> Condition | None:
         return None
     direction = "ahead of" if offset > 0 else "behind"
     message = f"The clock of {node.name} is {spoken(timedelta(seconds=abs(offset)))} {direction} the panel's."
-    return Condition(key, "node.clock", Severity.WARNING, message, node.node_id)
+    if abs(offset) < CLOCK_OFF_CRITICAL:
+        return Condition(key, "node.clock", Severity.WARNING, message, node.node_id)
+    message += " It signs by that clock: off by a week, resolvers that validate answer nothing of its signed zones."
+    return Condition(key, "node.clock", Severity.CRITICAL, message, node.node_id)
 
 
 def _bootstrap(node: NodeInputs, now: datetime) -> Condition | None:
