@@ -21,6 +21,7 @@ from dnspanel.accounts import invite, teams
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.vault import decrypt_secret
 from dnspanel.fleet import resync
 from dnspanel.fleet.integrity import unknown_history
 from dnspanel.fleet.models import Authority, Choice, Node
@@ -36,6 +37,8 @@ from dnspanel.publish.schemas import schemas_in_use
 from dnspanel.publish.snapshots import make_snapshot
 from dnspanel.publish.tasks import encode_log
 from dnspanel.zones import direct, edit
+from dnspanel.zones.dnssec import key_material, sign
+from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.hold import current_hold
 from dnspanel.zones.models import Channel, LogHead, Zone
 from dnspanel.zones.settings_of_zone import change_settings
@@ -66,6 +69,15 @@ def create_zone(name: str, values: Values | None = None) -> dict[str, Any]:
         publication_of_values = change(name, values)
         return {"zone_id": _zone(name).pk, "sequence": publication_of_values["sequence"]}
     return {"zone_id": _zone(name).pk, "sequence": publication.sequence}
+
+
+def sign_zone(name: str, private_key: str | None = None) -> dict[str, Any]:
+    """The zone is signed by a new key, or by that of this private-key text; returns its DNSKEY and its text."""
+    zone, acting = _zone(name), Acting(None, Channel.SYSTEM, timezone.now())
+    key = sign.add_key(zone=zone, acting=acting, private_text=private_key)
+    assert key.private_encrypted is not None
+    dnskey = key_material.dnskey_text(key.flags, key.algorithm, bytes(key.public))
+    return {"dnskey": dnskey, "private_key": decrypt_secret(key.private_encrypted).decode()}
 
 
 def delete_zone(name: str) -> dict[str, Any]:

@@ -85,7 +85,7 @@ ROWS = (
     Row(33, "clocks off by a day and an hour, and set back under load", "order and result identical",
         "agent ±1 h, set back while edits go on; publish, push and authors ±1 day"),
     Row(34, "a zone deleted and created 20 times in 5 s", "the last life everywhere, nothing of earlier ones",
-        "a name of each life asked for at every node", stands_in="the panel signs no zones yet: no keys to be kept"),
+        "lives with new keys, the first one again, and none; a name of each life, the DNSKEY and its signatures"),
     Row(35, "renames, zone moved to another team, case, wildcards, empty names", "old key gone, digest right",
         "each kind once; old names NXDOMAIN"),
     Row(36, "an edit storm during an import", "interactive p99 ≤ 2 s, import finishes",

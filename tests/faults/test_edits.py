@@ -18,6 +18,7 @@ from tests.faults import acts
 from tests.faults.conftest import NewChecker, Run
 from tests.faults.panel import ActFailed, Panel
 from tests.faults.test_import_kills import Import, write_archive
+from tests.flow.validator import Validator
 from tests.stack import ask_all, until
 
 pytestmark = pytest.mark.faults
@@ -34,16 +35,25 @@ def fresh_name() -> str:
 def test_a_zone_deleted_and_created_again_and_again_is_its_last_life_everywhere(
     faulty: Stack, panel: Panel, new_checker: NewChecker, run: Run
 ) -> None:
-    """The panel signs no zones, so no keys can be of an earlier life; the zone's id is its identity."""
-    name = fresh_name()
+    """Of three lives one is signed with a new key, one is unsigned, and one has the first key again. The last has a new
+    one."""
+    name, last, keys = fresh_name(), 20 * run.times - 1, list[dict[str, Any]]()
     with new_checker() as checker:
-        for life in range(20 * run.times):
+        for life in range(last + 1):
             if life:
                 panel.do(acts.delete_zone, name=name)
             panel.do(acts.create_zone, name=name, values={f"life{life}.{name} TXT": f'"{life}"'})
+            if (last - life) % 3 != 1:
+                again = keys[0]["private_key"] if keys and (last - life) % 3 == 2 else None
+                keys.append(panel.do(acts.sign_zone, name=name, private_key=again))
         checker.more(5)
     checker.judge()
-    last = 20 * run.times - 1
+    assert len({key["dnskey"] for key in keys}) == 1 + last // 3
+    answered = {text.replace(" ", "") for answer in ask_all(faulty, name, "DNSKEY") for text in answer.rdata}
+    assert answered == {keys[-1]["dnskey"].replace(" ", "")}
+    validator = Validator(faulty.nodes, name, [keys[-1]["dnskey"]], [])
+    for node in faulty.nodes:
+        assert validator.check(node, f"life{last}.{name}", "TXT") == ""
     for life in range(last + 1):
         wanted = (f'"{life}"',) if life == last else ()
         assert {answer.rdata for answer in ask_all(faulty, f"life{life}.{name}", "TXT")} == {wanted}
