@@ -1,5 +1,6 @@
 """Backup, restore and drill with PostgreSQL's own programs, in databases of their own."""
 
+import base64
 import io
 import secrets
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from psycopg import sql
 from dnspanel.accounts.models import Invitation, Role, User
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.vault import decrypt_secret
 from dnspanel.api.models import RememberedAnswer
 from dnspanel.backup import contents, make
 from dnspanel.backup.archive import read_archive
@@ -24,13 +26,15 @@ from dnspanel.backup.drill import drill
 from dnspanel.backup.errors import ProgramFailed
 from dnspanel.backup.make import back_up_to_file
 from dnspanel.backup.models import Backup
-from dnspanel.backup.programs import Target, panel_database
+from dnspanel.backup.programs import Target, panel_database, run
 from dnspanel.backup.restore import replace_database
 from dnspanel.fleet.models import EnrolmentCode, Node
 from dnspanel.gateway.models import TakenMessage
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.signing import ensure_signing_key
-from dnspanel.zones.models import Zone
+from dnspanel.zones.dnssec import key_material, sign
+from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.models import Channel, Zone, ZoneKey
 from tests.dnspanel.fleet.conftest import active_node as active_node
 from tests.dnspanel.publish.conftest import interpreter as interpreter
 from tests.dnspanel.publish.conftest import publisher_directory as publisher_directory
@@ -107,6 +111,51 @@ def test_a_backup_comes_back_on_another_machine_and_is_held(archive: Path, elsew
     assert since is not None
     with psycopg.connect(**elsewhere.parameters) as conn:  # type: ignore[arg-type]
         assert [finding.found for finding in contents.consistency(conn)] == [""] * 5
+
+
+def test_an_archive_has_no_private_key_in_clear(make_zone: MakeZone, tmp_path: Path) -> None:
+    """Of made, imported and deleted keys, in the log that nodes get and everywhere else: neither as text, nor as bytes
+    or hexadecimal digits."""
+    acting = Acting(None, Channel.SYSTEM, NOW)
+    texts = []
+    for number, algorithm in enumerate((13, 15, 8)):
+        zone = make_zone("www 300 A 192.0.2.1", name=f"signed{number}.test.")
+        sign.sign(zones=[zone], acting=acting, algorithm=algorithm)
+        pair = key_material.generate(algorithm)
+        brought = sign.add_key(zone=zone, acting=acting, private_text=pair.private_text)
+        sign.delete_key(zone=zone, key_id=brought.pk, acting=acting)
+    ensure_signing_key(now=NOW)
+    while encode_step(now=NOW):
+        pass
+    for key in ZoneKey.objects.all():
+        assert key.private_encrypted is not None
+        texts.append(decrypt_secret(key.private_encrypted).decode())
+    path, dump = tmp_path / "panel.tar", tmp_path / "dump"
+    back_up_to_file(path=path, now=NOW)
+    with path.open("rb") as file:
+        read_archive(file, dump)
+    plain = tmp_path / "plain.sql"
+    with plain.open("wb") as written:
+        run("pg_restore", ["--file=-", str(dump)], panel_database(), stdout=written)
+    places = {"archive": path.read_bytes(), "dump": plain.read_bytes()}
+    assert len(texts) == 6
+    for key in ZoneKey.objects.all():  # what is not secret is there, so that the search sees what there is
+        assert bytes(key.public).hex().encode() in places["dump"]
+    for name, content in places.items():
+        for form in {form for text in texts for form in forms_of_secrets(text)}:
+            assert form not in content, name
+
+
+def forms_of_secrets(private_text: str) -> Iterator[bytes]:
+    """The secret numbers of a private-key text in each form in which somebody could have stored them."""
+    for line in private_text.splitlines():
+        word, _, digits = line.partition(": ")
+        if word.startswith(("Private", "Prime", "Exponent", "Coefficient")) and word != "Private-key-format":
+            number = base64.b64decode(digits)
+            for form in (digits.encode(), base64.urlsafe_b64encode(number), number, number.lstrip(b"\0")):
+                # As it is, in hexadecimal digits, in Base64 once more, and its beginning: of lines, or of one piece.
+                for found in (form, form.hex().encode(), form.hex().upper().encode(), base64.b64encode(form)):
+                    yield found[:24]
 
 
 def test_nobody_is_signed_in_or_let_in_by_an_archive(

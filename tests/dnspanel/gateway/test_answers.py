@@ -19,6 +19,8 @@ from dnspanel.accounts.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.gateway import answers as module
 from dnspanel.zones import hold, store_rrsets
+from dnspanel.zones.dnssec import queries, sign
+from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.models import Channel, Publication, Zone
 from replication.dns import rdtypes
 from tests.dnspanel.gateway.conftest import Key, MakeKey, replies
@@ -198,6 +200,38 @@ def test_what_would_break_the_zone_is_refused(zone: Zone, key: Key) -> None:
     message.add("@", 60, "DNAME", "other.test.")
     assert rcode_of(key.ask(message)) == "REFUSED"
     assert Publication.objects.count() == 1
+
+
+@pytest.mark.parametrize("type_", ["DNSKEY", "CDNSKEY", "CDS"])
+def test_what_the_panel_makes_of_its_own_keys_is_refused_with_the_reason(zone: Zone, key: Key, type_: str) -> None:
+    sign.sign(zones=[zone], acting=Acting(None, Channel.SYSTEM, NOW))
+    [own] = queries.keys_of(zone)
+    message = dns.update.UpdateMessage("example.test.")
+    message.add("@", 60, type_, own.ds[0] if type_ == "CDS" else own.dnskey)
+    message.use_edns(0)
+    reply = key.ask(message)
+    assert rcode_of(reply) == "REFUSED"
+    (option,) = reply.options
+    assert isinstance(option, dns.edns.EDEOption)
+    assert f"the panel makes the {type_} of its own key {own.tag} itself" in (option.text or "")
+    assert holds(zone, zone.name, dns.rdatatype.from_text(type_)) == ()
+
+
+@pytest.mark.parametrize("type_", ["RRSIG", "NSEC", "NSEC3"])
+def test_what_powerdns_makes_is_refused_with_the_reason(zone: Zone, key: Key, type_: str) -> None:
+    texts = {
+        "RRSIG": "A 13 3 60 20261224000000 20261101000000 1 example.test. AAAA",
+        "NSEC": "example.test. A",
+        "NSEC3": "1 0 0 - 2T7B4G4VSA5SMI47K61MV5BV1A22BOJR A",
+    }
+    message = dns.update.UpdateMessage("example.test.")
+    message.add("www", 60, type_, texts[type_])
+    message.use_edns(0)
+    reply = key.ask(message)
+    assert rcode_of(reply) == "REFUSED"
+    (option,) = reply.options
+    assert isinstance(option, dns.edns.EDEOption)
+    assert f"PowerDNS makes {type_} records itself" in (option.text or "")
 
 
 def test_a_refusal_is_explained_to_who_speaks_edns(zone: Zone, key: Key) -> None:

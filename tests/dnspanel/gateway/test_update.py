@@ -250,8 +250,17 @@ def test_a_deletion_with_a_ttl_has_no_form() -> None:
         read_update(found)
 
 
-def test_a_record_that_only_signing_makes_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("type_", "text", "reason"),
+    [
+        ("RRSIG", "A 13 3 60 20261224000000 20261101000000 1 example.test. AAAA", "PowerDNS makes RRSIG"),
+        ("NSEC", "example.test. A", "PowerDNS makes NSEC "),
+        ("NSEC3", "1 0 0 - 2T7B4G4VSA5SMI47K61MV5BV1A22BOJR A", "PowerDNS makes NSEC3"),
+        ("NSEC3PARAM", "1 0 0 -", "a setting of the signed zone"),
+    ],
+)
+def test_a_record_that_only_signing_makes_is_refused(type_: str, text: str, reason: str) -> None:
     update = message()
-    update.add("www", 60, "NSEC", "example.test. A")
-    with pytest.raises(BadRdata, match="PowerDNS makes NSEC"):
+    update.add("www", 60, type_, text)
+    with pytest.raises(BadRdata, match=reason):
         read(update)

@@ -98,6 +98,9 @@ def test_other_spellings_are_taken_and_shown_in_the_one(word: str, content: str,
         ("TXT", "", "is empty"),
         ("MX", "10 a@b.test.", "non-hostname content"),
         ("RRSIG", "x", "signed"),
+        ("NSEC", "example.test. A", "signed"),
+        ("NSEC3", "1 0 0 - 2T7B4G4VSA5SMI47K61MV5BV1A22BOJR A", "signed"),
+        ("NSEC3PARAM", "1 0 0 -", "a setting of the signed zone"),
     ],
 )
 def test_what_could_mean_two_things_is_refused(word: str, content: str, words: str) -> None:

@@ -71,6 +71,17 @@ def test_private_parts_are_for_who_may_export_them_and_each_export_is_noted(
     assert private_text.split()[-1] not in "".join(str(entry.details) for entry in AuditEntry.objects.all())
 
 
+@pytest.mark.parametrize("type_", ["DNSKEY", "CDNSKEY", "CDS"])
+def test_records_of_the_panels_own_keys_are_refused_with_the_reason(
+    bob: User, zone: Zone, key: ZoneKey, type_: str
+) -> None:
+    [own] = queries.keys_of(zone)
+    content = own.ds_of(2) if type_ == "CDS" else own.dnskey
+    rrset = {"name": zone.name, "type": type_, "ttl": 60, "changetype": "REPLACE", "records": [{"content": content}]}
+    told = caller(bob).error("PATCH", URL, {"rrsets": [rrset]})
+    assert f"the panel makes the {type_} of its own key {own.tag} itself" in told
+
+
 @pytest.mark.parametrize("right", Right)
 def test_each_right_opens_what_it_is_for(alice: User, zone: Zone, key: ZoneKey, right: Right) -> None:
     ask = ask_with(alice, zone, Right.READ, right)
