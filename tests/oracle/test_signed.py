@@ -9,14 +9,14 @@ from replication.codec.dnssec import Nsec3
 from replication.codec.schema import Dbi, schema_for
 from replication.codec.values import StoredRecord
 from replication.compile import compile_zone
-from replication.dns.rdtypes import NS
+from replication.dns.rdtypes import NS, NSEC3
 from tests.golden import powerdns_objects
 from tests.oracle import lmdb_file
 from tests.oracle.corpus import rrsets_of, zone_texts
 from tests.oracle.lmdb_file import Contents, canonical_body, key_text
 from tests.oracle.powerdns import Place, PowerDNS
 
-NSEC = "nsec.test."
+NSEC, BACK = "nsec.test.", "back.test."
 # Zone, its NSEC3PARAM metadata, what we are told.
 MODES: dict[str, tuple[str, Nsec3]] = {
     "nsec3.test.": ("1 0 0 -", Nsec3()),
@@ -37,7 +37,7 @@ def signed(installation: PowerDNS) -> Iterator[Place]:
     with installation.place("signed") as place:
         for zone in (NSEC, *MODES):
             place.load_zone(zone, text_for(zone))
-        # The mode before the keys: PowerDNS leaves flags and rows of the old mode behind when it changes.
+        # The mode before the keys: PowerDNS leaves flags and rows of the old mode behind when it changes (`switched`).
         for zone, (parameters, nsec3) in MODES.items():
             place.pdnsutil("set-meta", zone.rstrip("."), "NSEC3PARAM", parameters)
             if nsec3.narrow:
@@ -77,9 +77,49 @@ def test_nsec_rows_are_equal_but_for_what_5_x_no_longer_writes(contents: Content
     assert found == expected
 
 
+@pytest.fixture(scope="module")
+def switched(installation: PowerDNS) -> Iterator[Contents]:
+    """The zone signed with NSEC and then switched by `set-nsec3`; one of them back by `unset-nsec3`."""
+    with installation.place("switched") as place:
+        for zone in (BACK, *MODES):
+            place.load_zone(zone, text_for(zone))
+            place.pdnsutil("secure-zone", zone.rstrip("."))
+        for zone, (parameters, nsec3) in (*MODES.items(), (BACK, ("1 0 0 -", Nsec3()))):
+            place.pdnsutil("set-nsec3", zone.rstrip("."), parameters, *(["narrow"] if nsec3.narrow else []))
+            place.pdnsutil("rectify-zone", zone.rstrip("."))
+        place.pdnsutil("unset-nsec3", BACK.rstrip("."))
+        place.pdnsutil("rectify-zone", BACK.rstrip("."))
+        yield lmdb_file.read(place.database, installation.schema)
+
+
+@pytest.mark.parametrize("zone", [BACK, *MODES])
+def test_rows_are_those_that_a_switch_by_pdnsutil_leaves(switched: Contents, zone: str) -> None:
+    """To NSEC3 with a chain they are equal. To NSEC and narrow, PowerDNS leaves rows and flags of the old mode, which
+    nothing reads in the new one and which we take away."""
+    nsec3 = MODES[zone][1] if zone in MODES else None
+    expected = {
+        key_text(zone, rel, type): (type, canonical_body(body, rel, type, zone))
+        for (rel, type), body in switched.rows_of(zone).items()
+    }
+    found = {
+        key_text(zone, rel, type): (type, body)
+        for rel, type, body in compile_zone(zone, rrsets_of(zone, text_for(zone)), nsec3=nsec3)
+    }
+    if nsec3 is not None and not nsec3.narrow:
+        assert found == expected
+        return
+    left = {key for key, (type, _) in expected.items() if type == NSEC3 and key not in found}
+    assert {key: _unflagged(body) for key, (_, body) in found.items()} == {
+        key: _unflagged(body) for key, (_, body) in expected.items() if key not in left
+    }
+
+
 def _without_flag(body: bytes, installation: PowerDNS) -> bytes:
-    if installation.schema >= 6:
-        return body
+    return body if installation.schema >= 6 else _unflagged(body)
+
+
+def _unflagged(body: bytes) -> bytes:
+    """Without the flag by which PowerDNS knows the names of an NSEC3 chain."""
     records = values.decode_records(body)
     return values.encode_records(StoredRecord(r.content, r.ttl, r.auth, r.disabled, False) for r in records)
 
