@@ -1,6 +1,6 @@
 """Every kind of rollover on real nodes with a real parent zone, while Unbound validates through its caches, records are
-edited, a node is cut off and comes back, and servers, agents and the publisher are killed: no answer is bogus, and
-none is insecure too soon.
+edited, a node is cut off and comes back, and servers, agents, the publisher, the worker that pushes and the process
+that drives the rollover are killed at each step of it: no answer is bogus, and none is insecure too soon.
 
 The rollover's clock runs `SPEED` times as fast, so that the minute that each wait is longer than TTLs passes in four
 seconds; TTLs are so small that each wait still is longer than they really are.
@@ -15,10 +15,14 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import dns.exception
 import pytest
 
+from dnspanel.demo import unprivileged
 from dnspanel.demo.stack import Stack
 from tests.stack import ask, run_script, until, wait_until_in_sync
 from tests.unbound import Unbound, unbound
@@ -38,6 +42,14 @@ KINDS = [
     ("algorithm", "csk", 8, 13),
     ("insecure", "csk", 13, None),
 ]
+# These on zones with NSEC3.
+HASHED = ("ksk-double-ds", "csk", "zsk-back")
+# Ways back: the kind, whether keys are split, at which step it is cancelled, and the steps from there.
+WAYS_BACK = [
+    ("zsk", "split", "sign", ["back", "undone"]),
+    ("ksk", "split", "ds", ["withdraw", "undone"]),
+    ("csk", "csk", "ds", ["withdraw", "undone"]),
+]
 
 BEGIN = """
 import json, sys
@@ -48,9 +60,10 @@ from dnspanel.zones import direct, edit
 from dnspanel.zones.dnssec import queries, sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.models import Zone
+from replication.codec.dnssec import Nsec3
 from replication.dns import rdata
 from replication.dns.rrset import make
-parent, child, split, algorithm, ttl = sys.argv[1:]
+parent, child, split, algorithm, ttl, denial = sys.argv[1:]
 now = timezone.now()
 acting = Acting(author=None, channel="system", now=now)
 
@@ -66,7 +79,8 @@ if above is None:
     above = created(parent, ("ns.", "A", "127.0.0.1"))
     sign.sign(zones=[above], acting=acting)
 below = created(child, ("www.", "A", "192.0.2.1"), ("*.wild.", "TXT", '"wild"'), ("alias.", "CNAME", "www." + child))
-sign.sign(zones=[below], acting=acting, split=split == "split", algorithm=int(algorithm))
+sign.sign(zones=[below], acting=acting, split=split == "split", algorithm=int(algorithm),
+    nsec3=Nsec3() if denial == "nsec3" else None)
 ds = [text for key in queries.keys_of(below) for text in key.ds[:1]]
 steps = [((child, type), direct.replaced(make(child, type, int(ttl), texts)))
     for type, texts in ((2, [f"ns.{parent}"]), (43, ds))]
@@ -75,9 +89,11 @@ print(json.dumps([key.dnskey for key in queries.keys_of(above)]))
 """
 
 ROLL = """
-import json, sys, time
+import json, os, random, signal, sys, time
+from pathlib import Path
 import django
 django.setup()
+from django.db import connection
 from django.utils import timezone
 from dnspanel.fleet.dnssec import drive
 from dnspanel.zones import direct
@@ -87,13 +103,33 @@ from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.models import Zone
 from datetime import timedelta
 from replication.dns.rrset import make
-name, kind, algorithm, speed, seconds = sys.argv[1:]
+name, kind, algorithm, speed, seconds, folder, cancelled_at = sys.argv[1:]
+chance, killed_drivers = random.Random(1), []
+
+def report(step):
+    # The step is told to the test, which kills; then a process that drives is killed somewhere in its looks at it.
+    number = len(killed_drivers)
+    new = Path(folder, f"new{number}")
+    new.write_text(step)
+    new.rename(Path(folder, f"step{number}"))
+    while not Path(folder, f"killed{number}").exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    connection.close()  # or the two would speak over one
+    child = os.fork()
+    if not child:
+        while True:
+            drive.drive_rollovers(clock=clock, look_every=timedelta())
+    time.sleep(chance.uniform(0, 0.1))
+    os.kill(child, signal.SIGKILL)
+    killed_drivers.append([step, os.WTERMSIG(os.waitpid(child, 0)[1])])
+
 began = timezone.now()
 clock = lambda: began + (timezone.now() - began) * int(speed)
 zone = Zone.objects.get(name=name, deleted_at=None)
 acting = Acting(author=None, channel="system", now=clock())
 row = rollovers.begin(zone=zone, kind=Kind(kind), acting=acting, algorithm=int(algorithm) or None)
 steps, waited, until = [row.step], [], time.monotonic() + float(seconds)
+report(row.step)
 number = 0
 while row.ended_at is None and time.monotonic() < until:
     number += 1
@@ -103,12 +139,17 @@ while row.ended_at is None and time.monotonic() < until:
         now=timezone.now())
     drive.drive_rollovers(clock=clock, look_every=timedelta())
     row.refresh_from_db()
+    if row.step == steps[-1] == cancelled_at:
+        rollovers.cancel(zone=zone, acting=Acting(author=None, channel="system", now=clock()), withdrawn=True)
+        row.refresh_from_db()
     if steps[-1] != row.step:
         steps.append(row.step)
+        report(row.step)
     if not waited or waited[-1] != row.waits_for:
         waited.append(row.waits_for)
     time.sleep(0.25)
 print(json.dumps({"ended": row.ended_at is not None, "steps": steps, "waited": waited, "edits": number,
+    "cancelled": row.is_cancelled, "killed_drivers": killed_drivers,
     "keys": [key.dnskey for key in queries.keys_of(zone)]}))
 """
 
@@ -149,49 +190,68 @@ class Watch:
             self._ends.wait(0.02)
 
 
+@dataclass
+class Killed:
+    """What was killed at each step: programs by the processes that they were and became; the steps in their order."""
+
+    steps: list[str] = field(default_factory=list)
+    programs: list[dict[str, tuple[int, int]]] = field(default_factory=list)
+
+
 @contextmanager
-def troubled(stack: Stack) -> Iterator[None]:
-    """While inside, one agent after another is stopped for a while; agents, servers and the publisher are killed."""
-    ends = threading.Event()
+def killed_at_each_step(stack: Stack, folder: Path) -> Iterator[Killed]:
+    """While inside, each step that `ROLL` reports in the folder is met by kills before it goes on: of the publisher, of
+    the worker that pushes, of one agent and of another node's server; the agent of a third node is stopped meanwhile.
+    """
+    found, ends = Killed(), threading.Event()
 
     def run() -> None:
-        for turn in range(1000):
-            node = stack.node_names[turn % len(stack.node_names)]
-            agent = stack.supervisor.pid(f"{node}-agent")
-            if agent:
-                os.kill(agent, signal.SIGSTOP)  # cut off: its server answers with what it had
-            stack.supervisor.kill("publish", signal.SIGKILL)
-            ended = ends.wait(3)
-            if agent:
-                os.kill(agent, signal.SIGCONT)
-            if ended or ends.wait(1):
-                return
-            other = stack.node_names[(turn + 1) % len(stack.node_names)]
-            stack.supervisor.kill(f"{other}-{'agent' if turn % 2 else 'pdns'}", signal.SIGKILL)
-            if ends.wait(3):
-                return
+        while not ends.wait(0.02):
+            report = folder / f"step{len(found.steps)}"
+            if report.exists() and (step := report.read_text()):
+                found.programs.append(_kill_programs(stack, len(found.steps)))
+                unprivileged.write(folder / f"killed{len(found.steps)}", "")
+                found.steps.append(step)
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     try:
-        yield
+        yield found
     finally:
         ends.set()
         thread.join()
 
 
-def roll(stack: Stack, zone: str, kind: str, algorithm: int | None) -> dict[str, object]:
-    """What became of the rollover, which was begun and driven to its end."""
-    found: dict[str, object] = json.loads(
-        run_script(stack, ROLL, zone, kind, str(algorithm or 0), str(SPEED), str(SECONDS))
-    )
+def _kill_programs(stack: Stack, turn: int) -> dict[str, tuple[int, int]]:
+    """The processes of these programs were killed, and others run."""
+    supervisor, names = stack.supervisor, stack.node_names
+    one, other, cut_off = (names[(turn + n) % len(names)] for n in range(3))
+    stopped = supervisor.kill(f"{cut_off}-agent", signal.SIGSTOP)  # cut off: its server answers with what it had
+    try:
+        killed = {name: supervisor.kill(name) for name in ("publish", "push", f"{one}-agent", f"{other}-pdns")}
+        return {name: (pid, supervisor.wait_for_another(name, than=pid, seconds=30)) for name, pid in killed.items()}
+    finally:
+        os.kill(stopped, signal.SIGCONT)
+
+
+def roll(
+    stack: Stack, zone: str, kind: str, algorithm: int | None, folder: Path, *, cancelled_at: str = ""
+) -> dict[str, Any]:
+    """What became of the rollover, which was begun and driven to its end; it reports each step in the folder.
+
+    It is cancelled at a step, if one is named.
+    """
+    arguments = (zone, kind, str(algorithm or 0), str(SPEED), str(SECONDS), str(folder), cancelled_at)
+    found: dict[str, Any] = json.loads(run_script(stack, ROLL, *arguments))
     return found
 
 
 @contextmanager
-def resolved(stack: Stack, zone: str, split: str, algorithm: int) -> Iterator[tuple[Unbound, Watch]]:
+def resolved(
+    stack: Stack, zone: str, split: str, algorithm: int, *, denial: str = "nsec"
+) -> Iterator[tuple[Unbound, Watch]]:
     """The zone is there, signed, with its DS at the parent, and somebody watches it through Unbound."""
-    anchors: Sequence[str] = json.loads(run_script(stack, BEGIN, PARENT, zone, split, str(algorithm), str(TTL)))
+    anchors: Sequence[str] = json.loads(run_script(stack, BEGIN, PARENT, zone, split, str(algorithm), str(TTL), denial))
     wait_until_in_sync(stack)
     ports = [node.dns_port for node in stack.nodes]
     with unbound({zone: ports, PARENT: ports}, [f"{PARENT} DNSKEY {anchor}" for anchor in anchors]) as resolver:
@@ -206,12 +266,14 @@ def resolved(stack: Stack, zone: str, split: str, algorithm: int) -> Iterator[tu
 def test_nothing_is_bogus_during_a_rollover(
     stack: Stack, kind: str, split: str, before: int, after: int | None
 ) -> None:
-    zone = f"{kind}.{PARENT}"
-    with resolved(stack, zone, split, before) as (resolver, watch):
+    zone, folder = f"{kind}.{PARENT}", stack.directory / f"steps-{kind}"
+    unprivileged.make_directory(folder)
+    with resolved(stack, zone, split, before, denial=denial_of(kind)) as (resolver, watch):
         old = {str(each) for each in ask(stack.nodes[0], zone, "DNSKEY").rdata}
-        with troubled(stack):
-            found = roll(stack, zone, kind, after)
+        with killed_at_each_step(stack, folder) as killed:
+            found = roll(stack, zone, kind, after, folder)
         assert found["ended"], found
+        everything_was_killed(killed, found)
         wait_until_in_sync(stack)
         time.sleep(TTL)  # the watcher sees the end too
         assert resolver.bogus == []
@@ -224,6 +286,40 @@ def test_nothing_is_bogus_during_a_rollover(
         assert len(now & old) == (1 if kind in ("zsk", "ksk", "ksk-double-ds") else 0)
     if kind != "insecure":
         assert not any(count for (_, is_secure), count in seen.items() if not is_secure), seen
+
+
+@pytest.mark.full(reason="ways back of rollovers that Unbound watches")
+@pytest.mark.parametrize(("kind", "split", "cancelled_at", "way"), WAYS_BACK, ids=[way[0] for way in WAYS_BACK])
+def test_nothing_is_bogus_on_the_way_back(
+    stack: Stack, kind: str, split: str, cancelled_at: str, way: list[str]
+) -> None:
+    zone, folder = f"{kind}-back.{PARENT}", stack.directory / f"steps-{kind}-back"
+    unprivileged.make_directory(folder)
+    with resolved(stack, zone, split, 13, denial=denial_of(f"{kind}-back")) as (resolver, watch):
+        old = {str(each) for each in ask(stack.nodes[0], zone, "DNSKEY").rdata}
+        with killed_at_each_step(stack, folder) as killed:
+            found = roll(stack, zone, kind, None, folder, cancelled_at=cancelled_at)
+        assert (found["ended"], found["cancelled"]) == (True, True), found
+        assert found["steps"][-len(way) - 1 :] == [cancelled_at, *way]
+        everything_was_killed(killed, found)
+        wait_until_in_sync(stack)
+        time.sleep(TTL)  # the watcher sees the end too
+        assert resolver.bogus == []
+    assert {rcode for rcode, _ in watch.replies} <= {"NOERROR", "NXDOMAIN"}, watch.replies
+    assert all(is_secure for _, is_secure in watch.replies), watch.replies
+    for node in stack.nodes:
+        assert {str(each) for each in ask(node, zone, "DNSKEY").rdata} == old
+
+
+def denial_of(name: str) -> str:
+    return "nsec3" if name in HASHED else "nsec"
+
+
+def everything_was_killed(killed: Killed, found: dict[str, Any]) -> None:
+    """Each program was another process after each step of the rollover, and whoever drove it died there."""
+    assert killed.steps == found["steps"]
+    assert all(len(pids) == 4 and all(was != is_now for was, is_now in pids.values()) for pids in killed.programs)
+    assert found["killed_drivers"] == [[step, signal.SIGKILL] for step in found["steps"]]
 
 
 def test_the_watcher_sees_what_is_bogus(stack: Stack) -> None:
