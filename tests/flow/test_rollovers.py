@@ -24,6 +24,7 @@ import pytest
 
 from dnspanel.demo import unprivileged
 from dnspanel.demo.stack import Stack
+from tests.full import Sample
 from tests.stack import ask, run_script, until, wait_until_in_sync
 from tests.unbound import Unbound, unbound
 
@@ -199,17 +200,17 @@ class Killed:
 
 
 @contextmanager
-def killed_at_each_step(stack: Stack, folder: Path) -> Iterator[Killed]:
-    """While inside, each step that `ROLL` reports in the folder is met by kills before it goes on: of the publisher, of
-    the worker that pushes, of one agent and of another node's server; the agent of a third node is stopped meanwhile.
-    """
+def killed_at_each_step(stack: Stack, folder: Path, count: int) -> Iterator[Killed]:
+    """While inside, each step that `ROLL` reports in the folder is met by kills before it goes on: of so many, in
+    turns, of the publisher, an agent, the worker that pushes, and another node's server; the agent of a third node is
+    stopped meanwhile."""
     found, ends = Killed(), threading.Event()
 
     def run() -> None:
         while not ends.wait(0.02):
             report = folder / f"step{len(found.steps)}"
             if report.exists() and (step := report.read_text()):
-                found.programs.append(_kill_programs(stack, len(found.steps)))
+                found.programs.append(_kill_programs(stack, len(found.steps), count))
                 unprivileged.write(folder / f"killed{len(found.steps)}", "")
                 found.steps.append(step)
 
@@ -222,13 +223,15 @@ def killed_at_each_step(stack: Stack, folder: Path) -> Iterator[Killed]:
         thread.join()
 
 
-def _kill_programs(stack: Stack, turn: int) -> dict[str, tuple[int, int]]:
-    """The processes of these programs were killed, and others run."""
+def _kill_programs(stack: Stack, turn: int, count: int) -> dict[str, tuple[int, int]]:
+    """So many programs were killed, and run as other processes: by name, what they were and are."""
     supervisor, names = stack.supervisor, stack.node_names
     one, other, cut_off = (names[(turn + n) % len(names)] for n in range(3))
     stopped = supervisor.kill(f"{cut_off}-agent", signal.SIGSTOP)  # cut off: its server answers with what it had
     try:
-        killed = {name: supervisor.kill(name) for name in ("publish", "push", f"{one}-agent", f"{other}-pdns")}
+        programs = ("publish", f"{one}-agent", "push", f"{other}-pdns")
+        chosen = [programs[(turn * count + n) % len(programs)] for n in range(count)]
+        killed = {name: supervisor.kill(name) for name in chosen}
         return {name: (pid, supervisor.wait_for_another(name, than=pid, seconds=30)) for name, pid in killed.items()}
     finally:
         os.kill(stopped, signal.SIGCONT)
@@ -264,16 +267,17 @@ def resolved(
 @pytest.mark.sample(1, reason="kinds of rollovers that Unbound watches")
 @pytest.mark.parametrize(("kind", "split", "before", "after"), KINDS, ids=[kind[0] for kind in KINDS])
 def test_nothing_is_bogus_during_a_rollover(
-    stack: Stack, kind: str, split: str, before: int, after: int | None
+    stack: Stack, kind: str, split: str, before: int, after: int | None, sample: Sample
 ) -> None:
+    count = sample.few(2, 4, reason="programs that are killed at each step of a rollover")
     zone, folder = f"{kind}.{PARENT}", stack.directory / f"steps-{kind}"
     unprivileged.make_directory(folder)
     with resolved(stack, zone, split, before, denial=denial_of(kind)) as (resolver, watch):
         old = {str(each) for each in ask(stack.nodes[0], zone, "DNSKEY").rdata}
-        with killed_at_each_step(stack, folder) as killed:
+        with killed_at_each_step(stack, folder, count) as killed:
             found = roll(stack, zone, kind, after, folder)
         assert found["ended"], found
-        everything_was_killed(killed, found)
+        all_were_killed(killed, found, count)
         wait_until_in_sync(stack)
         time.sleep(TTL)  # the watcher sees the end too
         assert resolver.bogus == []
@@ -297,11 +301,11 @@ def test_nothing_is_bogus_on_the_way_back(
     unprivileged.make_directory(folder)
     with resolved(stack, zone, split, 13, denial=denial_of(f"{kind}-back")) as (resolver, watch):
         old = {str(each) for each in ask(stack.nodes[0], zone, "DNSKEY").rdata}
-        with killed_at_each_step(stack, folder) as killed:
+        with killed_at_each_step(stack, folder, 4) as killed:
             found = roll(stack, zone, kind, None, folder, cancelled_at=cancelled_at)
         assert (found["ended"], found["cancelled"]) == (True, True), found
         assert found["steps"][-len(way) - 1 :] == [cancelled_at, *way]
-        everything_was_killed(killed, found)
+        all_were_killed(killed, found, 4)
         wait_until_in_sync(stack)
         time.sleep(TTL)  # the watcher sees the end too
         assert resolver.bogus == []
@@ -315,10 +319,10 @@ def denial_of(name: str) -> str:
     return "nsec3" if name in HASHED else "nsec"
 
 
-def everything_was_killed(killed: Killed, found: dict[str, Any]) -> None:
-    """Each program was another process after each step of the rollover, and whoever drove it died there."""
+def all_were_killed(killed: Killed, found: dict[str, Any], count: int) -> None:
+    """At each step of the rollover so many programs became other processes, and whoever drove it died there."""
     assert killed.steps == found["steps"]
-    assert all(len(pids) == 4 and all(was != is_now for was, is_now in pids.values()) for pids in killed.programs)
+    assert all(len(pids) == count and all(was != is_now for was, is_now in pids.values()) for pids in killed.programs)
     assert found["killed_drivers"] == [[step, signal.SIGKILL] for step in found["steps"]]
 
 
