@@ -90,7 +90,7 @@ def sign_zone(place: powerdns.Place, zone: str) -> Key:
     """The zone is signed with a new key."""
     pair = key_material.generate(13)
     (place.directory / "key").write_text(pair.private_text)
-    place.pdnsutil("import-zone-key", zone.rstrip("."), place._seen(place.directory / "key"), "ksk")
+    place.pdnsutil("import-zone-key", zone.rstrip("."), place.seen(place.directory / "key"), "ksk")
     [number] = re.findall(r"^PrivateKey: (\S+)$", pair.private_text, re.MULTILINE)
     private = ec.derive_private_key(int.from_bytes(base64.b64decode(number), "big"), ec.SECP256R1())
     dnskey = dns.rdata.from_text("IN", "DNSKEY", key_material.dnskey_text(257, 13, pair.public))

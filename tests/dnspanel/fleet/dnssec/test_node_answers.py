@@ -54,7 +54,7 @@ def port(zone: Zone) -> Iterator[int]:
     with installation.place("answers") as place:
         place.load_zone(zone.name, SOA)
         (place.directory / "key").write_bytes(decrypt_secret(key.private_encrypted))
-        place.pdnsutil("import-zone-key", zone.name.rstrip("."), place._seen(place.directory / "key"), "ksk")
+        place.pdnsutil("import-zone-key", zone.name.rstrip("."), place.seen(place.directory / "key"), "ksk")
         with place.server() as port:
             yield port
 

@@ -258,7 +258,7 @@ def test_the_zone_is_validated_from_the_root_down(make_zone: MakeZone, alice: Us
             place.load_zone(zone.name, SOA)
         text = queries.private_text(zone=zones[0], key_id=queries.keys_of(zones[0])[0].id, person=alice)
         (place.directory / "key").write_text(text)
-        place.pdnsutil("import-zone-key", "good.test", place._seen(place.directory / "key"), "ksk")
+        place.pdnsutil("import-zone-key", "good.test", place.seen(place.directory / "key"), "ksk")
         place.pdnsutil("secure-zone", "stolen.test")
         place.load_zone("test.", lines)
         place.pdnsutil("secure-zone", "test")

@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('zones', '0019_signed_cnames'),
+        ('zones', '0024_due_refusal'),
     ]
 
     operations = [
