@@ -23,6 +23,8 @@ from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import Role, Team, User
 from dnspanel.accounts.presets import ci_terms
 from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.fleet.dnssec import node_answers
+from dnspanel.fleet.models import Node
 from dnspanel.transfer.exports import jobs as export_jobs
 from dnspanel.transfer.exports.selection import EVERYTHING
 from dnspanel.transfer.imports import jobs
@@ -96,6 +98,7 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
     Zone.objects.filter(pk__in=[one.pk for one in inside]).update(tags=["other"])
     Zone.objects.filter(pk=inside[1].pk).update(deleted_at=gone.created_at)
     create_active_node("ns1")
+    Node.objects.update(dns_address="127.0.0.1", dns_port=1)  # where nobody answers
     team = teams.create_team(name="Ours", by=alice, now=NOW)
     grant = grant_edit.give_grant(grant=Grant(frozenset({Right.READ}), everywhere=True), to=team, by=alice, now=NOW)
     terms = ci_terms(zone_id=zone.pk, zone_name=zone.name, now=NOW)
@@ -149,8 +152,9 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
 
 
 @pytest.fixture
-def call(things: dict[str, Any], api: MakeApi, db: None) -> Call:
+def call(things: dict[str, Any], api: MakeApi, db: None, monkeypatch: pytest.MonkeyPatch) -> Call:
     """Opens a door as a caller, and puts everything back; returns the status."""
+    monkeypatch.setattr(node_answers, "SECONDS", 0.05)
 
     def known(values: Any) -> Any:
         return {

@@ -23,7 +23,8 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import TokenTerms, create_token
 from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.alerts.models import Route
-from dnspanel.fleet.models import NodeGroup
+from dnspanel.fleet.dnssec import node_answers
+from dnspanel.fleet.models import Node, NodeGroup
 from dnspanel.transfer.imports import jobs
 from dnspanel.transfer.models import CutoverCheck, CutoverZone, ImportZone, RunState, SourceKind
 from dnspanel.webhooks.models import Delivery, Event, Webhook
@@ -313,6 +314,7 @@ def ids(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[d
         make_zone = zone_maker(people[0])
         zone = make_zone("www 300 A 192.0.2.1")
         node = create_active_node("ns1")
+        Node.objects.update(dns_address="127.0.0.1", dns_port=1)  # where nobody answers
         create_waiting_node("ns2")
         gone = make_zone("www 300 A 192.0.2.1", name="gone.test.")
         Zone.objects.filter(pk=gone.pk).update(deleted_at=gone.created_at)
@@ -343,8 +345,9 @@ def charlie(ids: dict[str, int], db: None) -> User:
 
 
 @pytest.fixture
-def address_of(ids: dict[str, int], db: None) -> Callable[[Door], str]:
+def address_of(ids: dict[str, int], db: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[Door], str]:
     """The path of a door, whose objects exist."""
+    monkeypatch.setattr(node_answers, "SECONDS", 0.05)
 
     def address(door: Door) -> str:
         return reverse(door.name, kwargs={name: ids.get(name, value) for name, value in door.args.items()})
