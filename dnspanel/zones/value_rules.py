@@ -3,7 +3,6 @@
 Pure, and without a look at other RRsets; `rules` has those that need one, `mail_rules` those about mail.
 """
 
-import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
@@ -13,16 +12,11 @@ from replication.dns.rrset import RRset
 
 Finding = tuple[str, str, str]  # severity, code, message
 
-# RFC 1123 2.1; a host's last label is never all digits, so that no host looks like an address.
-_HOST_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", re.ASCII)
 _MUST_BE_HOSTS = frozenset((rdtypes.MX, rdtypes.NS, rdtypes.SRV))
-# RFC 2782, RFC 6698 3. Some services have an instance before them (RFC 6763 4.1), and a wildcard may stand for a label.
-_SERVICE = re.compile(r"(?:[^.]+\.)?(?:_[^.]+|\*)\._[^.]+\.")
-_PORT = re.compile(r"(?:_\d{1,5}|\*)\._(?:tcp|udp|sctp|dccp)\.")
+_TRANSPORTS = frozenset(("_tcp", "_udp", "_sctp", "_dccp"))  # RFC 6698 3
 # RFC 8659 4, RFC 9495, and what else is registered with IANA.
 _CAA_TAGS = frozenset(("issue", "issuewild", "iodef", "contactemail", "contactphone", "issuevmc", "issuemail"))
 _CAA_ISSUES = frozenset(("issue", "issuewild", "issuevmc", "issuemail"))
-_ISSUER = re.compile(r"\s*(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\s*", re.IGNORECASE)
 # Scripts that are written together (UTS 39 5.1, "highly restrictive").
 _TOGETHER = (
     frozenset(("LATIN", "CJK", "HIRAGANA", "KATAKANA")),
@@ -54,8 +48,15 @@ def breaks_hosts(type: int, texts: tuple[str, ...]) -> bool:
 
 
 def is_misplaced(name: str, type: int) -> bool:
-    """Whether nobody asks for an SRV or a TLSA at this name."""
-    return (_SERVICE if type == rdtypes.SRV else _PORT).match(name) is None
+    """Whether nobody asks for an SRV (RFC 2782; RFC 6763 4.1 with an instance before it) or a TLSA at this name."""
+    first, second, third, *_ = (*name.split(".", 3), "", "")
+    if type == rdtypes.SRV:
+        return not any(
+            above.startswith("_") and (label == "*" or label.startswith("_"))
+            for label, above in ((first, second), (second, third))
+        )
+    is_port = first == "*" or (first.startswith("_") and first[1:].isdecimal())
+    return not (is_port and second in _TRANSPORTS)
 
 
 def _hosts(rrset: RRset) -> Iterator[Finding]:
@@ -76,9 +77,14 @@ def _fault_of_target(target: str) -> tuple[str, str] | None:
     labels = target.rstrip(".").split(".")
     if labels[-1].isdigit():
         return "target-is-address", "which looks like an address: records of this type need the name of a host"
-    if all(map(_HOST_LABEL.fullmatch, labels)):
+    if all(map(_is_of_host, labels)):
         return None
     return "target-not-host", "which cannot be the name of a host: letters, digits and hyphens only (RFC 1123)"
+
+
+def _is_of_host(label: str) -> bool:
+    """Whether a host's name may have this label (RFC 1123 2.1)."""
+    return label.isascii() and label.replace("-", "").isalnum() and not (label[0] == "-" or label[-1] == "-")
 
 
 def _caa(rrset: RRset) -> Iterator[Finding]:
@@ -103,7 +109,8 @@ def fault_of_caa(text: str) -> Finding | None:
     if tag not in _CAA_TAGS:
         return "note", "caa-tag", f"certification authorities know no tag “{tag}”"
     issuer = value.partition(";")[0]
-    if tag in _CAA_ISSUES and issuer.strip() and not _ISSUER.fullmatch(issuer):
+    is_name = all(map(_is_of_host, issuer.strip().lower().split(".")))
+    if tag in _CAA_ISSUES and issuer.strip() and not is_name:
         return "warning", "caa-issuer", f"“{issuer.strip()}” is not the domain name of a certification authority"
     if tag == "iodef" and not value.lower().startswith(("mailto:", "http://", "https://")):
         return "warning", "caa-iodef", f"reports go to a URL, mailto: or https:, not to “{value}”"

@@ -81,9 +81,14 @@ def publications(panel: Panel, reason: str) -> int:
     return int(found[0][0])
 
 
-def is_committed(calls: Sequence[Call]) -> bool:
+def appending_in(calls: Sequence[Call], reason: str) -> Call | None:
+    """The call that appends the publication to the log: its statement is prepared, so the reason names it."""
+    return next((call for call in calls if reason in call.arguments), None)
+
+
+def is_committed(calls: Sequence[Call], reason: str) -> bool:
     """Whether the commit of the publication was sent: a call at which the process died is the last of its thread."""
-    appending = next((call for call in calls if "UPDATE zones_loghead" in call.arguments), None)
+    appending = appending_in(calls, reason)
     if appending is None:
         return False
     sent = [call for call in calls if call.thread == appending.thread]
@@ -94,8 +99,10 @@ def is_committed(calls: Sequence[Call]) -> bool:
 def messages_of_one_edit(stack: Stack, person: Person) -> tuple[int, int]:
     """How many messages an edit sends, and up to which of them it is not committed; a few more or less next time."""
     warm(person)
-    calls = crash.calls_during(workers(stack), ["sendto"], lambda: edit(person))
-    appending = next(call for call in calls if "UPDATE zones_loghead" in call.arguments)
+    reasons: list[str] = []
+    calls = crash.calls_during(workers(stack), ["sendto"], lambda: reasons.append(edit(person)[2]))
+    appending = appending_in(calls, *reasons)
+    assert appending is not None
     sent = [call for call in calls if call.thread == appending.thread]
     after = range(sent.index(appending), len(sent))
     return len(sent), 1 + next(index for index in after if "COMMIT" in sent[index].arguments)
@@ -113,7 +120,7 @@ def crash_at(stack: Stack, panel: Panel, person: Person, number: int) -> bool | 
         if status is not None:
             return None
         until(lambda: len(workers(stack)) == len(before), seconds=30, what="a new web process")
-    committed = is_committed(trace.calls)
+    committed = is_committed(trace.calls, reason)
     found = publications(panel, reason)
     assert found == committed, f"killed at message {number}: {found} publications, committed: {committed}"
     if committed:

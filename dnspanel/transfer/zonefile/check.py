@@ -32,7 +32,9 @@ from replication.dns.rrset import RRset
 
 _BATCH = 200  # suspects whose neighbourhood is looked at together
 _MOST_SLIGHT = 2_000  # suspects that are asked about for warnings only
-_TAIL_ALIAS, _TAIL_LUA, _TAIL_DNAME, _TAIL_DS = map(type_tail, (rdtypes.ALIAS, rdtypes.LUA, rdtypes.DNAME, rdtypes.DS))
+_TAIL_ALIAS, _TAIL_LUA, _TAIL_DNAME, _TAIL_DS, _TAIL_CAA = map(
+    type_tail, (rdtypes.ALIAS, rdtypes.LUA, rdtypes.DNAME, rdtypes.DS, rdtypes.CAA)
+)
 APEX_SOA, APEX_NS = APEX + TAIL_SOA, APEX + TAIL_NS
 # How a text begins that the mail rules may have something to say about, with or without an empty string before it.
 _TAGS = frozenset(("v=", "V=", 'v"', 'V"', '" '))
@@ -81,6 +83,8 @@ def suspects(content: Content, ordered: list[bytes]) -> Suspects:
     _suspect_apex(content, found)
     if content.special:
         found.grave |= dict.fromkeys(content.special)
+    if content.has_doubtful_caa:
+        found.slight |= {record: None for record in ordered if record.endswith(_TAIL_CAA)}
     if content.low_ttls:
         found.slight |= dict.fromkeys(content.low_ttls)
     if cuts:

@@ -43,6 +43,7 @@ class Content:
         "comments",
         "disabled",
         "duplicates",
+        "has_doubtful_caa",
         "hosts",
         "low_ttls",
         "more",
@@ -70,6 +71,8 @@ class Content:
         # Types that the quick check of the rules does not know.
         self.special: set[bytes] = set()
         self.low_ttls: set[bytes] = set()
+        # Whether a CAA record says something that the rules are to be asked about.
+        self.has_doubtful_caa = False
         self.duplicates: list[int] = []
         self.other_ttls: dict[bytes, tuple[int, int]] = {}
         self.too_large: list[bytes] = []

@@ -410,8 +410,9 @@ def _caa(reader: FastReader, value: str) -> Pair:
     flags, tag, text = int(match[1]), match[2], match[3]
     wire = bytes((flags, len(tag))) + (tag + text).encode("ascii")
     canonical = f'{flags} {tag} "{text}"'
-    if fault_of_caa(canonical):  # the slow path notes that the rules are to be asked
-        raise KeyError(value)
+    if fault_of_caa(canonical):
+        reader.content.has_doubtful_caa = True
+        return canonical, wire
     return _keep(_CAA, value, (canonical, wire))
 
 

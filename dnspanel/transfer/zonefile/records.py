@@ -10,6 +10,7 @@ from dnspanel.transfer.zonefile.fast import FastReader, seconds
 from dnspanel.transfer.zonefile.fixes import bad_owner, bad_rdata, missing_type, replaced, unknown_type, unquoted_text
 from dnspanel.transfer.zonefile.tokens import Entry, Sheet, Token, Unreadable, joined, printable
 from dnspanel.zones.rules import LOW_TTL, Severity
+from dnspanel.zones.value_rules import fault_of_caa
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rdata_forms import FORMS
@@ -26,7 +27,7 @@ _SIGNED = frozenset((24, 30, 46, 47, 50, 51, rdtypes.SIGNING_STATE))
 _SIGNED_KEPT = frozenset((rdtypes.RRSIG, rdtypes.SIGNING_STATE))
 _SIGNED_AT_APEX = frozenset((rdtypes.DNSKEY, rdtypes.CDS, rdtypes.CDNSKEY))
 # Types for which the rules have more to say than a look at their neighbours shows.
-_SPECIAL = frozenset((rdtypes.DNAME, rdtypes.ALIAS, rdtypes.LUA, rdtypes.CAA))
+_SPECIAL = frozenset((rdtypes.DNAME, rdtypes.ALIAS, rdtypes.LUA))
 _UNQUOTED = frozenset(FORMS.keys() - _TEXTS - {rdtypes.LUA, rdtypes.RKEY})
 _HOSTS = frozenset((rdtypes.MX, rdtypes.NS, rdtypes.SRV))
 
@@ -165,6 +166,8 @@ class RecordReader(FastReader):
             self.content.low_ttls.add(record)
         if head.type in _SPECIAL or disabled:
             self.content.special.add(record)
+        if head.type == rdtypes.CAA and fault_of_caa(text):
+            self.content.has_doubtful_caa = True
         if not disabled:
             self._note_targets(head.type, text)
 
