@@ -1,6 +1,6 @@
 """Forms of zones, nodes and people: they check shape and make values canonical; they never save."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
@@ -29,6 +29,8 @@ MOST_ZONES_AT_ONCE = 1000
 # Characters of what is typed into the search field of a list.
 LONGEST_SEARCH = 300
 NS_TTL = 3600
+MOST_REFUSALS = 10  # that a field shows
+_NO_NAME = "Give at least one name."
 
 
 class PanelForm(forms.Form):
@@ -136,6 +138,7 @@ class NewZoneForm(PublishingForm):
     def __init__(self, *args: Any, author: Author, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.author = author
+        self.readable_names: tuple[str, ...] = ()  # those of the lines that could be read, once it was validated
         teams = teams_to_choose_from(author, Right.CREATE_ZONE)
         field = self.fields["team"]
         assert isinstance(field, forms.ModelChoiceField)
@@ -166,12 +169,19 @@ class NewZoneForm(PublishingForm):
         return "\n".join("\n".join(zones) if line.strip() == typed else line for line in lines)
 
     def clean_names(self) -> tuple[str, ...]:
-        if offers := self.reverse_offers():
-            raise forms.ValidationError([offer.error for offer in offers[:10]])
-        found = tuple(dict.fromkeys(_names_by_line(self.cleaned_data["names"])))
-        if len(found) > MOST_ZONES_AT_ONCE:
-            raise forms.ValidationError(f"At most {MOST_ZONES_AT_ONCE:,} zones at once; these are {len(found):,}.")
-        return found
+        offers = self.reverse_offers()
+        networks = {offer.typed for offer in offers}
+        read, wrong = _read_names(self.cleaned_data["names"], leave_out=networks)
+        self.readable_names = tuple(dict.fromkeys(read))
+        wrong += [offer.error for offer in offers]
+        if wrong:
+            raise forms.ValidationError(_first_of(wrong))
+        if not read:
+            raise forms.ValidationError(_NO_NAME)
+        if len(self.readable_names) > MOST_ZONES_AT_ONCE:
+            message = f"At most {MOST_ZONES_AT_ONCE:,} zones at once; these are {len(self.readable_names):,}."
+            raise forms.ValidationError(message)
+        return self.readable_names
 
     def clean_nameservers(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(_names_by_line(self.cleaned_data["nameservers"])))
@@ -216,19 +226,31 @@ def _errors_of(zones: list[NewZone]) -> Iterator[str]:
 
 def _names_by_line(text: str) -> list[str]:
     """Return the names in a text, one per line. Raise ValidationError that lists the invalid lines."""
+    found, wrong = _read_names(text)
+    if wrong:
+        raise forms.ValidationError(_first_of(wrong))
+    if not found:
+        raise forms.ValidationError(_NO_NAME)
+    return found
+
+
+def _read_names(text: str, leave_out: Collection[str] = ()) -> tuple[list[str], list[str]]:
+    """Return the names in a text, one per line, and what is wrong with the lines that are none."""
     found, wrong = [], []
     for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
+        if not line.strip() or line.strip() in leave_out:
             continue
         try:
             found.append(names.parse(line))
         except ReplicationError as exc:
             wrong.append(f"Line {number}: {exc}")
-    if wrong:
-        raise forms.ValidationError(wrong[:10])
-    if not found:
-        raise forms.ValidationError("Give at least one name.")
-    return found
+    return found, wrong
+
+
+def _first_of(messages: list[str]) -> list[str]:
+    """Return as many messages as a person reads, and how many more there are."""
+    more = len(messages) - MOST_REFUSALS
+    return [*messages[:MOST_REFUSALS], f"And {more:,} more lines."] if more > 0 else messages
 
 
 class ZoneSettingsForm(PanelForm):

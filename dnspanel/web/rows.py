@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
+from dnspanel.zones.find_rrsets import display_rank
 from dnspanel.zones.history import RecordDiff, RRsetDiff
 from dnspanel.zones.queries import RRsetRow
 from replication.codec import keys
@@ -53,7 +54,7 @@ class DisplayRow:
 
     @property
     def order(self) -> str:
-        """A key that sorts as the server does: by canonical order of names, then by type."""
+        """A key that sorts as the server does."""
         return row_order(self.zone, self.row.change.name, self.row.change.type)
 
     @property
@@ -263,7 +264,7 @@ def row_id(name: str, type: int) -> str:
 
 def row_order(zone: str, name: str, type: int) -> str:
     """Return a key that sorts as the rows do."""
-    return f"{keys.relative_key(name, zone).hex()}-{type:05d}"
+    return f"{keys.relative_key(name, zone).hex()}-{display_rank(type):05d}"
 
 
 def rrset_query(name: str, type: int) -> str:

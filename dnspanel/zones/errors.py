@@ -149,7 +149,8 @@ class ReverseName(NameRefused):
         self.network, self.zones = network, tuple(zones)
         listed = ", ".join(self.zones[:4])
         more = f" and {len(self.zones) - 4} more" if len(self.zones) > 4 else ""
-        super().__init__(name, f"{network} is not the name of a zone; its reverse names lie in {listed}{more}.")
+        where = f"{listed}{more}".removesuffix(".")
+        super().__init__(name, f"{network} is not the name of a zone; its reverse names lie in {where}.")
 
 
 class NameOfOthers(NameRefused):

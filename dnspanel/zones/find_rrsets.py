@@ -6,15 +6,19 @@ compared in their order, and who looks for more is told where to go on: each ans
 
 from typing import Any
 
-from django.db.models import F, Func, Q, QuerySet, TextField, Value
+from django.db.models import Case, F, Func, IntegerField, Q, QuerySet, TextField, Value, When
 
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import Zone
+from replication.dns import rdtypes
 
 MOST_COMPARED = 30_000  # RRsets; 40 ms
 
-StoredKey = tuple[bytes, int]  # owner_key and type: the order of an editor
+StoredKey = tuple[bytes, int]  # owner_key and type: the order of the primary key
 BEFORE_ALL: StoredKey = (b"", 0)
+
+# What people look for first stands first at its name; the other types keep their order behind.
+_FIRST = {rdtypes.SOA: 0, rdtypes.NS: 1}
 
 
 def holding(rrsets: QuerySet[StoredRRset], text: str) -> QuerySet[StoredRRset]:
@@ -47,3 +51,31 @@ def between(rows: "QuerySet[Any]", start: StoredKey, last: StoredKey | None = No
         return rows
     owner_key, type_ = last
     return rows.filter(owner_key__lte=owner_key).exclude(owner_key=owner_key, type__gt=type_)
+
+
+def display_rank(type: int) -> int:
+    """Where an RRset of this type stands among those of its name in an editor: SOA, NS, then the others by number."""
+    return _FIRST.get(type, type + len(_FIRST))
+
+
+def display_key(key: StoredKey) -> StoredKey:
+    """What sorts as an editor does."""
+    return key[0], display_rank(key[1])
+
+
+def in_display_order(
+    rows: "QuerySet[Any]", start: StoredKey | None, last: StoredKey | None, limit: int
+) -> "QuerySet[Any]":
+    """The first of those behind `start` (None: of all) up to the name of `last`, in the order of an editor.
+
+    Read along the primary key: only the few RRsets of one name are sorted.
+    """
+    whens = [When(type=type, then=Value(rank)) for type, rank in _FIRST.items()]
+    rank = Case(*whens, default=F("type") + len(_FIRST), output_field=IntegerField())
+    rows = rows.alias(display_rank=rank)
+    if start is not None:
+        owner_key, type_ = start
+        rows = rows.filter(owner_key__gte=owner_key).exclude(owner_key=owner_key, display_rank__lte=display_rank(type_))
+    if last is not None:
+        rows = rows.filter(owner_key__lte=last[0])
+    return rows.order_by("owner_key", "display_rank")[:limit]

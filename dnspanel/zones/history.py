@@ -45,6 +45,7 @@ class HistoryRow:
     number: int
     at: datetime
     author: str  # `Publication.by`
+    username: str
     channel: str
     kind: str
     serial: int
@@ -149,6 +150,7 @@ def history_row(revision: Revision) -> HistoryRow:
         number=revision.number,
         at=publication.at,
         author=publication.by,
+        username=publication.author.username if publication.author else "",
         channel=publication.channel,
         kind=revision.kind,
         serial=revision.serial,

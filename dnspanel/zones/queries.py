@@ -5,7 +5,7 @@ What concerns the past is in `history`, and offered from here too.
 """
 
 import json
-from collections.abc import Iterable
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ from dnspanel.accounts.models import User
 from dnspanel.zones import soa
 from dnspanel.zones.access import tagged, trash_visible_to, zones_visible_to
 from dnspanel.zones.draft import edit_of
-from dnspanel.zones.find_rrsets import BEFORE_ALL, StoredKey, between, holding, last_compared
+from dnspanel.zones.find_rrsets import BEFORE_ALL, StoredKey, display_key, holding, in_display_order, last_compared
 from dnspanel.zones.history import HistoryRow as HistoryRow
 from dnspanel.zones.history import Mark as Mark
 from dnspanel.zones.history import RecordDiff as RecordDiff
@@ -40,6 +40,7 @@ from replication.dns import names
 from replication.dns.rrset import Change, Key
 
 COUNTED_RRSETS = 10_000  # a zone larger than this is not counted by type
+_BEHIND_ALL_TYPES = 65_536
 
 Row = TypeVar("Row")
 
@@ -155,19 +156,23 @@ def trash_place(deleted_at: datetime, zone_id: int) -> str:
 def rrset_page(
     *, zone: Zone, author: User, filters: RRsetFilter = EVERYTHING, after: str = "", limit: int = 100
 ) -> RRsetPage:
-    """The zone's RRsets in canonical order, merged with the author's draft; in at most five queries.
+    """The zone's RRsets by canonical order of names, at each SOA and NS first, merged with the author's draft.
+
+    In at most five queries.
 
     An RRset is shown when the filter finds it as published or as drafted. In a large zone a text is looked for in a
     bounded number of RRsets: the page says how far, and there may be more behind it though it has few rows.
     """
     filters = replace(filters, text=_storable(filters.text))
     start = _cursor_key(after)
-    last = last_compared(zone, start) if filters.text and not filters.in_draft else None
-    operations = {_key(o): o for o in _first(_filtered_operations(zone, author, filters), start, last, limit + 1)}
+    last = last_compared(zone, start or BEFORE_ALL) if filters.text and not filters.in_draft else None
+    drafted = in_display_order(_filtered_operations(zone, author, filters), start, last, limit + 1)
+    operations = {_key(operation): operation for operation in drafted}
     stored = {}
     if not filters.in_draft:
-        stored = {_key(row): row for row in _first(_filtered_rrsets(zone, filters), start, last, limit + 1)}
-    keys = sorted(operations.keys() | stored.keys())
+        published = in_display_order(_filtered_rrsets(zone, filters), start, last, limit + 1)
+        stored = {_key(row): row for row in published}
+    keys = sorted(operations.keys() | stored.keys(), key=display_key)
     page = keys[:limit]
     if filters.text:
         rest = [key for key in page if key not in operations]
@@ -180,7 +185,8 @@ def rrset_page(
         return RRsetPage(found, _cursor_of(page[-1]))
     if last is None:
         return RRsetPage(found, "")
-    return RRsetPage(found, _cursor_of(last), stopped_at=name_from_relative_key(last[0], zone.name))
+    end_of_name = (last[0], _BEHIND_ALL_TYPES)
+    return RRsetPage(found, _cursor_of(end_of_name), stopped_at=name_from_relative_key(last[0], zone.name))
 
 
 def rrset_row(*, zone: Zone, author: User, name: str, type: int) -> RRsetRow:
@@ -194,19 +200,28 @@ def rrset_row(*, zone: Zone, author: User, name: str, type: int) -> RRsetRow:
 
 
 def rrset_rows(*, zone: Zone, author: User, keys: Iterable[Key]) -> list[RRsetRow]:
-    """These RRsets in canonical order, as `rrset_page` has them, without those that are nowhere; in two queries."""
+    """These RRsets as `rrset_page` has them, in its order, without those that are nowhere; in two queries."""
     stored_keys = [(relative_key(name, zone.name), type_) for name, type_ in keys if names.is_within(name, zone.name)]
     stored = _at(StoredRRset.objects.filter(zone=zone), stored_keys)
     operations = _at(Operation.objects.filter(draft__author=author, zone=zone), stored_keys)
-    return [_rrset_row(stored.get(key), operations.get(key)) for key in sorted(stored.keys() | operations.keys())]
+    found = sorted(stored.keys() | operations.keys(), key=display_key)
+    return [_rrset_row(stored.get(key), operations.get(key)) for key in found]
 
 
-def type_counts(*, zone: Zone) -> tuple[tuple[int, int], ...]:
-    """(type, RRsets of it) in the zone; empty for a zone too large to count."""
+def type_counts(*, zone: Zone, author: User | None = None) -> tuple[tuple[int, int], ...]:
+    """(type, RRsets of it) in the zone and added by the author's draft; empty for a zone too large to count."""
     if zone.rrset_count > COUNTED_RRSETS:
         return ()
-    counted = StoredRRset.objects.filter(zone=zone).values("type").annotate(n=Count("*")).order_by("type")
-    return tuple((row["type"], row["n"]) for row in counted)
+    found = _by_type(StoredRRset.objects.filter(zone=zone))
+    if author is not None:
+        found += _by_type(
+            Operation.objects.filter(draft__author=author, zone=zone, base__isnull=True, wanted__isnull=False)
+        )
+    return tuple(sorted(found.items()))
+
+
+def _by_type(rows: QuerySet[Any]) -> Counter[int]:
+    return Counter({row["type"]: row["n"] for row in rows.values("type").annotate(n=Count("*"))})
 
 
 def others_drafting(*, zone: Zone, author: User) -> tuple[tuple[str, int], ...]:
@@ -323,10 +338,6 @@ def _visible_text() -> Cast:
     return Cast(values, TextField())
 
 
-def _first(rows: QuerySet[Any], start: StoredKey, last: StoredKey | None, limit: int) -> Iterable[Any]:
-    return between(rows, start, last).order_by("owner_key", "type")[:limit]
-
-
 def _at(rows: QuerySet[Any], keys: list[StoredKey]) -> dict[StoredKey, Any]:
     if not keys:
         return {}
@@ -343,13 +354,13 @@ def _cursor_of(key: StoredKey) -> str:
     return f"{key[0].hex()}-{key[1]}"
 
 
-def _cursor_key(after: str) -> StoredKey:
-    """The key in a cursor; anything else than a cursor of ours means the start."""
+def _cursor_key(after: str) -> StoredKey | None:
+    """The key in a cursor; None, the start, for anything else than a cursor of ours."""
     owner_key, _, type_ = after.partition("-")
     try:
         return bytes.fromhex(owner_key), int(type_)
     except ValueError:
-        return BEFORE_ALL
+        return None
 
 
 def _rrset_row(stored: StoredRRset | None, operation: Operation | None) -> RRsetRow:

@@ -280,10 +280,13 @@ document.addEventListener("htmx:oobAfterSwap", (event) => {
 // ── Rows that come out of band go to the place that their order says ──────────────────────────────────────────
 
 let openRows = [];
+let arriving = []; // the ids of the rows
 
 document.addEventListener("htmx:oobBeforeSwap", (event) => {
   if (event.detail.target?.id !== "rrsets") return;
+  arriving = [];
   for (const row of event.detail.fragment.querySelectorAll("tbody[id]")) {
+    arriving.push(row.id);
     const there = byId(row.id);
     if (there?.classList.contains("is-editing"))
       row.remove(); // what is being typed there stays
@@ -297,6 +300,8 @@ document.addEventListener("htmx:oobAfterSwap", (event) => {
   byId("no-rows")?.remove();
   document.querySelectorAll("#rrsets > tbody.is-new").forEach(place);
   groupNames();
+  // The row may have its place far below; the field that it was typed into stays in view (editor.css).
+  if (arriving.length === 1) byId(arriving[0])?.scrollIntoView({ block: "nearest" });
 });
 
 function place(row) {
@@ -312,6 +317,17 @@ function groupNames() {
     above = row.dataset.name ?? null;
   }
 }
+
+// The filter's types are counted anew with each change of the draft; what was chosen stays chosen.
+let chosenType = "";
+
+document.addEventListener("htmx:oobBeforeSwap", (event) => {
+  if (event.detail.target?.id === "filter-type") chosenType = event.detail.target.value;
+});
+
+document.addEventListener("htmx:oobAfterSwap", (event) => {
+  if (event.detail.target?.id === "filter-type") event.detail.target.value = chosenType;
+});
 
 // Filtering and refreshing replace the table; rows that are being edited survive it with what was typed.
 document.addEventListener("htmx:beforeSwap", (event) => {

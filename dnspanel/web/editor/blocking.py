@@ -15,7 +15,7 @@ from dnspanel.zones.models import Operation, Zone
 from replication.dns import names, rdata
 
 MOST_OPERATIONS = 500
-_CONFLICT = "Others changed it too: choose in the review what shall hold"
+_CONFLICT = "It was published meanwhile, too: choose in the review what shall hold"
 
 
 @dataclass(frozen=True, slots=True)

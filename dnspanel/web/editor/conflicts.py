@@ -38,6 +38,11 @@ class DisplayConflict:
     form: RRsetForm
     is_open: bool
 
+    def is_by(self, username: str) -> bool:
+        """Whether it was this person who published the other side."""
+        theirs = self.sides[1].by
+        return theirs is not None and theirs.username == username
+
 
 def display_conflicts(
     zone: Zone, conflicts: Sequence[Conflict], resolving: RRsetForm | None, resolving_id: int

@@ -112,7 +112,7 @@ class Progress:
 
     @property
     def encoded_class(self) -> str:
-        """The CSS class of the step "Encoded"."""
+        """The CSS class of the step "Ready for the nodes"."""
         return "is-now" if self.encoded_ms is None else "is-done"
 
     @property
@@ -135,6 +135,8 @@ def publication(request: PanelRequest, sequence: int) -> HttpResponse:
     context: dict[str, object] = {
         "progress": _progress(found, _revisions(request, found), timezone.now()),
         "sees_nodes": sees_nodes,
+        # Words of the machinery are for those who look after it.
+        "sees_log": can(request.user, Permission.NODES),
     }
     if is_fragment(request):
         return render(request, "editor/_progress.html", context)

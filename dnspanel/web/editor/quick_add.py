@@ -34,6 +34,7 @@ MAX_TTL = 2**31 - 1
 CLASSES = frozenset({"IN", "CH", "HS"})
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 TTL = re.compile(r"(?:[0-9]+[smhdw])+|[0-9]+", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?[0-9][0-9.,]*[a-z]?", re.IGNORECASE)  # where a TTL stands, and yet no TTL
 
 
 class Means(StrEnum):
@@ -309,6 +310,8 @@ def _missing_type(head: _Head) -> str:
 def _unknown_type(head: _Head, text: str) -> str:
     if head.owner is not None and not head.fields and _is_type(head.owner.text):
         return f"Write the name first: @ {head.owner.text} {text} is the zone itself."
+    if head.ttl is None and _NUMBER.fullmatch(text):
+        return f"{text!r} is not a TTL: write seconds from 0 to {MAX_TTL}, or 5m, 1h, 1d."
     return f"{text!r} is not a record type."
 
 

@@ -207,6 +207,7 @@ def review_page(
         "warnings": [check for check in checks if check.severity == Severity.WARNING],
         "notes": [check for check in checks if check.severity == Severity.NOTE],
         "conflicts": conflicts,
+        "conflicts_are_own": _all_are_by(request.user, display),
         "merges": sum(len(plan.changes) for plan in plans),
         "effect": _effect(plans, timezone.now()),
         "near_quotas": [*near_quotas(request.user, Kind.OPERATIONS), *_nearly_full(request.user, plans)],
@@ -218,6 +219,12 @@ def review_page(
     if zone is not None:
         context["head"] = zone_head(request, zone, "review")
     return render(request, "editor/review.html" if zone else "editor/changes.html", context, status=status)
+
+
+def _all_are_by(person: User, display: Sequence[DisplayPlan]) -> bool:
+    """Return True if it was this person who published what every conflict is with, perhaps by a token."""
+    found = [conflict.is_by(person.username) for plan in display for conflict in plan.conflicts]
+    return bool(found) and all(found)
 
 
 def _nearly_full(author: User, plans: Sequence[ZonePlan]) -> list[str]:

@@ -14,7 +14,8 @@ from dnspanel.web.editor.blocking import with_blocking
 from dnspanel.web.editor.row_answers import with_answers
 from dnspanel.web.editor.row_rights import with_rights
 from dnspanel.web.editor.rrset_form import RRsetForm, digest_of
-from dnspanel.web.editor.table import TYPE_NAMES, default_ttl, table_rows
+from dnspanel.web.editor.table import default_ttl, table_rows
+from dnspanel.web.editor.type_filter import TYPE_NAMES
 from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_state
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.rows import DisplayRow, row_id

@@ -19,6 +19,7 @@ from dnspanel.web.editor.fields import Unreadable
 from dnspanel.web.editor.quick_add import Doubled, Means, read_line
 from dnspanel.web.editor.row_answers import with_answers
 from dnspanel.web.editor.row_rights import with_rights
+from dnspanel.web.editor.type_filter import TYPE_NAMES, types_of
 from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_state
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.rows import DisplayRow, capitalized, display_rows, row_id
@@ -55,7 +56,7 @@ def zone_detail(request: PanelRequest, zone_name: str) -> HttpResponse:
 def _detail_page(request: PanelRequest, zone: Zone, *, quick: "Quick | None" = None, status: int = 200) -> HttpResponse:
     shadows, has_more = nesting.shadows_of(zone)
     context = {
-        "types": _types(zone),
+        "types": types_of(zone, request.user),
         "all_types": TYPE_NAMES,
         "quick": quick or Quick(),
         "shadowing": sorted(set(shadows.values())),
@@ -104,15 +105,6 @@ def filters_of(parameters: QueryDict) -> RRsetFilter:
         types=types,
         in_draft=parameters.get("in") == "draft",
     )
-
-
-def _types(zone: Zone) -> list[tuple[str, int]]:
-    """Return (mnemonic, number of RRsets) of each type in the zone, most frequent first."""
-    counted = [(rdata.type_to_text(type), count) for type, count in queries.type_counts(zone=zone)]
-    return sorted(counted, key=lambda item: (-item[1], item[0]))
-
-
-TYPE_NAMES = sorted(rdata.type_to_text(type) for type in rdtypes.SERVED_TYPES)
 
 
 # What others do meanwhile

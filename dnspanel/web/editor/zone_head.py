@@ -11,6 +11,7 @@ from django.utils import timezone
 from dnspanel.accounts.grants import Right
 from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.web.editor.blocking import Blocking, blocking_of
+from dnspanel.web.editor.type_filter import types_of
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.web.sync import Sync, sync_of
 from dnspanel.zones import access, queries
@@ -53,7 +54,10 @@ def zone_head(request: PanelRequest, zone: Zone, tab: str) -> ZoneHead:
 
 
 def with_draft_state(request: PanelRequest, zone: Zone, response: HttpResponse, *, speak: str = "") -> HttpResponse:
-    """Append the draft bar and the tab's number to a fragment, and tell the page that the draft changed."""
+    """Append to a fragment what the draft changes beside it, and tell the page that the draft changed.
+
+    Those are the draft bar, the tab's number and the types of the filter.
+    """
     counts = queries.draft_summary(author=request.user)
     here = next((count for count in counts if count.zone_id == zone.pk), None)
     elsewhere = sum(count.total for count in counts) - (here.total if here else 0)
@@ -65,6 +69,9 @@ def with_draft_state(request: PanelRequest, zone: Zone, response: HttpResponse, 
         "out_of_band": True,
     }
     response.write(render_to_string("editor/_draft_bar.html", context, request))
+    types = {"types": types_of(zone, request.user), "out_of_band": True}
+    if types["types"]:
+        response.write(render_to_string("editor/_type_filter.html", types, request))
     total = here.total if here else 0
     spoken = f"{speak}, {total} change{'' if total == 1 else 's'}" if speak else ""
     return say(response, speak=spoken, draft_changed=True)

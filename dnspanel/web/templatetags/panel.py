@@ -63,6 +63,12 @@ def count(number: int) -> str:
 
 
 @register.filter
+def sentence(text: str) -> str:
+    """Return the text with a full stop, which a name at its end may have already."""
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+@register.filter
 def idn(name: str) -> str:
     """Return the Unicode form of a name, or an empty string if it is the same."""
     display = names.display(name)

@@ -16,7 +16,7 @@ from dnspanel.accounts.quota_amounts import Kind
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.reads.queries import NodeStatus, node_statuses
 from dnspanel.statement_time import SearchTooGeneral, searching_for
-from dnspanel.web.forms import LONGEST_SEARCH, DeleteZoneForm, NewZoneForm, ZoneSettingsForm
+from dnspanel.web.forms import LONGEST_SEARCH, MOST_REFUSALS, DeleteZoneForm, NewZoneForm, ZoneSettingsForm
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.web.near_quotas import near_quotas
 from dnspanel.web.sync import Sync, sync_of
@@ -32,10 +32,10 @@ from dnspanel.zones.errors import (
 )
 from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.models import TRASH_DAYS, Channel, Publication, Zone
+from dnspanel.zones.new_names import refusals_of
 from dnspanel.zones.search_terms import ZONE_FILTERS, refuse_too_general, split_search, unknown_filters, unknown_values
 from dnspanel.zones.settings_of_zone import change_settings
 
-_MOST_REFUSALS = 10  # of the names of a form
 MOST_OFFERS = 10  # of reverse zones
 
 
@@ -114,6 +114,7 @@ def zone_new(request: PanelRequest) -> HttpResponse:
         return _new_zone_page(request, _with_reverse_zones(form, chosen))
     publication = _create(form, request) if form.is_valid() else None
     if publication is None:
+        _refuse_names(form, request)
         return _new_zone_page(request, form, status=422)
     names = form.cleaned_data["names"]
     if form.cleaned_data["delegate"]:
@@ -140,9 +141,17 @@ def _create(form: NewZoneForm, request: PanelRequest) -> Publication | None:
     except (NameRefused, QuotaExceeded) as exc:
         form.refuse("names", str(exc))
     except NamesRefused as exc:
-        for refusal in list(exc.refusals.values())[:_MOST_REFUSALS]:
+        for refusal in list(exc.refusals.values())[:MOST_REFUSALS]:
             form.refuse("names", str(refusal))
     return None
+
+
+def _refuse_names(form: NewZoneForm, request: PanelRequest) -> None:
+    """Tell at once what stands against any of the names, whatever else was wrong and told first."""
+    told = list(form.errors.get("names", []))
+    found = [str(refusal) for refusal in refusals_of(form.readable_names, request.user).values()]
+    for message in [each for each in found if each not in told][: max(0, MOST_REFUSALS - len(told))]:
+        form.refuse("names", message)
 
 
 def _with_reverse_zones(form: NewZoneForm, chosen: str) -> NewZoneForm:
@@ -163,6 +172,8 @@ def _delegate(request: PanelRequest, names: Sequence[str]) -> None:
 
 def _new_zone_page(request: PanelRequest, form: NewZoneForm, status: int = 200) -> HttpResponse:
     preview = _preview(NewZoneForm(form.data or form.initial, author=request.user))
+    if form.is_bound:
+        del preview["refusals"]  # they stand at the field
     context = {"form": form, "near_quotas": near_quotas(request.user, Kind.ZONES), **preview}
     return render(request, "zones/new.html", context, status=status)
 
@@ -173,7 +184,14 @@ def _new_zone_preview(request: PanelRequest) -> HttpResponse:
 
 def _preview(form: NewZoneForm) -> dict[str, object]:
     apex = _apex(form)
-    return {"apex": apex, "days": TRASH_DAYS, "offers": form.reverse_offers()[:MOST_OFFERS]}
+    refusals = [str(refusal) for refusal in refusals_of(form.readable_names, form.author).values()]
+    return {
+        "apex": apex,
+        "days": TRASH_DAYS,
+        "offers": form.reverse_offers()[:MOST_OFFERS],
+        "refusals": refusals[:MOST_REFUSALS],
+        "more_refusals": max(0, len(refusals) - MOST_REFUSALS),
+    }
 
 
 def _apex(form: NewZoneForm) -> dict[str, object]:

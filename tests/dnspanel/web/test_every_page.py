@@ -3,6 +3,7 @@
 The pages are made by Django's client and given to Chromium from memory: there is no server, and one browser for all.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -182,6 +183,12 @@ def test_axe_has_nothing_to_say_in_the_light_and_in_the_dark(findings: Findings)
         for element, found in elements.items()
     ]
     assert not told, "\n".join(told)
+
+
+def test_no_name_at_the_end_of_a_sentence_has_two_dots(answers: dict[str, Answer]) -> None:
+    for path in pages(answers):
+        text = re.sub(rb"<[^>]*>", b"", answers[path].body)
+        assert not re.search(rb"[a-z]\.\.(?![.\w])", text), path
 
 
 def test_no_page_scrolls_sideways_on_a_phone(findings: Findings) -> None:

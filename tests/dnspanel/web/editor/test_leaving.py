@@ -76,6 +76,25 @@ def test_a_faulty_row_stops_any_link_and_is_focused(page: Page) -> None:
     assert drafted() == [("www.example.test.", ["192.0.2.90"])]
 
 
+def test_a_record_that_was_added_is_scrolled_to_and_the_line_stays_in_view(page: Page) -> None:
+    page.set_viewport_size({"width": 1280, "height": 420})
+    for number in range(12):
+        page.locator("#quick-line").fill(f"host{number:02} 300 A 192.0.2.7")
+        page.keyboard.press("Enter")
+        expect(page.locator("#quick-line")).to_have_value("")
+        expect(page.locator(f'tbody[data-name="host{number:02}.example.test."]')).to_be_in_viewport(ratio=1)
+        expect(page.locator("#quick-line")).to_be_in_viewport(ratio=1)
+    expect(page.locator("#quick-line")).to_be_focused()
+
+
+def test_the_chosen_type_stays_chosen_while_types_are_counted_anew(page: Page) -> None:
+    page.locator("#filter-type").select_option("A")
+    page.locator("#quick-line").fill("@ 300 TXT hello")
+    page.keyboard.press("Enter")
+    expect(page.locator("#filter-type")).to_contain_text("TXT (1)")
+    expect(page.locator("#filter-type")).to_have_value("A")
+
+
 def test_reloading_asks_and_an_untouched_row_does_not(page: Page) -> None:
     dialogs: list[str] = []
 

@@ -120,6 +120,20 @@ def test_what_cannot_be_undone_by_a_draft_says_what_to_do_instead(zone: Zone, br
     assert "delete the zone instead" in client.post(url(created) + "undo/", follow=True).content.decode()
 
 
+def test_words_of_the_machinery_are_for_who_looks_after_it(
+    published: Publication, browser: Browser, alice: User, bob: User
+) -> None:
+    path = url(published)
+    assert f"sequence {published.sequence} of the log" in browser(alice).get(path).content.decode()
+    page = browser(bob).get(path).content.decode()
+    assert "Ready for the nodes" in page
+    Publication.objects.filter(pk=published.pk).update(failed_reason="ns9 answered SERVFAIL.")
+    page += browser(bob).get(path).content.decode()
+    assert "own name server, which gets everything first" in page
+    for word in ("of the log", "Encoded", "ring 0"):
+        assert word not in page
+
+
 def test_a_deleted_zone_keeps_its_progress_page(zone: Zone, browser: Browser, bob: User) -> None:
     gone = edit.delete_zone(zone=zone, author=bob, channel=Channel.WEB, now=timezone.now())
     page = browser(bob).get(url(gone)).content.decode()

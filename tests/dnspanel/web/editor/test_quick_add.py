@@ -61,6 +61,8 @@ def test_a_line_means(line: str, name: str, type: int, ttl: int | None, value: s
         ("www A", 5, "value of the A record is missing"),
         ("www A 192.0.2.999", 7, "192.0.2.999"),
         ("www BOGUS 1", 5, "not a record type"),
+        ("www -1 A 192.0.2.1", 5, "'-1' is not a TTL"),
+        ("www 1.5h A 192.0.2.1", 5, "'1.5h' is not a TTL"),
         ("www CH TXT x", 5, "Only class IN"),
         ("www 99999999999 A 192.0.2.1", 5, "at most"),
         ("a..b A 192.0.2.1", 1, "empty label"),

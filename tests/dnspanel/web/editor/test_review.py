@@ -4,6 +4,7 @@ import re
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from dnspanel.accounts.models import User
 from dnspanel.web.editor import review
@@ -13,6 +14,7 @@ from replication.dns.rrset import RRset
 from tests.dnspanel.web.conftest import Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW
+from tests.publishing import change_rrsets
 
 ZONE = "/zones/example.test./"
 REVIEW = ZONE + "review/"
@@ -229,6 +231,18 @@ def test_the_second_publisher_sees_base_theirs_and_mine(
     for value in ("192.0.2.1", "192.0.2.60", "192.0.2.50"):
         assert value in page
     assert "your other change merges by itself" in page
+
+
+def test_a_conflict_with_oneself_is_not_blamed_on_others(zone: Zone, browser: Browser, alice: User, bob: User) -> None:
+    """Who had published the change by the API read that somebody else had."""
+    for author, told in ((bob, True), (alice, False)):
+        rrset = rr("www 300 A 192.0.2.50")
+        draft.replace_rrset(author=bob, zone=zone, rrset=rrset, now=NOW)
+        changes = {(rrset.name, rrset.type): rr(f"www 60 A 192.0.2.{60 + told}")}
+        change_rrsets(zone=zone, changes=changes, author=author, channel=Channel.API, now=NOW)
+        page = browser(bob).get(reverse("zone-review", args=[zone.name])).content.decode()
+        assert ("published meanwhile by yourself" in page) is told
+        assert "somebody else" not in page
 
 
 def test_publishing_over_a_conflict_publishes_nothing_and_loses_nothing(

@@ -66,6 +66,40 @@ def test_a_zone_that_is_not_there_is_not_found(browser: Browser, bob: User) -> N
     assert browser(bob).get("/zones/nothing.test./").status_code == 404
 
 
+def test_soa_and_ns_stand_first(make_zone: MakeZone, browser: Browser, bob: User) -> None:
+    make_zone("@ 300 A 192.0.2.1", "@ 300 MX 10 mail", "mail 300 A 192.0.2.9")
+    page = browser(bob).get(ZONE).content.decode()
+    types = re.findall(r'<span class="type">([A-Z]+)</span>', page)
+    assert types == ["SOA", "NS", "A", "MX", "A"]
+    orders = re.findall(r'data-order="([^"]+)"', page)
+    assert orders == sorted(orders)
+
+
+def test_a_row_without_a_comment_leaves_its_place_to_the_values(
+    make_zone: MakeZone, browser: Browser, bob: User
+) -> None:
+    """SOA, SPF and HTTPS broke into lines beside an empty column."""
+    zone = make_zone("www 300 A 192.0.2.1")
+    draft.replace_rrset(author=bob, zone=zone, rrset=rr("shop 300 A 192.0.2.1", comment="till May"), now=NOW)
+    rows = browser(bob).get(ZONE).content.decode().split("<tbody")
+    [www] = [row for row in rows if 'data-name="www.example.test."' in row]
+    [shop] = [row for row in rows if 'data-name="shop.example.test."' in row]
+    assert 'colspan="2"' in www
+    assert "col-comment" not in www
+    assert 'colspan="2"' not in shop
+    assert 'class="col-comment" data-field="comment">till May<' in shop
+
+
+def test_the_filter_counts_types_while_somebody_is_drafting(zone: Zone, browser: Browser, bob: User) -> None:
+    client = browser(bob)
+    assert "TXT (1)" not in client.get(ZONE).content.decode()
+    _, answer = add(client, "@ 300 TXT hello")
+    filter_ = answer[answer.index('id="filter-type"') :]
+    assert 'hx-swap-oob="innerHTML"' in filter_
+    assert "TXT (1)" in filter_
+    assert "TXT (1)" in client.get(ZONE).content.decode()
+
+
 def test_a_filter_that_there_is_not_is_told_where_nothing_is_found(
     make_zone: MakeZone, browser: Browser, bob: User
 ) -> None:

@@ -230,6 +230,35 @@ def test_the_preview_shows_what_a_zone_begins_with(browser: Browser, bob: User) 
     assert not Zone.objects.exists()
 
 
+def test_the_preview_says_which_names_cannot_be_had(make_zone: MakeZone, browser: Browser, bob: User) -> None:
+    """That a zone existed was told only after the form had been sent."""
+    make_zone()
+    typed = {**FORM, "names": "example.test\nnew.test\ncorp"}
+    preview = browser(bob).get(NEW, typed, headers=HTMX).content.decode()
+    assert "The zone example.test. exists already." in preview
+    assert "Nobody may have the zone corp." in preview
+    fine = browser(bob).get(NEW, {**FORM, "names": "new.test"}, headers=HTMX).content.decode()
+    assert "new-refusals" not in fine
+
+
+def test_all_that_is_wrong_with_several_names_is_told_at_once(make_zone: MakeZone, browser: Browser, bob: User) -> None:
+    """One fault was told at a time: mend a line, send, and learn of the next one."""
+    make_zone()
+    make_zone(name="other.test.")
+    names = "bad..test\nexample.test\ncorp\n192.0.2.0/24\nother.test\ngood.test"
+    page = browser(bob).post(NEW, new_zone(names=names)).content.decode()
+    for complaint in (
+        "Line 1:",
+        "The zone example.test. exists already.",
+        "The zone other.test. exists already.",
+        "Nobody may have the zone corp.",
+        "192.0.2.0/24 is not the name of a zone.",
+    ):
+        assert page.count(complaint) == 1
+    page = browser(bob).post(NEW, new_zone(names="\n".join(f"bad..{n}" for n in range(15)))).content.decode()
+    assert "And 5 more lines." in page
+
+
 def test_a_network_in_place_of_a_name_offers_its_reverse_zones(browser: Browser, bob: User) -> None:
     client = browser(bob)
     typed = "one.test\n192.0.2.64/26\n198.51.100.0/23"

@@ -1,0 +1,14 @@
+"""The types that the editor's filter offers, each with how many RRsets of it there are."""
+
+from dnspanel.accounts.models import User
+from dnspanel.zones import queries
+from dnspanel.zones.models import Zone
+from replication.dns import rdata, rdtypes
+
+TYPE_NAMES = sorted(rdata.type_to_text(type) for type in rdtypes.SERVED_TYPES)
+
+
+def types_of(zone: Zone, author: User) -> list[tuple[str, int]]:
+    """Return (mnemonic, number of RRsets) of each type as the author sees the zone, most frequent first."""
+    counted = [(rdata.type_to_text(type), count) for type, count in queries.type_counts(zone=zone, author=author)]
+    return sorted(counted, key=lambda item: (-item[1], item[0]))
