@@ -49,8 +49,9 @@ class DraftSummary:
 
 # Text, icon, view, key, permission that shows it (None: everybody), and the first word of the views it contains.
 _NAV: tuple[tuple[str, str, str, str, Permission | None, set[str]], ...] = (
+    ("Home", "home", "home", "h", None, {"home"}),
     ("Zones", "zones", "zone-list", "z", None, {"zone"}),
-    ("Changes", "changes", "changes", "c", Permission.EDIT, {"changes", "publication"}),
+    ("Changes", "changes", "changes", "c", Permission.READ, {"changes", "publication"}),
     ("Imports", "import", "import-list", "i", Permission.EDIT, {"import", "cutover"}),
     ("Nodes", "nodes", "node-list", "n", Permission.FLEET, {"node", "alert"}),
     ("People", "people", "people", "p", Permission.PEOPLE, {"people", "person", "team", "grant"}),
@@ -69,10 +70,15 @@ class Frame:
         match = self._request.resolver_match
         here = (match.view_name or "").partition("-")[0] if match else ""
         return tuple(
-            NavEntry(text, icon, reverse(view), key, current=here in groups)
+            NavEntry(text, icon, reverse(self._reachable(view)), key, current=here in groups)
             for text, icon, view, key, permission, groups in _NAV
             if permission is None or can(self._request.user, permission)
         )
+
+    def _reachable(self, view: str) -> str:
+        """The view, or what stands in its place for who has no draft: everybody's publications."""
+        has_draft = view != "changes" or can(self._request.user, Permission.EDIT)
+        return view if has_draft else "publication-list"
 
     @cached_property
     def draft(self) -> DraftSummary | None:

@@ -2,16 +2,16 @@
 
 from allauth.account import views as allauth
 from django.urls import include, path, register_converter
-from django.views.generic import RedirectView
 
 from dnspanel.web import account, docs, layout, one_time_page
 from dnspanel.web.access import quotas
 from dnspanel.web.converters import ZoneNameConverter
+from dnspanel.web.dashboard import pages as dashboard
 
 register_converter(ZoneNameConverter, "zone")
 
 urlpatterns = [
-    path("", RedirectView.as_view(pattern_name="zone-list"), name="home"),
+    path("", dashboard.dashboard, name="home"),
     path("healthz", account.healthz, name="healthz"),
     path("sign-in/", allauth.login, name="account_login"),
     path("sign-out/", allauth.logout, name="account_logout"),

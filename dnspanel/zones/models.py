@@ -416,6 +416,14 @@ class Operation(models.Model):
         ]
 
 
+class ZoneMarks(models.Model):
+    """Zones of a person's own, by id, newest first: bounded lists that `zone_marks` writes. Some may be gone."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="+")
+    pinned = ArrayField(models.IntegerField(), default=list)
+    recent = ArrayField(models.IntegerField(), default=list)  # opened last
+
+
 class DnssecPolicy(models.Model):
     """How zones are to be signed, for those that it is attached to; `dnssec.policies` writes it.
 

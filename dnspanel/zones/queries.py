@@ -6,6 +6,7 @@ What concerns the past is in `history`, and offered from here too.
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime

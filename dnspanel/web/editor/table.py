@@ -32,6 +32,7 @@ from dnspanel.zones.plan import plan_zones
 from dnspanel.zones.queries import RRsetFilter
 from dnspanel.zones.rules import Severity, Violation
 from dnspanel.zones.search_terms import unknown_filters
+from dnspanel.zones.zone_marks import note_visit
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import Change
 from replication.errors import ReplicationError
@@ -50,6 +51,7 @@ def zone_detail(request: PanelRequest, zone_name: str) -> HttpResponse:
     if is_fragment(request):
         template = "editor/_rrset_rows.html" if request.GET.get("after") else "editor/_rrset_table.html"
         return render(request, template, {"zone": zone, **_table(request, zone)})
+    note_visit(zone=zone, person=request.user)
     return _detail_page(request, zone)
 
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dnspanel.web.editor import history, many, paste, publication, review, rrsets, table
+from dnspanel.web.editor import history, many, paste, pins, publication, publications, review, rrsets, table
 
 urlpatterns = [
     path("zones/<zone:zone_name>/", table.zone_detail, name="zone-detail"),
@@ -26,6 +26,8 @@ urlpatterns = [
     path("changes/", review.draft_review, name="changes"),
     path("changes/discard/", review.draft_discard, name="changes-discard"),
     path("changes/<int:operation_id>/resolve/", review.conflict_resolve, name="changes-resolve"),
+    path("zones/<zone:zone_name>/pin/", pins.zone_pin, name="zone-pin"),
+    path("publications/", publications.publication_list, name="publication-list"),
     path("publications/<int:sequence>/", publication.publication, name="publication"),
     path("publications/<int:sequence>/undo/", publication.publication_undo, name="publication-undo"),
     path("publications/<int:sequence>/again/", publication.publication_again, name="publication-again"),

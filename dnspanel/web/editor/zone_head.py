@@ -17,6 +17,7 @@ from dnspanel.web.sync import Sync, sync_of
 from dnspanel.zones import access, queries
 from dnspanel.zones.models import Zone
 from dnspanel.zones.queries import DraftCounts
+from dnspanel.zones.zone_marks import is_pinned
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class ZoneHead:
     others: tuple[tuple[str, int], ...]
     sync: Sync
     blocking: Blocking
+    is_pinned: bool
 
 
 def zone_head(request: PanelRequest, zone: Zone, tab: str) -> ZoneHead:
@@ -50,6 +52,7 @@ def zone_head(request: PanelRequest, zone: Zone, tab: str) -> ZoneHead:
         others=queries.others_drafting(zone=zone, author=request.user) if may_edit else (),
         sync=sync_of(zone.sequence, node_statuses(now=timezone.now()), zone=zone.name),
         blocking=blocking_of(request, zone) if may_edit and tab == "records" else Blocking(),
+        is_pinned=is_pinned(zone, request.user),
     )
 
 

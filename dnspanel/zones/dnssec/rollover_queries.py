@@ -54,3 +54,10 @@ def kinds_of(state: SigningState) -> dict[Kind, str]:
         old = keys_to_replace(kind, state)
         found[kind] = old.message if isinstance(old, Refused) else ""
     return found
+
+
+def stuck(person: Person, *, limit: int) -> list[Rollover]:
+    """The rollovers under way that stand still, of zones that this person may know of, the oldest first."""
+    visible = access.zones_visible_to(person).values("pk")
+    found = Rollover.objects.filter(ended_at=None, is_stuck=True, zone__in=visible)
+    return list(found.select_related("zone").order_by("waits_since", "pk")[:limit])

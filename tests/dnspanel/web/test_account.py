@@ -36,7 +36,7 @@ def test_one_text_for_a_wrong_name_and_a_wrong_password(alice: User) -> None:
 
 def test_nobody_is_sent_to_another_site_after_signing_in(alice: User) -> None:
     form = {"login": "alice", "password": PASSWORD, "next": "https://evil.test/"}
-    assert Client().post(SIGN_IN, form)["Location"] == "/zones/"
+    assert Client().post(SIGN_IN, form)["Location"] == "/"
 
 
 def test_there_is_no_sign_up() -> None:

@@ -1,0 +1,71 @@
+"""The fleet as it is this second: totals, answers by rcode, and each node in a few words."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dnspanel.fleet import telemetry
+from dnspanel.fleet.reads.queries import NodeStatus
+from dnspanel.fleet.telemetry import LiveNow
+from dnspanel.web.fleet.tiles import BarPart, Tile, rate, rcode_bar, sparkline, tile_of
+from replication.wire.position import Position
+
+MOST_NODES = 24
+
+
+@dataclass(frozen=True, slots=True)
+class FleetNow:
+    """What the card of the fleet shows; `tile` has the drawings of all nodes together."""
+
+    nodes: tuple[Tile, ...]
+    more: int
+    qps: str
+    bar: tuple[BarPart, ...]
+    spark: tuple[str, ...]
+    spark_top: str
+    slowest: str  # "ns3, 4.20 ms", or nothing
+    has_numbers: bool
+
+    @property
+    def tile(self) -> "FleetNow":
+        """Itself, under the name by which the drawings of a node know theirs."""
+        return self
+
+
+def fleet_now(statuses: Sequence[NodeStatus], head: Position) -> FleetNow:
+    """Return the card; the live numbers of all nodes come in one round trip."""
+    live = telemetry.live_now([status.node.pk for status in statuses])
+    tiles = [tile_of(status, live.get(status.node.pk), head) for status in statuses[:MOST_NODES]]
+    minute = _sum_by_second([now.qps_minute for now in live.values()])
+    rates = [now.qps for now in live.values() if now.qps is not None]
+    return FleetNow(
+        nodes=tuple(tiles),
+        more=max(0, len(statuses) - MOST_NODES),
+        qps=rate(sum(rates) if rates else None),
+        bar=rcode_bar(_sum_of_rcodes(live)),
+        spark=sparkline(minute),
+        spark_top=rate(max((point for point in minute if point is not None), default=None)),
+        slowest=_slowest(statuses, live),
+        has_numbers=bool(live) or not statuses,
+    )
+
+
+def _sum_by_second(lines: Sequence[Sequence[float | None]]) -> tuple[float | None, ...]:
+    """Return the sums of lines that end with the same second; a second of which nobody has a number is a gap."""
+    longest = max(map(len, lines), default=0)
+    aligned = [[None] * (longest - len(line)) + list(line) for line in lines]
+    columns = [[point for point in column if point is not None] for column in zip(*aligned, strict=True)]
+    return tuple(sum(column) if column else None for column in columns)
+
+
+def _sum_of_rcodes(live: Mapping[int, LiveNow]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for now in live.values():
+        for rcode, per_second in now.rcodes.items():
+            found[rcode] = found.get(rcode, 0) + per_second
+    return found
+
+
+def _slowest(statuses: Sequence[NodeStatus], live: Mapping[int, LiveNow]) -> str:
+    known = [(live[s.node.pk].latency_ms, s.node.name) for s in statuses if s.node.pk in live]
+    latencies = [(latency, name) for latency, name in known if latency is not None]
+    return f"{max(latencies)[1]}, {max(latencies)[0]:.2f} ms" if latencies else ""

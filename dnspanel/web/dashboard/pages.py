@@ -1,0 +1,72 @@
+"""The view of the dashboard: what needs attention, the fleet now, the last publications, and zones of one's own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from dnspanel.accounts.actors import can
+from dnspanel.accounts.models import User
+from dnspanel.accounts.roles import Permission
+from dnspanel.fleet.reads.queries import NodeStatus, head, node_statuses
+from dnspanel.web.dashboard.attention import attention_lines
+from dnspanel.web.dashboard.fleet_now import fleet_now
+from dnspanel.web.editor.publications import display_publications
+from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.zones import access, queries
+from dnspanel.zones.publications import publication_page
+from dnspanel.zones.zone_marks import marked_zones
+
+LAST_PUBLICATIONS = 10
+MOST_DRAFTED = 6  # zones of one's draft that are named
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The first three steps of a panel, and which of them are done."""
+
+    has_nodes: bool
+    has_zones: bool
+    has_people: bool
+
+    @property
+    def are_done(self) -> bool:
+        return self.has_nodes and self.has_zones and self.has_people
+
+
+@require_safe
+def dashboard(request: PanelRequest) -> HttpResponse:
+    """Show the dashboard; htmx fetches the card of the fleet alone every two seconds."""
+    now = timezone.now()
+    sees_fleet = can(request.user, Permission.FLEET)
+    if is_fragment(request):
+        access.require(request.user, Permission.FLEET)
+        return render(request, "dashboard/_fleet.html", {"fleet": fleet_now(node_statuses(now=now), head())})
+    statuses = node_statuses(now=now)
+    counts = queries.draft_summary(author=request.user) if can(request.user, Permission.EDIT) else ()
+    page = publication_page(person=request.user, limit=LAST_PUBLICATIONS)
+    context = {
+        "lines": attention_lines(request.user, statuses, counts, now),
+        "fleet": fleet_now(statuses, head()) if sees_fleet and statuses else None,
+        "publications": display_publications(page.rows, statuses),
+        "drafted": counts[:MOST_DRAFTED],
+        "more_drafted": max(0, len(counts) - MOST_DRAFTED),
+        "marks": marked_zones(request.user),
+        "steps": _steps(request.user, statuses),
+    }
+    return render(request, "dashboard/dashboard.html", context)
+
+
+def _steps(person: User, statuses: Sequence[NodeStatus]) -> Steps | None:
+    """Return the first steps while one is left that this person could take; None after that."""
+    has_zones = access.zones_visible_to(person).exists()
+    may_invite, may_enroll = can(person, Permission.PEOPLE), can(person, Permission.NODES)
+    steps = Steps(
+        has_nodes=bool(statuses) or not may_enroll,
+        has_zones=has_zones,
+        has_people=not may_invite or User.objects.filter(is_active=True).exclude(pk=person.pk).exists(),
+    )
+    return None if steps.are_done else steps

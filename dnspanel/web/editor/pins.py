@@ -1,0 +1,23 @@
+"""The view that pins a zone to its reader's dashboard, or lets it go."""
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access
+from dnspanel.zones.zone_marks import pin, unpin
+
+
+@require_POST
+def zone_pin(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Pin the zone, or unpin it if the form says so."""
+    zone = access.zone_for_reading(request.user, zone_name)
+    if request.POST.get("pinned") == "no":
+        unpin(zone=zone, person=request.user)
+        messages.success(request, f"{zone.name} is not pinned any more.")
+    else:
+        pin(zone=zone, person=request.user)
+        messages.success(request, f"{zone.name} is pinned: it stands on your dashboard.")
+    return redirect("zone-detail", zone.name)

@@ -1,0 +1,116 @@
+"""What needs attention: each kind, who is told, and that it leads somewhere."""
+
+from datetime import timedelta
+
+from django.utils import timezone
+
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.models import Role, User
+from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.alerts.models import Alert
+from dnspanel.fleet.models import Node
+from dnspanel.fleet.reads.queries import node_statuses
+from dnspanel.transfer.models import ImportJob
+from dnspanel.web.dashboard.attention import MOST_LINES, Line, attention_lines
+from dnspanel.zones import draft, hold, queries
+from dnspanel.zones.models import Rollover
+from tests.dnspanel.fleet.conftest import MakeNode
+from tests.dnspanel.web.conftest import MakeZone
+from tests.dnspanel.zones.conftest import rr
+from tests.people import NOW, make_person
+
+
+def lines_of(person: User) -> list[Line]:
+    now = timezone.now()
+    return attention_lines(person, node_statuses(now=now), queries.draft_summary(author=person), now)
+
+
+def texts(person: User) -> list[str]:
+    return [line.text for line in lines_of(person)]
+
+
+def alert(number: int, *, severity: str = "warning", node: Node | None = None) -> None:
+    now = timezone.now()
+    Alert.objects.create(
+        key=f"k{number}", kind="panel.disk", severity=severity, sentence=f"Alert {number}.", since=now, seen_at=now,
+        node=node,
+    )  # fmt: skip
+
+
+def test_a_quiet_panel_has_nothing_to_say(make_zone: MakeZone, alice: User) -> None:
+    make_zone()
+    assert lines_of(alice) == []
+
+
+def test_open_alerts_are_for_who_sees_nodes_the_critical_first(bob: User) -> None:
+    alert(1)
+    alert(2, severity="critical")
+    assert texts(bob) == ["Alert 2.", "Alert 1."]
+    assert lines_of(bob)[0].tone == "bad"
+    assert texts(make_person("mia", Role.MEMBER)) == []
+    for number in range(3, 12):
+        alert(number)
+    assert f"{11 - MOST_LINES} more open alerts" in texts(bob)
+
+
+def test_a_node_that_is_not_well_is_told_unless_an_alert_does(bob: User, active_node: MakeNode) -> None:
+    node = active_node("ns1")
+    [line] = lines_of(bob)
+    assert line.text.startswith("ns1 is ")
+    assert line.url == "/fleet/nodes/ns1/" or line.url.endswith("/ns1/")
+    alert(1, node=node)
+    assert texts(bob) == ["Alert 1."]
+
+
+def test_held_publishing_is_told_to_everybody(bob: User) -> None:
+    hold.hold(reason="nodes know more.", now=NOW)
+    assert texts(bob) == texts(make_person("mia", Role.MEMBER)) == ["Publishing is held: nodes know more."]
+
+
+def test_a_draft_is_told_once_it_is_a_day_old(make_zone: MakeZone, alice: User, bob: User) -> None:
+    zone = make_zone()
+    draft.replace_rrset(author=bob, zone=zone, rrset=rr("www 300 A 192.0.2.1"), now=timezone.now())
+    assert texts(bob) == []
+    draft.replace_rrset(author=bob, zone=zone, rrset=rr("x 300 A 192.0.2.1"), now=timezone.now() - timedelta(hours=25))
+    assert texts(bob) == ["Your draft waits: 2 changes in 1 zone"]
+    assert texts(alice) == []
+
+
+def test_ones_own_imports_that_failed_lately_are_told(alice: User, bob: User) -> None:
+    now = timezone.now()
+    for author, days in ((bob, 1), (bob, 30), (alice, 1)):
+        ImportJob.objects.create(
+            title=f"of {author} {days}", author=author, created_at=now, phase_at=now, source="axfr", state="failed",
+            ended_at=now - timedelta(days=days),
+        )  # fmt: skip
+    assert texts(bob) == ["Your import of bob 1 failed"]
+    ImportJob.objects.create(
+        title="again", author=bob, created_at=now, phase_at=now, source="axfr", retry_of=ImportJob.objects.first()
+    )
+    assert texts(bob) == []
+
+
+def test_tokens_that_end_soon_are_told(alice: User, bob: User) -> None:
+    now = timezone.now()
+    grant = Grant(frozenset({Right.READ}), everywhere=True)
+    for purpose, days in (("soon", 3), ("later", 60)):
+        terms = TokenTerms(purpose, (grant,), expires_at=now + timedelta(days=days))
+        create_token(owner=bob, terms=terms, by=bob, now=now)
+    [line] = lines_of(bob)
+    assert line.text == "Your token soon ends"
+    assert line.ends is not None
+    assert texts(alice) == ["bob's token soon ends"]
+
+
+def test_rollovers_that_stand_still_are_told(make_zone: MakeZone, alice: User, bob: User) -> None:
+    zone = make_zone()
+    Rollover.objects.create(
+        zone=zone, kind="zsk", step="publish", old_keys=[1], started_at=NOW, step_revision=1, step_at=NOW,
+        waits_for="the parent to take the DS.", waits_since=NOW, is_stuck=True, clock=NOW, looked_at=NOW,
+        epoch="00000000-0000-0000-0000-000000000001", parent_at=NOW, record_ttl=1, key_ttl=1, ttls_revision=1,
+        signers_at=NOW,
+    )  # fmt: skip
+    [line] = lines_of(bob)
+    assert line.text == "A rollover of example.test. stands still: the parent to take the DS."
+    assert line.url == "/zones/example.test./dnssec/"
+    assert texts(make_person("mia", Role.MEMBER)) == []

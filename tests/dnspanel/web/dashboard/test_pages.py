@@ -1,0 +1,90 @@
+"""The dashboard: as an administrator and as an editor see it, empty, and within a fixed number of queries."""
+
+import pytest
+from pytest_django.fixtures import DjangoAssertNumQueries
+
+from dnspanel.accounts.models import Role, User
+from dnspanel.zones import draft
+from tests.dnspanel.fleet.conftest import MakeNode
+from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
+from tests.dnspanel.zones.conftest import rr
+from tests.people import NOW, make_person
+
+pytestmark = pytest.mark.usefixtures("live_redis")
+
+
+def test_a_new_panel_offers_the_first_steps(browser: Browser, alice: User) -> None:
+    page = browser(alice).get("/").content.decode()
+    for words in ("First steps", "Add node", "New zone", "Import…", "Invite somebody"):
+        assert words in page
+    for row in ("Needs attention", "Fleet now", "Last publications", "My draft", "My zones"):
+        assert row not in page  # they have nothing to say
+
+
+def test_steps_are_ticked_and_go_when_all_are_done(
+    browser: Browser, alice: User, bob: User, make_zone: MakeZone, active_node: MakeNode
+) -> None:
+    make_zone()
+    page = browser(alice).get("/").content.decode()
+    assert page.count('<li class="is-done">') == 2  # zones, and people: Bob is there
+    active_node("ns1")
+    assert "First steps" not in browser(alice).get("/").content.decode()
+
+
+def test_an_editor_sees_their_own_rows_and_no_step_that_they_cannot_take(
+    browser: Browser, bob: User, make_zone: MakeZone, active_node: MakeNode
+) -> None:
+    client = browser(bob)
+    page = client.get("/").content.decode()
+    assert "Import…" in page
+    assert "Add node" not in page
+    assert "Invite somebody" not in page
+    zone = make_zone()
+    active_node("ns1")
+    draft.replace_rrset(author=bob, zone=zone, rrset=rr("www 300 A 192.0.2.1"), now=NOW)
+    client.get("/zones/example.test./")
+    page = client.get("/").content.decode()
+    assert "First steps" not in page
+    for row in ("Needs attention", "Fleet now", "Last publications", "My draft", "My zones"):
+        assert row in page
+    assert "Your draft waits: 1 change in 1 zone" in page
+    assert 'href="/zones/example.test./review/"' in page
+
+
+def test_a_member_sees_nothing_of_nodes_and_of_zones_of_others(
+    browser: Browser, make_zone: MakeZone, active_node: MakeNode
+) -> None:
+    make_zone()
+    active_node("ns1")
+    client = browser(make_person("mia", Role.MEMBER))
+    page = client.get("/").content.decode()
+    assert "You see no zone yet." in page
+    for secret in ("example.test", "ns1", "Fleet now"):
+        assert secret not in page
+    assert client.get("/", headers=HTMX).status_code == 403
+
+
+def test_the_card_of_the_fleet_is_fetched_alone(browser: Browser, bob: User, active_node: MakeNode) -> None:
+    active_node("ns1")
+    card = browser(bob).get("/", headers=HTMX).content.decode()
+    assert card.lstrip().startswith("<section")
+    assert 'data-live="2"' in card
+    assert "ns1" in card
+    assert "No live numbers just now" in card
+
+
+def test_the_queries_do_not_grow_with_what_there_is(
+    browser: Browser,
+    alice: User,
+    make_zone: MakeZone,
+    active_node: MakeNode,
+    django_assert_max_num_queries: DjangoAssertNumQueries,
+) -> None:
+    client = browser(alice)
+    for number in range(12):
+        zone = make_zone("www 300 A 192.0.2.1", name=f"z{number}.test.")
+        draft.replace_rrset(author=alice, zone=zone, rrset=rr("x 300 A 192.0.2.1", origin=zone.name), now=NOW)
+        client.get(f"/zones/{zone.name}/")
+        active_node(f"ns{number}")
+    with django_assert_max_num_queries(42):
+        assert "more zones" in client.get("/").content.decode()
