@@ -184,6 +184,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "dnspanel.web.compressed_pages.CompressedPagesMiddleware",
     "dnspanel.accounts.request_origin.RequestOriginMiddleware",
     "dnspanel.statement_time.StatementTimeMiddleware",
     "dnspanel.api.throttle.AllowanceHeadersMiddleware",

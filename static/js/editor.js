@@ -15,11 +15,20 @@ function openRow(row, field) {
   return true;
 }
 
+// Rows are many and say what they do once, as plain links and buttons; here their answers replace the row alone.
 document.addEventListener("click", (event) => {
-  const cell = event.target.closest("#rrsets td[data-field]");
+  const act = event.target.closest("#rrsets :is([data-edit], [data-delete], [data-undo])");
+  if (!act || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  const [verb, address] = act.matches("a") ? ["GET", act.getAttribute("href")] : ["POST", act.formAction];
+  htmx.ajax(verb, address, { source: act, target: act.closest("tbody"), swap: "outerHTML" });
+});
+
+document.addEventListener("click", (event) => {
+  const cell = event.target.closest("#rrsets .rrset:not(.is-editing) td:not(.col-acts)");
   if (!cell || event.target.closest("a, button, input, textarea, label, summary")) return;
   if (String(getSelection()).trim()) return; // somebody marks text to copy it
-  openRow(cell.closest("tbody"), cell.dataset.field);
+  openRow(cell.closest("tbody"), /col-(\w+)/.exec(cell.className)[1]);
 });
 
 document.addEventListener("click", (event) => {

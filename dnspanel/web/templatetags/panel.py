@@ -1,5 +1,6 @@
 """Template tags and filters: icons, ages, counts, and readable names."""
 
+import re
 from datetime import datetime
 from urllib.parse import urlencode
 
@@ -7,7 +8,7 @@ from django import template
 from django.templatetags.static import static
 from django.utils import timezone
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from replication.dns import names, rdata
 
@@ -21,7 +22,29 @@ _UNITS = (
     (60 * 86_400, 86_400, "day", "days"),
     (730 * 86_400, 30 * 86_400, "month", "months"),
 )
+_LINE_BREAKS = re.compile(r"\s*\n\s*")
 _MESSAGE_ICONS = {"warning": "alert", "warn": "alert", "error": "error", "bad": "error"}
+
+
+class FoldedNode(template.Node):
+    """What `folded` draws."""
+
+    def __init__(self, nodes: template.NodeList) -> None:
+        self._nodes = nodes
+
+    def render(self, context: template.Context) -> SafeString:
+        return mark_safe(_LINE_BREAKS.sub(" ", self._nodes.render(context)))  # noqa: S308  (as it was, but for blanks)
+
+
+@register.tag
+def folded(parser: template.base.Parser, token: template.base.Token) -> FoldedNode:
+    """Draw what is between `folded` and `endfolded` with each line break, and the blanks around it, as one blank.
+
+    A browser shows the same, but in `pre` and `textarea`. A hundred rows of a table weigh a quarter less.
+    """
+    nodes = parser.parse(("endfolded",))
+    parser.delete_first_token()
+    return FoldedNode(nodes)
 
 
 @register.simple_tag
