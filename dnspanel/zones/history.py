@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from django.db.models import Exists, OuterRef, Q
+
 from dnspanel.zones import soa
 from dnspanel.zones.models import Change as StoredChange
 from dnspanel.zones.models import Revision, Zone
@@ -57,6 +59,20 @@ class HistoryRow:
     token_id: int | None  # of the token that published it
 
 
+@dataclass(frozen=True, slots=True)
+class HistoryFilters:
+    """Which revisions: by whom, over which channel, from and to when, and those that changed this owner name."""
+
+    author: str = ""
+    channel: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    name: str = ""
+
+
+EVERY_REVISION = HistoryFilters()
+
+
 def change_of(row: StoredChange) -> Change:
     """The change that is stored in this row."""
     return Change(row.name, row.type, rrset_before(row), rrset_after(row))
@@ -100,13 +116,31 @@ def _records(rrset: RRset | None) -> dict[tuple[str, bool], None]:
     return {} if rrset is None else dict.fromkeys((text, text in rrset.disabled) for text in rrset.rdata)
 
 
-def revisions_below(zone: Zone, before: int | None, limit: int) -> list[HistoryRow]:
-    """The newest revisions with numbers below `before` (None: all)."""
+def revisions_below(
+    zone: Zone, before: int | None, limit: int, filters: HistoryFilters = EVERY_REVISION, down_to: int = 1
+) -> list[HistoryRow]:
+    """The newest revisions that the filters let through, with numbers from `down_to` and below `before` (None: all)."""
     people = ("publication__author", "publication__token")
-    revisions = Revision.objects.filter(zone=zone).select_related(*people).order_by("-number")
+    revisions = Revision.objects.filter(zone=zone, number__gte=down_to).select_related(*people).order_by("-number")
     if before is not None:
         revisions = revisions.filter(number__lt=before)
-    return [history_row(revision) for revision in revisions[:limit]]
+    return [history_row(revision) for revision in revisions.filter(_passing(zone, filters))[:limit]]
+
+
+def _passing(zone: Zone, filters: HistoryFilters) -> Q:
+    passing = Q()
+    if filters.author:
+        passing &= Q(publication__author__username__iexact=filters.author)
+    if filters.channel:
+        passing &= Q(publication__channel=filters.channel)
+    if filters.since is not None:
+        passing &= Q(publication__at__gte=filters.since)
+    if filters.until is not None:
+        passing &= Q(publication__at__lt=filters.until)
+    if filters.name:
+        key = relative_key(filters.name, zone.name)
+        passing &= Q(Exists(StoredChange.objects.filter(revision=OuterRef("pk"), owner_key=key)))
+    return passing
 
 
 def revision_changes(*, revision: Revision) -> tuple[Change, ...]:

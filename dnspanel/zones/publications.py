@@ -4,9 +4,10 @@ The log is read backwards by its key. Where something is left out (zones that on
 looks through a bounded number of publications, and says how far it looked.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Count, Exists, Max, OuterRef, QuerySet, Sum
 
@@ -166,7 +167,7 @@ def _rows(page: Sequence[Publication], seen: _Seen) -> tuple[PublicationRow, ...
     revisions = Revision.objects.filter(publication__in=[row.sequence for row in page])
     if not seen.is_everything:
         revisions = revisions.filter(zone__in=seen.zones())
-    counted = {
+    counted: dict[int, Mapping[str, Any]] = {
         row["publication"]: row
         for row in revisions.values("publication")
         .order_by("publication")
@@ -181,7 +182,7 @@ def _rows(page: Sequence[Publication], seen: _Seen) -> tuple[PublicationRow, ...
     return tuple(_row(row, counted.get(row.sequence, {}), tuple(named.get(row.sequence, ()))) for row in page)
 
 
-def _row(publication: Publication, counts: dict[str, int | str], named: tuple[str, ...]) -> PublicationRow:
+def _row(publication: Publication, counts: Mapping[str, Any], named: tuple[str, ...]) -> PublicationRow:
     kind = str(counts.get("first", "")) if counts.get("zones") == 1 else ""
     return PublicationRow(
         sequence=publication.sequence,

@@ -22,6 +22,7 @@ from dnspanel.zones import soa
 from dnspanel.zones.access import tagged, trash_visible_to, zones_visible_to
 from dnspanel.zones.draft import edit_of
 from dnspanel.zones.find_rrsets import BEFORE_ALL, StoredKey, display_key, holding, in_display_order, last_compared
+from dnspanel.zones.history import EVERY_REVISION, HistoryFilters
 from dnspanel.zones.history import HistoryRow as HistoryRow
 from dnspanel.zones.history import Mark as Mark
 from dnspanel.zones.history import RecordDiff as RecordDiff
@@ -41,6 +42,7 @@ from replication.dns import names
 from replication.dns.rrset import Change, Key
 
 COUNTED_RRSETS = 10_000  # a zone larger than this is not counted by type
+MOST_REVISIONS_LOOKED_THROUGH = 5_000
 _BEHIND_ALL_TYPES = 65_536
 
 Row = TypeVar("Row")
@@ -99,6 +101,13 @@ class RRsetPage(Page[RRsetRow]):
     """Some rows of an editor; `stopped_at`: the name up to which a text was looked for, if that is not the end."""
 
     stopped_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryPage(Page[HistoryRow]):
+    """Some revisions; `looked_down_to`: the number of the last one that was looked at, if that is not the first."""
+
+    looked_down_to: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,10 +258,21 @@ def draft_summary(*, author: User) -> tuple[DraftCounts, ...]:
     )
 
 
-def history_page(*, zone: Zone, before: int | None = None, limit: int = 50) -> Page[HistoryRow]:
-    """Revisions, the newest first; `before` is the number below which the page starts (the cursor as an int)."""
-    rows = revisions_below(zone, before, limit + 1)
-    return Page(tuple(rows[:limit]), str(rows[limit - 1].number) if len(rows) > limit else "")
+def history_page(
+    *, zone: Zone, before: int | None = None, limit: int = 50, filters: HistoryFilters = EVERY_REVISION
+) -> HistoryPage:
+    """Revisions, the newest first; `before` is the number below which the page starts (the cursor as an int).
+
+    Where something is left out, a bounded number of them is looked through, and the page says how far.
+    """
+    top = zone.revision + 1 if before is None else min(before, zone.revision + 1)
+    down_to = 1 if filters == EVERY_REVISION else max(1, top - MOST_REVISIONS_LOOKED_THROUGH)
+    rows = revisions_below(zone, before, limit + 1, filters, down_to)
+    if len(rows) > limit:
+        return HistoryPage(tuple(rows[:limit]), str(rows[limit - 1].number))
+    if down_to == 1:
+        return HistoryPage(tuple(rows), "")
+    return HistoryPage(tuple(rows), str(down_to), looked_down_to=down_to)
 
 
 def _zone_matches(word: str) -> Q:

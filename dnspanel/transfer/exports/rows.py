@@ -82,7 +82,7 @@ def read_zones(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]") -> Iter
             ORDER BY z.name, r.owner_key, r.type"""
         for (name, serial, count, state), rows in groupby(fetched(conn, sql, parameters), key=itemgetter(0, 1, 2, 3)):
             presigned = None if state is None else SigningState.from_json(json.loads(state))
-            yield ExportedZone(name, serial, count, _soa_first(name, (row[4:] for row in rows)), presigned)
+            yield ExportedZone(name, serial, count, soa_first(name, (row[4:] for row in rows)), presigned)
 
 
 def fetched(conn: "psycopg.Connection[Any]", sql: str, parameters: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
@@ -93,7 +93,7 @@ def fetched(conn: "psycopg.Connection[Any]", sql: str, parameters: Sequence[Any]
         yield from cursor
 
 
-def _soa_first(zone: str, rows: Iterator[Row]) -> Iterator[Row]:
+def soa_first(zone: str, rows: Iterator[Row]) -> Iterator[Row]:
     """The same rows, but the SOA before the apex's types of lower numbers, as zone files have it."""
     pending: list[Row] = []
     for row in rows:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.reads.queries import NodeStatus
@@ -52,7 +53,7 @@ def fleet_now(statuses: Sequence[NodeStatus], head: Position) -> FleetNow:
 def _sum_by_second(lines: Sequence[Sequence[float | None]]) -> tuple[float | None, ...]:
     """Return the sums of lines that end with the same second; a second of which nobody has a number is a gap."""
     longest = max(map(len, lines), default=0)
-    aligned = [[None] * (longest - len(line)) + list(line) for line in lines]
+    aligned = [[*repeat(None, longest - len(line)), *line] for line in lines]
     columns = [[point for point in column if point is not None] for column in zip(*aligned, strict=True)]
     return tuple(sum(column) if column else None for column in columns)
 

@@ -4,14 +4,26 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
+from tempfile import SpooledTemporaryFile
+from typing import BinaryIO, cast
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
+from dnspanel.downloads import file_response
 from dnspanel.fleet.reads.queries import node_statuses
+from dnspanel.statement_time import searching_for
+from dnspanel.transfer.exports import bind
+from dnspanel.transfer.exports.rows import ExportedZone, soa_first
+from dnspanel.web.editor.days import day_of
+from dnspanel.web.editor.fields import Unreadable
+from dnspanel.web.editor.quick_add import Means, read_owner
 from dnspanel.web.editor.rrsets import require_rrset
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.layout import PanelRequest, is_fragment
@@ -20,14 +32,18 @@ from dnspanel.web.sync import Sync, sync_of
 from dnspanel.zones import access, queries, revision, soa
 from dnspanel.zones.dnssec import queries as dnssec
 from dnspanel.zones.errors import CannotUndo
-from dnspanel.zones.history import HistoryRow, RRsetDiff
+from dnspanel.zones.history import HistoryFilters, HistoryRow, RRsetDiff
 from dnspanel.zones.models import Channel, Revision, RevisionKind, Zone
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata
 from replication.dns.rrset import Change, RRset
 
 REVISIONS_PER_PAGE = 50
+LONGEST_NAME = 1100  # escapes included
+_FILTERS = ("author", "channel", "name", "since", "until")
 MOST_DIFFS = 1000
+MOST_IN_A_FILE = 100_000
+MOST_IN_MEMORY = 1 << 20  # a file beyond this goes to disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +59,11 @@ class DisplayRevision:
         return str(Channel(self.row.channel).label)
 
     @property
+    def can_revert(self) -> bool:
+        """Whether a draft can take it back: a change of the signing is taken back on the page of the signing."""
+        return self.row.kind == RevisionKind.CHANGE and not self.signing
+
+    @property
     def kind(self) -> str:
         """The kind of the revision, in words; empty for a change of RRsets."""
         return "" if self.row.kind == RevisionKind.CHANGE else f"Zone {RevisionKind(self.row.kind).label}"
@@ -53,13 +74,52 @@ def zone_history(request: PanelRequest, zone_name: str) -> HttpResponse:
     """List revisions, newest first; for htmx only the next ones."""
     zone = access.zone_for_reading(request.user, zone_name)
     before = request.GET.get("before", "")
-    page = queries.history_page(
-        zone=zone, before=int(before) if before.isdecimal() and len(before) < 10 else None, limit=REVISIONS_PER_PAGE
+    typed = {name: request.GET.get(name, "").strip()[:LONGEST_NAME] for name in _FILTERS}
+    filters, fault = _filters(zone, typed)
+    with searching_for("".join(typed.values())):
+        page = queries.history_page(
+            zone=zone,
+            before=int(before) if before.isdecimal() and len(before) < 10 else None,
+            limit=REVISIONS_PER_PAGE,
+            filters=filters,
+        )
+    query = request.GET.copy()
+    query.pop("before", None)
+    context: dict[str, object] = {
+        "revisions": [] if fault else _display(zone, page.rows),
+        "next_before": "" if fault else page.next_after,
+        "looked_down_to": page.looked_down_to,
+        "typed": typed,
+        "fault": fault,
+        "query": query.urlencode(),
+        "is_filtered": any(typed.values()),
+        "is_first": not before,
+        "channels": Channel.choices,
+        "may_edit": access.may_edit_zone(request.user, zone),
+    }
+    if not is_fragment(request):
+        return render_zone(request, zone, "history", "editor/history.html", context)
+    is_list = request.htmx.target == "revision-list"
+    part = "editor/_revision_list.html" if is_list else "editor/_revision_rows.html"
+    return render(request, part, {"zone": zone, **context})
+
+
+def _filters(zone: Zone, typed: dict[str, str]) -> tuple[HistoryFilters, str]:
+    """Return the filters that were typed, and what is wrong with the name if it is none of this zone."""
+    name, fault = "", ""
+    if typed["name"]:
+        try:
+            name = read_owner(typed["name"], zone.name, means=Means.ABSOLUTE)
+        except Unreadable as exc:
+            fault = exc.message
+    filters = HistoryFilters(
+        author=typed["author"],
+        channel=typed["channel"] if typed["channel"] in Channel.values else "",
+        since=day_of(typed["since"]),
+        until=day_of(typed["until"], last=True),
+        name=name,
     )
-    context: dict[str, object] = {"revisions": _display(zone, page.rows), "next_before": page.next_after}
-    if is_fragment(request):
-        return render(request, "editor/_revision_rows.html", {"zone": zone, **context})
-    return render_zone(request, zone, "history", "editor/history.html", context)
+    return filters, fault
 
 
 def _display(zone: Zone, rows: tuple[HistoryRow, ...]) -> list[DisplayRevision]:
@@ -93,8 +153,7 @@ def zone_revision(request: PanelRequest, zone_name: str, number: int) -> HttpRes
         "diffs": display_diffs(zone.name, map(queries.diff, changes[:MOST_DIFFS])),
         "left_out": max(0, len(changes) - MOST_DIFFS),
         "as_text": request.GET.get("as") == "text",
-        # A change of the signing is taken back on the page of the signing.
-        "is_change": found.kind == RevisionKind.CHANGE and not display.signing,
+        "is_change": display.can_revert,
         "is_newest": number == zone.revision,
         "newer": number + 1 if number < zone.revision else None,
         "older": number - 1 if number > 1 else None,
@@ -162,6 +221,26 @@ def record_history(request: PanelRequest, zone_name: str) -> HttpResponse:
     return render_zone(request, zone, "history", "editor/record_history.html", context)
 
 
+@require_safe
+def revision_file(request: PanelRequest, zone_name: str, number: int) -> HttpResponseBase:
+    """Download the zone as it was at this revision, as a zone file; of a large zone only the newest, by an export."""
+    zone = access.zone_for_reading(request.user, zone_name)
+    found = revision_of(zone, number)
+    if zone.rrset_count > MOST_IN_A_FILE:
+        messages.warning(request, f"A zone of more than {MOST_IN_A_FILE:,} RRsets is exported as it is now.")
+        return redirect("zone-export", zone.name)
+    rows = (
+        (rrset.name, rrset.type, rrset.ttl, list(rrset.rdata), list(rrset.disabled), rrset.comment)
+        for rrset in queries.rrsets_at(zone=zone, number=number)
+    )
+    file = cast(BinaryIO, SpooledTemporaryFile(MOST_IN_MEMORY))  # noqa: SIM115  (the answer closes it)
+    for lines in bind.zone_lines(ExportedZone(zone.name, found.serial, zone.rrset_count, soa_first(zone.name, rows))):
+        file.write(lines.encode())
+    stem = bind.file_name(zone.name).removesuffix(".zone")
+    name = f"{stem}-revision-{number}.zone"
+    return file_response(request, file, size=file.tell(), name=name, content_type="text/plain; charset=utf-8")
+
+
 # Ways back: each makes a draft, which is reviewed like any other
 
 
@@ -174,6 +253,7 @@ def revision_undo(request: PanelRequest, zone_name: str, number: int) -> HttpRes
         request,
         zone,
         number,
+        f"Revert of revision {number}",
         lambda: revision.undo_revision(revision=found, author=request.user, now=timezone.now()),
     )
 
@@ -186,15 +266,19 @@ def zone_return(request: PanelRequest, zone_name: str, number: int) -> HttpRespo
         request,
         zone,
         number,
+        f"Return to revision {number}",
         lambda: revision.restore_to(zone=zone, number=number, author=request.user, now=timezone.now()),
     )
 
 
-def _drafted(request: PanelRequest, zone: Zone, number: int, make_draft: Callable[[], object]) -> HttpResponse:
+def _drafted(
+    request: PanelRequest, zone: Zone, number: int, what: str, make_draft: Callable[[], object]
+) -> HttpResponse:
+    """Make the draft and lead to its review, which says what it is: in a message, and as the reason to publish it."""
     try:
         make_draft()
     except CannotUndo as exc:
         messages.error(request, str(exc))
         return redirect("zone-revision", zone.name, number)
-    messages.success(request, "This is the way back, as a draft. Nothing changes until you publish it.")
-    return redirect("zone-review", zone.name)
+    messages.success(request, f"{what} of {zone.name}, as a draft. Nothing changes until you publish it.")
+    return redirect(f"{reverse('zone-review', args=[zone.name])}?{urlencode({'reason': what})}")

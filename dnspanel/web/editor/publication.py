@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.db.models import QuerySet
@@ -245,8 +246,11 @@ def publication_undo(request: PanelRequest, sequence: int) -> HttpResponse:
             undone.append(each.zone.name)
     if not undone:
         return redirect("publication", sequence)
-    messages.success(request, "This is the way back, as a draft. Nothing changes until you publish it.")
-    return redirect(reverse("zone-review", args=undone) if len(undone) == 1 else reverse("changes"))
+    what = f"Undo of publication {sequence}"
+    where = undone[0] if len(undone) == 1 else f"{len(undone):,} zones"
+    messages.success(request, f"{what} in {where}, as a draft. Nothing changes until you publish it.")
+    review = reverse("zone-review", args=undone) if len(undone) == 1 else reverse("changes")
+    return redirect(f"{review}?{urlencode({'reason': what})}")
 
 
 @require_POST

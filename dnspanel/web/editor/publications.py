@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
-from django.utils.dateparse import parse_date
 from django.views.decorators.http import require_safe
 
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.reads.queries import NodeStatus, node_statuses
 from dnspanel.statement_time import searching_for
+from dnspanel.web.editor.days import day_of
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.sync import Sync, sync_of
 from dnspanel.zones import access
@@ -49,8 +48,8 @@ def publication_list(request: PanelRequest) -> HttpResponse:
         author=typed["author"],
         channel=typed["channel"] if typed["channel"] in Channel.values else "",
         zone=typed["zone"],
-        since=_day(typed["since"]),
-        until=_day(typed["until"], last=True),
+        since=day_of(typed["since"]),
+        until=day_of(typed["until"], last=True),
     )
     with searching_for("".join(typed.values())):
         page = publication_page(
@@ -78,14 +77,3 @@ def publication_list(request: PanelRequest) -> HttpResponse:
 def _before(request: PanelRequest) -> int | None:
     text = request.GET.get("before", "")
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
-
-
-def _day(text: str, *, last: bool = False) -> datetime | None:
-    """Return when a day begins, or for the last day of a range when it has ended; None if the text is no day."""
-    try:
-        day = parse_date(text)
-    except ValueError:  # such as the 31st of February
-        day = None
-    if day is None or day.year < 1970 or day.year > 9000:
-        return None
-    return datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=last)

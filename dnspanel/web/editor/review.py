@@ -201,7 +201,7 @@ def review_page(
         "zones": len(plans),
         "page": page,
         "next_revision": plans[0].zone.revision + 1 if plans else 0,
-        "form": form or PublishForm(initial={"form_id": uuid4()}, plans=plans),
+        "form": form or PublishForm(initial=_initial(request), plans=plans),
         "seen": fingerprint(plans),
         "errors": [check for check in checks if check.severity == Severity.ERROR],
         "warnings": [check for check in checks if check.severity == Severity.WARNING],
@@ -219,6 +219,11 @@ def review_page(
     if zone is not None:
         context["head"] = zone_head(request, zone, "review")
     return render(request, "editor/review.html" if zone else "editor/changes.html", context, status=status)
+
+
+def _initial(request: PanelRequest) -> dict[str, object]:
+    """Return what the form begins with: a reason that the way here suggests, such as what is reverted."""
+    return {"form_id": uuid4(), "reason": request.GET.get("reason", "")[:500]}
 
 
 def _all_are_by(person: User, display: Sequence[DisplayPlan]) -> bool:

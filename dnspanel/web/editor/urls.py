@@ -21,6 +21,7 @@ urlpatterns = [
     path("zones/<zone:zone_name>/history/compare/", history.zone_compare, name="zone-compare"),
     path("zones/<zone:zone_name>/history/record/", history.record_history, name="zone-record-history"),
     path("zones/<zone:zone_name>/history/<int:number>/", history.zone_revision, name="zone-revision"),
+    path("zones/<zone:zone_name>/history/<int:number>/file/", history.revision_file, name="zone-revision-file"),
     path("zones/<zone:zone_name>/history/<int:number>/undo/", history.revision_undo, name="zone-revision-undo"),
     path("zones/<zone:zone_name>/history/<int:number>/return/", history.zone_return, name="zone-return"),
     path("changes/", review.draft_review, name="changes"),

@@ -33,7 +33,7 @@ class FoldedNode(template.Node):
         self._nodes = nodes
 
     def render(self, context: template.Context) -> SafeString:
-        return mark_safe(_LINE_BREAKS.sub(" ", self._nodes.render(context)))  # noqa: S308  (as it was, but for blanks)
+        return mark_safe(_LINE_BREAKS.sub(" ", self._nodes.render(context)))
 
 
 @register.tag

@@ -152,6 +152,7 @@ DOORS = [
     Door("zone-compare", "GET", READ, ZONE),
     Door("zone-record-history", "GET", READ, ZONE, RRSET),
     Door("zone-revision", "GET", READ, REVISION),
+    Door("zone-revision-file", "GET", READ, REVISION),
     Door("zone-revision-undo", "POST", EDIT, REVISION),
     Door("zone-return", "POST", EDIT, REVISION),
     # DNSSEC

@@ -1,5 +1,6 @@
 """The history of a zone: lists, differences, and the ways back."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -74,7 +75,7 @@ def test_a_revision_shows_its_change_and_the_ways_back(zone: Zone, browser: Brow
     assert "<del>300</del>" in page
     assert "192.0.2.2" in page
     assert "Revert this revision" in page
-    assert "Return the zone to this revision" in page
+    assert "Return to this revision" in page
     text = browser(bob).get(HISTORY + "4/", {"as": "text"}).content.decode()
     assert "t.example.test. 300 IN TXT &quot;&lt;script&gt;" in text
 
@@ -119,8 +120,9 @@ def test_a_record_has_its_own_history(zone: Zone, browser: Browser, charlie: Use
 
 def test_reverting_a_revision_drafts_its_inverse(zone: Zone, browser: Browser, bob: User) -> None:
     page = browser(bob).post(f"{HISTORY}3/undo/", follow=True)
-    assert page.redirect_chain == [(ZONE + "review/", 302)]
-    assert "the way back, as a draft" in page.content.decode()
+    assert page.redirect_chain == [(ZONE + "review/?reason=Revert+of+revision+3", 302)]
+    assert "Revert of revision 3 of example.test., as a draft." in page.content.decode()
+    assert 'value="Revert of revision 3"' in page.content.decode()  # the reason, which the history keeps
     row = queries.rrset_row(zone=zone, author=bob, name="mail.example.test.", type=1)
     assert row.change.after == rr("mail 300 A 192.0.2.9")
     assert Operation.objects.count() == 1
@@ -157,3 +159,68 @@ def test_a_change_of_the_signing_is_told_in_words(zone: Zone, browser: Browser, 
     assert "signed with ECDSAP256SHA256, key " in page
     assert "Only the serial moved" not in page
     assert "Revert this revision" not in page
+
+
+def test_each_row_has_its_ways_back_and_its_zone_file(zone: Zone, browser: Browser, bob: User, charlie: User) -> None:
+    page = browser(bob).get(HISTORY).content.decode()
+    for number in (2, 3):
+        assert f'formaction="{HISTORY}{number}/undo/"' in page
+        assert f'formaction="{HISTORY}{number}/return/"' in page
+    assert f'formaction="{HISTORY}1/undo/"' not in page  # which created the zone
+    assert f'formaction="{HISTORY}4/return/"' not in page  # where it is
+    assert "formaction" not in browser(charlie).get(HISTORY).content.decode()
+    assert f'href="{HISTORY}4/file/"' in browser(charlie).get(HISTORY).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("query", "numbers"),
+    [
+        ({"author": "ALICE"}, [4, 3, 1]),
+        ({"name": "www"}, [2]),
+        ({"name": "mail.example.test"}, [3]),
+        ({"name": "mail", "author": "bob"}, []),
+        ({"channel": "api"}, []),
+        ({"channel": "smoke"}, [4, 3, 2, 1]),
+        ({"since": "2026-11-21", "until": "2026-11-21"}, [4, 3, 2, 1]),
+        ({"since": "2026-11-22"}, []),
+        ({"until": "2026-02-31"}, [4, 3, 2, 1]),
+    ],
+)
+def test_revisions_are_found_by_author_way_day_and_name(
+    zone: Zone, browser: Browser, bob: User, query: dict[str, str], numbers: list[int]
+) -> None:
+    page = browser(bob).get(HISTORY, query).content.decode()
+    assert [int(found) for found in re.findall(r'aria-label="Compare revision (\d+)"', page)] == numbers
+    assert numbers or "No revision matches" in page
+
+
+def test_a_name_that_is_none_of_the_zone_is_told(zone: Zone, browser: Browser, bob: User) -> None:
+    page = browser(bob).get(HISTORY, {"name": "www.other.test."}).content.decode()
+    assert "www.other.test. is not inside example.test." in page
+
+
+def test_rare_revisions_are_looked_for_step_by_step(
+    zone: Zone, browser: Browser, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queries, "MOST_REVISIONS_LOOKED_THROUGH", 2)
+    client = browser(bob)
+    page = client.get(HISTORY, {"author": "bob"}).content.decode()
+    assert "Looked down to revision 3" in page
+    assert "author=bob&amp;before=3" in page
+    rows = client.get(HISTORY, {"author": "bob", "before": "3"}, headers=HTMX).content.decode()
+    assert 'aria-label="Compare revision 2"' in rows
+
+
+def test_a_revision_is_downloaded_as_a_zone_file(zone: Zone, browser: Browser, charlie: User) -> None:
+    client = browser(charlie)
+    response = client.get(f"{HISTORY}1/file/")
+    assert 'filename="example.test-revision-1.zone"' in response["Content-Disposition"]
+    lines = response.content.decode().splitlines()
+    assert lines[0] == "$ORIGIN example.test."
+    assert lines[1].startswith("@ 3600 IN SOA ")
+    assert "mail 300 IN A 192.0.2.9" in lines
+    assert "www 300 IN A 192.0.2.1" in lines
+    assert "mail 300 IN A 192.0.2.9" not in client.get(f"{HISTORY}3/file/").content.decode()
+    assert client.get(f"{HISTORY}9/file/").status_code == 404
+    Zone.objects.filter(pk=zone.pk).update(rrset_count=1_000_000)
+    assert client.get(f"{HISTORY}1/file/")["Location"] == ZONE + "export/"

@@ -107,7 +107,7 @@ def test_undo_makes_the_inverse_draft_and_leads_to_its_review(
     zone: Zone, published: Publication, browser: Browser, bob: User
 ) -> None:
     response = browser(bob).post(url(published) + "undo/", follow=True)
-    assert response.redirect_chain == [("/zones/example.test./review/", 302)]
+    assert response.redirect_chain == [("/zones/example.test./review/?reason=Undo+of+publication+2", 302)]
     assert queries.rrset_row(zone=zone, author=bob, name="www.example.test.", type=1).change.after == rr(
         "www 300 A 192.0.2.1"
     )
