@@ -293,6 +293,16 @@ class TypedNameForm(PublishingForm):
         return typed
 
 
+class GoneForm(TypedNameForm):
+    """The typed name of a zone in the trash, which confirms that nothing of it can come back."""
+
+    typed = forms.CharField(
+        label="Type the zone's name to delete it for good",
+        max_length=1100,
+        widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}),
+    )
+
+
 class DeleteZoneForm(TypedNameForm):
     """The typed name of the zone, which confirms that the zone and all its RRsets are deleted."""
 

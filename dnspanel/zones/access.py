@@ -102,11 +102,17 @@ def zone_for(person: Person, name: str, right: Right) -> Zone:
     return zone
 
 
-def trashed_zone_for_restoring(person: Person, zone_id: int) -> Zone:
-    """The deleted zone with this id, to bring it back; raises Unknown or RightMissing."""
-    zone = trash_visible_to(person).filter(pk=zone_id).first()
+def trashed_zone_for_reading(person: Person, zone_id: int) -> Zone:
+    """The deleted zone with this id; raises Unknown."""
+    zone = trash_visible_to(person).select_related("changed_by").filter(pk=zone_id).first()
     if zone is None:
         raise Unknown(str(zone_id))
+    return zone
+
+
+def trashed_zone_for_restoring(person: Person, zone_id: int) -> Zone:
+    """The deleted zone with this id, to bring it back or to let it go; raises Unknown or RightMissing."""
+    zone = trashed_zone_for_reading(person, zone_id)
     require_right(person, zone, Right.DELETE_ZONE)
     return zone
 

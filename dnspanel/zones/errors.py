@@ -39,6 +39,7 @@ ZoneError
 ├── CannotResolve         a conflict cannot be settled in this way
 ├── CannotUndo
 ├── NotInTrash
+├── StillOnItsWay         a deleted zone cannot leave the trash for good just now
 └── NotOnHold             publishing is not on hold, so there is no history to decide about
 """
 
@@ -390,6 +391,15 @@ class NotInTrash(ZoneError):
     def __init__(self, name: str) -> None:
         self.name = name
         super().__init__(f"{name} is not in the trash.")
+
+
+class StillOnItsWay(ZoneError):
+    """A deleted zone cannot leave the trash for good before its deletion is on its way to every node."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"The deletion of {name} is still on its way into the log of the nodes. Try again in some seconds."
+        )
 
 
 class NotOnHold(ZoneError):

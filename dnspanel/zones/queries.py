@@ -22,14 +22,13 @@ from dnspanel.zones import soa
 from dnspanel.zones.access import tagged, trash_visible_to, zones_visible_to
 from dnspanel.zones.draft import edit_of
 from dnspanel.zones.find_rrsets import BEFORE_ALL, StoredKey, display_key, holding, in_display_order, last_compared
-from dnspanel.zones.history import EVERY_REVISION, HistoryFilters
+from dnspanel.zones.history import EVERY_REVISION, HistoryFilters, revisions_below
 from dnspanel.zones.history import HistoryRow as HistoryRow
 from dnspanel.zones.history import Mark as Mark
 from dnspanel.zones.history import RecordDiff as RecordDiff
 from dnspanel.zones.history import RRsetDiff as RRsetDiff
 from dnspanel.zones.history import diff as diff
 from dnspanel.zones.history import revision_changes as revision_changes
-from dnspanel.zones.history import revisions_below
 from dnspanel.zones.history import rrset_history as rrset_history
 from dnspanel.zones.history import rrsets_at as rrsets_at
 from dnspanel.zones.merge import is_already_so
@@ -143,9 +142,9 @@ def found_zones(zones: QuerySet[Zone], search: str) -> QuerySet[Zone]:
     return zones
 
 
-def trash_page(*, user: Person, after: str = "", limit: int = 100) -> Page[ZoneRow]:
-    """Deleted zones, the newest first."""
-    zones = _listed(trash_visible_to(user)).order_by("-deleted_at", "-pk")
+def trash_page(*, user: Person, search: str = "", after: str = "", limit: int = 100) -> Page[ZoneRow]:
+    """Deleted zones, the newest first; `search` is that of `zone_page`."""
+    zones = _listed(found_zones(trash_visible_to(user), search)).order_by("-deleted_at", "-pk")
     at, _, pk = after.partition("~")
     if pk.isdecimal():
         try:

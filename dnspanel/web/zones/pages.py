@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from dnspanel.accounts.actors import actor_of
 from dnspanel.accounts.grants import Right
@@ -25,8 +24,6 @@ from dnspanel.zones.errors import (
     MassDeletion,
     NameRefused,
     NamesRefused,
-    NameTaken,
-    NotInTrash,
     QuotaExceeded,
     SettingsRefused,
 )
@@ -264,49 +261,3 @@ def zone_settings(request: PanelRequest, zone_name: str) -> HttpResponse:
                 return redirect("zone-list")
             return redirect("zone-detail", zone.name)
     return render(request, "zones/settings.html", {"zone": zone, "form": form}, status=422 if form.is_bound else 200)
-
-
-@dataclass(frozen=True, slots=True)
-class TrashedZone:
-    """A deleted zone, how many days it can still be restored, and whether this person may."""
-
-    zone: queries.ZoneRow
-    days_left: int
-    may_restore: bool
-
-
-@require_safe
-def zone_trash(request: PanelRequest) -> HttpResponse:
-    """List deleted zones, newest first."""
-    now = timezone.now()
-    page = queries.trash_page(user=request.user, after=request.GET.get("after", ""))
-    mine = access.zones_within_reach(request.user, Right.DELETE_ZONE).in_bulk([row.id for row in page.rows])
-    zones = [TrashedZone(row, _days_left(row.deleted_at, now), row.id in mine) for row in page.rows]
-    context = {"zones": zones, "next_after": page.next_after, "days": TRASH_DAYS}
-    return render(request, "zones/trash.html", context)
-
-
-def _days_left(deleted_at: datetime | None, now: datetime) -> int:
-    return max(0, TRASH_DAYS - (now - deleted_at).days) if deleted_at else 0
-
-
-@require_POST
-def zone_restore(request: PanelRequest, zone_id: int) -> HttpResponse:
-    """Restore a zone from the trash."""
-    zone = access.trashed_zone_for_restoring(request.user, zone_id)
-    try:
-        edit.restore_zone(zone=zone, author=request.user, channel=Channel.WEB, now=timezone.now())
-    except NotInTrash:
-        messages.success(request, f"{zone.name} is back already.")
-    except QuotaExceeded as exc:
-        messages.error(request, f"{zone.name} cannot come back: {exc} Nothing was changed.")
-        return redirect("zone-trash")
-    except NameTaken:
-        messages.error(request, f"{zone.name} cannot come back: a zone of this name exists. Nothing was changed.")
-        return redirect("zone-trash")
-    except NameRefused as exc:
-        messages.error(request, f"{zone.name} cannot come back. {exc} Nothing was changed.")
-        return redirect("zone-trash")
-    else:
-        messages.success(request, f"{zone.name} is back as it was, with a higher serial.")
-    return redirect("zone-detail", zone.name)

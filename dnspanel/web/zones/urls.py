@@ -2,13 +2,15 @@
 
 from django.urls import path
 
-from dnspanel.web.zones import pages
+from dnspanel.web.zones import pages, trash
 
 urlpatterns = [
     path("zones/", pages.zone_list, name="zone-list"),
     path("zones/new/", pages.zone_new, name="zone-new"),
-    path("zones/trash/", pages.zone_trash, name="zone-trash"),
-    path("zones/trash/<int:zone_id>/restore/", pages.zone_restore, name="zone-restore"),
+    path("zones/trash/", trash.zone_trash, name="zone-trash"),
+    path("zones/trash/<int:zone_id>/", trash.zone_trashed, name="zone-trashed"),
+    path("zones/trash/<int:zone_id>/restore/", trash.zone_restore, name="zone-restore"),
+    path("zones/trash/<int:zone_id>/gone/", trash.zone_gone, name="zone-gone"),
     path("zones/<zone:zone_name>/delete/", pages.zone_delete, name="zone-delete"),
     path("zones/<zone:zone_name>/settings/", pages.zone_settings, name="zone-settings"),
 ]

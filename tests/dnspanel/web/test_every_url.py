@@ -110,6 +110,8 @@ DOORS = [
     Door("zone-delete", "GET", EDIT, ZONE),
     Door("zone-delete", "POST", EDIT, ZONE),
     Door("zone-restore", "POST", EDIT, {"zone_id": 0}),
+    Door("zone-trashed", "GET", SIGNED_IN, {"zone_id": 0}),
+    Door("zone-gone", "POST", EDIT, {"zone_id": 0}),
     Door("zone-settings", "GET", EDIT, ZONE),
     Door("zone-settings", "POST", EDIT, ZONE),
     # Exports

@@ -1,0 +1,56 @@
+"""Zones that leave the trash for good, before their time. Verbs.
+
+Here and not in `zones`, because a zone may only go once the nodes' log says that it was deleted: the log is encoded
+from what its rows say, and a deletion whose zone is gone would reach no node.
+"""
+
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Max
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author
+from dnspanel.accounts.grants import Right
+from dnspanel.publish.models import Segment, Snapshot
+from dnspanel.publish.schemas import schemas_in_use
+from dnspanel.zones import access
+from dnspanel.zones.audit_chain import PUBLICATION
+from dnspanel.zones.errors import NotInTrash, StillOnItsWay
+from dnspanel.zones.models import AuditLink, LogHead, Zone
+
+
+def delete_for_good(*, zone: Zone, author: Author, now: datetime) -> None:
+    """The zone, its records and its history are gone, and the audit log says who did it. Nothing brings it back.
+
+    Raises NotInTrash, RightMissing, or StillOnItsWay while its deletion is still on its way into the log of the
+    nodes or into the audit log's chain. One transaction.
+    """
+    with transaction.atomic(durable=True):
+        trashed = Zone.objects.select_for_update().filter(pk=zone.pk).exclude(deleted_at=None).first()
+        if trashed is None:
+            raise NotInTrash(zone.name)
+        access.require_right(author, trashed, Right.DELETE_ZONE)
+        if not _is_known(trashed.sequence):
+            raise StillOnItsWay(trashed.name)
+        audit.record(
+            action="zone.gone",
+            by=author,
+            now=now,
+            target=trashed.name,
+            deleted_at=f"{trashed.deleted_at:%Y-%m-%dT%H:%M:%SZ}",
+            revision=trashed.revision,
+            rrsets=trashed.rrset_count,
+        )
+        trashed.delete()
+
+
+def _is_known(sequence: int) -> bool:
+    """Whether every schema's log is encoded beyond this publication, and the audit log's chain has it."""
+    epoch = LogHead.objects.values_list("epoch", flat=True).get()
+    for schema in schemas_in_use():
+        segments = Segment.objects.filter(schema=schema, epoch=epoch).aggregate(newest=Max("last"))["newest"]
+        snapshots = Snapshot.objects.filter(schema=schema, epoch=epoch).aggregate(newest=Max("sequence"))["newest"]
+        if max(segments or 0, snapshots or 0) < sequence:
+            return False
+    return AuditLink.objects.filter(kind=PUBLICATION, ref=sequence).exists()

@@ -1,0 +1,132 @@
+"""Views of the trash: deleted zones, what each holds, the way back, and out of it for good."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dnspanel.accounts.grants import Right
+from dnspanel.publish.gone_zones import delete_for_good
+from dnspanel.statement_time import SearchTooGeneral, searching_for
+from dnspanel.web.forms import LONGEST_SEARCH, GoneForm
+from dnspanel.web.layout import PanelRequest, say
+from dnspanel.web.rows import display_rows
+from dnspanel.zones import access, edit, queries
+from dnspanel.zones.errors import NameRefused, NameTaken, NotInTrash, QuotaExceeded, StillOnItsWay
+from dnspanel.zones.models import TRASH_DAYS, Channel, Zone, gone_at
+from dnspanel.zones.search_terms import ZONE_FILTERS, refuse_too_general, split_search, unknown_filters
+
+ROWS_PER_PAGE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class TrashedZone:
+    """A deleted zone, when it is gone, how many days that is from now, and whether this person may restore it."""
+
+    zone: queries.ZoneRow
+    gone_at: datetime
+    days_left: int
+    may_restore: bool
+
+
+@require_safe
+def zone_trash(request: PanelRequest) -> HttpResponse:
+    """List deleted zones, newest first, or those that a search finds; htmx gets the list alone."""
+    now = timezone.now()
+    search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
+    page, too_general = _found(request, search)
+    mine = access.zones_within_reach(request.user, Right.DELETE_ZONE).in_bulk([row.id for row in page.rows])
+    context = {
+        "zones": [_trashed(row, now, row.id in mine) for row in page.rows if row.deleted_at],
+        "next_after": page.next_after,
+        "days": TRASH_DAYS,
+        "search": search,
+        "terms": split_search(search),
+        "too_general": too_general,
+        "filters": ZONE_FILTERS,
+        "unknown_filters": unknown_filters(search, ZONE_FILTERS),
+    }
+    status = 422 if too_general else 200
+    if request.htmx and request.htmx.target == "trash-list":
+        found = f"{len(page.rows)} deleted zone{'' if len(page.rows) == 1 else 's'} found"
+        return say(render(request, "zones/_trash_list.html", context, status=status), speak=too_general or found)
+    return render(request, "zones/trash.html", context, status=status)
+
+
+def _found(request: PanelRequest, search: str) -> tuple[queries.Page[queries.ZoneRow], str]:
+    """Return the page of the trash, and why nothing was looked for if the search is too general."""
+    try:
+        with searching_for(search):
+            refuse_too_general(search)
+            after = request.GET.get("after", "")
+            return queries.trash_page(user=request.user, search=search, after=after), ""
+    except SearchTooGeneral as exc:
+        return queries.Page((), ""), str(exc)
+
+
+def _trashed(row: queries.ZoneRow, now: datetime, may_restore: bool) -> TrashedZone:
+    assert row.deleted_at is not None
+    return TrashedZone(row, gone_at(row.deleted_at), max(0, TRASH_DAYS - (now - row.deleted_at).days), may_restore)
+
+
+@require_safe
+def zone_trashed(request: PanelRequest, zone_id: int) -> HttpResponse:
+    """Show what a deleted zone holds, a page at a time."""
+    zone = access.trashed_zone_for_reading(request.user, zone_id)
+    return _trashed_page(request, zone, GoneForm(zone_name=zone.name))
+
+
+def _trashed_page(request: PanelRequest, zone: Zone, form: GoneForm, status: int = 200) -> HttpResponse:
+    assert zone.deleted_at is not None
+    page = queries.rrset_page(zone=zone, author=request.user, after=request.GET.get("after", ""), limit=ROWS_PER_PAGE)
+    context = {
+        "zone": zone,
+        "gone_at": gone_at(zone.deleted_at),
+        "rows": display_rows(zone.name, page.rows),
+        "next_after": page.next_after,
+        "may_restore": access.has_right(request.user, zone, Right.DELETE_ZONE),
+        "form": form,
+    }
+    return render(request, "zones/trashed.html", context, status=status)
+
+
+@require_http_methods(["POST"])
+def zone_gone(request: PanelRequest, zone_id: int) -> HttpResponse:
+    """Delete a zone of the trash for good, once its name was typed."""
+    zone = access.trashed_zone_for_restoring(request.user, zone_id)
+    form = GoneForm(request.POST, zone_name=zone.name)
+    if form.is_valid():
+        try:
+            delete_for_good(zone=zone, author=request.user, now=timezone.now())
+        except (NotInTrash, StillOnItsWay) as exc:
+            form.refuse("typed", str(exc))
+        else:
+            messages.success(request, f"{zone.name} is gone for good.")
+            return redirect("zone-trash")
+    return _trashed_page(request, zone, form, status=422)
+
+
+@require_POST
+def zone_restore(request: PanelRequest, zone_id: int) -> HttpResponse:
+    """Restore a zone from the trash."""
+    zone = access.trashed_zone_for_restoring(request.user, zone_id)
+    try:
+        edit.restore_zone(zone=zone, author=request.user, channel=Channel.WEB, now=timezone.now())
+    except NotInTrash:
+        messages.success(request, f"{zone.name} is back already.")
+    except QuotaExceeded as exc:
+        messages.error(request, f"{zone.name} cannot come back: {exc} Nothing was changed.")
+        return redirect("zone-trash")
+    except NameTaken:
+        messages.error(request, f"{zone.name} cannot come back: a zone of this name exists. Nothing was changed.")
+        return redirect("zone-trash")
+    except NameRefused as exc:
+        messages.error(request, f"{zone.name} cannot come back. {exc} Nothing was changed.")
+        return redirect("zone-trash")
+    else:
+        messages.success(request, f"{zone.name} is back as it was, with a higher serial.")
+    return redirect("zone-detail", zone.name)
