@@ -504,3 +504,6 @@ LOGGING = {
         "celery.app.trace": {"level": "WARNING"},
     },
 }
+
+# What the environment sets, by name: the page of settings says so, and lets nobody change it there.
+FIXED_BY_ENVIRONMENT = frozenset(name.removesuffix("_FILE") for name in os.environ if name.startswith("PANEL_"))

@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
 from django import forms
-from django.conf import settings
 from django.utils import timezone
 
 from dnspanel.accounts.actors import Author, actor_of
@@ -21,6 +21,7 @@ from dnspanel.zones.models import Zone
 from dnspanel.zones.reverse_names import ReverseZones, reverse_zones_of
 from dnspanel.zones.settings_of_zone import teams_to_choose_from
 from dnspanel.zones.soa import default_soa, first_serial
+from dnspanel.zones.zone_defaults import HOSTMASTER, NAMESERVERS, Defaults, zone_defaults
 from replication.dns import names, rdtypes, rrset
 from replication.dns.rrset import RRset
 from replication.errors import BadName, ReplicationError
@@ -152,10 +153,8 @@ class NewZoneForm(PublishingForm):
     @staticmethod
     def defaults() -> dict[str, str]:
         """Return the initial values of the form."""
-        return {
-            "nameservers": "\n".join(settings.DEFAULT_NAMESERVERS),
-            "hostmaster": str(settings.DEFAULT_HOSTMASTER),
-        }
+        found = zone_defaults()
+        return {"nameservers": "\n".join(found.nameservers), "hostmaster": found.hostmaster}
 
     def reverse_offers(self) -> list[ReverseOffer]:
         """Return what could stand in place of each line that is a network or an address."""
@@ -187,12 +186,7 @@ class NewZoneForm(PublishingForm):
         return tuple(dict.fromkeys(_names_by_line(self.cleaned_data["nameservers"])))
 
     def clean_hostmaster(self) -> str:
-        text = self.cleaned_data["hostmaster"]
-        local, at, domain = text.partition("@")
-        try:
-            return names.parse(local.replace(".", "\\.") + "." + domain if at else text)
-        except BadName as exc:
-            raise forms.ValidationError(str(exc)) from exc
+        return _mailbox(self.cleaned_data["hostmaster"])
 
     def clean(self) -> dict[str, Any]:
         """Add `zones`, each with its first RRsets; rules that they violate become errors of the name servers."""
@@ -213,6 +207,57 @@ class NewZoneForm(PublishingForm):
         mailbox, serial = self.cleaned_data["hostmaster"], first_serial(timezone.now())
         soa = default_soa(zone_name, servers[0], mailbox, serial)
         return soa, rrset.make(zone_name, rdtypes.NS, NS_TTL, servers)
+
+
+class ZoneDefaultsForm(PanelForm):
+    """What the form of new zones begins with; what the environment fixes cannot be typed into."""
+
+    nameservers = forms.CharField(
+        widget=forms.Textarea(attrs={"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}),
+        label="Name servers",
+        help_text="One per line; the first one is also the primary in the SOA.",
+        max_length=4000,
+    )
+    hostmaster = forms.CharField(
+        widget=forms.TextInput(attrs={"class": "input input-mono", "spellcheck": "false"}),
+        label="Hostmaster",
+        help_text="The mail address for the SOA, as an address or as a name.",
+        max_length=300,
+    )
+    seen = forms.CharField(widget=forms.HiddenInput, required=False)
+
+    def __init__(self, *args: Any, defaults: Defaults, **kwargs: Any) -> None:
+        initial = {
+            "nameservers": "\n".join(defaults.nameservers),
+            "hostmaster": defaults.hostmaster,
+            "seen": defaults.changed_at.isoformat() if defaults.changed_at else "",
+        }
+        super().__init__(*args, initial=initial, **kwargs)
+        for name, variable in (("nameservers", NAMESERVERS), ("hostmaster", HOSTMASTER)):
+            if variable in defaults.fixed:
+                self.fields[name].disabled = True
+                self.fields[name].help_text = f"{variable} in the panel's environment fixes it."
+
+    def clean_nameservers(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(_names_by_line(self.cleaned_data["nameservers"])))
+
+    def clean_hostmaster(self) -> str:
+        return _mailbox(self.cleaned_data["hostmaster"])
+
+    def clean_seen(self) -> datetime | None:
+        try:
+            return datetime.fromisoformat(self.cleaned_data["seen"])
+        except ValueError:
+            return None
+
+
+def _mailbox(text: str) -> str:
+    """Return the name that a mail address, or a name, means in a SOA; raise ValidationError if it is neither."""
+    local, at, domain = text.partition("@")
+    try:
+        return names.parse(local.replace(".", "\\.") + "." + domain if at else text)
+    except BadName as exc:
+        raise forms.ValidationError(str(exc)) from exc
 
 
 def _errors_of(zones: list[NewZone]) -> Iterator[str]:

@@ -25,6 +25,7 @@ urlpatterns = [
     path("docs/api/", docs.api_docs, name="docs-api"),
     path("docs/api/openapi.json", docs.api_document, name="docs-api-document"),
     path("docs/api/<slug:page>/", docs.api_docs, name="docs-api-page"),
+    path("", include("dnspanel.web.settings.urls")),
     path("", include("dnspanel.web.zones.urls")),
     path("", include("dnspanel.web.alerts.urls")),
     path("", include("dnspanel.web.fleet.urls")),

@@ -26,6 +26,8 @@ ZoneError
 │   ├── QuotaExceeded      a person or a team would have more than they may
 │   └── PublishingOnHold  nodes may hold what this database does not know
 ├── SettingsRefused       a tag, a team or a way of moving its serial that the zone cannot have
+├── DefaultsFixed         the environment fixes a setting that a page would change
+├── DefaultsMoved         somebody changed the same settings meanwhile
 ├── DnssecRefused         the zone cannot be signed in this way
 │   ├── BadKey            what should be a DNSSEC key is none
 │   │   └── BadPublicKey  what should be its public part is none, or another key's
@@ -383,6 +385,20 @@ class CannotUndo(ZoneError):
     def __init__(self, reason: str, *, instead: str = "") -> None:
         self.instead = instead  # "delete", "restore" or nothing
         super().__init__(reason)
+
+
+class DefaultsFixed(ZoneError):
+    """The environment fixes a setting, so a page cannot change it."""
+
+    def __init__(self, variable: str) -> None:
+        super().__init__(f"{variable} is set in the panel's environment, so it is not changed here.")
+
+
+class DefaultsMoved(ZoneError):
+    """Somebody changed the same settings since they were shown."""
+
+    def __init__(self, username: str) -> None:
+        super().__init__(f"{username or 'Somebody'} changed them meanwhile. Look at them again, then change them.")
 
 
 class NotInTrash(ZoneError):

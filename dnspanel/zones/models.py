@@ -416,6 +416,19 @@ class Operation(models.Model):
         ]
 
 
+class ZoneDefaults(models.Model):
+    """What the form of new zones begins with; one row, which `zone_defaults` writes, or none: what the settings say."""
+
+    id = models.SmallIntegerField(primary_key=True, default=1)
+    nameservers = ArrayField(models.TextField())
+    hostmaster = models.TextField()
+    changed_at = models.DateTimeField()
+    changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="zonedefaults_single")]
+
+
 class ZoneMarks(models.Model):
     """Zones of a person's own, by id, newest first: bounded lists that `zone_marks` writes. Some may be gone."""
 

@@ -114,6 +114,10 @@ DOORS = [
     Door("zone-gone", "POST", EDIT, {"zone_id": 0}),
     Door("zone-settings", "GET", EDIT, ZONE),
     Door("zone-settings", "POST", EDIT, ZONE),
+    # Settings
+    Door("settings", "GET", NODES),
+    Door("settings-zones", "GET", NODES),
+    Door("settings-zones", "POST", NODES),
     # Exports
     Door("zone-export", "GET", READ, ZONE),
     Door("zone-export-file", "GET", READ, {**ZONE, "format": "bind"}),

@@ -1,0 +1,74 @@
+"""Views of the settings: what can be set here, where the rest is set, and what the environment fixes."""
+
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_safe
+
+from dnspanel.accounts.roles import Permission
+from dnspanel.web.forms import ZoneDefaultsForm
+from dnspanel.web.layout import PanelRequest
+from dnspanel.web.settings.registry import SECTIONS, EnvironmentSetting, Section, value_text
+from dnspanel.zones import access
+from dnspanel.zones.errors import DefaultsFixed, DefaultsMoved
+from dnspanel.zones.zone_defaults import change_zone_defaults, zone_defaults
+
+
+@dataclass(frozen=True, slots=True)
+class DisplaySetting:
+    """A setting with its value as it may be told: of a secret only whether there is one."""
+
+    setting: EnvironmentSetting
+    value: str
+    is_fixed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DisplaySection:
+    """Settings that belong together, with their values."""
+
+    title: str
+    settings: list[DisplaySetting]
+
+
+@require_safe
+def settings_page(request: PanelRequest) -> HttpResponse:
+    """Show every setting of the environment with its value, and lead to what is set on pages."""
+    access.require(request.user, Permission.NODES)
+    context = {"sections": [_display(section) for section in SECTIONS], "tab": "environment"}
+    return render(request, "settings/environment.html", context)
+
+
+def _display(section: Section) -> DisplaySection:
+    return DisplaySection(section.title, [_with_value(setting) for setting in section.settings])
+
+
+def _with_value(setting: EnvironmentSetting) -> DisplaySetting:
+    is_fixed = setting.variable in settings.FIXED_BY_ENVIRONMENT
+    if setting.is_secret:
+        return DisplaySetting(setting, "set, and not told" if is_fixed else "not set", is_fixed)
+    if not setting.attribute:
+        return DisplaySetting(setting, "set" if is_fixed else "not set", is_fixed)
+    return DisplaySetting(setting, value_text(getattr(settings, setting.attribute, None)), is_fixed)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def settings_zones(request: PanelRequest) -> HttpResponse:
+    """Show what the form of new zones begins with; a POST changes it."""
+    access.require(request.user, Permission.NODES)
+    defaults = zone_defaults()
+    form = ZoneDefaultsForm(request.POST or None, defaults=defaults)
+    if form.is_valid():
+        try:
+            change_zone_defaults(**form.cleaned_data, by=request.user, now=timezone.now())
+        except (DefaultsFixed, DefaultsMoved) as exc:
+            form.refuse(None, str(exc))
+        else:
+            messages.success(request, "New zones begin with these.")
+            return redirect("settings-zones")
+    context = {"form": form, "defaults": defaults, "tab": "zones"}
+    return render(request, "settings/zones.html", context, status=422 if form.is_bound else 200)
