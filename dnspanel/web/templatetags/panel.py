@@ -22,18 +22,19 @@ _UNITS = (
     (60 * 86_400, 86_400, "day", "days"),
     (730 * 86_400, 30 * 86_400, "month", "months"),
 )
-_LINE_BREAKS = re.compile(r"\s*\n\s*")
+# A line break with the blanks around it; what follows, if no blank is needed in front of it.
+_LINE_BREAKS = re.compile(r"\s*\n\s*(>|</?(?:t[dhr]|tbody|ul|li)\b)?")
 _MESSAGE_ICONS = {"warning": "alert", "warn": "alert", "error": "error", "bad": "error"}
 
 
 class FoldedNode(template.Node):
     """What `folded` draws."""
 
-    def __init__(self, nodes: template.NodeList) -> None:
-        self._nodes = nodes
+    def __init__(self, nodelist: template.NodeList) -> None:
+        self.nodelist = nodelist  # by this name Django finds the blocks that a page fills
 
     def render(self, context: template.Context) -> SafeString:
-        return mark_safe(_LINE_BREAKS.sub(" ", self._nodes.render(context)))
+        return mark_safe(_LINE_BREAKS.sub(lambda found: found[1] or " ", self.nodelist.render(context)))
 
 
 @register.tag

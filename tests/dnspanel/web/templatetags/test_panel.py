@@ -3,6 +3,8 @@
 from datetime import timedelta
 
 import pytest
+from django.template import Context, Template
+from django.template.loader_tags import BlockNode
 from django.utils import timezone
 
 from dnspanel.web.templatetags import panel
@@ -60,3 +62,33 @@ def test_counts_and_types_are_readable() -> None:
 def test_a_search_by_tag_or_team_holds_words_together_by_quotes() -> None:
     assert panel.search_for("eu", "tag") == "q=tag%3Aeu"
     assert panel.search_for("Web ops", "team") == "q=team%3A%22Web+ops%22"
+
+
+def test_folded_lines_say_the_same_with_fewer_blanks() -> None:
+    source = """{% load panel %}{% folded %}<tbody
+      class="rrset"
+      data-row
+    >
+      <tr>
+        <td>
+          one  <b>two</b>
+          <i>three</i>
+        </td>
+        <td></td>
+      </tr>
+    </tbody>{% endfolded %}"""
+    folded = Template(source).render(Context())
+    assert folded == ('<tbody class="rrset" data-row><tr><td> one  <b>two</b> <i>three</i></td><td></td></tr></tbody>')
+
+
+def test_a_page_fills_a_block_within_folded_lines() -> None:
+    assert Template(
+        "{% load panel %}{% folded %}a\n{% block b %}\nb{% endblock %}{% endfolded %}"
+    ).nodelist.get_nodes_by_type(BlockNode)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"), [("in example.test.", "in example.test."), ("done", "done."), ("why?", "why?")]
+)
+def test_a_sentence_has_one_full_stop(text: str, sentence: str) -> None:
+    assert panel.sentence(text) == sentence
