@@ -120,6 +120,15 @@ def test_what_cannot_be_undone_by_a_draft_says_what_to_do_instead(zone: Zone, br
     assert "delete the zone instead" in client.post(url(created) + "undo/", follow=True).content.decode()
 
 
+def test_without_script_the_page_says_to_reload_it(
+    published: Publication, active_node: MakeNode, browser: Browser, bob: User
+) -> None:
+    node = active_node("ns1")
+    assert "<noscript><p" in browser(bob).get(url(published)).content.decode()
+    prove(node, published, 5)
+    assert "Reload this page" not in browser(bob).get(url(published)).content.decode()
+
+
 def test_words_of_the_machinery_are_for_who_looks_after_it(
     published: Publication, browser: Browser, alice: User, bob: User
 ) -> None:
