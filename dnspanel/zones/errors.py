@@ -38,6 +38,7 @@ ZoneError
 ├── RunUnknown            no such run of DNSSEC policies
 ├── RolloverUnknown       the zone has no such rollover
 ├── RunRefused            zones cannot be signed as their policies say just now
+├── BadFields             fields of a record's form cannot be so
 ├── CannotResolve         a conflict cannot be settled in this way
 ├── CannotUndo
 ├── NotInTrash
@@ -373,6 +374,14 @@ class PublishingOnHold(PublishRefused):
     def __init__(self, reason: str) -> None:
         self.reason = reason
         super().__init__(f"Publishing is held: {reason} Drafts are kept; nothing was published.")
+
+
+class BadFields(ZoneError):
+    """Fields of one value, each with its fault; that of the value as a whole has no name."""
+
+    def __init__(self, faults: Mapping[str, str]) -> None:
+        self.faults = dict(faults)
+        super().__init__(" ".join(self.faults.values()))
 
 
 class CannotResolve(ZoneError):

@@ -1,0 +1,254 @@
+"""One field of a type's rdata: what it is called, what may stand in it, and how it is written in a zone file. Pure.
+
+`word_of` looks at one field by itself, so that a fault can be told there. What a rdata means as a whole is decided by
+`replication.dns.rdata`, the one parser.
+"""
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dnspanel.zones.typed import coordinates
+from replication.dns import names, rdata, rdtypes
+from replication.errors import ReplicationError
+
+MOST_SECONDS = 2**31 - 1
+# No rdata is longer in any form of text; a longer one is not even looked at.
+LONGEST_FIELD = rdata.MAX_TEXT
+
+
+class Kind(StrEnum):
+    """What a field holds."""
+
+    NUMBER = "number"
+    SECONDS = "seconds"  # or 1h, 2d
+    NAME = "name"
+    MAILBOX = "mailbox"  # a name, or the mail address that it stands for
+    WORD = "word"  # a mnemonic or a number
+    STRING = "string"  # a character string, without its quotes
+    LIST = "list"  # of words with commas between them
+    HEX = "hex"
+    BASE64 = "base64"
+    FLAG = "flag"  # there or not
+    LATITUDE = "latitude"
+    LONGITUDE = "longitude"
+    METRES = "metres"
+    REST = "rest"  # what no other field holds, as in a zone file
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field; `high` is the largest number, or how many bytes a string may have. Choices are (word, what it says)."""
+
+    name: str
+    label: str
+    kind: Kind
+    help: str = ""
+    low: int = 0
+    high: int = 0
+    choices: tuple[tuple[str, str], ...] = ()
+    default: str = ""
+    required: bool = True
+    is_open: bool = False  # the choices are only proposals
+
+    @property
+    def is_long(self) -> bool:
+        """Whether what it holds may need several lines."""
+        return self.kind in (Kind.HEX, Kind.BASE64)
+
+
+def u8(name: str, label: str, help: str = "", **more: object) -> Field:
+    """A number of eight bits."""
+    return _number(name, label, help, 255, more)
+
+
+def u16(name: str, label: str, help: str = "", **more: object) -> Field:
+    """A number of sixteen bits."""
+    return _number(name, label, help, 65535, more)
+
+
+def u32(name: str, label: str, help: str = "", **more: object) -> Field:
+    """A number of thirty-two bits."""
+    return _number(name, label, help, 2**32 - 1, more)
+
+
+def _number(name: str, label: str, help: str, high: int, more: dict[str, object]) -> Field:
+    return Field(name, label, Kind.NUMBER, help, high=high, **more)  # type: ignore[arg-type]
+
+
+def word_of(field: Field, typed: str, origin: str | None = None) -> str:
+    """The field as a zone file has it; relative names stay so. Raises ValueError, with the reason for a person."""
+    text = typed.strip()
+    if len(text) > LONGEST_FIELD:
+        raise ValueError(f"This has {len(text)} characters; at most {LONGEST_FIELD} are allowed.")
+    if text == "" and field.kind is not Kind.STRING:
+        if field.required:
+            raise ValueError(missing(field))
+        return ""
+    return _READERS[field.kind](field, text, origin)
+
+
+def text_of(field: Field, word: str) -> str:
+    """What stands in the field for a word of canonical text: `word_of` makes this word of it again."""
+    if field.kind is Kind.STRING:
+        inner = _EDGE.sub(lambda match: _SPACE * len(match[0]), unquoted(word))
+        # Two quotes stand for an empty string where one must be said to be meant, and not for themselves.
+        return {"": _EMPTY if field.required else "", _EMPTY: r"\034\034"}.get(inner, inner)
+    if field.kind is Kind.LIST:  # whoever types one puts spaces behind the commas, which are not meant
+        return unquoted(word).replace(" ", _SPACE)
+    return word.removesuffix("m") if field.kind is Kind.METRES else word.strip('"')
+
+
+def missing(field: Field) -> str:
+    """What is said of a field without which there is no record."""
+    return "Choose one." if field.choices and not field.is_open else f"{field.label} is missing."
+
+
+def unquoted(word: str) -> str:
+    """The inside of `"a \\"string\\""`: a quote stands for itself, any other escape stays one."""
+    inner = word[1:-1] if word.startswith('"') else word
+    return _ESCAPE.sub(lambda match: '"' if match[0] == '\\"' else match[0], inner)
+
+
+def quoted(text: str) -> str:
+    """The inverse of `unquoted`."""
+    return '"' + _ESCAPE_OR_QUOTE.sub(lambda match: '\\"' if match[0] == '"' else match[0], text) + '"'
+
+
+_EMPTY = '""'
+_SPACE = "\\032"
+_EDGE = re.compile(r"^ +| +$")  # spaces at an end of a field are never meant either
+_ESCAPE = re.compile(r"\\.", re.DOTALL)
+_ESCAPE_OR_QUOTE = re.compile(r'\\.|"', re.DOTALL)
+_BARE = re.compile(r'(?:[^\s"();\\]|\\.)+', re.DOTALL)
+_MNEMONIC = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
+_MAIL_ADDRESS = re.compile(r"([^@\\]+)@([^@\\]+)")
+_DURATION = re.compile(r"(?:[0-9]{1,10}[smhdw])+", re.IGNORECASE)
+_METRES = re.compile(r"(-?[0-9]{1,8}(?:\.[0-9]{1,2})?)\s*m?", re.IGNORECASE)
+_ARMOUR = re.compile(r"-----(?:BEGIN|END) [A-Z0-9 ]{1,40}-----")
+
+
+def _number_word(field: Field, text: str, origin: str | None) -> str:
+    if not (text.isascii() and text.isdigit()) or len(text) > 10:
+        raise ValueError("Write a whole number.")
+    if not field.low <= int(text) <= field.high:
+        raise ValueError(f"This must be from {field.low} to {field.high}.")
+    return str(int(text))
+
+
+def _seconds_word(field: Field, text: str, origin: str | None) -> str:
+    if text.isascii() and text.isdigit() and len(text) <= 10:
+        if int(text) > MOST_SECONDS:
+            raise ValueError(f"This must be from 0 to {MOST_SECONDS} seconds.")
+        return str(int(text))
+    if not _DURATION.fullmatch(text):
+        raise ValueError("Write seconds, or 30m, 1h, 7d.")
+    return text.lower()
+
+
+def _name_word(field: Field, text: str, origin: str | None) -> str:
+    if not _BARE.fullmatch(text):
+        raise ValueError("A name has no spaces, quotes, parentheses or semicolons.")
+    try:
+        names.parse(text, origin)
+    except ReplicationError as exc:
+        raise ValueError(_capital(str(exc))) from exc
+    return text
+
+
+def _mailbox_word(field: Field, text: str, origin: str | None) -> str:
+    address = _MAIL_ADDRESS.fullmatch(text)
+    if address is not None:
+        text = address[1].replace(".", "\\.") + "." + address[2].removesuffix(".") + "."
+    return _name_word(field, text, origin)
+
+
+def _mnemonic_word(field: Field, text: str, origin: str | None) -> str:
+    if not _MNEMONIC.fullmatch(text):
+        raise ValueError("Write one word of letters, digits and hyphens.")
+    return text
+
+
+def _string_word(field: Field, text: str, origin: str | None) -> str:
+    if text == "" and field.required:
+        raise ValueError(missing(field))
+    word = text if text == _EMPTY else quoted(text)
+    try:
+        wire = rdata.to_wire(rdtypes.TXT, word)
+    except ReplicationError as exc:
+        raise ValueError("“\\” must be followed by three digits up to 255, or by one character.") from exc
+    size = len(wire) - (len(wire) + 255) // 256  # without the lengths of the strings
+    if field.high and size > field.high:
+        raise ValueError(f"This takes {size} bytes; at most {field.high} are allowed.")
+    return word
+
+
+def _list_word(field: Field, text: str, origin: str | None) -> str:
+    return _string_word(field, re.sub(r"\s*,\s*", ",", text), origin)
+
+
+def _hex_word(field: Field, text: str, origin: str | None) -> str:
+    digits = re.sub(r"[\s:]", "", text)
+    try:
+        binascii.unhexlify(digits)
+    except ValueError as exc:
+        raise ValueError("Write hexadecimal digits, two for each byte.") from exc
+    return digits.lower()
+
+
+def _base64_word(field: Field, text: str, origin: str | None) -> str:
+    digits = re.sub(r"\s", "", _ARMOUR.sub("", text))
+    try:
+        base64.b64decode(digits, validate=True)
+    except ValueError as exc:
+        raise ValueError("Write Base64, as in a PEM file.") from exc
+    return digits
+
+
+def _flag_word(field: Field, text: str, origin: str | None) -> str:
+    return text
+
+
+def _latitude_word(field: Field, text: str, origin: str | None) -> str:
+    return coordinates.latitude(text)
+
+
+def _longitude_word(field: Field, text: str, origin: str | None) -> str:
+    return coordinates.longitude(text)
+
+
+def _metres_word(field: Field, text: str, origin: str | None) -> str:
+    match = _METRES.fullmatch(text)
+    if match is None:
+        raise ValueError("Write metres, such as 34 or -1.50.")
+    if not field.low <= float(match[1]) <= field.high:
+        raise ValueError(f"This must be from {field.low} to {field.high} metres.")
+    return match[1] + "m"
+
+
+def _rest_word(field: Field, text: str, origin: str | None) -> str:
+    return text
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+
+
+_READERS = {
+    Kind.NUMBER: _number_word,
+    Kind.SECONDS: _seconds_word,
+    Kind.NAME: _name_word,
+    Kind.MAILBOX: _mailbox_word,
+    Kind.WORD: _mnemonic_word,
+    Kind.STRING: _string_word,
+    Kind.LIST: _list_word,
+    Kind.HEX: _hex_word,
+    Kind.BASE64: _base64_word,
+    Kind.FLAG: _flag_word,
+    Kind.LATITUDE: _latitude_word,
+    Kind.LONGITUDE: _longitude_word,
+    Kind.METRES: _metres_word,
+    Kind.REST: _rest_word,
+}

@@ -1,0 +1,136 @@
+"""Rdata as text and as the fields of its type's form: `parse_fields` and `format_fields`. Pure.
+
+Neither knows rdata: texts are canonical where they are taken apart, and `replication.dns.rdata` reads what is put
+together.
+"""
+
+import re
+from collections.abc import Mapping
+
+from dnspanel.zones.errors import BadFields
+from dnspanel.zones.typed.fields import Field, Kind, missing, quoted, text_of, word_of
+from dnspanel.zones.typed.layouts import Layout
+from replication.dns import rdata
+from replication.errors import ReplicationError
+
+Values = Mapping[str, str]
+OF_ALL = ""  # the fault of a value that no field has alone
+YES = "yes"  # a flag that is set
+
+# A word of canonical text; parameters have their quotes in the middle: `alpn="h2,h3"`.
+_WORD = re.compile(r'(?:[^\s"\\]|\\.|"(?:[^"\\]|\\.)*")+', re.DOTALL)
+
+
+def parse_fields(layout: Layout, canonical: str) -> dict[str, str]:
+    """The fields of a canonical rdata of this type."""
+    texts = _WORD.findall(canonical)
+    found = {}
+    at = 0
+    for field in layout.fields:
+        size = layout.groups.get(field.name, 1)
+        found[field.name] = text_of(field, " ".join(texts[at : at + size])) if at < len(texts) else field.default
+        at += size
+    if layout.parameters:
+        return found | _parameters(layout, texts[at:])
+    if at < len(texts):  # Base64 in pieces
+        found[layout.fields[-1].name] += "".join(texts[at:])
+    return found
+
+
+def format_fields(layout: Layout, values: Values, origin: str | None = None) -> str:
+    """The text of a rdata with these fields, which `rdata.parse` takes; names stay as they were typed.
+
+    Raises BadFields with the fault of each field.
+    """
+    texts: dict[str, str] = {}
+    faults: dict[str, str] = {}
+    for field in layout.all_fields:
+        try:
+            texts[field.name] = word_of(field, values.get(field.name, ""), origin)
+        except ValueError as exc:
+            faults[field.name] = str(exc)
+    if not faults:
+        faults = _faults_of_digest(layout, texts)
+    if faults:
+        raise BadFields(faults)
+    text = _joined(layout, texts)
+    try:
+        rdata.parse(layout.type, text, origin)
+    except ReplicationError as exc:
+        raise BadFields({OF_ALL: _reason(str(exc))}) from exc
+    return text
+
+
+def joined_as_typed(layout: Layout, values: Values) -> str:
+    """A line with all that was typed, valid or not: faulty fields stand there as they are."""
+    texts = {}
+    for field in layout.all_fields:
+        typed = " ".join(values.get(field.name, "").split())
+        try:
+            texts[field.name] = word_of(field, typed)
+        except ValueError:
+            texts[field.name] = quoted(typed) if field.kind is Kind.STRING and typed else typed
+    return _joined(layout, texts)
+
+
+def blank_fields(layout: Layout) -> dict[str, str]:
+    """The fields of a new value."""
+    return {field.name: field.default for field in layout.all_fields}
+
+
+def is_untouched(layout: Layout, values: Values) -> bool:
+    """Whether nothing was typed into the fields of a new value."""
+    return all(values.get(name, "").strip() in ("", default) for name, default in blank_fields(layout).items())
+
+
+def without_missing(layout: Layout, faults: Mapping[str, str]) -> dict[str, str]:
+    """The faults of what was typed, without those of what was not typed yet."""
+    unsaid = {field.name: missing(field) for field in layout.all_fields}
+    return {name: fault for name, fault in faults.items() if unsaid.get(name) != fault}
+
+
+def _joined(layout: Layout, texts: Values) -> str:
+    parts = [texts.get(field.name, "") for field in layout.fields]
+    parts += [_parameter(field, texts.get(field.name, "")) for field in layout.parameters]
+    return " ".join(part for part in parts if part)
+
+
+def _parameter(field: Field, word: str) -> str:
+    if field.kind is Kind.REST or not word:
+        return word
+    return field.name if field.kind is Kind.FLAG else f"{field.name}={word}"
+
+
+def _parameters(layout: Layout, texts: list[str]) -> dict[str, str]:
+    known = {field.name: field for field in layout.parameters}
+    found = dict.fromkeys(known, "")
+    others = []
+    for word in texts:
+        key, _, value = word.partition("=")
+        field = known.get(key)
+        if field is not None and field.kind is Kind.FLAG:
+            found[key] = YES
+        elif field is None or value in ("", '""'):
+            others.append(word)
+        else:
+            found[key] = text_of(field, value)
+    [rest] = [field.name for field in layout.parameters if field.kind is Kind.REST]
+    return found | {rest: " ".join(others)}
+
+
+def _faults_of_digest(layout: Layout, texts: Values) -> dict[str, str]:
+    digest = layout.digest
+    expected = digest.lengths.get(texts[digest.by]) if digest else None
+    if digest is None or expected is None:
+        return {}
+    size, title = expected
+    digits = len(texts[digest.data])
+    if digits == 2 * size:
+        return {}
+    return {digest.data: f"{title} has {2 * size} hexadecimal digits; these are {digits}."}
+
+
+def _reason(message: str) -> str:
+    """What the parser says, without the text that the fields show anyhow."""
+    reason = re.sub(r"^“.*” is not a valid [A-Z0-9]+ value: ", "", message, count=1, flags=re.DOTALL)
+    return reason[:1].upper() + reason[1:] + "."
