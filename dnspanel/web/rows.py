@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from dnspanel.zones.find_rrsets import display_rank
 from dnspanel.zones.history import RecordDiff, RRsetDiff
 from dnspanel.zones.queries import RRsetRow
+from dnspanel.zones.typed.layouts import LAYOUTS
 from replication.codec import keys
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset
@@ -72,6 +73,11 @@ class DisplayRow:
     @property
     def is_soa(self) -> bool:
         return self.row.change.type == rdtypes.SOA
+
+    @property
+    def has_fields(self) -> bool:
+        """Whether its type has a form of labelled fields."""
+        return self.row.change.type in LAYOUTS
 
     @property
     def query(self) -> str:

@@ -58,8 +58,9 @@ document.addEventListener("focus-on", () => {
 
 // ── Keys ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
+const OPEN = "tbody.is-editing, [data-panel]"; // what somebody may be typing into
 const FIELD_OF_KEY = { e: "values", t: "ttl", c: "comment" };
-const BUTTON_OF_KEY = { d: "[data-delete]", u: "[data-undo]", h: "[data-history]" };
+const BUTTON_OF_KEY = { d: "[data-delete]", u: "[data-undo]", h: "[data-history]", o: "[data-form]" };
 
 document.addEventListener("panel:key", (event) => {
   const { key, row } = event.detail;
@@ -71,12 +72,12 @@ document.addEventListener("panel:key", (event) => {
 
 document.addEventListener("keydown", (event) => {
   if (event.isComposing) return;
-  const row = event.target.closest?.("tbody.is-editing");
+  const row = event.target.closest?.(OPEN);
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
     event.preventDefault();
     if (row) row.querySelector("[data-row-form]").requestSubmit();
     else document.querySelector("[data-ctrl-enter]:not(:disabled)")?.click();
-  } else if (event.key === "Enter" && !event.shiftKey && row && event.target.matches("textarea")) {
+  } else if (event.key === "Enter" && !event.shiftKey && row?.matches("tbody") && event.target.matches("textarea")) {
     event.preventDefault();
     row.querySelector("[data-row-form]").requestSubmit();
   } else if (event.key === "Escape" && row) {
@@ -183,19 +184,59 @@ document.addEventListener("paste", (event) => {
   htmx.ajax("POST", address, { target: "#paste-panel", swap: "innerHTML", values: { text } });
 });
 
+// ── The side panel ────────────────────────────────────────────────────────────────────────────────────────────
+
+let openedPanel = null; // what had the focus when it was opened
+
+document.addEventListener("click", (event) => {
+  if (!event.target.closest("[data-close-side]")) return;
+  event.preventDefault();
+  byId("typed-panel").replaceChildren();
+  (document.contains(openedPanel) ? openedPanel : byId("quick-line"))?.focus();
+});
+
+document.addEventListener("htmx:beforeRequest", (event) => {
+  const { elt, target } = event.detail;
+  if (target?.id !== "typed-panel") return;
+  if (!elt.closest("#typed-panel")) openedPanel = elt;
+  const checks = byId("typed-checks"); // a late answer would complain of what is not there any more
+  if (checks) htmx.trigger(checks, "htmx:abort");
+});
+
+// A row or a line that goes on in the panel is not left open beside it.
+document.addEventListener("htmx:afterRequest", (event) => {
+  const { elt, successful } = event.detail;
+  if (!successful) return;
+  if (elt.matches("[data-to-panel]")) elt.closest("tbody")?.querySelector("[data-cancel]").click();
+  if (elt.matches("[data-takes-line]")) byId("quick-line").value = "";
+});
+
+// Faults come out of band, each beneath its field, while the field keeps what is typed and the focus.
+document.addEventListener("htmx:oobAfterSwap", (event) => {
+  const { id } = event.detail.target;
+  if (!id?.endsWith("-error")) return;
+  const field = byId(id.slice(0, -"-error".length));
+  if (!field?.matches("input, textarea, select")) return;
+  if (byId(id).textContent) field.setAttribute("aria-invalid", "true");
+  else field.removeAttribute("aria-invalid");
+});
+
 // ── Leaving: what was typed into open rows is saved first; what cannot be saved stays ─────────────────────────────
 
 const rowsUnderWay = new Map(); // the form of each row that is being saved → resolved with the status
 let isGoing = false; // saved all that can be: nobody need be asked
 
-const isTouched = (field) =>
-  field.type === "checkbox" ? field.checked !== field.defaultChecked : field.value !== field.defaultValue;
-
-function hasTyped(row) {
-  return "unsaved" in row.dataset || [...row.querySelectorAll("input:not([type=hidden]), textarea")].some(isTouched);
+function isTouched(field) {
+  if (field.matches("select")) return [...field.options].some((option) => option.selected !== option.defaultSelected);
+  return field.type === "checkbox" ? field.checked !== field.defaultChecked : field.value !== field.defaultValue;
 }
 
-const typedRows = () => [...document.querySelectorAll("tbody.is-editing")].filter(hasTyped);
+function hasTyped(row) {
+  const fields = row.querySelectorAll("input:not([type=hidden]), textarea, select");
+  return "unsaved" in row.dataset || [...fields].some(isTouched);
+}
+
+const typedRows = () => [...document.querySelectorAll(OPEN)].filter(hasTyped);
 
 document.addEventListener("htmx:beforeRequest", (event) => {
   const form = event.detail.elt;

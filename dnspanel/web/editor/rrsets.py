@@ -40,7 +40,8 @@ def rrset_of_request(request: HttpRequest, zone: Zone) -> Key | None:
     return (name, type_) if names.is_within(name, zone.name) else None
 
 
-def _row(request: PanelRequest, zone: Zone, key: Key) -> RRsetRow:
+def row_of(request: PanelRequest, zone: Zone, key: Key) -> RRsetRow:
+    """Return the RRset as it is published and as the author's draft has it."""
     return queries.rrset_row(zone=zone, author=request.user, name=key[0], type=key[1])
 
 
@@ -52,11 +53,12 @@ def require_rrset(request: HttpRequest, zone: Zone) -> Key:
     return key
 
 
-def _back(zone: Zone, key: Key) -> HttpResponse:
+def back_to_row(zone: Zone, key: Key) -> HttpResponse:
+    """Lead to this RRset's row in the editor."""
     return redirect(f"{reverse('zone-detail', args=[zone.name])}#{row_id(*key)}")
 
 
-def _way_back(zone: Zone, came_from: str) -> str:
+def way_back(zone: Zone, came_from: str) -> str:
     """Return the URL of the review page that a person came from; empty for the editor."""
     if came_from == "changes":
         return reverse("changes")
@@ -72,10 +74,10 @@ def rrset_row(request: PanelRequest, zone_name: str) -> HttpResponse:
     zone = access.zone_for_reading(request.user, zone_name)
     key = require_rrset(request, zone)
     if not is_fragment(request):
-        return _back(zone, key)
+        return back_to_row(zone, key)
     display = DisplayRow(
         zone.name,
-        _row(request, zone, key),
+        row_of(request, zone, key),
         all_values="all" in request.GET,
         show_old="old" in request.GET,
     )
@@ -101,7 +103,7 @@ def rrset_edit(request: PanelRequest, zone_name: str) -> HttpResponse:
     if request.method == "POST":
         return _save(request, zone)
     key = rrset_of_request(request, zone)
-    row = _row(request, zone, key) if key else None
+    row = row_of(request, zone, key) if key else None
     display = (row.change.after or row.change.before) if row else None
     if display is None:
         initial: dict[str, object] = {"base_revision": zone.revision}
@@ -120,7 +122,7 @@ def _show_form(request: PanelRequest, zone: Zone, form: RRsetForm, status: int =
         "row_id": form.row_id,
         "in_place": is_fragment(request),
         "came_from": came_from,
-        "back": _way_back(zone, came_from) or f"{reverse('zone-detail', args=[zone.name])}#{form.row_id}",
+        "back": way_back(zone, came_from) or f"{reverse('zone-detail', args=[zone.name])}#{form.row_id}",
         "lines": min(max(values.count("\n") + 1 + len(values) // 90, 2), 16),
         "old_query": urlencode({"name": form["old_name"].value() or "", "type": form["old_type"].value() or ""}),
     }
@@ -139,8 +141,16 @@ def _save(request: PanelRequest, zone: Zone) -> HttpResponse:
     form = RRsetForm(request.POST, zone_name=zone.name, default_ttl=FALLBACK_TTL)
     if not request.POST.get("ttl", "").strip():
         form.default_ttl = default_ttl(request, zone)
-    if not form.is_valid() or form.rrset is None or _moved(request, zone, form):
+    if not drafted(request, zone, form):
         return _show_form(request, zone, form, status=422)
+    assert form.rrset is not None
+    return _saved(request, zone, form.rrset, form.replaces)
+
+
+def drafted(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
+    """Put the form's RRset into the draft. Return False, with errors in the form, if that cannot be."""
+    if not form.is_valid() or form.rrset is None or _moved(request, zone, form):
+        return False
     replaces = form.replaces
     draft.replace_rrset(
         author=request.user,
@@ -150,7 +160,7 @@ def _save(request: PanelRequest, zone: Zone) -> HttpResponse:
         replaces=replaces if replaces != (form.rrset.name, form.rrset.type) else None,
         base_revision=form.cleaned_data["base_revision"],
     )
-    return _saved(request, zone, form.rrset, replaces)
+    return True
 
 
 def _moved(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
@@ -158,14 +168,14 @@ def _moved(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
     assert form.rrset is not None
     key = (form.rrset.name, form.rrset.type)
     if form.replaces != key:
-        current = _row(request, zone, key).change.after
+        current = row_of(request, zone, key).change.after
         if current is not None:
             listed = ", ".join(current.rdata[:3])
             form.add_error("name", f"{rdata.type_to_text(key[1])} {key[0]} exists already ({listed}): edit its row.")
             return True
     if form.replaces is None:
         return False
-    row = _row(request, zone, form.replaces)
+    row = row_of(request, zone, form.replaces)
     display = row.change.after or row.change.before
     if digest_of(display) == form.cleaned_data["seen"]:
         return False
@@ -177,21 +187,25 @@ def _moved(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
 
 def _saved(request: PanelRequest, zone: Zone, rrset: RRset, replaces: Key | None) -> HttpResponse:
     key = (rrset.name, rrset.type)
-    message = f"{names.owner_text(rrset.name, zone.name)} {rdata.type_to_text(rrset.type)} in draft"
+    message = drafted_message(zone, rrset)
     if not is_fragment(request):
         messages.success(request, f"{message}.")
-        to = _way_back(zone, request.POST.get("from", ""))
-        return redirect(to) if to else _back(zone, key)
+        to = way_back(zone, request.POST.get("from", ""))
+        return redirect(to) if to else back_to_row(zone, key)
     if replaces == key:
-        response = _show_row(request, zone, DisplayRow(zone.name, _row(request, zone, key)))
+        response = _show_row(request, zone, DisplayRow(zone.name, row_of(request, zone, key)))
     else:
         # The row that was edited shows what became of the old RRset; the new one comes beside it.
         response = HttpResponse('<tbody id="rr-new" hidden></tbody>')
         if replaces:
-            response = _show_row(request, zone, DisplayRow(zone.name, _row(request, zone, replaces)))
+            response = _show_row(request, zone, DisplayRow(zone.name, row_of(request, zone, replaces)))
         response.write(table_rows(request, zone, [key]))
         focus_after(response, f"#{row_id(*key)} .row-link")
     return with_draft_state(request, zone, response, speak=message)
+
+
+def drafted_message(zone: Zone, rrset: RRset) -> str:
+    return f"{names.owner_text(rrset.name, zone.name)} {rdata.type_to_text(rrset.type)} in draft"
 
 
 # Deleting and undoing
@@ -212,7 +226,7 @@ def rrset_undo(request: PanelRequest, zone_name: str) -> HttpResponse:
     zone = access.zone_for_editing(request.user, zone_name)
     key = require_rrset(request, zone)
     draft.drop_operation(author=request.user, zone=zone, name=key[0], type=key[1])
-    to = _way_back(zone, request.POST.get("from", ""))
+    to = way_back(zone, request.POST.get("from", ""))
     return redirect(to) if to else _after_act(request, zone, key, "as published again")
 
 
@@ -220,8 +234,8 @@ def _after_act(request: PanelRequest, zone: Zone, key: Key, outcome: str) -> Htt
     message = f"{names.owner_text(key[0], zone.name)} {rdata.type_to_text(key[1])} {outcome}"
     if not is_fragment(request):
         messages.success(request, f"{message}.")
-        return _back(zone, key)
-    response = _show_row(request, zone, DisplayRow(zone.name, _row(request, zone, key)))
+        return back_to_row(zone, key)
+    response = _show_row(request, zone, DisplayRow(zone.name, row_of(request, zone, key)))
     return with_draft_state(request, zone, response, speak=message)
 
 

@@ -34,7 +34,7 @@ from dnspanel.zones.rules import Severity, Violation
 from dnspanel.zones.search_terms import unknown_filters
 from dnspanel.zones.zone_marks import note_visit
 from replication.dns import names, rdata, rdtypes
-from replication.dns.rrset import Change
+from replication.dns.rrset import Change, RRset
 from replication.errors import ReplicationError
 
 ROWS_PER_PAGE = 100
@@ -181,7 +181,7 @@ def quick_add(request: PanelRequest, zone_name: str) -> HttpResponse:
     quick = _understand(request, zone)
     if request.method != "POST":
         if quick.addition and not quick.addition.changes_nothing:
-            quick = replace(quick, violations=_checks(request, zone, quick.addition))
+            quick = replace(quick, violations=violations_of(request, zone, quick.addition.rrset))
         return _show_quick(request, zone, quick, status=200)
     if quick.addition is None:
         return _show_quick(request, zone, quick, status=422)
@@ -216,11 +216,10 @@ def _understand(request: PanelRequest, zone: Zone) -> Quick:
         return replace(quick, error=capitalized(str(exc)))
 
 
-def _checks(request: PanelRequest, zone: Zone, addition: Addition) -> tuple[Violation, ...]:
-    """Return the rules that the addition would violate, together with the rest of the draft."""
+def violations_of(request: PanelRequest, zone: Zone, rrset: RRset) -> tuple[Violation, ...]:
+    """Return the rules that the RRset would violate, together with the rest of the draft; notes are left out."""
     filters = RRsetFilter(in_draft=True)
     drafted = queries.rrset_page(zone=zone, author=request.user, filters=filters, limit=ROWS_PER_PAGE).rows
-    rrset = addition.rrset
     edits = [Edit(row.change) for row in drafted if row.change.key != (rrset.name, rrset.type)]
     published = queries.rrset_row(zone=zone, author=request.user, name=rrset.name, type=rrset.type).change.before
     edits.append(Edit(Change(rrset.name, rrset.type, published, rrset)))

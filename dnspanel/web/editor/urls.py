@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dnspanel.web.editor import history, many, paste, pins, publication, publications, review, rrsets, table
+from dnspanel.web.editor import history, many, paste, pins, publication, publications, review, rrsets, table, typed
 
 urlpatterns = [
     path("zones/<zone:zone_name>/", table.zone_detail, name="zone-detail"),
@@ -15,6 +15,7 @@ urlpatterns = [
     path("zones/<zone:zone_name>/rrset/row/", rrsets.rrset_row, name="zone-rrset-row"),
     path("zones/<zone:zone_name>/rrset/delete/", rrsets.rrset_delete, name="zone-rrset-delete"),
     path("zones/<zone:zone_name>/rrset/undo/", rrsets.rrset_undo, name="zone-rrset-undo"),
+    path("zones/<zone:zone_name>/rrset/form/", typed.zone_typed, name="zone-typed"),
     path("zones/<zone:zone_name>/discard/", rrsets.draft_discard, name="zone-discard"),
     path("zones/<zone:zone_name>/review/", review.zone_review, name="zone-review"),
     path("zones/<zone:zone_name>/history/", history.zone_history, name="zone-history"),

@@ -137,6 +137,8 @@ DOORS = [
     Door("zone-many", "POST", EDIT, ZONE),
     Door("zone-rrset", "GET", EDIT, ZONE, RRSET),
     Door("zone-rrset", "POST", EDIT, ZONE, RRSET),
+    Door("zone-typed", "GET", EDIT, ZONE, {"type": "HTTPS"}),
+    Door("zone-typed", "POST", EDIT, ZONE, RRSET),
     Door("zone-rrset-row", "GET", READ, ZONE, RRSET),
     Door("zone-rrset-delete", "POST", EDIT, ZONE, RRSET),
     Door("zone-rrset-undo", "POST", EDIT, ZONE, RRSET),

@@ -1,0 +1,125 @@
+"""The side panel in a real browser: by keyboard alone, checked as typed, and as wide as a phone."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser as Chromium
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from dnspanel.accounts.models import User
+from dnspanel.zones.models import Operation
+from tests.browser import chromium as chromium
+from tests.dnspanel.web.conftest import Browser, MakeZone
+from tests.dnspanel.web.editor.test_leaving import with_an_event_loop as with_an_event_loop
+from tests.dnspanel.web.test_every_page import AXE, RUN_AXE, TAGS
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def page(
+    chromium: Chromium, live_server: LiveServer, browser: Browser, bob: User, make_zone: MakeZone
+) -> Iterator[Page]:
+    """Bob's browser, at the editor of a zone with a mail server."""
+    make_zone("mail 300 A 192.0.2.2", "@ 300 MX 10 mail")
+    context = chromium.new_context(reduced_motion="reduce")
+    cookie = browser(bob).cookies["sessionid"].value
+    context.add_cookies([{"name": "sessionid", "value": cookie, "url": live_server.url}])
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.set_default_timeout(10_000)
+    page.goto(f"{live_server.url}/zones/example.test./")
+    yield page
+    context.close()
+    assert complaints == []
+
+
+def drafted() -> list[tuple[str, list[str]]]:
+    return [(each.name, each.wanted["rdata"]) for each in Operation.objects.order_by("name")]
+
+
+def test_a_row_is_edited_in_its_fields_by_keyboard_alone(page: Page) -> None:
+    page.locator('tbody[data-name="example.test."]', has_text="10 mail").locator(".row-link").focus()
+    page.keyboard.press("o")
+    expect(page.get_by_label("Preference")).to_be_focused()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("many")
+    expect(page.locator("#v0-preference-error")).to_have_text("Write a whole number.")
+    expect(page.get_by_label("Preference")).to_be_focused()
+    expect(page.get_by_label("Preference")).to_have_attribute("aria-invalid", "true")
+    page.keyboard.press("Enter")
+    expect(page.locator("#typed-side[data-unsaved]")).to_be_visible()
+    expect(page.get_by_label("Preference")).to_be_focused()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("20")
+    expect(page.locator("#typed-result")).to_contain_text("20 mail.example.test.")
+    page.keyboard.press("Enter")
+    expect(page.locator("#typed-side")).to_have_count(0)
+    expect(page.locator("#draft-bar")).to_contain_text("1 change")
+    expect(page.locator('tbody[data-name="example.test."]', has_text="20 mail").locator(".row-link")).to_be_focused()
+    assert drafted() == [("example.test.", ["20 mail.example.test."])]
+
+
+def test_a_line_goes_on_in_the_panel_with_its_type_chosen(page: Page) -> None:
+    page.locator("#quick-line").fill("_sip._tcp SRV")
+    page.locator("#quick-below").get_by_role("link", name="Form", exact=True).click()
+    expect(page.get_by_label("Port", exact=True)).to_be_visible()
+    expect(page.locator("#quick-line")).to_have_value("")
+    expect(page.locator("#typed-name")).to_have_value("_sip._tcp")
+    page.get_by_label("Port", exact=True).fill("5060")
+    page.get_by_label("Server").fill("mail")
+    page.get_by_role("button", name="Another value").click()
+    expect(page.get_by_label("Port", exact=True).nth(1)).to_be_visible()
+    expect(page.get_by_label("Port", exact=True).first).to_have_value("5060")
+    page.get_by_role("button", name="Remove Value 2").click()
+    page.get_by_role("button", name="Text").click()
+    expect(page.get_by_label("Values", exact=True)).to_have_value("10 0 5060 mail")
+    page.get_by_role("button", name="Fields").click()
+    page.get_by_role("button", name="Save into the draft").click()
+    expect(page.locator("#draft-bar")).to_contain_text("1 change")
+    assert drafted() == [("_sip._tcp.example.test.", ["10 0 5060 mail.example.test."])]
+
+
+def test_an_open_row_goes_on_in_the_panel_and_escape_leaves_it_as_it_was(page: Page) -> None:
+    page.locator('tbody[data-name="example.test."]', has_text="10 mail").locator("[data-edit]").click()
+    page.get_by_label("Values, one per line").fill("33 mail")
+    page.locator("[data-to-panel]").click()
+    expect(page.get_by_label("Preference")).to_have_value("33")
+    expect(page.locator("tbody.is-editing")).to_have_count(0)
+    page.get_by_label("Preference").focus()
+    page.keyboard.press("Escape")
+    expect(page.locator("#typed-side")).to_have_count(0)
+    assert drafted() == []
+
+
+def test_another_type_has_other_fields_at_once(page: Page) -> None:
+    page.get_by_role("link", name="Use a form").click()
+    page.locator("#typed-type").select_option("LOC")
+    expect(page.get_by_label("Latitude")).to_be_visible()
+    expect(page.locator("#typed-type")).to_be_focused()
+    expect(page.locator("#typed-side")).to_contain_text("Where something stands on the earth.")
+
+
+def test_a_link_saves_the_panel_first(page: Page) -> None:
+    page.locator('tbody[data-name="example.test."]', has_text="10 mail").locator("[data-form]").click()
+    page.get_by_label("Preference").fill("5")
+    page.get_by_role("link", name="Changes").first.click()
+    page.wait_for_url("**/changes/")
+    assert drafted() == [("example.test.", ["5 mail.example.test."])]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_open_panel_satisfies_axe_and_a_phone(page: Page, scheme: str) -> None:
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    page.set_viewport_size({"width": 360, "height": 800})
+    for type in ("HTTPS", "TLSA"):
+        page.get_by_role("link", name="Use a form").click()
+        page.locator("#typed-type").select_option(type)
+        expect(page.locator("#typed-side")).to_contain_text("Priority" if type == "HTTPS" else "Usage")
+        assert page.evaluate("document.documentElement.scrollWidth") == 360
+        page.evaluate(AXE)
+        only = {"type": "tag", "values": TAGS}
+        assert page.evaluate(RUN_AXE, [{"include": [["#typed-side"]]}, only]) == []
+        page.locator("#typed-side").get_by_role("link", name="Close").click()
