@@ -19,6 +19,7 @@ from dnspanel.web.editor.quick_add import Doubled, Means, read_line
 from dnspanel.web.editor.rrset_form import RRsetForm
 from dnspanel.web.editor.rrsets import back_to_row, drafted, drafted_message, row_of, rrset_of_request, way_back
 from dnspanel.web.editor.table import LONGEST_LINE, TYPE_NAMES, default_ttl, table_rows, violations_of
+from dnspanel.web.editor.typed_helpers import COMPUTING, Helper, compute, helper_of
 from dnspanel.web.editor.typed_values import TypedValues, typed_values, values_of_lines
 from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_state
 from dnspanel.web.layout import PanelRequest, is_fragment
@@ -44,6 +45,7 @@ class Panel:
     values: TypedValues | None = None
     rrset: RRset | None = None  # what the draft would get
     violations: tuple[Violation, ...] = ()
+    helper: Helper | None = None
     told: Literal["", "typed", "all"] = ""  # which faults are shown: those of what was typed, or missing fields too
 
     @property
@@ -59,12 +61,17 @@ class Panel:
         return str(self.form["type"].value() or "").strip().upper()
 
     @property
+    def owner(self) -> str:
+        """The name as it was typed."""
+        return str(self.form["name"].value() or "")
+
+    @property
     def is_new(self) -> bool:
         return not self.form["old_name"].value()
 
     @property
     def title(self) -> str:
-        return "New record" if self.is_new else f"{self.form['name'].value()} {self.type}"
+        return "New record" if self.is_new else f"{self.owner} {self.type}"
 
     @property
     def typed_names(self) -> list[str]:
@@ -115,8 +122,13 @@ def zone_typed(request: PanelRequest, zone_name: str) -> HttpResponse:
     act = request.GET.get("act") or request.POST.get("act", "")
     if act == "check":
         return _show_checks(request, zone, _checked(request, zone, panel))
+    # Enter means what stands in a field of the helper, if something does, so that half a record is not saved by it.
+    act = act or (panel.helper.pending if panel.helper else "")
     if act in ("", "save"):
         return _save(request, zone, panel)
+    if act in COMPUTING and panel.helper is not None and panel.values is not None:
+        values, helper = compute(request, zone, panel.owner, panel.values, panel.helper, act)
+        return _show(request, zone, replace(panel, values=values, helper=helper))
     return _show(request, zone, _changed(zone, panel, act))
 
 
@@ -173,7 +185,8 @@ def _in_fields(zone: Zone, form: RRsetForm, text: str) -> Panel:
     if layout is None:
         return Panel(form)
     try:
-        return Panel(form, layout, values_of_lines(layout, text, zone.name))
+        values = values_of_lines(layout, text, zone.name)
+        return Panel(form, layout, values, helper=helper_of(layout, zone, str(form["name"].value() or ""), {}))
     except (Unreadable, Doubled):
         return Panel(form, layout)
 
@@ -202,7 +215,8 @@ def _sent(request: PanelRequest, zone: Zone) -> Panel:
         return Panel(_form(request, zone, typed))
     values = values.as_type(layout)
     typed["values"] = values.lines(zone.name)
-    return Panel(_form(request, zone, typed), layout, values)
+    helper = helper_of(layout, zone, typed.get("name", ""), dict(typed.items()))
+    return Panel(_form(request, zone, typed), layout, values, helper=helper)
 
 
 def _form(request: PanelRequest, zone: Zone, typed: QueryDict) -> RRsetForm:
@@ -240,7 +254,7 @@ def _into_fields(zone: Zone, panel: Panel, layout: Layout) -> Panel:
     try:
         text = str(panel.form["values"].value() or "")
         values = values_of_lines(layout, text, zone.name, means=Means(means) if means in set(Means) else None)
-        return replace(panel, values=values)
+        return replace(panel, values=values, helper=helper_of(layout, zone, panel.owner, {}))
     except Unreadable as exc:
         panel.form.full_clean()
         panel.form.errors.pop("values", None)
@@ -322,9 +336,11 @@ def _show(request: PanelRequest, zone: Zone, panel: Panel, status: int = 200) ->
 
 def _first_field(request: PanelRequest, panel: Panel) -> str:
     """Return the selector of the field that has the focus in a panel that has just come."""
+    if panel.helper is not None and panel.helper.fault:
+        return ":is([name=help-certificate], [name=help-keys], [value=hints])"
     if request.GET.get("act") == "type":  # by the arrow keys, types are passed on the way to the one that is meant
         return "#typed-type"
-    if panel.is_new and not panel.form["name"].value():
+    if panel.is_new and not panel.owner:
         return "#typed-name"
     return ":is(.typed-fields :is(input, select, textarea), #typed-values)"
 

@@ -1,16 +1,26 @@
-"""The side panel: fields by type, text as the other tab, and nothing typed is lost."""
+"""The side panel: fields by type, text as the other tab, and nothing typed is lost; `editor.typed_values` and
+`editor.typed_helpers` are seen through it.
+"""
+
+from pathlib import Path
+from typing import Any
 
 import pytest
+from cryptography import x509
 from django.test import Client
 
 from dnspanel.accounts.models import User
 from dnspanel.web.rows import row_id
 from dnspanel.zones import queries
 from dnspanel.zones.models import Operation, Zone
+from dnspanel.zones.typed.computed import tlsa_of
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
+from tests.dnspanel.fleet.lookups.test_tls_certificate import by_tls, server
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
+from tests.dnspanel.webhooks.receiver import make_certificate
 from tests.dnspanel.zones.conftest import rr
+from tests.dnspanel.zones.typed.test_computed import ECDSA, ED25519, PEM
 
 FORM = "/zones/example.test./rrset/form/"
 MX = "?name=example.test.&type=MX"
@@ -200,3 +210,60 @@ def test_fifty_values_are_the_most_that_have_fields(make_zone: MakeZone, browser
     panel = browser(bob).get("/zones/many.test./rrset/form/?name=many.test.&type=MX").context["panel"]
     assert panel.tab == "raw"
     assert panel.form["values"].value().count("\n") == 50
+
+
+# ── What is computed ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_certificate_becomes_a_value_and_enter_does_not_save_before(client: Client) -> None:
+    fields = sent(client, "?type=TLSA&name=_443._tcp.www") | {"help-certificate": PEM, "help-selector": "0"}
+    fields |= {"help-usage": "3", "help-matching": "1"}
+    response = client.post(FORM, fields)
+    computed = fields_in(response)
+    assert (computed["count"], computed["v0-selector"]) == ("1", "0")
+    assert computed["v0-certificate"] == "0c75e335af924449449ee42c05d4f84c84262abe68870cf3664df031d5a40dbb"
+    assert not Operation.objects.exists()
+    assert response.context["panel"].helper.certificate == ""
+
+
+def test_a_bad_certificate_is_told_and_kept(client: Client) -> None:
+    fields = sent(client, "?type=TLSA&name=_443._tcp.www") | {"help-certificate": "nonsense", "act": "certificate"}
+    page = client.post(FORM, fields).content.decode()
+    assert "Paste a certificate as PEM" in page
+    assert ">nonsense</textarea>" in page
+
+
+def test_keys_become_values_beside_those_that_are_there(client: Client) -> None:
+    fields = sent(client, "?type=SSHFP&name=host") | {"help-keys": f"{ED25519}\n{ECDSA}", "act": "keys"}
+    computed = fields_in(client.post(FORM, fields))
+    assert computed["count"] == "2"
+    assert (computed["v0-algorithm"], computed["v1-algorithm"]) == ("4", "3")
+
+
+def test_hints_come_from_the_zone_with_the_draft(client: Client) -> None:
+    fields = sent(client, "?type=HTTPS&name=mail") | {"act": "hints"}
+    assert fields_in(client.post(FORM, fields))["v0-ipv4hint"] == "192.0.2.9"
+    client.post("/zones/example.test./quick/", {"line": "mail AAAA 2001:db8::9"})
+    assert fields_in(client.post(FORM, fields))["v0-ipv6hint"] == "2001:db8::9"
+    elsewhere = client.post(FORM, fields | {"v0-target": "www.elsewhere.test."}).content.decode()
+    assert "This zone has no A or AAAA for www.elsewhere.test." in elsewhere
+
+
+def test_a_server_is_asked_only_where_the_panel_may_connect_to(client: Client) -> None:
+    fields = sent(client, "?type=TLSA&name=_443._tcp.www") | {"act": "server"}
+    refused = client.post(FORM, fields | {"help-host": "127.0.0.1", "help-port": "8443"}).content.decode()
+    assert "127.0.0.1 is not a public address." in refused
+    page = client.get(FORM + "?type=TLSA&name=_8443._tcp.www").content.decode()
+    assert 'placeholder="www.example.test"' in page
+    assert 'placeholder="8443"' in page
+
+
+def test_the_certificate_of_a_server_becomes_a_value(client: Client, settings: Any, tmp_path: Path) -> None:
+    settings.SOURCE_NETWORKS = ["127.0.0.0/8"]
+    pem = make_certificate(tmp_path / "server.pem")
+    with server(by_tls(pem)) as port:
+        fields = sent(client, f"?type=TLSA&name=_{port}._tcp.www") | {"help-host": "127.0.0.1"}
+        computed = fields_in(client.post(FORM, fields | {"help-port": str(port)}))
+    certificate = x509.load_pem_x509_certificate(pem.read_bytes())
+    expected = tlsa_of(certificate, usage="3", selector="1", matching="1")
+    assert computed["v0-certificate"] == expected["certificate"]

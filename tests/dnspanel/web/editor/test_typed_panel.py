@@ -13,7 +13,9 @@ from tests.browser import chromium as chromium
 from tests.dnspanel.web.conftest import Browser, MakeZone
 from tests.dnspanel.web.editor.test_leaving import with_an_event_loop as with_an_event_loop
 from tests.dnspanel.web.test_every_page import AXE, RUN_AXE, TAGS
+from tests.dnspanel.zones.typed.test_computed import ED25519
 
+FINGERPRINT = "4bd9dd4c57dbae051c3233f730e467eb272ce065f10f93b5769a62037beb5356"
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
@@ -102,6 +104,19 @@ def test_another_type_has_other_fields_at_once(page: Page) -> None:
     expect(page.locator("#typed-side")).to_contain_text("Where something stands on the earth.")
 
 
+def test_keys_are_computed_into_values_that_are_saved(page: Page) -> None:
+    page.locator("#quick-line").fill("host SSHFP")
+    page.locator("#quick-below").get_by_role("link", name="Form", exact=True).click()
+    page.get_by_text("Compute from public keys").click()
+    page.get_by_label("Public keys").fill(ED25519)
+    page.get_by_role("button", name="Compute the fingerprints").click()
+    expect(page.get_by_text("Computed: one value.")).to_be_visible()
+    expect(page.get_by_label("Fingerprint", exact=True)).to_have_value(FINGERPRINT)
+    page.get_by_role("button", name="Save into the draft").click()
+    expect(page.locator("#draft-bar")).to_contain_text("1 change")
+    assert drafted() == [("host.example.test.", [f"4 2 {FINGERPRINT}"])]
+
+
 def test_a_link_saves_the_panel_first(page: Page) -> None:
     page.locator('tbody[data-name="example.test."]', has_text="10 mail").locator("[data-form]").click()
     page.get_by_label("Preference").fill("5")
@@ -118,6 +133,7 @@ def test_the_open_panel_satisfies_axe_and_a_phone(page: Page, scheme: str) -> No
         page.get_by_role("link", name="Use a form").click()
         page.locator("#typed-type").select_option(type)
         expect(page.locator("#typed-side")).to_contain_text("Priority" if type == "HTTPS" else "Usage")
+        page.locator("#typed-helper summary").click()
         assert page.evaluate("document.documentElement.scrollWidth") == 360
         page.evaluate(AXE)
         only = {"type": "tag", "values": TAGS}

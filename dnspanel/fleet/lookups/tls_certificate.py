@@ -1,0 +1,92 @@
+"""The certificate that a TLS server shows, whoever issued it; by STARTTLS where mail is taken."""
+
+import socket
+import ssl
+import time
+from collections.abc import Sequence
+
+from dnspanel import outbound
+
+SECONDS = 5.0
+MOST_ADDRESSES = 3  # of one host that are tried
+# Ports of TLS below 1024; other services there cannot be spoken to.
+TLS_PORTS = (443, 465, 636, 853, 989, 990, 993, 995)
+SMTP_PORTS = (25, 587)
+_FIRST_FREE_PORT = 1024
+_LONGEST_REPLY = 4096
+
+
+class NoCertificate(Exception):
+    """The server showed none, or may not be asked; the text is for the person who named it."""
+
+
+def certificate_of(host: str, port: int, *, networks: Sequence[str], resolve: outbound.Resolve | None = None) -> bytes:
+    """The certificate (DER) of the server at this host and port, within SECONDS. Raises NoCertificate.
+
+    Only addresses that the panel may connect to are, and it is to these that it connects. Nothing is sent but a
+    greeting, and what did not answer is not told from what refused.
+    """
+    if port not in (*TLS_PORTS, *SMTP_PORTS) and not _FIRST_FREE_PORT <= port <= 65535:
+        raise NoCertificate(f"Port {port} is not one of TLS: use 443, 25 for mail, or one from {_FIRST_FREE_PORT} on.")
+    deadline = time.monotonic() + SECONDS
+    try:
+        name = outbound.canonical_host(host)
+        addresses = outbound.allowed_addresses(name, port, networks, resolve=resolve)
+    except outbound.NotAllowed as exc:
+        raise NoCertificate(f"{exc} The operator can allow networks by PANEL_SOURCE_NETWORKS.") from exc
+    except outbound.OutboundError as exc:
+        raise NoCertificate(str(exc)) from exc
+    for address in addresses[:MOST_ADDRESSES]:
+        try:
+            return _taken_from(address, name, port, deadline)
+        except (OSError, ValueError):
+            continue
+    raise NoCertificate(f"No certificate came from {name} at port {port} within {SECONDS:.0f} seconds.")
+
+
+def _taken_from(address: str, name: str, port: int, deadline: float) -> bytes:
+    """What one address shows. Raises OSError or ValueError."""
+    # Whoever issued it: the certificate is what the record will say, and is not trusted for anything here.
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    with socket.create_connection((address, port), timeout=_left(deadline)) as plain:
+        if port in SMTP_PORTS:
+            _start_tls(plain, deadline)
+        plain.settimeout(_left(deadline))
+        with context.wrap_socket(plain, server_hostname=name) as secure:
+            certificate = secure.getpeercert(binary_form=True)
+    if not certificate:
+        raise ValueError("no certificate")
+    return certificate
+
+
+def _start_tls(plain: socket.socket, deadline: float) -> None:
+    """Have a mail server begin TLS. Raises OSError or ValueError."""
+    for command, code in ((b"", b"220"), (b"EHLO dnspanel.invalid\r\n", b"250"), (b"STARTTLS\r\n", b"220")):
+        plain.settimeout(_left(deadline))
+        plain.sendall(command)
+        if not _reply(plain, deadline).startswith(code):
+            raise ValueError("refused")
+
+
+def _reply(plain: socket.socket, deadline: float) -> bytes:
+    """The last line of a reply of SMTP, which has a space behind its code."""
+    received = b""
+    while len(received) < _LONGEST_REPLY:
+        lines = received.split(b"\r\n")
+        if len(lines) > 1 and lines[-1] == b"" and lines[-2][3:4] != b"-":
+            return lines[-2]
+        plain.settimeout(_left(deadline))
+        chunk = plain.recv(1024)
+        if not chunk:
+            break
+        received += chunk
+    raise ValueError("no reply")
+
+
+def _left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left

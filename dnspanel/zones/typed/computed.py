@@ -1,0 +1,133 @@
+"""Fields that are computed: TLSA of a certificate, SSHFP of a public key, hints of addresses. Pure."""
+
+import base64
+import binascii
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from dnspanel.zones.errors import BadFields
+
+LONGEST_PEM = 200_000
+MOST_KEYS = 20
+AUTHORITIES = ("0", "2")  # usages that mean an authority, not the server itself
+_PEM = re.compile(r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----")
+# What a key's own bytes call it, and its number in SSHFP (RFC 4255, 6594, 7479, 8709).
+_SSH_ALGORITHMS = {
+    b"ssh-rsa": "1",
+    b"ssh-dss": "2",
+    b"ecdsa-sha2-nistp256": "3",
+    b"ecdsa-sha2-nistp384": "3",
+    b"ecdsa-sha2-nistp521": "3",
+    b"ssh-ed25519": "4",
+    b"ssh-ed448": "6",
+}
+
+
+def certificates_of(text: str) -> Sequence[x509.Certificate]:
+    """The certificates of a PEM text, in its order. Raises BadFields."""
+    if len(text) > LONGEST_PEM:
+        raise BadFields({"": f"This has {len(text)} characters; at most {LONGEST_PEM} are read."})
+    if "PRIVATE KEY-----" in text:
+        raise BadFields({"": "There is a private key in this text. Only the certificate is needed; it was not kept."})
+    blocks = _PEM.findall(text)
+    if not blocks:
+        raise BadFields({"": "Paste a certificate as PEM: from -----BEGIN CERTIFICATE----- to its end."})
+    try:
+        return [x509.load_pem_x509_certificate(block.encode()) for block in blocks]
+    except ValueError as exc:
+        raise BadFields({"": "This certificate cannot be read: it is damaged or incomplete."}) from exc
+
+
+def tlsa_of(certificate: x509.Certificate, *, usage: str, selector: str, matching: str) -> dict[str, str]:
+    """The fields of a TLSA record for this certificate. Raises BadFields for a word that means nothing."""
+    if selector not in _SELECTORS or matching not in _MATCHINGS:
+        raise BadFields({"": "Choose a selector and a matching that are known."})
+    try:
+        data = _MATCHINGS[matching](_SELECTORS[selector](certificate))
+    except ValueError as exc:
+        raise BadFields({"": "The public key of this certificate is of a kind that cannot be read."}) from exc
+    return {"usage": usage, "selector": selector, "matching": matching, "certificate": data.hex()}
+
+
+def certificate_for(usage: str, chain: Sequence[x509.Certificate]) -> x509.Certificate:
+    """The certificate of a chain that a usage means: the last one for an authority, else the server's own."""
+    return chain[-1] if usage in AUTHORITIES else chain[0]
+
+
+def sshfp_of(text: str, *, with_sha1: bool = False) -> list[dict[str, str]]:
+    """The fields of SSHFP records for lines of public keys, as a file or `ssh-keyscan` has them. Raises BadFields."""
+    lines = [line.strip() for line in text[:LONGEST_PEM].splitlines() if line.strip() and not line.startswith("#")]
+    if not lines or len(lines) > MOST_KEYS:
+        raise BadFields({"": f"Paste one to {MOST_KEYS} lines of public keys, such as: ssh-ed25519 AAAA…"})
+    found = []
+    for number, line in enumerate(lines, 1):
+        algorithm, blob = _ssh_key(line, number)
+        if with_sha1:
+            found.append(_fingerprint(algorithm, "1", hashlib.sha1(blob, usedforsecurity=False).hexdigest()))
+        found.append(_fingerprint(algorithm, "2", hashlib.sha256(blob).hexdigest()))
+    return [fields for at, fields in enumerate(found) if fields not in found[:at]]
+
+
+def hints_of(ipv4: Iterable[str], ipv6: Iterable[str]) -> dict[str, str]:
+    """The hints of a SVCB or HTTPS record for these addresses."""
+    return {"ipv4hint": ",".join(ipv4), "ipv6hint": ",".join(ipv6)}
+
+
+def _all_of(raw: bytes) -> bytes:
+    return raw
+
+
+def _sha256(raw: bytes) -> bytes:
+    return hashlib.sha256(raw).digest()
+
+
+def _sha512(raw: bytes) -> bytes:
+    return hashlib.sha512(raw).digest()
+
+
+def _certificate(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(Encoding.DER)
+
+
+def _public_key(certificate: x509.Certificate) -> bytes:
+    return certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+
+
+_MATCHINGS = {"0": _all_of, "1": _sha256, "2": _sha512}
+_SELECTORS = {"0": _certificate, "1": _public_key}
+
+
+def _fingerprint(algorithm: str, kind: str, digits: str) -> dict[str, str]:
+    return {"algorithm": algorithm, "fingerprint_type": kind, "fingerprint": digits}
+
+
+def _ssh_key(line: str, number: int) -> tuple[str, bytes]:
+    """The algorithm's number and the bytes of the key in a line."""
+    if "PRIVATE KEY" in line:
+        raise BadFields({"": "This is a private key. Paste the line of the .pub file; this one was not kept."})
+    parts = line.split()
+    at = next((at for at, part in enumerate(parts[:-1]) if part.encode() in _SSH_ALGORITHMS), None)
+    if at is None:
+        raise BadFields({"": f"Line {number} has no public key of a kind that SSHFP knows."})
+    try:
+        blob = base64.b64decode(parts[at + 1], validate=True)
+    except binascii.Error as exc:
+        raise BadFields({"": f"The key of line {number} is not Base64."}) from exc
+    name = parts[at].encode()
+    # A key begins with its own name: a text that was cut or mixed up is found out.
+    if blob[: 4 + len(name)] != len(name).to_bytes(4, "big") + name or not _is_complete(blob):
+        raise BadFields({"": f"The key of line {number} is damaged or incomplete."})
+    return _SSH_ALGORITHMS[name], blob
+
+
+def _is_complete(blob: bytes) -> bool:
+    """Whether the bytes are whole fields of length and content, two at least."""
+    at = count = 0
+    while at + 4 <= len(blob):
+        at += 4 + int.from_bytes(blob[at : at + 4], "big")
+        count += 1
+    return at == len(blob) and count >= 2
