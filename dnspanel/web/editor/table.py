@@ -216,15 +216,18 @@ def _understand(request: PanelRequest, zone: Zone) -> Quick:
         return replace(quick, error=capitalized(str(exc)))
 
 
-def violations_of(request: PanelRequest, zone: Zone, rrset: RRset) -> tuple[Violation, ...]:
-    """Return the rules that the RRset would violate, together with the rest of the draft; notes are left out."""
+def violations_of(request: PanelRequest, zone: Zone, *rrsets: RRset) -> tuple[Violation, ...]:
+    """Return the rules that these RRsets would violate, together with the rest of the draft; notes are left out."""
     filters = RRsetFilter(in_draft=True)
     drafted = queries.rrset_page(zone=zone, author=request.user, filters=filters, limit=ROWS_PER_PAGE).rows
-    edits = [Edit(row.change) for row in drafted if row.change.key != (rrset.name, rrset.type)]
-    published = queries.rrset_row(zone=zone, author=request.user, name=rrset.name, type=rrset.type).change.before
-    edits.append(Edit(Change(rrset.name, rrset.type, published, rrset)))
+    keys = {(rrset.name, rrset.type) for rrset in rrsets}
+    edits = [Edit(row.change) for row in drafted if row.change.key not in keys]
+    for rrset in rrsets:
+        published = queries.rrset_row(zone=zone, author=request.user, name=rrset.name, type=rrset.type).change.before
+        edits.append(Edit(Change(rrset.name, rrset.type, published, rrset)))
     [plan] = plan_zones({zone.pk: (zone, edits)}, timezone.now())
-    return tuple(v for v in plan.violations if v.name == rrset.name and v.severity != Severity.NOTE)
+    owners = {rrset.name for rrset in rrsets}
+    return tuple(v for v in plan.violations if v.name in owners and v.severity != Severity.NOTE)
 
 
 def default_ttl(request: PanelRequest, zone: Zone) -> int:

@@ -2,7 +2,19 @@
 
 from django.urls import path
 
-from dnspanel.web.editor import history, many, paste, pins, publication, publications, review, rrsets, table, typed
+from dnspanel.web.editor import (
+    builders,
+    history,
+    many,
+    paste,
+    pins,
+    publication,
+    publications,
+    review,
+    rrsets,
+    table,
+    typed,
+)
 
 urlpatterns = [
     path("zones/<zone:zone_name>/", table.zone_detail, name="zone-detail"),
@@ -16,6 +28,8 @@ urlpatterns = [
     path("zones/<zone:zone_name>/rrset/delete/", rrsets.rrset_delete, name="zone-rrset-delete"),
     path("zones/<zone:zone_name>/rrset/undo/", rrsets.rrset_undo, name="zone-rrset-undo"),
     path("zones/<zone:zone_name>/rrset/form/", typed.zone_typed, name="zone-typed"),
+    path("zones/<zone:zone_name>/builders/", builders.zone_builders, name="zone-builders"),
+    path("zones/<zone:zone_name>/builders/<slug:key>/", builders.zone_builder, name="zone-builder"),
     path("zones/<zone:zone_name>/discard/", rrsets.draft_discard, name="zone-discard"),
     path("zones/<zone:zone_name>/review/", review.zone_review, name="zone-review"),
     path("zones/<zone:zone_name>/history/", history.zone_history, name="zone-history"),

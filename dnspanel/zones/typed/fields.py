@@ -35,6 +35,7 @@ class Kind(StrEnum):
     LATITUDE = "latitude"
     LONGITUDE = "longitude"
     METRES = "metres"
+    TEXT = "text"  # of several lines, which whoever asks for it reads
     REST = "rest"  # what no other field holds, as in a zone file
 
 
@@ -56,7 +57,7 @@ class Field:
     @property
     def is_long(self) -> bool:
         """Whether what it holds may need several lines."""
-        return self.kind in (Kind.HEX, Kind.BASE64)
+        return self.kind in (Kind.HEX, Kind.BASE64, Kind.TEXT)
 
 
 def u8(name: str, label: str, help: str = "", **more: object) -> Field:
@@ -250,5 +251,6 @@ _READERS = {
     Kind.LATITUDE: _latitude_word,
     Kind.LONGITUDE: _longitude_word,
     Kind.METRES: _metres_word,
+    Kind.TEXT: _rest_word,
     Kind.REST: _rest_word,
 }

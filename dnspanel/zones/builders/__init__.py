@@ -1,0 +1,1 @@
+"""Builders: a few fields that make the records of a purpose, SPF or the mail of a provider, beside what is there."""

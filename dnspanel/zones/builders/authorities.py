@@ -1,0 +1,88 @@
+"""CAA (RFC 8659): which authorities may issue certificates, as one list instead of one record each. Pure."""
+
+from collections.abc import Sequence
+
+from dnspanel.zones.builders.pieces import Piece, Present, Values, items_of
+from dnspanel.zones.builders.reports import report_address
+from dnspanel.zones.errors import BadFields
+from dnspanel.zones.typed.fields import Field, Kind, quoted
+from dnspanel.zones.typed.layouts import LAYOUTS
+from dnspanel.zones.typed.rdata_fields import parse_fields
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import Key
+from replication.errors import BadName
+
+_CAA = LAYOUTS[rdtypes.CAA]
+_KNOWN = (
+    ("letsencrypt.org", "Let’s Encrypt"),
+    ("pki.goog", "Google Trust Services"),
+    ("digicert.com", "DigiCert"),
+    ("sectigo.com", "Sectigo"),
+    ("globalsign.com", "GlobalSign"),
+    ("amazon.com", "Amazon"),
+)
+_OURS = ("issue", "issuewild", "iodef")
+
+
+class CaaBuilder:
+    """Who may issue certificates."""
+
+    key = "caa"
+    title = "CAA"
+    purpose = "Which authorities may issue certificates for this name and those below it; nobody, if none is named."
+    fields = (
+        Field(
+            "issue",
+            "Authorities",
+            Kind.LIST,
+            "Their domains, with commas.",
+            choices=_KNOWN,
+            required=False,
+            is_open=True,
+        ),
+        Field("issuewild", "Authorities for wildcards", Kind.LIST, "The same, if none is named.", required=False),
+        Field("no_wildcards", "No wildcards", Kind.FLAG, "Nobody may issue for *.", required=False),
+        Field("iodef", "Reports to", Kind.LIST, "A mail address.", required=False),
+    )
+
+    def keys(self, owner: str, values: Values) -> Sequence[Key]:
+        return [(owner, rdtypes.CAA)]
+
+    def read(self, owner: str, present: Present) -> dict[str, str]:
+        current = present.get((owner, rdtypes.CAA))
+        if current is None:
+            return {}
+        found: dict[str, list[str]] = {}
+        for record in current.served:
+            fields = parse_fields(_CAA, record)
+            found.setdefault(fields["tag"], []).append(fields["value"])
+        return {
+            "issue": ",".join(each for each in found.get("issue", []) if each != ";"),
+            "issuewild": ",".join(each for each in found.get("issuewild", []) if each != ";"),
+            "no_wildcards": "yes" if found.get("issuewild") == [";"] else "",
+            "iodef": ",".join(each.removeprefix("mailto:") for each in found.get("iodef", [])),
+        }
+
+    def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
+        records = [("issue", each) for each in _domains("issue", values) or [";"]]
+        wild = [";"] if values.get("no_wildcards") else _domains("issuewild", values)
+        records += [("issuewild", each) for each in wild]
+        try:
+            reports = report_address(values.get("iodef", ""))
+        except BadFields as exc:
+            raise BadFields({"iodef": str(exc)}) from exc
+        records += [("iodef", each) for each in items_of(reports)]
+        texts = tuple(rdata.parse(rdtypes.CAA, f"0 {tag} {quoted(value)}") for tag, value in records)
+        return [Piece(owner, rdtypes.CAA, texts, lambda record: parse_fields(_CAA, record)["tag"] in _OURS)]
+
+
+def _domains(name: str, values: Values) -> list[str]:
+    found = [each.strip() for each in values.get(name, "").split(",") if each.strip()]
+    for each in found:
+        try:
+            is_domain = "." in names.parse(each.partition(";")[0].strip())[:-1]
+        except BadName:
+            is_domain = False
+        if not is_domain:
+            raise BadFields({name: f"{each} is not the domain of an authority."})
+    return found

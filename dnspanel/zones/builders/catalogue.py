@@ -1,0 +1,21 @@
+"""All builders, by the key that their addresses have. Pure."""
+
+from collections.abc import Mapping
+
+from dnspanel.zones.builders.authorities import CaaBuilder
+from dnspanel.zones.builders.dkim import DkimBuilder
+from dnspanel.zones.builders.pieces import Builder
+from dnspanel.zones.builders.providers import PROVIDERS, NoMail
+from dnspanel.zones.builders.reports import DmarcBuilder, StsBuilder, TlsReportBuilder
+from dnspanel.zones.builders.spf import SpfBuilder
+
+RECORDS: tuple[Builder, ...] = (
+    SpfBuilder(),
+    DkimBuilder(),
+    DmarcBuilder(),
+    StsBuilder(),
+    TlsReportBuilder(),
+    CaaBuilder(),
+)
+SNIPPETS: tuple[Builder, ...] = (*PROVIDERS, NoMail())
+BUILDERS: Mapping[str, Builder] = {builder.key: builder for builder in (*RECORDS, *SNIPPETS)}

@@ -1,0 +1,123 @@
+"""DKIM (RFC 6376, 8463): the public key by which receivers check signatures. Pure."""
+
+import base64
+import re
+from collections.abc import Sequence
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_der_public_key,
+)
+
+from dnspanel.zones.builders.pieces import Piece, Present, Values, below, tagged, tags_of, txt
+from dnspanel.zones.errors import BadFields
+from dnspanel.zones.mail_rules import text_of
+from dnspanel.zones.typed.fields import Field, Kind
+from replication.dns import rdtypes
+from replication.dns.rrset import Key
+from replication.errors import BadName
+
+LEAST_BITS, GOOD_BITS = 1024, 2048  # RFC 8301
+_ARMOUR = re.compile(r"-----(?:BEGIN|END) [A-Z ]{1,30}-----")
+_SELECTOR = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]{0,61}[a-z0-9_])?", re.IGNORECASE)
+_ED25519_BYTES = 32
+
+
+class DkimBuilder:
+    """The public key of a selector."""
+
+    key = "dkim"
+    title = "DKIM"
+    purpose = "The public key by which receivers check that mail was signed in the name of this domain."
+    fields = (
+        Field("selector", "Selector", Kind.STRING, "As the mail server is set up; it names the key.", default="mail"),
+        Field(
+            "public_key",
+            "Public key",
+            Kind.TEXT,
+            "A PEM block, Base64 alone, or the text of the record as the mail server prints it.",
+        ),
+        Field("testing", "Testing (t=y)", Kind.FLAG, "Receivers treat mail as if it were not signed.", required=False),
+    )
+
+    def keys(self, owner: str, values: Values) -> Sequence[Key]:
+        selector = values.get("selector", "").strip()
+        return [(_name(selector, owner), rdtypes.TXT)] if _SELECTOR.fullmatch(selector) else []
+
+    def read(self, owner: str, present: Present) -> dict[str, str]:
+        return {}
+
+    def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
+        selector = values.get("selector", "").strip()
+        if not _SELECTOR.fullmatch(selector):
+            raise BadFields({"selector": "A selector is letters, digits and hyphens."})
+        kind, key = read_key(values.get("public_key", ""))
+        flags = "y" if values.get("testing") else ""
+        text = tagged((("v", "DKIM1"), ("k", kind), ("t", flags), ("p", key)))
+        return [Piece(_name(selector, owner), rdtypes.TXT, (txt(text),))]
+
+
+def read_key(typed: str) -> tuple[str, str]:
+    """The kind of a public key and its Base64, as DKIM has them. Raises BadFields."""
+    if "PRIVATE KEY" in typed:
+        raise _bad("This is a private key, which belongs to the mail server alone. Paste the public one.")
+    text = key_text(typed)
+    try:
+        raw = base64.b64decode(text, validate=True)
+    except ValueError:
+        raise _bad("The key is not Base64.") from None
+    if len(raw) == _ED25519_BYTES:
+        return "ed25519", base64.b64encode(raw).decode()
+    try:
+        key = load_der_public_key(raw)
+    except (ValueError, UnsupportedAlgorithm):
+        raise _bad("The key cannot be read: it is damaged or cut short.") from None
+    if isinstance(key, Ed25519PublicKey):
+        return "ed25519", base64.b64encode(key.public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
+    if not isinstance(key, RSAPublicKey):
+        raise _bad("DKIM knows RSA and Ed25519; this is a key of another kind.")
+    if key.key_size < LEAST_BITS:
+        raise _bad(f"The key has {key.key_size} bits; receivers refuse less than {LEAST_BITS}.")
+    spki = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return "rsa", base64.b64encode(spki).decode()
+
+
+def key_bits(typed: str) -> int:
+    """How many bits the RSA key of a text has; 0 for another one. Raises BadFields."""
+    kind, text = read_key(typed)
+    key = load_der_public_key(base64.b64decode(text)) if kind == "rsa" else None
+    return key.key_size if isinstance(key, RSAPublicKey) else 0
+
+
+def key_text(typed: str) -> str:
+    """The Base64 in what was pasted: PEM, the text of a record, quoted strings of one, or Base64 itself."""
+    text = typed
+    if "p=" in text.lower():
+        if text.lstrip().startswith(('"', "(")) or '"' in text:
+            text = "".join(re.findall(r'"([^"]*)"', text))
+        text = tags_of(text).get("p", "")
+    return re.sub(r"\s", "", _ARMOUR.sub("", text))
+
+
+def faults_of_record(record: str) -> str:
+    """What is wrong with the rdata of a DKIM record, as a sentence; empty if nothing is."""
+    try:
+        read_key(text_of(rdtypes.TXT, record))
+    except BadFields as exc:
+        return str(exc)
+    return ""
+
+
+def _name(selector: str, owner: str) -> str:
+    try:
+        return below(f"{selector}._domainkey", owner)
+    except BadName as exc:
+        raise BadFields({"selector": str(exc)}) from exc
+
+
+def _bad(message: str) -> BadFields:
+    return BadFields({"public_key": message})

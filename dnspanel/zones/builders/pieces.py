@@ -1,0 +1,130 @@
+"""What builders are made of: fields, and the pieces that they put into RRsets beside what stays there. Pure."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from dnspanel.zones import mail_rules
+from dnspanel.zones.errors import BadFields
+from dnspanel.zones.typed.fields import Field, quoted, word_of
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import Key, RRset, make
+from replication.errors import ReplicationError
+
+Values = Mapping[str, str]
+Present = Mapping[Key, RRset]  # the RRsets that a builder looks at, as the author sees them
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Values for one RRset, in place of those that `replaces` picks; no values only take away."""
+
+    name: str
+    type: int
+    texts: tuple[str, ...]
+    replaces: Callable[[str], bool] = lambda text: True
+
+    @property
+    def key(self) -> Key:
+        return self.name, self.type
+
+
+class Builder(Protocol):
+    """One purpose. `owner` is the absolute name that the records are for."""
+
+    @property
+    def key(self) -> str:
+        """What its address has."""
+
+    @property
+    def title(self) -> str:
+        """What people call it."""
+
+    @property
+    def purpose(self) -> str:
+        """What it is good for, as a sentence."""
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """What is to be filled in."""
+
+    def keys(self, owner: str, values: Values) -> Sequence[Key]:
+        """The RRsets that it looks at or changes."""
+
+    def read(self, owner: str, present: Present) -> dict[str, str]:
+        """The fields as the present records have them; fields that these say nothing of are not among them."""
+
+    def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
+        """What the fields make. Raises BadFields."""
+
+
+def built(builder: Builder, owner: str, values: Values, present: Present, default_ttl: int) -> list[RRset]:
+    """The RRsets that differ from what is present. Raises BadFields with the fault of each field."""
+    faults = {}
+    for field in builder.fields:
+        try:
+            word_of(field, values.get(field.name, ""), owner)
+        except ValueError as exc:
+            faults[field.name] = str(exc)
+    if faults:
+        raise BadFields(faults)
+    found = []
+    for piece in builder.pieces(owner, values, present):
+        current = present.get(piece.key)
+        rrset = _with_piece(piece, current, default_ttl)
+        if rrset != current:
+            found.append(rrset)
+    return found
+
+
+def _with_piece(piece: Piece, current: RRset | None, default_ttl: int) -> RRset:
+    kept = [text for text in current.rdata if not piece.replaces(text)] if current else []
+    off = [text for text in current.disabled if text in kept] if current else []
+    ttl, comment = (current.ttl, current.comment) if current else (default_ttl, "")
+    try:
+        return make(piece.name, piece.type, ttl, (*kept, *piece.texts), off, comment)
+    except ReplicationError as exc:
+        raise BadFields({"": str(exc)[:1].upper() + str(exc)[1:] + "."}) from exc
+
+
+def below(label: str, owner: str) -> str:
+    """The name of this label below the owner."""
+    return names.parse(label, owner)
+
+
+def txt(text: str) -> str:
+    """The rdata of a TXT with this text, cut into strings of 255 bytes."""
+    return rdata.parse(rdtypes.TXT, quoted(text.replace("\\", "\\\\")))
+
+
+def texts_that(current: RRset | None, begins: Callable[[str], bool]) -> list[str]:
+    """The texts of a TXT RRset that begin so, joined as receivers read them."""
+    texts = [mail_rules.text_of(current.type, record) for record in current.served] if current else []
+    return [text for text in texts if begins(text)]
+
+
+def begins_with(prefix: str) -> Callable[[str], bool]:
+    """Whether a text begins with a version, in any letter case: `v=DMARC1`."""
+    lowered = prefix.lower()
+    return lambda text: text.lower().replace(" ", "").startswith(lowered)
+
+
+def of_records(begins: Callable[[str], bool]) -> Callable[[str], bool]:
+    """The same of the rdata of a TXT."""
+    return lambda record: begins(mail_rules.text_of(rdtypes.TXT, record))
+
+
+def tags_of(text: str) -> dict[str, str]:
+    """The tags of `v=DMARC1; p=none`, in lower case and in their order."""
+    pairs = (part.partition("=") for part in text.split(";") if part.strip())
+    return {tag.strip().lower(): value.strip() for tag, _, value in pairs}
+
+
+def tagged(tags: Iterable[tuple[str, str]]) -> str:
+    """The text of tags; those without a value are left out."""
+    return "; ".join(f"{tag}={value}" for tag, value in tags if value)
+
+
+def items_of(text: str) -> list[str]:
+    """What stands in a list, with commas, spaces or lines between."""
+    return [item for item in text.replace(",", " ").split() if item]

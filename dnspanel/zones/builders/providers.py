@@ -1,0 +1,180 @@
+"""Snippets: the records that common mail providers want, and those of a domain without mail. Pure."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dnspanel.zones.builders.pieces import Piece, Present, Values, below, of_records, tagged, txt
+from dnspanel.zones.builders.reports import DMARC, dmarc_piece, report_address
+from dnspanel.zones.builders.spf import present_spf, spf_piece, with_include
+from dnspanel.zones.errors import BadFields
+from dnspanel.zones.typed.fields import Field, Kind
+from replication.dns import rdtypes
+from replication.dns.rrset import Key
+
+_WORD = re.compile(r"[A-Za-z0-9_.=+/-]{1,200}")
+_REPORTS = Field("rua", "DMARC reports to", Kind.LIST, "Mail addresses; nothing leaves them out.", required=False)
+
+
+def _word(name: str, label: str, help: str) -> Field:
+    return Field(name, label, Kind.STRING, help, high=200, required=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A provider's records; names and targets may have `{domain}`, `{dashed}` and fields of the snippet in them."""
+
+    key: str
+    title: str
+    purpose: str
+    mx: tuple[str, ...]  # "preference host"
+    include: str
+    all: str = "~all"
+    aliases: tuple[tuple[str, str], ...] = ()  # name below the domain, target; left out where a field in it is empty
+    verification: tuple[str, str] | None = None  # what its TXT begins with, the text
+    more: tuple[Field, ...] = field(default_factory=tuple)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return (*self.more, _REPORTS)
+
+    def keys(self, owner: str, values: Values) -> Sequence[Key]:
+        """The RRsets that it looks at or changes."""
+        apart = [
+            (below("_dmarc", owner), rdtypes.TXT),
+            *((below(name, owner), rdtypes.CNAME) for name, _ in self.aliases),
+        ]
+        return [(owner, rdtypes.MX), (owner, rdtypes.TXT), *apart]
+
+    def read(self, owner: str, present: Present) -> dict[str, str]:
+        """Nothing: what a provider gives away, only it knows."""
+        return {}
+
+    def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
+        """What the fields make. Raises BadFields."""
+        known = _variables(self.more, owner, values)
+        pieces = [Piece(owner, rdtypes.MX, tuple(text.format(**known) for text in self.mx))]
+        pieces.append(self._texts(owner, known, present))
+        for name, target in self.aliases:
+            if all(known[each] for each in re.findall(r"\{(\w+)\}", target)):
+                pieces.append(Piece(below(name, owner), rdtypes.CNAME, (target.format(**known),)))
+        reports = report_address(values.get("rua", ""))
+        if not _has_dmarc(owner, present) or reports:
+            pieces.append(dmarc_piece(owner, tagged((("v", "DMARC1"), ("p", "none"), ("rua", reports)))))
+        return pieces
+
+    def _texts(self, owner: str, known: dict[str, str], present: Present) -> Piece:
+        """SPF and the provider's own text, in one piece, since both are of one RRset."""
+        spf = spf_piece(owner, with_include(present_spf(owner, present), self.include, self.all))
+        if self.verification is None:
+            return spf
+        begin, text = self.verification
+        if not all(known[each] for each in re.findall(r"\{(\w+)\}", text)):
+            return spf
+        is_own = of_records(lambda each: each.startswith(begin))
+        texts = (*spf.texts, txt(text.format(**known)))
+        return Piece(owner, rdtypes.TXT, texts, lambda record: spf.replaces(record) or is_own(record))
+
+
+@dataclass(frozen=True, slots=True)
+class NoMail:
+    """That a domain neither takes nor sends mail (RFC 7505)."""
+
+    key: str = "no-mail"
+    title: str = "No mail here"
+    purpose: str = "The domain takes no mail and sends none: receivers refuse whatever comes in its name."
+    fields: tuple[Field, ...] = (_REPORTS,)
+
+    def keys(self, owner: str, values: Values) -> Sequence[Key]:
+        """The RRsets that it looks at or changes."""
+        return [(owner, rdtypes.MX), (owner, rdtypes.TXT), *((below(name, owner), rdtypes.TXT) for name in _NO_MAIL)]
+
+    def read(self, owner: str, present: Present) -> dict[str, str]:
+        """Nothing: there is only one way to say it."""
+        return {}
+
+    def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
+        """What the fields make. Raises BadFields."""
+        reports = report_address(values.get("rua", ""))
+        tags = (("v", "DMARC1"), ("p", "reject"), ("sp", "reject"), ("rua", reports), ("adkim", "s"), ("aspf", "s"))
+        return [
+            Piece(owner, rdtypes.MX, ("0 .",)),
+            spf_piece(owner, "v=spf1 -all"),
+            dmarc_piece(owner, tagged(tags)),
+            Piece(below("*._domainkey", owner), rdtypes.TXT, (txt("v=DKIM1; p="),)),
+        ]
+
+
+_NO_MAIL = ("_dmarc", "*._domainkey")
+
+
+def _variables(more: Sequence[Field], owner: str, values: Values) -> dict[str, str]:
+    known = {each.name: values.get(each.name, "").strip() for each in more}
+    faults = {
+        name: "Copy it as the provider shows it." for name, text in known.items() if text and not _WORD.fullmatch(text)
+    }
+    if faults:
+        raise BadFields(faults)
+    domain = owner.removesuffix(".")
+    return known | {"domain": domain, "dashed": domain.replace(".", "-")}
+
+
+def _has_dmarc(owner: str, present: Present) -> bool:
+    current = present.get((below("_dmarc", owner), rdtypes.TXT))
+    return current is not None and any(map(of_records(DMARC), current.served))
+
+
+PROVIDERS = (
+    Provider(
+        "google-workspace",
+        "Google Workspace",
+        "Mail by Google. Its DKIM key comes from the Google console: add it by the builder DKIM.",
+        mx=("1 smtp.google.com.",),
+        include="_spf.google.com",
+        verification=("google-site-verification=", "google-site-verification={token}"),
+        more=(_word("token", "Verification", "What stands behind google-site-verification=."),),
+    ),
+    Provider(
+        "microsoft-365",
+        "Microsoft 365",
+        "Mail by Microsoft, with autodiscover.",
+        mx=("0 {dashed}.mail.protection.outlook.com.",),
+        include="spf.protection.outlook.com",
+        all="-all",
+        aliases=(
+            ("autodiscover", "autodiscover.outlook.com."),
+            ("selector1._domainkey", "selector1-{dashed}._domainkey.{tenant}.onmicrosoft.com."),
+            ("selector2._domainkey", "selector2-{dashed}._domainkey.{tenant}.onmicrosoft.com."),
+        ),
+        verification=("MS=", "MS={token}"),
+        more=(
+            _word("token", "Verification", "What stands behind MS=, such as ms12345678."),
+            _word("tenant", "Tenant", "The first part of ….onmicrosoft.com: adds the names for DKIM."),
+        ),
+    ),
+    Provider(
+        "fastmail",
+        "Fastmail",
+        "Mail by Fastmail, DKIM included.",
+        mx=("10 in1-smtp.messagingengine.com.", "20 in2-smtp.messagingengine.com."),
+        include="spf.messagingengine.com",
+        all="?all",
+        aliases=tuple((f"fm{at}._domainkey", f"fm{at}.{{domain}}.dkim.fmhosted.com.") for at in (1, 2, 3)),
+    ),
+    Provider(
+        "proton-mail",
+        "Proton Mail",
+        "Mail by Proton.",
+        mx=("10 mail.protonmail.ch.", "20 mailsec.protonmail.ch."),
+        include="_spf.protonmail.ch",
+        aliases=tuple(
+            (f"{name}._domainkey", f"{name}.domainkey.{{key}}.domains.proton.ch.")
+            for name in ("protonmail", "protonmail2", "protonmail3")
+        ),
+        verification=("protonmail-verification=", "protonmail-verification={token}"),
+        more=(
+            _word("token", "Verification", "What stands behind protonmail-verification=."),
+            _word("key", "DKIM", "The long part between domainkey. and .domains.proton.ch: adds the names for DKIM."),
+        ),
+    ),
+)

@@ -1,0 +1,160 @@
+"""DMARC (RFC 7489), MTA-STS (RFC 8461) and TLS-RPT (RFC 8460): policies for mail, and where reports go. Pure."""
+
+import re
+from collections.abc import Sequence
+
+from dnspanel.zones.builders.pieces import (
+    Piece,
+    Present,
+    Values,
+    begins_with,
+    below,
+    items_of,
+    of_records,
+    tagged,
+    tags_of,
+    texts_that,
+    txt,
+)
+from dnspanel.zones.errors import BadFields
+from dnspanel.zones.typed.fields import Field, Kind
+from replication.dns import rdtypes
+from replication.dns.rrset import Key
+
+_ADDRESS = re.compile(r"[^\s@,;!]{1,64}@[^\s@,;!]{1,253}")
+_URI = re.compile(r"(?:mailto:[^\s@,;!]+@[^\s@,;!]+(?:![0-9]+[kmgt]?)?|https://[^\s,;!]+)", re.IGNORECASE)
+_STS_ID = re.compile(r"[A-Za-z0-9]{1,32}")
+_POLICIES = (("none", "none: only report"), ("quarantine", "quarantine: as spam"), ("reject", "reject: refuse"))
+_ALIGNMENTS = (("r", "relaxed: a domain below is enough"), ("s", "strict: the very domain"))
+DMARC, STS, TLS_RPT = (begins_with(prefix) for prefix in ("v=DMARC1", "v=STSv1", "v=TLSRPTv1"))
+
+
+class DmarcBuilder:
+    """What receivers do with mail that is neither SPF's nor DKIM's."""
+
+    key = "dmarc"
+    title = "DMARC"
+    purpose = "What receivers do with mail in the name of this domain that neither SPF nor DKIM vouches for."
+    fields = (
+        Field("p", "Policy", Kind.WORD, choices=_POLICIES, default="none"),
+        Field(
+            "sp",
+            "Policy for names below",
+            Kind.WORD,
+            "As the policy, if nothing is chosen.",
+            choices=_POLICIES,
+            required=False,
+        ),
+        Field("rua", "Daily reports to", Kind.LIST, "Mail addresses, with commas.", required=False),
+        Field("ruf", "Reports of failures to", Kind.LIST, "Few receivers send any.", required=False),
+        Field("adkim", "DKIM must be of", Kind.WORD, choices=_ALIGNMENTS, required=False),
+        Field("aspf", "SPF must be of", Kind.WORD, choices=_ALIGNMENTS, required=False),
+        Field("pct", "Per cent of mail", Kind.NUMBER, "All of it, if nothing is written.", high=100, required=False),
+    )
+
+    def keys(self, owner: str, values: Values) -> Sequence[Key]:
+        return [(below("_dmarc", owner), rdtypes.TXT)]
+
+    def read(self, owner: str, present: Present) -> dict[str, str]:
+        return _read(self.fields, present.get((below("_dmarc", owner), rdtypes.TXT)), DMARC)
+
+    def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
+        tags = [(name, values.get(name, "").strip()) for name in ("p", "sp", "adkim", "aspf", "pct")]
+        faults = {
+            name: "Choose one."
+            for name, value in tags[:4]
+            if value and value not in dict(_POLICIES if name in ("p", "sp") else _ALIGNMENTS)
+        }
+        addresses = [(name, _addresses(name, values.get(name, ""), faults)) for name in ("rua", "ruf")]
+        if faults:
+            raise BadFields(faults)
+        text = tagged((("v", "DMARC1"), *tags[:2], *addresses, *tags[2:]))
+        return [Piece(below("_dmarc", owner), rdtypes.TXT, (txt(text),), of_records(DMARC))]
+
+
+class StsBuilder:
+    """That other servers must use TLS to send mail here."""
+
+    key = "mta-sts"
+    title = "MTA-STS"
+    purpose = "Says that a policy for TLS lies at https://mta-sts.…/.well-known/mta-sts.txt; change it with the policy."
+    fields = (
+        Field("id", "Number of the policy", Kind.WORD, "Letters and digits; a new one with each change."),
+        Field("host", "Where the policy lies", Kind.NAME, "The server for the name mta-sts, by CNAME.", required=False),
+    )
+
+    def keys(self, owner: str, values: Values) -> Sequence[Key]:
+        return [(below("_mta-sts", owner), rdtypes.TXT), (below("mta-sts", owner), rdtypes.CNAME)]
+
+    def read(self, owner: str, present: Present) -> dict[str, str]:
+        found = _read(self.fields, present.get((below("_mta-sts", owner), rdtypes.TXT)), STS)
+        cname = present.get((below("mta-sts", owner), rdtypes.CNAME))
+        return found | ({"host": cname.rdata[0]} if cname else {})
+
+    def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
+        number, host = values.get("id", "").strip(), values.get("host", "").strip()
+        if not _STS_ID.fullmatch(number):
+            raise BadFields({"id": "Write 1 to 32 letters and digits."})
+        text = tagged((("v", "STSv1"), ("id", number))) + ";"
+        pieces = [Piece(below("_mta-sts", owner), rdtypes.TXT, (txt(text),), of_records(STS))]
+        if host:
+            pieces.append(Piece(below("mta-sts", owner), rdtypes.CNAME, (below(host, owner),)))
+        return pieces
+
+
+class TlsReportBuilder:
+    """Where other servers report of TLS that failed."""
+
+    key = "tls-rpt"
+    title = "TLS-RPT"
+    purpose = "Where other mail servers report that TLS to this domain failed."
+    fields = (Field("rua", "Reports to", Kind.LIST, "Mail addresses or https addresses, with commas."),)
+
+    def keys(self, owner: str, values: Values) -> Sequence[Key]:
+        return [(below("_smtp._tls", owner), rdtypes.TXT)]
+
+    def read(self, owner: str, present: Present) -> dict[str, str]:
+        return _read(self.fields, present.get((below("_smtp._tls", owner), rdtypes.TXT)), TLS_RPT)
+
+    def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
+        faults: dict[str, str] = {}
+        rua = _addresses("rua", values.get("rua", ""), faults)
+        if faults or not rua:
+            raise BadFields(faults or {"rua": "Write an address."})
+        text = tagged((("v", "TLSRPTv1"), ("rua", rua)))
+        return [Piece(below("_smtp._tls", owner), rdtypes.TXT, (txt(text),), of_records(TLS_RPT))]
+
+
+def dmarc_piece(owner: str, text: str) -> Piece:
+    """This DMARC record in place of another one."""
+    return Piece(below("_dmarc", owner), rdtypes.TXT, (txt(text),), of_records(DMARC))
+
+
+def report_address(typed: str) -> str:
+    """`rua=` for a mail address that may be empty. Raises BadFields at the field `rua`."""
+    faults: dict[str, str] = {}
+    found = _addresses("rua", typed, faults)
+    if faults:
+        raise BadFields(faults)
+    return found
+
+
+def _read(fields: Sequence[Field], current: object, begins: object) -> dict[str, str]:
+    texts = texts_that(current, begins)  # type: ignore[arg-type]
+    if not texts:
+        return {}
+    tags = tags_of(texts[0])
+    found = {field.name: tags.get(field.name, "") for field in fields}
+    for name in ("rua", "ruf"):
+        if name in found:
+            found[name] = ",".join(item.removeprefix("mailto:") for item in items_of(found[name]))
+    return found
+
+
+def _addresses(name: str, typed: str, faults: dict[str, str]) -> str:
+    """The addresses as URIs; a fault is put at the field."""
+    uris = [f"mailto:{item}" if _ADDRESS.fullmatch(item) and ":" not in item else item for item in items_of(typed)]
+    bad = [uri for uri in uris if not _URI.fullmatch(uri)]
+    if bad:
+        faults[name] = f"{bad[0]} is not a mail address."
+    return ",".join(uris)

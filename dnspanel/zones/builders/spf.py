@@ -1,0 +1,198 @@
+"""SPF (RFC 7208): a record as its terms, each explained, and a record from fields. Pure."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import ip_network
+
+from dnspanel.zones.builders.pieces import Piece, Present, Values, items_of, of_records, texts_that, txt
+from dnspanel.zones.errors import BadFields
+from dnspanel.zones.mail_rules import MAX_SPF_LOOKUPS, spf_lookups
+from dnspanel.zones.typed.fields import Field, Kind
+from replication.dns import names, rdtypes
+from replication.dns.rrset import Key
+from replication.errors import BadName
+
+ALL: tuple[tuple[str, str], ...] = (
+    ("~all", "~all: doubtful, mostly taken as spam"),
+    ("-all", "-all: refused"),
+    ("?all", "?all: nothing is said of it"),
+)
+_TERM = re.compile(r"([-+?~]?)([A-Za-z][A-Za-z0-9_.-]*)(?:([:=/])(.*))?", re.DOTALL)
+_QUALIFIERS = {"": "may send", "+": "may send", "-": "may not send", "~": "is doubtful", "?": "is left open"}
+_MECHANISMS = {
+    "all": "everybody else",
+    "include": "whoever the record of {} lets send",
+    "a": "the addresses of {}",
+    "mx": "the mail servers of {}",
+    "ptr": "whoever has a name below {} (slow, not to be used)",
+    "ip4": "{}",
+    "ip6": "{}",
+    "exists": "whoever makes the name {} exist",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One term of a record: `include:_spf.example.net`."""
+
+    text: str
+    qualifier: str
+    name: str  # of the mechanism or modifier, in lower case
+    value: str
+
+    @property
+    def is_modifier(self) -> bool:
+        return self.text.startswith((f"{self.name}=", f"{self.name.upper()}="))
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether receivers have to ask the DNS for it, which they do ten times at most."""
+        return bool(spf_lookups(f"v=spf1 {self.text}"))
+
+    @property
+    def message(self) -> str:
+        """What it says, for a person."""
+        if self.name == "redirect":
+            return f"All else is as the record of {self.value} says."
+        if self.is_modifier:
+            return "A text for those who are refused." if self.name == "exp" else "An unknown modifier, passed over."
+        if self.name not in _MECHANISMS:
+            return "Unknown: receivers take the record for broken."
+        who = _MECHANISMS[self.name].format(self.value or "this name")
+        return f"{who[:1].upper()}{who[1:]} {_QUALIFIERS[self.qualifier]}."
+
+
+def is_spf(text: str) -> bool:
+    """Whether receivers take this text for an SPF record."""
+    return text.lower() == "v=spf1" or text.lower().startswith("v=spf1 ")
+
+
+def terms_of(text: str) -> list[Term]:
+    """The terms of a record, without its version."""
+    return [_term(word) for word in text.split()[1:]]
+
+
+def with_include(text: str, domain: str, default_all: str) -> str:
+    """The record with this include before its `all`; a new one where there is none."""
+    words = text.split() if text else ["v=spf1", default_all]
+    include = f"include:{domain}"
+    if include in (word.lower() for word in words):
+        return " ".join(words)
+    at = next((at for at, word in enumerate(words) if _ends(word)), len(words))
+    return " ".join((*words[:at], include, *words[at:]))
+
+
+def present_spf(owner: str, present: Present) -> str:
+    """The SPF record at a name, or nothing."""
+    return next(iter(texts_that(present.get((owner, rdtypes.TXT)), is_spf)), "")
+
+
+def spf_piece(owner: str, text: str) -> Piece:
+    """The record in place of all others of SPF at this name."""
+    return Piece(owner, rdtypes.TXT, (txt(text),), of_records(is_spf))
+
+
+class SpfBuilder:
+    """Who may send mail in the name of a domain."""
+
+    key = "spf"
+    title = "SPF"
+    purpose = "Which servers may send mail in the name of this domain."
+    fields = (
+        Field("mx", "Its mail servers (mx)", Kind.FLAG, "Those of the MX records.", required=False),
+        Field("a", "Its own addresses (a)", Kind.FLAG, "Those of A and AAAA at this name.", required=False),
+        Field("include", "Providers (include)", Kind.LIST, "Such as _spf.google.com, with commas.", required=False),
+        Field("ip4", "IPv4 addresses", Kind.LIST, "Addresses or networks, with commas.", required=False),
+        Field("ip6", "IPv6 addresses", Kind.LIST, "Addresses or networks, with commas.", required=False),
+        Field("other", "Other terms", Kind.REST, "As in the record, with spaces.", required=False),
+        Field("all", "Everybody else", Kind.REST, choices=ALL, default="~all", required=False),
+    )
+
+    def keys(self, owner: str, values: Values) -> Sequence[Key]:
+        return [(owner, rdtypes.TXT)]
+
+    def read(self, owner: str, present: Present) -> dict[str, str]:
+        text = present_spf(owner, present)
+        if not text:
+            return {}
+        found = {field.name: "" for field in self.fields}
+        terms = terms_of(text)
+        # The order counts once a term refuses: such a record is kept as it is.
+        is_plain = all(term.qualifier in ("", "+") or term.name == "all" for term in terms)
+        for term in terms:
+            if term.name == "all" and term is terms[-1]:
+                found["all"] = f"{term.qualifier or '+'}all"
+            elif is_plain and term.name in ("mx", "a") and not term.value and not term.is_modifier:
+                found[term.name] = "yes"
+            elif is_plain and term.name in ("include", "ip4", "ip6"):
+                found[term.name] = ",".join(filter(None, (found[term.name], term.value)))
+            else:
+                found["other"] = f"{found['other']} {term.text}".strip()
+        return found
+
+    def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
+        return [spf_piece(owner, self.text(values))]
+
+    def text(self, values: Values) -> str:
+        """The record. Raises BadFields."""
+        _check(values)
+        terms = [name for name in ("mx", "a") if values.get(name)]
+        terms += [f"{kind}:{item}" for kind in ("ip4", "ip6", "include") for item in items_of(values.get(kind, ""))]
+        others = values.get("other", "").split()
+        return " ".join(("v=spf1", *terms, *others, *filter(None, [values.get("all", "").strip()])))
+
+
+def _check(values: Values) -> None:
+    faults = {}
+    for kind, version in (("ip4", 4), ("ip6", 6)):
+        bad = [item for item in items_of(values.get(kind, "")) if not _is_network(item, version)]
+        if bad:
+            faults[kind] = f"{bad[0]} is not an IPv{version} address or network."
+    bad = [item for item in items_of(values.get("include", "")) if not _is_domain(item)]
+    if bad:
+        faults["include"] = f"{bad[0]} is not a domain."
+    broken = [word for word in values.get("other", "").split() if not _is_known(_term(word))]
+    if broken:
+        faults["other"] = f"{broken[0]} is not a term of SPF."
+    if values.get("all", "").strip() not in ("", "+all", *dict(ALL)):
+        faults["all"] = "Choose one."
+    if not faults:
+        text = " ".join(f"include:{item}" for item in items_of(values.get("include", "")))
+        if spf_lookups(f"v=spf1 {text} {values.get('other', '')}") > MAX_SPF_LOOKUPS:
+            faults["include"] = f"These need more than {MAX_SPF_LOOKUPS} look-ups, with which receivers give up."
+    if faults:
+        raise BadFields(faults)
+
+
+def _term(word: str) -> Term:
+    match = _TERM.fullmatch(word)
+    if match is None:
+        return Term(word, "", "", "")
+    value = match[4] or ""
+    return Term(word, match[1], match[2].lower(), f"/{value}" if match[3] == "/" else value)
+
+
+def _ends(word: str) -> bool:
+    """Whether nothing counts behind this word."""
+    return _term(word).name in ("all", "redirect")
+
+
+def _is_known(term: Term) -> bool:
+    return term.name in _MECHANISMS or (term.is_modifier and bool(term.value))
+
+
+def _is_network(text: str, version: int) -> bool:
+    try:
+        return ip_network(text, strict=False).version == version
+    except ValueError:
+        return False
+
+
+def _is_domain(text: str) -> bool:
+    if "%{" in text:  # a macro, which only receivers can fill in
+        return True
+    try:
+        return "." in names.parse(text)[:-1]
+    except BadName:
+        return False
