@@ -8,6 +8,7 @@ the memory.
 """
 
 import binascii
+import struct
 from functools import cache
 from typing import Any
 
@@ -185,6 +186,8 @@ def _encode_by_dnspython(type: int, text: str, origin: str | None) -> bytes:
         )
         _check_comment(text[: tokens.file.tell()], found.rdcomment)
         return bytes(found.to_digestable())
+    except struct.error as exc:  # dnspython notices the altitude of a LOC only while it packs it
+        raise ValueError("a number is out of range") from exc
     except (dns.exception.DNSException, ValueError, OverflowError) as exc:
         raise ValueError(_plain(exc)) from exc
 

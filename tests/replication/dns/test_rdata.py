@@ -249,3 +249,11 @@ def test_a_value_of_an_unknown_type_has_at_most_as_many_bytes_as_its_length_can_
     assert rdata.to_wire(65280, f"\\# 65535 {'00' * 65535}") == bytes(65535)
     with pytest.raises(BadRdata, match="65536 bytes, at most 65535"):
         rdata.to_wire(65280, f"\\# 65536 {'00' * 65536}")
+
+
+@pytest.mark.parametrize("altitude", ["42849672.96m", "-100000.01m", "99999999999m"])
+def test_an_altitude_beyond_what_a_loc_can_say_is_refused(altitude: str) -> None:
+    """dnspython noticed it only while it packed the bytes, and a page answered 500."""
+    with pytest.raises(BadRdata, match="out of range"):
+        rdata.parse(29, f"0 0 0 N 0 0 0 E {altitude}")
+    assert rdata.parse(29, "0 0 0 N 0 0 0 E 42849672.95m").endswith("42849672.95m")
