@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from dnspanel.fleet.dnssec.resolver import configured
 from dnspanel.fleet.lookups.spf import SpfLook, follow_spf
+from dnspanel.fleet.lookups.turns import Busy, turn
 from dnspanel.web.editor.fields import Unreadable
 from dnspanel.web.editor.quick_add import Doubled, read_owner
 from dnspanel.web.editor.rrset_form import digest_of
@@ -168,7 +169,12 @@ def _counted(building: Building, zone: Zone) -> Building:
     owner = _owner(building.name, zone)
     if not isinstance(building.builder, SpfBuilder) or not isinstance(owner, str):
         return building
-    return replace(building, look=follow_spf(building.builder.text(building.values), owner, resolver=configured()))
+    try:
+        with turn():
+            look = follow_spf(building.builder.text(building.values), owner, resolver=configured())
+    except Busy as exc:
+        return replace(building, message=str(exc))
+    return replace(building, look=look)
 
 
 def _owner(typed: str, zone: Zone) -> str | BadFields:

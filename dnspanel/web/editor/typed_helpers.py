@@ -8,6 +8,7 @@ from cryptography import x509
 from django.conf import settings
 
 from dnspanel.fleet.lookups.tls_certificate import NoCertificate, certificate_of
+from dnspanel.fleet.lookups.turns import Busy, turn
 from dnspanel.web.editor.fields import Unreadable
 from dnspanel.web.editor.quick_add import Doubled, read_owner
 from dnspanel.web.editor.typed_values import TypedInput, TypedValues
@@ -118,9 +119,7 @@ def compute(
                 helper, message="The hints are those of the zone."
             )
         found = _computed(helper, act)
-    except BadFields as exc:
-        return values, replace(helper, fault=str(exc))
-    except NoCertificate as exc:
+    except (BadFields, NoCertificate, Busy) as exc:
         return values, replace(helper, fault=str(exc))
     message = "Computed: one value." if len(found) == 1 else f"Computed: {len(found)} values."
     kept = {name: value for name, value in helper.typed.items() if name.removeprefix("help-") in _ABOUT_TLSA}
@@ -149,7 +148,9 @@ def _certificate_of_server(helper: Helper) -> x509.Certificate:
     if not (port.isascii() and port.isdigit() and len(port) <= 5):
         raise BadFields({"": "The port must be a number from 1 to 65535."})
     try:
-        return x509.load_der_x509_certificate(certificate_of(host, int(port), networks=settings.SOURCE_NETWORKS))
+        with turn():
+            found = certificate_of(host, int(port), networks=settings.SOURCE_NETWORKS)
+        return x509.load_der_x509_certificate(found)
     except ValueError as exc:
         raise BadFields({"": f"The certificate of {host} cannot be read."}) from exc
 

@@ -1,11 +1,13 @@
 """Builders and snippets: previewed, and drafted only as previewed."""
 
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 from django.test import Client
 
 from dnspanel.accounts.models import User
+from dnspanel.fleet.lookups.turns import AT_ONCE, turn
 from dnspanel.web.editor.builders import Building
 from dnspanel.zones import draft, queries
 from dnspanel.zones.builders.catalogue import BUILDERS
@@ -127,3 +129,14 @@ def test_more_than_ten_look_ups_are_an_error(client: Client, settings: Any) -> N
     with serving({RESOLVER: resolver_of({}, *records)}, port):
         page = client.post(f"{BUILDER}spf/", {"name": "@", "b-include": "c0.test", "act": "count"}).content.decode()
     assert "look-ups: above ten, receivers take the record for broken" in page
+
+
+def test_who_finds_all_turns_taken_is_told_so(client: Client) -> None:
+    with ExitStack() as stack:
+        for _ in range(AT_ONCE):
+            stack.enter_context(turn())
+        page = client.post(f"{BUILDER}spf/", {"name": "@", "b-include": "c0.test", "act": "count"}).content.decode()
+        fields = {"name": "_443._tcp.www", "type": "TLSA", "fields_of": "TLSA", "tab": "fields", "act": "server"}
+        panel = client.post("/zones/example.test./rrset/form/", fields).content.decode()
+    assert "Try again in a few seconds." in page
+    assert "Try again in a few seconds." in panel

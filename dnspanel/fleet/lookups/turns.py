@@ -1,0 +1,23 @@
+"""Turns: how many look-ups of people a process does at once, so that slow servers of others take no more threads."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+AT_ONCE = 4
+_turns = threading.BoundedSemaphore(AT_ONCE)
+
+
+class Busy(Exception):
+    """So many look-ups are under way that this one is not begun; the text is for the person who wanted it."""
+
+
+@contextmanager
+def turn() -> Iterator[None]:
+    """One of the turns, for the block. Raises Busy at once if all are taken."""
+    if not _turns.acquire(blocking=False):
+        raise Busy("The panel is asking other servers for several people just now. Try again in a few seconds.")
+    try:
+        yield
+    finally:
+        _turns.release()
