@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 
 from dnspanel.web.editor.additions import FALLBACK_TTL, Occupied, add_entry
 from dnspanel.web.editor.fields import Unreadable, word_at
-from dnspanel.web.editor.quick_add import Doubled, Means, read_line
+from dnspanel.web.editor.quick_add import TXT_TYPES, Doubled, Means, read_line
 from dnspanel.web.editor.rrset_form import RRsetForm
 from dnspanel.web.editor.rrsets import back_to_row, drafted, drafted_message, row_of, rrset_of_request, way_back
 from dnspanel.web.editor.table import LONGEST_LINE, TYPE_NAMES, default_ttl, table_rows, violations_of
@@ -74,6 +74,17 @@ class Panel:
         return "New record" if self.is_new else f"{self.owner} {self.type}"
 
     @property
+    def is_text(self) -> bool:
+        return self.layout is not None and self.layout.type in TXT_TYPES
+
+    @property
+    def results(self) -> list[tuple[str, str]]:
+        """What the draft would get: each rdata, and of a text how many bytes it has and how it is cut."""
+        if self.rrset is None:
+            return []
+        return [(each, _sizes(self.rrset.type, each) if self.is_text else "") for each in self.rrset.rdata]
+
+    @property
     def typed_names(self) -> list[str]:
         return TYPED_NAMES
 
@@ -130,6 +141,16 @@ def zone_typed(request: PanelRequest, zone_name: str) -> HttpResponse:
         values, helper = compute(request, zone, panel.owner, panel.values, panel.helper, act)
         return _show(request, zone, replace(panel, values=values, helper=helper))
     return _show(request, zone, _changed(zone, panel, act))
+
+
+def _sizes(type: int, text: str) -> str:
+    wire = rdata.to_wire(type, text)
+    sizes, at = [], 0
+    while at < len(wire):
+        sizes.append(wire[at])
+        at += 1 + wire[at]
+    total = f"{sum(sizes)} byte{'' if sum(sizes) == 1 else 's'}"
+    return f"{total}." if len(sizes) == 1 else f"{total}, cut into strings of {', '.join(map(str, sizes))}."
 
 
 # Opening

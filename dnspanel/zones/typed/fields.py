@@ -28,6 +28,7 @@ class Kind(StrEnum):
     MAILBOX = "mailbox"  # a name, or the mail address that it stands for
     WORD = "word"  # a mnemonic or a number
     STRING = "string"  # a character string, without its quotes
+    STRINGS = "strings"  # the text of a TXT, however it is cut into strings
     LIST = "list"  # of words with commas between them
     HEX = "hex"
     BASE64 = "base64"
@@ -57,7 +58,7 @@ class Field:
     @property
     def is_long(self) -> bool:
         """Whether what it holds may need several lines."""
-        return self.kind in (Kind.HEX, Kind.BASE64, Kind.TEXT)
+        return self.kind in (Kind.HEX, Kind.BASE64, Kind.TEXT, Kind.STRINGS)
 
 
 def u8(name: str, label: str, help: str = "", **more: object) -> Field:
@@ -97,9 +98,21 @@ def text_of(field: Field, word: str) -> str:
         inner = _EDGE.sub(lambda match: _SPACE * len(match[0]), unquoted(word))
         # Two quotes stand for an empty string where one must be said to be meant, and not for themselves.
         return {"": _EMPTY if field.required else "", _EMPTY: r"\034\034"}.get(inner, inner)
+    if field.kind is Kind.STRINGS:
+        return _text_of_strings(word)
     if field.kind is Kind.LIST:  # whoever types one puts spaces behind the commas, which are not meant
         return unquoted(word).replace(" ", _SPACE)
     return word.removesuffix("m") if field.kind is Kind.METRES else word.strip('"')
+
+
+def _text_of_strings(word: str) -> str:
+    """One text where its strings are full up to the last one; else the strings, in their quotes."""
+    parts = _STRING.findall(word)
+    joined = "".join(part[1:-1] for part in parts)
+    wires = [len(rdata.to_wire(rdtypes.TXT, part)) - 1 for part in parts]
+    is_one = all(size == _FULL for size in wires[:-1]) and (wires[-1] or len(parts) == 1)
+    text = _EDGE.sub(lambda match: _SPACE * len(match[0]), unquoted(f'"{joined}"'))
+    return text if text and is_one and not text.startswith(('"', "(")) else word
 
 
 def missing(field: Field) -> str:
@@ -118,6 +131,8 @@ def quoted(text: str) -> str:
     return '"' + _ESCAPE_OR_QUOTE.sub(lambda match: '\\"' if match[0] == '"' else match[0], text) + '"'
 
 
+_FULL = 255  # bytes of a string
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _EMPTY = '""'
 _SPACE = "\\032"
 _EDGE = re.compile(r"^ +| +$")  # spaces at an end of a field are never meant either
@@ -186,6 +201,16 @@ def _string_word(field: Field, text: str, origin: str | None) -> str:
     return word
 
 
+def _strings_word(field: Field, text: str, origin: str | None) -> str:
+    text = re.sub(r"\s*[\r\n]\s*", " ", text)
+    if not text.startswith(('"', "(")):
+        return _string_word(field, text, origin)
+    try:
+        return rdata.parse(rdtypes.TXT, text)
+    except ReplicationError as exc:
+        raise ValueError('Each string must be like "this", with a space between strings.') from exc
+
+
 def _list_word(field: Field, text: str, origin: str | None) -> str:
     return _string_word(field, re.sub(r"\s*,\s*", ",", text), origin)
 
@@ -244,6 +269,7 @@ _READERS = {
     Kind.MAILBOX: _mailbox_word,
     Kind.WORD: _mnemonic_word,
     Kind.STRING: _string_word,
+    Kind.STRINGS: _strings_word,
     Kind.LIST: _list_word,
     Kind.HEX: _hex_word,
     Kind.BASE64: _base64_word,

@@ -266,6 +266,21 @@ _LAYOUTS = (
     ),
     _delegation_signer(rdtypes.DS, "The key by which the zone below this name is signed."),
     _delegation_signer(rdtypes.CDS, "What the zone above is to have as DS."),
+    *(
+        Layout(
+            type,
+            "A text, for whoever knows what to make of it.",
+            (
+                Field(
+                    "text",
+                    "Text",
+                    Kind.STRINGS,
+                    "Without quotes it is one text, cut into strings of 255 bytes. A backslash is written twice.",
+                ),
+            ),
+        )
+        for type in (rdtypes.TXT, rdtypes.SPF)
+    ),
     Layout(
         rdtypes.LOC,
         "Where something stands on the earth.",
@@ -273,7 +288,7 @@ _LAYOUTS = (
             Field("latitude", "Latitude", Kind.LATITUDE, "52.5163, or 52 30 58.6 N."),
             Field("longitude", "Longitude", Kind.LONGITUDE, "13.3777, or 13 22 39.9 E."),
             Field(
-                "altitude", "Altitude", Kind.METRES, "Metres above the ellipsoid.", -100_000, 42_849_672, default="0"
+                "altitude", "Altitude", Kind.METRES, "Metres above the ellipsoid.", -100_000, 42_849_673, default="0"
             ),
             _metres("size", "Size", "Metres across.", "1"),
             _metres("horizontal", "Horizontal precision", "Metres.", "10000"),

@@ -23,6 +23,8 @@ _WORD = re.compile(r'(?:[^\s"\\]|\\.|"(?:[^"\\]|\\.)*")+', re.DOTALL)
 
 def parse_fields(layout: Layout, canonical: str) -> dict[str, str]:
     """The fields of a canonical rdata of this type."""
+    if layout.fields[0].kind is Kind.STRINGS:
+        return {layout.fields[0].name: text_of(layout.fields[0], canonical)}
     texts = _WORD.findall(canonical)
     found = {}
     at = 0
@@ -69,7 +71,8 @@ def joined_as_typed(layout: Layout, values: Values) -> str:
         try:
             texts[field.name] = word_of(field, typed)
         except ValueError:
-            texts[field.name] = quoted(typed) if field.kind is Kind.STRING and typed else typed
+            is_string = field.kind in (Kind.STRING, Kind.STRINGS) and typed and not typed.startswith(('"', "("))
+            texts[field.name] = quoted(typed) if is_string else typed
     return _joined(layout, texts)
 
 

@@ -212,6 +212,16 @@ def test_fifty_values_are_the_most_that_have_fields(make_zone: MakeZone, browser
     assert panel.form["values"].value().count("\n") == 50
 
 
+def test_a_text_says_how_long_it_is_and_how_it_is_cut(client: Client, zone: Zone, bob: User) -> None:
+    fields = sent(client, "?type=TXT&name=long") | {"v0-text": "x" * 300}
+    _, checks = post(client, fields, act="check")
+    assert "300 bytes, cut into strings of 255, 45." in checks
+    assert post(client, fields)[0] == 200
+    assert fields_in(client.get(FORM + "?name=long.example.test.&type=TXT"))["v0-text"] == "x" * 300
+    _, checks = post(client, fields | {"v0-text": "a"}, act="check")
+    assert "1 byte." in checks
+
+
 # ── What is computed ──────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -30,6 +30,9 @@ labels = st.lists(st.binary(min_size=1, max_size=12).filter(lambda label: 0 not 
 owners = labels.map(lambda found: names.from_labels(tuple(label.lower() for label in found)))
 hexes = st.binary(min_size=1, max_size=70).map(bytes.hex)
 strings = st.binary(max_size=40).map(lambda raw: '"' + "".join(f"\\{byte:03d}" for byte in raw) + '"')
+texts = st.lists(strings, min_size=1, max_size=3).map(" ".join) | st.binary(max_size=600).map(
+    lambda raw: '"' + "".join(f"\\{byte:03d}" for byte in raw) + '"'
+)
 plain = st.text("abcdefghij0123456789", min_size=1, max_size=8)
 metres = st.integers(-10_000_000, 2**32 - 10_000_001).map(lambda cm: f"{cm / 100:.2f}m")
 sizes = st.tuples(st.integers(1, 9), st.integers(0, 9)).map(lambda size: f"{size[0] * 10 ** size[1] / 100:.2f}m")
@@ -88,6 +91,7 @@ TEXTS: dict[int, st.SearchStrategy[str]] = {
     | joined(u8, st.just("2"), st.binary(min_size=32, max_size=32).map(bytes.hex)),
     rdtypes.HTTPS: service,
     rdtypes.SVCB: service,
+    **dict.fromkeys((rdtypes.TXT, rdtypes.SPF), texts),
     rdtypes.NAPTR: joined(u16, u16, strings, strings, strings, owners),
     rdtypes.DS: signer,
     rdtypes.CDS: signer,
@@ -160,6 +164,10 @@ SHA256 = "ab" * 32
         (rdtypes.HTTPS, {"priority": "0", "target": "www"}, "0 www.example.test."),
         (rdtypes.SVCB, {"other": "dohpath=/q{?dns}", "alpn": "h2"}, '1 . alpn="h2" dohpath="/q{?dns}"'),
         (rdtypes.LOC, {"latitude": "52.5", "longitude": "-13"}, "52 30 0.000 N 13 0 0.000 W 0.00m"),
+        (rdtypes.TXT, {"text": 'v=spf1  "mx" ~all;'}, '"v=spf1  \\"mx\\" ~all;"'),
+        (rdtypes.TXT, {"text": '"one" "two"'}, '"one" "two"'),
+        (rdtypes.TXT, {"text": "x" * 300}, f'"{"x" * 255}" "{"x" * 45}"'),
+        (rdtypes.TXT, {"text": "v=DKIM1;\np=abc"}, '"v=DKIM1; p=abc"'),
         (rdtypes.URI, {"target": "https://x.test/"}, '10 0 "https://x.test/"'),
         (rdtypes.CERT, {"certificate": "-----BEGIN A-----\nQUJD\n-----END A-----"}, "PKIX 0 0 QUJD"),
         (
@@ -193,6 +201,8 @@ def test_fields_are_read_as_people_type_them(type: int, typed: dict[str, str], c
         (rdtypes.CAA, {"tag": "two words", "value": "x"}, "tag", "one word"),
         (rdtypes.CAA, {"value": "ends in \\"}, "value", "must be followed by"),
         (rdtypes.HTTPS, {"ech": "***"}, "ech", "Base64"),
+        (rdtypes.TXT, {"text": '"open'}, "text", "Each string must be"),
+        (rdtypes.TXT, {"text": "\\"}, "text", "must be followed by"),
         (rdtypes.HTTPS, {"ipv4hint": "2001:db8::1"}, OF_ALL, "."),
         (rdtypes.LOC, {"latitude": "91", "longitude": "0"}, "latitude", "at most 90"),
         (rdtypes.LOC, {"latitude": "1", "longitude": "1", "size": "wide"}, "size", "metres"),
