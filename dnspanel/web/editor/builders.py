@@ -23,6 +23,7 @@ from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access, draft, queries
 from dnspanel.zones.builders.catalogue import BUILDERS, RECORDS, SNIPPETS
+from dnspanel.zones.builders.dkim import DkimBuilder, about_key
 from dnspanel.zones.builders.pieces import Builder, built
 from dnspanel.zones.builders.spf import SpfBuilder, Term, present_spf, terms_of
 from dnspanel.zones.errors import BadFields
@@ -91,6 +92,13 @@ class Building:
     def fault(self) -> str:
         """The fault that no field has."""
         return (self.faults or {}).get("", "")
+
+    @property
+    def about_key(self) -> str:
+        """What is to be said of the key that the records have, if they have one."""
+        if not isinstance(self.builder, DkimBuilder) or self.changes is None:
+            return ""
+        return about_key(self.values["public_key"])
 
     @property
     def counts_lookups(self) -> bool:

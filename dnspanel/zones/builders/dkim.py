@@ -15,13 +15,12 @@ from cryptography.hazmat.primitives.serialization import (
 
 from dnspanel.zones.builders.pieces import Piece, Present, Values, below, tagged, tags_of, txt
 from dnspanel.zones.errors import BadFields
-from dnspanel.zones.mail_rules import text_of
+from dnspanel.zones.mail_rules import GOOD_DKIM_BITS, LEAST_DKIM_BITS
 from dnspanel.zones.typed.fields import Field, Kind
 from replication.dns import rdtypes
 from replication.dns.rrset import Key
 from replication.errors import BadName
 
-LEAST_BITS, GOOD_BITS = 1024, 2048  # RFC 8301
 _ARMOUR = re.compile(r"-----(?:BEGIN|END) [A-Z ]{1,30}-----")
 _SELECTOR = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]{0,61}[a-z0-9_])?", re.IGNORECASE)
 _ED25519_BYTES = 32
@@ -80,17 +79,20 @@ def read_key(typed: str) -> tuple[str, str]:
         return "ed25519", base64.b64encode(key.public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
     if not isinstance(key, RSAPublicKey):
         raise _bad("DKIM knows RSA and Ed25519; this is a key of another kind.")
-    if key.key_size < LEAST_BITS:
-        raise _bad(f"The key has {key.key_size} bits; receivers refuse less than {LEAST_BITS}.")
+    if key.key_size < LEAST_DKIM_BITS:
+        raise _bad(f"The key has {key.key_size} bits; receivers refuse less than {LEAST_DKIM_BITS}.")
     spki = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return "rsa", base64.b64encode(spki).decode()
 
 
-def key_bits(typed: str) -> int:
-    """How many bits the RSA key of a text has; 0 for another one. Raises BadFields."""
+def about_key(typed: str) -> str:
+    """What kind of key a text has, as a sentence. Raises BadFields."""
     kind, text = read_key(typed)
     key = load_der_public_key(base64.b64decode(text)) if kind == "rsa" else None
-    return key.key_size if isinstance(key, RSAPublicKey) else 0
+    if not isinstance(key, RSAPublicKey):
+        return "An Ed25519 key. Many receivers know RSA only: have a second selector for that."
+    short = "" if key.key_size >= GOOD_DKIM_BITS else f"; {GOOD_DKIM_BITS} are asked for (RFC 8301)"
+    return f"An RSA key of {key.key_size} bits{short}."
 
 
 def key_text(typed: str) -> str:
@@ -101,15 +103,6 @@ def key_text(typed: str) -> str:
             text = "".join(re.findall(r'"([^"]*)"', text))
         text = tags_of(text).get("p", "")
     return re.sub(r"\s", "", _ARMOUR.sub("", text))
-
-
-def faults_of_record(record: str) -> str:
-    """What is wrong with the rdata of a DKIM record, as a sentence; empty if nothing is."""
-    try:
-        read_key(text_of(rdtypes.TXT, record))
-    except BadFields as exc:
-        return str(exc)
-    return ""
 
 
 def _name(selector: str, owner: str) -> str:

@@ -4,6 +4,8 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.test import Client
 
 from dnspanel.accounts.models import User
@@ -109,6 +111,15 @@ def test_the_preview_comes_alone_while_somebody_types(client: Client) -> None:
     fragment = client.post(f"{BUILDER}no-mail/?act=typed", {"name": "shop"}, headers=HTMX).content.decode()
     assert fragment.startswith("<section")
     assert "_dmarc.shop" in fragment
+
+
+def test_a_key_is_looked_at(client: Client) -> None:
+    key = rsa.generate_private_key(65537, 2048).public_key()
+    pem = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+    fields = {"name": "@", "b-selector": "s1", "b-public_key": pem}
+    page = client.post(f"{BUILDER}dkim/", fields).content.decode()
+    assert "An RSA key of 2048 bits." in page
+    assert "s1._domainkey" in page
 
 
 def test_look_ups_are_counted_over_dns(client: Client, settings: Any) -> None:
