@@ -208,7 +208,9 @@ document.addEventListener("htmx:afterRequest", (event) => {
   const { elt, successful } = event.detail;
   if (!successful) return;
   if (elt.matches("[data-to-panel]")) elt.closest("tbody")?.querySelector("[data-cancel]").click();
-  if (elt.matches("[data-takes-line]")) byId("quick-line").value = "";
+  if (!elt.matches("[data-takes-line]")) return;
+  byId("quick-line").value = "";
+  byId("quick-line").dispatchEvent(new Event("input", { bubbles: true }));
 });
 
 // Faults come out of band, each beneath its field, while the field keeps what is typed and the focus.

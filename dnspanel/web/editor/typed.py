@@ -28,7 +28,7 @@ from dnspanel.zones import access
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rules import Violation
 from dnspanel.zones.typed.layouts import LAYOUTS, Layout
-from replication.dns import names, rdata
+from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset
 from replication.errors import ReplicationError
 
@@ -72,6 +72,10 @@ class Panel:
     @property
     def title(self) -> str:
         return "New record" if self.is_new else f"{self.owner} {self.type}"
+
+    @property
+    def is_soa(self) -> bool:
+        return self.layout is not None and self.layout.type == rdtypes.SOA
 
     @property
     def is_text(self) -> bool:

@@ -212,6 +212,13 @@ def test_fifty_values_are_the_most_that_have_fields(make_zone: MakeZone, browser
     assert panel.form["values"].value().count("\n") == 50
 
 
+def test_a_soa_says_how_its_serial_moves_and_is_always_served(client: Client) -> None:
+    page = client.get(FORM + "?name=example.test.&type=SOA").content.decode()
+    assert "Its serial moves as SOA-EDIT-API says, INCREASE." in page
+    assert "Keep it without serving it" not in page
+    assert "Another value" not in page
+
+
 def test_a_text_says_how_long_it_is_and_how_it_is_cut(client: Client, zone: Zone, bob: User) -> None:
     fields = sent(client, "?type=TXT&name=long") | {"v0-text": "x" * 300}
     _, checks = post(client, fields, act="check")

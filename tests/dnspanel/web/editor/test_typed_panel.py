@@ -69,6 +69,7 @@ def test_a_line_goes_on_in_the_panel_with_its_type_chosen(page: Page) -> None:
     page.locator("#quick-below").get_by_role("link", name="Form", exact=True).click()
     expect(page.get_by_label("Port", exact=True)).to_be_visible()
     expect(page.locator("#quick-line")).to_have_value("")
+    expect(page.locator("#quick-below")).to_contain_text("Use a form")
     expect(page.locator("#typed-name")).to_have_value("_sip._tcp")
     page.get_by_label("Port", exact=True).fill("5060")
     page.get_by_label("Server").fill("mail")
