@@ -21,6 +21,7 @@ from dnspanel.web.editor.table import default_ttl, violations_of
 from dnspanel.web.editor.typed_values import TypedInput
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.rows import capitalized
 from dnspanel.zones import access, draft, queries
 from dnspanel.zones.builders.catalogue import BUILDERS, RECORDS, SNIPPETS
 from dnspanel.zones.builders.dkim import DkimBuilder, about_key
@@ -142,12 +143,15 @@ def _opened(request: PanelRequest, zone: Zone, builder: Builder) -> Building:
     name = request.GET.get("name", "@")[:1100]
     values = {field.name: field.default for field in builder.fields}
     owner = _owner(name, zone)
-    if isinstance(owner, str):
+    if not isinstance(owner, str):
+        return Building(builder, name, values, faults=owner.faults)
+    try:
         present = _present(request, zone, builder.keys(owner, values))
-        values |= builder.read(owner, present)
-        terms = tuple(terms_of(present_spf(owner, present))) if isinstance(builder, SpfBuilder) else ()
-        return Building(builder, name, values, terms=terms)
-    return Building(builder, name, values, faults=owner.faults)
+    except (BadFields, ReplicationError) as exc:  # no name below this one has room
+        return Building(builder, name, values, faults={"name": capitalized(str(exc))})
+    values |= builder.read(owner, present)
+    terms = tuple(terms_of(present_spf(owner, present))) if isinstance(builder, SpfBuilder) else ()
+    return Building(builder, name, values, terms=terms)
 
 
 def _previewed(request: PanelRequest, zone: Zone, builder: Builder) -> Building:
@@ -161,6 +165,8 @@ def _previewed(request: PanelRequest, zone: Zone, builder: Builder) -> Building:
         rrsets = built(builder, owner, values, present, default_ttl(request, zone))
     except BadFields as exc:
         return replace(building, faults=exc.faults)
+    except ReplicationError as exc:
+        return replace(building, faults={"name": capitalized(str(exc))})
     changes = tuple(BuiltRRset(zone.name, present.get((each.name, each.type)), each) for each in rrsets)
     terms = tuple(terms_of(builder.text(values))) if isinstance(builder, SpfBuilder) else ()
     return replace(

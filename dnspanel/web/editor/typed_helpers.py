@@ -147,12 +147,9 @@ def _certificate_of_server(helper: Helper) -> x509.Certificate:
         raise BadFields({"": "Name the server that is to be asked."})
     if not (port.isascii() and port.isdigit() and len(port) <= 5):
         raise BadFields({"": "The port must be a number from 1 to 65535."})
-    try:
-        with turn():
-            found = certificate_of(host, int(port), networks=settings.SOURCE_NETWORKS)
-        return x509.load_der_x509_certificate(found)
-    except ValueError as exc:
-        raise BadFields({"": f"The certificate of {host} cannot be read."}) from exc
+    with turn():
+        found = certificate_of(host, int(port), networks=settings.SOURCE_NETWORKS)
+    return computed.read_certificate(found)
 
 
 def _with_hints(request: PanelRequest, zone: Zone, owner: str, values: TypedValues) -> TypedValues:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from dnspanel.zones.errors import BadFields
@@ -14,6 +15,7 @@ from dnspanel.zones.errors import BadFields
 LONGEST_PEM = 200_000
 MOST_KEYS = 20
 AUTHORITIES = ("0", "2")  # usages that mean an authority, not the server itself
+_ARMOUR = re.compile(r"-----(?:BEGIN|END) CERTIFICATE-----")
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----")
 # What a key's own bytes call it, and its number in SSHFP (RFC 4255, 6594, 7479, 8709).
 _SSH_ALGORITHMS = {
@@ -36,10 +38,22 @@ def certificates_of(text: str) -> Sequence[x509.Certificate]:
     blocks = _PEM.findall(text)
     if not blocks:
         raise BadFields({"": "Paste a certificate as PEM: from -----BEGIN CERTIFICATE----- to its end."})
+    return [read_certificate(_der(block)) for block in blocks]
+
+
+def read_certificate(der: bytes) -> x509.Certificate:
+    """The certificate in these bytes. Raises BadFields."""
     try:
-        return [x509.load_pem_x509_certificate(block.encode()) for block in blocks]
-    except ValueError as exc:
+        return x509.load_der_x509_certificate(der)
+    except (ValueError, x509.InvalidVersion) as exc:
         raise BadFields({"": "This certificate cannot be read: it is damaged or incomplete."}) from exc
+
+
+def _der(block: str) -> bytes:
+    try:
+        return base64.b64decode("".join(_ARMOUR.sub("", block).split()), validate=True)
+    except binascii.Error:
+        return b""  # which no certificate is
 
 
 def tlsa_of(certificate: x509.Certificate, *, usage: str, selector: str, matching: str) -> dict[str, str]:
@@ -48,7 +62,7 @@ def tlsa_of(certificate: x509.Certificate, *, usage: str, selector: str, matchin
         raise BadFields({"": "Choose a selector and a matching that are known."})
     try:
         data = _MATCHINGS[matching](_SELECTORS[selector](certificate))
-    except ValueError as exc:
+    except (ValueError, UnsupportedAlgorithm) as exc:
         raise BadFields({"": "The public key of this certificate is of a kind that cannot be read."}) from exc
     return {"usage": usage, "selector": selector, "matching": matching, "certificate": data.hex()}
 
@@ -115,7 +129,7 @@ def _ssh_key(line: str, number: int) -> tuple[str, bytes]:
         raise BadFields({"": f"Line {number} has no public key of a kind that SSHFP knows."})
     try:
         blob = base64.b64decode(parts[at + 1], validate=True)
-    except binascii.Error as exc:
+    except ValueError as exc:
         raise BadFields({"": f"The key of line {number} is not Base64."}) from exc
     name = parts[at].encode()
     # A key begins with its own name: a text that was cut or mixed up is found out.

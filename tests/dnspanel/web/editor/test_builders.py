@@ -107,6 +107,15 @@ def test_a_name_outside_of_the_zone_is_refused(client: Client) -> None:
     assert "is not inside" in response.content.decode()
 
 
+def test_a_name_below_which_nothing_has_room_is_told_at_the_name(client: Client) -> None:
+    name = ".".join(["x" * 60] * 3 + ["y" * 55])
+    for key in BUILDERS:
+        opened = client.get(f"{BUILDER}{key}/", {"name": name})
+        assert opened.status_code == 200
+        assert client.post(f"{BUILDER}{key}/", {"name": name}).status_code in (200, 422)
+    assert "at most 255" in client.get(f"{BUILDER}dmarc/", {"name": name}).content.decode()
+
+
 def test_the_preview_comes_alone_while_somebody_types(client: Client) -> None:
     fragment = client.post(f"{BUILDER}no-mail/?act=typed", {"name": "shop"}, headers=HTMX).content.decode()
     assert fragment.startswith("<section")

@@ -3,6 +3,7 @@
 """
 
 import base64
+from contextlib import suppress
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
@@ -18,7 +19,7 @@ from dnspanel.zones.errors import BadFields
 from dnspanel.zones.mail_rules import text_of
 from dnspanel.zones.rules import check_zone
 from replication.dns import rdata, rdtypes
-from replication.dns.rrset import RRset
+from replication.dns.rrset import RRset, make
 from tests.dnspanel.zones.conftest import rr
 
 ZONE = "example.test."
@@ -251,3 +252,26 @@ def test_what_a_builder_makes_breaks_no_rule_and_is_made_once(key: str) -> None:
     assert [each for each in violations if each.severity == "error"] == []
     present = {(each.name, each.type): each for each in rrsets}
     assert built(builder, ZONE, values, present, 60) == []
+
+
+@pytest.mark.parametrize("key", sorted(BUILDERS))
+@given(data=st.data())
+def test_whatever_is_typed_makes_records_or_is_refused(key: str, data: st.DataObject) -> None:
+    builder = BUILDERS[key]
+    text = st.text(st.characters(blacklist_categories=["Cs"]) | st.sampled_from('\\"();=,. @:/-'), max_size=30)
+    choices = {field.name: st.sampled_from([field.default, *dict(field.choices)]) | text for field in builder.fields}
+    with suppress(BadFields):
+        built(builder, ZONE, {name: data.draw(each) for name, each in choices.items()}, {}, 3600)
+
+
+@pytest.mark.parametrize("key", sorted(BUILDERS))
+@given(texts=st.lists(st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=40), max_size=3))
+def test_whatever_is_present_is_read_into_fields(key: str, texts: list[str]) -> None:
+    builder = BUILDERS[key]
+    defaults = {field.name: field.default for field in builder.fields} | {"selector": "s"}
+    prefixes = ("v=spf1 ", "v=DMARC1;", "v=STSv1;", "v=TLSRPTv1;", "")
+    records = [txt(prefix + text) for text in texts for prefix in prefixes] or ['"x"']
+    present = {at: make(at[0], rdtypes.TXT, 60, records) for at in builder.keys(ZONE, defaults) if at[1] == rdtypes.TXT}
+    values = defaults | builder.read(ZONE, present)
+    with suppress(BadFields):
+        built(builder, ZONE, values, present, 3600)

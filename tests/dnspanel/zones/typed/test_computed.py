@@ -1,9 +1,23 @@
 """What is computed for records: TLSA as openssl computes it, SSHFP as ssh-keygen does."""
 
+import warnings
+from contextlib import suppress
+
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.utils import CryptographyDeprecationWarning
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dnspanel.zones.errors import BadFields
-from dnspanel.zones.typed.computed import certificate_for, certificates_of, hints_of, sshfp_of, tlsa_of
+from dnspanel.zones.typed.computed import (
+    certificate_for,
+    certificates_of,
+    hints_of,
+    read_certificate,
+    sshfp_of,
+    tlsa_of,
+)
 
 PEM = """-----BEGIN CERTIFICATE-----
 MIIBizCCATGgAwIBAgIUDUXqwtCTTk5A+HME4oXd0pwHA+swCgYIKoZIzj0EAwIw
@@ -17,6 +31,8 @@ mZr/FYQTAfKX65GGo8+f0iSM22I/I88rTRmR/wIhALWr9z+SAYXW5zgqtOn9aZg/
 N0PX4wF61fDfWjsZ1FQ0
 -----END CERTIFICATE-----
 """
+# The object identifier of EC keys, and one of no keys.
+EC_KEY, NO_KEY = bytes.fromhex("06072a8648ce3d0201"), bytes.fromhex("06072a8648ce3d0277")
 ECDSA = (
     "ecdsa-sha2-nistp384 AAAAE2VjZHNhLXNoYTItbmlzdHAzODQAAAAIbmlzdHAzODQAAABhBEkDWCdz"
     "88OYjrB0xdnWVhAAjxcUG3LDW3LjiCtLFbxEDVBEznhoupLStRImCL4vb9uPL8ljgoIVVMg1lqdmDYuL"
@@ -70,6 +86,23 @@ def test_what_is_no_certificate_is_refused(text: str, fault: str) -> None:
         certificates_of(text)
 
 
+def test_a_key_that_nobody_knows_has_no_selector_1_and_is_no_error_of_the_server() -> None:
+    unknown = read_certificate(certificates_of(PEM)[0].public_bytes(Encoding.DER).replace(EC_KEY, NO_KEY))
+    with pytest.raises(BadFields, match="of a kind that cannot be read"):
+        tlsa_of(unknown, usage="3", selector="1", matching="1")
+    assert len(tlsa_of(unknown, usage="3", selector="0", matching="1")["certificate"]) == 64
+    with pytest.raises(BadFields, match="selector and a matching"):
+        tlsa_of(unknown, usage="3", selector="7", matching="1")
+
+
+@given(st.binary(max_size=60), st.integers(0, 300))
+def test_bytes_are_a_certificate_or_refused(more: bytes, at: int) -> None:
+    der = certificates_of(PEM)[0].public_bytes(Encoding.DER)
+    with suppress(BadFields), warnings.catch_warnings():
+        warnings.simplefilter("ignore", CryptographyDeprecationWarning)  # of what a later release will refuse
+        tlsa_of(read_certificate(der[:at] + more + der[at + len(more) :]), usage="3", selector="1", matching="1")
+
+
 def test_sshfp_is_what_ssh_keygen_prints() -> None:
     found = sshfp_of(f"# scanned\nhost.test {ED25519} root@host\n{ECDSA}\n{ED25519}", with_sha1=True)
     assert [" ".join(fields.values()) for fields in found] == [
@@ -88,6 +121,7 @@ def test_sshfp_is_what_ssh_keygen_prints() -> None:
         ("ssh-foo AAAA", "Line 1 has no public key"),
         ("ssh-ed25519", "Line 1 has no public key"),
         ("ssh-ed25519 ***", "not Base64"),
+        ("ssh-ed25519 ÄÖ", "not Base64"),
         (ED25519[:-8], "damaged or incomplete"),
         (ED25519.replace("ssh-ed25519", "ssh-rsa"), "damaged or incomplete"),
         ("-----BEGIN OPENSSH PRIVATE KEY-----", "private key"),
