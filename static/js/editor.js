@@ -188,6 +188,14 @@ document.addEventListener("paste", (event) => {
 
 let openedPanel = null; // what had the focus when it was opened
 
+// A page has many of these links, so they carry nothing but their address.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-form]");
+  if (!link || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  htmx.ajax("GET", link.getAttribute("href"), { source: link, target: "#typed-panel", swap: "outerHTML" });
+});
+
 document.addEventListener("click", (event) => {
   if (!event.target.closest("[data-close-side]")) return;
   event.preventDefault();
