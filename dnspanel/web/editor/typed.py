@@ -18,7 +18,8 @@ from dnspanel.web.editor.fields import Unreadable, word_at
 from dnspanel.web.editor.quick_add import TXT_TYPES, Doubled, Means, read_line
 from dnspanel.web.editor.rrset_form import RRsetForm
 from dnspanel.web.editor.rrsets import back_to_row, drafted, drafted_message, row_of, rrset_of_request, way_back
-from dnspanel.web.editor.table import LONGEST_LINE, TYPE_NAMES, default_ttl, table_rows, violations_of
+from dnspanel.web.editor.table import LONGEST_LINE, default_ttl, table_rows, violations_of
+from dnspanel.web.editor.type_filter import TYPE_NAMES
 from dnspanel.web.editor.typed_helpers import COMPUTING, Helper, compute, helper_of
 from dnspanel.web.editor.typed_values import TypedValues, typed_values, values_of_lines
 from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_state

@@ -23,7 +23,7 @@ _UNITS = (
     (730 * 86_400, 30 * 86_400, "month", "months"),
 )
 # A line break with the blanks around it; what follows, if no blank is needed in front of it.
-_LINE_BREAKS = re.compile(r"\s*\n\s*(>|</?(?:t[dhr]|tbody|ul|li)\b)?")
+_LINE_BREAKS = re.compile(r"(?<!\s)\s*\n\s*(>|</?(?:t[dhr]|tbody|ul|li)\b)?")
 _MESSAGE_ICONS = {"warning": "alert", "warn": "alert", "error": "error", "bad": "error"}
 
 

@@ -47,7 +47,8 @@ def _canonical(text: str, positive: str, negative: str, most: int) -> str:
 
 def _parted(text: str, positive: str, negative: str) -> tuple[list[str], str]:
     """The numbers, and the letter of the hemisphere or nothing."""
-    parts = re.sub(f"([{positive}{negative}])", r" \1 ", _SYMBOLS.sub(" ", text.upper())).split()
+    text = _SYMBOLS.sub(" ", text.upper())
+    parts = text.replace(positive, f" {positive} ").replace(negative, f" {negative} ").split()
     for at in (0, -1):
         if parts and parts[at] in (positive, negative):
             return (parts[1:] if at == 0 else parts[:-1]), parts[at]

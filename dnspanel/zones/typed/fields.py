@@ -132,7 +132,7 @@ def quoted(text: str) -> str:
 
 
 _FULL = 255  # bytes of a string
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_STRING = re.compile(r'"(?:[^"\\]|\\.?)*(?:"|\Z)', re.DOTALL)
 _EMPTY = '""'
 _SPACE = "\\032"
 _EDGE = re.compile(r"^ +| +$")  # spaces at an end of a field are never meant either
@@ -202,7 +202,7 @@ def _string_word(field: Field, text: str, origin: str | None) -> str:
 
 
 def _strings_word(field: Field, text: str, origin: str | None) -> str:
-    text = re.sub(r"\s*[\r\n]\s*", " ", text)
+    text = " ".join(line.strip() for line in text.replace("\r", "\n").split("\n") if line.strip())
     if not text.startswith(('"', "(")):
         return _string_word(field, text, origin)
     try:
@@ -212,7 +212,7 @@ def _strings_word(field: Field, text: str, origin: str | None) -> str:
 
 
 def _list_word(field: Field, text: str, origin: str | None) -> str:
-    return _string_word(field, re.sub(r"\s*,\s*", ",", text), origin)
+    return _string_word(field, ",".join(part.strip() for part in text.split(",")), origin)
 
 
 def _hex_word(field: Field, text: str, origin: str | None) -> str:
