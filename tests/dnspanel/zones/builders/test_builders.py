@@ -156,6 +156,7 @@ def test_ed25519_is_taken_raw_and_as_spki() -> None:
         (base64.b64encode(spki(ec.generate_private_key(ec.SECP256R1()).public_key())).decode(), "another kind"),
         ("-----BEGIN PRIVATE KEY-----", "mail server alone"),
     ],
+    ids=("words", "half", "elliptic", "private"),  # the keys are new in each worker
 )
 def test_what_is_no_key_for_dkim_is_refused(typed: str, fault: str) -> None:
     with pytest.raises(BadFields, match=fault):
