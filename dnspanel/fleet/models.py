@@ -274,6 +274,8 @@ class AheadZone(models.Model):
     # How the node signs it, if otherwise than the panel (`dnssec.lost_keys.LostSigning`), private parts encrypted.
     signing: "models.JSONField[Any]" = models.JSONField(null=True)
     signing_error = models.TextField(blank=True, default="")  # why it is not known how the node signs it
+    # Why resolvers that validate would answer nothing of it, in words, by the Choice after which they would not.
+    breaks: "models.JSONField[Any]" = models.JSONField(default=dict)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["report", "name"], name="ahead_zone_once")]

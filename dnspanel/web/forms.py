@@ -383,6 +383,7 @@ class DecisionForm(PanelForm):
     reason = forms.CharField(
         label="Reason", required=False, max_length=500, help_text="Kept in the audit log, optional."
     )
+    accepts_breaks = forms.BooleanField(label="These zones may break, for the reason above", required=False)
     typed = forms.CharField(
         max_length=60, required=False, widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"})
     )

@@ -4,7 +4,7 @@ That happens after a restored backup, or a failover that lost the last
 commits: nodes answer with changes that the database never heard of.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -23,6 +23,8 @@ from replication.wire.position import Position
 
 # What a person types, besides what they choose: both cost something that does not come back.
 TYPED = {Choice.TAKE_OVER: "take over", Choice.KEEP: "keep the panel's"}
+# Zones that an audit entry names.
+_NAMED = 100
 
 
 def suspicion(node_name: str, position: Position, head: Position, *, is_known: bool) -> str:
@@ -99,6 +101,7 @@ class Numbers:
     unreadable: int  # of those on the nodes: a take over leaves them out
     unreadable_here: int  # of those, the ones that the panel has too
     signed: int  # zones that nodes sign otherwise than the panel would
+    broken: Mapping[str, int]  # zones that resolvers which validate would not answer, by the choice
 
     @property
     def zones(self) -> int:
@@ -126,7 +129,8 @@ def numbers(report: AheadReport) -> Numbers:
         unreadable_here=Count("pk", filter=~Q(error="") & Q(id_here__isnull=False)),
     )
     rrsets = AheadRRset.objects.filter(zone__report=report, zone__id_here__isnull=False).count()
-    return Numbers(rrsets=rrsets, **of_zones)
+    broken = {str(choice): report.zones.filter(breaks__has_key=choice).count() for choice in Choice}
+    return Numbers(rrsets=rrsets, broken=broken, **of_zones)
 
 
 def may_choose(report: AheadReport, choice: str) -> str:
@@ -138,8 +142,20 @@ def may_choose(report: AheadReport, choice: str) -> str:
     return ""
 
 
-def decide(*, report: AheadReport, choice: str, typed: str, reason: str, by: User, now: datetime) -> None:
-    """The decision is recorded, and a worker carries it out. Raise WrongDecision; Forbidden without NODES."""
+def decide(
+    *,
+    report: AheadReport,
+    choice: str,
+    typed: str,
+    reason: str,
+    by: User,
+    now: datetime,
+    accepts_breaks: bool = False,
+) -> None:
+    """The decision is recorded, and a worker carries it out. Raise WrongDecision; Forbidden without NODES.
+
+    A choice after which zones would not validate has to be accepted as such, with a reason.
+    """
     access.require(by, Permission.NODES)
     if choice not in Choice.values:
         raise WrongDecision("choice", "Choose one of the two.")
@@ -147,13 +163,22 @@ def decide(*, report: AheadReport, choice: str, typed: str, reason: str, by: Use
         raise WrongDecision("choice", refusal)
     if typed.strip().lower() != TYPED[Choice(choice)]:
         raise WrongDecision("typed", f"Type “{TYPED[Choice(choice)]}” to confirm it.")
+    broken = report.zones.filter(breaks__has_key=choice)
+    count = broken.count()
+    if count and not accepts_breaks:
+        raise WrongDecision("accepts_breaks", "There are zones that would not validate: say that they may break.")
+    if count and not reason.strip():
+        raise WrongDecision("reason", "Say why zones may break.")
     with transaction.atomic():
         decided = AheadReport.objects.filter(pk=report.pk, choice="").update(
             choice=choice, reason=reason, decided_by=by, decided_at=now, error=""
         )
         if not decided:
             raise WrongDecision("choice", "Somebody else decided first.")
-        audit.record(action="epoch.decide", by=by, now=now, target=choice, reason=reason)
+        accepted = {}
+        if count:
+            accepted = {"broken": count, "zones": list(broken.order_by("pk").values_list("name", flat=True)[:_NAMED])}
+        audit.record(action="epoch.decide", by=by, now=now, target=choice, reason=reason, **accepted)
 
 
 # What a list of zones may be narrowed to.
@@ -161,6 +186,7 @@ KINDS = {
     "nodes": Q(id_here=None),
     "panel": Q(id_there=None),
     "differs": Q(id_here__isnull=False, id_there__isnull=False),
+    "breaks": ~Q(breaks={}),
 }
 
 

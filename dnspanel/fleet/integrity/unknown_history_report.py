@@ -5,6 +5,7 @@
    the same ids: what is on one side only, what has another serial, and what
    has the same serial but another digest.
 3. Fetch the records of each zone that differs, and compare RRset by RRset.
+4. Find out which zones would not validate after either decision.
 
 One page and one zone are in memory at a time. Killed in between, it begins
 again: nothing of a report counts before it has ended.
@@ -22,6 +23,7 @@ from django.db.models import F, Max
 from django.utils import timezone
 
 from dnspanel.fleet.integrity import unknown_history
+from dnspanel.fleet.integrity.broken_chains import note_breaks
 from dnspanel.fleet.integrity.unknown_signing import unknown_signing
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Node, NodeState
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
@@ -105,6 +107,7 @@ def make_report(*, report: AheadReport, now: datetime) -> None:
         sealing_key(now=now)
         client.put_sealing_keys(all_sealing_keys())
         _compare_records(report, client, furthest.status.schema)
+        note_breaks(report)
     except ReplicationError as exc:
         AheadReport.objects.filter(pk=report.pk).update(error=f"The node could not be asked to the end: {exc}")
     else:

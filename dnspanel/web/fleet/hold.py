@@ -1,5 +1,6 @@
 """Views of a hold: why nothing is published, what only the nodes have, and the decision between nodes and panel."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +27,14 @@ from replication.dns.rrset import Change, RRset
 ZONES_PER_PAGE = 100
 RRSETS_PER_PAGE = 100
 
-_KINDS = {"": "All", "nodes": "Only on the nodes", "panel": "Only in the panel", "differs": "Different"}
+_KINDS = {
+    "": "All",
+    "nodes": "Only on the nodes",
+    "panel": "Only in the panel",
+    "differs": "Different",
+    "breaks": "Would not validate",
+}
+_AFTER = {Choice.TAKE_OVER.value: "Taken over", Choice.KEEP.value: "Kept"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +68,7 @@ class DisplayZone:
     error: str
     is_signed_otherwise: bool = False
     signing_error: str = ""
+    breaks: tuple[tuple[str, str], ...] = ()  # the choice, and why the zone would not validate after it
 
     @property
     def mark(self) -> "Mark":
@@ -136,10 +145,11 @@ def _page(request: PanelRequest, form: DecisionForm | None = None, status: int =
         "is_working": hold is not None and (not is_current or _is_working(report)),
     }
     if hold is not None and is_current and report is not None and report.ended_at is not None:
+        numbers = unknown_history.numbers(report)
         context |= {
-            "numbers": unknown_history.numbers(report),
+            "numbers": numbers,
             "days": TRASH_DAYS,
-            "decisions": _decisions(report, form),
+            "decisions": _decisions(report, form, numbers.broken),
         }
     context |= _listed(request, report if is_current else None)
     return render(request, "fleet/_hold.html" if request.htmx else "fleet/hold.html", context, status=status)
@@ -149,12 +159,13 @@ def _is_working(report: AheadReport | None) -> bool:
     return report is not None and (bool(report.choice) or report.ended_at is None)
 
 
-def _decisions(report: AheadReport, sent: DecisionForm | None) -> dict[str, dict[str, Any]]:
-    """Return for each choice its form (with its errors), what has to be typed, and why it is closed."""
+def _decisions(report: AheadReport, sent: DecisionForm | None, broken: Mapping[str, int]) -> dict[str, dict[str, Any]]:
+    """Return for each choice its form (with its errors), what has to be typed, what breaks, and why it is closed."""
     return {
         str(choice): {
             "form": sent if sent is not None and sent.data.get("choice") == choice else DecisionForm(choice=choice),
             "typed": unknown_history.TYPED[choice],
+            "broken": broken[str(choice)],
             "closed": unknown_history.may_choose(report, choice),
         }
         for choice in Choice
@@ -177,7 +188,8 @@ def _display(zone: AheadZone) -> DisplayZone:
     size: int = zone.size  # type: ignore[attr-defined]
     serials = zone.serial_here, zone.serial_there
     signing = zone.signing is not None, zone.signing_error
-    return DisplayZone(zone.pk, zone.name, kind, *serials, size, zone.in_trash, zone.error, *signing)
+    breaks = tuple((_AFTER[choice], reason) for choice, reason in sorted(zone.breaks.items()))
+    return DisplayZone(zone.pk, zone.name, kind, *serials, size, zone.in_trash, zone.error, *signing, breaks)
 
 
 def _display_rrset(zone: AheadZone, rrset: AheadRRset) -> DisplayDiff:

@@ -104,9 +104,15 @@ def made_report() -> AheadReport:
     return report
 
 
-def decide(report: AheadReport, choice: Choice, by: User) -> None:
+def decide(report: AheadReport, choice: Choice, by: User, *, accepts_breaks: bool = False) -> None:
     unknown_history.decide(
-        report=report, choice=choice, typed=unknown_history.TYPED[choice], reason="a test", by=by, now=timezone.now()
+        report=report,
+        choice=choice,
+        typed=unknown_history.TYPED[choice],
+        reason="a test",
+        by=by,
+        now=timezone.now(),
+        accepts_breaks=accepts_breaks,
     )
     assert decision.step(now=timezone.now()).endswith("has begun")
 
@@ -130,7 +136,14 @@ def test_what_only_the_node_knows_is_found(restored: Served) -> None:
     assert rrsets["new.changed.test."].here is None
     assert found["new.test."].rrsets.count() == 4
     assert unknown_history.numbers(report) == unknown_history.Numbers(
-        only_nodes=2, only_panel=1, differing=1, rrsets=4, unreadable=0, unreadable_here=0, signed=0
+        only_nodes=2,
+        only_panel=1,
+        differing=1,
+        rrsets=4,
+        unreadable=0,
+        unreadable_here=0,
+        signed=0,
+        broken={"take_over": 0, "keep": 0},
     )
 
 

@@ -255,9 +255,28 @@ def test_where_a_zone_is_has_its_mark(kind: str, row_class: str, tone: str) -> N
 def test_zones_that_nodes_sign_otherwise_are_told(report: AheadReport, browser: Browser, alice: User) -> None:
     plain = browser(alice).get(HOLD).content.decode()
     assert "signed otherwise on the nodes" not in plain
-    assert "signed by other keys on the nodes" not in plain
+    assert "Keys that only nodes have are lost" not in plain
     AheadZone.objects.filter(name="example.test.").update(signing={"state": {"keys": [], "rows": {}}, "keys": []})
     page = browser(alice).get(HOLD).content.decode()
-    assert page.count("signed otherwise on the nodes") == 1
+    assert page.count('<span class="sub">signed otherwise on the nodes</span>') == 1
     assert "the panel gets the keys back" in page
-    assert "signed by other keys on the nodes, which are lost" in page
+    assert "Keys that only nodes have are lost" in page
+
+
+def test_zones_that_would_not_validate_have_to_be_accepted(report: AheadReport, browser: Browser, alice: User) -> None:
+    assert "would not validate" not in text(browser(alice).get(HOLD))
+    reason = "its parent has a DS for example.test., which is served here and not signed"
+    AheadZone.objects.filter(name="example.test.").update(breaks={"keep": reason})
+    page = text(browser(alice).get(HOLD))
+    assert page.count('name="accepts_breaks"') == 1
+    assert '<span class="strong">1</span> zone would not validate afterwards' in page
+    listed = text(browser(alice).get(HOLD, {"kind": "breaks"}))
+    assert f"Kept, it would not validate: {reason}." in listed
+    assert "new.test." not in listed
+    sent = {"choice": "keep", "typed": unknown_history.TYPED[Choice.KEEP], "reason": "the zone is not in use"}
+    refused = browser(alice).post(DECIDE, sent)
+    assert refused.status_code == 422
+    assert "say that they may break" in text(refused)
+    assert browser(alice).post(DECIDE, sent | {"accepts_breaks": "on"})["Location"] == HOLD
+    report.refresh_from_db()
+    assert report.choice == "keep"
