@@ -26,7 +26,10 @@ from replication.dns.rrset import Serial
 from tests.browser import chromium, person
 from tests.dnspanel.api.v1.conftest import SERVER, replace
 from tests.flow.test_api_v1 import MAKE_TOKEN
+from tests.flow.test_rollovers import BEGIN, PARENT, SPEED, TTL
+from tests.flow.test_rollovers import Watch as Validating
 from tests.stack import ask, ask_all, make_person, run_script, until
+from tests.unbound import unbound
 
 __all__ = ["chromium"]
 
@@ -61,6 +64,55 @@ from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.models import Zone
 acting = Acting(author=None, channel="system", now=timezone.now())
 sign.sign(zones=[Zone.objects.get(name=sys.argv[1], deleted_at=None)], acting=acting)
+"""
+
+# Rollovers whose clock runs `speed` times as fast as ours: of the zone, one begins, or all go on until their ends.
+ROLL = """
+import json, sys, time
+import django
+django.setup()
+from datetime import timedelta
+from django.utils import timezone
+from dnspanel.fleet.dnssec import drive
+from dnspanel.zones.dnssec import rollovers
+from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec.rollover import Kind
+from dnspanel.zones.models import Rollover, Zone
+act, name, speed, seconds = sys.argv[1:]
+began = timezone.now()
+clock = lambda: began + (timezone.now() - began) * int(speed)
+if act == "begin":
+    acting = Acting(author=None, channel="system", now=clock())
+    rollovers.begin(zone=Zone.objects.get(name=name, deleted_at=None), kind=Kind.CSK, acting=acting)
+else:
+    until = time.monotonic() + float(seconds)
+    while Rollover.objects.filter(ended_at=None).exists() and time.monotonic() < until:
+        drive.drive_rollovers(clock=clock, look_every=timedelta())
+        time.sleep(0.25)
+rows = Rollover.objects.order_by("pk")
+print(json.dumps([[row.zone.name, row.step, row.ended_at is not None, row.is_cancelled] for row in rows]))
+"""
+
+# What either decision breaks; which field refuses to keep the panel's content; then the nodes' is taken over.
+DECIDE = """
+import json
+import django
+django.setup()
+from django.utils import timezone
+from dnspanel.accounts.models import User
+from dnspanel.fleet.errors import WrongDecision
+from dnspanel.fleet.integrity import unknown_history
+from dnspanel.fleet.models import Choice
+report, refused = unknown_history.newest_report(), ""
+def decide(choice):
+    unknown_history.decide(report=report, choice=choice, typed=unknown_history.TYPED[choice], reason="a test",
+        by=User.objects.get(username="rita"), now=timezone.now())
+try:
+    decide(Choice.KEEP)
+except WrongDecision as exc:
+    refused = exc.field
+decide(Choice.TAKE_OVER)
+print(json.dumps({"breaks": {zone.name: zone.breaks for zone in report.zones.all() if zone.breaks}, "refused": refused}))
 """
 
 
@@ -253,6 +305,50 @@ def test_a_restored_panel_takes_over_what_its_nodes_have(
         assert each.descents() == []
         assert each.refusals == []
         assert each.questions > 100
+
+
+def test_a_backup_restored_in_the_middle_of_rollovers_breaks_nothing_that_nobody_accepted(fresh_stack: Stack) -> None:
+    """Of two zones, one is in a rollover at the backup; both have other keys, and other DS at their parent, since."""
+    panel, ports = Panel(fresh_stack), [node.dns_port for node in fresh_stack.nodes]
+    under_way, later = f"under-way.{PARENT}", f"later.{PARENT}"
+    for zone in (under_way, later):
+        anchors = json.loads(run_script(fresh_stack, BEGIN, PARENT, zone, "csk", "13", str(TTL), "nsec"))
+    run_script(fresh_stack, ROLL, "begin", under_way, str(SPEED), "0")
+    until(panel.is_in_sync, seconds=30, what="the zones on every node")
+    directory = fresh_stack.directory / "backups"
+    unprivileged.make_directory(directory)
+    fresh_stack.manage("backup", str(directory / "panel.tar"))
+    servers = dict.fromkeys((PARENT, under_way, later), ports)
+    with unbound(servers, [f"{PARENT} DNSKEY {anchor}" for anchor in anchors]) as resolver:
+        watches = [Validating(resolver, zone, has_parent=True) for zone in (under_way, later)]
+        with watches[0], watches[1]:
+            run_script(fresh_stack, ROLL, "begin", later, str(SPEED), "0")
+            ended = json.loads(run_script(fresh_stack, ROLL, "end", "", str(SPEED), "60"))
+            assert [row[2:] for row in ended] == [[True, False], [True, False]], ended
+            until(panel.is_in_sync, seconds=30, what="the new keys on every node")
+            keys = {zone: ask(fresh_stack.nodes[0], zone, "DNSKEY").rdata for zone in (under_way, later)}
+            before = panel.state()
+            restore(fresh_stack, directory / "panel.tar")
+            until(lambda: panel.state()["asked"], seconds=60, what="the nodes were asked")
+            decided = json.loads(run_script(fresh_stack, DECIDE))
+            in_sync_again(panel, before)
+            for zone in (under_way, later):
+                assert panel.publishes(zone, "192.0.2.77")[0] == 204
+                answers = {answer.rdata for answer in ask_all(fresh_stack, zone, "DNSKEY")}
+                assert answers == {keys[zone]}
+            until(
+                lambda: all(resolver.ask(f"r{time.monotonic_ns()}.{zone}", "A").is_secure for zone in keys),
+                seconds=TTL + 5,
+                what="names that no cache knows are secure",
+            )
+        assert resolver.bogus == []
+    # The panel that was restored has both keys of the rollover that was under way, but no key of the later one.
+    assert decided["refused"] == "accepts_breaks"
+    assert {zone: set(found) for zone, found in decided["breaks"].items()} == {later: {"keep"}}
+    for watch in watches:
+        assert sum(watch.replies.values()) > 200
+        assert all(is_secure for _, is_secure in watch.replies), watch.replies
+    assert json.loads(run_script(fresh_stack, ROLL, "look", "", "1", "0"))[0][2:] == [True, True]
 
 
 @pytest.mark.full(reason="a restored panel that keeps its own content, besides one that takes over the nodes'")
