@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 # So many zones of one push are validated; of more, an even selection.
 MAX_ZONES = 16
+# With this end questions of NotServed that were about signatures and proofs.
+WITH_DNSSEC = " with DNSSEC"
 
 _DNSKEY = 48
 
@@ -173,7 +175,7 @@ class _Asker:
             raise self._not_served(name, type, f"a signature that is bogus ({exc or exc.__class__.__name__})") from exc
 
     def _not_served(self, name: str, type: int, found: str) -> NotServed:
-        question = f"{name} {dns.rdatatype.to_text(dns.rdatatype.RdataType.make(type))} with DNSSEC"
+        question = f"{name} {dns.rdatatype.to_text(dns.rdatatype.RdataType.make(type))}{WITH_DNSSEC}"
         return NotServed(question=question, expected="a good signature of its zone", found=found)
 
 

@@ -1,13 +1,29 @@
 """A publication that no name server could load: taken back, marked, and given back to its author as a draft. Verbs."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
+
+from django.db import transaction
 
 from dnspanel.zones import bulk, draft
 from dnspanel.zones.bulk import Beside
+from dnspanel.zones.dnssec.publish_state import sign_within
+from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.draft import Drafter
 from dnspanel.zones.errors import CannotUndo
 from dnspanel.zones.history import rrset_after
-from dnspanel.zones.models import Channel, Draft, Publication, Revision, RevisionKind
+from dnspanel.zones.models import (
+    Channel,
+    Draft,
+    Publication,
+    Revision,
+    RevisionKind,
+    Rollover,
+    SigningChange,
+    Zone,
+    ZoneKey,
+)
 from dnspanel.zones.store_rrsets import rrsets_at_names
 from replication.dns import rdtypes
 from replication.dns.rrset import Change
@@ -38,6 +54,44 @@ def take_back(*, sequence: int, reason: str, now: datetime, beside: Beside) -> P
         sequence=sequence, author=None, channel=Channel.SYSTEM, now=now, reason=explanation, beside=mark
     )
     return undone or deleted
+
+
+def take_back_signing(
+    *, zone: Zone, after: int, up_to: int, reason: str, now: datetime, beside: Callable[[Publication, int], object]
+) -> Publication | None:
+    """The zone is signed as it was after the sequence `after`; return the publication that did it.
+
+    The first publication up to `up_to` that changed its signing is marked with the reason, and `beside` gets that one's
+    sequence too, in the transaction. A rollover of its keys has ended. None, and no mark, where none of them changed
+    the signing, or a key of then has no private part any more. By the panel itself.
+    """
+    with transaction.atomic(durable=True):
+        changes = SigningChange.objects.filter(zone=zone)
+        between = Revision.objects.filter(zone=zone, publication__gt=after, publication__lte=up_to)
+        first = between.filter(number__in=changes.values("revision_number")).order_by("number").first()
+        if first is None:
+            return None
+        before = SigningState.from_json(changes.get(revision_number=first.number).before)
+        keys, known = {key.id for key in before.keys}, ZoneKey.objects.filter(zone=zone)
+        if known.filter(pk__in=keys).exclude(private_encrypted=None).count() < len(keys):
+            return None
+        known.filter(pk__in=keys).update(deleted_at=None)
+        known.filter(deleted_at=None).exclude(pk__in=keys).update(deleted_at=now)
+        rollovers = Rollover.objects.filter(zone=zone, ended_at=None)
+        rollovers.update(ended_at=now, is_cancelled=True, waits_for=f"Its last step was taken back: {reason}")
+        inverse = sign_within(
+            zone=zone,
+            decide=lambda zone, state: replace(before, row_ids={**before.row_ids, **state.row_ids}),
+            author=None,
+            channel=Channel.SYSTEM,
+            now=now,
+            action="dnssec.take_back",
+            reason=f"Publication {first.publication_id} is taken back: {reason}",
+        )
+        if inverse is not None:
+            Publication.objects.filter(pk=first.publication_id).update(failed_reason=reason)
+            beside(inverse, first.publication_id)
+        return inverse
 
 
 def draft_again(*, publication: Publication, author: Drafter, now: datetime) -> Draft:

@@ -112,7 +112,8 @@ try:
 except WrongDecision as exc:
     refused = exc.field
 decide(Choice.TAKE_OVER)
-print(json.dumps({"breaks": {zone.name: zone.breaks for zone in report.zones.all() if zone.breaks}, "refused": refused}))
+breaks = {zone.name: zone.breaks for zone in report.zones.all() if zone.breaks}
+print(json.dumps({"breaks": breaks, "refused": refused}))
 """
 
 

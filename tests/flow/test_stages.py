@@ -1,6 +1,7 @@
 """Ring 0, a canary, the rest: on a real stack, with publications that PowerDNS 4.7 really cannot answer with."""
 
 import json
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ import pytest
 
 from dnspanel.demo.nodes import DemoNode
 from dnspanel.demo.stack import Stack
+from tests.flow.validator import Validator
 from tests.stack import ask, new_stack, run_script, until, wait_until_in_sync
 
 pytestmark = pytest.mark.flow
@@ -309,6 +311,61 @@ def test_a_poisoned_new_zone_is_in_the_trash_and_nobody_else_ever_had_it(staged:
     assert seen == []
     assert {ask(node, "stages9.test.", "SOA").rcode for node in staged.servers} == {"REFUSED"}
     assert panel(staged, 'result = Zone.objects.filter(name="stages9.test.", deleted_at=None).exists()') is False
+
+
+SIGNED = "signed.test."
+# What no verb does, but a fault of one would: a key that signs alone, and is in no DNSKEY RRset.
+MISSIGN = """
+from dataclasses import replace
+from dnspanel.zones.dnssec import key_material, publish_state, queries, sign
+from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec.key_material import KSK_FLAGS
+from dnspanel.zones.dnssec.signing_state import KeyState
+zone = Zone.objects.get(name=args[0], deleted_at=None)
+acting = Acting(author=None, channel="system", now=now)
+def missigned(zone, state):
+    hidden = sign._store(zone, KSK_FLAGS, key_material.generate(13), acting)
+    keys = [replace(key, active=False) for key in state.keys]
+    return replace(state, keys=(*keys, KeyState(hidden.pk, 13, KSK_FLAGS, True, False)))
+[publication] = publish_state.change_signing(
+    zones=[zone], decide=missigned, author=None, channel="system", now=now, action="dnssec.key_set")
+result = publication.sequence
+"""
+
+
+def test_signatures_that_do_not_validate_are_stopped_at_ring_0(staged: Stack) -> None:
+    sign = """
+from dnspanel.zones.dnssec import queries, sign
+from dnspanel.zones.dnssec.guarded import Acting
+create(args[0])
+zone = Zone.objects.get(name=args[0], deleted_at=None)
+sign.sign(zones=[zone], acting=Acting(author=None, channel="system", now=now))
+result = [key.dnskey for key in queries.keys_of(zone)]
+"""
+    keys = panel(staged, sign, SIGNED)
+    wait_until_in_sync(staged, seconds=60)
+    with Validator(staged.nodes, SIGNED, keys, [f"www.{SIGNED}", SIGNED, f"nothing.{SIGNED}"]) as validator:
+        bad = int(panel(staged, MISSIGN, SIGNED))
+        failed = "result = Publication.objects.get(sequence=args[0]).failed_reason"
+        until(lambda: bool(panel(staged, failed, bad)), seconds=40, what="the publication is marked")
+        reason = panel(staged, failed, bad)
+        after = change(staged, SIGNED, "after", "A", "192.0.2.20")
+        until(lambda: min(acked(staged).values()) >= after, seconds=60, what="every node has what came after")
+        questions = validator.questions
+        until(lambda: validator.questions > questions + 100, seconds=30, what="one more round")
+    sys.stdout.write(f"{reason}\n")
+    assert reason.startswith(f"{SIGNED} does not validate: asked for {SIGNED} DNSKEY with DNSSEC")
+    assert "a signature that is bogus" in reason
+    assert validator.faults == [], validator.faults[:5]
+    assert validator.questions > 200
+    there = """
+from dnspanel.zones.dnssec import queries
+result = [key.dnskey for key in queries.keys_of(Zone.objects.get(name=args[0], deleted_at=None))]
+"""
+    assert panel(staged, there, SIGNED) == keys
+    for node in staged.servers:
+        [dnskey] = ask(node, SIGNED, "DNSKEY").rdata
+        assert [str(dnskey).replace(" ", "")] == [key.replace(" ", "") for key in keys]
 
 
 def test_a_ring_0_whose_powerdns_was_killed_is_started_again_and_blames_nobody(staged: Stack) -> None:

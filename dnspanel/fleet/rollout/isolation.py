@@ -15,7 +15,7 @@ from dnspanel.fleet.models import Isolation, Node, NodeState
 from dnspanel.publish.consolidate import merge_range
 from dnspanel.publish.models import Segment
 from dnspanel.zones import failed
-from dnspanel.zones.models import LogHead, Publication
+from dnspanel.zones.models import LogHead, Publication, Zone
 
 logger = logging.getLogger(__name__)
 
@@ -26,17 +26,38 @@ def isolate(*, node: Node, sequence: int, reason: str, now: datetime) -> Publica
     Idempotent: what is taken back already is not touched again.
     """
 
-    def keep(inverse: Publication) -> None:
-        Isolation.objects.update_or_create(
-            failed=sequence, defaults={"epoch": inverse.epoch, "inverse": inverse.sequence, "found_at": now}
-        )
-
-    inverse = failed.take_back(sequence=sequence, reason=reason, now=now, beside=keep)
+    inverse = failed.take_back(
+        sequence=sequence, reason=reason, now=now, beside=lambda inverse: _keep(inverse, sequence, now)
+    )
     if inverse is not None:
-        message = f"Publication {sequence} was taken back, no other node got it: {reason}"
-        events.note(node_id=node.pk, kind="isolated", message=message, now=now)
-        logger.error("isolated sequence=%s inverse=%s: %s", sequence, inverse.sequence, reason)
+        _note(node, sequence, inverse, reason, now)
     return inverse
+
+
+def isolate_signing(*, node: Node, zone: Zone, up_to: int, reason: str, now: datetime) -> Publication | None:
+    """The same for what changed the signing of this zone first, of all that ring 0 has and others do not yet."""
+    failed_ones: list[int] = []
+
+    def keep(inverse: Publication, sequence: int) -> None:
+        _keep(inverse, sequence, now)
+        failed_ones.append(sequence)
+
+    inverse = failed.take_back_signing(zone=zone, after=node.acked, up_to=up_to, reason=reason, now=now, beside=keep)
+    if inverse is not None:
+        _note(node, failed_ones[0], inverse, reason, now)
+    return inverse
+
+
+def _keep(inverse: Publication, sequence: int, now: datetime) -> None:
+    Isolation.objects.update_or_create(
+        failed=sequence, defaults={"epoch": inverse.epoch, "inverse": inverse.sequence, "found_at": now}
+    )
+
+
+def _note(node: Node, sequence: int, inverse: Publication, reason: str, now: datetime) -> None:
+    message = f"Publication {sequence} was taken back, no other node got it: {reason}"
+    events.note(node_id=node.pk, kind="isolated", message=message, now=now)
+    logger.error("isolated sequence=%s inverse=%s: %s", sequence, inverse.sequence, reason)
 
 
 def merge_acked(*, now: datetime) -> bool:

@@ -2,7 +2,9 @@
 
 A server that does not answer at all is no evidence: it may just be down. It
 has to answer for the position zone, before and after, and to fail twice with
-an RRset that the publication changed.
+an RRset that the publication changed. Where only signatures or proofs are not
+good, as its agent says after several looks, what changed the signing of the
+zone is to blame.
 """
 
 import contextlib
@@ -17,11 +19,13 @@ import dns.rcode
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.rollout import isolation
 from dnspanel.zones.history import rrset_after
-from dnspanel.zones.models import Change, Publication, Revision, RevisionKind, RRset
+from dnspanel.zones.models import Change, Publication, Revision, RevisionKind, RRset, Zone
+from dnspanel.zones.rules import ancestors_within
 from replication import verify
-from replication.dns import rdata, rdtypes
+from replication.dns import names, rdata, rdtypes
 from replication.errors import BadBytes, NotServed
 from replication.store.applying import POSITION_ZONE
+from replication.verify_signatures import WITH_DNSSEC
 from replication.wire.position import parse_position
 
 # So many RRsets are asked for at most; the newest publication's first.
@@ -65,10 +69,23 @@ def examine(*, node: Node, error: NotServed, now: datetime) -> Publication | Non
         return None
     found = culprit(suspects(after=node.acked, up_to=position), error, server)
     if found is None:
-        return None
+        return _examine_signing(node, error, position, now)
     suspect, failure = found
     reason = f"PowerDNS {failure} when asked for {suspect}."
     return isolation.isolate(node=node, sequence=suspect.sequence, reason=reason, now=now)
+
+
+def _examine_signing(node: Node, error: NotServed, position: int, now: datetime) -> Publication | None:
+    """The same where answers are those that were written, but their signatures or proofs are not good."""
+    if not error.question.endswith(WITH_DNSSEC):
+        return None
+    name = error.question.split()[0]
+    apexes = [name, *ancestors_within(name, names.ROOT)]
+    zone = max(Zone.objects.filter(name__in=apexes, deleted_at=None), key=lambda each: len(each.name), default=None)
+    if zone is None:
+        return None
+    reason = f"{zone.name} does not validate: {error}."
+    return isolation.isolate_signing(node=node, zone=zone, up_to=position, reason=reason, now=now)
 
 
 def culprit(found: Sequence[Suspect], error: NotServed, server: "_Server") -> tuple[Suspect, str] | None:

@@ -79,7 +79,10 @@ def change_signing(
 def sign_within(
     *, zone: Zone, decide: Decide, author: Author, channel: str, now: datetime, action: str, reason: str = ""
 ) -> Publication | None:
-    """The same for one zone that is not signed, as the last step of the caller's transaction; raises as the above."""
+    """The same for one zone, as the last step of the caller's transaction; raises as the above.
+
+    From one NSEC3 chain to another it only goes half the way: to NSEC.
+    """
     return _Step([zone], decide, author, channel, now, reason).publish(action)
 
 

@@ -5,8 +5,11 @@ from django.utils import timezone
 
 from dnspanel.accounts.models import User
 from dnspanel.zones import bulk, edit, failed
+from dnspanel.zones.dnssec import queries, rollovers, sign
+from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.errors import CannotUndo
-from dnspanel.zones.models import Channel, Operation, Publication, Zone
+from dnspanel.zones.models import Channel, Operation, Publication, Rollover, Zone, ZoneKey
 from replication.dns import rrset
 from tests.people import make_person
 
@@ -110,3 +113,53 @@ def test_a_zone_that_it_brought_is_no_draft(alice: User) -> None:
     take_back(brought)
     with pytest.raises(CannotUndo, match="in the trash"):
         failed.draft_again(publication=brought, author=alice, now=timezone.now())
+
+
+def acting() -> Acting:
+    return Acting(None, Channel.SYSTEM, timezone.now())
+
+
+def take_signing_back(after: Publication, up_to: Publication) -> tuple[Publication | None, list[int]]:
+    found: list[int] = []
+    inverse = failed.take_back_signing(
+        zone=Zone.objects.get(),
+        after=after.sequence,
+        up_to=up_to.sequence,
+        reason=REASON,
+        now=timezone.now(),
+        beside=lambda _, sequence: found.append(sequence),
+    )
+    return inverse, found
+
+
+def test_a_zone_is_signed_as_it_was_before_the_first_that_changed_it(zone: Zone) -> None:
+    [signed] = sign.sign(zones=[zone], acting=acting())
+    good = queries.signing_of(zone)
+    rollovers.begin(zone=zone, kind=Kind.CSK, acting=acting())
+    Rollover.objects.update(ended_at=timezone.now())
+    [bad] = sign.delete_key(zone=zone, key_id=good.keys[0].id, acting=acting())
+    later = change({WWW: "192.0.2.2"})
+    Rollover.objects.update(ended_at=None)
+    inverse, marked = take_signing_back(signed, later)
+    assert inverse is not None
+    assert queries.signing_of(zone).keys == good.keys
+    assert marked == [signed.sequence + 1]
+    assert [p.sequence for p in Publication.objects.exclude(failed_reason="")] == marked
+    assert bad.sequence == signed.sequence + 2
+    assert [key.pk for key in ZoneKey.objects.filter(deleted_at=None)] == [good.keys[0].id]
+    assert Rollover.objects.get().is_cancelled
+    assert values() == ["192.0.2.2"]  # what others changed stays
+
+
+def test_a_signing_that_nobody_changed_is_not_taken_back(zone: Zone) -> None:
+    [signed] = sign.sign(zones=[zone], acting=acting())
+    assert take_signing_back(signed, change({WWW: "192.0.2.2"})) == (None, [])
+    assert Publication.objects.filter(failed_reason="").count() == Publication.objects.count()
+
+
+def test_keys_without_their_private_part_do_not_come_back(zone: Zone) -> None:
+    [signed] = sign.sign(zones=[zone], acting=acting())
+    [bad] = sign.unsign(zones=[zone], acting=acting())
+    ZoneKey.objects.update(private_encrypted=None)
+    assert take_signing_back(signed, bad) == (None, [])
+    assert ZoneKey.objects.get().deleted_at is not None

@@ -9,6 +9,9 @@ from dnspanel.fleet.models import Isolation, Node, NodeEvent
 from dnspanel.fleet.rollout import poison
 from dnspanel.fleet.rollout.poison import Suspect, culprit, examine, suspects
 from dnspanel.zones import bulk, edit
+from dnspanel.zones.dnssec import sign
+from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.models import Publication, Zone
 from replication.dns import rrset
 from replication.dns.rrset import RRset
@@ -136,3 +139,27 @@ def test_the_culprits_publication_is_taken_back_with_the_reason(server: Pdns, ac
     assert Isolation.objects.get().inverse == inverse.sequence
     assert "no other node got it" in NodeEvent.objects.get(kind="isolated").sentence
     assert not Zone.objects.get().rrsets.filter(type=bad.type).exists()
+
+
+def test_what_changed_the_signing_is_taken_back_where_only_signatures_are_not_good(
+    server: Pdns, active_node: MakeNode
+) -> None:
+    acting = Acting(None, "system", timezone.now())
+    created = edit.create_zone(name=ZONE, author=None, channel="system", now=acting.now)
+    zone = Zone.objects.get()
+    node = active_node("ring0")
+    Node.objects.filter(pk=node.pk).update(
+        dns_address="127.0.0.1", dns_port=server.port, is_ring0=True, acked=created.sequence
+    )
+    node.refresh_from_db()
+    [signed] = sign.sign(zones=[zone], acting=acting)
+    assert examine(node=node, error=complaint(f"{ZONE} SOA", "none"), now=acting.now) is None
+    assert examine(node=node, error=complaint("www.other.test. A with DNSSEC"), now=acting.now) is None
+    error = complaint(f"absent-1.{ZONE} A with DNSSEC", "no proof that there is none")
+    inverse = examine(node=node, error=error, now=acting.now)
+    assert inverse is not None
+    assert not signing_of(zone).is_signed
+    reason = Publication.objects.get(sequence=signed.sequence).failed_reason
+    assert reason.startswith(f"{ZONE} does not validate: asked for absent-1.{ZONE} A with DNSSEC")
+    assert Isolation.objects.get().failed == signed.sequence
+    assert "no other node got it" in NodeEvent.objects.get(kind="isolated").sentence
