@@ -30,7 +30,7 @@ def seconds_of(collector: Collector, number: int = 1) -> None:
     """Let this many ticks pass, each so late that PostgreSQL is told."""
     for _ in range(number):
         collector.tick(next(ticks))
-        collector.encode_and_link()
+        collector.settle()
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ def test_a_collector_that_has_asked_nobody_yet_does_not_say_so(served: Serve, co
     served()
     collector.tick(next(ticks))
     assert COLLECTOR not in heartbeats()
-    collector.encode_and_link()
+    collector.settle()
     collector.tick(next(ticks))
     assert COLLECTOR in heartbeats()
 

@@ -64,9 +64,9 @@ def test_the_collector_sees_a_node_that_is_ahead_and_publishing_is_held(served: 
     collector = Collector()
     try:
         collector.tick(0.0)  # learns of the node, and asks it
-        collector.encode_and_link()
+        collector.settle()
         collector.tick(10.0)
-        collector.encode_and_link()
+        collector.settle()
     finally:
         collector.close()
     current = hold.current_hold()
@@ -82,7 +82,7 @@ def test_a_fleet_in_order_is_never_held(served: Serve, live_redis: None) -> None
     try:
         for tick in (0.0, 10.0, 20.0):
             collector.tick(tick)
-            collector.encode_and_link()
+            collector.settle()
     finally:
         collector.close()
     assert hold.current_hold() is None

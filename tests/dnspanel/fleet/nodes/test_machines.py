@@ -83,10 +83,10 @@ def test_a_copied_agent_that_takes_over_the_address_is_found_by_the_collector(
         for _ in range(2):
             at += RECORD_SECONDS
             collector.tick(at)
-            collector.encode_and_link()
+            collector.settle()
         at += RECORD_SECONDS
         collector.tick(at)
-        collector.encode_and_link()
+        collector.settle()
         return Node.objects.get()
 
     first = look().machine

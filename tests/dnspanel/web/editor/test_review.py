@@ -264,7 +264,7 @@ def test_publishing_over_a_conflict_publishes_nothing_and_loses_nothing(
         ("both", "www 300 A 192.0.2.1 | 192.0.2.50 | 192.0.2.60"),
     ],
 )
-def test_a_conflict_is_known_then_published(
+def test_a_conflict_is_settled_then_published(
     zone: Zone, clash: Operation, browser: Browser, bob: User, choice: str, line: str
 ) -> None:
     client = browser(bob)
