@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import dns.exception
 import dns.message
 import dns.name
+import dns.rcode
 import dns.rdatatype
 import dns.rrset
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 MAX_ZONES = 16
 # With this end questions of NotServed that were about signatures and proofs.
 WITH_DNSSEC = " with DNSSEC"
+_NEGATIVE = (dns.rcode.NOERROR, dns.rcode.NXDOMAIN)
 
 _DNSKEY = 48
 
@@ -128,9 +130,12 @@ class _Asker:
     def verify_denial(self, name: str, type: int) -> None:
         """Raise NotServed unless a negative answer for this RRset is signed, and proves that there is none.
 
-        Any other answer (of a wildcard, an alias, or one that leads to another zone) is not judged here.
+        Nor may it fail with DNSSEC alone, as it does where PowerDNS finds no link of the chain. Any other answer (of a
+        wildcard, an alias, or one that leads to another zone) is not judged here.
         """
         answer = self._answer(name, type)
+        if answer.rcode() == dns.rcode.SERVFAIL and self._answer(name, type, dnssec=False).rcode() in _NEGATIVE:
+            raise self._not_served(name, type, "SERVFAIL, while without DNSSEC it says that there is none")
         rrsets = [each for each in answer.authority if each.rdtype != dns.rdatatype.RRSIG]
         if answer.answer or not any(each.rdtype == rdtypes.SOA and each.name == self._apex for each in rrsets):
             return
@@ -143,10 +148,10 @@ class _Asker:
         if not _denies(_name(name), type, self._apex, rrsets):
             raise self._not_served(name, type, "no proof that there is none")
 
-    def _answer(self, name: str, type: int) -> dns.message.Message:
+    def _answer(self, name: str, type: int, *, dnssec: bool = True) -> dns.message.Message:
         stats.OWN_QUESTIONS.add()
         left = max(0.1, self._deadline - time.monotonic())
-        return verify.ask(self._address, self._port, name, type, left, dnssec=True)
+        return verify.ask(self._address, self._port, name, type, left, dnssec=dnssec)
 
     def _ask(self, name: str, type: int) -> tuple[dns.rrset.RRset, dns.rrset.RRset]:
         """An RRset and its signatures, of which none is out of its time."""

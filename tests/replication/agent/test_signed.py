@@ -372,6 +372,14 @@ def test_a_bogus_proof_of_what_was_deleted_is_told(
                 faults.clear()
 
 
+def test_a_chain_without_links_is_told(signed: RunningNode, panel: Panel) -> None:
+    """PowerDNS answers SERVFAIL then, and with DNSSEC alone: a push of it was as good as any."""
+    key = next(iter(panel._attached_ids))
+    with pytest.raises(NotServed, match=r"absent-.*\.example\.test\. A with DNSSEC.*SERVFAIL, while without DNSSEC"):
+        push(signed, panel.attach(ZONE, keys_=[key], metadata=[NSEC3PARAM]))
+    assert "SERVFAIL" in status_of(signed).unserved
+
+
 def test_so_many_zones_of_a_push_are_validated_and_no_more(panel: Panel) -> None:
     zones = [f"z{number}.test." for number in range(40)]
     panel.create(*map(small_zone, zones))
