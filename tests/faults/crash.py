@@ -23,6 +23,8 @@ from tests.faults.hosts import is_alive
 from tests.stack import until
 
 ATTACH_SECONDS = 30.0
+# Whole messages to PostgreSQL: a statement that its connection has not prepared yet stands before its values.
+SHOWN_BYTES = 16_384
 _LINE = re.compile(r"(\d+) +(?:[\d.]+ +)?(\w+)\((.*)")
 
 
@@ -64,7 +66,7 @@ def traced(pids: Sequence[int], kinds: Sequence[str], *options: str) -> Iterator
     with tempfile.TemporaryDirectory(prefix="strace-") as directory:
         output = Path(directory) / "calls"
         trace = Trace(output)
-        command = ["strace", "-f", "-s", "256", "-e", f"trace={','.join(kinds)}", *options, "-o", str(output)]
+        command = ["strace", "-f", "-s", str(SHOWN_BYTES), "-e", f"trace={','.join(kinds)}", *options, "-o", str(output)]
         for pid in pids:
             command += ["-p", str(pid)]
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)

@@ -82,7 +82,7 @@ def publications(panel: Panel, reason: str) -> int:
 
 
 def appending_in(calls: Sequence[Call], reason: str) -> Call | None:
-    """The call that appends the publication to the log: its statement is prepared, so the reason names it."""
+    """The first call that names the reason of the publication: the one that appends it to the log."""
     return next((call for call in calls if reason in call.arguments), None)
 
 
