@@ -66,6 +66,29 @@ class PublishingForm(PanelForm):
         return form_id
 
 
+class ApexForm(PanelForm):
+    """A form with what the NS and the SOA of a new zone are made of."""
+
+    nameservers = forms.CharField(
+        widget=forms.Textarea(attrs={"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}),
+        label="Name servers",
+        help_text="One per line; the first one is also the primary in the SOA.",
+        max_length=4000,
+    )
+    hostmaster = forms.CharField(
+        widget=forms.TextInput(attrs={"class": "input input-mono", "spellcheck": "false"}),
+        label="Hostmaster",
+        help_text="The mail address for the SOA, as an address or as a name.",
+        max_length=300,
+    )
+
+    def clean_nameservers(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(_names_by_line(self.cleaned_data["nameservers"])))
+
+    def clean_hostmaster(self) -> str:
+        return _mailbox(self.cleaned_data["hostmaster"])
+
+
 @dataclass(frozen=True, slots=True)
 class ReverseChoice:
     """Reverse zones that could stand in place of a line; `value` is what their button sends."""
@@ -104,8 +127,10 @@ class ReverseOffer:
         return [ReverseChoice(self.typed, zones) for zones in self.reverse.choices]
 
 
-class NewZoneForm(PublishingForm):
+class NewZoneForm(ApexForm, PublishingForm):
     """The names of new zones, one per line, and the name servers they begin with."""
+
+    field_order = ("form_id", "names")
 
     names = forms.CharField(
         widget=forms.Textarea(
@@ -114,18 +139,6 @@ class NewZoneForm(PublishingForm):
         label="Name",
         help_text="One per line makes several zones. Unicode names are welcome.",
         max_length=300 * MOST_ZONES_AT_ONCE,
-    )
-    nameservers = forms.CharField(
-        widget=forms.Textarea(attrs={"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}),
-        label="Name servers",
-        help_text="One per line; the first one is also the primary in the SOA.",
-        max_length=4000,
-    )
-    hostmaster = forms.CharField(
-        widget=forms.TextInput(attrs={"class": "input input-mono", "spellcheck": "false"}),
-        label="Hostmaster",
-        help_text="The mail address for the SOA, as an address or as a name.",
-        max_length=300,
     )
     team = forms.ModelChoiceField(Team.objects.none(), label="Team", required=False, empty_label="no team")
     delegate = forms.BooleanField(
@@ -182,12 +195,6 @@ class NewZoneForm(PublishingForm):
             raise forms.ValidationError(message)
         return self.readable_names
 
-    def clean_nameservers(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(_names_by_line(self.cleaned_data["nameservers"])))
-
-    def clean_hostmaster(self) -> str:
-        return _mailbox(self.cleaned_data["hostmaster"])
-
     def clean(self) -> dict[str, Any]:
         """Add `zones`, each with its first RRsets; rules that they violate become errors of the name servers."""
         cleaned = self.cleaned_data
@@ -209,21 +216,9 @@ class NewZoneForm(PublishingForm):
         return soa, rrset.make(zone_name, rdtypes.NS, NS_TTL, servers)
 
 
-class ZoneDefaultsForm(PanelForm):
+class ZoneDefaultsForm(ApexForm):
     """What the form of new zones begins with; what the environment fixes cannot be typed into."""
 
-    nameservers = forms.CharField(
-        widget=forms.Textarea(attrs={"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}),
-        label="Name servers",
-        help_text="One per line; the first one is also the primary in the SOA.",
-        max_length=4000,
-    )
-    hostmaster = forms.CharField(
-        widget=forms.TextInput(attrs={"class": "input input-mono", "spellcheck": "false"}),
-        label="Hostmaster",
-        help_text="The mail address for the SOA, as an address or as a name.",
-        max_length=300,
-    )
     seen = forms.CharField(widget=forms.HiddenInput, required=False)
 
     def __init__(self, *args: Any, defaults: Defaults, **kwargs: Any) -> None:
@@ -237,12 +232,6 @@ class ZoneDefaultsForm(PanelForm):
             if variable in defaults.fixed:
                 self.fields[name].disabled = True
                 self.fields[name].help_text = f"{variable} in the panel's environment fixes it."
-
-    def clean_nameservers(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(_names_by_line(self.cleaned_data["nameservers"])))
-
-    def clean_hostmaster(self) -> str:
-        return _mailbox(self.cleaned_data["hostmaster"])
 
     def clean_seen(self) -> datetime | None:
         try:
