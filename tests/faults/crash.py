@@ -66,7 +66,17 @@ def traced(pids: Sequence[int], kinds: Sequence[str], *options: str) -> Iterator
     with tempfile.TemporaryDirectory(prefix="strace-") as directory:
         output = Path(directory) / "calls"
         trace = Trace(output)
-        command = ["strace", "-f", "-s", str(SHOWN_BYTES), "-e", f"trace={','.join(kinds)}", *options, "-o", str(output)]
+        command = [
+            "strace",
+            "-f",
+            "-s",
+            str(SHOWN_BYTES),
+            "-e",
+            f"trace={','.join(kinds)}",
+            *options,
+            "-o",
+            str(output),
+        ]
         for pid in pids:
             command += ["-p", str(pid)]
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
