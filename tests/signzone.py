@@ -4,7 +4,27 @@ import subprocess
 from datetime import datetime
 from pathlib import Path
 
+from replication.codec.dnssec import Nsec3
 from tests.dnspanel.transfer.running import needed
+
+# An empty non-terminal, a wildcard, glue, delegations with and without DS.
+LINES = (
+    "www A 192.0.2.1",
+    "www 60 TXT x",
+    "*.wild MX 5 www",
+    "deep.empty CNAME www",
+    "far NS ns.far",
+    "ns.far A 192.0.2.7",
+    "near NS ns.far",
+    f"near DS 1 13 2 {'ab' * 32}",
+)
+# Each kind of denial that a file can hold, and what dnssec-signzone makes it of.
+DENIALS: dict[str, tuple[Nsec3 | None, tuple[str, ...]]] = {
+    "nsec": (None, ()),
+    "nsec3": (Nsec3(), ("-3", "-", "-H", "0")),
+    "salted": (Nsec3(2, bytes.fromhex("abcd")), ("-3", "abcd", "-H", "2")),
+    "optout": (Nsec3(opt_out=True), ("-3", "-", "-H", "0", "-A")),
+}
 
 
 def signed_text(zone: str, text: str, folder: Path, *options: str, end: datetime | None = None) -> str:

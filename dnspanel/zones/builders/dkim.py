@@ -16,12 +16,11 @@ from cryptography.hazmat.primitives.serialization import (
 from dnspanel.zones.builders.pieces import Piece, Present, Values, below, tagged, tags_of, txt
 from dnspanel.zones.errors import BadFields
 from dnspanel.zones.mail_rules import GOOD_DKIM_BITS, LEAST_DKIM_BITS
-from dnspanel.zones.typed.fields import Field, Kind
+from dnspanel.zones.typed.fields import Field, Kind, base64_text
 from replication.dns import rdtypes
 from replication.dns.rrset import Key
 from replication.errors import BadName
 
-_ARMOUR = re.compile(r"-----(?:BEGIN|END) [A-Z ]{1,30}-----")
 _SELECTOR = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]{0,61}[a-z0-9_])?", re.IGNORECASE)
 _ED25519_BYTES = 32
 
@@ -102,7 +101,7 @@ def key_text(typed: str) -> str:
         if text.lstrip().startswith(('"', "(")) or '"' in text:
             text = "".join(re.findall(r'"([^"]*)"', text))
         text = tags_of(text).get("p", "")
-    return re.sub(r"\s", "", _ARMOUR.sub("", text))
+    return base64_text(text)
 
 
 def _name(selector: str, owner: str) -> str:

@@ -11,11 +11,11 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from dnspanel.zones.errors import BadFields
+from dnspanel.zones.typed.fields import base64_text
 
 LONGEST_PEM = 200_000
 MOST_KEYS = 20
 AUTHORITIES = ("0", "2")  # usages that mean an authority, not the server itself
-_ARMOUR = re.compile(r"-----(?:BEGIN|END) CERTIFICATE-----")
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----")
 # What a key's own bytes call it, and its number in SSHFP (RFC 4255, 6594, 7479, 8709).
 _SSH_ALGORITHMS = {
@@ -51,7 +51,7 @@ def read_certificate(der: bytes) -> x509.Certificate:
 
 def _der(block: str) -> bytes:
     try:
-        return base64.b64decode("".join(_ARMOUR.sub("", block).split()), validate=True)
+        return base64.b64decode(base64_text(block), validate=True)
     except binascii.Error:
         return b""  # which no certificate is
 

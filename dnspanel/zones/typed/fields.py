@@ -126,6 +126,11 @@ def unquoted(word: str) -> str:
     return _ESCAPE.sub(lambda match: '"' if match[0] == '\\"' else match[0], inner)
 
 
+def base64_text(text: str) -> str:
+    """The Base64 in a PEM block, or in text that is Base64 alone: without armour and white space; it is not decoded."""
+    return re.sub(r"\s", "", _ARMOUR.sub("", text))
+
+
 def quoted(text: str) -> str:
     """The inverse of `unquoted`."""
     return '"' + _ESCAPE_OR_QUOTE.sub(lambda match: '\\"' if match[0] == '"' else match[0], text) + '"'
@@ -225,7 +230,7 @@ def _hex_word(field: Field, text: str, origin: str | None) -> str:
 
 
 def _base64_word(field: Field, text: str, origin: str | None) -> str:
-    digits = re.sub(r"\s", "", _ARMOUR.sub("", text))
+    digits = base64_text(text)
     try:
         base64.b64decode(digits, validate=True)
     except ValueError as exc:

@@ -21,26 +21,11 @@ from tests.dnspanel.transfer.conftest import zone_text
 from tests.dnspanel.transfer.running import PowerDNS, lmdb_powerdns, needed, run, sqlite_powerdns
 from tests.dnspanel.transfer.sources.test_axfr import named
 from tests.ports import free_port
-from tests.signzone import signed_text
+from tests.signzone import DENIALS, LINES, signed_text
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-LINES = (
-    "www A 192.0.2.1",
-    "www 60 TXT x",
-    "*.wild MX 5 www",
-    "deep.empty CNAME www",
-    "far NS ns.far",
-    "ns.far A 192.0.2.7",
-    "near NS ns.far",
-    f"near DS 1 13 2 {'ab' * 32}",
-)
-MODES: dict[str, tuple[Nsec3 | None, tuple[str, ...]]] = {
-    "nsec.test.": (None, ()),
-    "nsec3.test.": (Nsec3(), ("-3", "-", "-H", "0")),
-    "salted.test.": (Nsec3(2, bytes.fromhex("abcd")), ("-3", "abcd", "-H", "2")),
-    "optout.test.": (Nsec3(opt_out=True), ("-3", "-", "-H", "0", "-A")),
-}
+MODES = {f"{denial}.test.": of_denial for denial, of_denial in DENIALS.items()}
 PATIENCE = 30
 _MADE = {dns.rdatatype.NSEC, dns.rdatatype.NSEC3, dns.rdatatype.NSEC3PARAM}
 
