@@ -60,9 +60,9 @@ def searching() -> Iterator[None]:
         ) from exc
 
 
-def searching_for(text: str) -> Any:
-    """`searching` for a list that has a text to look for; else nothing."""
-    return searching() if text else nullcontext()
+def searching_for(search: object) -> Any:
+    """`searching` for a list that has something to look for; else nothing."""
+    return searching() if search else nullcontext()
 
 
 def was_ended(exc: BaseException) -> bool:

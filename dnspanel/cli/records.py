@@ -43,7 +43,7 @@ def changing_options(command: C) -> C:
 
 @records.command("list")
 @click.argument("zone")
-@click.option("-q", "--search", help="Text in name, value or comment.")
+@click.option("-q", "--search", help="As in the filter of the panel: text, and filters such as ttl:<300 or value:mail.")
 @click.option("--name", help="One owner name.")
 @click.option("--type", "type_", help="One type, or several with commas between them.")
 @shared_options

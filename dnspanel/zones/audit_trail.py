@@ -19,7 +19,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.zones import access
 from dnspanel.zones.audit_chain import ENTRY, PUBLICATION
 from dnspanel.zones.models import AuditLink, Change, Publication, Revision, Zone
-from dnspanel.zones.search_terms import in_zone_name
+from dnspanel.zones.search.zone_conditions import in_zone_name
 from replication.dns import names, rdtypes
 
 PUBLISH = "publish"

@@ -6,7 +6,7 @@ compared in their order, and who looks for more is told where to go on: each ans
 
 from typing import Any
 
-from django.db.models import Case, F, Func, IntegerField, Q, QuerySet, TextField, Value, When
+from django.db.models import Case, F, IntegerField, QuerySet, Value, When
 
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import Zone
@@ -19,19 +19,6 @@ BEFORE_ALL: StoredKey = (b"", 0)
 
 # What people look for first stands first at its name; the other types keep their order behind.
 _FIRST = {rdtypes.SOA: 0, rdtypes.NS: 1}
-
-
-def holding(rrsets: QuerySet[StoredRRset], text: str) -> QuerySet[StoredRRset]:
-    """Those with the text in name, rdata or comment, in whichever case. Names are stored in lower case."""
-    # This collation takes half as long; rdata have no letters but those of ASCII.
-    joined = Func(
-        F("rdata"),
-        Value("\n"),
-        template='(array_to_string(%(expressions)s) COLLATE "C")',
-        output_field=TextField(),
-    )
-    in_comment = ~Q(comment="") & Q(comment__icontains=text)
-    return rrsets.alias(joined=joined).filter(Q(name__contains=text.lower()) | Q(joined__icontains=text) | in_comment)
 
 
 def last_compared(zone: Zone, start: StoredKey) -> StoredKey | None:

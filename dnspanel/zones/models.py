@@ -13,7 +13,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Func, Q
 from django.db.models.functions import Lower, Reverse, Upper
 
 from dnspanel.zones.soa import SoaEdit
@@ -126,6 +126,12 @@ class Zone(models.Model):
         ]
         indexes = [
             GinIndex(OpClass(Upper("name"), "gin_trgm_ops"), name="zone_name_trigram"),
+            # Names in their own script: those of few zones have another one.
+            GinIndex(
+                OpClass(Func(F("name"), function="name_displayed"), "gin_trgm_ops"),
+                condition=Q(name__contains="xn--"),
+                name="zone_name_displayed",
+            ),
             # Everything below a name is one range of it; see `nesting`.
             models.Index(Reverse("name"), condition=Q(deleted_at=None), name="zone_name_backwards"),
             models.Index(fields=["deleted_at"], condition=~Q(deleted_at=None), name="zone_trash"),

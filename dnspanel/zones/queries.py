@@ -4,24 +4,21 @@ Every list pages by keyset: a page says with which cursor the next one starts.
 What concerns the past is in `history`, and offered from here too.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from ipaddress import ip_address
 from typing import Any, Generic, TypeVar
 
-from django.db.models import Count, F, Func, Q, QuerySet, TextField
-from django.db.models.functions import Cast
+from django.db.models import Count, F, Q, QuerySet
+from django.utils import timezone
 
 from dnspanel.accounts.actors import Person
 from dnspanel.accounts.models import User
 from dnspanel.zones import soa
-from dnspanel.zones.access import tagged, trash_visible_to, zones_visible_to
+from dnspanel.zones.access import trash_visible_to, zones_visible_to
 from dnspanel.zones.draft import edit_of
-from dnspanel.zones.find_rrsets import BEFORE_ALL, StoredKey, display_key, holding, in_display_order, last_compared
+from dnspanel.zones.find_rrsets import BEFORE_ALL, StoredKey, display_key, in_display_order, last_compared
 from dnspanel.zones.history import EVERY_REVISION, HistoryFilters, revisions_below
 from dnspanel.zones.history import HistoryRow as HistoryRow
 from dnspanel.zones.history import Mark as Mark
@@ -34,7 +31,8 @@ from dnspanel.zones.history import rrsets_at as rrsets_at
 from dnspanel.zones.merge import is_already_so
 from dnspanel.zones.models import Operation, Zone
 from dnspanel.zones.models import RRset as StoredRRset
-from dnspanel.zones.search_terms import in_zone_name, split_search
+from dnspanel.zones.search import rrset_conditions, zone_conditions
+from dnspanel.zones.search.terms import Search, parse
 from dnspanel.zones.store_rrsets import rrset_of
 from replication.codec.keys import name_from_relative_key, relative_key
 from replication.dns import names
@@ -75,11 +73,16 @@ class ZoneRow:
 
 @dataclass(frozen=True, slots=True)
 class RRsetFilter:
-    """Which RRsets an editor shows: text in name, rdata or comment; types (none: all); only those in the draft."""
+    """Which RRsets an editor shows: those that a search finds; of these types (none: all); only those in the draft."""
 
     text: str = ""
     types: frozenset[int] = frozenset()
     in_draft: bool = False
+
+    @property
+    def search(self) -> Search:
+        """What the text means."""
+        return parse(self.text)
 
 
 EVERYTHING = RRsetFilter()
@@ -125,21 +128,15 @@ class DraftCounts:
 
 
 def zone_page(*, user: Person, search: str = "", after: str = "", limit: int = 100) -> Page[ZoneRow]:
-    """Zones by name. Words of `search` must all be in the name; these find zones by something else:
-
-    `has:<rdata>` with such a record, `tag:<tag>`, `team:<name>`, `dnssec:signed` or `dnssec:unsigned`; `team:"two
-    words"` has quotes.
-    """
+    """Zones by name, those that a search finds: see `search.terms`."""
     zones = found_zones(zones_visible_to(user).filter(name__gt=_storable(after)), search)
     rows = [_zone_row(zone) for zone in _listed(zones).order_by("name")[: limit + 1]]
     return Page(tuple(rows[:limit]), rows[limit - 1].name if len(rows) > limit else "")
 
 
 def found_zones(zones: QuerySet[Zone], search: str) -> QuerySet[Zone]:
-    """Those of `zones` that a search finds, as `zone_page` describes it."""
-    for word in split_search(_storable(search)):
-        zones = zones.filter(_zone_matches(word))
-    return zones
+    """Those of `zones` that a search finds; with a fault in it, none."""
+    return zone_conditions.fitting(zones, parse(search), now=timezone.now())
 
 
 def trash_page(*, user: Person, search: str = "", after: str = "", limit: int = 100) -> Page[ZoneRow]:
@@ -172,9 +169,11 @@ def rrset_page(
     An RRset is shown when the filter finds it as published or as drafted. In a large zone a text is looked for in a
     bounded number of RRsets: the page says how far, and there may be more behind it though it has few rows.
     """
-    filters = replace(filters, text=_storable(filters.text))
+    search = filters.search
+    if not finds_in(zone, search):
+        return RRsetPage((), "")
     start = _cursor_key(after)
-    last = last_compared(zone, start or BEFORE_ALL) if filters.text and not filters.in_draft else None
+    last = last_compared(zone, start or BEFORE_ALL) if search and not filters.in_draft else None
     drafted = in_display_order(_filtered_operations(zone, author, filters), start, last, limit + 1)
     operations = {_key(operation): operation for operation in drafted}
     stored = {}
@@ -183,10 +182,10 @@ def rrset_page(
         stored = {_key(row): row for row in published}
     keys = sorted(operations.keys() | stored.keys(), key=display_key)
     page = keys[:limit]
-    if filters.text:
+    if search:
         rest = [key for key in page if key not in operations]
         operations |= _at(Operation.objects.filter(draft__author=author, zone=zone), rest)
-    if filters.text or filters.in_draft:
+    if search or filters.in_draft:
         stored |= _at(StoredRRset.objects.filter(zone=zone), [key for key in page if key not in stored])
     rows = [_rrset_row(stored.get(key), operations.get(key)) for key in page]
     found = tuple(row for row in rows if row.change.before is not None or row.change.after is not None)
@@ -196,6 +195,15 @@ def rrset_page(
         return RRsetPage(found, "")
     end_of_name = (last[0], _BEHIND_ALL_TYPES)
     return RRsetPage(found, _cursor_of(end_of_name), stopped_at=name_from_relative_key(last[0], zone.name))
+
+
+def finds_in(zone: Zone, search: Search) -> bool:
+    """Whether a search can find anything in this zone: it fits the terms about zones. A query if there are any."""
+    if search.faults:
+        return False
+    about_zones = Search(search.about_zones)
+    zones = Zone.objects.filter(pk=zone.pk)
+    return not about_zones or zone_conditions.fitting(zones, about_zones, now=timezone.now()).exists()
 
 
 def rrset_row(*, zone: Zone, author: User, name: str, type: int) -> RRsetRow:
@@ -274,35 +282,6 @@ def history_page(
     return HistoryPage(tuple(rows), str(down_to), looked_down_to=down_to)
 
 
-def _zone_matches(word: str) -> Q:
-    if word.lower().startswith("has:"):
-        value = word[4:]
-        return Q(pk__in=StoredRRset.objects.filter(rdata__overlap=rdata_spellings(value)).values("zone"))
-    text = word.lower()
-    if text.startswith("tag:"):
-        return tagged([text[4:].strip('"')])
-    if text.startswith("team:"):
-        return Q(team__name__iexact=text[5:].strip('"'))
-    if text.startswith("dnssec:"):
-        return _signed(text[7:].strip('"'))
-    return in_zone_name(text)
-
-
-def _signed(value: str) -> Q:
-    if value == "signed":
-        return Q(signing__is_signed=True)
-    never = Q(signing__is_signed=None)
-    return never | Q(signing__is_signed=False) if value == "unsigned" else Q(pk=None)
-
-
-def rdata_spellings(value: str) -> list[str]:
-    """How a value that a person typed may be stored: an address, a name with its final dot, a quoted string."""
-    spellings = {value, value.lower(), value.lower() + ".", json.dumps(value, ensure_ascii=False)}
-    with suppress(ValueError):  # not an address
-        spellings.add(str(ip_address(value)))
-    return sorted(spellings)
-
-
 def _storable(text: str) -> str:
     """Typed text without the one character that PostgreSQL has no place for."""
     return text.replace("\0", " ")
@@ -335,27 +314,17 @@ def _zone_row(zone: Zone) -> ZoneRow:
 
 
 def _filtered_rrsets(zone: Zone, filters: RRsetFilter) -> QuerySet[StoredRRset]:
-    rrsets = StoredRRset.objects.filter(zone=zone)
-    if filters.types:
-        rrsets = rrsets.filter(type__in=filters.types)
-    return holding(rrsets, filters.text) if filters.text else rrsets
+    return _filtered(StoredRRset.objects.filter(zone=zone), filters)
 
 
 def _filtered_operations(zone: Zone, author: User, filters: RRsetFilter) -> QuerySet[Operation]:
-    operations = Operation.objects.filter(draft__author=author, zone=zone)
+    return _filtered(Operation.objects.filter(draft__author=author, zone=zone), filters)
+
+
+def _filtered(rows: QuerySet[Any], filters: RRsetFilter) -> QuerySet[Any]:
     if filters.types:
-        operations = operations.filter(type__in=filters.types)
-    if filters.text:
-        inside = json.dumps(filters.text, ensure_ascii=False)[1:-1]  # as the text stands inside of JSON
-        by_text = Q(name__icontains=filters.text) | Q(shown__icontains=inside)
-        operations = operations.alias(shown=_visible_text()).filter(by_text)
-    return operations
-
-
-def _visible_text() -> Cast:
-    """What a person reads of an operation: its rdata and comment, without the JSON's own words."""
-    values = Func(*(F("wanted__rdata"), F("wanted__comment")), function="jsonb_build_array", output_field=TextField())
-    return Cast(values, TextField())
+        rows = rows.filter(type__in=filters.types)
+    return rrset_conditions.fitting(rows, filters.search) if filters.search else rows
 
 
 def _at(rows: QuerySet[Any], keys: list[StoredKey]) -> dict[StoredKey, Any]:

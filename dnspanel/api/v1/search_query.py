@@ -27,7 +27,7 @@ from dnspanel.accounts.actors import Actor
 from dnspanel.api.errors import ApiError
 from dnspanel.zones.access import Visibility, visibility_of, zones_visible_to
 from dnspanel.zones.models import RRset, Zone
-from dnspanel.zones.search_terms import THREE_IN_A_ROW, has_many_zones, is_in_trigrams
+from dnspanel.zones.search.zone_conditions import THREE_IN_A_ROW, has_many_zones, is_in_trigrams
 from replication.codec.keys import relative_key
 from replication.dns import names
 from replication.errors import BadName

@@ -26,7 +26,7 @@ from dnspanel.zones import audit_links
 from dnspanel.zones.audit_chain import PUBLICATION
 from dnspanel.zones.audit_trail import Act, Filters, Place, act_of, acts_page, all_acts, rrset_changes
 from dnspanel.zones.models import AuditChain, AuditLink, Change
-from dnspanel.zones.search_terms import split_search, unknown_filters
+from dnspanel.zones.search.terms import split_search, unknown_filters
 from replication.dns import names
 
 MOST_ENTRIES = 100

@@ -31,7 +31,7 @@ from dnspanel.zones.models import Zone
 from dnspanel.zones.plan import plan_zones
 from dnspanel.zones.queries import RRsetFilter
 from dnspanel.zones.rules import Severity, Violation
-from dnspanel.zones.search_terms import unknown_filters
+from dnspanel.zones.search.terms import FILTERS
 from dnspanel.zones.zone_marks import note_visit
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import Change, RRset
@@ -81,7 +81,8 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
         "filters": filters,
         "stopped_at": names.owner_text(page.stopped_at, zone.name) if page.stopped_at else "",
         "is_first": not after,
-        "unknown_filters": [] if page.rows or page.stopped_at else unknown_filters(filters.text, ()),
+        "searched": filters.search,
+        "search_filters": FILTERS,
         "type_filter": request.GET.get("type", ""),
         "is_filtered": bool(filters.text or filters.types or filters.in_draft),
         "next_query": _next_query(request, page.next_after),

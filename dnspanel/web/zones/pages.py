@@ -30,7 +30,8 @@ from dnspanel.zones.errors import (
 from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.models import TRASH_DAYS, Channel, Publication, Zone
 from dnspanel.zones.new_names import refusals_of
-from dnspanel.zones.search_terms import ZONE_FILTERS, refuse_too_general, split_search, unknown_filters, unknown_values
+from dnspanel.zones.search.terms import FILTERS, Search, parse
+from dnspanel.zones.search.zone_conditions import refuse_too_general
 from dnspanel.zones.settings_of_zone import change_settings
 
 MOST_OFFERS = 10  # of reverse zones
@@ -48,18 +49,18 @@ class ListedZone:
 def zone_list(request: PanelRequest) -> HttpResponse:
     """List all zones, or those a search finds: the whole page, the list alone, or only its next rows."""
     search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
-    page, too_general = _found(request, search)
+    searched = parse(search)
+    page, too_general = _found(request, search, searched)
     context = {
         "zones": _with_sync(page.rows, node_statuses(now=timezone.now())),
         "next_after": page.next_after,
         "search_text": search,
-        "terms": split_search(search),
+        "searched": searched,
         "too_general": too_general,
-        "filters": ZONE_FILTERS,
-        "unknown_filters": unknown_filters(search, ZONE_FILTERS),
-        "unknown_values": unknown_values(search),
+        "filters": FILTERS,
     }
-    target, status = request.htmx.target if request.htmx else None, 422 if too_general else 200
+    target = request.htmx.target if request.htmx else None
+    status = 422 if too_general or searched.faults else 200
     if target == "zone-more":
         return render(request, "zones/_zone_rows.html", context)
     if target == "zone-list":
@@ -68,11 +69,11 @@ def zone_list(request: PanelRequest) -> HttpResponse:
     return render(request, "zones/list.html", context, status=status)
 
 
-def _found(request: PanelRequest, search: str) -> tuple[queries.Page[queries.ZoneRow], str]:
+def _found(request: PanelRequest, search: str, searched: Search) -> tuple[queries.Page[queries.ZoneRow], str]:
     """Return the page of the list, and why nothing was looked for if the search is too general."""
     try:
         with searching_for(search):
-            refuse_too_general(search)
+            refuse_too_general(searched)
             return queries.zone_page(user=request.user, search=search, after=request.GET.get("after", "")), ""
     except SearchTooGeneral as exc:
         return queries.Page((), ""), str(exc)

@@ -18,7 +18,8 @@ from dnspanel.web.rows import display_rows
 from dnspanel.zones import access, edit, queries
 from dnspanel.zones.errors import NameRefused, NameTaken, NotInTrash, QuotaExceeded, StillOnItsWay
 from dnspanel.zones.models import TRASH_DAYS, Channel, Zone, gone_at
-from dnspanel.zones.search_terms import ZONE_FILTERS, refuse_too_general, split_search, unknown_filters
+from dnspanel.zones.search.terms import FILTERS, Search, parse
+from dnspanel.zones.search.zone_conditions import refuse_too_general
 
 ROWS_PER_PAGE = 100
 
@@ -38,30 +39,30 @@ def zone_trash(request: PanelRequest) -> HttpResponse:
     """List deleted zones, newest first, or those that a search finds; htmx gets the list alone."""
     now = timezone.now()
     search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
-    page, too_general = _found(request, search)
+    searched = parse(search)
+    page, too_general = _found(request, search, searched)
     mine = access.zones_within_reach(request.user, Right.DELETE_ZONE).in_bulk([row.id for row in page.rows])
     context = {
         "zones": [_trashed(row, now, row.id in mine) for row in page.rows if row.deleted_at],
         "next_after": page.next_after,
         "days": TRASH_DAYS,
         "search": search,
-        "terms": split_search(search),
+        "searched": searched,
         "too_general": too_general,
-        "filters": ZONE_FILTERS,
-        "unknown_filters": unknown_filters(search, ZONE_FILTERS),
+        "filters": FILTERS,
     }
-    status = 422 if too_general else 200
+    status = 422 if too_general or searched.faults else 200
     if request.htmx and request.htmx.target == "trash-list":
         found = f"{len(page.rows)} deleted zone{'' if len(page.rows) == 1 else 's'} found"
         return say(render(request, "zones/_trash_list.html", context, status=status), speak=too_general or found)
     return render(request, "zones/trash.html", context, status=status)
 
 
-def _found(request: PanelRequest, search: str) -> tuple[queries.Page[queries.ZoneRow], str]:
+def _found(request: PanelRequest, search: str, searched: Search) -> tuple[queries.Page[queries.ZoneRow], str]:
     """Return the page of the trash, and why nothing was looked for if the search is too general."""
     try:
         with searching_for(search):
-            refuse_too_general(search)
+            refuse_too_general(searched)
             after = request.GET.get("after", "")
             return queries.trash_page(user=request.user, search=search, after=after), ""
     except SearchTooGeneral as exc:

@@ -16,7 +16,7 @@ from dnspanel.api.v2.http.problems import Problem, bad_parameter
 from dnspanel.api.v2.http.representation import optional_rrset_json, rrset_json
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.publishing import TERMS, publish, terms_of_query
-from dnspanel.api.v2.schema.fields import PAGED, page_of, text_parameter
+from dnspanel.api.v2.schema.fields import PAGED, page_of, search_parameter, text_parameter
 from dnspanel.api.v2.schema.parsing import Faults, absent, owner_of, read_patch, read_rrset, type_of
 from dnspanel.api.v2.schema.zone_serializers import (
     CHANGING,
@@ -31,16 +31,18 @@ from dnspanel.api.v2.schema.zone_serializers import (
 from dnspanel.statement_time import searching_for
 from dnspanel.zones import access
 from dnspanel.zones.direct import CurrentRRsets, Outcome, Patch, Step, removed, replaced
-from dnspanel.zones.find_rrsets import BEFORE_ALL, StoredKey, between, holding, last_compared
+from dnspanel.zones.find_rrsets import BEFORE_ALL, StoredKey, between, last_compared
 from dnspanel.zones.merge import Changes
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import Zone
+from dnspanel.zones.queries import finds_in
+from dnspanel.zones.search import rrset_conditions
+from dnspanel.zones.search.terms import parse
 from replication.codec.keys import relative_key
 from replication.dns import rdtypes
 from replication.dns.rrset import Key, RRset
 from replication.errors import BadName, BadRdata
 
-LONGEST_SEARCH = 300
 # The revision is read by the same statement as the RRset, or a tag could name one that the RRset was not in.
 _COLUMNS = ("owner_key", "zone__revision", "name", "type", "ttl", "rdata", "disabled", "comment")
 _WRITTEN = {202: RRsetWrittenSerializer, 200: RRsetWrittenSerializer}
@@ -53,7 +55,7 @@ class RRsetList(V2View):
         operation_id="listRRsets",
         parameters=[
             *PAGED,
-            OpenApiParameter("q", str, description="Text in name, rdata or comment."),
+            OpenApiParameter("q", str, description="As in the filter of the panel's table of records."),
             OpenApiParameter("type", str, description="One type, or several with commas between them."),
             OpenApiParameter("name", str, description="One owner name."),
         ],
@@ -70,9 +72,10 @@ class RRsetList(V2View):
         zone = access.zone_for_reading(actor, zone_name)
         page = page_request(request, str, int)
         rrsets, start = _filtered(request, zone), _key_in(page.after)
-        text = text_parameter(request.query_params, "q", longest=LONGEST_SEARCH)
-        with searching_for(text):
-            rrsets, last = (holding(rrsets, text), last_compared(zone, start)) if text else (rrsets, None)
+        search = parse(search_parameter(request))
+        with searching_for(bool(search)):
+            rrsets = rrset_conditions.fitting(rrsets, search) if finds_in(zone, search) else rrsets.none()
+            last = last_compared(zone, start) if search else None
             found = between(rrsets, start, last).order_by("owner_key", "type").values_list(*_COLUMNS)
             rows, more = cut(list(found[: page.limit + 1]), page.limit)
         visibility = access.visibility_of(actor, zone)

@@ -19,14 +19,15 @@ from dnspanel.api.v2.http.pages import PageRequest, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_parameter
 from dnspanel.api.v2.http.representation import rrset_json, rrset_url, zone_url
 from dnspanel.api.v2.http.view import V2View
-from dnspanel.api.v2.resources.zones import LONGEST_SEARCH, found_zones, search_parameter
-from dnspanel.api.v2.schema.fields import PAGED, choice_parameter, page_of, text_parameter
+from dnspanel.api.v2.resources.zones import found_zones
+from dnspanel.api.v2.schema.fields import PAGED, choice_parameter, page_of, search_parameter, text_parameter
 from dnspanel.api.v2.schema.zone_serializers import FoundSerializer
 from dnspanel.statement_time import searching
-from dnspanel.zones import access, queries
+from dnspanel.zones import access
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import Zone
-from dnspanel.zones.search_terms import refuse_too_general
+from dnspanel.zones.search.terms import LONGEST_SEARCH, parse, rdata_spellings
+from dnspanel.zones.search.zone_conditions import refuse_too_general
 from dnspanel.zones.store_rrsets import rrset_of
 from replication.codec.keys import relative_key
 from replication.dns import names
@@ -64,7 +65,7 @@ class Search(V2View):
         found: list[Found] = []
         with searching():
             if kind != "rrset" and requested.after[:1] != ("r",):
-                refuse_too_general(text)
+                refuse_too_general(parse(text))
                 found += _zones(actor, text, requested)
             if kind != "zone" and len(found) <= requested.limit:
                 found += _rrsets(actor, text, requested, requested.limit + 1 - len(found))
@@ -88,7 +89,7 @@ def _zones(actor: Actor, text: str, requested: PageRequest) -> list[Found]:
 
 def _rrsets(actor: Actor, text: str, requested: PageRequest, limit: int) -> list[Found]:
     value = text[4:].strip() if text.lower().startswith("has:") else text
-    matching = Q(rdata__overlap=queries.rdata_spellings(value))
+    matching = Q(rdata__overlap=rdata_spellings(value))
     for zone in _zones_around(actor, value):
         matching |= Q(zone=zone, owner_key=relative_key(names.parse(value), zone.name))
     rrsets = StoredRRset.objects.filter(matching, zone__in=access.zones_visible_to(actor))

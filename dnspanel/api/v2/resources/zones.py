@@ -17,12 +17,12 @@ from dnspanel.api.v2.http.accepted import accepted, moved_by
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.etag import condition_in, fresh_enough, require, zone_tag
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
-from dnspanel.api.v2.http.problems import Problem, bad_parameter, bad_value
+from dnspanel.api.v2.http.problems import Problem, bad_value
 from dnspanel.api.v2.http.representation import time_json, trash_url, zone_url
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.http.visibility import limited_to_full_zones
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
-from dnspanel.api.v2.schema.fields import PAGED, id_parameter, page_of, read, text_parameter
+from dnspanel.api.v2.schema.fields import PAGED, id_parameter, page_of, read, search_parameter, text_parameter
 from dnspanel.api.v2.schema.parsing import Faults, read_rrset
 from dnspanel.api.v2.schema.zone_serializers import (
     CHANGING,
@@ -41,13 +41,13 @@ from dnspanel.api.v2.schema.zone_serializers import (
 from dnspanel.statement_time import searching_for
 from dnspanel.zones import access, edit, queries
 from dnspanel.zones.models import Channel, Publication, Zone, gone_at
-from dnspanel.zones.search_terms import ZONE_FILTERS, refuse_too_general, unknown_filters, unknown_values
+from dnspanel.zones.search.terms import Filter, parse
+from dnspanel.zones.search.zone_conditions import looks_inside, refuse_too_general
 from dnspanel.zones.settings_of_zone import change_settings, teams_to_choose_from
 from replication.dns import names
 from replication.dns.rrset import RRset
 from replication.errors import BadName
 
-LONGEST_SEARCH = 300
 _COLUMNS = (
     "name",
     "revision",
@@ -79,12 +79,12 @@ class ZoneList(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List zones
 
-        By name. The words of `q` must all be in the name; `has:<rdata>` finds
-        zones with such a record.
+        By name. The words of `q` must all be in the name; see the search for
+        its filters.
         """
         requested, actor = page_request(request, str), actor_in(request)
         with searching_for(search := search_parameter(request)):
-            refuse_too_general(search)
+            refuse_too_general(parse(search))
             zones = _filtered(request, found_zones(actor, search)).order_by("name")
             if requested.after:
                 zones = zones.filter(name__gt=requested.after[0])
@@ -290,21 +290,12 @@ class TrashRestore(V2View):
         return _zone_written(request, publication, zone.name, 200)
 
 
-def search_parameter(request: Request) -> str:
-    """The search for zones in `q`. Raises Problem for filters that there are not."""
-    search = text_parameter(request.query_params, "q", longest=LONGEST_SEARCH)
-    if unknown := unknown_filters(search, ZONE_FILTERS):
-        known = ", ".join(f"{word}:" for word in ZONE_FILTERS)
-        raise bad_parameter("q", f"There is no filter {unknown[0]}: here; there are {known}.")
-    if faults := unknown_values(search):
-        raise bad_parameter("q", faults[0])
-    return search
-
-
 def found_zones(actor: Actor, search: str) -> QuerySet[Zone]:
     """The zones that a search finds. What a token must not see of a zone is not searched either."""
-    looks_inside = any(word.lower().startswith("has:") for word in search.split())
-    visible = access.zones_visible_to(limited_to_full_zones(actor) if looks_inside else actor)
+    parsed = parse(search)
+    visible = access.zones_visible_to(limited_to_full_zones(actor) if looks_inside(parsed) else actor)
+    if any(term.filter is Filter.OWNER for term in parsed.terms) and not access.may_know_author(actor):
+        return visible.none()
     return queries.found_zones(visible, search)
 
 

@@ -12,9 +12,11 @@ from django.utils.dateparse import parse_datetime
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema_field
 from rest_framework import serializers
+from rest_framework.request import Request
 
 from dnspanel.api.v2.http.problems import bad_parameter
 from dnspanel.api.v2.http.representation import time_json
+from dnspanel.zones.search.terms import FILTERS, LONGEST_SEARCH, parse
 from replication.dns import names, rdtypes
 from replication.errors import BadName, BadRdata
 
@@ -188,3 +190,16 @@ def text_parameter(query: Mapping[str, str], name: str, *, longest: int = 200) -
 def stamp(at: datetime | None) -> str | None:
     """A time as answers give it."""
     return None if at is None else time_json(at)
+
+
+def search_parameter(request: Request) -> str:
+    """The search in `q`. Raises Problem for one that cannot be understood, and for filters that there are not."""
+    text = text_parameter(request.query_params, "q", longest=LONGEST_SEARCH)
+    search = parse(text)
+    for fault in search.faults:
+        raise bad_parameter("q", f"{fault.word}: {fault.message}")
+    for unknown in search.unknown:
+        meant = f" Did you mean {unknown.closest}:?" if unknown.closest else ""
+        known = ", ".join(f"{word}:" for word in FILTERS)
+        raise bad_parameter("q", f"There is no filter {unknown.name}: here; there are {known}.{meant}")
+    return text

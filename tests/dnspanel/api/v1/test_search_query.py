@@ -14,8 +14,8 @@ from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens import TokenTerms, create_token
 from dnspanel.api.v1 import search_query
 from dnspanel.api.v1.search_query import TooGeneral, find_comments, find_records, find_zones, pattern_of
-from dnspanel.zones import search_terms
 from dnspanel.zones.models import RRset
+from dnspanel.zones.search import zone_conditions
 from replication.dns import rdtypes
 from tests.dnspanel.api.v1.calls import make_zone
 from tests.people import NOW
@@ -167,7 +167,7 @@ FILL = """
 
 @pytest.fixture
 def many_zones(monkeypatch: Any) -> None:
-    monkeypatch.setattr(search_terms, "MANY_ZONES", 1000)
+    monkeypatch.setattr(zone_conditions, "MANY_ZONES", 1000)
     monkeypatch.setattr(search_query, "MOST_COMPARED", 1000)
     with connection.cursor() as cursor:
         cursor.execute(FILL)

@@ -106,9 +106,20 @@ def test_a_filter_that_there_is_not_is_told_where_nothing_is_found(
     """Values have words with colons of their own, so only a text that is nowhere was perhaps meant as a filter."""
     make_zone('@ 300 TXT "v=spf1 include:spf.example.net -all"')
     client = browser(bob)
-    page = client.get(ZONE, {"q": "type:A"}).content.decode()
-    assert "This box has no filters such as <code>type:</code>." in page
+    page = client.get(ZONE, {"q": "typ:A"}).content.decode()
+    assert "<code>typ:</code> is no filter" in page
+    assert "Did you mean <code>type:</code>?" in page
     assert "unknown-filters" not in client.get(ZONE, {"q": "include:spf"}).content.decode()
+
+
+def test_filters_in_the_text_find_records_and_their_faults_are_told(zone: Zone, browser: Browser, bob: User) -> None:
+    client = browser(bob)
+    found = client.get(ZONE, {"q": "type:a -name:www ttl:300"}).content.decode()
+    assert [row_id(f"{owner}.example.test.", 1) in found for owner in ("mail", "www")] == [True, False]
+    assert "data-row" not in client.get(ZONE, {"q": "type:a tag:shop"}, headers=HTMX).content.decode()
+    wrong = client.get(ZONE, {"q": "type:mxx ttl:x"}, headers=HTMX).content.decode()
+    assert "mxx is none. Did you mean type:mx?" in wrong
+    assert "ttl: takes seconds" in wrong
 
 
 def test_a_text_in_a_large_zone_is_looked_for_step_by_step(

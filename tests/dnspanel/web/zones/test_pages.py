@@ -10,11 +10,12 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import Role, User
 from dnspanel.fleet.models import Node
-from dnspanel.zones import edit, guard, search_terms
+from dnspanel.zones import edit, guard
 from dnspanel.zones.dnssec import sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.edit import NewZone
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
+from dnspanel.zones.search import zone_conditions
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.people import NOW, make_person
@@ -59,8 +60,9 @@ def test_a_filter_that_there_is_not_is_told_beside_the_list(make_zone: MakeZone,
     client = browser(bob)
     for headers in ({}, {**HTMX, "HX-Target": "zone-list"}):
         page = client.get(LIST, {"q": "foo:bar example"}, headers=headers).content.decode()
-        assert "<code>foo:</code> is no filter here, so the whole word is looked for" in page
-        assert "<code>dnssec:</code>, <code>has:</code>, <code>tag:</code> and <code>team:</code>" in page
+        assert "<code>foo:</code> is no filter, so the whole word is looked for" in page
+        assert "<code>value:</code> and <code>zone:</code>" in page
+    assert "Did you mean <code>tag:</code>?" in client.get(LIST, {"q": "tags:x"}).content.decode()
     assert "unknown-filters" not in client.get(LIST, {"q": "has:192.0.2.1 tag:x example"}).content.decode()
 
 
@@ -78,15 +80,16 @@ def test_signed_zones_are_marked_and_found(
     assert ["signed-one.test" in signed, "once.test" in signed, "never.test" in signed] == [True, False, False]
     unsigned = client.get(LIST, {"q": "dnssec:unsigned"}).content.decode()
     assert ["signed-one.test" in unsigned, "once.test" in unsigned, "never.test" in unsigned] == [False, True, True]
-    wrong = client.get(LIST, {"q": "dnssec:yes"}).content.decode()
-    assert "dnssec: takes signed or unsigned, not yes." in wrong
-    assert "never.test" not in wrong
+    wrong = client.get(LIST, {"q": "dnssec:yes"})
+    assert wrong.status_code == 422
+    assert "dnssec: takes signed, on, unsigned, off or rolling, not yes." in wrong.content.decode()
+    assert "never.test" not in wrong.content.decode()
 
 
 def test_a_search_that_is_too_general_says_what_it_needs(
     make_zone: MakeZone, browser: Browser, bob: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_terms, "MANY_ZONES", 0)
+    monkeypatch.setattr(zone_conditions, "MANY_ZONES", 0)
     make_zone()
     for headers in ({}, {**HTMX, "HX-Target": "zone-list"}):
         refused = browser(bob).get(LIST, {"q": "ex"}, headers=headers)

@@ -1,0 +1,150 @@
+"""The terms of a search as conditions on RRsets, on those that are published and on those of a draft alike."""
+
+import unicodedata
+from contextlib import suppress
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from typing import Any, TypeVar
+
+from django.db.models import BooleanField, F, Func, IntegerField, Q, QuerySet, TextField, Value
+from django.db.models.fields.json import KeyTextTransform, KeyTransform
+from django.db.models.functions import Cast, Coalesce
+from django.db.models.lookups import Contains
+
+from dnspanel.zones.models import Operation
+from dnspanel.zones.search.terms import Address, Filter, Network, Search, Span, Term, escaped_bytes, rdata_spellings
+from replication.dns import names, rdtypes
+from replication.errors import BadName
+
+Rows = TypeVar("Rows", bound="QuerySet[Any]")
+
+_ADDRESSES = (rdtypes.A, rdtypes.AAAA)
+# Names without it have no other form.
+_INTERNATIONAL = "xn--"
+
+
+def fitting(rows: Rows, search: Search) -> Rows:
+    """Those of these RRsets, or of these operations of a draft, that fit every word and every filter of RRsets.
+
+    Of an operation, what the RRset becomes is looked at. Terms about zones are for `zone_conditions`.
+    """
+    rows = with_texts(rows)
+    for term in (*search.words, *search.about_rrsets):
+        fits = condition(term)
+        rows = rows.filter(~fits if term.negated else fits)
+    return rows
+
+
+def with_texts(rows: Rows) -> Rows:
+    """With what `condition` compares: `lines`, `seconds` and `said`."""
+    if rows.model is Operation:
+        return rows.alias(
+            lines=Func(
+                KeyTransform("rdata", "wanted"),
+                template=(
+                    "COALESCE((SELECT E'\\n' || string_agg(t, E'\\n') || E'\\n'"
+                    " FROM jsonb_array_elements_text(%(expressions)s) t), '') COLLATE \"C\""
+                ),
+                output_field=TextField(),
+            ),
+            seconds=Cast(KeyTextTransform("ttl", "wanted"), IntegerField()),
+            said=Coalesce(KeyTextTransform("comment", "wanted"), Value(""), output_field=TextField()),
+        )
+    # This collation takes half as long; rdata have no letters but those of ASCII.
+    lines = Func(
+        F("rdata"),
+        template="(E'\\n' || array_to_string(%(expressions)s, E'\\n') || E'\\n') COLLATE \"C\"",
+        output_field=TextField(),
+    )
+    return rows.alias(lines=lines, seconds=F("ttl"), said=F("comment"))
+
+
+def condition(term: Term) -> Q:
+    """What an RRset has to be to fit this term, which is not about zones; whether it is negated is not looked at."""
+    match term.filter, term.meaning:
+        case Filter.WORD, IPv4Address() | IPv6Address() as address:
+            return holds_address(address) | Q(name=f"{address.reverse_pointer}.")
+        case Filter.WORD, IPv4Network() | IPv6Network() as network:
+            return holds_address_in(network)
+        case Filter.WORD, text:
+            return in_name(str(text)) | in_values(str(text)) | in_comment(str(text))
+        case Filter.TYPE, frozenset() as types:
+            return Q(type__in=sorted(types))
+        case Filter.TTL, Span() as span:
+            return within(span, "seconds")
+        case Filter.NAME, text:
+            return in_name(str(text))
+        case Filter.VALUE, text:
+            return in_values(str(text))
+        case Filter.COMMENT, text:
+            return in_comment(str(text))
+        case Filter.HAS, text:
+            return has_value(str(text))
+    raise AssertionError(term)
+
+
+def within(span: Span, column: str) -> Q:
+    """Rows whose number in this column is in the span."""
+    found = Q()
+    if span.low is not None:
+        found &= Q(**{f"{column}__gte": span.low})
+    if span.high is not None:
+        found &= Q(**{f"{column}__lte": span.high})
+    return found
+
+
+def in_name(text: str) -> Q:
+    """The text is in the name, as it is stored or as a list displays it."""
+    text = lowered(text)
+    if text.isascii():  # names are stored in lower case
+        return Q(name__contains=text)
+    found = displayed_name_contains(text)
+    with suppress(BadName):
+        found |= Q(name__contains=names.parse(text).removesuffix("."))
+    return found
+
+
+def in_values(text: str) -> Q:
+    """The text is in one of the values, in whichever case; letters that are not ASCII also as their bytes."""
+    return Q(lines__icontains=escaped_bytes(text))
+
+
+def in_comment(text: str) -> Q:
+    """The text is in the comment, in whichever case."""
+    return ~Q(said="") & Q(said__icontains=text)
+
+
+def has_value(text: str) -> Q:
+    """One of the values is this one, as a person types it."""
+    found = Q()
+    for spelling in rdata_spellings(text):
+        found |= Q(lines__contains=f"\n{spelling}\n")
+    return found
+
+
+def holds_address(address: Address) -> Q:
+    """An A or AAAA RRset with this address."""
+    return Q(type__in=_ADDRESSES) & Q(lines__contains=f"\n{address}\n")
+
+
+def holds_address_in(network: Network) -> Q:
+    """An A or AAAA RRset with an address of this network."""
+    return Q(
+        Func(
+            F("type"),
+            F("lines"),
+            Cast(Value(str(network)), TextField()),
+            function="rrset_within",
+            output_field=BooleanField(),
+        )
+    )
+
+
+def displayed_name_contains(text: str) -> Q:
+    """The text, in lower case, is in the name as people read it in its own script."""
+    displayed = Func(F("name"), function="name_displayed", output_field=TextField())
+    return Q(name__contains=_INTERNATIONAL) & Q(Contains(displayed, Value(text)))
+
+
+def lowered(text: str) -> str:
+    """A text as it is compared with names in their own script."""
+    return unicodedata.normalize("NFC", text.lower())

@@ -1,0 +1,402 @@
+"""What a search says: words, and words with a filter in front, such as `type:mx` or `-tag:shop`. One language. Pure.
+
+A search is made of words, all of which must fit. Quotes hold words together and take away what else a sign means:
+`team:"Web ops"`, `"include:spf"`. A hyphen in front turns a word around: `-type:txt`. A word that has a colon and no
+filter that we know in front of it is looked for as it is, and named as unknown.
+"""
+
+import difflib
+import json
+import re
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from enum import StrEnum
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+from replication.dns import rdtypes
+from replication.dns.rrset import MAX_TTL
+from replication.errors import BadRdata
+
+MOST_TERMS = 20
+LONGEST_SEARCH = 300
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+_WORD = re.compile(r'(?:"[^"]*"|\S)+')
+_QUOTED = re.compile(r'"([^"]*)"')
+_FILTER = re.compile(r"([a-z][a-z-]*):", re.ASCII | re.IGNORECASE)
+_LENGTH = re.compile(r"([0-9]{1,10})([smhdw]?)", re.ASCII | re.IGNORECASE)
+_COMPARED = re.compile(r"(<=|>=|<|>|)(.*)", re.DOTALL)
+
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_LONGEST_AGO = timedelta(days=36_500)
+
+
+class Filter(StrEnum):
+    """What may stand in front of the colon; WORD is a word without any."""
+
+    WORD = ""
+    # Of an RRset.
+    TYPE = "type"
+    TTL = "ttl"
+    NAME = "name"
+    VALUE = "value"
+    COMMENT = "comment"
+    # Of its zone.
+    ZONE = "zone"
+    TAG = "tag"
+    TEAM = "team"
+    OWNER = "owner"
+    DNSSEC = "dnssec"
+    SYNC = "sync"
+    CHANGED = "changed"
+    SERIAL = "serial"
+    # A whole value, or a fault that the rules see.
+    HAS = "has"
+
+
+FILTERS = tuple(sorted(filter for filter in Filter if filter))
+OF_RRSETS = frozenset({Filter.TYPE, Filter.TTL, Filter.NAME, Filter.VALUE, Filter.COMMENT})
+OF_ZONES = frozenset(
+    {
+        Filter.ZONE,
+        Filter.TAG,
+        Filter.TEAM,
+        Filter.OWNER,
+        Filter.DNSSEC,
+        Filter.SYNC,
+        Filter.CHANGED,
+        Filter.SERIAL,
+    }
+)
+
+# Filters that take one of these words alone, each with what it means.
+CHOICES = {
+    Filter.DNSSEC: {
+        "signed": "signed",
+        "on": "signed",
+        "unsigned": "unsigned",
+        "off": "unsigned",
+        "rolling": "rolling",
+    },
+    Filter.SYNC: {"late": "late", "done": "done"},
+}
+NOBODY = "none"  # owner:none, team:none
+WARNING = "warning"  # has:warning
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Numbers from `low` to `high`, both included; None: without an end."""
+
+    low: int | None = None
+    high: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """When something was last changed: after `after` and before `before`, or so long ago; both ends may be open."""
+
+    after: datetime | timedelta | None = None
+    before: datetime | timedelta | None = None
+
+
+Meaning = str | Address | Network | Span | Since | frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One word of a search: what is looked for where, and the word as it was typed.
+
+    `meaning` is the text of most; an address or a network where a WORD is one; numbers of types for TYPE, a Span for
+    TTL and SERIAL, a Since for CHANGED.
+    """
+
+    filter: Filter
+    meaning: Meaning
+    negated: bool
+    typed: str
+
+    @property
+    def text(self) -> str:
+        """The meaning of a term that looks for a text."""
+        return str(self.meaning)
+
+    @property
+    def is_about_rrsets(self) -> bool:
+        """Whether only RRsets have what it asks for: zones are then asked for one that has."""
+        return self.filter in OF_RRSETS or self.filter is Filter.HAS
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a word cannot be understood."""
+
+    word: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """What stands in front of a colon and is no filter, and the filter that it may have meant."""
+
+    name: str
+    closest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What somebody looks for: each of the terms has to fit. With a fault nothing is looked for."""
+
+    terms: tuple[Term, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    unknown: tuple[Unknown, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.terms or self.faults)
+
+    @property
+    def about_zones(self) -> tuple[Term, ...]:
+        """The terms that only a zone can answer."""
+        return tuple(term for term in self.terms if term.filter in OF_ZONES)
+
+    @property
+    def about_rrsets(self) -> tuple[Term, ...]:
+        """The terms that only an RRset can answer."""
+        return tuple(term for term in self.terms if term.is_about_rrsets)
+
+    @property
+    def words(self) -> tuple[Term, ...]:
+        """The terms without a filter, which both can answer."""
+        return tuple(term for term in self.terms if term.filter is Filter.WORD)
+
+
+@lru_cache(maxsize=256)
+def parse(text: str) -> Search:
+    """What a search means. Never raises: what cannot be understood is in `faults`, a filter that is none in `unknown`.
+
+    Linear in the text. A search of more than MOST_TERMS words is a fault.
+    """
+    words = split_search(text.replace("\0", " "))
+    if len(words) > MOST_TERMS:
+        return Search(faults=(Fault(words[MOST_TERMS], f"A search has at most {MOST_TERMS} words."),))
+    terms: list[Term] = []
+    faults: list[Fault] = []
+    for word in words:
+        try:
+            terms.append(_term(word))
+        except _Misread as exc:
+            faults.append(Fault(word, str(exc)))
+    unknown = tuple(Unknown(name, closest_to(name, FILTERS)) for name in unknown_filters(text, FILTERS))
+    return Search(tuple(terms), tuple(faults), unknown)
+
+
+def split_search(search: str) -> list[str]:
+    """The words of a search; quotes hold words together."""
+    return _WORD.findall(search)
+
+
+def unknown_filters(search: str, known: Collection[str]) -> list[str]:
+    """What stands in front of a colon and is none of the filters of this box; addresses have colons of their own."""
+    found = []
+    for word in split_search(search):
+        word = word.removeprefix("-")
+        match = _FILTER.match(word)
+        if match and match[1].lower() not in known and match[1] not in found and _address(word) is None:
+            found.append(match[1])
+    return found
+
+
+def closest_to(word: str, known: Collection[str]) -> str:
+    """The one of these that somebody may have meant; empty if none is near."""
+    return next(iter(difflib.get_close_matches(word.lower()[:40], known, n=1, cutoff=0.6)), "")
+
+
+def span_of(text: str, read: Callable[[str], int]) -> Span:
+    """`300`, `<300`, `>=300` or `300..3600` as numbers, each read by `read`. Raises ValueError."""
+    low, dots, high = text.partition("..")
+    if dots:
+        return Span(read(low) if low else None, read(high) if high else None)
+    match = _COMPARED.fullmatch(text)
+    assert match is not None
+    number = read(match[2])
+    return {
+        "<": Span(high=number - 1),
+        "<=": Span(high=number),
+        ">": Span(low=number + 1),
+        ">=": Span(low=number),
+        "": Span(number, number),
+    }[match[1]]
+
+
+def seconds_of(text: str) -> int:
+    """`300`, `5m`, `1h`, `7d` in seconds. Raises ValueError."""
+    match = _LENGTH.fullmatch(text)
+    if match is None:
+        raise ValueError(text)
+    return int(match[1]) * _UNITS[match[2].lower()]
+
+
+class _Misread(Exception):
+    """A filter does not take what stands behind it; the message is for who typed it."""
+
+
+def _term(word: str) -> Term:
+    negated = len(word) > 1 and word.startswith("-")
+    rest = word[1:] if negated else word
+    match = _FILTER.match(rest)
+    name = match[1].lower() if match else ""
+    if match is None or name not in FILTERS or _address(rest) is not None:
+        return Term(Filter.WORD, _word_meaning(rest), negated, word)
+    filter = Filter(name)
+    text = _unquoted(rest[match.end() :])
+    if not text.strip():
+        raise _Misread(f"{name}: needs something to look for, without a space behind the colon.")
+    return Term(filter, _READERS.get(filter, _text)(text), negated, word)
+
+
+def _unquoted(word: str) -> str:
+    return _QUOTED.sub(r"\1", word)
+
+
+def _word_meaning(word: str) -> Meaning:
+    """A text; or an address or network, which is not looked for letter by letter. Quotes make any of them a text."""
+    if '"' in word:
+        return _unquoted(word) or word
+    address = _address(word)
+    if address is not None:
+        return address
+    if "/" in word:
+        with suppress(ValueError):
+            return ip_network(word, strict=False)
+    return word
+
+
+def _address(word: str) -> Address | None:
+    if "%" in word or not (word[-1:].isalnum() or word.endswith(":")):
+        return None
+    with suppress(ValueError):
+        return ip_address(word)
+    return None
+
+
+def _text(text: str) -> str:
+    return text
+
+
+def _choice(filter: Filter) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        known = CHOICES[filter]
+        if text.lower() not in known:
+            raise _Misread(f"{filter}: takes {_listed(tuple(known))}, not {text}.")
+        return known[text.lower()]
+
+    return read
+
+
+def _types(text: str) -> frozenset[int]:
+    found = set()
+    for name in text.split(","):
+        try:
+            found.add(rdtypes.type_from_text(name.strip()))
+        except BadRdata as exc:
+            closest = closest_to(name, [rdtypes.type_to_text(each).lower() for each in rdtypes.SERVED_TYPES])
+            meant = f" Did you mean type:{closest}?" if closest else ""
+            raise _Misread(f"type: takes a type such as mx, or several as mx,txt; {name} is none.{meant}") from exc
+    return frozenset(found)
+
+
+def _ttl(text: str) -> Span:
+    try:
+        span = span_of(text, seconds_of)
+    except ValueError as exc:
+        raise _Misread(f"ttl: takes seconds or a time, as ttl:300, ttl:<1h or ttl:5m..1d, not {text}.") from exc
+    return _within(span, MAX_TTL)
+
+
+def _serial(text: str) -> Span | str:
+    """A span; or the digits that a serial begins with, as `2026…` or `2026*`."""
+    digits = text.rstrip("*.…")
+    if digits != text or (digits.isascii() and digits.isdigit() and len(digits) < 10):
+        if digits.isascii() and digits.isdigit() and len(digits) <= 10:
+            return digits
+    else:
+        with suppress(ValueError):
+            return _within(span_of(text, _number), 2**32 - 1)
+    raise _Misread(f"serial: takes a number, the digits that it begins with, or as serial:>2026010100, not {text}.")
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 10):
+        raise ValueError(text)
+    return int(text)
+
+
+def _within(span: Span, most: int) -> Span:
+    """The span with ends that a column of such numbers can be compared with."""
+    low, high = (None if end is None else max(-1, min(end, most + 1)) for end in (span.low, span.high))
+    return Span(low, high)
+
+
+def _changed(text: str) -> Since:
+    match = _COMPARED.fullmatch(text)
+    assert match is not None
+    sign, moment = match[1], match[2]
+    if moment.lower() == "today":
+        moment = "1d"
+    with suppress(ValueError):
+        ago = min(timedelta(seconds=seconds_of(moment)), _LONGEST_AGO)
+        if moment[-1:].isalpha():  # a bare number is no time
+            return Since(before=ago) if sign.startswith(">") else Since(after=ago)
+    with suppress(ValueError, OverflowError):
+        day = datetime.combine(date.fromisoformat(moment), datetime.min.time(), UTC)
+        next_day = day + timedelta(days=1)
+        return {
+            "<": Since(before=day),
+            "<=": Since(before=next_day),
+            ">": Since(after=next_day),
+            ">=": Since(after=day),
+            "": Since(day, next_day),
+        }[sign]
+    raise _Misread(
+        f"changed: takes a time ago or a day, as changed:<7d, changed:>1h or changed:2026-11-25, not {text}."
+    )
+
+
+_READERS: dict[Filter, Callable[[str], Meaning]] = {
+    Filter.TYPE: _types,
+    Filter.TTL: _ttl,
+    Filter.SERIAL: _serial,
+    Filter.CHANGED: _changed,
+    Filter.DNSSEC: _choice(Filter.DNSSEC),
+    Filter.SYNC: _choice(Filter.SYNC),
+}
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def rdata_spellings(value: str) -> list[str]:
+    """How a value that a person typed may be stored: an address, a name with its final dot, a quoted string."""
+    spellings = {value, value.lower(), value.lower() + ".", json.dumps(value, ensure_ascii=False)}
+    with suppress(ValueError):  # not an address
+        spellings.add(str(ip_address(value)))
+    return sorted(spellings)
+
+
+def escaped_bytes(text: str) -> str:
+    """A text as rdata spells what is not ASCII: each byte of its UTF-8 as `\\195`."""
+    return "".join(_escaped(text))
+
+
+def _escaped(text: str) -> Iterator[str]:
+    for char in text:
+        if char.isascii():
+            yield char
+        else:
+            yield from (f"\\{byte:03d}" for byte in char.encode(errors="surrogatepass"))
