@@ -3,19 +3,21 @@
 `test_explain_rights.py` proves both equal; `actors` decides, this explains.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+
+from django.db.models import Q
 
 from dnspanel.accounts.actors import ROLE_RIGHTS
 from dnspanel.accounts.grants import RECORD_RIGHTS, Grant, Right
-from dnspanel.accounts.models import GrantRow, Membership, Role, User
+from dnspanel.accounts.models import GrantRow, Membership, Role, Token, User
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
     """Something that gives rights: a role, being in a team, or a grant to the person or to one of their teams."""
 
-    source: str  # "role", "team" or "grant"
+    source: str  # "role", "team", "grant" or "scope"
     description: str
     grant: Grant
     id: int | None = None  # of the team or the grant
@@ -35,7 +37,31 @@ class Subject:
 
 def reasons_of(user: User) -> tuple[Reason, ...]:
     """Everything that gives this person rights, in two queries; nothing does to a closed account."""
-    return tuple(_reasons(user)) if user.is_active else ()
+    return reasons_of_people([user])[user.pk]
+
+
+def reasons_of_people(people: Sequence[User]) -> dict[int, tuple[Reason, ...]]:
+    """The same of many people, in two queries for all of them; by id."""
+    active = [person for person in people if person.is_active]
+    members: dict[int, list[Membership]] = {}
+    for member in Membership.objects.select_related("team").filter(user__in=active).order_by("team__name"):
+        members.setdefault(member.user_id, []).append(member)
+    teams = {member.team_id for found in members.values() for member in found}
+    rows = GrantRow.objects.select_related("team").filter(Q(user__in=active) | Q(team__in=teams)).order_by("pk")
+    given = list(rows) if active else []
+    found = {person.pk: tuple(_reasons(person, members.get(person.pk, ()), given)) for person in active}
+    return {person.pk: found.get(person.pk, ()) for person in people}
+
+
+def scope_of(token: Token) -> tuple[Reason, ...]:
+    """What a token lets through. It gives nothing that its owner may not: ask `reasons_of` for the owner, too."""
+    return tuple(Reason("scope", "by its scope", Grant.from_json(each)) for each in token.scope)
+
+
+def reasons_over(reasons: Collection[Reason], subject: Subject) -> tuple[Reason, ...]:
+    """Those that give any right over the zone, at some name and type."""
+    zone = subject.zone_id, subject.tags, subject.team_id
+    return tuple(reason for reason in reasons if reason.grant.rights and reason.grant.covers_zone(*zone))
 
 
 def reasons_for(reasons: Collection[Reason], right: Right, subject: Subject) -> tuple[Reason, ...]:
@@ -51,14 +77,15 @@ def _gives(grant: Grant, right: Right, subject: Subject) -> bool:
     return grant.covers_rrset(subject.zone_name, subject.name, subject.type)
 
 
-def _reasons(user: User) -> Iterator[Reason]:
+def _reasons(user: User, memberships: Collection[Membership], given: Collection[GrantRow]) -> Iterator[Reason]:
     role = Role(user.role)
     if role in ROLE_RIGHTS:
         yield Reason("role", f"as {role.label.lower()}", Grant(ROLE_RIGHTS[role], everywhere=True))
-    for member in Membership.objects.select_related("team").filter(user=user).order_by("team__name"):
+    for member in memberships:
         grant = Grant(ROLE_RIGHTS[Role(member.role)], teams=frozenset({member.team_id}))
         yield Reason("team", f"as {member.role} in the team {member.team.name}", grant, member.team_id)
-    rows = GrantRow.objects.filter(user=user) | GrantRow.objects.filter(team__memberships__user=user)
-    for row in rows.select_related("team").distinct().order_by("pk"):
-        description = f"by grant {row.pk} to the team {row.team.name}" if row.team else f"by grant {row.pk}"
-        yield Reason("grant", description, Grant.from_json(row.grant), row.pk)
+    teams = {member.team_id for member in memberships}
+    for row in given:
+        if row.user_id == user.pk or row.team_id in teams:
+            description = f"by grant {row.pk} to the team {row.team.name}" if row.team else f"by grant {row.pk}"
+            yield Reason("grant", description, Grant.from_json(row.grant), row.pk)

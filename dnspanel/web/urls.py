@@ -33,5 +33,6 @@ urlpatterns = [
     path("", include("dnspanel.web.imports.urls")),
     path("", include("dnspanel.web.exports.urls")),
     path("", include("dnspanel.web.dnssec.urls")),
+    path("", include("dnspanel.web.zone_tabs.urls")),
     path("", include("dnspanel.web.editor.urls")),
 ]

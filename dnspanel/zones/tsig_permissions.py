@@ -33,6 +33,14 @@ def key_names(zone: Zone, act: TsigAct) -> list[str]:
     )
 
 
+def rights_by_key(zone: Zone) -> dict[str, frozenset[Right]]:
+    """What the zone names keys for, by the name of the key: as far as their scope goes, too."""
+    found: dict[str, frozenset[Right]] = {}
+    for key_name, act in TsigPermission.objects.filter(zone=zone).values_list("key_name", "act"):
+        found[key_name] = found.get(key_name, frozenset()) | _RIGHTS[TsigAct(act)]
+    return found
+
+
 def actor_for(actor: Actor, zone_name: str, act: TsigAct) -> Actor:
     """The actor of a TSIG key as far as it may do this with the zone of this (canonical) name.
 

@@ -1,20 +1,31 @@
-"""The form that tells whether a person has each right over an RRset, and why."""
+"""The forms that tell whether a person or a token has each right over an RRset, and why."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django import forms
+from django.db.models import Q
 
-from dnspanel.accounts.explain_rights import Subject, reasons_for, reasons_of
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.errors import TokenDead
+from dnspanel.accounts.explain_rights import Reason, Subject, reasons_for, reasons_of, scope_of
 from dnspanel.accounts.grants import Right
-from dnspanel.accounts.models import User
+from dnspanel.accounts.models import Token, User
+from dnspanel.accounts.tokens import refuse_dead, tokens_visible_to
+from dnspanel.accounts.who_may import people_visible_to
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
 from dnspanel.web.access.grant_form import MONO
 from dnspanel.web.forms import PanelForm
 from dnspanel.zones import access
 from dnspanel.zones.models import Zone
+from dnspanel.zones.tsig_permissions import rights_by_key
 from replication.dns import names, rdtypes
 from replication.errors import BadName, BadRdata
+
+# Those about a zone that there is.
+_RIGHTS = tuple(right for right in Right if right != Right.CREATE_ZONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +35,12 @@ class Verdict:
     description: str
     may: bool
     reasons: tuple[str, ...]
+    refusal: str = "nothing gives it"
 
 
-class ExplainRightsForm(PanelForm):
-    """The zone and RRset to explain; without a name, any name that a grant allows."""
+class _AboutRRsetForm(PanelForm):
+    """The RRset to explain, in a zone that a subclass knows; without a name, any name that a grant allows."""
 
-    zone = forms.CharField(label="Zone", max_length=1100, widget=forms.TextInput(attrs=MONO))
     name = forms.CharField(
         label="Name", required=False, max_length=1100, widget=forms.TextInput(attrs={**MONO, "placeholder": "www"})
     )
@@ -37,18 +48,12 @@ class ExplainRightsForm(PanelForm):
         label="Type", required=False, max_length=20, widget=forms.TextInput(attrs={**MONO, "placeholder": "A"})
     )
 
-    def __init__(self, *args: Any, asker: access.Person, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.asker = asker
-
-    def clean_zone(self) -> Zone:
-        try:
-            return access.zone_for_reading(self.asker, self.cleaned_data["zone"])
-        except access.Unknown as exc:
-            raise forms.ValidationError(str(exc)) from exc
+    def zone_meant(self) -> Zone | None:
+        """Return the zone that is asked about; None if what was typed names none."""
+        raise NotImplementedError
 
     def clean_name(self) -> str:
-        zone, text = self.cleaned_data.get("zone"), self.cleaned_data["name"].strip()
+        zone, text = self.zone_meant(), self.cleaned_data["name"].strip()
         if zone is None or not text:
             return ""
         try:
@@ -66,20 +71,109 @@ class ExplainRightsForm(PanelForm):
         except BadRdata as exc:
             raise forms.ValidationError(exc.reason) from exc
 
+    def subject(self, zone: Zone) -> Subject:
+        """Return what is asked about; the form must be valid."""
+        return subject_of(zone, self.cleaned_data["name"], self.cleaned_data["type"])
+
+
+class ExplainRightsForm(_AboutRRsetForm):
+    """The zone and RRset to explain."""
+
+    zone = forms.CharField(label="Zone", max_length=1100, widget=forms.TextInput(attrs=MONO))
+    field_order = ("zone", "name", "type")
+
+    def __init__(self, *args: Any, reader: access.Person, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.reader = reader
+
+    def clean_zone(self) -> Zone:
+        try:
+            return access.zone_for_reading(self.reader, self.cleaned_data["zone"])
+        except access.Unknown as exc:
+            raise forms.ValidationError(str(exc)) from exc
+
+    def zone_meant(self) -> Zone | None:
+        return self.cleaned_data.get("zone")
+
     def verdicts(self, person: User) -> tuple[Verdict, ...]:
         """Return the verdict on every right over this zone or RRset; the form must be valid."""
-        zone = self.cleaned_data["zone"]
-        subject = Subject(
-            zone_id=zone.pk,
-            zone_name=zone.name,
-            tags=zone.tags,
-            team_id=zone.team_id,
-            name=self.cleaned_data["name"],
-            type=self.cleaned_data["type"],
-        )
-        reasons = reasons_of(person)
-        found = ((right, reasons_for(reasons, right, subject)) for right in Right if right != Right.CREATE_ZONE)
-        return tuple(
-            Verdict(RIGHT_DESCRIPTIONS[right], bool(given_by), tuple(each.description for each in given_by))
-            for right, given_by in found
-        )
+        return verdicts_of_person(reasons_of(person), self.subject(self.cleaned_data["zone"]))
+
+
+class WhoMayForm(_AboutRRsetForm):
+    """Who, and on which RRset of one zone; nobody named: the one who asks."""
+
+    who = forms.CharField(
+        label="Who",
+        required=False,
+        max_length=1100,
+        widget=forms.TextInput(attrs={**MONO, "placeholder": "you"}),
+        help_text="A person, the visible beginning of a token, or the name of a TSIG key.",
+    )
+    field_order = ("who", "name", "type")
+
+    def __init__(self, *args: Any, zone: Zone, reader: Actor, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.zone, self.reader = zone, reader
+
+    def zone_meant(self) -> Zone | None:
+        return self.zone
+
+    def clean_who(self) -> User | Token:
+        text = self.cleaned_data["who"].strip()
+        if not text:
+            return self.reader.user
+        person = people_visible_to(self.reader).filter(username__iexact=text).first()
+        if person is not None:
+            return person
+        named = Q(prefix=text.rstrip("….")) & ~Q(prefix="") | Q(tsig_name=text.lower().rstrip(".") + ".")
+        token = tokens_visible_to(self.reader).filter(named).order_by("-pk").first()
+        if token is None:
+            raise forms.ValidationError("You know no person and no token of this name.")
+        return token
+
+    def verdicts(self, now: datetime) -> tuple[Verdict, ...]:
+        """Return the verdict on every right over the zone or RRset; the form must be valid."""
+        who, subject = self.cleaned_data["who"], self.subject(self.zone)
+        if isinstance(who, User):
+            return verdicts_of_person(reasons_of(who), subject)
+        return _verdicts_of_token(who, subject, self.zone, now)
+
+
+def subject_of(zone: Zone, name: str = "", type: int = 0) -> Subject:
+    """Return the zone, and maybe one RRset of it, as the explanation wants it."""
+    return Subject(
+        zone_id=zone.pk, zone_name=zone.name, tags=zone.tags, team_id=zone.team_id, name=name, type=type
+    )
+
+
+def verdicts_of_person(reasons: Collection[Reason], subject: Subject) -> tuple[Verdict, ...]:
+    """Return the verdict on every right, given all that gives this person rights."""
+    found = ((right, reasons_for(reasons, right, subject)) for right in _RIGHTS)
+    return tuple(
+        Verdict(RIGHT_DESCRIPTIONS[right], bool(given_by), tuple(each.description for each in given_by))
+        for right, given_by in found
+    )
+
+
+def _verdicts_of_token(token: Token, subject: Subject, zone: Zone, now: datetime) -> tuple[Verdict, ...]:
+    """Return the verdicts on a token: what its scope lets through of what its owner may, while it lives."""
+    try:
+        refuse_dead(token, now)
+    except TokenDead as exc:
+        return tuple(Verdict(RIGHT_DESCRIPTIONS[right], False, (), str(exc)) for right in _RIGHTS)
+    owner = f"its owner {token.owner.username}"
+    reasons, scope = reasons_of(token.owner), scope_of(token)
+    named = rights_by_key(zone).get(token.tsig_name or "", frozenset()) if token.needs_permission else frozenset(Right)
+    found = []
+    for right in _RIGHTS:
+        by_owner = reasons_for(reasons, right, subject)
+        if not reasons_for(scope, right, subject):
+            refusal = "its scope does not give it"
+        elif right not in named:
+            refusal = "the zone does not name this key for it"
+        else:
+            refusal = "" if by_owner else f"its scope would give it, but {owner} may not"
+        given_by = tuple(f"{owner} may {each.description}" for each in by_owner)
+        found.append(Verdict(RIGHT_DESCRIPTIONS[right], not refusal, ("by its scope", *given_by), refusal))
+    return tuple(found)

@@ -180,7 +180,7 @@ def person_detail(request: PanelRequest, person_id: int) -> HttpResponse:
 def _person_page(request: PanelRequest, person: User, form: GrantForm) -> HttpResponse:
     reasons = reasons_of(person)
     describer = describer_for(request.user, (reason.grant for reason in reasons))
-    explain_form = ExplainRightsForm(request.GET if "zone" in request.GET else None, asker=request.user)
+    explain_form = ExplainRightsForm(request.GET if "zone" in request.GET else None, reader=request.user)
     context: dict[str, Any] = {
         "person": person,
         "permissions": [each for each in Permission if each in PERMISSIONS[person.role]],

@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts import explain_rights
 from dnspanel.accounts.actors import actor_of
@@ -70,3 +71,17 @@ def test_the_explanation_agrees_with_the_decision(role: Role) -> None:
             may = actor.may(right, zone_id=zone, tags=tags, team_id=team)
             assert bool(explain_rights.reasons_for(reasons, right, subject)) == may
     assert set(Right) >= RECORD_RIGHTS
+
+
+def test_many_people_are_explained_at_once(django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    team = Team.objects.create(name="Web", created_at=NOW)
+    people = [make_person(f"member{number}", Role.MEMBER) for number in range(4)]
+    for person in people[:2]:
+        Membership.objects.create(user=person, team=team, role="reader")
+    grant = Grant(frozenset({Right.CHANGE}), tags=frozenset({"prod"})).to_json()
+    GrantRow.objects.create(team=team, grant=grant, created_at=NOW)
+    GrantRow.objects.create(user=people[2], grant=grant, created_at=NOW)
+    with django_assert_num_queries(2):
+        found = explain_rights.reasons_of_people(people)
+    assert found == {person.pk: explain_rights.reasons_of(person) for person in people}
+    assert [len(found[person.pk]) for person in people] == [2, 2, 1, 0]

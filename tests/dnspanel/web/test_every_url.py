@@ -114,6 +114,7 @@ DOORS = [
     Door("zone-gone", "POST", EDIT, {"zone_id": 0}),
     Door("zone-settings", "GET", EDIT, ZONE),
     Door("zone-settings", "POST", EDIT, ZONE),
+    Door("zone-access", "GET", READ, ZONE, {"who": "charlie", "name": "www", "type": "A"}),
     # Settings
     Door("settings", "GET", NODES),
     Door("settings-zones", "GET", NODES),

@@ -13,14 +13,14 @@ from tests.dnspanel.web.conftest import MakeZone
 )
 def test_a_name_may_be_relative_to_the_zone(make_zone: MakeZone, alice: User, typed: str, name: str) -> None:
     make_zone()
-    form = ExplainRightsForm({"zone": "example.test", "name": typed, "type": ""}, asker=alice)
+    form = ExplainRightsForm({"zone": "example.test", "name": typed, "type": ""}, reader=alice)
     assert form.is_valid(), form.errors
     assert (form.cleaned_data["name"], form.cleaned_data["type"]) == (name, 1)
 
 
 def test_verdicts_say_what_gives_each_right(make_zone: MakeZone, alice: User, charlie: User) -> None:
     make_zone()
-    form = ExplainRightsForm({"zone": "example.test"}, asker=alice)
+    form = ExplainRightsForm({"zone": "example.test"}, reader=alice)
     assert form.is_valid()
     verdicts = {verdict.description: verdict for verdict in form.verdicts(charlie)}
     assert verdicts["see records"].reasons == ("as reader",)

@@ -1,0 +1,126 @@
+"""The view of who may see and change a zone, and why; of nobody whom the reader may not know."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from dnspanel.accounts.actors import Actor, actor_of, can
+from dnspanel.accounts.explain_rights import Reason, Subject, reasons_of_people, reasons_over, scope_of
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import Token, User
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.who_may import people_with_rights, tokens_with_rights
+from dnspanel.web.access.describe_grant import limits_of, what_of
+from dnspanel.web.access.rights_form import WhoMayForm, subject_of
+from dnspanel.web.editor.zone_head import render_zone
+from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.zones import access
+from dnspanel.zones.models import Zone
+from dnspanel.zones.tsig_permissions import rights_by_key
+
+PER_PAGE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayReason:
+    """What somebody may, what gives it, and the names and types that it is limited to (empty: any)."""
+
+    what: str
+    reason: str
+    limits: str
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayPerson:
+    """A person with rights over the zone."""
+
+    person: User
+    reasons: tuple[DisplayReason, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayToken:
+    """A token with rights over the zone, which are never more than its owner's."""
+
+    token: Token
+    reasons: tuple[DisplayReason, ...]
+
+
+@require_safe
+def zone_access(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Show who may do what here, and try it for a name and type; htmx gets the next rows of a list alone."""
+    zone = access.zone_for_reading(request.user, zone_name)
+    actor = actor_of(request.user)
+    assert actor is not None  # who sees the zone is somebody
+    now = timezone.now()
+    if is_fragment(request) and request.htmx.target == "more-people":
+        return render(request, "zone_tabs/_access_people.html", {"zone": zone, **_people(request, actor, zone)})
+    if is_fragment(request) and request.htmx.target == "more-tokens":
+        return render(request, "zone_tabs/_access_tokens.html", {"zone": zone, **_tokens(request, actor, zone, now)})
+    typed = request.GET if {"who", "name", "type"} & set(request.GET) else None
+    form = WhoMayForm(typed, zone=zone, reader=actor)
+    verdicts = form.verdicts(now) if form.is_valid() else ()
+    context: dict[str, object] = {
+        "form": form,
+        "verdicts": verdicts,
+        "tried_for": form.cleaned_data["who"] if verdicts else None,
+        **_people(request, actor, zone),
+        **_tokens(request, actor, zone, now),
+    }
+    return render_zone(request, zone, "access", "zone_tabs/access.html", context, status=422 if form.errors else 200)
+
+
+def _people(request: PanelRequest, actor: Actor, zone: Zone) -> dict[str, object]:
+    """Return the page of people that is asked for, in three queries."""
+    subject = subject_of(zone)
+    found = list(people_with_rights(actor, subject).filter(username__gt=request.GET.get("after", ""))[: PER_PAGE + 1])
+    listed = found[:PER_PAGE]
+    reasons = reasons_of_people(listed)
+    return {
+        "people": [DisplayPerson(person, _displayed(reasons[person.pk], subject)) for person in listed],
+        "more_after": listed[-1].username if len(found) > PER_PAGE else "",
+        "knows_everybody": can(actor, Permission.PEOPLE),
+    }
+
+
+def _tokens(request: PanelRequest, actor: Actor, zone: Zone, now: datetime) -> dict[str, object]:
+    """Return the page of tokens that is asked for, in four queries; those that can do nothing here are left out."""
+    subject, before = subject_of(zone), request.GET.get("before", "")
+    tokens = tokens_with_rights(actor, subject, now)
+    if before.isascii() and before.isdecimal() and len(before) < 19:
+        tokens = tokens.filter(pk__lt=int(before))
+    found = list(tokens[: PER_PAGE + 1])
+    listed = found[:PER_PAGE]
+    owners = reasons_of_people(list({token.owner_id: token.owner for token in listed}.values()))
+    named = rights_by_key(zone) if any(token.needs_permission for token in listed) else {}
+    display = [DisplayToken(token, _of_token(token, owners[token.owner_id], named, subject)) for token in listed]
+    return {
+        "tokens": [each for each in display if each.reasons],
+        "more_before": f"{listed[-1].pk}" if len(found) > PER_PAGE else "",
+    }
+
+
+def _displayed(reasons: tuple[Reason, ...], subject: Subject) -> tuple[DisplayReason, ...]:
+    return tuple(
+        DisplayReason(what_of(reason.grant.rights), reason.description, limits_of(reason.grant))
+        for reason in reasons_over(reasons, subject)
+        if reason.grant.rights != {Right.CREATE_ZONE}
+    )
+
+
+def _of_token(
+    token: Token, by_owner: tuple[Reason, ...], named: Mapping[str, frozenset[Right]], subject: Subject
+) -> tuple[DisplayReason, ...]:
+    allowed = frozenset[Right]().union(*(reason.grant.rights for reason in reasons_over(by_owner, subject)))
+    if token.needs_permission:
+        allowed &= named.get(token.tsig_name or "", frozenset())
+    return tuple(
+        DisplayReason(what_of(reason.grant.rights & allowed), reason.description, limits_of(reason.grant))
+        for reason in reasons_over(scope_of(token), subject)
+        if reason.grant.rights & allowed - {Right.CREATE_ZONE}
+    )
