@@ -9,13 +9,14 @@ import http.client
 import socket
 import ssl
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from types import TracebackType
 from typing import Any, BinaryIO, Protocol, Self
+from urllib.parse import urlencode
 
 from replication.codec.keys import zone_prefix
 from replication.codec.sealed import SealingKey
@@ -39,6 +40,7 @@ from replication.wire.protocol import (
     SNAPSHOTS_PATH,
     STATUS_PATH,
     TOP_PATH,
+    TOP_ZONES_PATH,
     ZONES_PATH,
     Ack,
     ComputedTypes,
@@ -190,6 +192,16 @@ class NodeClient:
     def top(self) -> Top:
         """What PowerDNS is asked most. Raises NodeUnreachable, or NotServed while PowerDNS does not say."""
         return Top.from_json(self._get(TOP_PATH))
+
+    def top_of_zones(self, zones: Sequence[str]) -> dict[str, Top]:
+        """What PowerDNS is asked most of each of these zones, at most MOST_TOP_ZONES. Raises as `top`.
+
+        An agent from before that raises Refused.
+        """
+        answer = self._get(f"{TOP_ZONES_PATH}?{urlencode([('zone', zone) for zone in zones])}")
+        if not isinstance(answer, dict):
+            raise BadBytes(what="top of zones", reason=f"{answer!r:.80} is not one")
+        return {zone: Top.from_json(top) for zone, top in answer.items() if zone in zones}
 
     def log(self) -> list[str]:
         """The last lines that the agent logged, oldest first. Raises NodeUnreachable, Refused by an old agent."""

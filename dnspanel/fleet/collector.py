@@ -19,7 +19,7 @@ from django.db import DatabaseError, close_old_connections
 from django.utils import timezone
 from redis.exceptions import RedisError
 
-from dnspanel.fleet import telemetry
+from dnspanel.fleet import telemetry, zone_queries
 from dnspanel.fleet.integrity.unknown_history import hold_if_ahead
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import machines
@@ -66,6 +66,7 @@ class Poller:
     diverged: tuple[tuple[int, str, str], ...] = ()
     repair_woken_at: float = float("-inf")
     position: Position | None = None
+    minute_told: int = 0  # of unix time: the one of which the longest lists were kept
     top_looked: float = float("-inf")  # when it was last asked whether somebody wants top lists
     versions: Mapping[str, str] = field(default_factory=dict)
     versions_recorded: Mapping[str, str] = field(default_factory=dict)
@@ -107,16 +108,29 @@ class Poller:
         self.diverged = status.diverged
 
     def _fetch_top(self, now: float) -> None:
-        """Now and then, top lists and log, if somebody looks at the node's page. An old agent has neither."""
+        """Now and then, top lists and log, if somebody looks at the node's page. An old agent has neither.
+
+        Besides, once a minute which zones it is asked most, and the lists of the zones that somebody looks at.
+        """
         if now - self.top_looked < TOP_EVERY_SECONDS:
             return
         self.top_looked = now
+        with suppress(Refused, NotServed, BadBytes):
+            self._fetch_zones(time.time())
         if not telemetry.is_watched(node_id=self.node_id):
             return
         with suppress(Refused, NotServed, BadBytes):
             telemetry.keep_log(node_id=self.node_id, lines=self.client.log())
         with suppress(Refused, NotServed, BadBytes):
             telemetry.keep_top(node_id=self.node_id, top=self.client.top())
+
+    def _fetch_zones(self, at: float) -> None:
+        if int(at) // zone_queries.MINUTE != self.minute_told:
+            self.minute_told = int(at) // zone_queries.MINUTE
+            zone_queries.keep_minute(node_id=self.node_id, top=self.client.top(), at=at)
+        if zones := zone_queries.watched_zones():
+            for zone, top in self.client.top_of_zones(zones).items():
+                zone_queries.keep_zone_top(node_id=self.node_id, zone=zone, top=top)
 
     def leave(self) -> None:
         """Close the connection, once the poll under way has ended."""

@@ -97,14 +97,19 @@ class AgentNode:
         self.observer = Observer(partial(read_counters, api))
         self._started_at = time.time()
         self._has_checked = threading.Event()
-        top_lists = TopLists(api, rcodes=self.observer.recent_rcodes, clients=config.show_clients)
+        top_lists = TopLists(
+            api,
+            rcodes=self.observer.recent_rcodes,
+            clients=config.show_clients,
+            has_zone=lambda name: self._store.zone_id(name) is not None,
+        )
         self.server = AgentServer(
             (config.listen_host, config.listen_port),
             self.identity,
             applier=self.applier,
             observer=self.observer,
             status=self.status,
-            top=top_lists.read,
+            top_lists=top_lists,
             scanner=self.scanner,
             snapshots=self.snapshots,
             end_powerdns=self.rebuild.end_powerdns,

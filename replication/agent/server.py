@@ -24,6 +24,7 @@ from replication.agent.recent_log import RECENT_LOG
 from replication.agent.sealing_keys import SealingKeys
 from replication.agent.snapshots import Snapshots
 from replication.agent.strangers import Strangers
+from replication.agent.top import TopLists
 from replication.agent.zones import zones_answer
 from replication.errors import BadBytes, DiskFull, NotServed, ReplicationError
 from replication.store.snapshot import MAX_MANIFEST, MAX_STORED_CHUNK
@@ -36,6 +37,7 @@ from replication.wire.protocol import (
     COMPUTED_TYPES_PATH,
     KEYS_PATH,
     LOG_PATH,
+    MOST_TOP_ZONES,
     PANEL_NAME,
     REPAIRS_PATH,
     RESPOND_ASYNC,
@@ -46,9 +48,9 @@ from replication.wire.protocol import (
     SNAPSHOTS_PATH,
     STATUS_PATH,
     TOP_PATH,
+    TOP_ZONES_PATH,
     ZONES_PATH,
     Status,
-    Top,
     decode_message,
     encode_message,
     encode_refusal,
@@ -85,7 +87,7 @@ class AgentServer(ThreadingHTTPServer):
         applier: Applier,
         observer: Observer,
         status: Callable[[], Status],
-        top: Callable[[], Top],
+        top_lists: TopLists,
         scanner: IntegrityScanner,
         store: Store,
         snapshots: Snapshots,
@@ -99,7 +101,7 @@ class AgentServer(ThreadingHTTPServer):
         self.snapshots, self.end_powerdns, self.computed_types = snapshots, end_powerdns, computed_types
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         self.identity, self.applier, self.observer, self.status = identity, applier, observer, status
-        self.top, self.spool, self.max_body = top, spool, max_body
+        self.top_lists, self.spool, self.max_body = top_lists, spool, max_body
         self.strangers = Strangers()
         self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
         super().__init__(address, _Handler)
@@ -194,11 +196,20 @@ class _Handler(BaseHTTPRequestHandler):
         elif target.path == ACK_PATH:
             self._answer_with(lambda: self.server.applier.ack().to_json())
         elif target.path == TOP_PATH:
-            self._answer_with(lambda: self.server.top().to_json())
+            self._answer_with(lambda: self.server.top_lists.read().to_json())
+        elif target.path == TOP_ZONES_PATH:
+            self._show_top_of_zones(urllib.parse.parse_qs(target.query).get("zone", []))
         elif target.path == LOG_PATH:
             self._answer_with(lambda: {"lines": RECENT_LOG.lines()})
         else:
             self._answer(404, _bad_request("no such path"))
+
+    def _show_top_of_zones(self, zones: Sequence[str]) -> None:
+        if len(zones) > MOST_TOP_ZONES:
+            self._answer(400, _bad_request(f"at most {MOST_TOP_ZONES} zones are counted at once"))
+            return
+        lists = self.server.top_lists
+        self._answer_with(lambda: {zone: top.to_json() for zone, top in lists.of_zones(zones).items()})
 
     def do_POST(self) -> None:
         if self.path == CERTIFICATE_PATH:

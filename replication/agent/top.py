@@ -12,15 +12,19 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import BinaryIO
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, BinaryIO
 
 from replication.agent.pdns_api import PdnsApi, refuse_other_status
-from replication.errors import BadBytes, NotServed
+from replication.dns import names
+from replication.errors import BadBytes, BadName, NotServed
 from replication.store.applying import POSITION_ZONE
 from replication.wire.protocol import Counted, Top
 
 MOST_COUNTED = 20
+# Of zones more are told, since each is one number of many that somebody may look at.
+MOST_ZONES = 200
 GOOD_FOR_SECONDS = 4.0
 # What clients are cut to: the network that is asked about, not the person.
 IPV4_PREFIX, IPV6_PREFIX = 24, 48
@@ -59,31 +63,79 @@ def statistic_items(file: BinaryIO) -> Iterator[tuple[str, str, int]]:
             raise BadBytes(what="PowerDNS's statistics", reason=f"an item longer than {_LONGEST_ITEM} bytes")
 
 
-def count_top(items: Iterable[tuple[str, str, int]], *, at: float, rcodes: Mapping[str, int], clients: bool) -> Top:
+def count_top(
+    items: Iterable[tuple[str, str, int]],
+    *,
+    at: float,
+    rcodes: Mapping[str, int],
+    clients: bool,
+    zone_of: Callable[[str], str],
+) -> Top:
     """Return the longest lists of these items; networks of clients only if wanted."""
-    lists: dict[str, _Longest] = {}
-    types: Counter[str] = Counter()
+    full, zones = _Lists(), Counter[str]()
     networks: Counter[str] = Counter()
     for list_name, what, count in items:
         if list_name == "remotes" and clients:
             networks[_network(what)] += count
         if what.lower().startswith(_OWN):
             continue
+        full.add(list_name, what, count)
         if list_name == "queries":
-            types[what.rpartition("/")[2]] += count
-        if list_name in _LISTS:
-            lists.setdefault(list_name, _Longest()).add(count, _lower_name(what))
-    longest = {list_name: found.counted() for list_name, found in lists.items()}
-    return Top(
-        at=at,
-        names=longest.get("queries", ()),
-        types=_most_common(types),
+            zones[zone_of(what.rpartition("/")[0])] += count
+    del zones[""]
+    return full.top(
+        at,
+        questions=full.questions,
+        zones=_most_common(zones, MOST_ZONES),
         rcodes=_most_common(Counter(rcodes)),
-        nxdomain=longest.get("nxdomain-queries", ()),
-        servfail=longest.get("servfail-queries", ()),
-        refused=longest.get("unauth-queries", ()),
         networks=_most_common(networks),
     )
+
+
+def count_zones(
+    items: Iterable[tuple[str, str, int]], zones: Collection[str], *, at: float, zone_of: Callable[[str], str]
+) -> dict[str, Top]:
+    """Return the longest lists of each of these zones alone; `questions` are those of all zones all the same."""
+    found = {zone: _Lists() for zone in zones}
+    questions = 0
+    for list_name, what, count in items:
+        if list_name not in _LISTS or what.lower().startswith(_OWN):
+            continue
+        questions += count if list_name == "queries" else 0
+        lists = found.get(zone_of(what.rpartition("/")[0]))
+        if lists is not None:
+            lists.add(list_name, what, count)
+    return {
+        zone: lists.top(at, questions=questions, zones=(Counted(zone, lists.questions),))
+        for zone, lists in found.items()
+    }
+
+
+def zone_finder(has_zone: Callable[[str], bool]) -> Callable[[str], str]:
+    """Return a function from a name as PowerDNS writes it to the zone of ours that it is in; the empty text for none.
+
+    It remembers what names have above them, not the names: clients ask for any number of those.
+    """
+    known: dict[str, str] = {}
+
+    def above(name: str) -> str:
+        parent = names.parent(name)
+        if parent is None:
+            return ""
+        if parent not in known:
+            known[parent] = parent if has_zone(parent) else above(parent)
+        return known[parent]
+
+    def zone_of(text: str) -> str:
+        try:
+            name = names.parse(text)
+        except BadName:
+            return ""
+        if name in known:
+            return known[name]
+        return name if has_zone(name) else above(name)
+
+    return zone_of
 
 
 class TopLists:
@@ -95,9 +147,10 @@ class TopLists:
         *,
         rcodes: Callable[[], Mapping[str, int]],
         clients: bool,
+        has_zone: Callable[[str], bool],
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._api, self._clients = api, clients
+        self._api, self._clients, self._has_zone = api, clients, has_zone
         self._rcodes, self._clock = rcodes, clock
         self._lock = threading.Lock()
         self._last: Top | None = None
@@ -110,13 +163,53 @@ class TopLists:
                 self._last = self._ask(now)
             return self._last
 
+    def of_zones(self, zones: Collection[str]) -> dict[str, Top]:
+        """The lists of each of these (canonical) zones alone, as of now. Raises NotServed or BadBytes."""
+        with self._lock, self._items() as items:
+            return count_zones(items, zones, at=self._clock(), zone_of=zone_finder(self._has_zone))
+
     def _ask(self, now: float) -> Top:
+        with self._items() as items:
+            zone_of = zone_finder(self._has_zone)
+            return count_top(items, at=now, rcodes=self._rcodes(), clients=self._clients, zone_of=zone_of)
+
+    @contextmanager
+    def _items(self) -> Iterator[Iterator[tuple[str, str, int]]]:
+        """What PowerDNS's rings hold. Raises NotServed."""
         if not self._api.has_key:
             raise NotServed(question="top lists", expected="an api_key in agent.toml", found="none")
         with self._api.request("GET", _PATH, question="top lists", seconds=_ANSWER_SECONDS) as connection:
             response = connection.getresponse()
             refuse_other_status(response, question="top lists")
-            return count_top(statistic_items(response), at=now, rcodes=self._rcodes(), clients=self._clients)
+            yield statistic_items(response)
+
+
+class _Lists:
+    """The longest lists of the items that are added."""
+
+    def __init__(self) -> None:
+        self.questions = 0
+        self._lists: dict[str, _Longest] = {}
+        self._types: Counter[str] = Counter()
+
+    def add(self, list_name: str, what: str, count: int) -> None:
+        if list_name == "queries":
+            self.questions += count
+            self._types[what.rpartition("/")[2]] += count
+        if list_name in _LISTS:
+            self._lists.setdefault(list_name, _Longest()).add(count, _lower_name(what))
+
+    def top(self, at: float, **others: Any) -> Top:
+        longest = {list_name: found.counted() for list_name, found in self._lists.items()}
+        return Top(
+            at=at,
+            names=longest.get("queries", ()),
+            types=_most_common(self._types),
+            nxdomain=longest.get("nxdomain-queries", ()),
+            servfail=longest.get("servfail-queries", ()),
+            refused=longest.get("unauth-queries", ()),
+            **others,
+        )
 
 
 class _Longest:
@@ -135,9 +228,9 @@ class _Longest:
         return tuple(Counted(what, count) for count, what in sorted(self._heap, key=lambda item: (-item[0], item[1])))
 
 
-def _most_common(counts: Counter[str]) -> tuple[Counted, ...]:
+def _most_common(counts: Counter[str], most: int = MOST_COUNTED) -> tuple[Counted, ...]:
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return tuple(Counted(what, count) for what, count in ordered[:MOST_COUNTED] if count)
+    return tuple(Counted(what, count) for what, count in ordered[:most] if count)
 
 
 def _lower_name(what: str) -> str:

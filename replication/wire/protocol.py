@@ -16,6 +16,7 @@
     GET  /v1/zones/<zone id>/rows?after=<key>  200 [[key, body]]  the next MAX_ROWS_AT_ONCE; none at the end
     GET  /v1/zones/<zone id>/attached       200 [[table, row id, body]]  hex, of metadata and DNSSEC keys; keys sealed
     GET  /v1/top                            200 Top
+    GET  /v1/top/zones?zone=<name>&zone=…   200 {zone: Top}    of each of these zones alone, at most MOST_TOP_ZONES
     GET  /v1/log                            200 {"lines"}      the last lines that the agent logged, oldest first
     POST /v1/certificate                    200 {"csr"}        a signing request for a new key
     PUT  /v1/certificate                    200 {}             body: {"certificate", "ca"}, for the next connections
@@ -57,6 +58,7 @@ REPAIRS_PATH = "/v1/repairs"
 CHECK_PATH = "/v1/check"
 ZONES_PATH = "/v1/zones"
 TOP_PATH = "/v1/top"
+TOP_ZONES_PATH = "/v1/top/zones"
 LOG_PATH = "/v1/log"
 CERTIFICATE_PATH = "/v1/certificate"
 KEYS_PATH = "/v1/keys"
@@ -70,6 +72,7 @@ ZONES_PAGE = 5_000
 MAX_ROWS_AT_ONCE = 10_000
 MAX_LISTED_DIVERGED = 100
 MAX_LISTED_UNANSWERED = 100
+MOST_TOP_ZONES = 8
 
 _WITH_PORT = re.compile(r"(?:\[(?P<v6>[0-9a-f:.]+)\]|(?P<v4>[0-9.]+)):(?P<port>[0-9]{1,5})")
 
@@ -283,7 +286,11 @@ class Counted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Top:
-    """What PowerDNS was asked most among its last 10,000 questions of each kind, most first: no counters."""
+    """What PowerDNS was asked most among its last 10,000 questions of each kind, most first: no counters.
+
+    `zones` are zones of the node with how many of the last `questions` were for a name in each; both are empty where
+    an older agent says nothing of zones.
+    """
 
     at: float
     names: tuple[Counted, ...] = ()  # "name/TYPE"
@@ -293,6 +300,8 @@ class Top:
     servfail: tuple[Counted, ...] = ()
     refused: tuple[Counted, ...] = ()
     networks: tuple[Counted, ...] = ()  # clients, cut to /24 and /48; only where the agent is told to
+    zones: tuple[Counted, ...] = ()
+    questions: int = 0
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -300,9 +309,9 @@ class Top:
     @classmethod
     def from_json(cls, message: Mapping[str, Any]) -> Self:
         try:
-            lists = {f.name: message.get(f.name, ()) for f in fields(cls) if f.name != "at"}
+            lists = {f.name: message.get(f.name, ()) for f in fields(cls) if f.name not in {"at", "questions"}}
             found = {name: tuple(Counted(str(w), int(n)) for w, n in items) for name, items in lists.items()}
-            return cls(float(message["at"]), **found)
+            return cls(float(message["at"]), questions=int(message.get("questions", 0)), **found)
         except (KeyError, TypeError, ValueError) as exc:
             raise BadBytes(what="top", reason=f"{message!r:.80} is not one") from exc
 

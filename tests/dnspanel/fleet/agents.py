@@ -32,6 +32,7 @@ class Agent:
     signing_keys: tuple[bytes, ...]
     samples: list[Sample] = field(default_factory=list)
     top: protocol.Top | None = None
+    zone_tops: dict[str, protocol.Top] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=lambda: {"agent": "1", "powerdns": "4.7.3"})
     refuse_with: ReplicationError | None = None
@@ -214,9 +215,12 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(*encode_refusal(exc, self.agent.store.position()))
         elif url.path == protocol.TOP_PATH and self.agent.top is not None:
             self._answer(200, encode_message(self.agent.top.to_json()))
+        elif url.path == protocol.TOP_ZONES_PATH and self.agent.zone_tops:
+            tops = {zone: self.agent.zone_tops[zone].to_json() for zone in parse_qs(url.query)["zone"]}
+            self._answer(200, encode_message(tops))
         elif url.path == protocol.LOG_PATH and self.agent.log:
             self._answer(200, encode_message({"lines": self.agent.log}))
-        elif url.path in {protocol.TOP_PATH, protocol.LOG_PATH}:  # as an agent that knows no such path
+        elif url.path in {protocol.TOP_PATH, protocol.TOP_ZONES_PATH, protocol.LOG_PATH}:  # as an agent that knows no such path
             self._answer(404, encode_message({"error": "BadRequest", "message": "no such path", "position": None}))
         elif url.path.startswith(protocol.ZONES_PATH):
             self._answer(200, encode_message(zones_answer(self.agent.store, url.path, parse_qs(url.query), None)))

@@ -86,7 +86,7 @@ def active_node() -> MakeNode:
 def live_redis() -> Iterator[None]:
     """Redis without live numbers, before and after."""
     redis = telemetry.connection(settings.REDIS_URL)
-    kinds = ("live", "totals", "top", "watched", "log", "minutes", "hours")
+    kinds = ("live", "totals", "top", "watched", "log", "minutes", "hours", "zone-minute", "zone-top")
     for moment in ("before", "after"):
         for key in (key for kind in kinds for key in [*redis.scan_iter(f"{kind}:*")]):
             redis.delete(key)

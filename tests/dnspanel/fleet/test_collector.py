@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dnspanel.fleet import collector as fleet_collector
-from dnspanel.fleet import telemetry
+from dnspanel.fleet import telemetry, zone_queries
 from dnspanel.fleet.collector import RECORD_SECONDS, Collector
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes import enroll
@@ -213,3 +213,22 @@ def test_a_node_that_names_zones_wakes_their_repair_once_in_a_while(
     monkeypatch.setattr(fleet_collector, "REPAIR_EVERY_SECONDS", 0.0)
     seconds_of(collector)
     assert len(woken) == 2
+
+
+def test_zones_are_told_once_a_minute_and_in_detail_while_somebody_looks(
+    served: Serve, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet_collector, "TOP_EVERY_SECONDS", 0.0)
+    made = served()
+    made.agent.samples = [sample(int(time.time()) - 1, 50), sample(int(time.time()), 50)]
+    zones = (Counted("one.test.", 10),)
+    made.agent.top = Top(at=1.0, zones=zones, questions=100)
+    made.agent.zone_tops = {"one.test.": Top(at=1.0, names=(Counted("www.one.test/A", 10),), zones=zones, questions=100)}
+    seconds_of(collector, 2)
+    hour = zone_queries.minutes_of("one.test.", now=time.time() + zone_queries.MINUTE)
+    told = [minute.estimate.qps for minute in hour if minute.estimate]
+    assert told[:1] == [5.0]
+    assert zone_queries.samples_of("one.test.", [made.node.pk]) == {}
+    zone_queries.watch_zones(["one.test."])
+    seconds_of(collector)
+    assert zone_queries.samples_of("one.test.", [made.node.pk])[made.node.pk].estimate.qps == 5.0

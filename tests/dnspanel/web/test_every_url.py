@@ -114,6 +114,8 @@ DOORS = [
     Door("zone-gone", "POST", EDIT, {"zone_id": 0}),
     Door("zone-settings", "GET", EDIT, ZONE),
     Door("zone-settings", "POST", EDIT, ZONE),
+    Door("zone-statistics", "GET", READ, ZONE),
+    Door("changes-queries", "GET", EDIT),
     Door("zone-access", "GET", READ, ZONE, {"who": "charlie", "name": "www", "type": "A"}),
     # Settings
     Door("settings", "GET", NODES),

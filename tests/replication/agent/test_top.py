@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 
 from replication.agent.pdns_api import PdnsApi
-from replication.agent.top import GOOD_FOR_SECONDS, MOST_COUNTED, TopLists, count_top, statistic_items
+from replication.agent.top import (
+    GOOD_FOR_SECONDS,
+    MOST_COUNTED,
+    MOST_ZONES,
+    TopLists,
+    count_top,
+    count_zones,
+    statistic_items,
+    zone_finder,
+)
 from replication.errors import BadBytes, NotServed
 from replication.wire.protocol import Counted, Top
 from tests.ports import free_port
@@ -31,12 +40,17 @@ def answer(**statistics: dict[str, int]) -> bytes:
     return json.dumps(items).encode()
 
 
+ZONES = {"one.test.", "deep.one.test.", "bad.test."}
+zone_of = zone_finder(ZONES.__contains__)
+
+
 def counted(body: bytes, *, clients: bool = False, piece: int = 1 << 16) -> Top:
     class Pieces(io.BytesIO):
         def read(self, size: int | None = -1) -> bytes:
             return super().read(min(size or piece, piece))
 
-    return count_top(statistic_items(Pieces(body)), at=1.0, rcodes={"NOERROR": 3, "SERVFAIL": 9}, clients=clients)
+    rcodes = {"NOERROR": 3, "SERVFAIL": 9}
+    return count_top(statistic_items(Pieces(body)), at=1.0, rcodes=rcodes, clients=clients, zone_of=zone_of)
 
 
 def test_names_types_and_failures_are_counted_the_most_first() -> None:
@@ -55,6 +69,47 @@ def test_names_types_and_failures_are_counted_the_most_first() -> None:
     assert (top.nxdomain, top.servfail) == ((Counted("no.one.test/A", 4),), (Counted("bad.test/A", 1),))
     assert top.refused == (Counted("else.test/A", 7),)
     assert (top.at, top.networks) == (1.0, ())
+
+
+def test_zones_are_counted_by_the_closest_one_that_is_here() -> None:
+    queries = {
+        "www.one.test/A": 5, "ONE.test/MX": 9, "a.b.deep.one.test/A": 2, "deep.one.test/DS": 1, "test/NS": 4,
+        "else.test/A": 7, "..bad/A": 3, r"a\.b.one.test/A": 1, "position.dnspanel.invalid/TXT": 1,
+    }  # fmt: skip
+    top = counted(answer(queries=queries))
+    assert top.zones == (Counted("one.test.", 15), Counted("deep.one.test.", 3))
+    assert top.questions == sum(queries.values()) - 1, "the agent's own question is nobody's"
+    many = {f"www.{number}.test/A": 1 for number in range(MOST_ZONES + 9)}
+    items = list(statistic_items(io.BytesIO(answer(queries=many))))
+    full = count_top(items, at=1.0, rcodes={}, clients=False, zone_of=zone_finder(lambda name: name.count(".") == 2))
+    assert len(full.zones) == MOST_ZONES
+
+
+def test_a_zone_alone_is_counted_among_all_questions() -> None:
+    body = answer(
+        queries={"www.one.test/A": 5, "x.deep.one.test/TXT": 2, "else.test/A": 93},
+        nxdomain_queries={"no.one.test/A": 4, "no.deep.one.test/A": 6},
+        servfail_queries={"bad.test/A": 1},
+    )
+    found = count_zones(statistic_items(io.BytesIO(body)), ["one.test.", "bad.test."], at=7.0, zone_of=zone_of)
+    one, bad = found["one.test."], found["bad.test."]
+    assert (one.names, one.types) == ((Counted("www.one.test/A", 5),), (Counted("A", 5),))
+    assert (one.nxdomain, one.servfail) == ((Counted("no.one.test/A", 4),), ())
+    assert (one.zones, one.questions, one.at) == ((Counted("one.test.", 5),), 100, 7.0)
+    assert (bad.names, bad.zones, bad.questions) == ((), (Counted("bad.test.", 0),), 100)
+    assert bad.servfail == (Counted("bad.test/A", 1),)
+
+
+def test_what_names_have_above_them_is_looked_up_once() -> None:
+    looked: list[str] = []
+
+    def has_zone(name: str) -> bool:
+        looked.append(name)
+        return name == "one.test."
+
+    find = zone_finder(has_zone)
+    assert [find(f"{n}.deep.one.test") for n in range(3)] == ["one.test."] * 3
+    assert looked == ["0.deep.one.test.", "deep.one.test.", "one.test.", "1.deep.one.test.", "2.deep.one.test."]
 
 
 def test_an_answer_in_pieces_counts_the_same() -> None:
@@ -83,7 +138,7 @@ def test_memory_does_not_grow_with_the_statistics() -> None:
     assert len(body) > 4_000_000
     file = io.BytesIO(body)
     tracemalloc.start()
-    top = count_top(statistic_items(file), at=1.0, rcodes={}, clients=False)
+    top = count_top(statistic_items(file), at=1.0, rcodes={}, clients=False, zone_of=zone_finder(ZONES.__contains__))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(top.names) == MOST_COUNTED
@@ -103,6 +158,7 @@ def test_the_panel_gets_the_top_lists_of_powerdns(node: RunningNode, tmp_path: P
     for name in ("www.example.test.", "WWW.example.test.", "no.example.test.", "else.test."):
         node.answer(name)
     top = node.client.top()
+    of_zones = node.client.top_of_zones(["example.test.", "else.test."])
     panel.close()
     questions = {counted.what: counted.times for counted in top.names}
     assert questions["www.example.test/A"] >= 2
@@ -111,6 +167,15 @@ def test_the_panel_gets_the_top_lists_of_powerdns(node: RunningNode, tmp_path: P
     assert dict(top.types)["A"] >= 4
     assert Counted("no.example.test/A", 1) in top.nxdomain
     assert "else.test/A" in [counted.what for counted in top.refused]
+    # The agent asked for the new zone, too, as proof.
+    zone, others = top.zones[0], top.zones[1:]
+    assert (zone.what, others) == ("example.test.", ())
+    assert zone.times >= 3
+    assert top.questions > zone.times
+    here, elsewhere = of_zones["example.test."], of_zones["else.test."]
+    assert (here.zones, elsewhere.zones) == ((zone,), (Counted("else.test.", 0),))
+    assert here.nxdomain == (Counted("no.example.test/A", 1),)
+    assert here.questions == top.questions
     assert top.networks == ()
 
 
@@ -123,7 +188,7 @@ def test_an_answer_is_good_for_some_seconds() -> None:
             calls.append(at)
             return Top(at=at)
 
-    lists = Counting(PdnsApi(1, "key"), rcodes=dict, clients=False, clock=lambda: now[0])
+    lists = Counting(PdnsApi(1, "key"), rcodes=dict, clients=False, has_zone=ZONES.__contains__, clock=lambda: now[0])
     for seconds in (100.0, 100.0 + GOOD_FOR_SECONDS - 0.1, 100.0 + GOOD_FOR_SECONDS, 50.0):
         now[0] = seconds
         lists.read()
@@ -132,6 +197,6 @@ def test_an_answer_is_good_for_some_seconds() -> None:
 
 def test_without_a_key_or_a_powerdns_no_lists_are_given() -> None:
     with pytest.raises(NotServed, match="api_key"):
-        TopLists(PdnsApi(1, ""), rcodes=dict, clients=False).read()
+        TopLists(PdnsApi(1, ""), rcodes=dict, clients=False, has_zone=ZONES.__contains__).read()
     with pytest.raises(NotServed, match="refused"):
-        TopLists(PdnsApi(free_port(), API_KEY), rcodes=dict, clients=False).read()
+        TopLists(PdnsApi(free_port(), API_KEY), rcodes=dict, clients=False, has_zone=ZONES.__contains__).read()

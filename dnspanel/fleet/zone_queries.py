@@ -1,0 +1,207 @@
+"""How often zones are asked, estimated from the last questions that the nodes remember.
+
+PowerDNS counts nothing by zone. It remembers its last 10,000 questions; the share of a zone among them, times what the
+node is asked per second, is an estimate whose error is that of a sample.
+
+    zone-minute:<minute>        for an hour, a hash of what the nodes' longest lists said in a minute of unix time:
+                                `q:<zone>` sum of the estimates, `v:<zone>` of their variances; `nodes` how many told
+    zone-minute:<minute>:<node> that this node has told of this minute, for two
+    watched:zones               a sorted set: zones whose page somebody looks at, with until when that counts
+    zone-top:<node>:<zone>      a `protocol.Top` of this zone alone, as JSON, for a minute
+
+Redis is the only place of these numbers; without it nothing is known. What is not known is None, never zero.
+"""
+
+import json
+import math
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from django.conf import settings
+from redis.exceptions import RedisError
+
+from dnspanel.fleet import telemetry
+from dnspanel.fleet.telemetry import TOP_SECONDS, WATCHED_SECONDS, connection
+from replication.dns import names
+from replication.errors import BadName
+from replication.wire.protocol import MOST_TOP_ZONES, Top
+
+MINUTES_KEPT = 60
+MINUTE = 60
+# Of a normal distribution, 95 % lie within so many standard deviations.
+_DEVIATIONS = 1.96
+# Nothing in a sample of N: with 95 % confidence the share is below 3/N.
+_RULE_OF_THREE = 3.0
+_WATCHED = "watched:zones"
+
+
+class Estimate(NamedTuple):
+    """Queries per second; with 95 % confidence the true value is at most `error` away, as far as samples go."""
+
+    qps: float
+    error: float
+
+
+class MinuteOfZone(NamedTuple):
+    """One minute: when it began (unix time), the estimate (None: not told by any node), and how many nodes told."""
+
+    at: int
+    estimate: Estimate | None
+    nodes: int
+
+
+class AskedName(NamedTuple):
+    """One of the names that are asked most: by type, with its queries per second over the nodes that list it."""
+
+    name: str
+    type: str
+    qps: float
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSample:
+    """What one node remembers of a zone: `asked` of its last `questions`, and what it is asked per second."""
+
+    top: Top
+    asked: int
+    questions: int
+    qps: float
+
+    @property
+    def estimate(self) -> Estimate:
+        """The zone's queries per second on this node. With none remembered, the error alone says what may be."""
+        if not self.asked:
+            return Estimate(0.0, _RULE_OF_THREE / self.questions * self.qps)
+        return Estimate(self.per_second(self.asked), _DEVIATIONS * math.sqrt(_variance(self.asked, self)))
+
+    def per_second(self, times: int) -> float:
+        """How often per second something is asked that is so often among the remembered questions."""
+        return times / self.questions * self.qps
+
+
+def watch_zones(zones: Iterable[str]) -> None:
+    """Somebody looks at these zones: nodes are asked about them for the next seconds. Nothing without Redis."""
+    until = time.time() + WATCHED_SECONDS
+    wanted = {zone: until for zone, _ in zip(zones, range(MOST_TOP_ZONES), strict=False)}
+    if wanted:
+        with suppress(RedisError):
+            connection(settings.REDIS_URL).zadd(_WATCHED, wanted)
+
+
+def watched_zones() -> list[str]:
+    """The zones that somebody looks at, the latest first, at most MOST_TOP_ZONES. Raises RedisError."""
+    pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
+    pipe.zremrangebyscore(_WATCHED, "-inf", time.time())
+    pipe.zrevrange(_WATCHED, 0, MOST_TOP_ZONES - 1)
+    _, found = pipe.execute()
+    return list(found)
+
+
+def keep_zone_top(*, node_id: int, zone: str, top: Top) -> None:
+    """These are the node's lists of this zone now. Raises RedisError."""
+    connection(settings.REDIS_URL).set(_top_key(node_id, zone), json.dumps(top.to_json()), ex=TOP_SECONDS)
+
+
+def keep_minute(*, node_id: int, top: Top, at: float) -> None:
+    """What a node lists as its zones counts for the minute of this time, once. Raises RedisError."""
+    node_qps = _qps_of([node_id]).get(node_id)
+    if not top.questions or node_qps is None:
+        return
+    redis, minute = connection(settings.REDIS_URL), int(at) // MINUTE
+    if not redis.set(f"{_minute_key(minute)}:{node_id}", "1", ex=2 * MINUTE, nx=True):
+        return
+    pipe = redis.pipeline()
+    key = _minute_key(minute)
+    pipe.hincrby(key, "nodes", 1)
+    for zone, times in top.zones:
+        sample = NodeSample(top, times, top.questions, node_qps)
+        pipe.hincrbyfloat(key, f"q:{zone}", round(sample.per_second(times), 4))
+        pipe.hincrbyfloat(key, f"v:{zone}", round(_variance(times, sample), 6))
+    pipe.expire(key, (MINUTES_KEPT + 2) * MINUTE)
+    pipe.execute()
+
+
+def minutes_of(zone: str, *, now: float) -> list[MinuteOfZone]:
+    """The last hour of a zone, minute by minute, oldest first, without the minute that is not over."""
+    first = int(now) // MINUTE - MINUTES_KEPT
+    pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
+    for minute in range(first, first + MINUTES_KEPT):
+        pipe.hmget(_minute_key(minute), "nodes", f"q:{zone}", f"v:{zone}")
+    try:
+        found = pipe.execute()
+    except RedisError:
+        return []
+    return [
+        MinuteOfZone(
+            (first + number) * MINUTE,
+            None if qps is None else Estimate(float(qps), _DEVIATIONS * math.sqrt(max(0.0, float(variance)))),
+            int(nodes or 0),
+        )
+        for number, (nodes, qps, variance) in enumerate(found)
+    ]
+
+
+def samples_of(zone: str, node_ids: Sequence[int]) -> dict[int, NodeSample]:
+    """What those nodes remember of this zone that told within the last minute; of none while Redis is away."""
+    pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
+    for node_id in node_ids:
+        pipe.get(_top_key(node_id, zone))
+    try:
+        found = dict(zip(node_ids, pipe.execute(), strict=True)) if node_ids else {}
+    except RedisError:
+        return {}
+    tops = {node_id: Top.from_json(json.loads(text)) for node_id, text in found.items() if text}
+    rates = _qps_of(list(tops))
+    return {
+        node_id: NodeSample(top, dict(top.zones).get(zone, 0), top.questions, rates[node_id])
+        for node_id, top in tops.items()
+        if top.questions and node_id in rates
+    }
+
+
+def total_of(samples: Iterable[NodeSample]) -> Estimate | None:
+    """The zone's queries per second on all these nodes; None without any."""
+    estimates = [sample.estimate for sample in samples]
+    if not estimates:
+        return None
+    error = math.sqrt(sum(estimate.error**2 for estimate in estimates))
+    return Estimate(sum(estimate.qps for estimate in estimates), error)
+
+
+def names_asked(samples: Iterable[NodeSample]) -> list[AskedName]:
+    """The names that are asked most in a zone, over all these nodes, most first."""
+    rates: dict[tuple[str, str], float] = {}
+    for sample in samples:
+        for what, times in sample.top.names:
+            text, _, rrtype = what.rpartition("/")
+            with suppress(BadName):
+                key = names.parse(text), rrtype
+                rates[key] = rates.get(key, 0.0) + sample.per_second(times)
+    ordered = sorted(rates.items(), key=lambda item: (-item[1], item[0]))
+    return [AskedName(name, rrtype, qps) for (name, rrtype), qps in ordered]
+
+
+def _variance(times: int, sample: NodeSample) -> float:
+    share = times / sample.questions
+    return sample.qps**2 * share * (1 - share) / sample.questions
+
+
+def _qps_of(node_ids: Sequence[int]) -> dict[int, float]:
+    """What nodes were asked per second, the mean of the seconds of the last minute that are known."""
+    found = {}
+    for node_id, live in telemetry.live_now(node_ids).items():
+        known = [qps for qps in live.qps_minute if qps is not None]
+        if known:
+            found[node_id] = sum(known) / len(known)
+    return found
+
+
+def _minute_key(minute: int) -> str:
+    return f"zone-minute:{minute}"
+
+
+def _top_key(node_id: int, zone: str) -> str:
+    return f"zone-top:{node_id}:{zone}"

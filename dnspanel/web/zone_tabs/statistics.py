@@ -1,0 +1,211 @@
+"""Views of how often a zone and its names are asked, as far as the nodes remember it."""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from dnspanel.accounts.actors import can
+from dnspanel.accounts.roles import Permission
+from dnspanel.fleet import zone_queries
+from dnspanel.fleet.models import Node, NodeState
+from dnspanel.fleet.zone_queries import Estimate, MinuteOfZone, NodeSample
+from dnspanel.web.editor.zone_head import render_zone
+from dnspanel.web.fleet.tiles import rate, sparkline
+from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.zones import access, draft
+from dnspanel.zones.models import Zone
+from replication.dns import rdata
+from replication.wire.protocol import Counted
+
+MOST_ROWS = 10
+# Names of a draft whose queries are told, and zones of one that nodes are asked about.
+MOST_NAMED, MOST_ZONES = 5, 5
+MOST_OPERATIONS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayEstimate:
+    """Queries per second as text; `rate` is what they are below, if nothing else is known."""
+
+    rate: str
+    error: str
+    is_bound: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayNode:
+    """What one node remembers of the zone; no sample if it has not told."""
+
+    name: str
+    sample: NodeSample | None
+    estimate: DisplayEstimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayRow:
+    """A row of a list; `type` is empty where the list has none."""
+
+    what: str
+    type: str
+    number: str
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayList:
+    """A list of the zone, what its numbers are, and what stands there without rows."""
+
+    title: str
+    unit: str
+    rows: tuple[DisplayRow, ...]
+    empty: str
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayHour:
+    """The last hour by minute: the line, its highest point, and in how many minutes there is a number."""
+
+    lines: tuple[str, ...]
+    highest: str
+    begin: datetime
+    known: int
+    told: int
+
+
+@require_safe
+def zone_statistics(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Show how often the zone is asked; htmx fetches the numbers alone, and nodes are asked while somebody looks."""
+    zone = access.zone_for_reading(request.user, zone_name)
+    zone_queries.watch_zones([zone.name])
+    context = _numbers(zone, with_nodes=can(request.user, Permission.FLEET))
+    if is_fragment(request):
+        return render(request, "zone_tabs/_statistics.html", {"zone": zone, **context})
+    return render_zone(request, zone, "statistics", "zone_tabs/statistics.html", context)
+
+
+def _numbers(zone: Zone, *, with_nodes: bool) -> dict[str, object]:
+    now = timezone.now().timestamp()
+    nodes = dict(_serving().values_list("pk", "name"))
+    samples = zone_queries.samples_of(zone.name, list(nodes))
+    told = list(samples.values())
+    total = zone_queries.total_of(told)
+    return {
+        "total": None if total is None else _displayed(total),
+        "asked": sum(sample.asked for sample in told),
+        "questions": sum(sample.questions for sample in told),
+        "told": len(told),
+        "nodes": len(nodes),
+        "by_node": [_of_node(name, samples.get(pk)) for pk, name in nodes.items()] if with_nodes else (),
+        "hour": _hour(zone_queries.minutes_of(zone.name, now=now)),
+        "lists": _lists(told) if told else (),
+        "at": min((datetime.fromtimestamp(sample.top.at, UTC) for sample in told), default=None),
+    }
+
+
+def _serving() -> "QuerySet[Node]":
+    """Return the nodes that clients may ask."""
+    return Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED), is_ring0=False).order_by("name")
+
+
+def _of_node(name: str, sample: NodeSample | None) -> DisplayNode:
+    return DisplayNode(name, sample, None if sample is None else _displayed(sample.estimate))
+
+
+def _displayed(estimate: Estimate) -> DisplayEstimate:
+    if not estimate.qps:
+        return DisplayEstimate(small_rate(estimate.error), "", is_bound=True)
+    return DisplayEstimate(small_rate(estimate.qps), small_rate(estimate.error), is_bound=False)
+
+
+def small_rate(per_second: float) -> str:
+    """Return a rate with two digits that say something, also far below one per second."""
+    if 0 < per_second < 0.95:
+        return "0.001" if per_second < 0.001 else f"{float(f'{per_second:.2g}'):f}".rstrip("0")
+    return rate(per_second)
+
+
+def _hour(minutes: Sequence[MinuteOfZone]) -> DisplayHour | None:
+    """Return the hour as it is drawn; None while no node has told of any minute."""
+    if not any(minute.nodes for minute in minutes):
+        return None
+    values = [minute.estimate.qps if minute.estimate else None for minute in minutes]
+    known = [value for value in values if value is not None]
+    return DisplayHour(
+        lines=sparkline(values),
+        highest=small_rate(max(known, default=0.0)),
+        begin=datetime.fromtimestamp(minutes[0].at, UTC),
+        known=len(known),
+        told=sum(minute.nodes > 0 for minute in minutes),
+    )
+
+
+def _lists(samples: Sequence[NodeSample]) -> tuple[DisplayList, ...]:
+    """Return the lists over all nodes: names and types by queries per second, failures by how often they were seen."""
+    types: dict[str, float] = {}
+    for sample in samples:
+        for rrtype, times in sample.top.types:
+            types[rrtype] = types.get(rrtype, 0.0) + sample.per_second(times)
+    asked = zone_queries.names_asked(samples)[:MOST_ROWS]
+    by_type = sorted(types.items(), key=lambda item: (-item[1], item[0]))[:MOST_ROWS]
+    return (
+        DisplayList(
+            "Names",
+            "queries per second",
+            tuple(DisplayRow(name.name, name.type, small_rate(name.qps)) for name in asked),
+            "None among the last questions.",
+        ),
+        DisplayList(
+            "Types",
+            "queries per second",
+            tuple(DisplayRow(rrtype, "", small_rate(qps)) for rrtype, qps in by_type),
+            "None among the last questions.",
+        ),
+        _seen("Names that do not exist", [sample.top.nxdomain for sample in samples]),
+        _seen("Names answered with SERVFAIL", [sample.top.servfail for sample in samples]),
+    )
+
+
+def _seen(title: str, lists: Collection[Sequence[Counted]]) -> DisplayList:
+    times: Counter[str] = Counter()
+    for each in lists:
+        times.update(dict(each))
+    rows = []
+    for what, number in times.most_common(MOST_ROWS):
+        name, _, rrtype = what.rpartition("/")
+        rows.append(DisplayRow(f"{name}.", rrtype, f"{number:,}"))
+    return DisplayList(title, "times among the last such answers", tuple(rows), "None.")
+
+
+@require_safe
+def draft_queries(request: PanelRequest) -> HttpResponse:
+    """Say how often names of the draft are asked now, of those that are among the most asked; else nothing, yet.
+
+    `zone` limits it to one zone. Nodes are asked while somebody looks.
+    """
+    access.require(request.user, Permission.EDIT)
+    operations = draft.operations_of(request.user).filter(zone__in=access.zones_visible_to(request.user))
+    if request.GET.get("zone"):
+        operations = operations.filter(zone=access.zone_for_editing(request.user, request.GET["zone"]))
+    changed: dict[str, set[tuple[str, str]]] = {}
+    for zone, name, number in operations.values_list("zone__name", "name", "type").order_by("pk")[:MOST_OPERATIONS]:
+        changed.setdefault(zone, set()).add((name, rdata.type_to_text(number)))
+    zones = list(changed)[:MOST_ZONES]
+    zone_queries.watch_zones(zones)
+    node_ids = list(_serving().values_list("pk", flat=True))
+    asked = [
+        name
+        for zone in zones
+        for name in zone_queries.names_asked(zone_queries.samples_of(zone, node_ids).values())
+        if (name.name, name.type) in changed[zone]
+    ]
+    if not asked:
+        return HttpResponse(status=204)
+    busiest = sorted(asked, key=lambda name: -name.qps)[:MOST_NAMED]
+    rows = [DisplayRow(name.name, name.type, small_rate(name.qps)) for name in busiest]
+    return render(request, "zone_tabs/_draft_queries.html", {"rows": rows})
