@@ -132,12 +132,12 @@ class Progress:
 def publication(request: PanelRequest, sequence: int) -> HttpResponse:
     """Show the progress of a publication; htmx gets the moving part alone until it has arrived everywhere."""
     found = _publication(request, sequence)
-    sees_nodes = can(request.user, Permission.FLEET)
+    # Words of the machinery are for those who look after it.
+    sees_log = can(request.user, Permission.NODES)
     context: dict[str, object] = {
-        "progress": _progress(found, _revisions(request, found), timezone.now()),
-        "sees_nodes": sees_nodes,
-        # Words of the machinery are for those who look after it.
-        "sees_log": can(request.user, Permission.NODES),
+        "progress": _progress(found, _revisions(request, found), timezone.now(), in_full=sees_log),
+        "sees_nodes": can(request.user, Permission.FLEET),
+        "sees_log": sees_log,
     }
     if is_fragment(request):
         return render(request, "editor/_progress.html", context)
@@ -181,11 +181,16 @@ def _can_undo(request: PanelRequest, each: Revision) -> bool:
     return is_live and access.may_edit_zone(request.user, each.zone)
 
 
-def _progress(found: Publication, revisions: QuerySet[Revision], now: datetime) -> Progress:
+def _progress(found: Publication, revisions: QuerySet[Revision], now: datetime, *, in_full: bool) -> Progress:
     is_swift = (now - found.at).total_seconds() < SWIFT_SECONDS
     arrived = arrivals_by_stage(found, now=now)
     stages = [
-        DisplayStage(stage.name, stage.is_ring0, [_display(node, is_swift) for node in stage.nodes], stage.waits)
+        DisplayStage(
+            stage.name if in_full or not stage.is_ring0 else "the panel’s own name server",
+            stage.is_ring0,
+            [_display(node, is_swift, in_full=in_full) for node in stage.nodes],
+            stage.waits if in_full or not stage.waits else "it gets this later",
+        )
         for stage in arrived
     ]
     times = [node.ms for stage in stages if not stage.is_ring0 for node in stage.nodes if node.ms is not None]
@@ -221,12 +226,13 @@ def _encoded_ms(found: Publication) -> int | None:
     return None if at is None else max(0, round((at - found.at).total_seconds() * 1000))
 
 
-def _display(node: NodeArrival, is_swift: bool) -> DisplayReach:
+def _display(node: NodeArrival, is_swift: bool, *, in_full: bool) -> DisplayReach:
     if node.ms is not None:
         return DisplayReach(node.node.name, "ok", round(node.ms), "")
     is_on_its_way = is_swift and node.word in (Word.LIVE, Word.CATCHING_UP, Word.LATE)
     tone = "quiet" if is_on_its_way else _TONES.get(node.word, "quiet")
-    return DisplayReach(node.node.name, tone, None, "on its way" if is_on_its_way else node.message)
+    message = node.message if in_full else str(node.word)
+    return DisplayReach(node.node.name, tone, None, "on its way" if is_on_its_way else message)
 
 
 @require_POST

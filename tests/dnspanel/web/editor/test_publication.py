@@ -186,7 +186,9 @@ def keep(bad: Publication, inverse: Publication) -> None:
     )
 
 
-def test_stages_show_who_waits_for_whom(published: Publication, active_node: MakeNode, browser: Browser) -> None:
+def test_stages_show_who_waits_for_whom(
+    published: Publication, active_node: MakeNode, browser: Browser, alice: User
+) -> None:
     heartbeats.beat(process=heartbeats.COLLECTOR, now=timezone.now())
     canary, rest = (NodeGroup.objects.create(name=name, order=at) for at, name in enumerate(("canary", "rest")))
     for name, group, sequence in (("ns1", canary, published.sequence - 1), ("ns2", rest, published.sequence - 1)):
@@ -195,6 +197,13 @@ def test_stages_show_who_waits_for_whom(published: Publication, active_node: Mak
         Node.objects.filter(pk=node.pk).update(
             group=group, epoch=published.epoch, acked=sequence, acked_at=now, contact_at=now
         )
-    page = browser(make_person("rita", role="reader")).get(url(published)).content.decode()
+    Node.objects.filter(pk=active_node("ring0").pk).update(is_ring0=True, epoch=published.epoch, acked=0)
+    page = browser(alice).get(url(published)).content.decode()
+    assert page.index('<span class="strong">ring 0</span>') < page.index('<span class="strong">canary</span>')
     assert page.index('<span class="strong">canary</span>') < page.index('<span class="strong">rest</span>')
     assert f"it waits for ns1 of canary, at sequence {published.sequence - 1} of {published.sequence}" in page
+    plain = browser(make_person("rita", role="reader")).get(url(published)).content.decode()
+    assert "the panel’s own name server" in plain
+    assert '<span class="strong">rest</span> <span class="quiet">it gets this later</span>' in plain
+    for word in ("ring 0", "at sequence"):
+        assert word not in plain
