@@ -39,7 +39,9 @@ def zones() -> None:
 
 
 @zones.command("list")
-@click.option("-q", "--search", help="As in the search box: words of the name, and filters such as type:mx or tag:shop.")
+@click.option(
+    "-q", "--search", help="As in the search box: words of the name, and filters such as type:mx or tag:shop."
+)
 @click.option("--tag", help="Zones with this tag.")
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
 @shared_options

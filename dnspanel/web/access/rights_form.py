@@ -142,9 +142,7 @@ class WhoMayForm(_AboutRRsetForm):
 
 def subject_of(zone: Zone, name: str = "", type: int = 0) -> Subject:
     """Return the zone, and maybe one RRset of it, as the explanation wants it."""
-    return Subject(
-        zone_id=zone.pk, zone_name=zone.name, tags=zone.tags, team_id=zone.team_id, name=name, type=type
-    )
+    return Subject(zone_id=zone.pk, zone_name=zone.name, tags=zone.tags, team_id=zone.team_id, name=name, type=type)
 
 
 def verdicts_of_person(reasons: Collection[Reason], subject: Subject) -> tuple[Verdict, ...]:

@@ -220,7 +220,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200, encode_message(tops))
         elif url.path == protocol.LOG_PATH and self.agent.log:
             self._answer(200, encode_message({"lines": self.agent.log}))
-        elif url.path in {protocol.TOP_PATH, protocol.TOP_ZONES_PATH, protocol.LOG_PATH}:  # as an agent that knows no such path
+        elif url.path in {
+            protocol.TOP_PATH,
+            protocol.TOP_ZONES_PATH,
+            protocol.LOG_PATH,
+        }:  # as an agent that knows no such path
             self._answer(404, encode_message({"error": "BadRequest", "message": "no such path", "position": None}))
         elif url.path.startswith(protocol.ZONES_PATH):
             self._answer(200, encode_message(zones_answer(self.agent.store, url.path, parse_qs(url.query), None)))

@@ -223,7 +223,9 @@ def test_zones_are_told_once_a_minute_and_in_detail_while_somebody_looks(
     made.agent.samples = [sample(int(time.time()) - 1, 50), sample(int(time.time()), 50)]
     zones = (Counted("one.test.", 10),)
     made.agent.top = Top(at=1.0, zones=zones, questions=100)
-    made.agent.zone_tops = {"one.test.": Top(at=1.0, names=(Counted("www.one.test/A", 10),), zones=zones, questions=100)}
+    made.agent.zone_tops = {
+        "one.test.": Top(at=1.0, names=(Counted("www.one.test/A", 10),), zones=zones, questions=100)
+    }
     seconds_of(collector, 2)
     hour = zone_queries.minutes_of("one.test.", now=time.time() + zone_queries.MINUTE)
     told = [minute.estimate.qps for minute in hour if minute.estimate]

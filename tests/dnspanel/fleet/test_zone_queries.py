@@ -65,7 +65,9 @@ def test_samples_are_those_of_nodes_that_told_and_are_asked() -> None:
     zone_queries.keep_zone_top(node_id=TWO, zone="one.test.", top=top_of("one.test.", 100))  # no rate is known
     zone_queries.keep_zone_top(node_id=ONE, zone="old.test.", top=Top(at=1.0))  # an agent that says nothing of zones
     found = zone_queries.samples_of("one.test.", [ONE, TWO, 99])
-    assert {node_id: (each.asked, each.questions, each.qps) for node_id, each in found.items()} == {ONE: (100, 1000, 50)}
+    assert {node_id: (each.asked, each.questions, each.qps) for node_id, each in found.items()} == {
+        ONE: (100, 1000, 50)
+    }
     assert zone_queries.samples_of("old.test.", [ONE]) == {}
     assert zone_queries.names_asked([*found.values(), *found.values()]) == [
         AskedName("www.one.test.", "A", 6.0),

@@ -47,12 +47,12 @@ def test_numbers_come_with_their_error_and_their_method(
     tells(nodes[1], 100, names=(Counted("www.example.test/A", 100),), types=(Counted("A", 100),))
     page = browser(charlie).get(STATISTICS).content.decode()
     for told in (
-        "about <strong>420</strong> queries per second <span class=\"quiet\">± 9.8</span>",
+        'about <strong>420</strong> queries per second <span class="quiet">± 9.8</span>',
         "4,200 of the last 20,000 questions that 2 of 3 nodes remember",
         "with 95 % confidence",
         "at most 420 per second; known in 1 of 60 minutes",
-        "<span class=\"mono\">www.example.test.</span></td><td class=\"num\">410</td>",
-        "<span class=\"mono\">no.example.test.</span></td><td class=\"num\">7</td>",
+        '<span class="mono">www.example.test.</span></td><td class="num">410</td>',
+        '<span class="mono">no.example.test.</span></td><td class="num">7</td>',
         "has not told",
     ):
         assert told in page, told
@@ -123,7 +123,7 @@ def test_a_review_says_how_often_the_changed_names_are_asked(
     assert zone_queries.watched_zones() == [zone.name]
     tells(node, 4_100, names=(Counted("www.example.test/A", 4_100), Counted("mail.example.test/A", 9)))
     told = client.get(address[1]).content.decode()
-    assert "<span class=\"mono\">www.example.test.</span> A answers about 410 queries per second." in told
+    assert '<span class="mono">www.example.test.</span> A answers about 410 queries per second.' in told
     assert "mail" not in told
     assert "hx-get" not in told, "it is not asked for again"
     assert "410" in client.get("/changes/queries/").content.decode()
@@ -134,7 +134,15 @@ def test_a_review_says_how_often_the_changed_names_are_asked(
 
 @pytest.mark.parametrize(
     ("rate", "text"),
-    [(0.0, "0"), (0.00004, "0.001"), (0.0449, "0.045"), (0.3, "0.3"), (0.96, "1.0"), (12.34, "12.3"), (4100.4, "4,100")],
+    [
+        (0.0, "0"),
+        (0.00004, "0.001"),
+        (0.0449, "0.045"),
+        (0.3, "0.3"),
+        (0.96, "1.0"),
+        (12.34, "12.3"),
+        (4100.4, "4,100"),
+    ],
 )
 def test_small_rates_keep_two_digits_that_say_something(rate: float, text: str) -> None:
     assert small_rate(rate) == text

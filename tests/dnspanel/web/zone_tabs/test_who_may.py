@@ -1,4 +1,4 @@
-"""The page of who may do what in a zone: with what gives it, by steps of keyset, and of nobody the reader may not know."""
+"""The page of who may do what in a zone: with what gives it, by keyset, and of nobody the reader may not know."""
 
 from datetime import timedelta
 
@@ -47,9 +47,9 @@ def cast(make_zone: MakeZone, alice: User) -> Zone:
 def test_everybody_with_a_right_is_listed_with_what_gives_it(cast: Zone, browser: Browser, alice: User) -> None:
     page = text_of(browser(alice))
     for told in (
-        "everything, read private DNSSEC keys <span class=\"quiet\">as administrator</span>",
-        "everything <span class=\"quiet\">as editor in the team Web</span>",
-        "see records <span class=\"quiet\">as reader in the team Web</span>",
+        'everything, read private DNSSEC keys <span class="quiet">as administrator</span>',
+        'everything <span class="quiet">as editor in the team Web</span>',
+        'see records <span class="quiet">as reader in the team Web</span>',
         "names www; types A",
     ):
         assert told in page, told
@@ -70,10 +70,10 @@ def test_who_does_not_manage_people_sees_themselves_and_their_team(cast: Zone, b
 
 def test_a_name_and_type_are_tried(cast: Zone, browser: Browser, alice: User) -> None:
     www = text_of(browser(alice), "who=oda&name=www&type=A")
-    assert "<dt>change records</dt><dd><span class=\"badge is-ok\">" in www
+    assert '<dt>change records</dt><dd><span class="badge is-ok">' in www
     mail = text_of(browser(alice), "who=ODA&name=mail&type=A")
-    assert "<dt>change records</dt><dd><span class=\"badge is-bad\">" in mail
-    assert "<dt>see records</dt><dd><span class=\"badge is-ok\">" in mail
+    assert '<dt>change records</dt><dd><span class="badge is-bad">' in mail
+    assert '<dt>see records</dt><dd><span class="badge is-ok">' in mail
     own = text_of(browser(User.objects.get(username="noah")), "who=&name=www&type=A")
     assert "nothing gives it" in own
     assert browser(alice).get(ACCESS, {"name": "www.other.test.", "type": "A"}).status_code == 422
@@ -84,14 +84,14 @@ def test_a_token_may_what_its_scope_and_its_owner_give(cast: Zone, browser: Brow
     made = create_token(owner=bob, terms=terms, by=bob, now=timezone.now())
     page = text_of(browser(alice))
     assert "deploy" in page
-    assert "edit records <span class=\"quiet\">by its scope</span>" in page or "see records, edit records" in page
+    assert 'edit records <span class="quiet">by its scope</span>' in page or "see records, edit records" in page
     may = text_of(browser(alice), f"who={made.token.prefix}&name=www&type=A")
     assert "by its scope; its owner bob may as editor" in may
     assert "its scope does not give it" in may
     User.objects.filter(pk=bob.pk).update(role=Role.READER)
     less = text_of(browser(alice), f"who={made.token.prefix}&name=www&type=A")
     assert "its scope would give it, but its owner bob may not" in less
-    assert "see records <span class=\"quiet\">by its scope</span>" in text_of(browser(alice))
+    assert 'see records <span class="quiet">by its scope</span>' in text_of(browser(alice))
     assert made.token.prefix not in text_of(browser(User.objects.get(username="mia"))), "another person's"
 
 
@@ -114,7 +114,7 @@ def test_a_key_of_the_api_of_powerdns_may_only_what_the_zone_names_it_for(
     replace_key_names(zone=cast, act=TsigAct.TRANSFER, key_names=["xfr."])
     page = text_of(browser(bob))
     assert "TSIG xfr." in page
-    assert "see records <span class=\"quiet\">by its scope</span>" in page
+    assert 'see records <span class="quiet">by its scope</span>' in page
 
 
 def test_long_lists_come_in_steps_with_as_many_queries(
