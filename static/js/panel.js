@@ -176,6 +176,15 @@ showTheme();
 
 // ── Menus, dialogs, copying ───────────────────────────────────────────────────────────────────────────────────
 
+// A menu that wants something typed is ready for it.
+document.addEventListener(
+  "toggle",
+  (event) => {
+    if (event.target.matches("details[data-menu][open]")) event.target.querySelector(".menu-ask .input")?.focus();
+  },
+  true,
+);
+
 document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll("details[data-menu][open]")) {
     if (!menu.contains(event.target)) menu.open = false;

@@ -1,0 +1,239 @@
+"""The ten commonest tasks at a real Chromium, counted: with the mouse, with the keyboard alone, and at 360 px.
+
+How many acts each takes stands in the table of docs/develop/interface.md, which has to be what is counted here.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from dnspanel.demo.stack import Stack
+from tests.browser import Person, chromium, person
+from tests.stack import make_person
+
+__all__ = ["chromium"]
+
+pytestmark = [pytest.mark.flow, pytest.mark.browser]
+
+NOTE = Path(__file__).parents[2] / "docs/develop/interface.md"
+WIDTHS = {"mouse": 1280, "keyboard": 1280, "phone": 360}
+FAR = 200  # no element of a page is further away by Tab
+LINES = ["@ 3600 SOA ns1.example.net. dns.example.net. 1 10800 3600 604800 3600", "@ 3600 NS ns1.example.net."]
+HOSTS = [f"host{number} 3600 A 192.0.2.{10 + number}" for number in range(10)]
+
+
+class Pointer:
+    """Somebody who points and clicks. An act is a click, or Enter; what is typed is none, however long it is."""
+
+    def __init__(self, page: Page) -> None:
+        self.page, self.acts = page, 0
+
+    def presses(self, target: Locator, keys: str = "") -> None:
+        """Use a button, a link or a box; `keys` are what it has on the keyboard."""
+        target.click()
+        self.acts += 1
+
+    def writes(self, field: Locator, text: str, keys: str = "") -> None:
+        """Replace what is in a field, which is clicked first unless it has the focus."""
+        expect(field).to_be_visible()
+        if not is_focused(field):
+            self.presses(field, keys)
+            expect(field).to_be_focused()
+        self.page.keyboard.press("Control+a")
+        self.page.keyboard.insert_text(text)
+
+    def enters(self) -> None:
+        self.page.keyboard.press("Enter")
+        self.acts += 1
+
+    def opens_row(self, row: Locator, cell: str, keys: str) -> None:
+        self.presses(row.locator(cell), keys)
+
+    def publishes(self) -> None:
+        """From the records or from the review to the progress, which says in the end that all nodes answer."""
+        review, publish = self.page.locator("#draft-bar [data-ctrl-enter]"), self.page.locator("button.publish")
+        if not publish.count():
+            self.presses(review, "Control+Enter")
+        expect(publish).to_be_enabled()
+        self.presses(publish, "Control+Enter")
+        expect(self.page.locator("#progress")).to_contain_text("everywhere")
+
+
+class Typist(Pointer):
+    """Somebody without a pointer: an act is a key that is pressed, but for Tab and what is typed."""
+
+    def reaches(self, target: Locator) -> None:
+        expect(target).to_be_visible()
+        for _ in range(FAR):
+            if is_focused(target):
+                return
+            self.page.keyboard.press("Tab")
+        raise AssertionError(f"Tab never comes to {target}")
+
+    def presses(self, target: Locator, keys: str = "") -> None:
+        if not keys:
+            self.reaches(target)
+            keys = "Space" if target.get_attribute("type") == "checkbox" else "Enter"
+        expect(target).to_be_attached()
+        for key in keys.split():
+            self.page.keyboard.press(key)
+            self.acts += 1
+
+    def writes(self, field: Locator, text: str, keys: str = "") -> None:
+        if not keys:
+            self.reaches(field)
+        super().writes(field, text, keys)
+
+    def opens_row(self, row: Locator, cell: str, keys: str) -> None:
+        self.reaches(row.locator(".row-link"))
+        super().opens_row(row, cell, keys)
+
+
+def is_focused(element: Locator) -> bool:
+    return bool(element.evaluate("element => element === document.activeElement"))
+
+
+def row_of(page: Page, name: str) -> Locator:
+    return page.locator(f'tbody[data-name="{name}"]')
+
+
+def import_a_zone_file(hands: Pointer, zone: str) -> None:
+    page = hands.page
+    hands.presses(page.get_by_role("link", name="Import…"))
+    content = "\n".join([f"$ORIGIN {zone}", *LINES, *HOSTS, "www 3600 A 192.0.2.77", ""])
+    page.set_input_files("#import-files", {"name": f"{zone}zone", "mimeType": "text/plain", "buffer": content.encode()})
+    hands.acts += 1  # the dialog is the browser's
+    hands.presses(page.get_by_role("button", name="Upload and scan"))
+    hands.presses(page.get_by_role("button", name="Start the dry run"))
+    hands.presses(page.get_by_role("button", name="Apply to 1 zone"))
+    expect(page.locator("#report-title")).to_have_text("Done")
+
+
+def add_an_a_record(hands: Pointer, zone: str) -> None:
+    hands.writes(hands.page.locator("#quick-line"), "new 300 A 192.0.2.8", "n")
+    hands.enters()
+    expect(row_of(hands.page, f"new.{zone}")).to_be_visible()
+    hands.publishes()
+
+
+def change_one_ttl(hands: Pointer, zone: str) -> None:
+    hands.opens_row(row_of(hands.page, f"host3.{zone}"), "td.col-ttl", "t")
+    field = hands.page.locator("tbody.is-editing").get_by_label("TTL")
+    expect(field).to_be_focused()
+    hands.writes(field, "60")
+    hands.enters()
+    expect(row_of(hands.page, f"host3.{zone}").locator("td.col-ttl")).to_contain_text("60")
+    hands.publishes()
+
+
+def change_ten_ttls(hands: Pointer, zone: str) -> None:
+    page = hands.page
+    hands.writes(page.locator('[data-key="f"]'), "host", "f")
+    expect(page.locator("#rrsets tbody[data-row]")).to_have_count(10)
+    if page.locator("#rrsets thead").evaluate("head => head.offsetHeight > 1"):
+        hands.presses(page.locator("[data-tick-all]"))
+    else:  # a phone has no head of the table
+        hands.presses(page.locator("#rrsets [data-tick]").first)
+        hands.presses(page.locator("#many-all"))
+    hands.presses(page.locator("#many summary", has_text="Set TTL"))
+    hands.writes(page.locator("#many-ttl"), "120")
+    hands.enters()
+    expect(page.locator("#draft-bar")).to_contain_text("10 changes")
+    hands.publishes()
+
+
+def delete_a_record(hands: Pointer, zone: str) -> None:
+    row = row_of(hands.page, f"host9.{zone}")
+    hands.opens_row(row, "[data-delete]", "d")
+    expect(row.locator("tr.is-delete")).to_be_visible()
+    hands.publishes()
+
+
+def undo_a_publication(hands: Pointer, zone: str) -> None:
+    """The one whose progress is there: the deletion."""
+    hands.presses(hands.page.get_by_role("button", name="Undo this…"))
+    expect(hands.page.locator("#publish-form")).to_be_visible()
+    hands.publishes()
+
+
+def see_whether_a_change_is_on_all_nodes(hands: Pointer, zone: str) -> None:
+    chip = hands.page.locator("#zone-head a", has_text="nodes")
+    expect(chip).to_contain_text("3/3")
+    hands.presses(chip)
+    expect(hands.page.locator("#progress")).to_contain_text("3/3 in")
+
+
+def find_a_record_by_its_value(hands: Pointer, zone: str) -> None:
+    hands.writes(hands.page.locator("#top-search"), f"has:192.0.2.77 {zone.split('.')[0]}", "/")
+    hands.enters()
+    hands.presses(hands.page.locator("#main").get_by_role("link", name=zone).first)
+    expect(row_of(hands.page, f"www.{zone}")).to_be_visible()
+
+
+def create_a_zone(hands: Pointer, zone: str) -> None:
+    page = hands.page
+    hands.presses(page.get_by_role("link", name="New zone"), "n")
+    hands.writes(page.locator("#main").get_by_label("Name", exact=True), f"new-{zone}")
+    hands.presses(page.get_by_role("button", name="Create and publish"))
+    expect(page.locator("#zone-head h1")).to_contain_text(f"new-{zone}")
+
+
+def restore_a_deleted_zone(hands: Pointer, zone: str) -> None:
+    page = hands.page
+    hands.presses(page.get_by_role("link", name="Trash"))
+    hands.presses(page.locator("tr", has_text=f"new-{zone}").get_by_role("button", name="Restore"))
+    expect(page.locator("#zone-head h1")).to_contain_text(f"new-{zone}")
+
+
+# In an order in which each finds what it needs, with the page that it begins at; without one, where the last one ended.
+TASKS: dict[str, tuple[str, Callable[[Pointer, str], None]]] = {
+    "Import a zone file": ("/zones/", import_a_zone_file),
+    "Add an A record": ("/zones/{zone}/", add_an_a_record),
+    "Change one TTL": ("/zones/{zone}/", change_one_ttl),
+    "Change the TTL of ten records": ("/zones/{zone}/", change_ten_ttls),
+    "Delete a record": ("/zones/{zone}/", delete_a_record),
+    "Undo a publication": ("", undo_a_publication),
+    "See whether a change is on all nodes": ("/zones/{zone}/", see_whether_a_change_is_on_all_nodes),
+    "Find a record by its value": ("/", find_a_record_by_its_value),
+    "Create a zone": ("/zones/", create_a_zone),
+    "Restore a deleted zone": ("/zones/", restore_a_deleted_zone),
+}
+
+
+def expected(kind: str) -> Mapping[str, int]:
+    """The column of the table in the note."""
+    rows = [re.split(r"\s*\|\s*", line.strip("| \n")) for line in NOTE.read_text().splitlines() if line.startswith("|")]
+    head = next(row for row in rows if row[0] == "Task")
+    return {row[0]: int(row[head.index(kind.capitalize())]) for row in rows if row[0] in TASKS}
+
+
+def deletes(someone: Person, zone: str) -> None:
+    """A zone goes to the trash; this is not counted."""
+    someone.goes_to(f"/zones/{zone}/delete/")
+    someone.page.get_by_label("Type the zone's name to delete it").fill(zone)
+    someone.page.get_by_role("button", name=re.compile("^Delete")).click()
+    expect(someone.page.locator("#progress")).to_be_visible()
+
+
+@pytest.mark.parametrize("kind", WIDTHS)
+def test_the_ten_commonest_tasks_take_as_many_acts_as_the_note_says(
+    stack: Stack, chromium: Browser, kind: str
+) -> None:
+    zone = f"{kind}-tasks.test."
+    password = make_person(stack, f"{kind}-hands", role="editor")
+    counted = {}
+    with person(chromium, stack, width=WIDTHS[kind]) as someone:
+        someone.signs_in(f"{kind}-hands", password)
+        someone.page.set_default_timeout(30_000)
+        for task, (begin, do) in TASKS.items():
+            if do is restore_a_deleted_zone:
+                deletes(someone, f"new-{zone}")
+            if begin:
+                someone.goes_to(begin.format(zone=zone))
+            hands = Typist(someone.page) if kind == "keyboard" else Pointer(someone.page)
+            do(hands, zone)
+            counted[task] = hands.acts
+    assert counted == expected(kind)
