@@ -219,9 +219,7 @@ def deletes(someone: Person, zone: str) -> None:
 
 
 @pytest.mark.parametrize("kind", WIDTHS)
-def test_the_ten_commonest_tasks_take_as_many_acts_as_the_note_says(
-    stack: Stack, chromium: Browser, kind: str
-) -> None:
+def test_the_ten_commonest_tasks_take_as_many_acts_as_the_note_says(stack: Stack, chromium: Browser, kind: str) -> None:
     zone = f"{kind}-tasks.test."
     password = make_person(stack, f"{kind}-hands", role="editor")
     counted = {}
