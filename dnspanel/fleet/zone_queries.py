@@ -53,7 +53,7 @@ class MinuteOfZone(NamedTuple):
     nodes: int
 
 
-class AskedName(NamedTuple):
+class QueriedName(NamedTuple):
     """One of the names that are asked most: by type, with its queries per second over the nodes that list it."""
 
     name: str
@@ -63,19 +63,19 @@ class AskedName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeSample:
-    """What one node remembers of a zone: `asked` of its last `questions`, and what it is asked per second."""
+    """What one node remembers of a zone: `times` of its last `questions`, and what it is asked per second."""
 
     top: Top
-    asked: int
+    times: int
     questions: int
     qps: float
 
     @property
     def estimate(self) -> Estimate:
         """The zone's queries per second on this node. With none remembered, the error alone says what may be."""
-        if not self.asked:
+        if not self.times:
             return Estimate(0.0, _RULE_OF_THREE / self.questions * self.qps)
-        return Estimate(self.per_second(self.asked), _DEVIATIONS * math.sqrt(_variance(self.asked, self)))
+        return Estimate(self.per_second(self.times), _DEVIATIONS * math.sqrt(_variance(self.times, self)))
 
     def per_second(self, times: int) -> float:
         """How often per second something is asked that is so often among the remembered questions."""
@@ -171,7 +171,7 @@ def total_of(samples: Iterable[NodeSample]) -> Estimate | None:
     return Estimate(sum(estimate.qps for estimate in estimates), error)
 
 
-def names_asked(samples: Iterable[NodeSample]) -> list[AskedName]:
+def queried_names(samples: Iterable[NodeSample]) -> list[QueriedName]:
     """The names that are asked most in a zone, over all these nodes, most first."""
     rates: dict[tuple[str, str], float] = {}
     for sample in samples:
@@ -181,7 +181,7 @@ def names_asked(samples: Iterable[NodeSample]) -> list[AskedName]:
                 key = names.parse(text), rrtype
                 rates[key] = rates.get(key, 0.0) + sample.per_second(times)
     ordered = sorted(rates.items(), key=lambda item: (-item[1], item[0]))
-    return [AskedName(name, rrtype, qps) for (name, rrtype), qps in ordered]
+    return [QueriedName(name, rrtype, qps) for (name, rrtype), qps in ordered]
 
 
 def _variance(times: int, sample: NodeSample) -> float:

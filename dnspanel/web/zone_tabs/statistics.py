@@ -97,7 +97,7 @@ def _numbers(zone: Zone, *, with_nodes: bool) -> dict[str, object]:
     total = zone_queries.total_of(told)
     return {
         "total": None if total is None else _displayed(total),
-        "asked": sum(sample.asked for sample in told),
+        "times": sum(sample.times for sample in told),
         "questions": sum(sample.questions for sample in told),
         "told": len(told),
         "nodes": len(nodes),
@@ -151,13 +151,13 @@ def _lists(samples: Sequence[NodeSample]) -> tuple[DisplayList, ...]:
     for sample in samples:
         for rrtype, times in sample.top.types:
             types[rrtype] = types.get(rrtype, 0.0) + sample.per_second(times)
-    asked = zone_queries.names_asked(samples)[:MOST_ROWS]
+    queried = zone_queries.queried_names(samples)[:MOST_ROWS]
     by_type = sorted(types.items(), key=lambda item: (-item[1], item[0]))[:MOST_ROWS]
     return (
         DisplayList(
             "Names",
             "queries per second",
-            tuple(DisplayRow(name.name, name.type, small_rate(name.qps)) for name in asked),
+            tuple(DisplayRow(name.name, name.type, small_rate(name.qps)) for name in queried),
             "None among the last questions.",
         ),
         DisplayList(
@@ -198,14 +198,14 @@ def draft_queries(request: PanelRequest) -> HttpResponse:
     zones = list(changed)[:MOST_ZONES]
     zone_queries.watch_zones(zones)
     node_ids = list(_serving().values_list("pk", flat=True))
-    asked = [
+    queried = [
         name
         for zone in zones
-        for name in zone_queries.names_asked(zone_queries.samples_of(zone, node_ids).values())
+        for name in zone_queries.queried_names(zone_queries.samples_of(zone, node_ids).values())
         if (name.name, name.type) in changed[zone]
     ]
-    if not asked:
+    if not queried:
         return HttpResponse(status=204)
-    busiest = sorted(asked, key=lambda name: -name.qps)[:MOST_NAMED]
+    busiest = sorted(queried, key=lambda name: -name.qps)[:MOST_NAMED]
     rows = [DisplayRow(name.name, name.type, small_rate(name.qps)) for name in busiest]
     return render(request, "zone_tabs/_draft_queries.html", {"rows": rows})

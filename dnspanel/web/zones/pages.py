@@ -1,4 +1,4 @@
-"""Views of whole zones: list, creation, deletion, settings and trash. The editor is in `editor`."""
+"""Views of whole zones: list, creation and deletion. The editor is in `editor`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from dnspanel.accounts.quota_amounts import Kind
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.reads.queries import NodeStatus, node_statuses
 from dnspanel.statement_time import SearchTooGeneral, searching_for
-from dnspanel.web.forms import LONGEST_SEARCH, MOST_REFUSALS, DeleteZoneForm, NewZoneForm, ZoneSettingsForm
+from dnspanel.web.forms import LONGEST_SEARCH, MOST_REFUSALS, DeleteZoneForm, NewZoneForm
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.web.near_quotas import near_quotas
 from dnspanel.web.sync import Sync, sync_of
@@ -25,14 +25,12 @@ from dnspanel.zones.errors import (
     NameRefused,
     NamesRefused,
     QuotaExceeded,
-    SettingsRefused,
 )
 from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.models import TRASH_DAYS, Channel, Publication, Zone
 from dnspanel.zones.new_names import refusals_of
 from dnspanel.zones.search.terms import FILTERS, Search, parse
 from dnspanel.zones.search.zone_conditions import refuse_too_general
-from dnspanel.zones.settings_of_zone import change_settings
 
 MOST_OFFERS = 10  # of reverse zones
 
@@ -241,24 +239,3 @@ def _delete(form: DeleteZoneForm, zone: Zone, request: PanelRequest) -> Publicat
         return delete(confirmed=False)
     except MassDeletion as exc:
         return delete(confirmed=True) if form.hold(exc) else None
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-def zone_settings(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the tags and team of a zone; a POST changes them."""
-    zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
-    form = ZoneSettingsForm(request.POST or None, zone=zone, author=request.user)
-    if form.is_valid():
-        try:
-            change_settings(zone=zone, **form.cleaned_data, author=request.user, now=timezone.now())
-        except SettingsRefused as exc:
-            form.refuse(exc.field, str(exc))
-        except QuotaExceeded as exc:
-            form.refuse("team", str(exc))
-        else:
-            messages.success(request, f"Tags and team of {zone.name} are changed.")
-            # Whoever saw the zone by a tag or team that it no longer has sees it no more.
-            if not access.has_right(request.user, zone, Right.READ):
-                return redirect("zone-list")
-            return redirect("zone-detail", zone.name)
-    return render(request, "zones/settings.html", {"zone": zone, "form": form}, status=422 if form.is_bound else 200)

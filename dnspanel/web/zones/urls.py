@@ -12,5 +12,4 @@ urlpatterns = [
     path("zones/trash/<int:zone_id>/restore/", trash.zone_restore, name="zone-restore"),
     path("zones/trash/<int:zone_id>/gone/", trash.zone_gone, name="zone-gone"),
     path("zones/<zone:zone_name>/delete/", pages.zone_delete, name="zone-delete"),
-    path("zones/<zone:zone_name>/settings/", pages.zone_settings, name="zone-settings"),
 ]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dnspanel.fleet import telemetry, zone_queries
-from dnspanel.fleet.zone_queries import AskedName, MinuteOfZone, NodeSample
+from dnspanel.fleet.zone_queries import QueriedName, MinuteOfZone, NodeSample
 from replication.wire.protocol import MOST_TOP_ZONES, Counted, Top
 from tests.dnspanel.fleet.test_telemetry import sample
 
@@ -19,17 +19,17 @@ def top_of(zone: str, times: int, *, questions: int = 10_000, **lists: tuple[Cou
     return Top(at=time.time(), zones=(Counted(zone, times),), questions=questions, **lists)
 
 
-def asked(node_id: int, per_second: int) -> None:
+def serves(node_id: int, per_second: int) -> None:
     """The node was asked so often in the last seconds."""
     now = int(time.time())
     telemetry.keep_samples(node_id=node_id, samples=[sample(now - n, per_second) for n in (2, 1, 0)])
 
 
 def test_the_share_times_what_the_node_is_asked_is_the_number() -> None:
-    quarter = NodeSample(Top(at=1.0), asked=2_500, questions=10_000, qps=400.0)
+    quarter = NodeSample(Top(at=1.0), times=2_500, questions=10_000, qps=400.0)
     assert quarter.estimate.qps == 100.0
     assert quarter.estimate.error == pytest.approx(1.96 * 400 * math.sqrt(0.25 * 0.75 / 10_000))
-    nothing = NodeSample(Top(at=1.0), asked=0, questions=10_000, qps=400.0)
+    nothing = NodeSample(Top(at=1.0), times=0, questions=10_000, qps=400.0)
     assert nothing.estimate == (0.0, pytest.approx(0.12))
     both = zone_queries.total_of([quarter, quarter])
     assert both is not None
@@ -41,12 +41,12 @@ def test_the_error_holds_the_true_value_in_19_of_20_samples() -> None:
     """Of every share, over all samples there are, weighted by how likely each is."""
     questions, qps = 400, 100.0
     for share in (0.05, 0.3, 0.9):
-        held = 0.0
+        within = 0.0
         for times in range(questions + 1):
             estimate = NodeSample(Top(at=1.0), times, questions, qps).estimate
             if abs(estimate.qps - share * qps) <= estimate.error:
-                held += math.comb(questions, times) * share**times * (1 - share) ** (questions - times)
-        assert held > 0.92
+                within += math.comb(questions, times) * share**times * (1 - share) ** (questions - times)
+        assert within > 0.92
 
 
 def test_zones_are_watched_for_a_while_and_not_too_many() -> None:
@@ -59,27 +59,27 @@ def test_zones_are_watched_for_a_while_and_not_too_many() -> None:
 
 
 def test_samples_are_those_of_nodes_that_told_and_are_asked() -> None:
-    asked(ONE, 50)
+    serves(ONE, 50)
     names = (Counted("www.one.test/A", 60), Counted("a..b/A", 9), Counted("one.test/MX", 40))
     zone_queries.keep_zone_top(node_id=ONE, zone="one.test.", top=top_of("one.test.", 100, questions=1000, names=names))
     zone_queries.keep_zone_top(node_id=TWO, zone="one.test.", top=top_of("one.test.", 100))  # no rate is known
     zone_queries.keep_zone_top(node_id=ONE, zone="old.test.", top=Top(at=1.0))  # an agent that says nothing of zones
     found = zone_queries.samples_of("one.test.", [ONE, TWO, 99])
-    assert {node_id: (each.asked, each.questions, each.qps) for node_id, each in found.items()} == {
+    assert {node_id: (each.times, each.questions, each.qps) for node_id, each in found.items()} == {
         ONE: (100, 1000, 50)
     }
     assert zone_queries.samples_of("old.test.", [ONE]) == {}
-    assert zone_queries.names_asked([*found.values(), *found.values()]) == [
-        AskedName("www.one.test.", "A", 6.0),
-        AskedName("one.test.", "MX", 4.0),
+    assert zone_queries.queried_names([*found.values(), *found.values()]) == [
+        QueriedName("www.one.test.", "A", 6.0),
+        QueriedName("one.test.", "MX", 4.0),
     ]
 
 
 def test_an_hour_is_kept_by_minute_and_each_node_tells_once() -> None:
     now = 1_795_000_000.0
     begin = int(now) // 60 * 60
-    asked(ONE, 50)
-    asked(TWO, 100)
+    serves(ONE, 50)
+    serves(TWO, 100)
     for node_id in (ONE, TWO, ONE):
         top = Top(at=now, zones=(Counted("one.test.", 100), Counted("two.test.", 1)), questions=1000)
         zone_queries.keep_minute(node_id=node_id, top=top, at=begin - 60)

@@ -1,0 +1,37 @@
+"""The view of what a zone is set to: its tags and its team."""
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+
+from dnspanel.accounts.grants import Right
+from dnspanel.web.editor.zone_head import render_zone
+from dnspanel.web.forms import ZoneSettingsForm
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access
+from dnspanel.zones.errors import QuotaExceeded, SettingsRefused
+from dnspanel.zones.settings_of_zone import change_settings
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def zone_settings(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Show the tags and team of a zone; a POST changes them."""
+    zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
+    form = ZoneSettingsForm(request.POST or None, zone=zone, author=request.user)
+    if form.is_valid():
+        try:
+            change_settings(zone=zone, **form.cleaned_data, author=request.user, now=timezone.now())
+        except SettingsRefused as exc:
+            form.refuse(exc.field, str(exc))
+        except QuotaExceeded as exc:
+            form.refuse("team", str(exc))
+        else:
+            messages.success(request, f"Tags and team of {zone.name} are changed.")
+            # Whoever saw the zone by a tag or team that it no longer has sees it no more.
+            if not access.has_right(request.user, zone, Right.READ):
+                return redirect("zone-list")
+            return redirect("zone-detail", zone.name)
+    status = 422 if form.is_bound else 200
+    return render_zone(request, zone, "settings", "zone_tabs/settings.html", {"form": form}, status=status)
