@@ -24,7 +24,7 @@ from tests.stack import until
 
 ATTACH_SECONDS = 30.0
 # Whole messages to PostgreSQL: a statement that its connection has not prepared yet stands before its values.
-SHOWN_BYTES = 16_384
+TRACED_BYTES = 16_384
 _LINE = re.compile(r"(\d+) +(?:[\d.]+ +)?(\w+)\((.*)")
 
 
@@ -70,7 +70,7 @@ def traced(pids: Sequence[int], kinds: Sequence[str], *options: str) -> Iterator
             "strace",
             "-f",
             "-s",
-            str(SHOWN_BYTES),
+            str(TRACED_BYTES),
             "-e",
             f"trace={','.join(kinds)}",
             *options,
