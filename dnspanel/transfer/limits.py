@@ -28,6 +28,12 @@ MOST_READ_AT_ONCE = 2
 MOST_ITEM_SECONDS = 600.0
 MOST_READ_SECONDS = 6 * 3600.0
 
+
+def generated_title(most: int) -> str:
+    """What a refusal says where `$GENERATE` may make so many records."""
+    return f"$GENERATE makes at most {most:,} records of a zone"
+
+
 TITLES = MappingProxyType(
     {
         "upload": f"an upload has at most {MOST_UPLOAD_BYTES >> 30} GiB",
@@ -38,7 +44,7 @@ TITLES = MappingProxyType(
         "path": f"a path has at most {MOST_PATH_BYTES} bytes and stays inside the archive",
         "document": f"a zone file has at most {MOST_DOCUMENT_BYTES >> 20} MiB",
         "line": f"a line, and what parentheses make one, has at most {MOST_LINE_BYTES >> 20} MiB",
-        "generate": f"$GENERATE makes at most {MOST_GENERATED:,} records of a zone",
+        "generate": generated_title(MOST_GENERATED),
         "include": f"$INCLUDE goes at most {MOST_INCLUDE_DEPTH} files deep",
     }
 )

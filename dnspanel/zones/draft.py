@@ -64,13 +64,18 @@ def replace_rrsets(*, author: Drafter, zone: Zone, rrsets: Collection[RRset], no
 
 
 def change_rrsets(
-    *, author: Drafter, zone: Zone, afters: Mapping[Key, RRset | None], now: datetime
+    *,
+    author: Drafter,
+    zone: Zone,
+    afters: Mapping[Key, RRset | None],
+    now: datetime,
+    base_revision: int | None = None,
 ) -> Mapping[Key, Operation]:
     """The author's draft leaves these RRsets so (None: deleted), all or none; returned are the operations it takes.
 
-    Raises as `replace_rrset` does; then the draft is as it was.
+    `base_revision` is as of `replace_rrset`, which also says what is raised; then the draft is as it was.
     """
-    return _draft_rrsets(author, zone, afters, now, None) if afters else {}
+    return _draft_rrsets(author, zone, afters, now, base_revision) if afters else {}
 
 
 def delete_rrset(

@@ -12,7 +12,7 @@ that these are over: any server can serve the file as it is.
 import hashlib
 import re
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from functools import cache
 from tempfile import SpooledTemporaryFile
 from typing import IO, cast
@@ -42,21 +42,23 @@ def zone_lines(zone: ExportedZone) -> Iterator[str]:
     for row in zone.rows:
         if chain is not None:
             chain.take(row)
-        name, type_, ttl, texts, disabled, comment = row
-        owner = "@" if name == zone.name else name[:cut]
-        head = f"{owner} {ttl} IN {_mnemonic(type_)} "
-        if disabled or comment or type_ in _GENERIC:
-            yield from _special_lines(row, owner, head)
-        else:
-            yield head + ("\n" + head).join(texts) + "\n"
+        yield rrset_text(row, "@" if row[0] == zone.name else row[0][:cut])
     if chain is not None:
         yield from chain.lines()
 
 
-def _special_lines(row: Row, owner: str, head: str) -> Iterator[str]:
-    """An RRset with disabled records, a comment, or a type that only PowerDNS knows."""
+def rrset_text(row: Row, owner: str, generic: Container[int] = _GENERIC) -> str:
+    """The complete lines of an RRset below this owner as it stands there; `generic` types as RFC 3597 writes them."""
     _, type_, ttl, texts, disabled, comment = row
-    is_generic = type_ in _GENERIC
+    head = f"{owner} {ttl} IN {_mnemonic(type_)} "
+    if disabled or comment or type_ in generic:
+        return "".join(_special_lines(row, owner, head, is_generic=type_ in generic))
+    return head + ("\n" + head).join(texts) + "\n"
+
+
+def _special_lines(row: Row, owner: str, head: str, *, is_generic: bool) -> Iterator[str]:
+    """An RRset with disabled records, a comment, or a type that not everybody knows."""
+    _, type_, ttl, texts, disabled, comment = row
     if is_generic:
         yield from (f"; {head}{text}\n" for text in texts)
         head = f"{owner} {ttl} IN TYPE{type_} "

@@ -68,8 +68,10 @@ class Reader(RecordReader):
         allow_lua: bool,
         unanswered: Mapping[int, str] = MappingProxyType({}),
         signatures: bool = False,
+        most_generated: int | None = None,
     ) -> None:
         super().__init__(zone, comments=comments, allow_lua=allow_lua, signatures=signatures)
+        self._most_generated = limits.MOST_GENERATED if most_generated is None else most_generated
         self.include, self.unanswered = include, unanswered
         self.generated = 0
         self._depth = 0
@@ -247,8 +249,8 @@ class Reader(RecordReader):
         at = next((at for at, token in enumerate(rest) if _is_type(token)), len(rest)) + 1
         if at >= len(rest):
             raise Unreadable("$GENERATE needs a type and a value", "generate", rest[-1].column, rest[-1].line)
-        if self.generated + len(iterations) > limits.MOST_GENERATED:
-            raise Unreadable(limits.TITLES["generate"], "generate-limit", count.column, count.line)
+        if self.generated + len(iterations) > self._most_generated:
+            raise Unreadable(limits.generated_title(self._most_generated), "generate-limit", count.column, count.line)
         self.generated += len(iterations)
         between = " ".join(token.written for token in rest[:at])
         lines = map(

@@ -176,7 +176,7 @@ class RecordReader(FastReader):
             return not self.allow_lua
         if self.signatures and (head.type in _SIGNED_KEPT or head.type in _SIGNED_AT_APEX):
             return False
-        return head.type in _SIGNED or (head.type in _SIGNED_AT_APEX and head.owner == self.zone)
+        return is_of_signers(head.type, head.owner, self.zone)
 
     def _is_of_chain(self, head: Head, tokens: list[Token]) -> bool:
         """Whether this is a part of a chain, which PowerDNS makes: it is kept apart, to be compared."""
@@ -233,6 +233,11 @@ class RecordReader(FastReader):
             if names.is_within(target, self.zone) and target != names.ROOT:
                 known = self.content.hosts if type in _HOSTS else self.content.aliases
                 known.add(relative_key(target, self.zone))
+
+
+def is_of_signers(type: int, owner: str, zone: str) -> bool:
+    """True for RRsets that only signers make, or what nodes answer of a zone's keys: no file is read for them."""
+    return type in _SIGNED or (type in _SIGNED_AT_APEX and owner == zone)
 
 
 def _type_number(tokens: list[Token], at: int, blank: bool, line: str | None) -> int:

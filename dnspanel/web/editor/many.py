@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
@@ -102,10 +102,10 @@ def zone_many(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Put a change of many RRsets into the draft; a replacement of text is shown first, and so is what is refused."""
     zone = access.zone_for_editing(request.user, zone_name)
     form = ManyForm(request.POST)
-    selection = _selection(request)
+    selection = selection_of(request)
     if selection is None:
         messages.warning(request, "Nothing was ticked, so nothing was changed.")
-        return redirect(_back(request, zone))
+        return redirect(address_with_filter(request.POST, zone))
     if not form.is_valid():
         return _show(request, zone, form, None, status=422)
     try:
@@ -123,7 +123,7 @@ def zone_many(request: PanelRequest, zone_name: str) -> HttpResponse:
     return redirect(f"{reverse('zone-detail', args=[zone.name])}?in=draft")
 
 
-def _selection(request: PanelRequest) -> Selection | None:
+def selection_of(request: PanelRequest) -> Selection | None:
     """What the request selects; None for nothing."""
     if request.POST.get("all"):
         return Selection(filters=filters_of(request.POST))
@@ -138,9 +138,9 @@ def _key(line: str) -> Key | None:
     return (name, int(type_)) if name and type_.isascii() and type_.isdigit() and len(type_) < 6 else None
 
 
-def _back(request: PanelRequest, zone: Zone) -> str:
+def address_with_filter(parameters: QueryDict, zone: Zone) -> str:
     """The zone's page with the filter that the selection was made under."""
-    filters = {name: request.POST[name] for name in ("q", "type", "in") if request.POST.get(name)}
+    filters = {name: parameters[name] for name in ("q", "type", "in") if parameters.get(name)}
     address = reverse("zone-detail", args=[zone.name])
     return f"{address}?{urlencode(filters)}" if filters else address
 
@@ -167,7 +167,7 @@ def _show(request: PanelRequest, zone: Zone, form: ManyForm, outcome: Outcome | 
             for name in ("act", "ttl", "comment", "find", "replacement", "pattern")
             if name in form.data
         ],
-        "back": _back(request, zone),
+        "back": address_with_filter(request.POST, zone),
     }
     return render_zone(request, zone, "records", "editor/many.html", context, status)
 

@@ -135,7 +135,7 @@ class News:
 def zone_news(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Show a strip about newer revisions; 204 if there is none that the page does not show already."""
     zone = access.zone_for_reading(request.user, zone_name)
-    since, seen = _int(request.GET.get("since")), _int(request.GET.get("seen"))
+    since, seen = number_of(request.GET.get("since")), number_of(request.GET.get("seen"))
     if zone.revision <= max(since, seen):
         return HttpResponse(status=204)
     newer = [row for row in queries.history_page(zone=zone, limit=20).rows if row.number > since]
@@ -149,7 +149,7 @@ def zone_news(request: PanelRequest, zone_name: str) -> HttpResponse:
     return render(request, "editor/_news.html", {"zone": zone, "news": news, "since": since})
 
 
-def _int(text: str | None) -> int:
+def number_of(text: str | None) -> int:
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 

@@ -13,6 +13,7 @@ from dnspanel.web.editor import (
     review,
     rrsets,
     table,
+    text,
     typed,
 )
 
@@ -22,6 +23,7 @@ urlpatterns = [
     path("zones/<zone:zone_name>/sync/", table.zone_sync, name="zone-sync"),
     path("zones/<zone:zone_name>/quick/", table.quick_add, name="zone-quick"),
     path("zones/<zone:zone_name>/paste/", paste.zone_paste, name="zone-paste"),
+    path("zones/<zone:zone_name>/text/", text.zone_text_edit, name="zone-text"),
     path("zones/<zone:zone_name>/many/", many.zone_many, name="zone-many"),
     path("zones/<zone:zone_name>/rrset/", rrsets.rrset_edit, name="zone-rrset"),
     path("zones/<zone:zone_name>/rrset/row/", rrsets.rrset_row, name="zone-rrset-row"),

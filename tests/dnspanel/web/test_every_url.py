@@ -137,6 +137,8 @@ DOORS = [
     Door("zone-quick", "POST", EDIT, ZONE),
     Door("zone-paste", "GET", EDIT, ZONE),
     Door("zone-paste", "POST", EDIT, ZONE),
+    Door("zone-text", "GET", EDIT, ZONE),
+    Door("zone-text", "POST", EDIT, ZONE, {"act": "check"}),
     Door("zone-many", "POST", EDIT, ZONE),
     Door("zone-rrset", "GET", EDIT, ZONE, RRSET),
     Door("zone-rrset", "POST", EDIT, ZONE, RRSET),

@@ -1,0 +1,267 @@
+"""A zone, or a part of it, as zone-file text to edit, and what the edited text makes of it. Writes nothing.
+
+The text is what an export writes, but ALIAS and LUA as people write them: one record per line, an RRset's comment at
+the end of its first line, a disabled record as `;!disabled name ttl IN TYPE rdata`. It is read by the parser of
+imports. What changes is the difference from the text as it was made (the base), so what others published meanwhile,
+and what is not in the text, stays as it is; both texts are only spellings: the verb of the draft decides.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from dnspanel.accounts.models import User
+from dnspanel.transfer import limits
+from dnspanel.transfer.documents import Document, ReadyRRset, SourceFault
+from dnspanel.transfer.exports.bind import rrset_text
+from dnspanel.transfer.exports.rows import Row
+from dnspanel.transfer.zonefile.content import type_tail
+from dnspanel.transfer.zonefile.reader import Reader
+from dnspanel.transfer.zonefile.records import Enough, is_of_signers
+from dnspanel.transfer.zonefile.tokens import Sheet, Unreadable
+from dnspanel.zones import access, queries
+from dnspanel.zones.draft import edit_of, operations_of
+from dnspanel.zones.errors import RightMissing
+from dnspanel.zones.merge import Edit
+from dnspanel.zones.models import Zone
+from dnspanel.zones.plan import plan_zones
+from dnspanel.zones.queries import EVERYTHING
+from dnspanel.zones.rules import Severity
+from dnspanel.zones.selection import Selection
+from replication.codec.keys import relative_key
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import Change, Key, RRset
+
+MOST_RRSETS = 5_000
+LONGEST_TEXT = 2_000_000  # characters
+
+
+class TooLarge(Exception):
+    """More RRsets or characters than can be edited as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneText:
+    """RRsets of a zone as text; `hidden` ones are of signers, and nobody edits them as text."""
+
+    text: str
+    rrsets: int
+    hidden: int
+
+
+@dataclass(slots=True)
+class EditedText:
+    """What an edited text asks for.
+
+    With `faults` nothing can be saved. `blocking` are rules that the zone would break, which keep it from being
+    published, and `advice` is what may not be meant; all have the line and column of the text, or line 0.
+    `clashes`: RRsets that the author's draft changed after the text was made, and that the text changes otherwise.
+    """
+
+    afters: dict[Key, RRset | None] = field(default_factory=dict)
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    faults: list[SourceFault] = field(default_factory=list)
+    blocking: list[SourceFault] = field(default_factory=list)
+    advice: list[SourceFault] = field(default_factory=list)
+    clashes: list[SourceFault] = field(default_factory=list)
+
+
+def text_of(*, zone: Zone, author: User, selection: Selection | None, default_ttl: int) -> ZoneText:
+    """The selected RRsets (None: all) as the author sees them, draft included. Raises TooLarge."""
+    if selection is None and zone.rrset_count > 2 * MOST_RRSETS:
+        raise TooLarge
+    lines = [f"$ORIGIN {zone.name}\n$TTL {default_ttl}\n"]
+    size = hidden = 0
+    for row in (selection or Selection(filters=EVERYTHING)).rows(zone=zone, author=author):
+        rrset = row.change.after
+        assert rrset is not None  # of what a selection has
+        if is_of_signers(rrset.type, rrset.name, zone.name):
+            hidden += 1
+            continue
+        lines.append(_lines(rrset, zone.name))
+        size += len(lines[-1])
+        if len(lines) > MOST_RRSETS + 1 or size > LONGEST_TEXT:
+            raise TooLarge
+    return ZoneText("".join(lines), len(lines) - 1, hidden)
+
+
+def edited(
+    *,
+    zone: Zone,
+    author: User,
+    text: str,
+    base: str,
+    is_complete: bool,
+    now: datetime,
+    over_clashes: bool = False,
+) -> EditedText:
+    """What the text asks for, of an author for whom the base was made.
+
+    `is_complete`: the base had every RRset of the zone. Not a word of either text is believed: what comes out is for
+    `draft.change_rrsets`, with the revision that the zone had when the base was made. Never raises for what is in a
+    text.
+    """
+    result = EditedText()
+    reader = _read(zone.name, text)
+    base_sets = _read(zone.name, base).content.sets
+    with suppress(Enough):
+        if not reader.errors:
+            _compare(zone, author, reader, base_sets, result, is_complete=is_complete, over_clashes=over_clashes)
+    result.faults += [fault for fault in reader.faults if fault.severity is Severity.ERROR]
+    result.advice += [fault for fault in reader.faults if fault.severity is not Severity.ERROR]
+    if not result.faults and not result.clashes and result.afters:
+        _ask_rules(zone, author, reader, result, now)
+    return result
+
+
+def _read(zone: str, text: str) -> Reader:
+    """Read a text; what it must not have is an error, since nothing that somebody wrote may get lost in silence."""
+    document = Document("", text.encode("utf-8", "surrogateescape"), zone)
+    reader = Reader(zone, include=_no_include, comments=True, allow_lua=True, most_generated=MOST_RRSETS)
+    content = reader.content
+    with suppress(Enough):
+        reader.read_sheet(Sheet(document, 0))
+        for place in reader.outside:
+            reader.report(place, Unreadable(f"this name is not inside of {zone}", "out-of-zone"))
+        for type_, (_, place) in reader.left_out.items():
+            word = rdata.type_to_text(type_)
+            reason = f"{word} is not edited as text: the panel signs zones, and shows what other signers need in DNSSEC"
+            reader.report(place, Unreadable(reason, "dnssec-left-out"))
+        for place in content.duplicates:
+            reader.warn(place, Unreadable("this value is there already; it counts once", "duplicate"))
+        for record, (ttl, place) in content.other_ttls.items():
+            kept = content.sets[record].ttl
+            reason = f"all values of a name and type have one TTL: {kept} above, {ttl} here"
+            reader.report(place, Unreadable(reason, "ttl-differs"))
+        content.finish()
+        for record in content.too_large:
+            reason = "these values do not fit into one DNS answer together"
+            reader.report(content.place_of(record), Unreadable(reason, "rrset-too-large"))
+        if len(content.sets) > MOST_RRSETS:
+            reason = f"a text has at most {MOST_RRSETS:,} names with a type; import more as a file"
+            reader.report(None, Unreadable(reason, "too-many"))
+    return reader
+
+
+def _no_include(path: str) -> Document:
+    raise Unreadable(f"there are no files here, so “{path}” cannot be included", "include-missing")
+
+
+def _compare(
+    zone: Zone,
+    author: User,
+    reader: Reader,
+    base: Mapping[bytes, ReadyRRset],
+    result: EditedText,
+    *,
+    is_complete: bool,
+    over_clashes: bool,
+) -> None:
+    """Put into the result what differs from the base; report what the author may not do. Raises Enough."""
+    sets = reader.content.sets
+    records = [record for record, ready in sets.items() if base.get(record) != ready]
+    records += base.keys() - sets.keys()
+    known = {**base, **sets}
+    rows = queries.rrset_rows(zone=zone, author=author, keys=[_key(known[record]) for record in records])
+    row_of = {row.change.key: row for row in rows}
+    for record in records:
+        ready, was = sets.get(record), base.get(record)
+        key = _key(known[record])
+        row = row_of.get(key)
+        place = reader.content.place_of(record) if ready else None
+        seen = row.change.after if row else None
+        after = _requested(ready, was, seen)
+        if after == seen:
+            continue  # somebody did the same meanwhile
+        if was is None and seen is not None and not is_complete:
+            reason = f"{_title(key)} is in the zone, but not in the part of it that this text shows"
+            reader.report(place, Unreadable(reason, "not-shown"))
+        elif after is None and key == (zone.name, rdtypes.SOA):
+            assert was is not None
+            fix = rrset_text(_row(was), "@").strip()
+            reader.report(None, Unreadable(f"the zone needs its SOA; put it back: {fix}", "soa-missing"))
+        else:
+            if row and row.operation_id is not None and not over_clashes and not _is_as_displayed(seen, was, zone.name):
+                _keep(reader, place, _clash(key, seen, zone.name), result.clashes)
+            published = row.change.before if row else None
+            try:
+                access.refuse_changes(author, zone, [Change(*key, published, after)])
+            except RightMissing as exc:
+                reader.report(place, Unreadable(str(exc), "right-missing"))
+            result.afters[key] = after
+            result.added += was is None
+            result.removed += after is None
+            result.changed += was is not None and after is not None
+
+
+def _requested(ready: ReadyRRset | None, was: ReadyRRset | None, seen: RRset | None) -> RRset | None:
+    """What the text makes of an RRset. A comment that nobody touched stays, also one that has no place on a line."""
+    if ready is None:
+        return None
+    comment = ready.comment
+    if was is not None and seen is not None and comment == was.comment:
+        comment = seen.comment
+    return RRset(ready.name, ready.type, ready.ttl, ready.texts, ready.disabled, comment)
+
+
+def _is_as_displayed(seen: RRset | None, was: ReadyRRset | None, zone: str) -> bool:
+    """Whether the base had what the author sees now."""
+    if seen is None or was is None:
+        return seen is None and was is None
+    return _read(zone, _lines(seen, zone)).content.sets.get(was.key + type_tail(was.type)) == was
+
+
+def _clash(key: Key, seen: RRset | None, zone: str) -> Unreadable:
+    now = f"has there now: {_lines(seen, zone).strip()}" if seen else "deletes it now"
+    reason = f"your draft changed {_title(key)} after this text was opened, and {now}"
+    return Unreadable(reason, "drafted-meanwhile")
+
+
+def _keep(reader: Reader, place: int | None, found: Unreadable, kept: list[SourceFault]) -> None:
+    """Put something at a place of the text into a list, up to as many as are shown."""
+    if len(kept) < limits.MOST_FAULTS_OF_ZONE:
+        before = len(reader.faults)
+        reader.warn(place, found)
+        kept += reader.faults[before:]
+        del reader.faults[before:]
+
+
+def _ask_rules(zone: Zone, author: User, reader: Reader, result: EditedText, now: datetime) -> None:
+    """Put into the result what keeps the zone from being published, with the rest of the draft."""
+    operations = operations_of(author).filter(zone=zone)
+    drafted = {edit.change.key: edit for edit in map(edit_of, operations)}
+    keys = result.afters.keys()
+    rows = {row.change.key: row for row in queries.rrset_rows(zone=zone, author=author, keys=keys)}
+    edits = [edit for key, edit in drafted.items() if key not in keys]
+    for key, after in result.afters.items():
+        edits.append(Edit(Change(*key, rows[key].change.before if key in rows else None, after)))
+    [plan] = plan_zones({zone.pk: (zone, edits)}, now)
+    for violation in plan.violations:
+        if violation.severity is Severity.NOTE:
+            continue
+        record = relative_key(violation.name, zone.name) + type_tail(violation.type)
+        place = reader.content.places.get(record)
+        message = violation.message if place is not None else f"{violation.name}: {violation.message}"
+        kept = result.blocking if violation.severity is Severity.ERROR else result.advice
+        _keep(reader, place, Unreadable(message, violation.code), kept)
+
+
+def _key(ready: ReadyRRset) -> Key:
+    return ready.name, ready.type
+
+
+def _title(key: Key) -> str:
+    return f"{names.display(key[0])} {rdata.type_to_text(key[1])}"
+
+
+def _row(rrset: RRset | ReadyRRset) -> Row:
+    texts = rrset.texts if isinstance(rrset, ReadyRRset) else rrset.rdata
+    return rrset.name, rrset.type, rrset.ttl, texts, rrset.disabled, rrset.comment
+
+
+def _lines(rrset: RRset, zone: str) -> str:
+    owner = "@" if rrset.name == zone else names.relative_text(rrset.name, zone)
+    return rrset_text(_row(rrset), owner, ())
