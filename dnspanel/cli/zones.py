@@ -91,6 +91,30 @@ def create(session: Session, zone: str, wait: bool, timeout: int, **told: Any) -
 
 
 @zones.command()
+@click.argument("source")
+@click.argument("names", metavar="NEW...", nargs=-1, required=True)
+@click.option("--tags", is_flag=True, help="Its tags too.")
+@click.option("--team", type=int, help="Id of the team that the new zones belong to.")
+@writing_options
+@shared_options
+@pass_session
+def clone(session: Session, source: str, names: tuple[str, ...], wait: bool, timeout: int, **told: Any) -> None:
+    """Create zones with the records of SOURCE: all of them in one publication, or none.
+
+    Names inside of SOURCE become names inside of the new zone, also where records point at them. Keys, signatures and
+    DS are not copied.
+
+    \b
+    Examples:
+      dnspanel zones clone example.net shop.example --wait
+      dnspanel zones clone template.test a.test b.test --tags
+    """
+    body = {"names": list(names), **{name: value for name, value in told.items() if value}}
+    written = publish(session, "POST", zone_path(source, "clones"), body, wait=wait, timeout=timeout)
+    show_written(session, written, waited=wait)
+
+
+@zones.command()
 @click.argument("zones", metavar="ZONE...", nargs=-1, required=True)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--confirm", is_flag=True, help="Delete them though they are many.")

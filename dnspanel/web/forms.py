@@ -216,6 +216,28 @@ class NewZoneForm(ApexForm, PublishingForm):
         return soa, rrset.make(zone_name, rdtypes.NS, NS_TTL, servers)
 
 
+class CloneZoneForm(NewZoneForm):
+    """The names of zones that get the records of another one."""
+
+    nameservers = None  # type: ignore[assignment]  # as the source has them
+    hostmaster = None  # type: ignore[assignment]
+    tags = forms.BooleanField(
+        label="Its tags too",
+        required=False,
+        initial=True,
+        widget=forms.CheckboxInput(attrs={"class": ""}),
+        help_text="Whoever may see or change zones by these tags sees or changes the new ones.",
+    )
+
+    def __init__(self, *args: Any, author: Author, **kwargs: Any) -> None:
+        super().__init__(*args, author=author, **kwargs)
+        self.fields["names"].label = "Name of the new zone"
+
+    def clean(self) -> dict[str, Any]:
+        """Nothing besides: the records are those of a zone that is published."""
+        return self.cleaned_data
+
+
 class ZoneDefaultsForm(ApexForm):
     """What the form of new zones begins with; what the environment fixes cannot be typed into."""
 

@@ -11,8 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 from django_htmx.middleware import HtmxDetails
 
-from dnspanel.accounts.actors import actor_of, can
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors import can
 from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
 from dnspanel.alerts.queries import AlertSummary, alert_summary
@@ -103,9 +102,8 @@ class Frame:
     @cached_property
     def may(self) -> dict[str, bool]:
         """Permissions: `frame.may.edit`, `.nodes`, `.people`, …; `frame.may.create`: zones, in at least one team."""
-        actor = actor_of(self._request.user)
         may = {permission.name.lower(): can(self._request.user, permission) for permission in Permission}
-        return may | {"create": actor is not None and actor.may_somewhere(Right.CREATE_ZONE)}
+        return may | {"create": access.may_create_zones(self._request.user)}
 
 
 def frame(request: HttpRequest) -> dict[str, object]:

@@ -145,6 +145,12 @@ def may_edit(person: Person) -> bool:
     return can(person, Permission.EDIT)
 
 
+def may_create_zones(person: Person) -> bool:
+    """Whether this person may create a zone of some name or team."""
+    actor = actor_of(person)
+    return actor is not None and actor.may_somewhere(Right.CREATE_ZONE)
+
+
 def team_for_new_zone(author: Author, team: Team | None, zone_name: str) -> Team | None:
     """The team that a new zone of this author belongs to: the one asked for, else the only one that gives the right.
 

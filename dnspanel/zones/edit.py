@@ -135,8 +135,9 @@ def create_zones(
     reason: str = "",
     form_id: UUID | None = None,
     team: Team | None = None,
+    alongside: Alongside = nothing,
 ) -> Publication:
-    """All these zones exist, in one publication; or none does.
+    """All these zones exist, in one publication; or none does. `alongside` is as of `create_zone`.
 
     Raises NameTaken or NameReserved for the first such name; for those that
     nobody or not this author may have NameRefused if it is the only zone, else
@@ -157,7 +158,7 @@ def create_zones(
     for name, rrsets in content:
         if any(rrset.type in COMPUTED or not rrset.name.endswith(name) for rrset in rrsets):
             _refuse_errors(name, rrsets)
-    return _create(content, author, team, channel, now, reason, form_id, nothing)
+    return _create(content, author, team, channel, now, reason, form_id, alongside)
 
 
 def delete_zone(

@@ -41,6 +41,7 @@ ZoneError
 ├── BadFields             fields of a record's form cannot be so
 ├── CannotResolve         a conflict cannot be settled in this way
 ├── CannotUndo
+├── CannotClone           a zone is too large to be copied so often
 ├── NotInTrash
 ├── StillOnItsWay         a deleted zone cannot leave the trash for good just now
 └── NotOnHold             publishing is not on hold, so there is no history to decide about
@@ -386,6 +387,10 @@ class BadFields(ZoneError):
 
 class CannotResolve(ZoneError):
     """A conflict cannot be settled in this way."""
+
+
+class CannotClone(ZoneError):
+    """A zone cannot be the source of so many others: the message says how much can be."""
 
 
 class CannotUndo(ZoneError):

@@ -9,6 +9,7 @@ the memory.
 
 import binascii
 import struct
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -28,6 +29,7 @@ __all__ = [
     "to_wire",
     "type_from_text",
     "type_to_text",
+    "with_names",
 ]
 
 MAX_RDATA = 65535
@@ -92,8 +94,21 @@ _TARGET_FIELD = {
     rdtypes.IPSECKEY: 3,  # if its gateway is a name
     rdtypes.NAPTR: -1,
 }
+# Types with names that nobody has to resolve: which words.
+_OTHER_NAMES = dict.fromkeys((rdtypes.SOA, rdtypes.RP, rdtypes.MINFO), (0, 1))
 # Those whose rdata can point at a name.
 POINTING = frozenset(_TARGET_FIELD)
+
+
+def with_names(type: int, text: str, rename: Callable[[str], str]) -> str:
+    """A canonical rdata in which each name of a host or mailbox is what `rename` makes of it; to be parsed anew."""
+    fields: tuple[int, ...] = _OTHER_NAMES.get(type, ())
+    if targets(type, text):
+        fields = (_TARGET_FIELD[type],)
+    parts = text.split(" ")
+    for field in fields:
+        parts[field] = rename(parts[field].lower())
+    return " ".join(parts)
 
 
 def _check_length(type: int, text: str) -> None:

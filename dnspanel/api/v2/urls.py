@@ -76,6 +76,7 @@ urlpatterns: list[URLPattern] = [
     path(
         f"{_ROLLOVERS}/<int:rollover_id>/cancel", dnssec_rollovers.RolloverCancel.as_view(), name="v2-rollover-cancel"
     ),
+    path(f"{_ZONE}/clones", zones.ZoneClones.as_view(), name="v2-zone-clones"),
     path(_ZONE, zones.ZoneDetail.as_view(), name="v2-zone"),
     path("api/v2/bulk/deletions", zones.Deletions.as_view(), name="v2-deletions"),
     path("api/v2/bulk/dnssec", dnssec.BulkDnssec.as_view(), name="v2-bulk-dnssec"),

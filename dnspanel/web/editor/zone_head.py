@@ -29,6 +29,7 @@ class ZoneHead:
     may_edit: bool
     may_delete: bool
     may_set: bool  # tags and team
+    may_clone: bool
     draft: DraftCounts | None
     changes_elsewhere: int
     others: tuple[tuple[str, int], ...]
@@ -47,6 +48,7 @@ def zone_head(request: PanelRequest, zone: Zone, tab: str) -> ZoneHead:
         may_edit=may_edit,
         may_delete=access.has_right(request.user, zone, Right.DELETE_ZONE),
         may_set=access.has_right(request.user, zone, Right.SETTINGS),
+        may_clone=access.may_create_zones(request.user),
         draft=here,
         changes_elsewhere=sum(count.total for count in counts) - (here.total if here else 0),
         others=queries.others_drafting(zone=zone, author=request.user) if may_edit else (),

@@ -1,6 +1,6 @@
 """Views of whole zones: list, creation and deletion. The editor is in `editor`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from django.contrib import messages
@@ -9,7 +9,6 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from dnspanel.accounts.actors import actor_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.quota_amounts import Kind
 from dnspanel.accounts.roles import Permission
@@ -98,8 +97,7 @@ def _with_sync(rows: Sequence[queries.ZoneRow], statuses: Sequence[NodeStatus]) 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_new(request: PanelRequest) -> HttpResponse:
     """Show the form of new zones, or for htmx a preview of their first RRsets; a POST creates the zones."""
-    actor = actor_of(request.user)
-    if actor is None or not actor.may_somewhere(Right.CREATE_ZONE):
+    if not access.may_create_zones(request.user):
         raise access.Forbidden(Permission.EDIT)
     if request.method != "POST":
         if request.htmx:
@@ -108,10 +106,27 @@ def zone_new(request: PanelRequest) -> HttpResponse:
     form = NewZoneForm(request.POST, author=request.user)
     if chosen := request.POST.get("reverse", "").strip():
         return _new_zone_page(request, _with_reverse_zones(form, chosen))
-    publication = _create(form, request) if form.is_valid() else None
+
+    def create() -> Publication:
+        return edit.create_zones(
+            zones=form.cleaned_data["zones"],
+            author=request.user,
+            channel=Channel.WEB,
+            now=timezone.now(),
+            reason=form.cleaned_data["reason"],
+            form_id=form.id,
+            team=form.cleaned_data.get("team"),
+        )
+
+    publication = created_or_refused(form, create) if form.is_valid() else None
     if publication is None:
-        _refuse_names(form, request)
+        refuse_names(form, request)
         return _new_zone_page(request, form, status=422)
+    return go_to_new_zones(request, form, publication)
+
+
+def go_to_new_zones(request: PanelRequest, form: NewZoneForm, publication: Publication) -> HttpResponse:
+    """Draft their delegation if that was ticked, and lead to the new zone, or to where all of them stand."""
     names = form.cleaned_data["names"]
     if form.cleaned_data["delegate"]:
         _delegate(request, names)
@@ -122,18 +137,10 @@ def zone_new(request: PanelRequest) -> HttpResponse:
     return redirect("zone-detail", names[0])
 
 
-def _create(form: NewZoneForm, request: PanelRequest) -> Publication | None:
+def created_or_refused(form: NewZoneForm, create: Callable[[], Publication]) -> Publication | None:
     """Return the publication; None if a name was refused, with the error added to the form."""
     try:
-        return edit.create_zones(
-            zones=form.cleaned_data["zones"],
-            author=request.user,
-            channel=Channel.WEB,
-            now=timezone.now(),
-            reason=form.cleaned_data["reason"],
-            form_id=form.id,
-            team=form.cleaned_data.get("team"),
-        )
+        return create()
     except (NameRefused, QuotaExceeded) as exc:
         form.refuse("names", str(exc))
     except NamesRefused as exc:
@@ -142,7 +149,7 @@ def _create(form: NewZoneForm, request: PanelRequest) -> Publication | None:
     return None
 
 
-def _refuse_names(form: NewZoneForm, request: PanelRequest) -> None:
+def refuse_names(form: NewZoneForm, request: PanelRequest) -> None:
     """Tell at once what stands against any of the names, whatever else was wrong and told first."""
     told = list(form.errors.get("names", []))
     found = [str(refusal) for refusal in refusals_of(form.readable_names, request.user).values()]

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dnspanel.web.zones import pages, trash
+from dnspanel.web.zones import clone, pages, trash
 
 urlpatterns = [
     path("zones/", pages.zone_list, name="zone-list"),
@@ -11,5 +11,6 @@ urlpatterns = [
     path("zones/trash/<int:zone_id>/", trash.zone_trashed, name="zone-trashed"),
     path("zones/trash/<int:zone_id>/restore/", trash.zone_restore, name="zone-restore"),
     path("zones/trash/<int:zone_id>/gone/", trash.zone_gone, name="zone-gone"),
+    path("zones/<zone:zone_name>/clone/", clone.zone_clone, name="zone-clone"),
     path("zones/<zone:zone_name>/delete/", pages.zone_delete, name="zone-delete"),
 ]

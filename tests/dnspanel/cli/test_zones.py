@@ -100,3 +100,13 @@ def test_of_two_zones_of_one_name_in_the_trash_the_id_decides(run: Run) -> None:
     assert str(older) in undecided.err
     assert run("zones", "restore", str(older)).code == 0
     assert Zone.objects.get(deleted_at=None).pk == older
+
+
+def test_a_zone_is_cloned(run: Run) -> None:
+    run("zones", "create", "example.test")
+    run("records", "set", "example.test", "shop", "CNAME", "www.example.test.")
+    cloned = run("zones", "clone", "example.test", "a.test", "b.test", "--reason", "customers")
+    assert (cloned.code, cloned.err) == (0, "")
+    assert "a.test. is at revision 1: 3 added." in cloned.out
+    assert "www.b.test." in run("records", "list", "b.test").out
+    assert run("zones", "clone", "example.test", "a.test").code != 0

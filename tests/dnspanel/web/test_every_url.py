@@ -112,6 +112,8 @@ DOORS = [
     Door("zone-restore", "POST", EDIT, {"zone_id": 0}),
     Door("zone-trashed", "GET", SIGNED_IN, {"zone_id": 0}),
     Door("zone-gone", "POST", EDIT, {"zone_id": 0}),
+    Door("zone-clone", "GET", EDIT, ZONE),
+    Door("zone-clone", "POST", EDIT, ZONE),
     Door("zone-settings", "GET", EDIT, ZONE),
     Door("zone-settings", "POST", EDIT, ZONE),
     Door("zone-statistics", "GET", READ, ZONE),

@@ -257,3 +257,20 @@ def test_an_altitude_beyond_what_a_loc_can_say_is_refused(altitude: str) -> None
     with pytest.raises(BadRdata, match="out of range"):
         rdata.parse(29, f"0 0 0 N 0 0 0 E {altitude}")
     assert rdata.parse(29, "0 0 0 N 0 0 0 E 42849672.95m").endswith("42849672.95m")
+
+
+@pytest.mark.parametrize(
+    ("type", "text", "renamed"),
+    [
+        ("SOA", "ns.a.test. host.a.test. 1 2 3 4 5", "NS.A.TEST. HOST.A.TEST. 1 2 3 4 5"),
+        ("MX", "10 mail.a.test.", "10 MAIL.A.TEST."),
+        ("NAPTR", '1 1 "u" "E2U+sip" "!a.test. !b!" sip.a.test.', '1 1 "u" "E2U+sip" "!a.test. !b!" SIP.A.TEST.'),
+        ("SVCB", '1 svc.a.test. alpn="h2"', '1 SVC.A.TEST. alpn="h2"'),
+        ("TXT", '"mail.a.test."', '"mail.a.test."'),
+        ("A", "192.0.2.1", "192.0.2.1"),
+        ("IPSECKEY", "10 1 2 192.0.2.1 q80=", "10 1 2 192.0.2.1 q80="),
+        ("IPSECKEY", "10 3 2 gw.a.test. q80=", "10 3 2 GW.A.TEST. q80="),
+    ],
+)
+def test_only_names_of_hosts_and_mailboxes_are_renamed(type: str, text: str, renamed: str) -> None:
+    assert rdata.with_names(rdata.type_from_text(type), text, str.upper) == renamed

@@ -269,7 +269,7 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (zones.RunUnknown, _simply("not-found")),
     (zones.RolloverUnknown, _simply("not-found")),
     (zones.PolicyRefused, _of_fields),
-    (zones.ZoneError, _simply("conflict")),  # CannotResolve, CannotUndo
+    (zones.ZoneError, _simply("conflict")),  # CannotResolve, CannotUndo, CannotClone
     # accounts
     (accounts.TokenUnknown, _simply("not-found")),
     (accounts.TeamUnknown, _simply("not-found")),

@@ -29,6 +29,7 @@ from dnspanel.api.v2.schema.zone_serializers import (
     IF_CHANGED,
     IF_MATCH,
     WRITING,
+    ClonesSerializer,
     DeletionsSerializer,
     NewZoneSerializer,
     Q,
@@ -39,7 +40,7 @@ from dnspanel.api.v2.schema.zone_serializers import (
     ZoneWrittenSerializer,
 )
 from dnspanel.statement_time import searching_for
-from dnspanel.zones import access, edit, queries
+from dnspanel.zones import access, clone, edit, queries
 from dnspanel.zones.models import Channel, Publication, Zone, gone_at
 from dnspanel.zones.search.terms import Filter, parse
 from dnspanel.zones.search.zone_conditions import looks_inside, refuse_too_general
@@ -185,6 +186,56 @@ class ZoneDetail(V2View):
             confirmed=terms.confirm,
         )
         return accepted(request, publication, {"zones": moved_by(publication, actor), "warnings": []})
+
+
+class ZoneClones(V2View):
+    """New zones with the records of one."""
+
+    unconditional = True  # the source is read as of one moment, and not changed
+
+    @extend_schema(
+        operation_id="cloneZone",
+        parameters=WRITING,
+        request=ClonesSerializer,
+        responses={202: WrittenSerializer, 201: WrittenSerializer},
+    )
+    def post(self, request: Request, zone_name: str) -> HttpResponse:
+        """Clone a zone
+
+        All the new zones come to be in one publication, or none does. Published RRsets are copied, with comments and
+        disabled values; names inside of the zone become names inside of the new one, also where records point at them.
+        Keys, signatures and DS are not copied. Needs the right to read all of the zone, and to create the new ones.
+        """
+        actor = actor_in(request)
+        source = access.zone_for_reading(actor, zone_name)
+        body = read(ClonesSerializer, request.data)
+        publication = clone.clone_zone(
+            source=source,
+            zone_names=_new_names(body["names"]),
+            author=actor,
+            channel=Channel.API,
+            now=timezone.now(),
+            reason=body.get("reason", ""),
+            form_id=form_id_of(request),
+            team=_team(actor, body.get("team")),
+            with_tags=body["tags"],
+        )
+        return accepted(request, publication, {"zones": moved_by(publication, actor), "warnings": []}, status=201)
+
+
+def _new_names(typed: Sequence[str]) -> list[str]:
+    """The names in canonical form. Raises Problem that points at those that are none, or come twice."""
+    faults, found = Faults(), list[str]()
+    for index, text in enumerate(typed):
+        name = _canonical(text)
+        if name is None:
+            faults.at(f"/names/{index}", "This is no name of a zone.", "bad-name")
+        elif name in found:
+            faults.at(f"/names/{index}", "The name is given twice.", "twice")
+        else:
+            found.append(name)
+    faults.refuse()
+    return found
 
 
 class Deletions(V2View):

@@ -150,6 +150,15 @@ class NewZoneSerializer(Shape):
     reason = Text(required=False, allow_blank=True, max_length=MOST_REASON)
 
 
+class ClonesSerializer(Shape):
+    """Zones to create with the records of another one."""
+
+    names = _texts(min_length=1, max_length=1000)
+    team = Integer(required=False, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Id of a team.")
+    tags = Flag(required=False, default=False, help_text="Its tags too, for who may set them.")
+    reason = Text(required=False, allow_blank=True, max_length=MOST_REASON)
+
+
 class ZonePatchSerializer(Shape):
     """Settings of a zone; what is left out stays."""
 

@@ -266,3 +266,23 @@ def test_the_list_takes_the_same_queries_however_many_zones(
     call.get("/zones")
     with django_assert_num_queries(2):  # the token, the zones
         call.get("/zones")
+
+
+def test_a_zone_is_cloned_into_many_or_none(call: Caller, zone: Zone) -> None:
+    wrong = {"names": ["a.test", "..", "A.test."]}
+    faults = call.problem(422, "POST", "/zones/example.test./clones", wrong)["errors"]
+    assert [(fault["pointer"], fault["code"]) for fault in faults] == [("/names/1", "bad-name"), ("/names/2", "twice")]
+    call.problem(409, "POST", "/zones/example.test./clones", {"names": ["a.test", "example.test"]})
+    assert Zone.objects.count() == 1
+    cloned = call.good("POST", "/zones/example.test./clones", {"names": ["a.test", "b.test"], "reason": "customers"})
+    assert [(found["zone"], found["added"]) for found in cloned["zones"]] == [("a.test.", 6), ("b.test.", 6)]
+    assert call.get("/zones/b.test./rrsets/www/A")["rdata"] == call.get("/zones/example.test./rrsets/www/A")["rdata"]
+    call.problem(404, "POST", "/zones/nowhere.test./clones", {"names": ["c.test"]})
+
+
+def test_a_token_that_sees_a_part_of_a_zone_cannot_clone_it(make_caller: MakeCaller, zone: Zone) -> None:
+    rights = frozenset({Right.READ, Right.CREATE_ZONE})
+    call = make_caller(Grant(rights, everywhere=True, names=("www",)))
+    refused = call.problem(403, "POST", "/zones/example.test./clones", {"names": ["a.test"]})
+    assert refused["detail"] == "You may not see example.test."
+    assert Zone.objects.count() == 1
