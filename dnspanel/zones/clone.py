@@ -1,7 +1,7 @@
 """New zones with the records of another one: the names inside of it become names inside of the new zone. Verbs."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -30,23 +30,29 @@ class Content:
     rrsets: tuple[RRset, ...]
     left_out: Mapping[int, int]
 
-    def named(self, name: str, now: datetime) -> Iterable[RRset]:
+    def named(self, name: str, now: datetime) -> Iterator[RRset]:
         """The RRsets of a new zone with this canonical name. Raises BadName for one that makes a name too long."""
-
-        def rename(old: str) -> str:
-            if not names.is_within(old, self.zone.name):
-                return old
-            if old == self.zone.name:
-                return name
-            return f"{names.relative_text(old, self.zone.name)}.{'' if name == names.ROOT else name}"
-
         for rrset in self.rrsets:
-            texts = {text: rdata.with_names(rrset.type, text, rename) for text in rrset.rdata}
-            disabled = [texts[text] for text in rrset.disabled]
-            owner = names.parse(rename(rrset.name))
-            renamed = make(owner, rrset.type, rrset.ttl, texts.values(), disabled, rrset.comment)
-            is_soa = rrset.type == rdtypes.SOA
-            yield soa.with_serial(renamed, soa.first_serial(now)) if is_soa else renamed
+            copy = renamed(rrset, self.zone.name, name)
+            yield soa.with_serial(copy, soa.first_serial(now)) if copy.type == rdtypes.SOA else copy
+
+
+def renamed(rrset: RRset, source: str, target: str) -> RRset:
+    """The RRset of one zone as it is in another: names inside of the source are inside of the target.
+
+    Raises BadName where that is too long.
+    """
+
+    def rename(old: str) -> str:
+        if not names.is_within(old, source):
+            return old
+        if old == source:
+            return target
+        return f"{names.relative_text(old, source)}.{'' if target == names.ROOT else target}"
+
+    texts = {text: rdata.with_names(rrset.type, text, rename) for text in rrset.rdata}
+    disabled = [texts[text] for text in rrset.disabled]
+    return make(names.parse(rename(rrset.name)), rrset.type, rrset.ttl, texts.values(), disabled, rrset.comment)
 
 
 def content_for_clones(*, source: Zone, author: Author, count: int = 1) -> Content:
@@ -63,8 +69,8 @@ def content_for_clones(*, source: Zone, author: Author, count: int = 1) -> Conte
             "export it and import it under the new name"
         )
     found = store_rrsets.rrsets_of_zones([source.pk])[source.pk].values()
-    left = [rrset for rrset in found if _is_of_one_name(rrset, source.name)]
-    kept = tuple(rrset for rrset in found if not _is_of_one_name(rrset, source.name))
+    left = [rrset for rrset in found if is_of_one_name(rrset, source.name)]
+    kept = tuple(rrset for rrset in found if not is_of_one_name(rrset, source.name))
     return Content(source, kept, Counter(rrset.type for rrset in left))
 
 
@@ -107,5 +113,6 @@ def clone_zone(
     )
 
 
-def _is_of_one_name(rrset: RRset, zone: str) -> bool:
+def is_of_one_name(rrset: RRset, zone: str) -> bool:
+    """True for keys, signatures and DS: under another name they would be wrong."""
     return rrset.type in _OF_ONE_NAME or (rrset.type in _OF_KEYS and rrset.name == zone)

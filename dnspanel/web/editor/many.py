@@ -1,5 +1,6 @@
 """Changing many RRsets of a zone alike: what is ticked, or all that the filter finds."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -154,14 +155,10 @@ def _show(request: PanelRequest, zone: Zone, form: ManyForm, outcome: Outcome | 
         "act": dict(ManyForm.ACTS).get(form.data.get("act", ""), "Change"),
         "count": len(changes),
         "unchanged": outcome.unchanged if outcome else 0,
-        "examples": [_example(zone, change) for change in changes[:EXAMPLES]],
-        "refused": [(names.owner_text(r.rrset.name, zone.name), _type(r.rrset), r.reason) for r in refused][
-            :MOST_REFUSED
-        ],
+        "examples": [example_of(zone, change) for change in changes[:EXAMPLES]],
+        "refused": refused_rows(zone, refused),
         "more_refused": max(0, len(refused) - MOST_REFUSED),
-        "selected": [
-            (name, value) for name in ("rr", "rrs", "all", "q", "type", "in") for value in request.POST.getlist(name)
-        ],
+        "selected": selected_fields(request),
         "kept": [
             (name, form.data[name])
             for name in ("act", "ttl", "comment", "find", "replacement", "pattern")
@@ -172,7 +169,21 @@ def _show(request: PanelRequest, zone: Zone, form: ManyForm, outcome: Outcome | 
     return render_zone(request, zone, "records", "editor/many.html", context, status)
 
 
-def _example(zone: Zone, change: Change) -> Example:
+def selected_fields(request: PanelRequest) -> list[tuple[str, str]]:
+    """The fields that make a selection, so that a form goes on with the same one."""
+    return [(name, value) for name in ("rr", "rrs", "all", "q", "type", "in") for value in request.POST.getlist(name)]
+
+
+def refused_rows(zone: Zone, refused: Sequence[many.Refused]) -> list[tuple[str, str, str]]:
+    """Owner, type and reason of the first that are refused."""
+    return [
+        (names.owner_text(each.rrset.name, zone.name), _type(each.rrset), each.reason)
+        for each in refused[:MOST_REFUSED]
+    ]
+
+
+def example_of(zone: Zone, change: Change) -> Example:
+    """A change as it is displayed in its zone."""
     rrset = change.before or change.after
     assert rrset is not None
     owner = names.owner_text(rrset.name, zone.name)

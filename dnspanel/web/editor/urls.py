@@ -4,6 +4,7 @@ from django.urls import path
 
 from dnspanel.web.editor import (
     builders,
+    copy_to,
     history,
     many,
     paste,
@@ -24,6 +25,7 @@ urlpatterns = [
     path("zones/<zone:zone_name>/quick/", table.quick_add, name="zone-quick"),
     path("zones/<zone:zone_name>/paste/", paste.zone_paste, name="zone-paste"),
     path("zones/<zone:zone_name>/text/", text.zone_text_edit, name="zone-text"),
+    path("zones/<zone:zone_name>/copy/", copy_to.zone_copy, name="zone-copy"),
     path("zones/<zone:zone_name>/many/", many.zone_many, name="zone-many"),
     path("zones/<zone:zone_name>/rrset/", rrsets.rrset_edit, name="zone-rrset"),
     path("zones/<zone:zone_name>/rrset/row/", rrsets.rrset_row, name="zone-rrset-row"),

@@ -141,6 +141,7 @@ DOORS = [
     Door("zone-paste", "POST", EDIT, ZONE),
     Door("zone-text", "GET", EDIT, ZONE),
     Door("zone-text", "POST", EDIT, ZONE, {"act": "check"}),
+    Door("zone-copy", "POST", READ, ZONE),
     Door("zone-many", "POST", EDIT, ZONE),
     Door("zone-rrset", "GET", EDIT, ZONE, RRSET),
     Door("zone-rrset", "POST", EDIT, ZONE, RRSET),
