@@ -33,6 +33,7 @@ class Lock(IntEnum):
     PARENT_CHECKS = 7  # asking parents of signed zones for their DS
     ROLLOVERS = 8  # driving DNSSEC rollovers
     SIGNALLING_NAMES = 9  # writing signalling names
+    SEARCH_TEXTS = 10  # writing what searches look into
     WORKER = 0x64700001  # import · 64 + worker
     READER = 0x64700002  # import
     PIECE = 0x64700003  # piece of an import

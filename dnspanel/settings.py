@@ -315,6 +315,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 86_400.0,
     },
     "tend-search": {"task": "dnspanel.zones.tasks.tend_search", "schedule": 180.0, "options": {"expires": 170}},
+    "follow-in-search": {
+        "task": "dnspanel.zones.tasks.follow_in_search",
+        "schedule": 2.0,
+        "options": {"expires": 2},
+    },
     "drive-policy-runs": {
         "task": "dnspanel.zones.tasks.drive_policy_runs",
         "schedule": 5.0,

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
+from django.urls import reverse
+
 from dnspanel.zones.find_rrsets import display_rank
 from dnspanel.zones.history import RecordDiff, RRsetDiff
 from dnspanel.zones.queries import RRsetRow
@@ -266,6 +268,12 @@ class DisplayDiff:
 def row_id(name: str, type: int) -> str:
     """Return the element id of an RRset's row: the same for the same RRset, whatever bytes its name has."""
     return "rr-" + hashlib.blake2s(f"{type} {name}".encode(), digest_size=8).hexdigest()
+
+
+def row_address(zone: str, name: str, type: int) -> str:
+    """Return the address of the editor with this RRset as the first that it shows."""
+    at = urlencode({"at": names.relative_text(name, zone)})
+    return f"{reverse('zone-detail', args=[zone])}?{at}#{row_id(name, type)}"
 
 
 def row_order(zone: str, name: str, type: int) -> str:

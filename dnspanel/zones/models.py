@@ -204,6 +204,36 @@ class RRset(models.Model):
         ]
 
 
+class SearchText(models.Model):
+    """What the RRsets of a zone say, from one name up to another; `search.texts_upkeep` writes it behind them.
+
+    The blocks of a zone follow each other without gaps: the first begins at "", the last has no end.
+    """
+
+    pk = models.CompositePrimaryKey("zone", "first_key")
+    zone = models.ForeignKey(Zone, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
+    first_key = models.BinaryField()
+    end_key = models.BinaryField(null=True)  # that of the next block
+    text = models.TextField()
+
+    class Meta:
+        indexes = [
+            # Whoever writes many texts sorts them into the index at the end.
+            GinIndex(OpClass("text", "gin_trgm_ops"), name="search_text_trigram", gin_pending_list_limit=256 << 10),
+        ]
+
+
+class SearchProgress(models.Model):
+    """The one row that says up to which publication the texts are written."""
+
+    id = models.SmallIntegerField(primary_key=True, default=1)
+    sequence = models.BigIntegerField()
+    last_zone = models.IntegerField(null=True)  # of those that have texts, while they are written for the first time
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="search_progress_single")]
+
+
 class RevisionKind(models.TextChoices):
     CREATE = "create", "created"
     CHANGE = "change", "changed"

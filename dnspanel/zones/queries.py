@@ -40,7 +40,7 @@ from replication.dns.rrset import Change, Key
 
 COUNTED_RRSETS = 10_000  # a zone larger than this is not counted by type
 MOST_REVISIONS_LOOKED_THROUGH = 5_000
-_BEHIND_ALL_TYPES = 65_536
+_BEFORE_ALL_TYPES, _BEHIND_ALL_TYPES = -3, 65_536  # as an editor ranks them
 
 Row = TypeVar("Row")
 
@@ -195,6 +195,11 @@ def rrset_page(
         return RRsetPage(found, "")
     end_of_name = (last[0], _BEHIND_ALL_TYPES)
     return RRsetPage(found, _cursor_of(end_of_name), stopped_at=name_from_relative_key(last[0], zone.name))
+
+
+def place_before(zone: Zone, name: str) -> str:
+    """The cursor of the page of an editor that begins with this name, or with what follows where it would be."""
+    return _cursor_of((relative_key(name, zone.name), _BEFORE_ALL_TYPES))
 
 
 def finds_in(zone: Zone, search: Search) -> bool:

@@ -10,6 +10,7 @@ from dnspanel.celery import while_postgresql_answers
 from dnspanel.wake import wake, wake_each
 from dnspanel.zones import audit_links, edit, store_rrsets
 from dnspanel.zones.dnssec import automatic, paused_denial, policy_runs, sign
+from dnspanel.zones.search import texts_upkeep
 
 # What waits for a free worker for longer is asked for again.
 _LONGEST_WAIT = 60.0
@@ -43,6 +44,14 @@ def check_audit_chain() -> None:
 def maintain_search_index() -> str:
     """Now and then: what was written since is sorted into the index that searches use, before anybody waits for it."""
     return f"tended search pages={store_rrsets.sort_in_new_rdata()}"
+
+
+@shared_task(ignore_result=True)
+def follow_in_search() -> None:
+    """Every few seconds: what was published since is in the texts that searches look into."""
+    close_old_connections()
+    if texts_upkeep.catch_up(now=timezone.now()) >= texts_upkeep.ZONES_OF_A_TURN:
+        wake(follow_in_search)
 
 
 @shared_task(ignore_result=True)

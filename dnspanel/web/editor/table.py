@@ -70,7 +70,8 @@ def _detail_page(request: PanelRequest, zone: Zone, *, quick: "Quick | None" = N
 
 def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
     """Return one page of rows, filtered as the request asks."""
-    after = request.GET.get("after", "")
+    at = _name_at(request, zone)
+    after = request.GET.get("after", "") or (queries.place_before(zone, at) if at else "")
     filters = filters_of(request.GET)
     with searching_for(filters.text):
         page = queries.rrset_page(zone=zone, author=request.user, filters=filters, after=after, limit=ROWS_PER_PAGE)
@@ -81,6 +82,7 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
         "filters": filters,
         "stopped_at": names.owner_text(page.stopped_at, zone.name) if page.stopped_at else "",
         "is_first": not after,
+        "starts_at": names.owner_text(at, zone.name) if at and at != zone.name else "",
         "searched": filters.search,
         "search_filters": FILTERS,
         "type_filter": request.GET.get("type", ""),
@@ -90,10 +92,22 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
     }
 
 
+def _name_at(request: PanelRequest, zone: Zone) -> str:
+    """Return the name that the table is to begin with; empty for the beginning, and for what is no name in the zone."""
+    if request.GET.get("after"):
+        return ""
+    try:
+        name = names.parse(request.GET.get("at", ""), zone.name)
+    except ReplicationError:
+        return ""
+    return name if names.is_within(name, zone.name) else ""
+
+
 def _next_query(request: PanelRequest, next_after: str) -> str:
     """Return the URL query of the next rows, with the filters of this request."""
     filters = request.GET.copy()
-    filters.pop("after", None)
+    for name in ("after", "at"):
+        filters.pop(name, None)
     return "&".join(part for part in (filters.urlencode(), f"after={quote(next_after, safe='')}") if part)
 
 

@@ -49,7 +49,7 @@ def zone_list(request: PanelRequest) -> HttpResponse:
     searched = parse(search)
     page, too_general = _found(request, search, searched)
     context = {
-        "zones": _with_sync(page.rows, node_statuses(now=timezone.now())),
+        "zones": with_sync(page.rows, node_statuses(now=timezone.now())),
         "next_after": page.next_after,
         "search_text": search,
         "searched": searched,
@@ -84,7 +84,7 @@ def _spoken(page: queries.Page[queries.ZoneRow]) -> str:
     return f"{found} zone{'' if found == 1 else 's'} found"
 
 
-def _with_sync(rows: Sequence[queries.ZoneRow], statuses: Sequence[NodeStatus]) -> list[ListedZone]:
+def with_sync(rows: Sequence[queries.ZoneRow], statuses: Sequence[NodeStatus]) -> list[ListedZone]:
     """Return the zones with their state on the nodes; it is computed once per sequence, but where a zone is special."""
     syncs = {sequence: sync_of(sequence, statuses) for sequence in {row.sequence for row in rows}}
     special = {zone for status in statuses for zone, *_ in status.node.unanswered}

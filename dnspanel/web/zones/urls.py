@@ -2,9 +2,10 @@
 
 from django.urls import path
 
-from dnspanel.web.zones import clone, pages, trash
+from dnspanel.web.zones import clone, pages, search, trash
 
 urlpatterns = [
+    path("search/", search.search, name="search"),
     path("zones/", pages.zone_list, name="zone-list"),
     path("zones/new/", pages.zone_new, name="zone-new"),
     path("zones/trash/", trash.zone_trash, name="zone-trash"),

@@ -11,7 +11,17 @@ from django.db.models.functions import Cast, Coalesce
 from django.db.models.lookups import Contains
 
 from dnspanel.zones.models import Operation
-from dnspanel.zones.search.terms import Address, Filter, Network, Search, Span, Term, escaped_bytes, rdata_spellings
+from dnspanel.zones.search.terms import (
+    Address,
+    Filter,
+    Network,
+    Search,
+    Span,
+    Term,
+    beginning_of,
+    escaped_bytes,
+    rdata_spellings,
+)
 from replication.dns import names, rdtypes
 from replication.errors import BadName
 
@@ -92,14 +102,14 @@ def within(span: Span, column: str) -> Q:
     return found
 
 
-def in_name(text: str) -> Q:
+def in_name(text: str, column: str = "name") -> Q:
     """The text is in the name, as it is stored or as a list displays it."""
     text = lowered(text)
     if text.isascii():  # names are stored in lower case
-        return Q(name__contains=text)
-    found = displayed_name_contains(text)
+        return Q(**{f"{column}__contains": text})
+    found = displayed_name_contains(text, column)
     with suppress(BadName):
-        found |= Q(name__contains=names.parse(text).removesuffix("."))
+        found |= Q(**{f"{column}__contains": names.parse(text).removesuffix(".")})
     return found
 
 
@@ -128,21 +138,16 @@ def holds_address(address: Address) -> Q:
 
 def holds_address_in(network: Network) -> Q:
     """An A or AAAA RRset with an address of this network."""
-    return Q(
-        Func(
-            F("type"),
-            F("lines"),
-            Cast(Value(str(network)), TextField()),
-            function="rrset_within",
-            output_field=BooleanField(),
-        )
-    )
+    network_text = Cast(Value(str(network)), TextField())
+    inside = Func(F("type"), F("lines"), network_text, function="rrset_within", output_field=BooleanField())
+    # Few others begin so, and that is seen sooner.
+    return Q(type__in=_ADDRESSES) & Q(lines__contains=f"\n{beginning_of(network)}") & Q(inside)
 
 
-def displayed_name_contains(text: str) -> Q:
+def displayed_name_contains(text: str, column: str = "name") -> Q:
     """The text, in lower case, is in the name as people read it in its own script."""
-    displayed = Func(F("name"), function="name_displayed", output_field=TextField())
-    return Q(name__contains=_INTERNATIONAL) & Q(Contains(displayed, Value(text)))
+    displayed = Func(F(column), function="name_displayed", output_field=TextField())
+    return Q(**{f"{column}__contains": _INTERNATIONAL}) & Q(Contains(displayed, Value(text)))
 
 
 def lowered(text: str) -> str:

@@ -389,6 +389,19 @@ def rdata_spellings(value: str) -> list[str]:
     return sorted(spellings)
 
 
+def beginning_of(network: Network) -> str:
+    """How the addresses of a network begin when they are written: `192.0.2.`, `2001:db8:1:`."""
+    if isinstance(network, IPv4Network):
+        return "".join(f"{byte}." for byte in network.network_address.packed[: network.prefixlen // 8])
+    groups = network.network_address.exploded.split(":")[: network.prefixlen // 16]
+    found = ""
+    for group in groups:
+        if int(group, 16) == 0:  # it may be written as `::`, together with others
+            break
+        found += f"{int(group, 16):x}:"
+    return found
+
+
 def escaped_bytes(text: str) -> str:
     """A text as rdata spells what is not ASCII: each byte of its UTF-8 as `\\195`."""
     return "".join(_escaped(text))

@@ -5,16 +5,16 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import BooleanField, Case, Exists, OuterRef, Q, QuerySet, When
 
 from dnspanel.statement_time import SearchTooGeneral
 from dnspanel.zones.access import tagged
 from dnspanel.zones.models import Rollover, Zone
 from dnspanel.zones.models import RRset as StoredRRset
+from dnspanel.zones.search import texts
 from dnspanel.zones.search.rrset_conditions import (
     condition,
     displayed_name_contains,
-    holds_address_in,
     lowered,
     with_texts,
     within,
@@ -30,6 +30,7 @@ THREE_IN_A_ROW = "it needs three letters or digits in a row"
 # Three in a row, or a full label of two.
 _IN_TRIGRAMS = re.compile(r"[a-z0-9]{3}|\.[a-z0-9]{2}\.", re.ASCII | re.IGNORECASE)
 _SERIAL_DIGITS = 10
+_FEW_ADDRESSES = 256  # each of which the index of values finds
 
 
 def fitting(zones: "QuerySet[Zone]", search: Search, *, now: datetime) -> "QuerySet[Zone]":
@@ -47,8 +48,8 @@ def fitting(zones: "QuerySet[Zone]", search: Search, *, now: datetime) -> "Query
         if term.filter is Filter.HAS or term.negated:
             fits = _has_value(term.text) if term.filter is Filter.HAS else Q(Exists(_rrsets_of_zone(term)))
             zones = zones.filter(~fits if term.negated else fits)
-    together = [term for term in search.about_rrsets if term.filter is not Filter.HAS and not term.negated]
-    return zones.filter(Exists(_rrsets_of_zone(*together))) if together else zones
+    together = tuple(term for term in search.about_rrsets if term.filter is not Filter.HAS and not term.negated)
+    return zones.filter(_that_hold(together)) if together else zones
 
 
 def in_zone_name(text: str) -> Q:
@@ -101,8 +102,9 @@ def _condition(term: Term, now: datetime) -> Q:
             reverse = f"{address.reverse_pointer}."
             return _has_value(str(address)) | Q(name__in=_and_above(reverse)) | in_zone_name(str(address))
         case Filter.WORD, IPv4Network() | IPv6Network() as network:
-            inside = with_texts(StoredRRset.objects.filter(zone=OuterRef("pk"))).filter(holds_address_in(network))
-            return Q(Exists(inside))
+            if network.num_addresses <= _FEW_ADDRESSES:
+                return _has_one_of([str(address) for address in network])
+            return _that_hold((term,))
         case ((Filter.WORD | Filter.ZONE), text):
             return in_zone_name(str(text))
         case Filter.TAG, text:
@@ -157,7 +159,19 @@ def _serial_begins(digits: str) -> Q:
 
 
 def _has_value(text: str) -> Q:
-    return Q(pk__in=StoredRRset.objects.filter(rdata__overlap=rdata_spellings(text)).values("zone"))
+    return _has_one_of(rdata_spellings(text))
+
+
+def _has_one_of(texts: list[str]) -> Q:
+    return Q(pk__in=StoredRRset.objects.filter(rdata__overlap=texts).values("zone"))
+
+
+def _that_hold(terms: tuple[Term, ...]) -> Q:
+    """Zones with an RRset that fits all of these terms."""
+    # As a case it is asked zone by zone: PostgreSQL would compare all RRsets first, for it takes them to be few.
+    holding = Q(Case(When(Exists(_rrsets_of_zone(*terms)), then=True), default=False, output_field=BooleanField()))
+    among = texts.may_be_in_zones(terms)
+    return holding if among is None else among & holding
 
 
 def _rrsets_of_zone(*terms: Term) -> "QuerySet[StoredRRset]":

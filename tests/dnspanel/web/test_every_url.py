@@ -104,6 +104,7 @@ DOORS = [
     Door("node-hold-decide", "POST", NODES),
     # Zones
     Door("zone-list", "GET", SIGNED_IN),
+    Door("search", "GET", SIGNED_IN, data={"q": "www"}),
     Door("zone-trash", "GET", SIGNED_IN),
     Door("zone-new", "GET", EDIT),
     Door("zone-new", "POST", EDIT),

@@ -201,5 +201,6 @@ def search_parameter(request: Request) -> str:
     for unknown in search.unknown:
         meant = f" Did you mean {unknown.closest}:?" if unknown.closest else ""
         known = ", ".join(f"{word}:" for word in FILTERS)
-        raise bad_parameter("q", f"There is no filter {unknown.name}: here; there are {known}.{meant}")
+        quoting = "Quotes around a word look for it as it is."
+        raise bad_parameter("q", f"There is no filter {unknown.name}: here; there are {known}.{meant} {quoting}")
     return text

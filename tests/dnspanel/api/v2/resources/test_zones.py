@@ -83,7 +83,9 @@ def test_a_filter_that_does_not_take_its_word_is_refused(call: Caller, zone: Zon
 
 def test_a_text_with_a_colon_is_searched_as_an_rdata(call: Caller, make_zone: MakeZone) -> None:
     make_zone("@ 300 TXT verify:abc")
-    assert [found["kind"] for found in call.get("/search?q=verify:abc")["items"]] == ["rrset"]
+    assert [found["kind"] for found in call.get('/search?q="verify:abc"')["items"]] == ["rrset"]
+    (fault,) = call.problem(422, "GET", "/search?q=verify:abc")["errors"]
+    assert "Quotes around a word look for it as it is." in fault["detail"]
 
 
 @pytest.mark.parametrize("path", ["/zones", "/zones/example.test./rrsets", "/audit", "/tokens", "/trash", "/search"])

@@ -1,7 +1,12 @@
-"""What searches compare: names in their own script, and addresses with a network."""
+"""What searches look into: names in their own script, addresses of a network, and texts of blocks of RRsets."""
+
+import importlib
 
 import django.contrib.postgres.indexes
+import django.db.models.deletion
 from django.db import migrations, models
+
+in_sets = importlib.import_module("dnspanel.zones.migrations.0003_in_sets")
 
 # RFC 3492 6.2 for each label that begins with `xn--`; one that says nothing legal is displayed as it is.
 _NAME_SHOWN = r"""
@@ -83,6 +88,17 @@ PARALLEL SAFE AS $$
 $$;
 """
 
+# What belongs to a zone goes with it: as in 0003_in_sets, and the texts besides.
+_CHILDREN = (("zones_rrset", "zone_id"), ("zones_revision", "zone_id"))
+_DROP_GONE = """
+DROP TRIGGER zones_zone_gone ON zones_zone;
+DROP FUNCTION zones_zone_gone;
+DROP TRIGGER zones_zone_stays ON zones_zone;
+DROP FUNCTION zones_zone_stays;
+"""
+_GONE_WITH_TEXTS = _DROP_GONE + in_sets.belongs("zones_zone", "id", *_CHILDREN, ("zones_searchtext", "zone_id"))
+_GONE_WITHOUT = _DROP_GONE + in_sets.belongs("zones_zone", "id", *_CHILDREN)
+
 
 class Migration(migrations.Migration):
     dependencies = [("zones", "0027_zone_defaults")]
@@ -101,4 +117,49 @@ class Migration(migrations.Migration):
                 name="zone_name_displayed",
             ),
         ),
+        migrations.CreateModel(
+            name="SearchProgress",
+            fields=[
+                ("id", models.SmallIntegerField(default=1, primary_key=True, serialize=False)),
+                ("sequence", models.BigIntegerField()),
+                ("last_zone", models.IntegerField(null=True)),
+            ],
+            options={
+                "constraints": [models.CheckConstraint(condition=models.Q(id=1), name="search_progress_single")],
+            },
+        ),
+        migrations.CreateModel(
+            name="SearchText",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "zone", "first_key", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("first_key", models.BinaryField()),
+                ("end_key", models.BinaryField(null=True)),
+                ("text", models.TextField()),
+                (
+                    "zone",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="zones.zone",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    django.contrib.postgres.indexes.GinIndex(
+                        django.contrib.postgres.indexes.OpClass("text", "gin_trgm_ops"),
+                        gin_pending_list_limit=262144,
+                        name="search_text_trigram",
+                    )
+                ],
+            },
+        ),
+        migrations.RunSQL(_GONE_WITH_TEXTS, _GONE_WITHOUT),
     ]

@@ -1,0 +1,100 @@
+"""The search over everything: zones, and RRsets of all zones that a person sees."""
+
+from dataclasses import dataclass
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from dnspanel.fleet.reads.queries import node_statuses
+from dnspanel.statement_time import SearchTooGeneral, searching_for
+from dnspanel.web.forms import LONGEST_SEARCH
+from dnspanel.web.layout import PanelRequest, say
+from dnspanel.web.rows import DisplayRow, row_address
+from dnspanel.web.zones.pages import ListedZone, with_sync
+from dnspanel.zones import queries
+from dnspanel.zones.search.everywhere import Found, FoundPage, place_of, rrsets_found
+from dnspanel.zones.search.terms import FILTERS, Search, parse
+from dnspanel.zones.search.zone_conditions import refuse_too_general
+from replication.dns.rrset import Change
+
+MOST_ZONES = 10  # beside the records; the list of zones has all
+ROWS_PER_PAGE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayFound:
+    """An RRset that was found, with its zone and the address of its row there."""
+
+    zone_name: str
+    row: DisplayRow
+    url: str
+
+
+@require_safe
+def search(request: PanelRequest) -> HttpResponse:
+    """Show the zones and RRsets that a search finds: the whole page, what was found alone, or only its next rows."""
+    text = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
+    searched = parse(text)
+    zones, page, too_general = _found(request, text, searched)
+    context = {
+        "search_text": text,
+        "searched": searched,
+        "filters": FILTERS,
+        "zones": _with_sync(zones),
+        "more_zones": bool(zones.next_after),
+        "rows": [_displayed(found) for found in page.rows],
+        "next_after": page.next_after.to_text() if page.next_after else "",
+        "looked_to": page.looked_to,
+        "left_out": page.left_out,
+        "is_first": not request.GET.get("after"),
+        "too_general": too_general,
+    }
+    target = request.htmx.target if request.htmx else None
+    status = 422 if too_general or searched.faults else 200
+    if target == "found-more":
+        return render(request, "zones/_found_rows.html", context)
+    if target == "found":
+        response = render(request, "zones/_found.html", context, status=status)
+        return say(response, speak=too_general or _spoken(zones, page))
+    return render(request, "zones/search.html", context, status=status)
+
+
+def _found(request: PanelRequest, text: str, searched: Search) -> tuple[queries.Page[queries.ZoneRow], FoundPage, str]:
+    """Return some zones and a page of RRsets, and why nothing was looked for if the search is too general."""
+    zones: queries.Page[queries.ZoneRow] = queries.Page((), "")
+    after = place_of(request.GET.get("after", ""))
+    try:
+        with searching_for(text):
+            if not request.GET.get("after") and _asks_for_zones(searched):
+                refuse_too_general(searched)
+                zones = queries.zone_page(user=request.user, search=text, limit=MOST_ZONES)
+            page = rrsets_found(
+                person=request.user, search=searched, now=timezone.now(), after=after, limit=ROWS_PER_PAGE
+            )
+            return zones, page, ""
+    except SearchTooGeneral as exc:
+        return zones, FoundPage((), None), str(exc)
+
+
+def _asks_for_zones(searched: Search) -> bool:
+    """Whether somebody may look for zones by it: filters of records alone ask for records."""
+    return bool(searched.words or searched.about_zones)
+
+
+def _with_sync(zones: queries.Page[queries.ZoneRow]) -> list[ListedZone]:
+    return with_sync(zones.rows, node_statuses(now=timezone.now())) if zones.rows else []
+
+
+def _displayed(found: Found) -> DisplayFound:
+    rrset = found.rrset
+    row = DisplayRow(found.zone.name, queries.RRsetRow(Change(rrset.name, rrset.type, rrset, rrset), None, False, None))
+    return DisplayFound(found.zone.name, row, row_address(found.zone.name, rrset.name, rrset.type))
+
+
+def _spoken(zones: queries.Page[queries.ZoneRow], page: FoundPage) -> str:
+    """Return how much was found, for screen readers."""
+    counts = [(len(zones.rows), "zone", zones.next_after), (len(page.rows), "record", page.next_after)]
+    spoken = [f"{n}{' or more' if more else ''} {what}{'' if n == 1 else 's'}" for n, what, more in counts]
+    return f"{' and '.join(spoken)} found"

@@ -1,0 +1,192 @@
+"""RRsets of all zones that a person sees, found by a search; a bounded amount of work for each page."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Left, Length
+
+from dnspanel.accounts.actors import Person
+from dnspanel.zones.access import Visibility, visibility_of, zones_visible_to
+from dnspanel.zones.models import RRset as StoredRRset
+from dnspanel.zones.models import SearchText, Zone
+from dnspanel.zones.search import rrset_conditions, texts, zone_conditions
+from dnspanel.zones.search.rrset_conditions import in_comment, in_name, in_values
+from dnspanel.zones.search.terms import Search, Term
+from dnspanel.zones.store_rrsets import rrset_of
+from replication.dns import names
+from replication.dns.rrset import RRset
+from replication.errors import BadName
+
+MOST_COMPARED = 30_000  # RRsets; a tenth of a second
+# Most pages are filled from the first blocks; whoever needs more of them takes more at a time.
+_FEWEST_BLOCKS, _MOST_BLOCKS = 50, 1_600
+_OF_BLOCK = 500  # RRsets that a block of a large zone has, or somewhat more
+
+
+class Place(NamedTuple):
+    """An RRset in the order of the answer: that of the zones' ids, in each of which that of its names and types."""
+
+    zone_id: int
+    owner_key: bytes
+    type: int
+
+    def to_text(self) -> str:
+        """As it stands in an address."""
+        return f"{self.zone_id}-{self.owner_key.hex()}-{self.type}"
+
+
+BEFORE_ALL = Place(0, b"", 0)
+_BEHIND_ALL_TYPES = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An RRset and its zone."""
+
+    zone: Zone
+    rrset: RRset
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPage:
+    """Some RRsets, and behind which one to go on; None: there are no more.
+
+    `looked_to` is the zone up to which was looked, if the page ends because that was enough work; there may be more
+    behind it though it has few rows. Of `left_out` zones what was published last is not known yet.
+    """
+
+    rows: tuple[Found, ...]
+    next_after: Place | None
+    looked_to: str = ""
+    left_out: int = 0
+
+
+class _Block(NamedTuple):
+    zone_id: int
+    first_key: bytes
+    end_key: bytes | None
+    rrsets: int
+
+
+def place_of(text: str) -> Place:
+    """The place in an address; BEFORE_ALL for anything else."""
+    zone_id, _, rest = text.partition("-")
+    key, _, type_ = rest.partition("-")
+    try:
+        place = Place(int(zone_id), bytes.fromhex(key), int(type_))
+    except ValueError:
+        return BEFORE_ALL
+    return place if 0 <= place.zone_id < 2**31 and 0 <= place.type <= _BEHIND_ALL_TYPES else BEFORE_ALL
+
+
+def rrsets_found(
+    *, person: Person, search: Search, now: datetime, after: Place = BEFORE_ALL, limit: int = 50
+) -> FoundPage:
+    """The RRsets that fit the search, in zones that the person sees.
+
+    Where a word is only in the name of the zone, its RRsets are not found by it: the zone is.
+    """
+    if not search.terms or search.faults:
+        return FoundPage((), None)
+    progress = texts.progress()
+    zones = zone_conditions.fitting(zones_visible_to(person), Search(search.about_zones), now=now)
+    is_seen = _Seen(person)
+    rows: list[Found] = []
+    compared, count = 0, _FEWEST_BLOCKS
+    while True:
+        blocks = _blocks(zones, search, progress, after, count)
+        wanted = limit + 1 - len(rows)
+        fitting = list(_rows(blocks, search, after)[:wanted]) if blocks else []
+        for row in fitting:
+            after = Place(row.zone_id, bytes(row.owner_key), row.type)
+            if is_seen(row.zone, row.name, row.type):
+                rows.append(Found(row.zone, rrset_of(row), after))
+        if len(rows) > limit:
+            return FoundPage(tuple(rows[:limit]), rows[limit - 1].place, left_out=progress.left_out)
+        if len(fitting) < wanted:
+            if len(blocks) < count:
+                return FoundPage(tuple(rows), None, left_out=progress.left_out)
+            after = _behind(blocks[-1])
+        compared += sum(block.rrsets for block in blocks)
+        if compared >= MOST_COMPARED:
+            return FoundPage(tuple(rows), after, _name_of(blocks[-1]), progress.left_out)
+        count = min(4 * count, _MOST_BLOCKS)
+
+
+def _blocks(
+    zones: "QuerySet[Zone]", search: Search, progress: texts.Progress, after: Place, count: int
+) -> list[_Block]:
+    """The next blocks in which there may be RRsets that fit, in the order of the answer."""
+    if not progress.is_complete:
+        ahead = zones.filter(pk__gte=after.zone_id).order_by("pk")
+        return [_Block(pk, b"", None, n) for pk, n in ahead.values_list("pk", "rrset_count")[:count]]
+    found = []
+    if progress.without_texts:
+        ahead = zones.filter(pk__in=progress.without_texts, pk__gte=after.zone_id)
+        found = [_Block(pk, b"", None, n) for pk, n in ahead.values_list("pk", "rrset_count")]
+    behind = Q(zone__gt=after.zone_id) | Q(zone=after.zone_id, end_key=None)
+    rows = SearchText.objects.filter(
+        behind | Q(zone=after.zone_id, end_key__gt=after.owner_key), zone__in=zones.values("pk")
+    )
+    may_hold = texts.may_hold(search.terms)
+    if may_hold is not None:
+        rows = rows.filter(may_hold | Q(zone__in=progress.new_zones))
+    ordered = rows.order_by("zone_id", "first_key")
+    for zone_id, first, end, n in ordered.values_list("zone_id", "first_key", "end_key", "zone__rrset_count")[:count]:
+        found.append(_Block(zone_id, bytes(first), None if end is None else bytes(end), min(n, _OF_BLOCK)))
+    return sorted(found)[:count]
+
+
+def _rows(blocks: list[_Block], search: Search, after: Place) -> "QuerySet[StoredRRset]":
+    """The RRsets of these blocks that fit and are behind a place."""
+    complete = [block.zone_id for block in blocks if not block.first_key and block.end_key is None]
+    within = Q(zone__in=complete)
+    for block in blocks:
+        if block.end_key is not None:
+            within |= Q(zone=block.zone_id, owner_key__gte=block.first_key, owner_key__lt=block.end_key)
+        elif block.first_key:
+            within |= Q(zone=block.zone_id, owner_key__gte=block.first_key)
+    rows = StoredRRset.objects.filter(within, pk__gt=tuple(after))
+    rows = _by_more_than_the_zone(rrset_conditions.fitting(rows, search), search.words)
+    # As a sum it is no order that PostgreSQL would read all RRsets in, to find those of some zones among them.
+    return rows.select_related("zone").order_by(F("zone_id") + 0, "owner_key", "type")
+
+
+def _by_more_than_the_zone(rows: "QuerySet[StoredRRset]", words: tuple[Term, ...]) -> "QuerySet[StoredRRset]":
+    """Those that one of the words is about, and not only their zone's name."""
+    words = tuple(word for word in words if not word.negated)
+    if not words or not all(isinstance(word.meaning, str) for word in words):
+        return rows
+    found = Q()
+    for text in (word.text for word in words):
+        found |= in_name(text, "own_name") | in_values(text) | in_comment(text)
+        found |= in_name(text) & ~in_name(text, "zone__name")
+        with suppress(BadName):
+            found |= Q(name=names.parse(text))
+    return rows.alias(own_name=Left("name", Length("name") - Length("zone__name"))).filter(found)
+
+
+def _behind(block: _Block) -> Place:
+    return Place(block.zone_id + 1, b"", 0) if block.end_key is None else Place(block.zone_id, block.end_key, 0)
+
+
+def _name_of(block: _Block) -> str:
+    return Zone.objects.values_list("name", flat=True).get(pk=block.zone_id)
+
+
+class _Seen:
+    """Whether the person sees an RRset of a zone that they see."""
+
+    def __init__(self, person: Person) -> None:
+        self._person = person
+        self._of_zone: dict[int, Visibility | None] = {}
+
+    def __call__(self, zone: Zone, name: str, type: int) -> bool:
+        if zone.pk not in self._of_zone:
+            self._of_zone[zone.pk] = visibility_of(self._person, zone)
+        visibility = self._of_zone[zone.pk]
+        return visibility is None or visibility(name, type)

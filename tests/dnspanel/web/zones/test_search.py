@@ -1,0 +1,104 @@
+"""The search over everything."""
+
+import html
+import re
+
+import pytest
+from pytest_django.fixtures import DjangoAssertNumQueries
+
+from dnspanel.accounts.models import Role, User
+from dnspanel.web.rows import row_id
+from dnspanel.zones.search import everywhere, texts, texts_upkeep, zone_conditions
+from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
+from tests.people import NOW, make_person
+
+SEARCH = "/search/"
+
+
+@pytest.fixture
+def estate(make_zone: MakeZone) -> None:
+    make_zone("www 300 A 192.0.2.7", "@ 300 MX 10 mx.example.net.", "note 300 TXT hello-world")
+    make_zone("example 300 CNAME www.example.test.", name="other.test.")
+    texts_upkeep.catch_up(now=NOW)
+
+
+def rows_of(page: str) -> list[str]:
+    return re.findall(r'<a class="row-link mono" [^>]*title="([^"]+)"', page)
+
+
+def test_zones_and_records_are_found_with_their_zone(estate: None, browser: Browser, bob: User) -> None:
+    page = browser(bob).get(SEARCH, {"q": "example type:mx,cname"}).content.decode()
+    assert 'id="zone-' in page
+    assert rows_of(page) == ["example.test.", "example.other.test."]  # its MX, and an alias elsewhere
+    assert '<a href="/zones/other.test./">other.test.</a>' in page
+    assert 'value="example type:mx,cname"' in page
+
+
+def test_a_click_leads_to_the_row_in_its_zone(estate: None, browser: Browser, bob: User) -> None:
+    client = browser(bob)
+    page = client.get(SEARCH, {"q": "192.0.2.7"}).content.decode()
+    [address] = re.findall(r'<a class="row-link mono" href="([^"]+)"', page)
+    path, _, anchor = html.unescape(address).partition("#")
+    assert anchor == row_id("www.example.test.", 1)
+    zone = client.get(path).content.decode()
+    assert f'id="{anchor}"' in zone
+    assert row_id("note.example.test.", 16) not in zone  # the table begins with the row
+    assert 'id="starts-at"' in zone
+
+
+def test_htmx_gets_what_was_found_alone_and_hears_how_much(estate: None, browser: Browser, bob: User) -> None:
+    fragment = browser(bob).get(SEARCH, {"q": "hello"}, headers={**HTMX, "HX-Target": "found"})
+    assert fragment.content.lstrip().startswith(b'<div class="stack" id="found">')
+    assert "0 zones and 1 record found" in fragment["HX-Trigger"]
+
+
+def test_the_next_rows_follow(make_zone: MakeZone, browser: Browser, bob: User) -> None:
+    make_zone(*(f"h{number:03} 300 A 192.0.2.{number}" for number in range(120)))
+    client = browser(bob)
+    page, seen = client.get(SEARCH, {"q": "192.0.2.0/24"}).content.decode(), []
+    for _ in range(3):
+        seen += rows_of(page)
+        more = re.search(r'hx-get="([^"]+)"\s+hx-target="#found-more"', page)
+        if more is None:
+            break
+        page = client.get(SEARCH + html.unescape(more[1]), headers={**HTMX, "HX-Target": "found-more"}).content.decode()
+    assert len(seen) == len(set(seen)) == 120
+
+
+def test_each_state_says_what_it_is(estate: None, browser: Browser, bob: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = browser(bob)
+    assert "Find zones and records" in client.get(SEARCH).content.decode()
+    assert "Nothing matches" in client.get(SEARCH, {"q": "nowhere"}).content.decode()
+    wrong = client.get(SEARCH, {"q": "type:mxx"})
+    assert wrong.status_code == 422
+    assert "Did you mean type:mx?" in wrong.content.decode()
+    assert "Did you mean <code>type:</code>?" in client.get(SEARCH, {"q": "typ:mx"}).content.decode()
+    monkeypatch.setattr(everywhere, "MOST_COMPARED", 1)
+    monkeypatch.setattr(everywhere, "_FEWEST_BLOCKS", 1)
+    assert "Looked as far as" in client.get(SEARCH, {"q": "zz"}).content.decode()
+    monkeypatch.setattr(zone_conditions, "MANY_ZONES", 0)
+    refused = client.get(SEARCH, {"q": "ex"})
+    assert refused.status_code == 422
+    assert "too general" in refused.content.decode()
+
+
+def test_what_is_not_looked_through_yet_is_told(
+    estate: None, make_zone: MakeZone, browser: Browser, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("new.test.", "newer.test."):
+        make_zone("www 300 A 192.0.2.7", name=name)
+    monkeypatch.setattr(texts, "MOST_NEW_ZONES", 1)
+    assert "what is new in 1 or more zones" in browser(bob).get(SEARCH, {"q": "192.0.2.7"}).content.decode()
+
+
+def test_a_stranger_to_zones_finds_none(estate: None, browser: Browser) -> None:
+    mia = make_person("mia", Role.MEMBER)
+    assert "Nothing matches" in browser(mia).get(SEARCH, {"q": "example"}).content.decode()
+
+
+def test_a_page_costs_the_same_whatever_is_found(
+    estate: None, browser: Browser, bob: User, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    client = browser(bob)
+    with django_assert_max_num_queries(24):
+        client.get(SEARCH, {"q": "example"})
