@@ -5,6 +5,9 @@ const byId = (id) => document.getElementById(id);
 htmx.config.attributesToSettle = ["class"];
 const rows = () => [...document.querySelectorAll("#rrsets > tbody[data-order]")].filter((row) => row.dataset.order);
 
+// Who comes from a search finds the row in focus: its keys work at once.
+document.querySelector("#rrsets > tbody:target .row-link")?.focus({ preventScroll: true });
+
 // ── Rows open where they are clicked ──────────────────────────────────────────────────────────────────────────
 
 function openRow(row, field) {

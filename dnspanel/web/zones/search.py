@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from django.http import HttpResponse
+from django.http import HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
@@ -15,6 +15,7 @@ from dnspanel.web.rows import DisplayRow, row_address
 from dnspanel.web.zones.pages import ListedZone, with_sync
 from dnspanel.zones import queries
 from dnspanel.zones.search.everywhere import Found, FoundPage, place_of, rrsets_found
+from dnspanel.zones.search.suggestions import suggestions
 from dnspanel.zones.search.terms import FILTERS, Search, parse
 from dnspanel.zones.search.zone_conditions import refuse_too_general
 from replication.dns.rrset import Change
@@ -59,6 +60,13 @@ def search(request: PanelRequest) -> HttpResponse:
         response = render(request, "zones/_found.html", context, status=status)
         return say(response, speak=too_general or _spoken(zones, page))
     return render(request, "zones/search.html", context, status=status)
+
+
+@require_safe
+def search_suggestions(request: PanelRequest) -> JsonResponse:
+    """Return the searches that what is typed may become, for the lists of search boxes."""
+    text = request.GET.get("q", "")[:LONGEST_SEARCH]
+    return JsonResponse({"suggestions": suggestions(person=request.user, text=text)})
 
 
 def _found(request: PanelRequest, text: str, searched: Search) -> tuple[queries.Page[queries.ZoneRow], FoundPage, str]:

@@ -2,10 +2,12 @@
 
 from django.urls import path
 
-from dnspanel.web.zones import clone, pages, search, trash
+from dnspanel.web.zones import clone, pages, palette, search, trash
 
 urlpatterns = [
     path("search/", search.search, name="search"),
+    path("frame/suggestions/", search.search_suggestions, name="search-suggestions"),
+    path("frame/palette/", palette.palette, name="palette"),
     path("zones/", pages.zone_list, name="zone-list"),
     path("zones/new/", pages.zone_new, name="zone-new"),
     path("zones/trash/", trash.zone_trash, name="zone-trash"),

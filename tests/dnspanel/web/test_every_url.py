@@ -104,6 +104,8 @@ DOORS = [
     Door("node-hold-decide", "POST", NODES),
     # Zones
     Door("zone-list", "GET", SIGNED_IN),
+    Door("search-suggestions", "GET", SIGNED_IN, data={"q": "type:m"}),
+    Door("palette", "GET", SIGNED_IN, data={"q": "www"}),
     Door("search", "GET", SIGNED_IN, data={"q": "www"}),
     Door("zone-trash", "GET", SIGNED_IN),
     Door("zone-new", "GET", EDIT),

@@ -102,3 +102,8 @@ def test_a_page_costs_the_same_whatever_is_found(
     client = browser(bob)
     with django_assert_max_num_queries(24):
         client.get(SEARCH, {"q": "example"})
+
+
+def test_boxes_are_told_how_a_word_may_go_on(browser: Browser, bob: User) -> None:
+    answer = browser(bob).get("/frame/suggestions/", {"q": "shop type:mx"})
+    assert answer.json() == {"suggestions": ["shop type:mx"]}

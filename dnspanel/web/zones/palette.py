@@ -1,0 +1,131 @@
+"""What the palette offers: pages and acts that a person may use, their own zones, and what a search finds."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from dnspanel.accounts.actors import actor_of, can
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import User
+from dnspanel.accounts.roles import Permission
+from dnspanel.statement_time import SearchTooGeneral, searching
+from dnspanel.web.forms import LONGEST_SEARCH
+from dnspanel.web.layout import Frame, PanelRequest
+from dnspanel.web.rows import row_address
+from dnspanel.zones import queries
+from dnspanel.zones.search.everywhere import rrsets_found
+from dnspanel.zones.search.terms import Search, parse
+from dnspanel.zones.search.zone_conditions import refuse_too_general
+from dnspanel.zones.zone_marks import marked_zones
+from replication.dns import names, rdata
+
+MOST_OF_ZONES, MOST_OF_RECORDS = 6, 6
+FEWEST_LETTERS = 2  # below, only pages, acts and a person's own zones are looked through
+
+# Text, icon, view, and the permission that shows it (None: everybody).
+_PAGES: tuple[tuple[str, str, str, Permission | None], ...] = (
+    ("Trash", "trash", "zone-trash", None),
+    ("DNSSEC policies", "shield", "zone-policies", None),
+    ("Rollovers of DNSSEC keys", "key", "zone-rollovers", None),
+    ("Everybody's publications", "clock", "publication-list", Permission.READ),
+    ("Exports", "download", "zone-exports", Permission.READ),
+    ("Alerts", "alert", "alert-list", Permission.FLEET),
+    ("Settings", "table", "settings", Permission.NODES),
+    ("Webhooks", "sync", "webhook-list", None),
+    ("Audit log", "clock", "audit-log", None),
+    ("Quotas", "database", "account-quotas", None),
+    ("API documentation", "table", "docs-api", None),
+)
+_ACTS: tuple[tuple[str, str, str, Permission | None], ...] = (
+    ("Review and publish", "check", "changes", Permission.EDIT),
+    ("Import zones", "import", "import-new", Permission.EDIT),
+    ("Add a node", "plus", "node-new", Permission.NODES),
+    ("Invite a person", "plus", "people-invite", Permission.PEOPLE),
+    ("Change password", "key", "account_change_password", None),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One line: what it says, a smaller text beside it, and where it leads."""
+
+    text: str
+    icon: str
+    url: str
+    beside: str = ""
+
+
+@require_safe
+def palette(request: PanelRequest) -> HttpResponse:
+    """Show what fits the text that was typed, in groups; the first offer is what Enter opens."""
+    text = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
+    searched = parse(text)
+    words = text.lower().split()
+    marks = marked_zones(request.user)
+    zones = _fitting(words, (_zone(zone.name) for zone in (*marks.pinned, *marks.recent)))
+    groups = [
+        ("Your zones", zones),
+        ("Pages", _fitting(words, _pages(request))),
+        ("Actions", _fitting(words, _acts(request.user))),
+    ]
+    if len(text) >= FEWEST_LETTERS and not searched.faults:
+        groups += _found(request.user, text, searched, {offer.url for offer in zones})
+    context = {
+        "groups": [(title, offers) for title, offers in groups if offers],
+        "search_text": text,
+        "searched": searched,
+    }
+    return render(request, "zones/_palette.html", context)
+
+
+def _fitting(words: list[str], offers: Iterable[Offer]) -> list[Offer]:
+    return [offer for offer in offers if all(word in f"{offer.text} {offer.beside}".lower() for word in words)]
+
+
+def _pages(request: PanelRequest) -> list[Offer]:
+    main = [Offer(entry.text, entry.icon, entry.url, f"g {entry.key}") for entry in Frame(request).nav]
+    return main + [_offer(*page) for page in _PAGES if page[3] is None or can(request.user, page[3])]
+
+
+def _acts(person: User) -> list[Offer]:
+    actor = actor_of(person)
+    offers = [_offer(*act) for act in _ACTS if act[3] is None or can(person, act[3])]
+    if actor is not None and actor.may_somewhere(Right.CREATE_ZONE):
+        offers.insert(0, _offer("New zone", "plus", "zone-new", None))
+    return offers
+
+
+def _offer(text: str, icon: str, view: str, _: Permission | None) -> Offer:
+    return Offer(text, icon, reverse(view))
+
+
+def _zone(name: str) -> Offer:
+    displayed = names.display(name)
+    return Offer(name, "zones", reverse("zone-detail", args=[name]), displayed if displayed != name else "")
+
+
+def _found(person: User, text: str, searched: Search, known: set[str]) -> list[tuple[str, list[Offer]]]:
+    """What a search finds; nothing where it would look through too much, which the page of the search tells."""
+    try:
+        with searching():
+            refuse_too_general(searched)
+            zones = queries.zone_page(user=person, search=text, limit=MOST_OF_ZONES).rows if searched.words else ()
+            found = rrsets_found(person=person, search=searched, now=timezone.now(), limit=MOST_OF_RECORDS).rows
+    except SearchTooGeneral:
+        return []
+    offers = [offer for offer in (_zone(zone.name) for zone in zones) if offer.url not in known]
+    records = [
+        Offer(
+            f"{names.owner_text(each.rrset.name, each.zone.name)} {rdata.type_to_text(each.rrset.type)}",
+            "table",
+            row_address(each.zone.name, each.rrset.name, each.rrset.type),
+            f"{each.zone.name} · {each.rrset.rdata[0][:60]}",
+        )
+        for each in found
+    ]
+    return [("Zones", offers), ("Records", records)]

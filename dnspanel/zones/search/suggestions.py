@@ -1,0 +1,66 @@
+"""How the last word of a search may go on: filters, and what each of them takes."""
+
+from itertools import chain, islice
+
+from dnspanel.accounts.actors import Person, actor_of
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import Team
+from dnspanel.zones.access import zones_visible_to
+from dnspanel.zones.search.terms import CHOICES, FILTERS, LONGEST_SEARCH, NOBODY, Filter
+from replication.dns import rdtypes
+
+MOST_SUGGESTED = 12
+_ZONES_LOOKED_AT = 2_000  # for their tags
+
+_EXAMPLES: dict[Filter, tuple[str, ...]] = {
+    Filter.CHANGED: ("today", "<7d", ">30d"),
+    Filter.TTL: ("<300", "300", "3600", ">1d"),
+    Filter.OWNER: (NOBODY,),
+}
+
+
+def suggestions(*, person: Person, text: str) -> list[str]:
+    """Searches that the text may become, each with its last word completed; none for a word that is no filter.
+
+    Tags are those of some of the zones that the person sees, teams those that they may know. At most one query.
+    """
+    before, _, word = text.rpartition(" ")
+    begin = f"{before} " if before else ""
+    sign = "-" if word.startswith("-") else ""
+    name, colon, value = word.removeprefix("-").partition(":")
+    if not colon:
+        found = [f"{each}:" for each in FILTERS if name and each.startswith(name.lower())]
+    elif name.lower() in FILTERS:
+        filter = Filter(name.lower())
+        matching = (each for each in _values(person, filter) if each.lower().startswith(value.strip('"').lower()))
+        found = [f"{filter}:{_quoted(each)}" for each in islice(matching, MOST_SUGGESTED)]
+    else:
+        found = []
+    return [f"{begin}{sign}{each}" for each in found if len(begin) + len(each) < LONGEST_SEARCH]
+
+
+def _values(person: Person, filter: Filter) -> list[str]:
+    match filter:
+        case Filter.TYPE:
+            return sorted(rdtypes.type_to_text(type).lower() for type in rdtypes.SERVED_TYPES)
+        case Filter.DNSSEC | Filter.SYNC:
+            return sorted(set(CHOICES[filter].values()))
+        case Filter.TAG:
+            tagged = zones_visible_to(person).exclude(tags=[]).values_list("tags", flat=True)[:_ZONES_LOOKED_AT]
+            return sorted(set(chain.from_iterable(tagged)))
+        case Filter.TEAM:
+            return [*_teams(person), NOBODY]
+    return list(_EXAMPLES.get(filter, ()))
+
+
+def _teams(person: Person) -> list[str]:
+    actor = actor_of(person)
+    if actor is None:
+        return []
+    if actor.may_everywhere(Right.READ):
+        return list(Team.objects.order_by("name").values_list("name", flat=True))
+    return sorted(team.name for team in actor.teams)
+
+
+def _quoted(value: str) -> str:
+    return f'"{value}"' if " " in value else value
