@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dnspanel.fleet import telemetry, zone_queries
-from dnspanel.fleet.zone_queries import QueriedName, MinuteOfZone, NodeSample
+from dnspanel.fleet.zone_queries import MinuteOfZone, NodeSample, QueriedName
 from replication.wire.protocol import MOST_TOP_ZONES, Counted, Top
 from tests.dnspanel.fleet.test_telemetry import sample
 
