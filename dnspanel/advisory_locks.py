@@ -34,6 +34,7 @@ class Lock(IntEnum):
     ROLLOVERS = 8  # driving DNSSEC rollovers
     SIGNALLING_NAMES = 9  # writing signalling names
     SEARCH_TEXTS = 10  # writing what searches look into
+    UNPROVEN = 11  # asking nodes for zones that did not validate on them
     WORKER = 0x64700001  # import · 64 + worker
     READER = 0x64700002  # import
     PIECE = 0x64700003  # piece of an import

@@ -337,6 +337,11 @@ CELERY_BEAT_SCHEDULE = {
     },
     "push-late-nodes": {"task": "dnspanel.fleet.tasks.push_late_nodes", "schedule": 2.0, "options": {"expires": 5}},
     "check-parents": {"task": "dnspanel.fleet.tasks.check_parents", "schedule": 10.0, "options": {"expires": 10}},
+    "look-at-unproven-zones": {
+        "task": "dnspanel.fleet.tasks.look_at_unproven_zones",
+        "schedule": 5.0,
+        "options": {"expires": 5},
+    },
     "compare-nodes": {"task": "dnspanel.fleet.tasks.compare_nodes", "schedule": 60.0, "options": {"expires": 55}},
     "watch-fleet": {"task": "dnspanel.alerts.tasks.watch_fleet", "schedule": 5.0, "options": {"expires": 10}},
     "forget-old-alerts": {"task": "dnspanel.alerts.tasks.forget_old_alerts", "schedule": 86_400.0},

@@ -9,7 +9,7 @@ import http.client
 import socket
 import ssl
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -41,6 +41,7 @@ from replication.wire.protocol import (
     STATUS_PATH,
     TOP_PATH,
     TOP_ZONES_PATH,
+    UNPROVEN,
     ZONES_PATH,
     Ack,
     ComputedTypes,
@@ -51,6 +52,7 @@ from replication.wire.protocol import (
     decode_message,
     decode_refusal,
     encode_message,
+    encode_unproven,
 )
 from replication.wire.sealing_keys import encode_sealing_keys
 
@@ -211,16 +213,21 @@ class NodeClient:
             raise BadBytes(what="log", reason=f"{message!r:.80} has no lines")
         return [str(line) for line in lines]
 
-    def push(self, body: bytes | BinaryIO, size: int, *, may_defer: bool = False) -> Ack:
+    def push(
+        self, body: bytes | BinaryIO, size: int, *, may_defer: bool = False, unproven: Collection[str] = ()
+    ) -> Ack:
         """Send sealed segments; return once PowerDNS on the node was seen to answer accordingly.
 
         If it `may_defer`, zones that are new may be excepted from that: then the ack has `applied`, and `ack` gives
-        the next one. Agents from before that wait in any case.
+        the next one. Agents from before that wait in any case. Of the zones that are `unproven` (MAX_UNPROVEN at most)
+        no signatures are asked for.
 
         Raises what the agent refuses with (Gap, NotServed, Busy, Refused ...), or NodeUnreachable: then the
         node may or may not have applied them, and sending them again is harmless.
         """
         headers = f"Prefer: {RESPOND_ASYNC}\r\n" if may_defer else ""
+        if unproven:
+            headers += f"{UNPROVEN}: {encode_unproven(unproven)}\r\n"
         return Ack.from_json(self._request("PUT", SEGMENTS_PATH, body, size, self._seconds_for(size), headers))
 
     def ack(self) -> Ack:
@@ -432,15 +439,21 @@ class _Broken(Exception):
 
 
 def bring_to_head(
-    client: NodeClient, log: ChangeLog, have: Position | None, *, until: float | None = None
+    client: NodeClient,
+    log: ChangeLog,
+    have: Position | None,
+    *,
+    until: float | None = None,
+    unproven: Collection[str] = (),
 ) -> Ack | None:
     """Push what the node lacks until it is where it may be; return its last ack, None if it lacked nothing.
 
     The ack may be of an earlier position than the node's files: while its PowerDNS does not know all new zones.
 
     `have` is where the panel believes the node to be; if the node says Gap, its own position counts. `until`
-    (monotonic time) ends the work early between two requests. Raises NeedsSnapshot where no segments are to be
-    sent, what `next_step` refuses with, what reading the log raises and what the agent answers.
+    (monotonic time) ends the work early between two requests. `unproven` is as in `NodeClient.push`.
+    Raises NeedsSnapshot where no segments are to be sent, what `next_step` refuses with, what reading the log raises
+    and what the agent answers.
     """
     ack: Ack | None = None
     restarts = 0
@@ -454,7 +467,7 @@ def bring_to_head(
             return ack
         try:
             for body, size in _batches(log.segments_after(step.after)):
-                ack = client.push(body, size, may_defer=True)
+                ack = client.push(body, size, may_defer=True, unproven=unproven)
                 have = ack.place
                 if until is not None and time.monotonic() >= until:
                     return ack

@@ -84,6 +84,25 @@ def verify_signatures(
             asker.verify_denial(f"absent-{secrets.token_hex(4)}.{mark.name.lstrip('.')}", rdtypes.A)
 
 
+def problem_of(
+    zone: str, questions: Iterable[tuple[str, int]], address: str, port: int, *, now: float, seconds: float
+) -> str:
+    """What is wrong with the signatures and proofs in the answers to these questions (name, type), in words.
+
+    The zone's DNSKEY RRset comes before them. Empty if all is well. Raises NotServed where no answer comes, which says
+    nothing about signatures.
+    """
+    try:
+        asker = _Asker(zone, address, port, now, time.monotonic() + seconds)
+        for name, type in questions:
+            asker.verify_either(name, type)
+    except NotServed as exc:
+        if not exc.question.endswith(WITH_DNSSEC):
+            raise
+        return str(exc)
+    return ""
+
+
 @dataclass(slots=True)
 class _Change:
     """What to ask for of a zone that changed: an RRset beside the SOA that is there, and one that is not any more."""
@@ -126,6 +145,13 @@ class _Asker:
     def verify(self, name: str, type: int) -> None:
         """Raise NotServed unless this RRset comes with a signature that is good."""
         self._validate(name, type, *self._ask(name, type))
+
+    def verify_either(self, name: str, type: int) -> None:
+        """Raise NotServed unless the RRset comes with a good signature, or the denial of it proves that."""
+        if verify.rrset_in(self._answer(name, type), name, type) is not None:
+            self.verify(name, type)
+        else:
+            self.verify_denial(name, type)
 
     def verify_denial(self, name: str, type: int) -> None:
         """Raise NotServed unless a negative answer for this RRset is signed, and proves that there is none.

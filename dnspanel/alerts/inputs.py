@@ -48,24 +48,28 @@ MOST_ZONES_NAMED = 20
 
 _ZONES = """
     SELECT kind, name, since, total FROM (
-        SELECT c.kind, z.name, c.since, count(*) OVER (PARTITION BY c.kind) AS total,
+        SELECT c.kind, z.name || coalesce(' on ' || c.nodes, '') AS name, c.since,
+            count(*) OVER (PARTITION BY c.kind) AS total,
             row_number() OVER (PARTITION BY c.kind ORDER BY c.since, z.name) AS place
         FROM (
-            SELECT zone_id, 'misled' AS kind, since FROM fleet_parentcheck
+            SELECT zone_id, 'misled' AS kind, since, NULL AS nodes FROM fleet_parentcheck
             WHERE state IN ('partial', 'differs', 'bogus') AND (state <> 'partial' OR since <= %(partial)s)
             UNION ALL
-            SELECT zone_id, 'unknown', silent_since FROM fleet_parentcheck
+            SELECT u.zone_id, 'unproven', min(u.since), string_agg(n.name, ' and ' ORDER BY n.name)
+            FROM fleet_unprovenzone u JOIN fleet_node n ON n.id = u.node_id GROUP BY u.zone_id
+            UNION ALL
+            SELECT zone_id, 'unknown', silent_since, NULL FROM fleet_parentcheck
             WHERE silent_since IS NOT NULL AND silent_since <= %(unknown)s
             UNION ALL
-            SELECT zone_id, 'rollover', waits_since FROM zones_rollover
+            SELECT zone_id, 'rollover', waits_since, NULL FROM zones_rollover
             WHERE ended_at IS NULL AND (is_stuck OR late <> '{}' AND waits_since <= %(late)s
                 OR parent_silent <> '' AND waits_since <= %(silent)s
                 OR (add_ds <> '{}' OR remove_ds <> '{}') AND waits_since <= %(told)s)
             UNION ALL
-            SELECT zone_id, 'ending', signatures_end FROM zones_signing
+            SELECT zone_id, 'ending', signatures_end, NULL FROM zones_signing
             WHERE signatures_end IS NOT NULL AND signatures_end <= %(ending)s
             UNION ALL
-            SELECT zone_id, 'rollover', due_refused_at FROM zones_signing WHERE due_refused_at IS NOT NULL
+            SELECT zone_id, 'rollover', due_refused_at, NULL FROM zones_signing WHERE due_refused_at IS NOT NULL
         ) c JOIN zones_zone z ON z.id = c.zone_id AND z.deleted_at IS NULL
     ) ranked WHERE place <= %(most)s ORDER BY kind, place"""
 
@@ -104,6 +108,7 @@ def read(now: datetime) -> Reading:
         certificate_expires_at=_certificate_ends(authority),
         backup_at=Backup.objects.aggregate(at=Max("at"))["at"],
         misled=zones.get("misled", ZonesInputs()),
+        unproven=zones.get("unproven", ZonesInputs()),
         unknown=zones.get("unknown", ZonesInputs()),
         rollovers=zones.get("rollover", ZonesInputs()),
         ending=zones.get("ending", ZonesInputs()),
@@ -123,7 +128,8 @@ def encoded_by_schema(epoch: UUID, of_nodes: Sequence[int]) -> dict[int, int]:
 
 
 def _zones(now: datetime) -> dict[str, ZonesInputs]:
-    """The signed zones with a trouble, by which: their parents, a rollover that stands still, signatures that end."""
+    """The signed zones with a trouble, by which: their parents, nodes on which they do not validate, a rollover that
+    stands still, signatures that end."""
     parameters: dict[str, Any] = {
         "partial": now - PARTIAL_FOR,
         "unknown": now - UNKNOWN_FOR,

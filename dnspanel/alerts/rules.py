@@ -65,6 +65,7 @@ KINDS: Mapping[str, str] = {
     "panel.disk": "The panel's disk fills up",
     "panel.backup": "The last backup is too old",
     "panel.ds": "Zones do not validate from their parents",
+    "panel.unproven": "Zones do not validate on nodes, by no publication",
     "panel.parents": "Parents of signed zones do not answer",
     "panel.rollovers": "DNSSEC rollovers stand still",
     "panel.signatures": "Signatures that zones came with end",
@@ -139,6 +140,7 @@ class AlertInputs:
     disk_bytes: int = 0
     backup_at: datetime | None = None  # of the newest one that is whole
     misled: ZonesInputs = ZonesInputs()  # signed zones that do not validate from their parents, or will not for some
+    unproven: ZonesInputs = ZonesInputs()  # those that do not validate on a node, though no publication did that
     unknown: ZonesInputs = ZonesInputs()  # those whose parents could not be asked for long
     rollovers: ZonesInputs = ZonesInputs()  # those whose rollover waits for something that does not come
     ending: ZonesInputs = ZonesInputs()  # those whose signatures, which they came with, end soon: at that time
@@ -306,6 +308,12 @@ def _of_signing(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:
     if inputs.misled.count:
         message = f"{_zones(inputs.misled, now)}: what the parent has leads resolvers to no valid signatures."
         yield Condition("panel.ds", "panel.ds", Severity.CRITICAL, message)
+    if inputs.unproven.count:
+        message = (
+            f"{_zones(inputs.unproven, now)}: the signatures that PowerDNS answers there are not good, and nothing "
+            "that was published did that. All other zones are published."
+        )
+        yield Condition("panel.unproven", "panel.unproven", Severity.CRITICAL, message)
     if inputs.unknown.count:
         message = f"{_zones(inputs.unknown, now)}: nobody knows whether the parent has the right DS."
         yield Condition("panel.parents", "panel.parents", Severity.WARNING, message)

@@ -147,6 +147,25 @@ class Node(models.Model):
         return frozenset(pin for pin in (self.certificate_sha256, self.next_certificate_sha256) if pin)
 
 
+class UnprovenZone(models.Model):
+    """A zone whose signatures a node's answers lack or have wrong, though nothing that was published did that.
+
+    Pushes to the node go on without that proof of the zone.
+    """
+
+    node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="unproven")
+    zone = models.ForeignKey("zones.Zone", on_delete=models.CASCADE, related_name="+")
+    problem = models.TextField()
+    since = models.DateTimeField()
+    looked_at = models.DateTimeField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("node", "zone"), name="fleet_one_unproven_a_node_and_zone"),)
+
+    def __str__(self) -> str:
+        return self.problem
+
+
 class EnrolmentCode(models.Model):
     """A one-time code with which an agent may ask to become this node; only its SHA-256 is stored."""
 

@@ -33,14 +33,14 @@ from dnspanel.fleet.push.outcome import Refusal, SendSnapshot, TryAgain, outcome
 from dnspanel.fleet.push.regressed import regressed_nodes
 from dnspanel.fleet.push.segment_log import DatabaseChangeLog
 from dnspanel.fleet.push.send_snapshot import send_snapshot
-from dnspanel.fleet.rollout import deliver, poison
+from dnspanel.fleet.rollout import deliver, poison, unproven
 from dnspanel.fleet.rollout.gates import free_nodes, node_to_push, with_limit
 from dnspanel.wake import wake, wake_each
 from dnspanel.zones.dnssec import automatic
 from replication.errors import ReplicationError
 from replication.push import NodeClient, bring_to_head
 from replication.wire.position import Position
-from replication.wire.protocol import Ack
+from replication.wire.protocol import MAX_UNPROVEN, Ack
 
 # How often the progress of a node far behind is recorded: an edit in the middle of an import is proved that late.
 PROGRESS_SECONDS = 0.25
@@ -117,6 +117,14 @@ def end_drains() -> None:
     """Resume the nodes whose drain has come to its end."""
     with while_postgresql_answers():
         enroll.resume_due(now=timezone.now())
+
+
+@shared_task(ignore_result=True)
+def look_at_unproven_zones() -> None:
+    """Ask nodes for zones that did not validate on them, and go on with those that do again."""
+    with while_postgresql_answers(), locked(Lock.UNPROVEN) as mine:
+        if mine:
+            unproven.look(now=timezone.now())
 
 
 @shared_task(ignore_result=True)
@@ -341,6 +349,13 @@ def _record(node: Node, refusal: Refusal) -> None:
     """Record why the node refused, and start what helps it."""
     if refusal.not_served and poison.examine(node=node, error=refusal.not_served, now=timezone.now()):
         return  # what takes it back is on its way
+    # Of ring 0 everything that may be to blame is taken back by now.
+    is_exhausted = refusal.not_served is not None
+    if refusal.unproven and unproven.let_pass(
+        node=node, error=refusal.unproven, now=timezone.now(), is_exhausted=is_exhausted
+    ):
+        wake(push_node, node.pk)
+        return
     if refusal.ahead:
         unknown_history.hold_if_ahead(positions=[(node.name, refusal.ahead)], now=timezone.now())
     acks.record_refusal(node_id=node.pk, message=refusal.message, now=timezone.now())
@@ -364,10 +379,11 @@ def _bring_to_head(node: Node, connection: AgentConnection, client: NodeClient) 
     begin = _acked(node)
     before = have = connection.place(begin)
     log = DatabaseChangeLog(node.schema, limit=node.limit)  # type: ignore[attr-defined]
+    passing = unproven.names_of(node)[:MAX_UNPROVEN] if node.has_unproven else ()  # type: ignore[attr-defined]
     ack: Ack | None = None
     until, at_head = started, False  # one request, whose ack somebody may wait for
     while not at_head:
-        pushed = bring_to_head(client, log, have, until=until)
+        pushed = bring_to_head(client, log, have, until=until, unproven=passing)
         at_head = time.monotonic() < until
         if pushed is None:
             break

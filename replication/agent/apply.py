@@ -17,7 +17,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import BinaryIO
@@ -131,6 +131,8 @@ class Applier:
         self._has_checked = False
         # Zones whose keys or metadata this push has changed, and PowerDNS may have those from before. With `_lock`.
         self._unseen: set[str] = set()
+        # Zones whose signatures are not asked for: they were not good before this push either. With `_lock`.
+        self._unproven: Collection[str] = ()
         # Called with the zones of a segment that found rows which the agent did not write.
         self.suspect: Callable[[Iterable[int]], None] = lambda zone_ids: None
         # Called with the keys of rows that were proved, of which ALIAS and LUA are asked for; returns all that lack.
@@ -138,7 +140,7 @@ class Applier:
         # Called with the reason where a file may be damaged.
         self.damaged: Callable[[str], None] = lambda reason: None
 
-    def apply(self, body: bytes | BinaryIO, *, may_defer: bool = False) -> Ack:
+    def apply(self, body: bytes | BinaryIO, *, may_defer: bool = False, unproven: Collection[str] = ()) -> Ack:
         """Bring the store to the end of these segments and prove it by DNS.
 
         1. Each segment's signature, then its content, in order; what one transaction committed stays.
@@ -146,12 +148,13 @@ class Applier:
         3. Acknowledge the store's position.
 
         Where many zones are new and the panel asks for it, the ack is of an earlier position, with `applied` for the
-        store's; `ack` gives a newer one later.
+        store's; `ack` gives a newer one later. Of the zones that are `unproven` no signatures are asked for.
 
         Raises what `open_segments` and `Store.apply` raise, NotServed, or Busy if another push takes too long.
         """
         with self._alone():
             before = self._store.position()
+            self._unproven = unproven
             ack = self._apply(body, may_defer=may_defer)
         if ack.place != before:
             self._change_health(refusal="", refused_at=0.0)
@@ -477,7 +480,7 @@ class Applier:
                 verify.verify(expected, self._dns_address, self._dns_port, seconds=VERIFY_SECONDS)
                 verify_signatures(
                     self._store,
-                    marks,
+                    [mark for mark in marks if mark.name not in self._unproven],
                     rows,
                     self._dns_address,
                     self._dns_port,

@@ -10,6 +10,7 @@ import threading
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from email.message import Message
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -49,9 +50,11 @@ from replication.wire.protocol import (
     STATUS_PATH,
     TOP_PATH,
     TOP_ZONES_PATH,
+    UNPROVEN,
     ZONES_PATH,
     Status,
     decode_message,
+    decode_unproven,
     encode_message,
     encode_refusal,
 )
@@ -272,7 +275,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             body = self._receive(size)
             try:
-                message = _PUSHES[self.path](self.server, body, self.headers.get("Prefer") == RESPOND_ASYNC)
+                message = _PUSHES[self.path](self.server, body, self.headers)
             finally:
                 if not isinstance(body, bytes):
                     body.close()
@@ -386,6 +389,11 @@ def _choose_computed_types(server: AgentServer, body: bytes) -> None:
     server.computed_types.choose(decode_message(body))
 
 
+def _apply(server: AgentServer, body: bytes | BinaryIO, headers: Message) -> Mapping[str, Any]:
+    may_defer, unproven = headers.get("Prefer") == RESPOND_ASYNC, decode_unproven(headers.get(UNPROVEN, ""))
+    return server.applier.apply(body, may_defer=may_defer, unproven=unproven).to_json()
+
+
 def _repair(server: AgentServer, body: bytes | BinaryIO) -> Mapping[str, Any]:
     ack, repaired = server.applier.repair(body)
     server.scanner.recheck([repaired.mark.zone_id])
@@ -396,9 +404,9 @@ _SNAPSHOT = re.compile(re.escape(SNAPSHOTS_PATH) + r"/([0-9a-f]{32})")
 _SNAPSHOT_CHUNK = re.compile(_SNAPSHOT.pattern + r"/chunks/([0-9]{1,6})")
 _INSTALL = re.compile(_SNAPSHOT.pattern + r"/install")
 # What is taken from memory or from disk, however large.
-_PUSHES: Mapping[str, Callable[[AgentServer, bytes | BinaryIO, bool], Mapping[str, Any]]] = {
-    SEGMENTS_PATH: lambda server, body, may_defer: server.applier.apply(body, may_defer=may_defer).to_json(),
-    REPAIRS_PATH: lambda server, body, may_defer: _repair(server, body),
+_PUSHES: Mapping[str, Callable[[AgentServer, bytes | BinaryIO, Message], Mapping[str, Any]]] = {
+    SEGMENTS_PATH: _apply,
+    REPAIRS_PATH: lambda server, body, headers: _repair(server, body),
 }
 # Bodies that are read at once; everything else that is put is a push.
 _SMALL_PUTS: Mapping[str, Callable[[AgentServer, bytes], None]] = {

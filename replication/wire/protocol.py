@@ -3,7 +3,8 @@
     GET  /v1/status                         200 Status
     PUT  /v1/segments                       200 Ack            body: sealed segments, end to end, in order; with
                                                                `Prefer: respond-async` (RFC 7240) of an earlier
-                                                               position, where many zones are new
+                                                               position, where many zones are new; `Unproven: a.,b.`:
+                                                               of these zones no signatures are asked for
     GET  /v1/ack                            200 Ack            the newest; 503 while PowerDNS does not answer
     GET  /v1/samples?after=<unix>           200 [Sample]       newer than `after`, oldest first
     PUT  /v1/snapshots/<id>                 200 Missing        body: the sealed manifest (`snapshot`); which chunks lack
@@ -35,6 +36,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from ipaddress import ip_address
 from typing import Any, NamedTuple, Self
+from urllib.parse import quote, unquote
 
 from replication.errors import (
     BadBytes,
@@ -67,6 +69,8 @@ RESTART_PATH = "/v1/restart"
 COMPUTED_TYPES_PATH = "/v1/computed-types"
 
 RESPOND_ASYNC = "respond-async"  # RFC 7240, section 4.1
+UNPROVEN = "Unproven"  # names of zones, each percent-encoded, with commas between them
+MAX_UNPROVEN = 64
 
 ZONES_PAGE = 5_000
 MAX_ROWS_AT_ONCE = 10_000
@@ -136,6 +140,16 @@ class Unanswered(NamedTuple):
     name: str
     type: str  # ALIAS or LUA
     problem: str
+
+
+def encode_unproven(zones: Iterable[str]) -> str:
+    """The value of the header UNPROVEN."""
+    return ",".join(quote(zone) for zone in zones)
+
+
+def decode_unproven(value: str) -> frozenset[str]:
+    """Names of zones, at most MAX_UNPROVEN."""
+    return frozenset(unquote(name) for name in value.split(",", MAX_UNPROVEN)[:MAX_UNPROVEN] if name)
 
 
 @dataclass(frozen=True, slots=True)

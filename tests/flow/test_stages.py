@@ -4,11 +4,15 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
+import dns.exception
 import pytest
 
+from dnspanel.demo import unprivileged
 from dnspanel.demo.nodes import DemoNode
 from dnspanel.demo.stack import Stack
 from tests.flow.validator import Validator
@@ -333,8 +337,8 @@ result = publication.sequence
 """
 
 
-def test_signatures_that_do_not_validate_are_stopped_at_ring_0(staged: Stack) -> None:
-    sign = """
+# A new zone, which is signed; with its keys.
+SIGN_NEW = """
 from dnspanel.zones.dnssec import queries, sign
 from dnspanel.zones.dnssec.guarded import Acting
 create(args[0])
@@ -342,7 +346,10 @@ zone = Zone.objects.get(name=args[0], deleted_at=None)
 sign.sign(zones=[zone], acting=Acting(author=None, channel="system", now=now))
 result = [key.dnskey for key in queries.keys_of(zone)]
 """
-    keys = panel(staged, sign, SIGNED)
+
+
+def test_signatures_that_do_not_validate_are_stopped_at_ring_0(staged: Stack) -> None:
+    keys = panel(staged, SIGN_NEW, SIGNED)
     wait_until_in_sync(staged, seconds=60)
     with Validator(staged.nodes, SIGNED, keys, [f"www.{SIGNED}", SIGNED, f"nothing.{SIGNED}"]) as validator:
         bad = int(panel(staged, MISSIGN, SIGNED))
@@ -366,6 +373,110 @@ result = [key.dnskey for key in queries.keys_of(Zone.objects.get(name=args[0], d
     for node in staged.servers:
         [dnskey] = ask(node, SIGNED, "DNSKEY").rdata
         assert [str(dnskey).replace(" ", "")] == [key.replace(" ", "") for key in keys]
+
+
+# A fault beside everything that the panel publishes: PowerDNS itself no longer gives the keys of one zone.
+FAULTY = """function prequery(packet)
+    local name, type = packet:getQuestion()
+    if type ~= pdns.DNSKEY or tostring(name) ~= "%s" then
+        return false
+    end
+    packet:setRcode(2)
+    return true
+end
+"""
+PAGES = """
+from django.test import Client
+from dnspanel.alerts.models import Alert
+user = User.objects.get_or_create(username="nora", defaults={"role": "administrator"})[0]
+client = Client()
+client.force_login(user)
+def get(path):
+    answer = client.get(path, headers={"host": args[1]})
+    assert answer.status_code == 200, (path, answer.status_code, answer.headers)
+    return " ".join(answer.content.decode().split())
+result = {
+    "zone": get(f"/zones/{args[0]}/dnssec/"), "node": get("/nodes/ring0/"),
+    "alerts": [alert.sentence for alert in Alert.objects.filter(key="panel.unproven", over_at=None)],
+}
+"""
+UNPROVEN = """
+from dnspanel.fleet.models import UnprovenZone
+result = sorted(UnprovenZone.objects.values_list("node__name", "zone__name"))
+"""
+
+
+@contextmanager
+def faulty(stack: Stack, nodes: Sequence[DemoNode], zone: str) -> Iterator[None]:
+    """While inside, these servers have no keys of the zone, whoever asks."""
+    for node in nodes:
+        unprivileged.write(node.pdns / "faulty.lua", FAULTY % zone)
+        conf = (node.pdns / "pdns.conf").read_text()
+        unprivileged.write(node.pdns / "pdns.conf", f"{conf}lua-prequery-script={node.pdns / 'faulty.lua'}\n")
+    started_again(stack, nodes)
+    for node in nodes:
+        assert ask(node, zone, "DNSKEY").rcode == "SERVFAIL"
+        assert ask(node, zone, "SOA").rcode == "NOERROR"
+    try:
+        yield
+    finally:
+        for node in nodes:
+            node.configure()
+        started_again(stack, nodes)
+
+
+def started_again(stack: Stack, nodes: Sequence[DemoNode]) -> None:
+    for node in nodes:
+        killed = stack.supervisor.kill(f"{node.name}-pdns")
+        stack.supervisor.wait_for_another(f"{node.name}-pdns", than=killed)
+    for node in nodes:
+        until(lambda n=node: answers_at_all(n), seconds=30, what=node.name)
+
+
+def answers_at_all(node: DemoNode) -> bool:
+    try:
+        return ask(node, "stages1.test.", "SOA", timeout=0.5).rcode == "NOERROR"
+    except dns.exception.Timeout:
+        return False
+
+
+def test_a_zone_whose_chain_is_broken_by_no_publication_holds_up_no_other(staged: Stack) -> None:
+    """At ring 0 and at the canary, so that both would hold up the rest; ns2 and ns3 validate as ever."""
+    zone = "outside.test."
+    keys = panel(staged, SIGN_NEW, zone)
+    wait_until_in_sync(staged, seconds=60)
+    at_fault = [node for node in staged.servers if node.name in ("ring0", "ns1")]
+    well = [node for node in staged.servers if node not in at_fault]
+    with Validator(well, zone, keys, [f"www.{zone}", zone, f"nothing.{zone}"]) as validator:
+        with faulty(staged, at_fault, zone):
+            own = change(staged, zone, "own", "A", "192.0.2.30")
+            other = change(staged, "stages1.test.", "besides", "A", "192.0.2.31")
+            for node in staged.servers:
+                until(lambda n=node: answers_with(n, "besides.stages1.test.", "192.0.2.31"), seconds=60, what=node.name)
+                assert answers_with(node, f"own.{zone}", "192.0.2.30")
+            until(lambda: min(acked(staged).values()) >= other, seconds=60, what="every node's ack")
+            assert panel(staged, UNPROVEN) == [["ns1", zone], ["ring0", zone]]
+            taken_back = "result = list(Publication.objects.filter(sequence__in=args).exclude(failed_reason=''))"
+            assert panel(staged, taken_back, own, other) == []
+            assert delivery(staged)["stopped_reason"] == ""
+            host = urlsplit(staged.url).netloc
+            until(lambda: bool(panel(staged, PAGES, zone, host)["alerts"]), seconds=30, what="the alert")
+            told = panel(staged, PAGES, zone, host)
+            # What changes the signing has to validate, here too: it is taken back.
+            bad = int(panel(staged, MISSIGN, zone))
+            failed = "result = Publication.objects.get(sequence=args[0]).failed_reason"
+            until(lambda: bool(panel(staged, failed, bad)), seconds=60, what="the publication is marked")
+            later = change(staged, "stages1.test.", "later-still", "A", "192.0.2.32")
+            until(lambda: min(acked(staged).values()) >= later, seconds=60, what="every node goes on behind it")
+        until(lambda: panel(staged, UNPROVEN) == [], seconds=90, what="the zone validates everywhere again")
+        after = change(staged, zone, "after", "A", "192.0.2.33")
+        until(lambda: min(acked(staged).values()) >= after, seconds=60, what="proved as ever")
+    assert validator.faults == [], validator.faults[:5]
+    sys.stdout.write(f"{told['alerts'][0]}\n")
+    assert f"{zone} on ns1 and ring0 for" in told["alerts"][0]
+    assert "What a node answers for this zone does not validate" in told["zone"]
+    assert "no such RRset (SERVFAIL)" in told["zone"]
+    assert f'<dt>Do not validate here</dt> <dd> <ul> <li> <span class="mono">{zone}</span>' in told["node"]
 
 
 def test_a_ring_0_whose_powerdns_was_killed_is_started_again_and_blames_nobody(staged: Stack) -> None:

@@ -15,6 +15,7 @@ from replication.errors import (
     Unfinished,
     WrongEpoch,
 )
+from replication.verify_signatures import WITH_DNSSEC
 from replication.wire.position import Position
 
 # What an agent refuses with until it gets a snapshot, and why, as a clause for people.
@@ -40,13 +41,15 @@ class SendSnapshot:
 class Refusal:
     """The node's page shows the message, and the other fields say what is done besides, in this order.
 
-    `not_served`: a publication may be to blame; if one is, it is taken back, and nothing else is done. `ahead`: where
-    the node is, which may be where this panel never was. `repair`: rows of the node are not the panel's.
+    `not_served`: a publication may be to blame; if one is, it is taken back, and nothing else is done. `unproven`: the
+    signatures of a zone are not good; if nothing that was published did that, the push goes on without them. `ahead`:
+    where the node is, which may be where this panel never was. `repair`: rows of the node are not the panel's.
     `snapshot`: why only a snapshot helps, or empty.
     """
 
     message: str
     not_served: NotServed | None = None
+    unproven: NotServed | None = None
     ahead: Position | None = None
     repair: bool = False
     snapshot: str = ""
@@ -62,8 +65,9 @@ def outcome_of(error: ReplicationError, *, is_ring0: bool) -> Outcome:
             return TryAgain()
         case NeedsSnapshot() | DamagedObject():
             return SendSnapshot(error.reason)
-        case NotServed() if is_ring0:
-            return Refusal(str(error), not_served=error)
+        case NotServed():
+            is_unproven = error.question.endswith(WITH_DNSSEC)
+            return Refusal(str(error), error if is_ring0 else None, error if is_unproven else None)
         case NodeAhead():
             return Refusal(str(error), ahead=Position(error.node.epoch, error.node.sequence))
         case WrongEpoch():

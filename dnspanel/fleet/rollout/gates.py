@@ -49,7 +49,8 @@ _IS_GATE = """(
 )"""
 
 _TAKES_PUSHES = f"""
-    SELECT %s, {_LIMIT}, {_IS_GATE} FROM fleet_node
+    SELECT %s, {_LIMIT}, {_IS_GATE}, EXISTS (SELECT FROM fleet_unprovenzone u WHERE u.node_id = fleet_node.id)
+    FROM fleet_node
     WHERE id = %%s AND state = 'active'
         AND NOT EXISTS (SELECT FROM fleet_bootstrap WHERE fleet_bootstrap.node_id = fleet_node.id)"""
 
@@ -145,7 +146,7 @@ def with_limit(nodes: "QuerySet[Node]") -> "QuerySet[Any]":
 
 
 def node_to_push(node_id: int, fields: Collection[str]) -> Any | None:
-    """Return the node with these fields, `limit` and `is_gate`; None unless it takes pushes."""
+    """Return the node with these fields, `limit`, `is_gate` and `has_unproven`; None unless it takes pushes."""
     read = [field.attname for field in Node._meta.concrete_fields if field.attname in fields]  # as `from_db` has them
     columns = ", ".join(f"fleet_node.{connection.ops.quote_name(name)}" for name in read)
     with prepared_cursor() as cursor:
@@ -153,9 +154,9 @@ def node_to_push(node_id: int, fields: Collection[str]) -> Any | None:
         row = cursor.fetchone()
     if row is None:
         return None
-    *values, limit, is_gate = row
+    *values, limit, is_gate, has_unproven = row
     node: Any = Node.from_db(connection.alias, read, values)
-    node.limit, node.is_gate = limit, is_gate
+    node.limit, node.is_gate, node.has_unproven = limit, is_gate, has_unproven
     return node
 
 

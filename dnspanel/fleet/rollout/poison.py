@@ -4,7 +4,8 @@ A server that does not answer at all is no evidence: it may just be down. It
 has to answer for the position zone, before and after, and to fail twice with
 an RRset that the publication changed. Where only signatures or proofs are not
 good, as its agent says after several looks, what changed the signing of the
-zone is to blame.
+zone is to blame; if nothing did, and what of the zone nobody touched is good,
+what changed its content. Otherwise nobody is (`unproven`).
 """
 
 import contextlib
@@ -16,16 +17,14 @@ from datetime import datetime
 import dns.exception
 import dns.rcode
 
-from dnspanel.fleet.models import Node
-from dnspanel.fleet.rollout import isolation
+from dnspanel.fleet.models import Isolation, Node
+from dnspanel.fleet.rollout import isolation, unproven
 from dnspanel.zones.history import rrset_after
 from dnspanel.zones.models import Change, Publication, Revision, RevisionKind, RRset, Zone
-from dnspanel.zones.rules import ancestors_within
 from replication import verify
-from replication.dns import names, rdata, rdtypes
+from replication.dns import rdata, rdtypes
 from replication.errors import BadBytes, NotServed
 from replication.store.applying import POSITION_ZONE
-from replication.verify_signatures import WITH_DNSSEC
 from replication.wire.position import parse_position
 
 # So many RRsets are asked for at most; the newest publication's first.
@@ -77,15 +76,30 @@ def examine(*, node: Node, error: NotServed, now: datetime) -> Publication | Non
 
 def _examine_signing(node: Node, error: NotServed, position: int, now: datetime) -> Publication | None:
     """The same where answers are those that were written, but their signatures or proofs are not good."""
-    if not error.question.endswith(WITH_DNSSEC):
-        return None
-    name = error.question.split()[0]
-    apexes = [name, *ancestors_within(name, names.ROOT)]
-    zone = max(Zone.objects.filter(name__in=apexes, deleted_at=None), key=lambda each: len(each.name), default=None)
+    zone = unproven.zone_of(error)
     if zone is None:
         return None
     reason = f"{zone.name} does not validate: {error}."
-    return isolation.isolate_signing(node=node, zone=zone, up_to=position, reason=reason, now=now)
+    if (brought := unproven.brought_by(node, zone)) is not None:
+        return isolation.isolate(node=node, sequence=brought, reason=reason, now=now)
+    inverse = isolation.isolate_signing(node=node, zone=zone, up_to=position, reason=reason, now=now)
+    if inverse is not None or unproven.fails_besides(node=node, zone=zone, now=now):
+        return inverse
+    if not unproven.fails_still(node=node, zone=zone, error=error, now=now):
+        return None
+    return _take_back_newest(node, zone, position, reason, now)
+
+
+def _take_back_newest(node: Node, zone: Zone, position: int, reason: str, now: datetime) -> Publication | None:
+    """The newest publication that changed the zone, and of which something is left to take back, is taken back."""
+    changed = Publication.objects.filter(
+        sequence__gt=node.acked, sequence__lte=position, failed_reason="", revisions__zone=zone
+    )
+    inverses = Isolation.objects.filter(failed__gt=node.acked).values("inverse")
+    for sequence in changed.exclude(sequence__in=inverses).order_by("-sequence").values_list("sequence", flat=True):
+        if inverse := isolation.isolate(node=node, sequence=sequence, reason=reason, now=now):
+            return inverse
+    return None
 
 
 def culprit(found: Sequence[Suspect], error: NotServed, server: "_Server") -> tuple[Suspect, str] | None:

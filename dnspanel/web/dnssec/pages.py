@@ -14,6 +14,7 @@ from dnspanel.fleet.ask_parent import ask_parent
 from dnspanel.fleet.dnssec.node_answers import ask_nodes
 from dnspanel.fleet.dnssec.parent_checks import check_of
 from dnspanel.fleet.reads.queries import node_statuses
+from dnspanel.fleet.reads.unproven import unproven_on
 from dnspanel.web.confirm import Question, ask
 from dnspanel.web.dnssec.display import (
     DisplayAnswer,
@@ -107,6 +108,7 @@ def page(
         ),
         "check": display_check(check_of(zone), here, parent, timezone.now()),
         "nodes": _nodes(zone),
+        "unproven": unproven_on(zone),
         "answers": answers,
         "lives": display_lives(histories_of(zone, state, rolled), policy.applied.terms if policy else None),
         "may_sign": may_sign,

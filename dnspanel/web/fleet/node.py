@@ -21,6 +21,7 @@ from dnspanel.fleet.models import Bootstrap, Divergence, Node, NodeEvent, NodeSt
 from dnspanel.fleet.nodes import enroll, machines, rotate, unjoined
 from dnspanel.fleet.nodes.reported import Reported, describe_clock, explain_rebuild, read_report
 from dnspanel.fleet.reads.queries import head, node_status
+from dnspanel.fleet.reads.unproven import unproven_of
 from dnspanel.fleet.rollup import LEVELS, points_of
 from dnspanel.web.fleet.forms import DrainForm, NodeDescriptionForm
 from dnspanel.web.fleet.tiles import room, tile_of
@@ -74,6 +75,7 @@ def node_detail(request: PanelRequest, name: str) -> HttpResponse:
         "details": details_of(node, now),
         "events": list(NodeEvent.objects.filter(node=node).select_related("by").order_by("-id")[:MOST_EVENTS]),
         "divergences": _divergences(request, node),
+        "unproven": unproven_of(node, access.zones_within_reach(request.user, Right.READ)),
         "may_change": can(request.user, Permission.NODES),
         "drained": node.state == NodeState.DRAINED,
         "active": node.state == NodeState.ACTIVE,

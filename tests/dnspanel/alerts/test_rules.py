@@ -244,6 +244,7 @@ def test_every_kind_has_its_words_and_every_key_is_one_alert() -> None:
         disk_bytes=1,
         set_up_at=ago(days=9),
         misled=ZonesInputs(1, (("a.test.", NOW),)),
+        unproven=ZonesInputs(1, (("e.test. on ns1", NOW),)),
         unknown=ZonesInputs(1, (("b.test.", NOW),)),
         rollovers=ZonesInputs(1, (("c.test.", NOW),)),
         ending=ZonesInputs(1, (("d.test.", NOW),)),
@@ -253,6 +254,12 @@ def test_every_kind_has_its_words_and_every_key_is_one_alert() -> None:
     assert len({condition.key for condition in told}) == len(told) > 20
     assert {condition.kind for condition in told} <= KINDS.keys()
     assert all(condition.message[0].isupper() or condition.message[0] in "n12" for condition in told)
+
+
+def test_zones_that_do_not_validate_on_nodes_are_one_alert_that_names_both() -> None:
+    condition = only(inputs(unproven=ZonesInputs(1, (("a.test. on ns1 and ring0", ago(hours=3)),))))
+    assert (condition.key, condition.severity) == ("panel.unproven", "critical")
+    assert condition.message.startswith("1 zone (a.test. on ns1 and ring0 for 3 h): the signatures that PowerDNS")
 
 
 def test_zones_that_their_parents_mislead_are_one_alert() -> None:

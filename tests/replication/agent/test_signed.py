@@ -375,9 +375,18 @@ def test_a_bogus_proof_of_what_was_deleted_is_told(
 def test_a_chain_without_links_is_told(signed: RunningNode, panel: Panel) -> None:
     """PowerDNS answers SERVFAIL then, and with DNSSEC alone: a push of it was as good as any."""
     key = next(iter(panel._attached_ids))
+    chainless = panel.attach(ZONE, keys_=[key], metadata=[NSEC3PARAM])
     with pytest.raises(NotServed, match=r"absent-.*\.example\.test\. A with DNSSEC.*SERVFAIL, while without DNSSEC"):
-        push(signed, panel.attach(ZONE, keys_=[key], metadata=[NSEC3PARAM]))
+        push(signed, chainless)
     assert "SERVFAIL" in status_of(signed).unserved
+    # Whoever pushes may know that this is nobody's fault; it holds for that push.
+    client, odd = signed.client, "with, comma.test."
+    with pytest.raises(NotServed, match="SERVFAIL, while without DNSSEC"):
+        client.push(chainless, len(chainless), unproven=[odd])
+    ack = client.push(chainless, len(chainless), unproven=[odd, ZONE])
+    assert ack.position == status_of(signed).position
+    with pytest.raises(NotServed, match="SERVFAIL, while without DNSSEC"):
+        push(signed, chainless)
 
 
 def test_so_many_zones_of_a_push_are_validated_and_no_more(panel: Panel) -> None:

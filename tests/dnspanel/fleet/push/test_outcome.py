@@ -54,6 +54,12 @@ def test_on_ring_0_only_what_is_not_served_accuses_a_publication(error: Replicat
     assert outcome_of(error, is_ring0=True) == expected
 
 
+@pytest.mark.parametrize("is_ring0", [False, True])
+def test_what_is_not_served_with_dnssec_alone_may_be_nobodys_fault(is_ring0: bool) -> None:
+    error = errors.NotServed(question="a.test. A with DNSSEC", expected="a good signature of its zone", found="none")
+    assert outcome_of(error, is_ring0=is_ring0) == Refusal(str(error), error if is_ring0 else None, error)
+
+
 def test_what_an_agent_refuses_with_is_compared_by_class() -> None:
     assert errors.Refused(error="BadSignature", message="no").was(errors.BadSignature)
     assert not errors.Refused(error="BadSegment", message="no").was(errors.BadSignature)

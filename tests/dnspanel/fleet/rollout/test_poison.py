@@ -5,14 +5,15 @@ from collections.abc import Iterator
 import pytest
 from django.utils import timezone
 
-from dnspanel.fleet.models import Isolation, Node, NodeEvent
-from dnspanel.fleet.rollout import poison
+from dnspanel.fleet.models import Isolation, Node, NodeEvent, UnprovenZone
+from dnspanel.fleet.rollout import poison, unproven
 from dnspanel.fleet.rollout.poison import Suspect, culprit, examine, suspects
 from dnspanel.zones import bulk, edit
 from dnspanel.zones.dnssec import sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.models import Publication, Zone
+from replication.codec.dnssec import MetadataObject
 from replication.dns import rrset
 from replication.dns.rrset import RRset
 from replication.errors import NotServed
@@ -20,7 +21,7 @@ from replication.store.store import Store
 from replication.wire.segment import open_segment
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.replication.agent.servers import PDNS_SERVER, Pdns, short_directory
-from tests.replication.panel import CLUSTER, MAP_SIZE, PUBLIC_KEYS, Panel, records, small_zone
+from tests.replication.panel import CLUSTER, MAP_SIZE, PUBLIC_KEYS, SECRETS, Panel, csk, records, small_zone
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -30,6 +31,8 @@ IPSECKEY = ("key", "IPSECKEY", "10 1 3 192.0.2.38 AQIDBA==")
 APL = ("list", "APL", "3:09ac268c/33")
 WWW = ("www", "A", "192.0.2.77")
 # Algorithm 0 has no key; PowerDNS 4.7 drops the one that is there, and answers something else.
+CHAINLESS = "chainless.test."
+NSEC3PARAM = MetadataObject(CHAINLESS, "NSEC3PARAM", "1 0 0 -")
 KEYLESS = ("keyless", "IPSECKEY", "10 1 0 192.0.2.38 AQIDBA==")
 
 
@@ -39,7 +42,8 @@ def rr(label: str, type: str, value: str) -> RRset:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Pdns]:
-    """A PowerDNS that serves the zone with all three of them, and `www`."""
+    """A PowerDNS that serves the zone with all three of them, and `www`; and a signed one that denies by a chain that
+    it does not have."""
     if PDNS_SERVER is None:
         pytest.skip("pdns_server is not installed")
     with short_directory() as directory:
@@ -47,8 +51,10 @@ def server() -> Iterator[Pdns]:
         panel = Panel(directory / "panel")
         created = panel.create(small_zone(ZONE, *(rr(*each) for each in (IPSECKEY, APL, KEYLESS))))
         pdns = Pdns(directory)
-        store = Store.open(pdns.lmdb_path, 4, MAP_SIZE, cluster=CLUSTER)
-        for sealed in (created, panel.change(ZONE, rr(*WWW))):
+        store = Store.open(pdns.lmdb_path, 4, MAP_SIZE, cluster=CLUSTER, sealing_keys=SECRETS.get)
+        also = panel.create(small_zone(CHAINLESS))
+        chainless = panel.attach(CHAINLESS, keys_=[csk(CHAINLESS)], metadata=[NSEC3PARAM])
+        for sealed in (created, also, chainless, panel.change(ZONE, rr(*WWW))):
             store.apply(open_segment(sealed, PUBLIC_KEYS))
         pdns.start()
         try:
@@ -163,3 +169,79 @@ def test_what_changed_the_signing_is_taken_back_where_only_signatures_are_not_go
     assert reason.startswith(f"{ZONE} does not validate: asked for absent-1.{ZONE} A with DNSSEC")
     assert Isolation.objects.get().failed == signed.sequence
     assert "no other node got it" in NodeEvent.objects.get(kind="isolated").sentence
+
+
+def signed_zone(name: str, server: Pdns, active_node: MakeNode) -> tuple[Zone, Node]:
+    """A signed zone that ring 0, which is this server, has acked."""
+    acting = Acting(None, "system", timezone.now())
+    edit.create_zone(name=name, author=None, channel="system", now=acting.now)
+    [signed] = sign.sign(zones=[Zone.objects.get()], acting=acting)
+    node = active_node("ring0")
+    Node.objects.filter(pk=node.pk).update(
+        dns_address="127.0.0.1", dns_port=server.port, is_ring0=True, acked=signed.sequence
+    )
+    node.refresh_from_db()
+    return Zone.objects.get(), node
+
+
+def put(zone: Zone, label: str) -> Publication:
+    wanted = rrset.make(f"{label}.{zone.name}", 1, 60, ["192.0.2.8"])
+    change = bulk.ZoneChange(zone.pk, Zone.objects.get().revision, {(wanted.name, wanted.type): wanted})
+    published, _ = bulk.change_zones(changes=[change], author=None, channel="system", now=timezone.now())
+    assert published is not None
+    return published
+
+
+def test_content_is_taken_back_where_only_it_does_not_validate_and_then_nobody_is_to_blame(
+    server: Pdns, active_node: MakeNode
+) -> None:
+    zone, node = signed_zone(CHAINLESS, server, active_node)
+    first, second = put(zone, "one"), put(zone, "two")
+    error, now = complaint(f"absent-1.{CHAINLESS} A with DNSSEC", "SERVFAIL"), timezone.now()
+    failed: list[int] = []
+    while examine(node=node, error=error, now=now) is not None:
+        failed = sorted(Publication.objects.exclude(failed_reason="").values_list("sequence", flat=True))
+    assert failed == [first.sequence, second.sequence]
+    assert not zone.rrsets.filter(type=1).exists()
+    # It fails all the same, although everything is as it was.
+    assert not unproven.let_pass(node=node, error=error, now=now)
+    assert unproven.let_pass(node=node, error=error, now=now, is_exhausted=True)
+    assert UnprovenZone.objects.get().problem == str(error)
+
+
+def test_what_no_publication_did_holds_up_nobody_but_a_change_of_the_signing(
+    server: Pdns, active_node: MakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the zone that the panel says is signed the server has no key, whatever is asked."""
+    zone, node = signed_zone(ZONE, server, active_node)
+    put(zone, "one")
+    error, now = complaint(f"{ZONE} DNSKEY with DNSSEC", "no such RRset"), timezone.now()
+    assert examine(node=node, error=error, now=now) is None
+    assert not Publication.objects.exclude(failed_reason="").exists()
+    monkeypatch.setattr(unproven, "SECONDS", 0.5)
+    silent = Node(pk=node.pk, dns_address="127.0.0.1", dns_port=9, acked=node.acked)
+    assert not unproven.let_pass(node=silent, error=error, now=now, is_exhausted=True)
+    assert unproven.let_pass(node=node, error=error, now=now)
+    assert not unproven.let_pass(node=node, error=error, now=now), "an agent that does not know of it refuses still"
+    assert unproven.names_of(node) == [ZONE]
+    unproven.look(now=now + unproven.LOOK_EVERY)
+    assert UnprovenZone.objects.get().since == now
+    assert "nothing that was published did that" in NodeEvent.objects.get(kind="unproven").sentence
+    acting = Acting(None, "system", now)
+    sign.set_cds(zone=zone, cds="2", cdnskey=True, acting=acting)
+    assert unproven.names_of(node) == []
+    assert not unproven.let_pass(node=node, error=error, now=now, is_exhausted=True)
+    sign.unsign(zones=[zone], acting=acting)
+    unproven.look(now=now)
+    assert not UnprovenZone.objects.exists()
+
+
+def test_a_zone_that_comes_and_does_not_validate_is_in_the_trash(server: Pdns, active_node: MakeNode) -> None:
+    zone, node = signed_zone(ZONE, server, active_node)
+    Node.objects.filter(pk=node.pk).update(acked=0)
+    node.refresh_from_db()
+    error = complaint(f"{ZONE} DNSKEY with DNSSEC", "no such RRset")
+    assert examine(node=node, error=error, now=timezone.now()) is not None
+    zone.refresh_from_db()
+    assert zone.deleted_at is not None
+    assert not unproven.let_pass(node=node, error=error, now=timezone.now(), is_exhausted=True)

@@ -10,7 +10,7 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import Role, User
 from dnspanel.fleet import events, telemetry
-from dnspanel.fleet.models import Bootstrap, Divergence, Node, NodeGroup, NodeState
+from dnspanel.fleet.models import Bootstrap, Divergence, Node, NodeGroup, NodeState, UnprovenZone
 from dnspanel.fleet.nodes import enroll, machines
 from dnspanel.fleet.rollup import roll_up
 from replication.wire.protocol import Sample
@@ -215,6 +215,19 @@ def test_zones_that_differed_are_told_to_those_who_may_read_them(
     assert "example.test." in seen
     assert "foreign.test." in seen
     assert "foreign.test." not in page_of(browser(stranger))
+
+
+def test_zones_that_do_not_validate_are_told_here_and_on_their_own_pages(
+    active_node: MakeNode, browser: Browser, alice: User, make_zone: MakeZone
+) -> None:
+    zone, now = make_zone(name="example.test."), timezone.now()
+    address = reverse("zone-dnssec", args=["example.test."])
+    assert "does not validate" not in browser(alice).get(address).content.decode()
+    UnprovenZone.objects.create(node=active_node("ns1"), zone=zone, problem="no RRSIG", since=now, looked_at=now)
+    assert "no RRSIG" in page_of(browser(alice))
+    page = browser(alice).get(address).content.decode()
+    assert "What a node answers for this zone does not validate." in page
+    assert "no RRSIG" in page
 
 
 def test_group_and_tags_are_kept_and_a_wrong_tag_is_refused(

@@ -1,0 +1,19 @@
+"""Zones that do not validate on a node, though nothing that was published did that: for the pages of both."""
+
+from django.db.models import QuerySet
+
+from dnspanel.fleet.models import Node, UnprovenZone
+from dnspanel.zones.models import Zone
+
+MOST = 20
+
+
+def unproven_on(zone: Zone) -> "QuerySet[UnprovenZone]":
+    """The nodes on which the zone does not validate, by name, at most MOST."""
+    return UnprovenZone.objects.filter(zone=zone).select_related("node").order_by("node__name")[:MOST]
+
+
+def unproven_of(node: Node, zones: "QuerySet[Zone]") -> "QuerySet[UnprovenZone]":
+    """Those of these zones that do not validate on the node, those since the longest first, at most MOST."""
+    found = UnprovenZone.objects.filter(node=node, zone__in=zones.values("pk"))
+    return found.select_related("zone").order_by("since", "zone__name")[:MOST]

@@ -1,0 +1,158 @@
+"""Zones that a node does not prove to be signed well, though nothing that was published did that. Verbs.
+
+A signer that is broken by itself (its clock, its program, what it signs with) must not hold up all other zones. What
+is to be known is whether the node fails for what of the zone no publication has touched, too. If so, its pushes go on
+without that proof, until the zone validates on it again; content is proved as ever, and so is what changes how the zone
+is signed.
+"""
+
+import logging
+import secrets
+from collections.abc import Collection, Iterable
+from datetime import datetime, timedelta
+
+from django.db.models import Exists, OuterRef
+
+from dnspanel.fleet import events
+from dnspanel.fleet.models import Isolation, Node, NodeState, UnprovenZone
+from dnspanel.zones.models import Change, Publication, Revision, RevisionKind, RRset, SigningChange, Zone
+from dnspanel.zones.rules import ancestors_within
+from replication.dns import names, rdata, rdtypes
+from replication.errors import NotServed
+from replication.verify_signatures import WITH_DNSSEC, problem_of
+
+# On one node. A node with more is no guard of anything: it refuses, and somebody has to look at it.
+MOST = 200
+# What is asked for: so many RRsets at the apex, within so long.
+MOST_TYPES = 4
+SECONDS = 3.0
+LOOK_EVERY = timedelta(seconds=15)
+MOST_LOOKS = 10
+
+_TIMES = 2
+_NO_EVIDENCE = (rdtypes.ALIAS, rdtypes.LUA, rdtypes.DNSKEY, rdtypes.CDS, rdtypes.CDNSKEY)
+_BROUGHT = (RevisionKind.CREATE, RevisionKind.RESTORE)
+
+logger = logging.getLogger(__name__)
+
+
+def zone_of(error: NotServed) -> Zone | None:
+    """The zone whose signatures or proofs an agent says are not good; None if it says something else."""
+    if not error.question.endswith(WITH_DNSSEC):
+        return None
+    name = error.question.split()[0]
+    apexes = [name, *ancestors_within(name, names.ROOT)]
+    return max(Zone.objects.filter(name__in=apexes, deleted_at=None), key=lambda each: len(each.name), default=None)
+
+
+def let_pass(*, node: Node, error: NotServed, now: datetime, is_exhausted: bool = False) -> bool:
+    """The zone that the error names holds up this node no longer, if nothing that was published is to blame.
+
+    True if that was done now. It is, where the node fails for what no publication since its ack has touched; or where
+    everything that they changed `is_exhausted`, taken back, and it fails still. Never where they change how the zone is
+    signed, or bring it, or where MOST zones are so already.
+    """
+    zone = zone_of(error)
+    if zone is None or _is_signed_anew(node, zone) or brought_by(node, zone) is not None:
+        return False
+    is_at_fault = fails_besides(node=node, zone=zone, now=now)
+    if not is_at_fault and not (is_exhausted and fails_still(node=node, zone=zone, error=error, now=now)):
+        return False
+    if UnprovenZone.objects.filter(node=node).count() >= MOST:
+        return False
+    defaults = {"problem": str(error), "since": now, "looked_at": now}
+    _, is_new = UnprovenZone.objects.get_or_create(node=node, zone=zone, defaults=defaults)
+    if is_new:
+        message = f"{zone.name} does not validate here, and nothing that was published did that: {error}."
+        events.note(node_id=node.pk, kind="unproven", message=message, now=now)
+        logger.error("unproven node=%s zone=%s: %s", node.name, zone.name, error)
+    return is_new
+
+
+def fails_besides(*, node: Node, zone: Zone, now: datetime) -> bool:
+    """Whether the node does not prove what of the zone no publication since its ack has touched."""
+    since = Change.objects.filter(revision__zone=zone, revision__publication__gt=node.acked, name=zone.name)
+    touched = {*since.values_list("type", flat=True), rdtypes.SOA}
+    if rdtypes.DNSKEY in touched or brought_by(node, zone) is not None:
+        return False
+    return _fails(node, zone, _at_apex(zone, leave_out=touched), now)
+
+
+def fails_still(*, node: Node, zone: Zone, error: NotServed, now: datetime) -> bool:
+    """Whether the node still does not prove what its agent complained of."""
+    name, type, *_ = error.question.split()
+    return _fails(node, zone, [(name, rdata.type_from_text(type))], now)
+
+
+def brought_by(node: Node, zone: Zone) -> int | None:
+    """The sequence of the last publication that brought the zone, of those that the node has not acked."""
+    brought = Revision.objects.filter(zone=zone, publication__gt=node.acked, kind__in=_BROUGHT)
+    return brought.order_by("-publication").values_list("publication_id", flat=True).first()
+
+
+def names_of(node: Node) -> list[str]:
+    """The zones whose signatures need not be proved in a push to this node: none that it would sign otherwise."""
+    rows = UnprovenZone.objects.filter(node=node, zone__deleted_at=None).exclude(_signed_anew(node, OuterRef("zone")))
+    return list(rows.order_by("zone__name").values_list("zone__name", flat=True))
+
+
+def look(*, now: datetime) -> None:
+    """Zones that validate on their nodes again are no longer unproven; some of those looked at longest ago are asked.
+
+    So are those that nobody signs or serves any more.
+    """
+    served = UnprovenZone.objects.filter(
+        node__state__in=(NodeState.ACTIVE, NodeState.DRAINED), zone__deleted_at=None, zone__signing__is_signed=True
+    )
+    UnprovenZone.objects.exclude(pk__in=served.values("pk")).delete()
+    due = UnprovenZone.objects.filter(looked_at__lte=now - LOOK_EVERY).select_related("node", "zone")
+    for row in due.order_by("looked_at")[:MOST_LOOKS]:
+        absent = f"absent-{secrets.token_hex(4)}.{row.zone.name.lstrip('.')}"
+        questions = [*_at_apex(row.zone), (row.zone.name, rdtypes.SOA), (absent, rdtypes.A)]
+        try:
+            problem = _problem(row.node, row.zone, questions, now)
+        except NotServed:  # which says nothing
+            problem = row.problem
+        if problem:
+            UnprovenZone.objects.filter(pk=row.pk).update(problem=problem, looked_at=now)
+        elif UnprovenZone.objects.filter(pk=row.pk).delete()[0]:
+            events.note(node_id=row.node_id, kind="unproven", message=f"{row.zone.name} validates here again.", now=now)
+
+
+def _fails(node: Node, zone: Zone, questions: Iterable[tuple[str, int]], now: datetime) -> bool:
+    """Whether it fails each time. Silence says nothing."""
+    try:
+        return all(_problem(node, zone, questions, now) for _ in range(_TIMES))
+    except NotServed:
+        return False
+
+
+def _problem(node: Node, zone: Zone, questions: Iterable[tuple[str, int]], now: datetime) -> str:
+    """What is wrong with the signatures that the node makes; empty if nothing is. Raises NotServed for silence."""
+    address = str(node.dns_address)
+    return problem_of(zone.name, questions, address, node.dns_port, now=now.timestamp(), seconds=SECONDS)
+
+
+def _at_apex(zone: Zone, *, leave_out: Collection[int] = (rdtypes.SOA,)) -> list[tuple[str, int]]:
+    """Some RRsets that nothing but the zone answers."""
+    rows = RRset.objects.filter(zone=zone, name=zone.name).exclude(type__in=(*_NO_EVIDENCE, *leave_out))
+    return [(zone.name, row.type) for row in rows.order_by("type") if set(row.rdata) - set(row.disabled)][:MOST_TYPES]
+
+
+def _is_signed_anew(node: Node, zone: Zone) -> bool:
+    return Zone.objects.filter(_signed_anew(node, OuterRef("pk")), pk=zone.pk).exists()
+
+
+def _signed_anew(node: Node, zone: OuterRef) -> Exists:
+    """Whether publications that the node has not acked change how a zone is signed, but for those that were taken back
+    and those that did that."""
+    undone = Publication.objects.exclude(failed_reason="").filter(sequence__gt=node.acked).values("sequence")
+    changes = Revision.objects.filter(
+        zone=zone,
+        publication__gt=node.acked,
+        number__in=SigningChange.objects.filter(zone=OuterRef("zone"), revision_number=OuterRef("number")).values(
+            "revision_number"
+        ),
+    )
+    inverses = Isolation.objects.filter(failed__gt=node.acked).values("inverse")
+    return Exists(changes.exclude(publication__in=undone).exclude(publication__in=inverses))
