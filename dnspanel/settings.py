@@ -364,6 +364,11 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"expires": 55},
     },
     "begin-due-rollovers": {"task": "dnspanel.fleet.tasks.begin_due_rollovers", "schedule": 3600.0},
+    "begin-first-ds": {
+        "task": "dnspanel.fleet.tasks.begin_first_ds",
+        "schedule": 120.0,
+        "options": {"expires": 110},
+    },
     "advance-delivery": {"task": "dnspanel.fleet.tasks.advance_delivery", "schedule": 1.0, "options": {"expires": 3}},
     "notice-events": {"task": "dnspanel.webhooks.tasks.notice_events", "schedule": 2.0, "options": {"expires": 5}},
     "forget-answers": {"task": "dnspanel.api.tasks.forget_answers", "schedule": 3600.0, "options": {"expires": 3500}},

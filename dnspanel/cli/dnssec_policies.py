@@ -22,6 +22,7 @@ _LISTED = (
     Column("DENIAL", lambda row: row["denial"]["method"].upper()),
     Column("AUTOMATIC", "automatic"),
     Column("NEW ZONES", "signs_new_zones"),
+    Column("FIRST DS", "first_ds"),
     Column("DEFAULT", "default"),
 )
 _FOUND = (Column("ZONE", "zone"), Column("ACT", "act"), Column("WHY", "message"))

@@ -143,6 +143,13 @@ def begin_due_rollovers() -> None:
 
 
 @shared_task(ignore_result=True)
+def begin_first_ds() -> None:
+    """Begin the rollovers to the first DS of zones that were signed lately, where their DNSSEC policies say so."""
+    with while_postgresql_answers():
+        automatic.begin_first_ds(now=timezone.now())
+
+
+@shared_task(ignore_result=True)
 def reconcile_signalling_names() -> None:
     """Zones have the signalling names that they are to have (RFC 9615)."""
     with while_postgresql_answers(), locked(Lock.SIGNALLING_NAMES) as mine:

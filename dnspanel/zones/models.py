@@ -490,6 +490,7 @@ class DnssecPolicy(models.Model):
     ksk_days = models.IntegerField(null=True)  # of a KSK or CSK
     automatic = models.BooleanField(default=False)  # rollovers that are due begin by themselves
     signs_new_zones = models.BooleanField(default=False)  # what is created, but not imported, begins signed
+    first_ds = models.BooleanField(default=False)  # the rollover to the first DS of a signed zone begins by itself
     is_default = models.BooleanField(default=False)  # of all zones that no attachment is about
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField()

@@ -17,6 +17,7 @@ from dnspanel.fleet.dnssec.rollover_parents import ParentAnswer, ask_parents
 from dnspanel.fleet.models import Divergence, Node, NodeState
 from dnspanel.zones.dnssec import parent_zone, rollover, rollovers
 from dnspanel.zones.dnssec.ds_seen import note_ds
+from dnspanel.zones.dnssec.first_ds import waits_long
 from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.dnssec.rollover import Act, AskForDs, Done, Goal, Kind, Outcome
 from dnspanel.zones.dnssec.rollovers import Look
@@ -26,6 +27,8 @@ from dnspanel.zones.errors import ZoneError
 from dnspanel.zones.models import LogHead, Revision, RevisionKind, Rollover
 
 LOOK_EVERY = timedelta(seconds=30)
+# Thousands of zones may wait for a parent elsewhere: who takes the DS from CDS records comes by once a day or so.
+LOOK_AT_LONG_WAITS_EVERY = timedelta(minutes=30)
 # As many rollovers are looked at in one piece.
 BATCH = 500
 
@@ -53,10 +56,11 @@ class _Fleet:
 def drive_rollovers(*, clock: Callable[[], datetime], look_every: timedelta = LOOK_EVERY) -> int:
     """Every open rollover whose last look is this long ago is looked at, and goes on if it can; returns how many."""
     looked = 0
-    due = clock() - look_every
+    now = clock()
+    due = Q(looked_at__lt=now - look_every) & ~(waits_long(now) & Q(looked_at__gte=now - LOOK_AT_LONG_WAITS_EVERY))
     while True:
         batch = list(
-            Rollover.objects.filter(ended_at=None, zone__deleted_at=None, looked_at__lt=due)
+            Rollover.objects.filter(due, ended_at=None, zone__deleted_at=None)
             .select_related("zone", "started_by")
             .order_by("looked_at", "pk")[:BATCH]
         )

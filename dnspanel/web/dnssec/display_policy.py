@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from django.utils import timezone
 
 from dnspanel.zones.dnssec import policy_queries
+from dnspanel.zones.dnssec.first_ds import awaiting_first_ds
 from dnspanel.zones.dnssec.policy import ROLLING, Act, Difference, differences, due
 from dnspanel.zones.dnssec.policy_queries import Applied
 from dnspanel.zones.dnssec.queries import KeyView
@@ -41,4 +42,5 @@ def zone_policy_of(zone: Zone, state: SigningState, keys: Sequence[KeyView], *, 
     ids = {id for each in due(applied.terms, state, made, timezone.now()) for id in each.key_ids}
     old = [key.tag for key in keys if key.id in ids]
     refusal = policy_queries.due_refusal_of(zone)
-    return ZonePolicy(applied, differences(applied.terms, state), old, refusal=refusal)
+    awaits_ds = zone.pk in awaiting_first_ds([zone], {zone.pk: applied.terms})
+    return ZonePolicy(applied, differences(applied.terms, state, awaits_ds=awaits_ds), old, refusal=refusal)

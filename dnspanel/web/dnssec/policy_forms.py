@@ -60,6 +60,13 @@ class PolicyForm(KeyChoice, DenialForm):
         widget=forms.CheckboxInput(attrs=_TICK),
         help_text="Those that an import brings stay as they are until a run.",
     )
+    first_ds = forms.BooleanField(
+        label="The first DS of signed zones comes by itself",
+        required=False,
+        widget=forms.CheckboxInput(attrs=_TICK),
+        help_text="Once every node answers signed and caches know: put into a parent that is a zone of this panel, "
+        "awaited from any other that takes it from CDS or CDNSKEY records.",
+    )
     is_default = forms.BooleanField(
         label="The default: for all zones that no other policy is for",
         required=False,
@@ -75,6 +82,7 @@ class PolicyForm(KeyChoice, DenialForm):
                 **DenialForm.initial_of(SigningState(nsec3=terms.nsec3)),
                 **{name: getattr(terms, name) for name in ("algorithm", "bits", "split", "cds", "cdnskey")},
                 **{name: getattr(terms, name) for name in ("zsk_days", "ksk_days", "automatic", "signs_new_zones")},
+                "first_ds": terms.first_ds,
                 "policy_name": policy.name,
                 "is_default": policy.is_default,
             }
@@ -94,6 +102,7 @@ class PolicyForm(KeyChoice, DenialForm):
             ksk_days=chosen["ksk_days"],
             automatic=chosen["automatic"],
             signs_new_zones=chosen["signs_new_zones"],
+            first_ds=chosen["first_ds"],
         )
 
     def refuse_at(self, refusal: PolicyRefused) -> None:

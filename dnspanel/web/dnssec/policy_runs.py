@@ -32,6 +32,7 @@ _LABELS = {
     Act.DENIAL: ("info", "to prove otherwise that names do not exist", "changed in how names are proved not to exist"),
     Act.CDS: ("info", "to get other CDS or CDNSKEY records", "given other CDS or CDNSKEY records"),
     Act.ROLLOVER: ("warn", "with keys that have to be others", "with keys that have to be others"),
+    Act.FIRST_DS: ("info", "whose first DS is to come by itself", "whose first DS comes by itself"),
     Act.REFUSED: ("bad", "to be refused", "refused"),
     Act.NO_POLICY: ("quiet", "without a policy", "without a policy"),
     Act.SAME: ("quiet", "as the policy says", "as the policy said before"),

@@ -286,5 +286,6 @@ def _details(terms: Terms, is_default: bool) -> dict[str, object]:
         "lifetimes": terms.lifetimes,
         "automatic": terms.automatic,
         "signs_new_zones": terms.signs_new_zones,
+        "first_ds": terms.first_ds,
         "is_default": is_default,
     }

@@ -29,6 +29,7 @@ class Terms:
     ksk_days: int | None = None
     automatic: bool = False
     signs_new_zones: bool = False
+    first_ds: bool = False  # the first DS of a zone that is signed comes by itself
 
     @property
     def key_flags(self) -> tuple[int, ...]:
@@ -56,6 +57,7 @@ class Terms:
 
 
 ROLLING = "A rollover is under way: the policy waits until it has ended."
+FIRST_DS = "No DS was seen at its parent yet: the rollover that leads to the first one begins by itself."
 PRESIGNED = "It is served with the signatures that it came with."
 
 
@@ -66,6 +68,7 @@ class Act(StrEnum):
     DENIAL = "denial"
     CDS = "cds"
     ROLLOVER = "rollover"  # keys are others than the policy's
+    FIRST_DS = "first-ds"  # its parent has no DS yet: the panel sees to that by itself, soon
     SAME = "same"  # it is so already
     NO_POLICY = "no-policy"  # none is for this zone
     REFUSED = "refused"
@@ -118,10 +121,13 @@ def choose(
     return None if default is None else (default, "the panel’s default")
 
 
-def differences(terms: Terms, state: SigningState, *, is_rolling: bool = False) -> list[Difference]:
+def differences(
+    terms: Terms, state: SigningState, *, is_rolling: bool = False, awaits_ds: bool = False
+) -> list[Difference]:
     """In what a zone is not as its policy says; one that is refused stays as it is, for the reason in the message.
 
-    `is_rolling`: a rollover of its keys is under way, which the policy waits for.
+    `is_rolling`: a rollover of its keys is under way, which the policy waits for. `awaits_ds`: the policy has the first
+    DS come by itself, and that is still to begin.
     """
     if is_rolling:
         return [Difference(Act.REFUSED, ROLLING)]
@@ -129,10 +135,12 @@ def differences(terms: Terms, state: SigningState, *, is_rolling: bool = False) 
         return [Difference(Act.REFUSED, PRESIGNED)]
     if not state.keys:
         cds = f", with {terms.cds_description}" if terms.cds or terms.cdnskey else ""
-        return [Difference(Act.SIGN, f"Sign: {terms.description}{cds}.")]
+        then = " The first DS comes by itself." if terms.first_ds else ""
+        return [Difference(Act.SIGN, f"Sign: {terms.description}{cds}.{then}")]
     if reason := _refusal(state):
         return [Difference(Act.REFUSED, reason)]
-    return [*_of_keys(terms, state), *_of_denial(terms, state), *_of_cds(terms, state)]
+    first_ds = [Difference(Act.FIRST_DS, FIRST_DS)] if awaits_ds else []
+    return [*_of_keys(terms, state), *_of_denial(terms, state), *_of_cds(terms, state), *first_ds]
 
 
 def adjusted(terms: Terms, state: SigningState) -> SigningState:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from django.db import connection
 
 from dnspanel.zones.dnssec import key_material
+from dnspanel.zones.dnssec.first_ds import awaiting_first_ds
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.policy import Act, Difference, Terms, adjusted, differences
 from dnspanel.zones.dnssec.policy_queries import Applied
@@ -74,6 +75,7 @@ class _Work:
         self.findings: dict[int, list[Difference]] = {}
         self._rolled: set[int] = set()
         self._rolling = rolling_zones([zone.pk for zone in zones])
+        self._awaiting = awaiting_first_ds(zones, {pk: each.terms for pk, each in applied.items()})
         self._above: dict[str, DsAbove] | None = None
         self._key_ids: list[int] = []
         self._new_keys: list[ZoneKey] = []
@@ -108,7 +110,7 @@ class _Work:
         if zone.pk in self._rolled:  # the rest waits for another run: its keys are changing
             return state
         terms = self._applied[zone.pk].terms
-        found = differences(terms, state, is_rolling=zone.pk in self._rolling)
+        found = differences(terms, state, is_rolling=zone.pk in self._rolling, awaits_ds=zone.pk in self._awaiting)
         acts = {difference.act for difference in found}
         if Act.REFUSED in acts:
             after = state

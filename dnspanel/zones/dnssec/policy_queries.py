@@ -58,6 +58,7 @@ def terms_of(policy: DnssecPolicy) -> Terms:
         ksk_days=policy.ksk_days,
         automatic=policy.automatic,
         signs_new_zones=policy.signs_new_zones,
+        first_ds=policy.first_ds,
     )
 
 

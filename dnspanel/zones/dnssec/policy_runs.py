@@ -21,6 +21,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.zones import access
+from dnspanel.zones.dnssec.first_ds import awaiting_first_ds
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.policy import Act, Difference, differences
 from dnspanel.zones.dnssec.policy_apply import Applying, BeginRollover, Findings, follow_policies
@@ -283,9 +284,11 @@ def _do(
     if run.dry_run or not rest:
         states = signing_of_zones([zone.pk for zone in rest])
         rolling = rolling_zones([zone.pk for zone in rest])
+        awaiting = awaiting_first_ds(rest, {pk: each.terms for pk, each in applied.items()})
         for zone in rest:
             state, is_rolling = states.get(zone.pk, SigningState()), zone.pk in rolling
-            found[zone.pk] = differences(applied[zone.pk].terms, state, is_rolling=is_rolling)
+            terms, awaits_ds = applied[zone.pk].terms, zone.pk in awaiting
+            found[zone.pk] = differences(terms, state, is_rolling=is_rolling, awaits_ds=awaits_ds)
         with transaction.atomic(durable=True):
             _advance(run, zones, found)
         return

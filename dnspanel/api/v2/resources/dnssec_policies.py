@@ -31,6 +31,7 @@ from dnspanel.api.v2.schema.fields import (
 )
 from dnspanel.zones import access
 from dnspanel.zones.dnssec import policies, policy_queries
+from dnspanel.zones.dnssec.first_ds import awaiting_first_ds
 from dnspanel.zones.dnssec.key_material import DEFAULT_ALGORITHM, MADE, MOST_RSA_BITS
 from dnspanel.zones.dnssec.policies import MOST_DAYS, MOST_TAGS, Target
 from dnspanel.zones.dnssec.policy import Terms, differences, due
@@ -88,6 +89,11 @@ class DnssecPolicySerializer(Shape):
     )
     automatic = Flag(default=False, help_text="Rollovers that are due begin by themselves.")
     signs_new_zones = Flag(default=False, help_text="New zones begin signed, but for those of imports.")
+    first_ds = Flag(
+        default=False,
+        help_text="The rollover to the first DS of a signed zone begins by itself, where the parent is a zone here or "
+        "the zone has CDS or CDNSKEY records.",
+    )
     default = Flag(default=False, help_text="Of all zones that have no other; the one before is not it any more.")
     tags = serializers.ListField(
         child=Text(max_length=40),
@@ -293,13 +299,19 @@ def zone_policy_json(zone: Zone, actor: Actor) -> dict[str, Any]:
     state = signing_of(zone)
     made = policy_queries.keys_made_at([zone.pk]).get(zone.pk, {})
     own = policy_queries.own_policy_of(zone)
+    found = differences(
+        applied.terms,
+        state,
+        is_rolling=bool(rolling_zones([zone.pk])),
+        awaits_ds=zone.pk in awaiting_first_ds([zone], {zone.pk: applied.terms}),
+    )
     return {
         "policy": policy_json(applied.policy, actor),
         "source": applied.source,
         "own": own is not None,
         "differences": [
             {"act": str(each.act), "rollover": str(each.kind) if each.kind else None, "message": each.message}
-            for each in differences(applied.terms, state, is_rolling=bool(rolling_zones([zone.pk])))
+            for each in found
         ],
         "due": [
             {"rollover": str(each.kind), "keys": list(each.key_ids), "since": stamp(each.since)}
@@ -343,6 +355,7 @@ def _values_of(policy: DnssecPolicy) -> dict[str, Any]:
         "ksk_days": terms.ksk_days,
         "automatic": terms.automatic,
         "signs_new_zones": terms.signs_new_zones,
+        "first_ds": terms.first_ds,
         "default": policy.is_default,
     }
 
@@ -363,6 +376,7 @@ def _terms(values: Mapping[str, Any]) -> Terms:
         ksk_days=values["ksk_days"],
         automatic=values["automatic"],
         signs_new_zones=values["signs_new_zones"],
+        first_ds=values["first_ds"],
     )
 
 

@@ -1,11 +1,12 @@
 """Rollovers go on when every node answers and the parent has the DS, and not before; by a clock of the test.
 
-Tests `dnssec.rollovers`, `dnssec.rollover_parents`, `dnssec.parent_zone` and `dnssec.served_ttls` too: what they store
-is only of use to the driver.
+Tests `dnssec.rollovers`, `dnssec.rollover_parents`, `dnssec.parent_zone`, `dnssec.first_ds` and `dnssec.served_ttls`
+too: what they find or store is only of use to the driver.
 """
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -17,9 +18,11 @@ from dnspanel.fleet.dnssec.drive import drive_rollovers
 from dnspanel.fleet.dnssec.other_signers import SignersLook
 from dnspanel.fleet.models import Divergence, Node, NodeState
 from dnspanel.zones import direct, edit
-from dnspanel.zones.dnssec import key_material, queries, rollovers, sign
+from dnspanel.zones.dnssec import automatic, key_material, policies, policy_queries, queries, rollovers, sign
+from dnspanel.zones.dnssec.first_ds import awaiting_first_ds, room_for_first_ds
 from dnspanel.zones.dnssec.guarded import Acting
-from dnspanel.zones.dnssec.other_signers import add_other_key
+from dnspanel.zones.dnssec.other_signers import add_other_key, remove_other_key
+from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.rollover import Kind, Step
 from dnspanel.zones.dnssec.served_ttls import served_ttls
 from dnspanel.zones.errors import DnssecRefused, RightMissing
@@ -487,6 +490,95 @@ def test_trust_is_cancelled_without_a_trace(world: World) -> None:
     rollovers.cancel(zone=world.zone, acting=world.acting)
     assert world.run() == [Step.UNDONE]
     assert (world.tags, world.ds, world.row.is_cancelled) == (before, set(), True)
+
+
+def has_first_ds(world: World, **says: Any) -> None:
+    """The policy that is for all zones has the first DS come by itself."""
+    terms = Terms(first_ds=True, **says)
+    policies.create_policy(name="First", terms=terms, is_default=True, by=world.author, now=world.now)
+
+
+def test_the_first_ds_comes_by_itself_where_the_policy_says_so(world: World) -> None:
+    """A person had to begin it for each zone that a job signed."""
+    world.sign(has_ds=False)
+    assert automatic.begin_first_ds(now=world.now) == 0, "no policy says so"
+    has_first_ds(world)
+    applied = policy_queries.applied_to_zones([world.zone])[world.zone.pk].terms
+    assert awaiting_first_ds([world.zone], {world.zone.pk: applied}) == {world.zone.pk}
+    assert automatic.begin_first_ds(now=world.now) == 1
+    assert (world.row.kind, world.row.started_by) == (Kind.SECURE, None)
+    assert automatic.begin_first_ds(now=world.now) == 0
+    since = world.now
+    assert world.run() == [Step.PUBLISH, Step.DS]
+    assert world.now - since >= timedelta(seconds=7200), "caches may keep what was answered without signatures"
+    assert world.ds == {tag for tag, _, _ in world.tags}
+    assert automatic.begin_first_ds(now=world.now) == automatic.begin_due_rollovers(now=world.now) == 0
+
+
+def test_the_first_ds_waits_while_a_node_does_not_answer_signed(world: World) -> None:
+    world.sign(has_ds=False)
+    has_first_ds(world)
+    automatic.begin_first_ds(now=world.now)
+    world.answer("ns1")
+    for _ in range(200):
+        world.look()
+    assert (world.row.step, world.ds, "ns2 not yet" in world.row.waits_for) == (Step.PUBLISH, set(), True)
+    assert [name for name, _ in read(world.now).inputs.rollovers.first] == [CHILD]
+
+
+def test_who_decided_about_the_ds_is_not_overruled(world: World) -> None:
+    """Cancelled, or taken away again: the panel does not begin a second time."""
+    world.sign(has_ds=False)
+    has_first_ds(world)
+    automatic.begin_first_ds(now=world.now)
+    rollovers.cancel(zone=world.zone, acting=world.acting)
+    world.run()
+    assert automatic.begin_first_ds(now=world.now) == automatic.begin_due_rollovers(now=world.now) == 0
+
+
+@pytest.mark.parametrize("had", ["ds", "delete", "nothing below"])
+def test_zones_for_which_there_is_no_first_ds_to_wait_for(world: World, had: str) -> None:
+    """A DS is there, the zone asks to have none, or a parent elsewhere has nowhere to take it from."""
+    world.sign(has_ds=had == "ds")
+    has_first_ds(world)
+    if had == "delete":
+        sign.set_cds(zone=world.zone, cds="0", acting=world.acting)
+    if had == "nothing below":
+        world.publish(world.parent, (CHILD, rdtypes.NS), direct.removed)
+    assert automatic.begin_first_ds(now=world.now) == automatic.begin_due_rollovers(now=world.now) == 0
+    if had == "nothing below":
+        sign.set_cds(zone=world.zone, cds="2", acting=world.acting)
+        assert automatic.begin_first_ds(now=world.now) == 1
+
+
+def test_a_first_ds_that_is_refused_is_an_alert_until_it_begins(world: World) -> None:
+    world.sign(has_ds=False)
+    Node.objects.update(report={"serves_stored_keys": True})
+    public = key_material.generate(13).public
+    text = f"{CHILD} IN DNSKEY {key_material.dnskey_text(257, 13, public)}"
+    add_other_key(zone=world.zone, text=text, acting=world.acting)
+    has_first_ds(world)
+    assert automatic.begin_first_ds(now=world.now) == 0
+    assert "give the DS of every signer" in Signing.objects.get(pk=world.zone.pk).due_refusal
+    assert [name for name, _ in read(world.now).inputs.rollovers.first] == [CHILD]
+    assert automatic.begin_first_ds(now=world.now) == 0
+    remove_other_key(zone=world.zone, tag=key_material.key_tag(257, 13, public), acting=world.acting)
+    assert automatic.begin_due_rollovers(now=world.now) == 1
+    assert read(world.now).inputs.rollovers.count == 0
+
+
+def test_parents_that_take_their_time_are_asked_less_often_and_make_room(world: World) -> None:
+    world.sign(has_ds=False)
+    has_first_ds(world)
+    automatic.begin_first_ds(now=world.now)
+    assert room_for_first_ds(1, world.now) == 0
+    long_ago = world.now - timedelta(hours=2)
+    Rollover.objects.update(step=Step.DS, waits_since=long_ago, parent_silent="", looked_at=world.now)
+    assert room_for_first_ds(1, world.now) == 1
+    soon = world.now + timedelta(minutes=20)
+    assert drive_rollovers(clock=lambda: soon) == 0
+    later = world.now + timedelta(minutes=31)
+    assert drive_rollovers(clock=lambda: later) == 1
 
 
 def test_others_that_sign_a_zone_have_their_ds_put_by_hand(world: World) -> None:

@@ -2,6 +2,7 @@
 `dnssec.display_policy` too.
 """
 
+import re
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -50,8 +51,10 @@ def test_a_policy_is_made_and_changed_by_a_form(browser: Browser, bob: User) -> 
     assert "ECDSAP256SHA256, KSK and ZSK, NSEC3 with opt-out" in page
     address = f"{POLICIES}{policy.pk}/"
     assert 'name="zsk_days" value="90"' in client.get(address).content.decode()
-    send(client, address, **FIELDS | {"algorithm": "8", "bits": "3072", "automatic": "on"})
-    assert policy_queries.terms_of(DnssecPolicy.objects.get()) == Terms(algorithm=8, bits=3072, automatic=True)
+    send(client, address, **FIELDS | {"algorithm": "8", "bits": "3072", "first_ds": "on"})
+    assert policy_queries.terms_of(DnssecPolicy.objects.get()) == Terms(algorithm=8, bits=3072, first_ds=True)
+    assert "the first DS by itself" in client.get(POLICIES).content.decode()
+    assert re.search('name="first_ds"[^>]* checked', client.get(address).content.decode())
 
 
 @pytest.mark.parametrize(

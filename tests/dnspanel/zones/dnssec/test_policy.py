@@ -46,6 +46,14 @@ def test_a_zone_without_keys_is_to_be_signed() -> None:
     assert found == Difference(Act.SIGN, "Sign: ECDSAP256SHA256, KSK and ZSK, NSEC3 with opt-out, with CDNSKEY.")
 
 
+def test_the_first_ds_is_told_with_the_signing_and_while_it_is_awaited() -> None:
+    terms = Terms(first_ds=True)
+    assert differences(terms, SigningState())[0].message.endswith("NSEC. The first DS comes by itself.")
+    assert differences(terms, CSK) == []
+    assert [each.act for each in differences(terms, CSK, awaits_ds=True)] == [Act.FIRST_DS]
+    assert [each.act for each in differences(terms, CSK, is_rolling=True, awaits_ds=True)] == [Act.REFUSED]
+
+
 def test_another_denial_and_other_records_for_the_parent_are_set() -> None:
     terms = Terms(nsec3=Nsec3(narrow=True), cds="2,4")
     assert acts(terms, CSK) == [(Act.DENIAL, None), (Act.CDS, None)]

@@ -13,7 +13,16 @@ from dnspanel.accounts import teams
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Token, User
 from dnspanel.zones import bulk, edit, store_rrsets
-from dnspanel.zones.dnssec import policies, policy_apply, policy_queries, policy_runs, queries, rollovers, sign
+from dnspanel.zones.dnssec import (
+    automatic,
+    policies,
+    policy_apply,
+    policy_queries,
+    policy_runs,
+    queries,
+    rollovers,
+    sign,
+)
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.policies import Target
 from dnspanel.zones.dnssec.policy import Act, Terms
@@ -25,6 +34,7 @@ from dnspanel.zones.models import (
     LogHead,
     PolicyRun,
     Publication,
+    Rollover,
     RunState,
     Signing,
     SigningChange,
@@ -151,6 +161,21 @@ def queries_of(run: PolicyRun) -> int:
     run.refresh_from_db()
     assert run.counts["sign"] >= 10
     return len(capture)
+
+
+def test_zones_whose_first_ds_is_awaited_are_counted_and_cost_no_more(alice: User) -> None:
+    terms = Terms(cds="2", first_ds=True)
+    policy = policies.create_policy(name="First", terms=terms, is_default=True, by=alice, now=NOW)
+    create_many(alice, 60)
+    few = queries_of(begin(alice, search="zone00"))
+    assert queries_of(begin(alice)) <= few + 2, "how those that are signed by now are, and what is above them"
+    assert not Rollover.objects.exists(), "it begins later"
+    for dry_run in (True, False):
+        assert finished(begin(alice, dry_run=dry_run)).counts == {"first-ds": 60}
+    assert automatic.begin_first_ds(now=NOW, most=20) == 20
+    assert automatic.begin_first_ds(now=NOW) == 40
+    assert Rollover.objects.filter(kind="secure", started_by=None).count() == 60
+    assert finished(begin(alice, policy=policy)).counts == {"refused": 60}
 
 
 def test_batches_give_way_to_edits_while_somebody_has_room(

@@ -23,6 +23,7 @@ FULL = {
     "ksk_days": 365,
     "automatic": True,
     "signs_new_zones": True,
+    "first_ds": True,
     "default": True,
     "tags": ["web"],
     "teams": [],
