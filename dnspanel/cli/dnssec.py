@@ -74,6 +74,7 @@ def show(session: Session, zone: str) -> None:
         "denial": _denial_text(found["denial"]),
         "cds": found["cds"] or None,
         "cdnskey": found["cdnskey"],
+        "parents": found["polling"],
         "signalling": found["signalling"],
         "presigned": output.moment(found["signatures_end"]) if found["presigned"] else None,
         "changed": output.moment(changed["at"]) if changed else None,
@@ -169,11 +170,15 @@ def denial(session: Session, zone: str, nsec3: bool, opt_out: bool, narrow: bool
 @click.argument("zone")
 @click.argument("digests", type=click.Choice(list(_CDS)), required=False)
 @click.option("--cdnskey/--no-cdnskey", default=None, help="Have CDNSKEY records, or none.  [default: as it is]")
+@click.option("--yes", is_flag=True, help="Do not ask before the parent is asked to delete its DS.")
 @writing_options
 @shared_options
 @pass_session
-def cds(session: Session, zone: str, digests: str | None, cdnskey: bool | None, **how: Any) -> None:
+def cds(session: Session, zone: str, digests: str | None, cdnskey: bool | None, yes: bool, **how: Any) -> None:
     """Set which CDS records tell the parent what DS to have; "delete" asks it to have none.
+
+    `none --no-cdnskey` withdraws them. `dnspanel dnssec show` says what a parent
+    will do that looks for them.
 
     \b
     Examples:
@@ -185,6 +190,11 @@ def cds(session: Session, zone: str, digests: str | None, cdnskey: bool | None, 
         body["cdnskey"] = cdnskey
     if not body:
         raise click.UsageError(f"Say which CDS: {', '.join(_CDS)}; or --cdnskey or --no-cdnskey.")
+    if digests == "delete" and not yes:
+        question = f"Parents that look for CDS delete the DS of {zone}: the zone is insecure then. Ask them to?"
+        click.confirm(question, abort=True, err=True)
+    if digests == "delete":
+        body["confirm"] = True
     _settle(session, zone, body, **how)
 
 

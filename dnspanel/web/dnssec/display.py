@@ -12,11 +12,11 @@ from dnspanel.fleet.reads.parent_check import ParentView, may_know_parent, paren
 from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.sync import Sync, sync_of
-from dnspanel.zones.dnssec.describe import describe_denial, signing_algorithms
+from dnspanel.zones.dnssec.describe import describe_denial, describe_polling, signing_algorithms
 from dnspanel.zones.dnssec.other_keys import OtherKey
 from dnspanel.zones.dnssec.queries import KeyView
 from dnspanel.zones.dnssec.safety import ParentHere
-from dnspanel.zones.dnssec.signing_state import SigningState
+from dnspanel.zones.dnssec.signing_state import DELETE, SigningState
 from dnspanel.zones.models import Publication, Zone
 
 _TONES: Mapping[ParentState, str] = {
@@ -193,6 +193,15 @@ class DisplaySigning:
     @property
     def denial(self) -> str:
         return describe_denial(self.state.nsec3)
+
+    @property
+    def polling(self) -> str:
+        """What a parent will do that looks for CDS and CDNSKEY."""
+        return describe_polling(self.state)
+
+    @property
+    def asks_to_delete(self) -> bool:
+        return self.state.cds == DELETE
 
     @property
     def for_parent(self) -> list[DisplayKey]:

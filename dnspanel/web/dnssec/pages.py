@@ -1,6 +1,7 @@
 """Views of the signing of a zone: its state, signing, denial of existence, CDS, and the way out."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -48,6 +49,7 @@ from dnspanel.web.sync import sync_of
 from dnspanel.zones import access, queries
 from dnspanel.zones.dnssec import policy_queries, rollover_queries, sign
 from dnspanel.zones.dnssec import queries as dnssec
+from dnspanel.zones.dnssec.describe import describe_polling
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.key_history import histories_of
 from dnspanel.zones.dnssec.other_keys import MOST_OTHER_KEYS
@@ -55,7 +57,7 @@ from dnspanel.zones.dnssec.presigned import ENDS_SOON, drop_signatures, signatur
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.dnssec.safety import ParentHere, parent_here
 from dnspanel.zones.dnssec.signalling import has_signalling, set_signalling
-from dnspanel.zones.dnssec.signing_state import SigningState
+from dnspanel.zones.dnssec.signing_state import DELETE, SigningState
 from dnspanel.zones.errors import DnssecRefused, NotSigned
 from dnspanel.zones.models import Channel, Zone
 from replication.dns import rdata, rdtypes
@@ -139,6 +141,7 @@ def _forms(
         "own_form": OwnPolicyForm(initial={"policy": policy_queries.own_policy_of(zone)}),
         "denial_form": DenialForm(initial=DenialForm.initial_of(state)),
         "cds_form": CdsForm(state=state),
+        "withdraw_form": CdsForm(state=state),
         "key_form": AddKeyForm(),
         "other_key_form": OtherKeyForm(),
         "signalling_form": SignallingForm(initial={"signals": has_signalling(zone)}),
@@ -249,7 +252,21 @@ def dnssec_denial(request: PanelRequest, zone_name: str) -> HttpResponse:
 def dnssec_cds(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Change which CDS and CDNSKEY records the zone has."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
-    form = CdsForm(request.POST, state=dnssec.signing_of(zone))
+    state = dnssec.signing_of(zone)
+    form = CdsForm(request.POST, state=state)
+    if form.is_valid() and form.cleaned_data["cds"] == DELETE != state.cds:
+        after = replace(state, cds=DELETE, cdnskey=form.cleaned_data["cdnskey"])
+        question = Question(
+            f"Ask the parent of {zone.name} to delete its DS",
+            (
+                describe_polling(after),
+                "It is published at once; withdrawn again, it may have been seen by then.",
+            ),
+            "Ask the parent to delete it",
+            reverse("zone-dnssec", args=[zone.name]),
+        )
+        if (page_of_question := ask(request, question)) is not None:
+            return page_of_question
 
     def act() -> None:
         chosen = form.cleaned_data

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from dnspanel.zones.dnssec.key_material import ALGORITHMS
-from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
+from dnspanel.zones.dnssec.signing_state import DELETE, KeyState, SigningState
 from replication.codec.dnssec import Nsec3
 
 
@@ -27,6 +27,22 @@ def describe_denial(nsec3: Nsec3 | None) -> str:
     if nsec3.salt:
         more.append(f"salt {nsec3.salt.hex()}")
     return f"NSEC3 with {', '.join(more)}" if more else "NSEC3"
+
+
+def describe_polling(state: SigningState) -> str:
+    """What a parent will do that looks for the CDS and CDNSKEY of a zone that is signed so, in a sentence or two."""
+    if not state.keys or not (state.cds or state.cdnskey):
+        return "A parent that looks for them finds none, and leaves its DS as it is."
+    found = " or ".join(name for name, has_it in (("CDS", state.cds), ("CDNSKEY", state.cdnskey)) if has_it)
+    if state.cds == DELETE:
+        return (
+            f"A parent that looks for {found} deletes its DS: the zone is insecure then, and nobody checks signatures. "
+            "One without a DS adds none."
+        )
+    return (
+        f"A parent that looks for {found} replaces its DS by that of the keys here. One without a DS takes the first "
+        "only if it trusts unsigned zones to ask for it (RFC 8078, 9615)."
+    )
 
 
 def signing_algorithms(state: SigningState) -> str:

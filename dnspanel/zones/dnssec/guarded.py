@@ -9,7 +9,7 @@ from dnspanel.accounts.actors import Author
 from dnspanel.zones.dnssec.publish_state import Decide, change_signing
 from dnspanel.zones.dnssec.rollover import WITHOUT_CDS, Kind
 from dnspanel.zones.dnssec.safety import refuse_bogus, refuse_leaving, refuse_presigned
-from dnspanel.zones.dnssec.signing_state import SigningState
+from dnspanel.zones.dnssec.signing_state import DELETE, SigningState
 from dnspanel.zones.errors import DnssecRefused
 from dnspanel.zones.models import Publication, Rollover, Zone
 from dnspanel.zones.nesting import DsAbove, ds_above
@@ -44,14 +44,16 @@ def change_guarded(
     """
     above: dict[str, DsAbove] | None = None
     rolled: dict[int, str] = {}
+    of_records: set[int] = set()  # those of them that the DS has no part in
 
     def checked(zone: Zone, state: SigningState) -> SigningState:
-        nonlocal above, rolled
+        nonlocal above, rolled, of_records
         if above is None:
             above = ds_above([each.name for each in zones])
             open_rollovers = Rollover.objects.filter(zone__in=[each.pk for each in zones], ended_at=None)
             others = open_rollovers.exclude(pk=(rollover and rollover.pk) or 0)
             rolled = dict(others.values_list("zone_id", "kind"))
+            of_records = {zone_id for zone_id, kind in rolled.items() if kind == Kind.ZSK}
         refuse_presigned(zone, state)
         after = decide(zone, state)
         if after == state:
@@ -64,6 +66,10 @@ def change_guarded(
         if sets_cds and rolled.get(zone.pk) in {Kind.INSECURE, *WITHOUT_CDS}:
             raise DnssecRefused(
                 f"CDS and CDNSKEY of {zone.name} are those that its rollover needs: cancel it or let it end first."
+            )
+        if zone.pk in rolled.keys() - of_records and after.cds == DELETE != state.cds:
+            raise DnssecRefused(
+                f"A rollover of {zone.name} needs the DS that its parent would delete: cancel it or let it end first."
             )
         if state.is_signed and not after.is_signed:
             refuse_leaving(zone, "the panel stops signing it")

@@ -47,6 +47,11 @@ def test_zones_are_signed_as_one_publication_and_unsigned(run: Run) -> None:
     found = run("dnssec", "show", "a.test", "--output", "json").json
     assert (found["denial"]["narrow"], found["cds"], found["cdnskey"]) == (True, [2, 4], True)
     assert run("dnssec", "cds", "a.test").code == 2
+    assert run("dnssec", "cds", "a.test", "delete", input="n\n").code == 1
+    assert "replaces its DS" in run("dnssec", "show", "a.test").out
+    assert run("dnssec", "cds", "a.test", "delete", "--yes").code == 0
+    assert "deletes its DS" in run("dnssec", "show", "a.test").out
+    assert run("dnssec", "cds", "a.test", "none", "--no-cdnskey").code == 0
     assert run("dnssec", "signalling", "a.test", "on").code == 0
     assert run("dnssec", "show", "a.test", "--output", "json").json["signalling"] is True
 

@@ -33,6 +33,7 @@ from dnspanel.api.v2.schema.parsing import Faults
 from dnspanel.api.v2.schema.zone_serializers import CHANGING, IF_CHANGED, WRITING, WrittenSerializer
 from dnspanel.zones import access, find_zones
 from dnspanel.zones.dnssec import key_material, preview, queries, sign
+from dnspanel.zones.dnssec.describe import describe_polling
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.presigned import drop_signatures, signatures_end
 from dnspanel.zones.dnssec.preview import SigningPlan
@@ -76,13 +77,14 @@ class ZoneDnssec(V2View):
         """Settle how a zone is signed
 
         What is so already stays. Without keys, NSEC3 and CDS are refused, and so is what resolvers that validate would
-        answer nothing of, as far as the panel knows the DS in the zone above. Needs the right "dnssec". Of a zone that
+        answer nothing of, as far as the panel knows the DS in the zone above. To ask the parent to delete its DS takes
+        `confirm`; while a rollover needs the DS, or other CDS, it is refused. Needs the right "dnssec". Of a zone that
         is served with the signatures that it came with, nothing can be settled but `{"signed": false}`, which drops
         them.
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)
-        values = read(SigningPatchSerializer, request.data)
+        values = _confirmed(read(SigningPatchSerializer, request.data))
         by = acting(request, terms_of_query(request).reason)
         if values == {"signed": False} and queries.signing_of(zone).presigned:
             dropped = drop_signatures(zones=[zone], acting=by)
@@ -124,7 +126,7 @@ class BulkDnssec(V2View):
         are served with the signatures that they came with lose them by `{"signed": false}`, if all of them are such.
         """
         actor, body = actor_in(request), read(BulkSigningSerializer, request.data)
-        requested = requested_signing(body)
+        requested = requested_signing(body if flag_in(request, "dry_run", False) else _confirmed(body))
         zones = _zones_named(actor, body["zones"])
         algorithm = key_material.ALGORITHMS[requested.new_keys.algorithm]
         if requested.signed and algorithm.startswith("RSA") and len(zones) > MOST_WITH_RSA:
@@ -147,6 +149,15 @@ class BulkDnssec(V2View):
         if "signalling" in body:
             set_signalling(zones=zones, signals=body["signalling"], acting=acting(request, body["reason"]))
         return published(request, publications, {})
+
+
+def _confirmed(values: dict[str, Any]) -> dict[str, Any]:
+    """The values without their confirmation. Raises Problem where the parent's DS would go and none is there."""
+    cds = values.get("cds")
+    if cds == [0] and not values.get("confirm"):
+        reason = "A parent that looks for CDS deletes its DS: the zone is insecure then."
+        raise Problem("needs-confirmation", reason, extensions={"reasons": [reason]})
+    return {name: value for name, value in values.items() if name != "confirm"}
 
 
 def acting(request: Request, reason: str = "") -> Acting:
@@ -217,6 +228,7 @@ def signing_json(zone: Zone, state: SigningState, actor: Actor) -> dict[str, Any
         "denial": denial_json(state.nsec3) if state.has_chain else None,
         "cds": [int(text) for text in state.cds.split(",") if text.isdecimal()],
         "cdnskey": state.cdnskey,
+        "polling": describe_polling(state),
         "signalling": has_signalling(zone),
         "ds": [each for key in keys if key.published for each in _ds_json(zone, key)],
         "keys": [key_json(key, actor) for key in keys],

@@ -66,6 +66,7 @@ class SigningPatchSerializer(Shape):
         help_text="Digest types of the CDS records (1, 2, 4); [0] asks the parent to delete its DS.",
     )
     cdnskey = Flag(required=False)
+    confirm = Flag(required=False, help_text="Ask the parent to delete its DS (`cds` [0]): needed for that.")
     signalling = Flag(
         required=False,
         help_text="Signalling names (RFC 9615) for zones whose name servers have their addresses in this zone.",
@@ -151,6 +152,7 @@ class SigningSerializer(Shape):
     denial = DenialSerializer(allow_null=True, help_text="null: the zone is not signed.")
     cds = serializers.ListField(child=serializers.IntegerField())
     cdnskey = serializers.BooleanField()
+    polling = serializers.CharField(help_text="What a parent will do that looks for CDS and CDNSKEY, in words.")
     signalling = serializers.BooleanField(help_text="It has signalling names (RFC 9615) for other zones.")
     ds = ParentDsSerializer(many=True, help_text="Of keys that are published and for the parent.")
     keys = KeySerializer(many=True)

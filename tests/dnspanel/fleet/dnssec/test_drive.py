@@ -615,6 +615,17 @@ def test_no_cds_names_the_wrong_keys_while_a_rollover_needs_other_ds(
     assert len(seen) > 2
 
 
+@pytest.mark.parametrize(("kind", "split"), [(Kind.KSK, True), (Kind.CSK, False), (Kind.SECURE, False)])
+def test_nobody_has_the_ds_deleted_that_a_rollover_needs(world: World, kind: Kind, split: bool) -> None:
+    """A parent that polls would have made the zone insecure, and the rollover would have waited for ever."""
+    world.sign(split=split, has_ds=kind is not Kind.SECURE)
+    rollovers.begin(zone=world.zone, kind=kind, acting=world.acting)
+    with pytest.raises(DnssecRefused, match="needs the DS that its parent would delete"):
+        sign.set_cds(zone=world.zone, cds="0", acting=world.acting)
+    sign.set_cds(zone=world.zone, cds="2", acting=world.acting)
+    sign.set_cds(zone=world.zone, cds="", acting=world.acting)
+
+
 def test_a_cancelled_rollover_gives_the_cds_back(world: World) -> None:
     world.sign()
     sign.set_cds(zone=world.zone, cds="2,4", cdnskey=False, acting=world.acting)

@@ -212,6 +212,24 @@ def test_denial_and_cds_change(signed: Zone, browser: Browser, bob: User) -> Non
     assert fields_of(page, PAGE + "denial/")["denial"] == "nsec3"
 
 
+def test_the_parent_is_asked_to_delete_its_ds_after_a_question_and_that_is_withdrawn(
+    signed: Zone, browser: Browser, bob: User
+) -> None:
+    assert "finds none, and leaves its DS as it is" in browser(bob).get(PAGE).content.decode()
+    asked = send(browser(bob), "cds/", cds="0", cdnskey="on").content.decode()
+    assert "A parent that looks for CDS or CDNSKEY deletes its DS" in asked
+    assert queries.signing_of(signed).cds == ""
+    assert send(browser(bob), "cds/", cds="0", cdnskey="on", **YES).status_code == 302
+    state = queries.signing_of(signed)
+    assert (state.metadata["PUBLISH-CDS"], state.metadata["PUBLISH-CDNSKEY"]) == ("0", "0")
+    page = browser(bob).get(PAGE).content.decode()
+    assert "Withdraw the request" in page
+    assert send(browser(bob), "cds/", cdnskey="on", cds="0").status_code == 302, "it is so already"
+    assert send(browser(bob), "cds/").status_code == 302
+    assert queries.signing_of(signed).metadata == {}
+    assert "Withdraw the" not in browser(bob).get(PAGE).content.decode()
+
+
 def test_unsigning_says_what_breaks_and_takes_the_name(signed: Zone, browser: Browser, bob: User) -> None:
     page = browser(bob).get(PAGE + "unsign/").content.decode()
     assert "resolvers that validate answer nothing of example.test.: 6 RRsets" in page

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dnspanel.zones.dnssec.describe import describe_change, describe_denial, signing_algorithms
+from dnspanel.zones.dnssec.describe import describe_change, describe_denial, describe_polling, signing_algorithms
 from dnspanel.zones.dnssec.signing_state import UNSIGNED, KeyState, SigningState
 from replication.codec.dnssec import Nsec3
 
@@ -41,3 +41,17 @@ def test_a_state_is_told_too() -> None:
         "NSEC3 with opt-out, narrow, 2 iterations",
     ]
     assert signing_algorithms(SigningState((KEY, OFF))) == "ECDSAP256SHA256"
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        (UNSIGNED, "finds none"),
+        (SIGNED, "finds none, and leaves its DS"),
+        (SigningState((KEY,), cds="2"), "for CDS replaces its DS"),
+        (SigningState((KEY,), cdnskey=True), "for CDNSKEY replaces its DS"),
+        (SigningState((KEY,), cds="0", cdnskey=True), "for CDS or CDNSKEY deletes its DS"),
+    ],
+)
+def test_what_a_parent_that_polls_will_do_is_a_sentence(state: SigningState, expected: str) -> None:
+    assert expected in describe_polling(state)

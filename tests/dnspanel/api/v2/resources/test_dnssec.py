@@ -344,3 +344,16 @@ def test_every_node_says_what_it_answers(
     }
     assert first["reason"]
     assert second["has_last_change"] is True
+
+
+def test_to_have_the_ds_deleted_takes_a_confirmation(api: MakeApi, make_zone: MakeZone) -> None:
+    make_zone()
+    api().patch(URL, {"signed": True, "cds": [2]})
+    many = {"zones": ["example.test."], "cds": [0]}
+    for refused in (api().patch(URL, {"cds": [0]}), api().post(BULK, many)):
+        assert (refused.status_code, refused.json()["code"]) == (409, "needs-confirmation")
+    assert api().get(URL).json()["cds"] == [2]
+    done = api().patch(URL, {"cds": [0], "confirm": True}).json()["dnssec"]
+    assert (done["cds"], "deletes its DS" in done["polling"]) == ([0], True)
+    assert api().post(BULK, many | {"cds": []}).status_code == 202
+    assert api().get(URL).json()["cds"] == []
