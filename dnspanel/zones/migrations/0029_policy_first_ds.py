@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('zones', '0028_search_functions'),
+        ('zones', '0028_search'),
     ]
 
     operations = [
