@@ -50,6 +50,46 @@ def reverse_zones_of(text: str) -> ReverseZones | None:
     return ReverseZones(str(network), (tuple(zones),))
 
 
+def reverse_name(address: str) -> str:
+    """The owner name of an address's PTR. Raises ValueError for what is no address."""
+    return _zone_of(address, ip_address(address).max_prefixlen)
+
+
+def classless_names(address: str) -> list[str]:
+    """The names that the PTR of an IPv4 address has in zones as RFC 2317 names them, the smallest zone first.
+
+    `0/26` and `0-26` are both in use, since not everything takes a slash in a name.
+    """
+    ip = ip_address(address)
+    if ip.version != 4:
+        return []
+    last = int(ip) % 256
+    above = _zone_of(address, 24)
+    return [
+        f"{last}.{last & -(1 << (32 - length)) & 255}{sign}{length}.{above}"
+        for length in range(32, 24, -1)
+        for sign in "/-"
+    ]
+
+
+def address_of(owner: str) -> str | None:
+    """The address whose PTR has this owner name, also in a zone as RFC 2317 names them; None for any other name."""
+    labels = owner.lower().split(".")
+    if len(labels) == 8 and ("/" in labels[1] or "-" in labels[1]) and labels[5:] == ["in-addr", "arpa", ""]:
+        del labels[1]
+    if labels[-3:] == ["in-addr", "arpa", ""] and len(labels) == 7:
+        text = ".".join(reversed(labels[:4]))
+    elif labels[-3:] == ["ip6", "arpa", ""] and len(labels) == 35:
+        digits = "".join(reversed(labels[:32]))
+        text = ":".join(digits[at : at + 4] for at in range(0, 32, 4))
+    else:
+        return None
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        return None
+
+
 def _zone_of(address: str, length: int) -> str:
     """The zone of the network of this length, which ends at a label, in which the address is."""
     ip = ip_address(address)

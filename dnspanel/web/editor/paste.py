@@ -12,13 +12,15 @@ from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
 from dnspanel.web.editor.additions import Addition, Occupied, about_the_ttl, add_entries
+from dnspanel.web.editor.ptr import PtrTick, is_ticked, summary_of, tick_for_many
 from dnspanel.web.editor.quick_add import Means, PastedLine, read_lines
 from dnspanel.web.editor.table import default_ttl
 from dnspanel.web.editor.zone_head import focus_after, render_zone
 from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.zones import access, draft, queries
+from dnspanel.zones import access, draft, pointers, queries
 from dnspanel.zones.models import Zone
 from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import make
 from replication.errors import ReplicationError
 
 MOST_LINES = 1000
@@ -110,9 +112,26 @@ def _add(request: PanelRequest, zone: Zone, additions: list[Addition], *, added:
     for addition in additions:
         if not addition.changes_nothing:
             draft.replace_rrset(author=request.user, zone=zone, rrset=addition.rrset, now=now)
-    messages.success(request, f"{added} of {of} line{'' if of == 1 else 's'} added to draft.")
+    message = f"{added} of {of} line{'' if of == 1 else 's'} added to draft"
+    if is_ticked(request):
+        drafted = pointers.bring_in_step(
+            author=request.user, pairs=pointers.pairs_of(*(each.rrset for each in additions)), now=now
+        )
+        message = "; ".join(filter(None, (message, summary_of(drafted))))
+    messages.success(request, f"{message}.")
     to = f"{reverse('zone-detail', args=[zone.name])}?in=draft"
     return HttpResponseClientRedirect(to) if is_fragment(request) else redirect(to)
+
+
+def _tick(request: PanelRequest, lines: list[CheckedLine]) -> PtrTick | None:
+    """The tick of the panel, with what it would do for the first addresses; None where no line has one."""
+    found = [line.line.entry for line in lines if line.usable and line.ticked and line.line.entry]
+    rrsets = {
+        (entry.name, entry.type, entry.rdata): make(entry.name, entry.type, 0, [entry.rdata])
+        for entry in found
+        if entry.type in pointers.ADDRESS_TYPES
+    }
+    return tick_for_many(request, list(rrsets.values())) if rrsets else None
 
 
 def _show(
@@ -132,6 +151,7 @@ def _show(
         "error": error,
         "usable": sum(line.usable and line.ticked for line in lines),
         "faulty": sum(not line.usable for line in lines),
+        "ptr": _tick(request, lines),
         "doubled": bool(means) or any(line.line.doubled for line in lines),
     }
     if not is_fragment(request):

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dnspanel.web.editor.additions import FALLBACK_TTL
 from dnspanel.web.editor.blocking import with_blocking
+from dnspanel.web.editor.ptr import follow, is_ticked, tell_of_left, tick_of_row, with_offer
 from dnspanel.web.editor.row_answers import with_answers
 from dnspanel.web.editor.row_rights import with_rights
 from dnspanel.web.editor.rrset_form import RRsetForm, digest_of
@@ -21,6 +22,7 @@ from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.rows import DisplayRow, row_id
 from dnspanel.zones import access, draft, queries
 from dnspanel.zones.models import Zone
+from dnspanel.zones.pointers import ADDRESS_TYPES
 from dnspanel.zones.queries import RRsetRow
 from replication.dns import names, rdata
 from replication.dns.rrset import RRset
@@ -110,16 +112,19 @@ def rrset_edit(request: PanelRequest, zone_name: str) -> HttpResponse:
     else:
         initial = RRsetForm.initial_for(zone.name, display, base_revision=zone.revision)
     form = RRsetForm(initial=initial, zone_name=zone.name, default_ttl=default_ttl(request, zone))
-    return _show_form(request, zone, form)
+    return _show_form(request, zone, form, display)
 
 
-def _show_form(request: PanelRequest, zone: Zone, form: RRsetForm, status: int = 200) -> HttpResponse:
+def _show_form(
+    request: PanelRequest, zone: Zone, form: RRsetForm, current: RRset | None = None, status: int = 200
+) -> HttpResponse:
     values = str(form["values"].value() or "")
     came_from = (request.POST if request.method == "POST" else request.GET).get("from", "")
     context: dict[str, object] = {
         "form": form,
         "all_types": TYPE_NAMES,
         "row_id": form.row_id,
+        "ptr": tick_of_row(request, str(form["type"].value() or ""), current),
         "in_place": is_fragment(request),
         "came_from": came_from,
         "back": way_back(zone, came_from) or f"{reverse('zone-detail', args=[zone.name])}#{form.row_id}",
@@ -141,10 +146,20 @@ def _save(request: PanelRequest, zone: Zone) -> HttpResponse:
     form = RRsetForm(request.POST, zone_name=zone.name, default_ttl=FALLBACK_TTL)
     if not request.POST.get("ttl", "").strip():
         form.default_ttl = default_ttl(request, zone)
+    before = rrsets_before(request, zone, form)
     if not drafted(request, zone, form):
         return _show_form(request, zone, form, status=422)
     assert form.rrset is not None
-    return _saved(request, zone, form.rrset, form.replaces)
+    return _saved(request, zone, form.rrset, form.replaces, before)
+
+
+def rrsets_before(request: PanelRequest, zone: Zone, form: RRsetForm) -> list[RRset | None]:
+    """Return the RRset that the form shows, as it is published and as it is drafted until now."""
+    key = form.replaces if form.is_valid() else None
+    if key is None or key[1] not in ADDRESS_TYPES:
+        return []
+    change = row_of(request, zone, key).change
+    return [change.before, change.after]
 
 
 def drafted(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
@@ -185,10 +200,13 @@ def _moved(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
     return True
 
 
-def _saved(request: PanelRequest, zone: Zone, rrset: RRset, replaces: Key | None) -> HttpResponse:
+def _saved(
+    request: PanelRequest, zone: Zone, rrset: RRset, replaces: Key | None, before: list[RRset | None]
+) -> HttpResponse:
     key = (rrset.name, rrset.type)
-    message = drafted_message(zone, rrset)
+    message = drafted_message(request, zone, rrset, before)
     if not is_fragment(request):
+        tell_of_left(request, zone, before)
         messages.success(request, f"{message}.")
         to = way_back(zone, request.POST.get("from", ""))
         return redirect(to) if to else back_to_row(zone, key)
@@ -201,11 +219,15 @@ def _saved(request: PanelRequest, zone: Zone, rrset: RRset, replaces: Key | None
             response = _show_row(request, zone, DisplayRow(zone.name, row_of(request, zone, replaces)))
         response.write(table_rows(request, zone, [key]))
         focus_after(response, f"#{row_id(*key)} .row-link")
+    with_offer(request, zone, response, before)
     return with_draft_state(request, zone, response, speak=message)
 
 
-def drafted_message(zone: Zone, rrset: RRset) -> str:
-    return f"{names.owner_text(rrset.name, zone.name)} {rdata.type_to_text(rrset.type)} in draft"
+def drafted_message(request: PanelRequest, zone: Zone, rrset: RRset, before: list[RRset | None]) -> str:
+    """Say that the RRset is in the draft, and its PTRs, which come or follow now if the tick is set."""
+    followed = follow(request, [*before, rrset]) if is_ticked(request) else ""
+    message = f"{names.owner_text(rrset.name, zone.name)} {rdata.type_to_text(rrset.type)} in draft"
+    return f"{message}; {followed}" if followed else message
 
 
 # Deleting and undoing
@@ -216,8 +238,9 @@ def rrset_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Put the deletion of the RRset into the draft."""
     zone = access.zone_for_editing(request.user, zone_name)
     key = require_rrset(request, zone)
+    change = row_of(request, zone, key).change
     draft.delete_rrset(author=request.user, zone=zone, name=key[0], type=key[1], now=timezone.now())
-    return _after_act(request, zone, key, "deleted in draft")
+    return _after_act(request, zone, key, "deleted in draft", [change.before, change.after])
 
 
 @require_POST
@@ -225,17 +248,20 @@ def rrset_undo(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Remove the RRset's change from the draft; a request from the review page leads back there."""
     zone = access.zone_for_editing(request.user, zone_name)
     key = require_rrset(request, zone)
+    before = row_of(request, zone, key).change.after
     draft.drop_operation(author=request.user, zone=zone, name=key[0], type=key[1])
     to = way_back(zone, request.POST.get("from", ""))
-    return redirect(to) if to else _after_act(request, zone, key, "as published again")
+    return redirect(to) if to else _after_act(request, zone, key, "as published again", [before])
 
 
-def _after_act(request: PanelRequest, zone: Zone, key: Key, outcome: str) -> HttpResponse:
+def _after_act(request: PanelRequest, zone: Zone, key: Key, outcome: str, before: list[RRset | None]) -> HttpResponse:
     message = f"{names.owner_text(key[0], zone.name)} {rdata.type_to_text(key[1])} {outcome}"
     if not is_fragment(request):
         messages.success(request, f"{message}.")
+        tell_of_left(request, zone, before)
         return back_to_row(zone, key)
     response = _show_row(request, zone, DisplayRow(zone.name, row_of(request, zone, key)))
+    with_offer(request, zone, response, before)
     return with_draft_state(request, zone, response, speak=message)
 
 

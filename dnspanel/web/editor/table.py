@@ -16,6 +16,7 @@ from dnspanel.statement_time import searching_for
 from dnspanel.web.editor.additions import FALLBACK_TTL, Addition, Occupied, add_entry
 from dnspanel.web.editor.blocking import with_blocking
 from dnspanel.web.editor.fields import Unreadable
+from dnspanel.web.editor.ptr import PtrTick, follow, is_ticked, tick_for
 from dnspanel.web.editor.quick_add import Doubled, Means, read_line
 from dnspanel.web.editor.row_answers import with_answers
 from dnspanel.web.editor.row_rights import with_rights
@@ -34,7 +35,7 @@ from dnspanel.zones.rules import Severity, Violation
 from dnspanel.zones.search.terms import FILTERS
 from dnspanel.zones.zone_marks import note_visit
 from replication.dns import names, rdata, rdtypes
-from replication.dns.rrset import Change, RRset
+from replication.dns.rrset import Change, RRset, make
 from replication.errors import ReplicationError
 
 ROWS_PER_PAGE = 100
@@ -183,6 +184,8 @@ class Quick:
     means: str = ""
     replace: bool = False
     violations: tuple[Violation, ...] = ()
+    ptr: PtrTick | None = None
+    ptr_ticked: bool = False  # what the tick was, also while there is none to be seen
 
     @property
     def type(self) -> str:
@@ -197,12 +200,15 @@ def quick_add(request: PanelRequest, zone_name: str) -> HttpResponse:
     if request.method != "POST":
         if quick.addition and not quick.addition.changes_nothing:
             quick = replace(quick, violations=violations_of(request, zone, quick.addition.rrset))
+        if quick.addition:
+            quick = replace(quick, ptr=tick_for(request, quick.addition.rrset, [quick.addition.value]))
         return _show_quick(request, zone, quick, status=200)
     if quick.addition is None:
         return _show_quick(request, zone, quick, status=422)
     if not quick.addition.changes_nothing:
         draft.replace_rrset(author=request.user, zone=zone, rrset=quick.addition.rrset, now=timezone.now())
-    return _added(request, zone, quick.addition)
+    followed = follow(request, [_alone(quick.addition)]) if quick.ptr_ticked else ""
+    return _added(request, zone, quick.addition, followed)
 
 
 def _understand(request: PanelRequest, zone: Zone) -> Quick:
@@ -212,6 +218,7 @@ def _understand(request: PanelRequest, zone: Zone) -> Quick:
         line=parameters.get("line", "")[:LONGEST_LINE],
         means=parameters.get("means", ""),
         replace=parameters.get("replace") == "yes",
+        ptr_ticked=is_ticked(request),
     )
     if not quick.line.strip() and request.method != "POST":
         return quick
@@ -261,21 +268,30 @@ def _show_quick(request: PanelRequest, zone: Zone, quick: Quick, *, status: int)
     return response
 
 
-def _added(request: PanelRequest, zone: Zone, addition: Addition) -> HttpResponse:
+def _alone(addition: Addition) -> RRset:
+    """The RRset with the added value only: the PTRs of the others are not asked about."""
+    rrset = addition.rrset
+    return make(rrset.name, rrset.type, rrset.ttl, [addition.value])
+
+
+def _added(request: PanelRequest, zone: Zone, addition: Addition, followed: str) -> HttpResponse:
     rrset = addition.rrset
     message = f"{names.owner_text(rrset.name, zone.name)} {rdata.type_to_text(rrset.type)}"
-    if addition.changes_nothing:
-        message = f"{message} has this value already"
+    message += " has this value already" if addition.changes_nothing else " added to draft"
+    if followed:
+        message += f"; {followed}"
     if not is_fragment(request):
-        messages.success(request, message if addition.changes_nothing else f"{message} added to draft.")
+        messages.success(request, f"{message}.")
         return redirect(f"{reverse('zone-detail', args=[zone.name])}#{row_id(rrset.name, rrset.type)}")
     response = HttpResponse(table_rows(request, zone, [(rrset.name, rrset.type)]))
     response.write(
-        render_to_string("editor/_quick_below.html", {"zone": zone, "added": addition, "message": message}, request)
+        render_to_string(
+            "editor/_quick_below.html",
+            {"zone": zone, "added": addition, "message": message, "quick": Quick(ptr_ticked=is_ticked(request))},
+            request,
+        )
     )
-    with_draft_state(
-        request, zone, response, speak=message if addition.changes_nothing else f"{message} added to draft"
-    )
+    with_draft_state(request, zone, response, speak=message)
     return focus_after(response, "#quick-line")
 
 

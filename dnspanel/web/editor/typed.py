@@ -15,9 +15,18 @@ from django.views.decorators.http import require_http_methods
 
 from dnspanel.web.editor.additions import FALLBACK_TTL, Occupied, add_entry
 from dnspanel.web.editor.fields import Unreadable, word_at
+from dnspanel.web.editor.ptr import PtrTick, tell_of_left, tick_for, tick_of_row, with_offer
 from dnspanel.web.editor.quick_add import TXT_TYPES, Doubled, Means, read_line
 from dnspanel.web.editor.rrset_form import RRsetForm
-from dnspanel.web.editor.rrsets import back_to_row, drafted, drafted_message, row_of, rrset_of_request, way_back
+from dnspanel.web.editor.rrsets import (
+    back_to_row,
+    drafted,
+    drafted_message,
+    row_of,
+    rrset_of_request,
+    rrsets_before,
+    way_back,
+)
 from dnspanel.web.editor.table import LONGEST_LINE, default_ttl, table_rows, violations_of
 from dnspanel.web.editor.type_filter import TYPE_NAMES
 from dnspanel.web.editor.typed_helpers import COMPUTING, Helper, compute, helper_of
@@ -47,6 +56,7 @@ class Panel:
     rrset: RRset | None = None  # what the draft would get
     violations: tuple[Violation, ...] = ()
     helper: Helper | None = None
+    ptr: PtrTick | None = None  # where the PTRs of these addresses would stand
     told: Literal["", "typed", "all"] = ""  # which faults are shown: those of what was typed, or missing fields too
 
     @property
@@ -299,7 +309,8 @@ def _checked(request: PanelRequest, zone: Zone, panel: Panel) -> Panel:
     found = replace(panel, values=values.without_missing() if values is not None else None, told="typed")
     if not is_valid or panel.form.rrset is None:
         return found
-    return replace(found, rrset=panel.form.rrset, violations=violations_of(request, zone, panel.form.rrset))
+    violations = violations_of(request, zone, panel.form.rrset)
+    return replace(found, rrset=panel.form.rrset, violations=violations, ptr=tick_for(request, panel.form.rrset))
 
 
 # Saving
@@ -313,12 +324,14 @@ def _save(request: PanelRequest, zone: Zone, panel: Panel) -> HttpResponse:
         if panel.values is not None and not panel.values.is_valid:
             panel.form.full_clean()
             return _show(request, zone, panel, status=422)
+    before = rrsets_before(request, zone, panel.form)
     if not drafted(request, zone, panel.form):
         return _show(request, zone, panel, status=422)
     rrset, replaces = panel.form.rrset, panel.form.replaces
     assert rrset is not None
-    key, message = (rrset.name, rrset.type), drafted_message(zone, rrset)
+    key, message = (rrset.name, rrset.type), drafted_message(request, zone, rrset, before)
     if not is_fragment(request):
+        tell_of_left(request, zone, before)
         messages.success(request, f"{message}.")
         to = way_back(zone, request.POST.get("from", ""))
         return redirect(to) if to else back_to_row(zone, key)
@@ -331,6 +344,7 @@ def _save(request: PanelRequest, zone: Zone, panel: Panel) -> HttpResponse:
         else:  # only the draft had it
             response.write(f'<table hx-swap-oob="delete:#{row_id(*replaces)}"></table>')
     response.write(table_rows(request, zone, rows))
+    with_offer(request, zone, response, before)
     focus_after(response, f"#{row_id(*key)} .row-link")
     return with_draft_state(request, zone, response, speak=message)
 
@@ -344,10 +358,17 @@ def _context(request: PanelRequest, zone: Zone, panel: Panel) -> dict[str, objec
     return {
         "panel": panel,
         "form": panel.form,
+        "ptr": _tick(request, zone, panel),
         "in_place": is_fragment(request),
         "came_from": came_from,
         "back": back,
     }
+
+
+def _tick(request: PanelRequest, zone: Zone, panel: Panel) -> PtrTick | None:
+    key = rrset_of_request(request, zone)
+    current = row_of(request, zone, key).change.after if key and panel.type in ("A", "AAAA") else None
+    return tick_of_row(request, panel.type, current)
 
 
 def _show(request: PanelRequest, zone: Zone, panel: Panel, status: int = 200) -> HttpResponse:

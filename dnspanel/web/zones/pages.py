@@ -32,6 +32,7 @@ from dnspanel.zones.search.terms import FILTERS, Search, parse
 from dnspanel.zones.search.zone_conditions import refuse_too_general
 
 MOST_OFFERS = 10  # of reverse zones
+LONGEST_NAME = 1100
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,8 @@ def zone_new(request: PanelRequest) -> HttpResponse:
     if request.method != "POST":
         if request.htmx:
             return _new_zone_preview(request)
-        return _new_zone_page(request, NewZoneForm(initial=NewZoneForm.defaults(), author=request.user))
+        of_query = {"names": request.GET.get("names", "")[:LONGEST_NAME]}
+        return _new_zone_page(request, NewZoneForm(initial=NewZoneForm.defaults() | of_query, author=request.user))
     form = NewZoneForm(request.POST, author=request.user)
     if chosen := request.POST.get("reverse", "").strip():
         return _new_zone_page(request, _with_reverse_zones(form, chosen))

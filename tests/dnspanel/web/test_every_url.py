@@ -146,6 +146,8 @@ DOORS = [
     Door("zone-text", "POST", EDIT, ZONE, {"act": "check"}),
     Door("zone-copy", "POST", READ, ZONE),
     Door("zone-many", "POST", EDIT, ZONE),
+    Door("zone-ptr", "GET", READ, ZONE),
+    Door("zone-ptr", "POST", EDIT, ZONE, {"pair": "www.example.test. 192.0.2.1"}),
     Door("zone-rrset", "GET", EDIT, ZONE, RRSET),
     Door("zone-rrset", "POST", EDIT, ZONE, RRSET),
     Door("zone-typed", "GET", EDIT, ZONE, {"type": "HTTPS"}),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dnspanel.zones.reverse_names import reverse_zones_of
+from dnspanel.zones.reverse_names import address_of, classless_names, reverse_name, reverse_zones_of
 
 V6 = "8.b.d.0.1.0.0.2.ip6.arpa."
 
@@ -51,3 +51,24 @@ def test_no_network_has_more_than_128_zones() -> None:
         found = reverse_zones_of(typed)
         assert found is not None
         assert max(map(len, found.choices)) <= 128
+
+
+@pytest.mark.parametrize("address", ["192.0.2.65", "0.0.0.0", "2001:db8::5"])
+def test_the_owner_of_a_ptr_leads_back_to_its_address(address: str) -> None:
+    owners = [reverse_name(address), *classless_names(address)]
+    assert {address_of(owner) for owner in owners} == {address}
+    assert len(owners) == (1 if ":" in address else 17)
+
+
+def test_classless_names_are_those_of_the_networks_around_an_address() -> None:
+    found = classless_names("192.0.2.77")
+    assert found[:2] == ["77.77/32.2.0.192.in-addr.arpa.", "77.77-32.2.0.192.in-addr.arpa."]
+    assert "77.64/26.2.0.192.in-addr.arpa." in found
+    assert found[-1] == "77.0-25.2.0.192.in-addr.arpa."
+
+
+@pytest.mark.parametrize(
+    "owner", ["www.example.com.", "2.0.192.in-addr.arpa.", "x.2.0.192.in-addr.arpa.", "300.2.0.192.in-addr.arpa."]
+)
+def test_other_names_have_no_address(owner: str) -> None:
+    assert address_of(owner) is None

@@ -1,0 +1,238 @@
+"""PTR records beside A and AAAA: the tick in the forms, the offer after a change, and the page that compares both.
+
+Nothing here changes a PTR unasked: a tick that a person sees, or a button.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.template.loader import render_to_string
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+
+from dnspanel.web.editor.zone_head import render_zone, with_draft_state
+from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.zones import access, pointers, queries
+from dnspanel.zones.errors import QuotaExceeded
+from dnspanel.zones.models import Zone
+from dnspanel.zones.pointers import ADDRESS_TYPES, Drafted, Pair, State, Step
+from dnspanel.zones.queries import RRsetFilter
+from dnspanel.zones.reverse_names import address_of
+from replication.dns import names, rdtypes
+from replication.dns.rrset import Key, RRset, make
+from replication.errors import ReplicationError
+
+RRSETS_PER_PAGE = 500
+MOST_PAGES_AT_ONCE = 10
+_MOST_LISTED = 5
+_REVERSE_TREES = ("in-addr.arpa.", "ip6.arpa.")
+
+
+@dataclass(frozen=True, slots=True)
+class PtrTick:
+    """The tick "PTR too" of a form: whether it is set, and what it would do for the first addresses."""
+
+    ticked: bool
+    steps: tuple[Step, ...] = ()
+    more: int = 0
+
+    @property
+    def can_do_something(self) -> bool:
+        """Whether any of the addresses has a reverse zone here that the person may change, or is not known yet."""
+        return not self.steps or any(step.state not in (State.NO_ZONE, State.NO_RIGHT) for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One page of a zone's addresses, or of a reverse zone's PTRs, and how they stand."""
+
+    open: tuple[Step, ...]
+    closed: tuple[Step, ...]  # out of step, and not to be mended here
+    agreeing: int
+    next_after: str
+    left_out: int
+
+
+def is_ticked(request: PanelRequest) -> bool:
+    """Whether the tick is set in what was sent."""
+    parameters = request.POST if request.method == "POST" else request.GET
+    return parameters.get("ptr") == "yes"
+
+
+def tick_for(request: PanelRequest, rrset: RRset, addresses: Iterable[str] = ()) -> PtrTick | None:
+    """The tick of a form that is about to put this RRset into the draft; None if it has no addresses.
+
+    It is about `addresses` only, where there are any.
+    """
+    only = set(addresses)
+    return _tick(request, [rrset], [pair for pair in pointers.pairs_of(rrset) if not only or pair.address in only])
+
+
+def tick_for_many(request: PanelRequest, rrsets: Iterable[RRset]) -> PtrTick | None:
+    """The same for several RRsets at once."""
+    found = list(rrsets)
+    return _tick(request, found, pointers.pairs_of(*found))
+
+
+def _tick(request: PanelRequest, rrsets: Iterable[RRset], pairs: Sequence[Pair]) -> PtrTick | None:
+    if not pairs:
+        return None
+    afters: dict[Key, RRset | None] = {}
+    for rrset in rrsets:
+        before = afters.get((rrset.name, rrset.type))
+        values = (*(before.rdata if before else ()), *rrset.rdata)
+        afters[rrset.name, rrset.type] = make(rrset.name, rrset.type, rrset.ttl, values, rrset.disabled)
+    steps = pointers.steps_of(author=request.user, pairs=pairs[:_MOST_LISTED], afters=afters)
+    return PtrTick(is_ticked(request), tuple(steps), max(0, len(pairs) - _MOST_LISTED))
+
+
+def tick_of_row(request: PanelRequest, type_text: str, current: RRset | None) -> PtrTick | None:
+    """The tick of the form of a row; set if the PTRs of its addresses name it already. None for other types."""
+    if type_text.strip().upper() not in ("", "A", "AAAA"):
+        return None
+    if request.method == "POST":
+        return PtrTick(is_ticked(request))
+    return PtrTick(pointers.made_so(author=request.user, before=current))
+
+
+def follow(request: PanelRequest, rrsets: Iterable[RRset | None]) -> str:
+    """Bring the PTRs of these RRsets' addresses, as they were and as they are, in step; returns what to say of it."""
+    drafted = pointers.bring_in_step(
+        author=request.user, pairs=pointers.pairs_of(*rrsets), now=timezone.now(), take_over=True
+    )
+    return summary_of(drafted)
+
+
+def summary_of(drafted: Drafted) -> str:
+    """A sentence on what happened to PTRs; empty if nothing did."""
+    parts = []
+    if drafted.count:
+        where = ", ".join(drafted.zones[:3]) + (", …" if len(drafted.zones) > 3 else "")
+        parts.append(f"{drafted.count} PTR{'' if drafted.count == 1 else 's'} in {where} in draft too")
+    if drafted.refused:
+        parts.append(f"{drafted.refused} PTR{'' if drafted.refused == 1 else 's'} not, since you have no right to it")
+    return "; ".join(parts)
+
+
+def left_by(request: PanelRequest, rrsets: Iterable[RRset | None]) -> list[Step]:
+    """PTRs that name one of these RRsets' owners at an address that it has no more, and that may be changed."""
+    steps = pointers.steps_of(author=request.user, pairs=pointers.pairs_of(*rrsets))
+    return [step for step in steps if step.state == State.LEFT]
+
+
+def with_offer(request: PanelRequest, zone: Zone, response: HttpResponse, rrsets: Iterable[RRset | None]) -> None:
+    """Append to a fragment the offer to take away PTRs that these RRsets left, or what clears an older offer."""
+    context = {"zone": zone, "steps": left_by(request, rrsets), "out_of_band": True}
+    response.write(render_to_string("editor/_ptr_offer.html", context, request))
+
+
+def tell_of_left(request: PanelRequest, zone: Zone, rrsets: Iterable[RRset | None]) -> None:
+    """Without a script: say that PTRs are left, and where they are offered."""
+    if left := left_by(request, rrsets):
+        count = f"{len(left)} PTR{'' if len(left) == 1 else 's'}"
+        messages.info(request, f"{count} still name what is gone: the tab Reverse of {zone.name} takes them away.")
+
+
+# The page
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def zone_ptr(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Show where addresses and PTRs disagree; a POST drafts what makes the ticked ones, or all, agree."""
+    if request.method != "POST":
+        zone = access.zone_for_reading(request.user, zone_name)
+        comparison, _ = _compare(request, zone, request.GET.get("after", ""))
+        return _show(request, zone, comparison)
+    zone = access.zone_for_editing(request.user, zone_name)
+    pairs, is_all = _all_pairs(request, zone) if request.POST.get("act") == "all" else (_sent_pairs(request), True)
+    try:
+        drafted = pointers.bring_in_step(author=request.user, pairs=pairs, now=timezone.now())
+    except QuotaExceeded as exc:
+        comparison, _ = _compare(request, zone, "")
+        return _show(request, zone, comparison, error=str(exc), status=422)
+    message = summary_of(drafted) or "Nothing to change"
+    if not is_all:
+        message += "; there is more, so do it once more after publishing"
+    if is_fragment(request):
+        response = HttpResponse('<div id="ptr-offer"></div>')
+        return with_draft_state(request, zone, response, speak=message)
+    messages.success(request, f"{message}.")
+    return redirect("zone-ptr", zone.name)
+
+
+def _show(
+    request: PanelRequest, zone: Zone, comparison: Comparison, *, error: str = "", status: int = 200
+) -> HttpResponse:
+    context: dict[str, object] = {
+        "comparison": comparison,
+        "is_reverse": is_reverse(zone),
+        "in_draft": request.GET.get("in") == "draft",
+        "error": error,
+        "is_first": not request.GET.get("after"),
+    }
+    return render_zone(request, zone, "ptr", "editor/ptr.html", context, status)
+
+
+def is_reverse(zone: Zone) -> bool:
+    """Whether the zone holds PTRs."""
+    return any(names.is_within(zone.name, tree) for tree in _REVERSE_TREES)
+
+
+def _compare(request: PanelRequest, zone: Zone, after: str) -> tuple[Comparison, list[Pair]]:
+    """Return one page, and the pairs on it that can be brought in step."""
+    types = frozenset({rdtypes.PTR}) if is_reverse(zone) else ADDRESS_TYPES
+    filters = RRsetFilter(types=types, in_draft=request.GET.get("in") == "draft")
+    page = queries.rrset_page(zone=zone, author=request.user, filters=filters, after=after, limit=RRSETS_PER_PAGE)
+    pairs = _pairs_in([row.change.before for row in page.rows] + [row.change.after for row in page.rows])
+    steps = pointers.steps_of(author=request.user, pairs=pairs)
+    agreeing = (State.AGREES, State.SHARED)
+    comparison = Comparison(
+        open=tuple(step for step in steps if step.is_open),
+        closed=tuple(step for step in steps if not step.is_open and step.state not in agreeing),
+        agreeing=sum(step.state in agreeing for step in steps),
+        next_after=page.next_after,
+        left_out=len(pairs) - len(steps),
+    )
+    return comparison, [step.pair for step in comparison.open]
+
+
+def _pairs_in(rrsets: Iterable[RRset | None]) -> list[Pair]:
+    """The pairs that addresses or PTRs make."""
+    found = []
+    for rrset in rrsets:
+        if rrset is None:
+            continue
+        if rrset.type != rdtypes.PTR:
+            found += pointers.pairs_of(rrset)
+        elif address := address_of(rrset.name):
+            found += [Pair(target, address) for target in rrset.served]
+    return sorted(set(found))
+
+
+def _all_pairs(request: PanelRequest, zone: Zone) -> tuple[list[Pair], bool]:
+    """Return the pairs of the zone that can be brought in step, and whether those are all that there are."""
+    found: list[Pair] = []
+    after = ""
+    for _ in range(MOST_PAGES_AT_ONCE):
+        comparison, pairs = _compare(request, zone, after)
+        found += pairs
+        after = comparison.next_after
+        if not after or len(found) >= pointers.MOST_PAIRS:
+            break
+    return found, not after and len(found) <= pointers.MOST_PAIRS
+
+
+def _sent_pairs(request: PanelRequest) -> list[Pair]:
+    """Return the pairs that were ticked; what is none is left out."""
+    found = []
+    for text in request.POST.getlist("pair")[: pointers.MOST_PAIRS]:
+        name, _, address = text.partition(" ")
+        try:
+            found.append(Pair(names.parse(name), str(ip_address(address))))
+        except (ReplicationError, ValueError):
+            continue
+    return found

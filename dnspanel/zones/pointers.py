@@ -1,0 +1,335 @@
+"""PTR records in step with A and AAAA: where the PTR of an address stands, and drafts that make the two agree. Verbs.
+
+Everything is as the author sees it: as published, with the author's draft over it. Nothing changes a PTR unasked.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from dnspanel.zones import access, draft, store_rrsets
+from dnspanel.zones.draft import Drafter, edit_of, person
+from dnspanel.zones.errors import RightMissing
+from dnspanel.zones.find_zones import ids_of_living
+from dnspanel.zones.models import Operation, Zone
+from dnspanel.zones.reverse_names import classless_names, reverse_name
+from dnspanel.zones.rules import ancestors_within, targets_of
+from replication.dns import names, rdtypes
+from replication.dns.rrset import Key, RRset, make
+
+ADDRESS_TYPES = frozenset((rdtypes.A, rdtypes.AAAA))
+_MAKE_ADDRESSES = (rdtypes.ALIAS, rdtypes.LUA)
+MOST_PAIRS = 2_000  # looked at in one call
+_MOST_TARGETS = 4  # of one PTR, to find whether the address is theirs
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Pair:
+    """An owner name, and an address that it has, had, or is to have."""
+
+    name: str
+    address: str
+
+
+class State(StrEnum):
+    """How a pair stands: whether there is what there should be, and if not, why that cannot be mended here."""
+
+    AGREES = "agrees"
+    MISSING = "missing"  # the name has the address, and there is no PTR
+    OTHER = "other"  # the PTR names another name, which is not known to have the address
+    SHARED = "shared"  # the PTR names another name, which has the address as well: one of them is enough
+    LEFT = "left"  # the PTR names a name that has not got the address
+    ELSEWHERE = "elsewhere"  # the panel does not know which addresses the name has
+    NO_ZONE = "no-zone"
+    NO_RIGHT = "no-right"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the PTR of an address stands: its owner name, its zone, and the RRset that is there now.
+
+    `zone` is None where the panel has no zone for it that the author may know of, or others answer for the name.
+    """
+
+    owner: str
+    zone: Zone | None = None
+    may_change: bool = False
+    now: RRset | None = None
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The names that the address has by its PTR."""
+        return tuple(sorted(targets_of(self.now))) if self.now is not None else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A pair with the place of its PTR, and how it stands."""
+
+    pair: Pair
+    place: Place
+    state: State
+    ttl: int | None = None  # of the name's address; None where it has not got it, or nobody here knows
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is out of step, and the author can mend it."""
+        return self.state in (State.MISSING, State.OTHER, State.LEFT)
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """How many PTR RRsets a draft changes, in which zones, and how many the author may not change."""
+
+    count: int = 0
+    zones: tuple[str, ...] = ()
+    refused: int = 0
+
+
+def pairs_of(*rrsets: RRset | None) -> list[Pair]:
+    """The pairs that the served A and AAAA records among these make; a wildcard is no name of an address."""
+    return sorted(
+        {
+            Pair(rrset.name, address)
+            for rrset in rrsets
+            if rrset is not None and rrset.type in ADDRESS_TYPES and not rrset.name.startswith("*.")
+            for address in rrset.served
+        }
+    )
+
+
+def steps_of(
+    *, author: Drafter, pairs: Collection[Pair], afters: Mapping[Key, RRset | None] | None = None
+) -> list[Step]:
+    """How these pairs stand, in their order; those beyond `MOST_PAIRS` are left out.
+
+    `afters` is what the author is about to draft besides. In a bounded number of queries, however many pairs.
+    """
+    looked_at = list(dict.fromkeys(pairs))[:MOST_PAIRS]
+    if not looked_at:
+        return []
+    ttls = _ttls_of(author, looked_at, afters or {})
+    places = places_of(author, {pair.address for pair in looked_at})
+    steps = [_step(pair, places[pair.address], ttls) for pair in looked_at]
+    others = [
+        Pair(name, step.pair.address)
+        for step in steps
+        if step.state == State.OTHER
+        for name in step.place.targets[:_MOST_TARGETS]
+    ]
+    if not others:
+        return steps
+    confirmed = {pair.address for pair, ttl in _ttls_of(author, others, afters or {}).items() if ttl is not None}
+    is_shared = {step.pair for step in steps if step.state == State.OTHER and step.pair.address in confirmed}
+    return [replace(step, state=State.SHARED) if step.pair in is_shared else step for step in steps]
+
+
+def made_so(*, author: Drafter, before: RRset | None) -> bool:
+    """Whether the PTRs of all addresses of this RRset name its owner, as far as the panel has their zones."""
+    pairs = pairs_of(before)[:MOST_PAIRS]
+    places = places_of(author, {pair.address for pair in pairs}) if pairs else {}
+    found = [pair.name in places[pair.address].targets for pair in pairs if places[pair.address].zone]
+    return bool(found) and all(found)
+
+
+def bring_in_step(*, author: Drafter, pairs: Collection[Pair], now: datetime, take_over: bool = False) -> Drafted:
+    """The author's draft makes the PTRs of these pairs agree with the addresses that there are, where it can.
+
+    A name that has the address gets its PTR, in place of a name that has not got it, or of any other name with
+    `take_over`; of several names in one call the first has it. A PTR that names a name without the address loses
+    that name. Raises QuotaExceeded.
+    """
+    afters: dict[tuple[int, str], RRset | None] = {}
+    places: dict[tuple[int, str], Place] = {}
+    claimed = set()
+    steps = [
+        step
+        for step in steps_of(author=author, pairs=pairs)
+        if step.is_open or (take_over and step.state == State.SHARED)
+    ]
+    # What goes, goes first: a PTR may lose one name and get another.
+    for step in sorted(steps, key=lambda step: step.ttl is not None):
+        assert step.place.zone is not None
+        key = step.place.zone.pk, step.place.owner
+        places[key] = step.place
+        current = afters.get(key, step.place.now)
+        if step.ttl is None:
+            afters[key] = _without(current, step.pair.name)
+        elif key not in claimed:
+            claimed.add(key)
+            afters[key] = _naming(current, step, step.ttl)
+    return _draft({key: (places[key], rrset) for key, rrset in afters.items()}, author, now)
+
+
+def places_of(author: Drafter, addresses: Collection[str]) -> dict[str, Place]:
+    """Where the PTRs of these addresses stand: in the closest zone above, or where a CNAME of it leads (RFC 2317).
+
+    A classless zone that is here has them also while the zone above it is not here, or has no CNAME yet.
+    """
+    straight = {address: reverse_name(address) for address in addresses}
+    classless = {address: classless_names(address) for address in addresses}
+    first = {*straight.values(), *(owner for owners in classless.values() for owner in owners)}
+    zones = _closest_zones(author, first)
+    seen = _seen_in(author, zones)
+    found: dict[str, Place] = {}
+    led: dict[str, str] = {}
+    for address, owner in straight.items():
+        # The classless names are those below a zone that is named so; below any other they are nothing.
+        inside = [each for each in classless[address] if each in zones and zones[each].name == names.parent(each)]
+        alias = _alias_at(owner, zones, seen)
+        if alias is not None and alias not in inside:
+            led[address] = alias
+        elif alias is not None or (inside and not _has_pointer(owner, zones, seen)):
+            found[address] = _place(author, alias or inside[0], zones, seen)
+        else:
+            found[address] = _place(author, owner, zones, seen)
+    if led:
+        zones = _closest_zones(author, set(led.values()))
+        seen = _seen_in(author, zones)
+        found |= {address: _place(author, owner, zones, seen) for address, owner in led.items()}
+    return found
+
+
+def seen_at(author: Drafter, owners: Mapping[int, tuple[str, Collection[str]]]) -> dict[int, dict[Key, RRset]]:
+    """Every RRset at these owner names, {zone id: (zone name, owner names)}, as the author sees it; in two queries."""
+    found = store_rrsets.rrsets_at_names(owners)
+    everywhere = {name for _, owned in owners.values() for name in owned}
+    mine = Operation.objects.filter(draft__author=person(author), zone__in=list(owners), name__in=everywhere)
+    for operation in mine:
+        change = edit_of(operation).change
+        if change.after is None:
+            found[operation.zone_id].pop(change.key, None)
+        else:
+            found[operation.zone_id][change.key] = change.after
+    return found
+
+
+def _ttls_of(author: Drafter, pairs: Collection[Pair], afters: Mapping[Key, RRset | None]) -> dict[Pair, int | None]:
+    """For each pair the TTL of the name's address, None where it has no such address.
+
+    Pairs of which nobody here knows are left out: names of other servers, and such as make their addresses.
+    """
+    zones = _closest_zones(author, {pair.name for pair in pairs})
+    seen = _seen_in(author, zones, wildcards=True)
+    found: dict[Pair, int | None] = {}
+    for pair in pairs:
+        zone = zones.get(pair.name)
+        if zone is None or _is_cut(pair.name, zone, seen):
+            continue
+        types = {*ADDRESS_TYPES, *_MAKE_ADDRESSES}
+        here = {type: seen[zone.pk].get((pair.name, type)) for type in types}
+        here |= {type: afters[pair.name, type] for type in types if (pair.name, type) in afters}
+        if not any(here.values()) and pair.name != zone.name:
+            here = {type: seen[zone.pk].get((_wildcard_of(pair.name), type)) for type in types}
+        if any(here[type] for type in _MAKE_ADDRESSES):
+            continue
+        ttls = (rrset.ttl for rrset in here.values() if rrset is not None and pair.address in rrset.served)
+        found[pair] = next(ttls, None)
+    return found
+
+
+def _step(pair: Pair, place: Place, ttls: Mapping[Pair, int | None]) -> Step:
+    ttl = ttls.get(pair)
+    if pair not in ttls:
+        state = State.ELSEWHERE
+    elif (pair.name in place.targets) == (ttl is not None):
+        state = State.AGREES
+    elif place.zone is None:
+        state = State.NO_ZONE
+    elif not place.may_change:
+        state = State.NO_RIGHT
+    elif ttl is None:
+        state = State.LEFT
+    else:
+        state = State.OTHER if place.targets else State.MISSING
+    return Step(pair, place, state, ttl)
+
+
+def _naming(current: RRset | None, step: Step, ttl: int) -> RRset:
+    comment = current.comment if current is not None else ""
+    ttl = current.ttl if current is not None else ttl
+    return make(step.place.owner, rdtypes.PTR, ttl, [step.pair.name], (), comment)
+
+
+def _without(current: RRset | None, name: str) -> RRset | None:
+    """The RRset without the records that name this name; None if it has no other."""
+    if current is None:
+        return None
+    kept = [text for text in current.rdata if text != name]
+    if not kept:
+        return None
+    disabled = tuple(text for text in current.disabled if text in kept)
+    return make(current.name, current.type, current.ttl, kept, disabled, current.comment)
+
+
+def _draft(placed: Mapping[tuple[int, str], tuple[Place, RRset | None]], author: Drafter, now: datetime) -> Drafted:
+    by_zone: dict[int, dict[Key, RRset | None]] = {}
+    zones: dict[int, Zone] = {}
+    for (zone_id, owner), (place, rrset) in placed.items():
+        assert place.zone is not None
+        zones[zone_id] = place.zone
+        by_zone.setdefault(zone_id, {})[owner, rdtypes.PTR] = rrset
+    count, refused, changed = 0, 0, []
+    for zone_id, afters in by_zone.items():
+        try:
+            draft.change_rrsets(author=author, zone=zones[zone_id], afters=afters, now=now)
+        except RightMissing:  # some of its records the author may change, but not all of these
+            refused += len(afters)
+        else:
+            count += len(afters)
+            changed.append(zones[zone_id].name)
+    return Drafted(count, tuple(sorted(changed)), refused)
+
+
+def _closest_zones(author: Drafter, owners: Collection[str]) -> dict[str, Zone]:
+    """The closest live zone above each of these names that has one, where the author may know of it."""
+    chains = {owner: [owner, *ancestors_within(owner, names.ROOT)] for owner in owners}
+    live = ids_of_living({at for chain in chains.values() for at in chain})
+    closest = {owner: next((live[at] for at in chain if at in live), None) for owner, chain in chains.items()}
+    ids = {zone_id for zone_id in closest.values() if zone_id is not None}
+    visible = access.zones_visible_to(author).in_bulk(ids) if ids else {}
+    return {owner: visible[zone_id] for owner, zone_id in closest.items() if zone_id is not None and zone_id in visible}
+
+
+def _seen_in(author: Drafter, zones: Mapping[str, Zone], *, wildcards: bool = False) -> dict[int, dict[Key, RRset]]:
+    """What stands at these names of these zones, at those above them, where a delegation may be, and at wildcards."""
+    looked_at: dict[int, tuple[str, set[str]]] = {}
+    for owner, zone in zones.items():
+        of_zone = looked_at.setdefault(zone.pk, (zone.name, set()))[1]
+        of_zone.update((owner, *_between(owner, zone)))
+        if wildcards and owner != zone.name:
+            of_zone.add(_wildcard_of(owner))
+    return seen_at(author, looked_at) if looked_at else {}
+
+
+def _wildcard_of(owner: str) -> str:
+    """The wildcard beside a name that is not the root."""
+    return f"*.{names.parent(owner)}".replace("..", ".")
+
+
+def _is_cut(owner: str, zone: Zone, seen: Mapping[int, Mapping[Key, RRset]]) -> bool:
+    """Whether the zone delegates the name, or one above it, to other servers."""
+    return any((at, rdtypes.NS) in seen[zone.pk] for at in (owner, *_between(owner, zone)) if at != zone.name)
+
+
+def _between(owner: str, zone: Zone) -> Iterator[str]:
+    """The names above an owner name inside its zone, without the apex."""
+    return (at for at in ancestors_within(owner, zone.name) if at != zone.name)
+
+
+def _alias_at(owner: str, zones: Mapping[str, Zone], seen: Mapping[int, Mapping[Key, RRset]]) -> str | None:
+    """The name that a CNAME at the owner name leads to."""
+    alias = seen[zones[owner].pk].get((owner, rdtypes.CNAME)) if owner in zones else None
+    return next(iter(targets_of(alias)), None) if alias is not None else None
+
+
+def _has_pointer(owner: str, zones: Mapping[str, Zone], seen: Mapping[int, Mapping[Key, RRset]]) -> bool:
+    return owner in zones and (owner, rdtypes.PTR) in seen[zones[owner].pk]
+
+
+def _place(author: Drafter, owner: str, zones: Mapping[str, Zone], seen: Mapping[int, Mapping[Key, RRset]]) -> Place:
+    zone = zones.get(owner)
+    if zone is None or _is_cut(owner, zone, seen):
+        return Place(owner)
+    return Place(owner, zone, access.may_edit_zone(author, zone), seen[zone.pk].get((owner, rdtypes.PTR)))
