@@ -125,14 +125,6 @@ def steps_of(
     return [replace(step, state=State.SHARED) if step.pair in is_shared else step for step in steps]
 
 
-def made_so(*, author: Drafter, before: RRset | None) -> bool:
-    """Whether the PTRs of all addresses of this RRset name its owner, as far as the panel has their zones."""
-    pairs = pairs_of(before)[:MOST_PAIRS]
-    places = places_of(author, {pair.address for pair in pairs}) if pairs else {}
-    found = [pair.name in places[pair.address].targets for pair in pairs if places[pair.address].zone]
-    return bool(found) and all(found)
-
-
 def bring_in_step(*, author: Drafter, pairs: Collection[Pair], now: datetime, take_over: bool = False) -> Drafted:
     """The author's draft makes the PTRs of these pairs agree with the addresses that there are, where it can.
 

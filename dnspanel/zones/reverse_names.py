@@ -72,6 +72,18 @@ def classless_names(address: str) -> list[str]:
     ]
 
 
+def classless_aliases(zone_name: str) -> dict[str, str]:
+    """The CNAMEs that the zone of the /24 needs for a zone as RFC 2317 names it; empty for any other name."""
+    label, _, above = zone_name.partition(".")
+    first, sign, length = label.partition("/") if "/" in label else label.partition("-")
+    if not sign or not (first.isdecimal() and length.isdecimal() and len(label) <= 6) or not label.isascii():
+        return {}
+    if address_of(f"0.{above}") is None or not 24 < int(length) <= 32 or int(first) % (1 << (32 - int(length))):
+        return {}
+    addresses = range(int(first), min(int(first) + (1 << (32 - int(length))), 256))
+    return {f"{number}.{above}": f"{number}.{zone_name}" for number in addresses}
+
+
 def address_of(owner: str) -> str | None:
     """The address whose PTR has this owner name, also in a zone as RFC 2317 names them; None for any other name."""
     labels = owner.lower().split(".")
@@ -106,6 +118,7 @@ def _classless(network: IPv4Network) -> ReverseZones:
     last = first + network.num_addresses - 1
     hint = (
         f"RFC 2317: {above} needs a CNAME for each address, such as {first} CNAME {first}.{zone} "
-        f"({first} to {last}), and the delegation of {first}/{length}. Whoever has {above} must make them."
+        f"({first} to {last}), and the delegation of {first}/{length}. Whoever has {above} must make them. "
+        f"If it is here and yours, the tick for the delegation drafts them."
     )
     return ReverseZones(str(network), ((zone,), (above,)), hint)

@@ -39,11 +39,14 @@ class PtrTick:
     ticked: bool
     steps: tuple[Step, ...] = ()
     more: int = 0
+    is_final: bool = True  # these are the addresses that it is about; else others may be typed yet
 
     @property
     def can_do_something(self) -> bool:
-        """Whether any of the addresses has a reverse zone here that the person may change, or is not known yet."""
-        return not self.steps or any(step.state not in (State.NO_ZONE, State.NO_RIGHT) for step in self.steps)
+        """Whether any of the addresses has a reverse zone here that the person may change, or may get one."""
+        return not (self.is_final and self.steps) or any(
+            step.state not in (State.NO_ZONE, State.NO_RIGHT) for step in self.steps
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +98,12 @@ def tick_of_row(request: PanelRequest, type_text: str, current: RRset | None) ->
     if type_text.strip().upper() not in ("", "A", "AAAA"):
         return None
     if request.method == "POST":
-        return PtrTick(is_ticked(request))
-    return PtrTick(pointers.made_so(author=request.user, before=current))
+        return PtrTick(is_ticked(request), is_final=False)
+    pairs = pointers.pairs_of(current)
+    steps = pointers.steps_of(author=request.user, pairs=pairs)
+    states = {step.state for step in steps}
+    made_so = State.AGREES in states and states <= {State.AGREES, State.NO_ZONE}
+    return PtrTick(made_so, tuple(steps[:_MOST_LISTED]), max(0, len(pairs) - _MOST_LISTED), is_final=False)
 
 
 def follow(request: PanelRequest, rrsets: Iterable[RRset | None]) -> str:

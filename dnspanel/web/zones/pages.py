@@ -24,14 +24,18 @@ from dnspanel.zones.errors import (
     NameRefused,
     NamesRefused,
     QuotaExceeded,
+    RightMissing,
+    Unknown,
 )
 from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.models import TRASH_DAYS, Channel, Publication, Zone
 from dnspanel.zones.new_names import refusals_of
 from dnspanel.zones.search.terms import FILTERS, Search, parse
 from dnspanel.zones.search.zone_conditions import refuse_too_general
+from replication.dns.rrset import RRset
 
 MOST_OFFERS = 10  # of reverse zones
+MOST_TRACES = 8  # of a delegation
 LONGEST_NAME = 1100
 
 
@@ -175,6 +179,19 @@ def _delegate(request: PanelRequest, names: Sequence[str]) -> None:
         messages.info(request, "Nothing to delegate: no zone above it here is yours to change, or it is delegated.")
 
 
+def _undelegate(request: PanelRequest, parent: Zone, traces: Sequence[RRset]) -> None:
+    """Draft that what delegated a deleted zone goes, and say so."""
+    try:
+        count = delegation.draft_removal(parent=parent, rrsets=traces, author=request.user, now=timezone.now())
+    except (RightMissing, QuotaExceeded, Unknown) as exc:
+        messages.error(request, f"The delegation in {parent.name} stays: {exc}")
+        return
+    if count:
+        messages.success(
+            request, f"The end of the delegation in {parent.name} is in your draft: review and publish it."
+        )
+
+
 def _new_zone_page(request: PanelRequest, form: NewZoneForm, status: int = 200) -> HttpResponse:
     preview = _preview(NewZoneForm(form.data or form.initial, author=request.user))
     if form.is_bound:
@@ -211,14 +228,26 @@ def zone_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Show the form that asks for the zone's name; a POST moves the zone to the trash."""
     zone = access.zone_for(request.user, zone_name, Right.DELETE_ZONE)
     form = DeleteZoneForm(request.POST or None, zone_name=zone.name)
+    traces = delegation.traces_of(request.user, zone.name)
     publication = _delete(form, zone, request) if form.is_valid() else None
     if not form.is_bound:
         _expect_hold(form, zone, request)
     if publication is None:
         nodes = sync_of(zone.sequence, node_statuses(now=timezone.now()), zone=zone.name)
-        context = {"zone": zone, "form": form, "nodes": nodes, "days": TRASH_DAYS}
+        context = {
+            "zone": zone,
+            "form": form,
+            "nodes": nodes,
+            "days": TRASH_DAYS,
+            "parent": traces[0] if traces else None,
+            "traces": traces[1][:MOST_TRACES] if traces else [],
+            "more_traces": max(0, len(traces[1]) - MOST_TRACES) if traces else 0,
+            "undelegate": not form.is_bound or request.POST.get("undelegate") == "yes",
+        }
         return render(request, "zones/delete.html", context, status=422 if form.is_bound else 200)
     messages.success(request, f"{zone.name} is in the trash for {TRASH_DAYS} days.")
+    if traces and request.POST.get("undelegate") == "yes":
+        _undelegate(request, *traces)
     return redirect("publication", publication.sequence)
 
 

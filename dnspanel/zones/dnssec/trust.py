@@ -33,6 +33,27 @@ def broken_by(ds: Mapping[str, Sequence[str]]) -> dict[str, str]:
     return broken
 
 
+def ds_into(zones: Iterable[Zone]) -> dict[int, tuple[str, ...]]:
+    """The DS of SHA-256 that lead to the panel's own keys of those of these zones that are signed, by their ids.
+
+    In two queries at most.
+    """
+    by_id = {zone.pk: zone for zone in zones}
+    rows = Signing.objects.filter(pk__in=list(by_id), is_signed=True).values_list("zone_id", "state")
+    states = {zone_id: SigningState.from_json(state) for zone_id, state in rows} if by_id else {}
+    entries = {zone_id: [key for key in state.keys if _is_entry(state, key)] for zone_id, state in states.items()}
+    ids = [key.id for keys in entries.values() for key in keys]
+    public = dict(ZoneKey.objects.filter(pk__in=ids).values_list("pk", "public")) if ids else {}
+    return {
+        zone_id: tuple(
+            key_material.ds_text(by_id[zone_id].name, key.flags, key.algorithm, bytes(public[key.id]))
+            for key in keys
+            if key.id in public
+        )
+        for zone_id, keys in entries.items()
+    }
+
+
 def reason_against(
     zone_name: str, state: SigningState, ds: Sequence[str], public: Mapping[int, bytes], others: Iterable[OtherKey]
 ) -> str:

@@ -363,3 +363,22 @@ def test_the_trash_of_zones_of_others_is_not_told_of(make_zone: MakeZone, browse
     assert "was deleted" not in pages[0]
     known, unknown = (re.sub(r'"X-CSRFToken": "\w+"|name="csrfmiddlewaretoken" value="\w+"', "", p) for p in pages)
     assert known.replace(zone.name, "other-zon.test.") == unknown
+
+
+@pytest.mark.parametrize("ticked", [True, False])
+def test_deleting_a_zone_ends_its_delegation_if_ticked(
+    browser: Browser, bob: User, make_zone: MakeZone, ticked: bool
+) -> None:
+    make_zone("sub 300 NS ns1.example.net. | ns.sub", "ns.sub 300 A 192.0.2.5", "www.sub 300 A 192.0.2.6")
+    make_zone(name="sub.example.test.")
+    url = reverse("zone-delete", args=["sub.example.test."])
+    client = browser(bob)
+    page = client.get(url).content.decode()
+    assert "End the delegation in example.test. too, in your draft" in page
+    assert "− ns.sub.example.test. A 192.0.2.5" in page
+    assert "www.sub" not in page
+    form = {"typed": "sub.example.test.", "form_id": str(uuid4())} | ({"undelegate": "yes"} if ticked else {})
+    answer = client.post(url, form, follow=True).content.decode()
+    assert ("The end of the delegation in example.test. is in your draft" in answer) is ticked
+    gone = Operation.objects.filter(draft__author=bob, wanted__isnull=True).values_list("name", "type")
+    assert set(gone) == ({("sub.example.test.", 2), ("ns.sub.example.test.", 1)} if ticked else set())
