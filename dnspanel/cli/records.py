@@ -36,6 +36,9 @@ def records() -> None:
 
 def changing_options(command: C) -> C:
     """Options of every command that changes records."""
+    command = click.option("--ptr", is_flag=True, help="Change the PTRs of these addresses too, where they are yours.")(
+        command
+    )
     command = click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")(command)
     command = click.option("--confirm", is_flag=True, help="Do it though so much is deleted.")(command)
     return shared_options(writing_options(command))
@@ -140,12 +143,13 @@ def _change(
     *,
     dry_run: bool,
     confirm: bool,
+    ptr: bool,
     wait: bool,
     timeout: int,
     reason: str,
 ) -> None:
     path = zone_path(zone, "changes")
-    body = {"changes": [order], "reason": reason, "confirm": confirm}
+    body = {"changes": [order], "reason": reason, "confirm": confirm, **({"ptr": True} if ptr else {})}
     if dry_run:
         show_plans(session, session.client.send("POST", path, body, query={"dry_run": True}))
     else:

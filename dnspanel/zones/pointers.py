@@ -1,14 +1,17 @@
 """PTR records in step with A and AAAA: where the PTR of an address stands, and drafts that make the two agree. Verbs.
 
-Everything is as the author sees it: as published, with the author's draft over it. Nothing changes a PTR unasked.
+Everything is as the author sees it: as published, with the author's draft over it, unless it is published at once.
+Nothing changes a PTR unasked.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
+from dnspanel.accounts.actors import Actor
 from dnspanel.zones import access, draft, store_rrsets
+from dnspanel.zones.direct import Patch
 from dnspanel.zones.draft import Drafter, edit_of, person
 from dnspanel.zones.errors import RightMissing
 from dnspanel.zones.find_zones import ids_of_living
@@ -100,17 +103,21 @@ def pairs_of(*rrsets: RRset | None) -> list[Pair]:
 
 
 def steps_of(
-    *, author: Drafter, pairs: Collection[Pair], afters: Mapping[Key, RRset | None] | None = None
+    *,
+    author: Drafter,
+    pairs: Collection[Pair],
+    afters: Mapping[Key, RRset | None] | None = None,
+    with_draft: bool = True,
 ) -> list[Step]:
     """How these pairs stand, in their order; those beyond `MOST_PAIRS` are left out.
 
-    `afters` is what the author is about to draft besides. In a bounded number of queries, however many pairs.
+    `afters` is what the author is about to write besides. In a bounded number of queries, however many pairs.
     """
     looked_at = list(dict.fromkeys(pairs))[:MOST_PAIRS]
     if not looked_at:
         return []
-    ttls = _ttls_of(author, looked_at, afters or {})
-    places = places_of(author, {pair.address for pair in looked_at})
+    ttls = _ttls_of(author, looked_at, afters or {}, with_draft)
+    places = places_of(author, {pair.address for pair in looked_at}, with_draft=with_draft)
     steps = [_step(pair, places[pair.address], ttls) for pair in looked_at]
     others = [
         Pair(name, step.pair.address)
@@ -120,7 +127,8 @@ def steps_of(
     ]
     if not others:
         return steps
-    confirmed = {pair.address for pair, ttl in _ttls_of(author, others, afters or {}).items() if ttl is not None}
+    found = _ttls_of(author, others, afters or {}, with_draft)
+    confirmed = {pair.address for pair, ttl in found.items() if ttl is not None}
     is_shared = {step.pair for step in steps if step.state == State.OTHER and step.pair.address in confirmed}
     return [replace(step, state=State.SHARED) if step.pair in is_shared else step for step in steps]
 
@@ -132,29 +140,75 @@ def bring_in_step(*, author: Drafter, pairs: Collection[Pair], now: datetime, ta
     `take_over`; of several names in one call the first has it. A PTR that names a name without the address loses
     that name. Raises QuotaExceeded.
     """
-    afters: dict[tuple[int, str], RRset | None] = {}
-    places: dict[tuple[int, str], Place] = {}
-    claimed = set()
+    steps = steps_of(author=author, pairs=pairs)
+    return _draft(_changes_of(steps, take_over=take_over), author, now)
+
+
+def with_pointers(*, author: Actor, patches: Sequence[Patch]) -> list[Patch]:
+    """These patches, with the PTRs of the addresses that they change brought in step, as far as the author may.
+
+    As things are now: whoever changes the same PTRs before the patches are published is overwritten. A PTR that a
+    patch changes by itself is left to it. A patch that refuses gets nothing added: publishing it says why.
+    """
+    owners = {patch.zone.pk: (patch.zone.name, patch.names) for patch in patches if patch.names}
+    at = store_rrsets.rrsets_at_names(owners)
+    afters: dict[Key, RRset | None] = {}
+    befores = []
+    for patch in patches:
+        if patch.names:
+            of_zone = at[patch.zone.pk]
+            try:
+                changes = patch.decide(of_zone)
+            except Exception:  # whatever it is, publishing raises it too, unless it is a form that was sent twice
+                return list(patches)
+            decided = {key: rrset for key, rrset in changes.items() if key[1] in ADDRESS_TYPES}
+            befores += [of_zone.get(key) for key in decided]
+            afters |= decided
+    pairs = pairs_of(*befores, *afters.values())
     steps = [
         step
-        for step in steps_of(author=author, pairs=pairs)
-        if step.is_open or (take_over and step.state == State.SHARED)
+        for at_pair in range(0, len(pairs), MOST_PAIRS)
+        for step in steps_of(
+            author=author, pairs=pairs[at_pair : at_pair + MOST_PAIRS], afters=afters, with_draft=False
+        )
     ]
+    by_zone: dict[int, dict[Key, RRset | None]] = {}
+    zones = {}
+    for (zone_id, owner), (place, rrset) in _changes_of(steps, take_over=True).items():
+        assert place.zone is not None
+        zones[zone_id] = place.zone
+        by_zone.setdefault(zone_id, {})[owner, rdtypes.PTR] = rrset
+    found = [_and_also(patch, by_zone.pop(patch.zone.pk, {})) for patch in patches]
+    return [*found, *(_and_also(Patch(zones[pk], lambda _: {}, set()), changes) for pk, changes in by_zone.items())]
+
+
+def _and_also(patch: Patch, changes: Mapping[Key, RRset | None]) -> Patch:
+    """The patch, which makes these changes too, where it does not decide about the same RRset itself."""
+    if not changes:
+        return patch
+    names_read = None if patch.names is None else {*patch.names, *(name for name, _ in changes)}
+    return replace(patch, decide=lambda current: {**changes, **patch.decide(current)}, names=names_read)
+
+
+def _changes_of(steps: Iterable[Step], *, take_over: bool) -> dict[tuple[int, str], tuple[Place, RRset | None]]:
+    """What the PTR RRsets become that bring these steps in step, by zone id and owner name."""
+    found: dict[tuple[int, str], tuple[Place, RRset | None]] = {}
+    claimed = set()
+    chosen = [step for step in steps if step.is_open or (take_over and step.state == State.SHARED)]
     # What goes, goes first: a PTR may lose one name and get another.
-    for step in sorted(steps, key=lambda step: step.ttl is not None):
+    for step in sorted(chosen, key=lambda step: step.ttl is not None):
         assert step.place.zone is not None
         key = step.place.zone.pk, step.place.owner
-        places[key] = step.place
-        current = afters.get(key, step.place.now)
+        current = found[key][1] if key in found else step.place.now
         if step.ttl is None:
-            afters[key] = _without(current, step.pair.name)
+            found[key] = step.place, _without(current, step.pair.name)
         elif key not in claimed:
             claimed.add(key)
-            afters[key] = _naming(current, step, step.ttl)
-    return _draft({key: (places[key], rrset) for key, rrset in afters.items()}, author, now)
+            found[key] = step.place, _naming(current, step, step.ttl)
+    return found
 
 
-def places_of(author: Drafter, addresses: Collection[str]) -> dict[str, Place]:
+def places_of(author: Drafter, addresses: Collection[str], *, with_draft: bool = True) -> dict[str, Place]:
     """Where the PTRs of these addresses stand: in the closest zone above, or where a CNAME of it leads (RFC 2317).
 
     A classless zone that is here has them also while the zone above it is not here, or has no CNAME yet.
@@ -163,7 +217,7 @@ def places_of(author: Drafter, addresses: Collection[str]) -> dict[str, Place]:
     classless = {address: classless_names(address) for address in addresses}
     first = {*straight.values(), *(owner for owners in classless.values() for owner in owners)}
     zones = _closest_zones(author, first)
-    seen = _seen_in(author, zones)
+    seen = _seen_in(author, zones, with_draft)
     found: dict[str, Place] = {}
     led: dict[str, str] = {}
     for address, owner in straight.items():
@@ -178,7 +232,7 @@ def places_of(author: Drafter, addresses: Collection[str]) -> dict[str, Place]:
             found[address] = _place(author, owner, zones, seen)
     if led:
         zones = _closest_zones(author, set(led.values()))
-        seen = _seen_in(author, zones)
+        seen = _seen_in(author, zones, with_draft)
         found |= {address: _place(author, owner, zones, seen) for address, owner in led.items()}
     return found
 
@@ -197,13 +251,15 @@ def seen_at(author: Drafter, owners: Mapping[int, tuple[str, Collection[str]]]) 
     return found
 
 
-def _ttls_of(author: Drafter, pairs: Collection[Pair], afters: Mapping[Key, RRset | None]) -> dict[Pair, int | None]:
+def _ttls_of(
+    author: Drafter, pairs: Collection[Pair], afters: Mapping[Key, RRset | None], with_draft: bool
+) -> dict[Pair, int | None]:
     """For each pair the TTL of the name's address, None where it has no such address.
 
     Pairs of which nobody here knows are left out: names of other servers, and such as make their addresses.
     """
     zones = _closest_zones(author, {pair.name for pair in pairs})
-    seen = _seen_in(author, zones, wildcards=True)
+    seen = _seen_in(author, zones, with_draft, wildcards=True)
     found: dict[Pair, int | None] = {}
     for pair in pairs:
         zone = zones.get(pair.name)
@@ -284,7 +340,9 @@ def _closest_zones(author: Drafter, owners: Collection[str]) -> dict[str, Zone]:
     return {owner: visible[zone_id] for owner, zone_id in closest.items() if zone_id is not None and zone_id in visible}
 
 
-def _seen_in(author: Drafter, zones: Mapping[str, Zone], *, wildcards: bool = False) -> dict[int, dict[Key, RRset]]:
+def _seen_in(
+    author: Drafter, zones: Mapping[str, Zone], with_draft: bool, *, wildcards: bool = False
+) -> dict[int, dict[Key, RRset]]:
     """What stands at these names of these zones, at those above them, where a delegation may be, and at wildcards."""
     looked_at: dict[int, tuple[str, set[str]]] = {}
     for owner, zone in zones.items():
@@ -292,6 +350,8 @@ def _seen_in(author: Drafter, zones: Mapping[str, Zone], *, wildcards: bool = Fa
         of_zone.update((owner, *_between(owner, zone)))
         if wildcards and owner != zone.name:
             of_zone.add(_wildcard_of(owner))
+    if not with_draft:
+        return store_rrsets.rrsets_at_names(looked_at) if looked_at else {}
     return seen_at(author, looked_at) if looked_at else {}
 
 

@@ -141,3 +141,13 @@ def test_a_write_whose_answer_was_lost_is_written_once(run: Run, forgetful: str)
     done = run("records", "add", ZONE, "www", "A", "192.0.2.1", "--output", "json", DNSPANEL_URL=forgetful)
     assert (done.code, done.err) == (0, "")
     assert done.json["publication"]["sequence"] == Publication.objects.count() == 2
+
+
+@pytest.mark.usefixtures("zone")
+def test_the_ptr_follows_if_told_to(run: Run) -> None:
+    assert run("zones", "create", "2.0.192.in-addr.arpa").code == 0
+    assert run("records", "set", ZONE, "www", "A", "192.0.2.1", "--ptr").code == 0
+    listed = run("records", "list", "2.0.192.in-addr.arpa", "--type", "PTR", "--output", "json").json
+    assert [rrset["rdata"] for rrset in listed] == [["www.example.test."]]
+    assert run("records", "delete", ZONE, "www", "A", "--ptr").code == 0
+    assert run("records", "list", "2.0.192.in-addr.arpa", "--type", "PTR", "--output", "json").json == []

@@ -15,7 +15,7 @@ from dnspanel.api.v2.http.etag import condition_in, require, zone_tag
 from dnspanel.api.v2.http.problems import Problem, RequestFault, bad_value, problem_of
 from dnspanel.api.v2.http.representation import plan_json
 from dnspanel.api.v2.http.view import V2View
-from dnspanel.api.v2.resources.publishing import Terms, flag_in, publish, terms_in
+from dnspanel.api.v2.resources.publishing import Terms, all_patches, flag_in, publish, terms_in
 from dnspanel.api.v2.resources.zones import zone_json
 from dnspanel.api.v2.schema.parsing import Faults, Order, escaped, read_orders
 from dnspanel.api.v2.schema.zone_serializers import (
@@ -35,7 +35,7 @@ from replication.dns import names
 from replication.errors import BadName
 
 MOST_ZONES = 1000
-_TERMS = frozenset({"reason", "confirm", "accept_warnings"})
+_TERMS = frozenset({"reason", "confirm", "accept_warnings", "ptr"})
 DRY_RUN = OpenApiParameter("dry_run", bool, description="true: write nothing, and answer what would be done.")
 _ANSWERS = {
     202: WrittenSerializer,
@@ -108,7 +108,7 @@ def _carry_out(request: Request, requests: Sequence[ZoneRequest], terms: Terms) 
     patches = [_patch(zone_request) for zone_request in requests]
     try:
         if flag_in(request, "dry_run", False):
-            return _planned(request, patches)
+            return _planned(request, all_patches(request, patches, terms))
         return written(request, publish(request, patches, terms))
     except ZoneError as exc:
         raise _pointed(exc, requests) from exc

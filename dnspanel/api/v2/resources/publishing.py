@@ -14,7 +14,7 @@ from dnspanel.api.v2.http.view import form_id_of
 from dnspanel.api.v2.schema.fields import text_parameter
 from dnspanel.api.v2.schema.parsing import Faults
 from dnspanel.api.v2.schema.zone_serializers import MOST_REASON
-from dnspanel.zones import direct
+from dnspanel.zones import direct, pointers
 from dnspanel.zones.direct import Outcome, Patch
 from dnspanel.zones.models import Channel, Publication
 
@@ -22,23 +22,30 @@ TERMS = (
     OpenApiParameter("reason", str, description="Why, for the history."),
     OpenApiParameter("confirm", bool, description="Do it though so much is deleted."),
     OpenApiParameter("accept_warnings", bool, description="false: warnings refuse the change."),
+    OpenApiParameter(
+        "ptr",
+        bool,
+        description="Publish the PTRs of the changed addresses too, where their reverse zone is here and yours: they "
+        "come, take the place of other names, and go.",
+    ),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How to publish; see `TermsSerializer`."""
+    """How to publish; see `ChangeTermsSerializer`."""
 
     reason: str = ""
     confirm: bool = False
     accept_warnings: bool = True
+    ptr: bool = False
 
 
 def publish(request: Request, patches: Sequence[Patch], terms: Terms) -> Outcome:
     """These patches are published, once for each Idempotency-Key. Raises as `publish_patches` does."""
     form_id = form_id_of(request)
     outcome = direct.publish_patches(
-        patches=patches,
+        patches=all_patches(request, patches, terms),
         author=actor_in(request),
         channel=Channel.API,
         now=timezone.now(),
@@ -53,21 +60,31 @@ def publish(request: Request, patches: Sequence[Patch], terms: Terms) -> Outcome
     return outcome
 
 
+def all_patches(request: Request, patches: Sequence[Patch], terms: Terms) -> Sequence[Patch]:
+    """These patches, and what `ptr` adds to them."""
+    return pointers.with_pointers(author=actor_in(request), patches=patches) if terms.ptr else patches
+
+
 def terms_in(body: Mapping[str, Any], faults: Faults) -> Terms:
     """The terms among the members of a body."""
     reason = body.get("reason", "")
     if not isinstance(reason, str) or len(reason) > MOST_REASON:
         faults.at("/reason", f"A text of at most {MOST_REASON} characters is needed here.")
-    for name in ("confirm", "accept_warnings"):
+    for name in ("confirm", "accept_warnings", "ptr"):
         if not isinstance(body.get(name, False), bool):
             faults.at(f"/{name}", "Use true or false.")
-    return Terms(reason, body.get("confirm", False), body.get("accept_warnings", True))
+    return Terms(reason, body.get("confirm", False), body.get("accept_warnings", True), body.get("ptr", False))
 
 
 def terms_of_query(request: Request) -> Terms:
     """The terms in the query, of writes whose body is the resource itself. Raises Problem."""
     reason = text_parameter(request.query_params, "reason", longest=MOST_REASON)
-    return Terms(reason, flag_in(request, "confirm", False), flag_in(request, "accept_warnings", True))
+    return Terms(
+        reason,
+        flag_in(request, "confirm", False),
+        flag_in(request, "accept_warnings", True),
+        flag_in(request, "ptr", False),
+    )
 
 
 def flag_in(request: Request, name: str, default: bool) -> bool:

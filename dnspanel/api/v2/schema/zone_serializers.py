@@ -104,6 +104,17 @@ class TermsSerializer(Shape):
     accept_warnings = Flag(required=False, default=True, help_text="false: warnings refuse the change.")
 
 
+class ChangeTermsSerializer(TermsSerializer):
+    """How to publish changes of records."""
+
+    ptr = Flag(
+        required=False,
+        default=False,
+        help_text="Publish the PTRs of the changed addresses too, where their reverse zone is here and yours: they "
+        "come, take the place of other names, and go.",
+    )
+
+
 class ZoneToDeleteSerializer(Shape):
     """A zone that is to be deleted."""
 
@@ -119,7 +130,7 @@ class DeletionsSerializer(Shape):
     confirm = Flag(required=False, default=False, help_text="Delete them though they are many.")
 
 
-class ChangesSerializer(TermsSerializer):
+class ChangesSerializer(ChangeTermsSerializer):
     """Changes of many RRsets of one zone, of which all are published or none."""
 
     changes = ChangeOrderSerializer(many=True)
@@ -133,7 +144,7 @@ class ZoneChangesSerializer(Shape):
     changes = ChangeOrderSerializer(many=True)
 
 
-class BulkSerializer(TermsSerializer):
+class BulkSerializer(ChangeTermsSerializer):
     """Changes of many zones, of which all are published or none."""
 
     zones = ZoneChangesSerializer(many=True)

@@ -191,3 +191,36 @@ def test_a_semicolon_is_refused_where_the_rest_would_be_lost_and_kept_in_text(ca
     call.good("POST", CHANGES, {"changes": [replace("dkim", "TXT", "v=DKIM1; k=rsa; p=abc")]})
     found = call.good("GET", "/zones/example.test./rrsets/dkim/TXT")
     assert found["rdata"] == ['"v=DKIM1; k=rsa; p=abc"']
+
+
+def test_ptrs_come_and_go_with_their_addresses_if_asked(call: Caller, zone: Zone, make_zone: MakeZone) -> None:
+    make_zone("1 300 PTR old.example.test.", "77 300 PTR kept.example.test.", name="2.0.192.in-addr.arpa.")
+
+    def pointers_now() -> dict[str, list[str]]:
+        items = call.all("/zones/2.0.192.in-addr.arpa./rrsets?type=PTR")
+        return {item["name"].partition(".")[0]: item["rdata"] for item in items}
+
+    orders = [replace("new", "A", "192.0.2.1", "192.0.2.8"), replace("far", "A", "198.51.100.1")]
+    planned = call.good("POST", f"{CHANGES}?dry_run=true", {"changes": orders, "ptr": True})
+    assert [plan["zone"] for plan in planned["plans"]] == ["example.test.", "2.0.192.in-addr.arpa."]
+    call.good("POST", CHANGES, {"changes": orders, "ptr": True})
+    assert pointers_now() == {"1": ["new.example.test."], "8": ["new.example.test."], "77": ["kept.example.test."]}
+    call.good("PUT", "/zones/example.test./rrsets/new/A?ptr=true", {"ttl": 300, "rdata": ["192.0.2.8"]})
+    assert pointers_now() == {"8": ["new.example.test."], "77": ["kept.example.test."]}
+    call.good("DELETE", "/zones/example.test./rrsets/new/A")
+    assert "8" in pointers_now(), "nobody asked"
+    call.problem(422, "POST", CHANGES, {"changes": orders, "ptr": "yes"})
+    gone = call.problem(404, "DELETE", "/zones/example.test./rrsets/new/A?ptr=true")
+    assert "new.example.test." in gone["detail"]
+
+
+def test_a_ptr_in_the_same_request_is_its_own(call: Caller, zone: Zone, make_zone: MakeZone) -> None:
+    make_zone(name="2.0.192.in-addr.arpa.")
+    reverse = {"zone": "2.0.192.in-addr.arpa.", "changes": [replace("5", "PTR", "mine.example.net.")]}
+    forward = {"zone": "example.test.", "changes": [replace("a", "A", "192.0.2.5"), replace("b", "A", "192.0.2.6")]}
+    call.good("POST", "/bulk", {"zones": [forward, reverse], "ptr": True})
+    found = {item["name"]: item["rdata"] for item in call.all("/zones/2.0.192.in-addr.arpa./rrsets?type=PTR")}
+    assert found == {
+        "5.2.0.192.in-addr.arpa.": ["mine.example.net."],
+        "6.2.0.192.in-addr.arpa.": ["b.example.test."],
+    }
