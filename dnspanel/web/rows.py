@@ -50,6 +50,7 @@ class DisplayRow:
     may_remove: bool = True
     answered_by: str = ""  # another zone, which `row_answers` knows
     blocked: str = ""  # why it cannot be published, which `blocking` knows
+    warned: str = ""  # the first warning that the draft has about it
 
     @property
     def id(self) -> str:

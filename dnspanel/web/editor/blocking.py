@@ -1,4 +1,5 @@
-"""Which rows of a draft block publishing: errors and conflicts, marked in the editor and counted in the draft bar.
+"""Which rows of a draft block publishing, by errors and conflicts, and which have warnings: marked in the editor and
+counted in the draft bar.
 
 They are those of the plan that the review shows. It is made anew for each page and each change of the draft, so a
 large draft is not checked here: the review does.
@@ -13,6 +14,7 @@ from dnspanel.web.rows import DisplayRow, capitalized, row_id, rrset_query
 from dnspanel.zones import revision
 from dnspanel.zones.models import Operation, Zone
 from replication.dns import names, rdata
+from replication.dns.rrset import Key
 
 MOST_OPERATIONS = 500
 _CONFLICT = "It was published meanwhile, too: choose in the review what shall hold"
@@ -30,9 +32,15 @@ class BlockedRow:
 
 @dataclass(frozen=True, slots=True)
 class Blocking:
-    """What blocks publishing a zone's draft; `is_complete` is False where the draft is too large to be checked."""
+    """What blocks publishing a zone's draft, and the rows with warnings, which do not.
+
+    `is_complete` is False where the draft is too large to be checked.
+    """
 
     rows: tuple[BlockedRow, ...] = ()
+    warnings: tuple[BlockedRow, ...] = ()
+    keys_with_warnings: frozenset[Key] = frozenset()
+    warning_count: int = 0
     is_complete: bool = True
 
 
@@ -50,8 +58,10 @@ def blocking_of(request: PanelRequest, zone: Zone) -> Blocking:
 
 def with_blocking(request: PanelRequest, zone: Zone, rows: Iterable[DisplayRow]) -> list[DisplayRow]:
     """Return the rows with the reason why they block publishing, where they do. Conflicts say so themselves."""
-    messages = {row.id: row.message for row in blocking_of(request, zone).rows if row.message != _CONFLICT}
-    return [replace(row, blocked=messages.get(row.id, "")) for row in rows]
+    blocking = blocking_of(request, zone)
+    messages = {row.id: row.message for row in blocking.rows if row.message != _CONFLICT}
+    warnings = {row.id: row.message for row in blocking.warnings}
+    return [replace(row, blocked=messages.get(row.id, ""), warned=warnings.get(row.id, "")) for row in rows]
 
 
 def _find(author: User, zone: Zone) -> Blocking:
@@ -60,13 +70,23 @@ def _find(author: User, zone: Zone) -> Blocking:
         return Blocking()
     if operations > MOST_OPERATIONS:
         return Blocking(is_complete=False)
-    found: dict[tuple[str, int], str] = {}
+    found: dict[Key, str] = {}
+    warned: dict[Key, str] = {}
+    count = 0
     for plan in revision.preview(author=author, zones=[zone]):
         for conflict in plan.conflicts:
             found.setdefault(conflict.change.key, _CONFLICT)
         for violation in plan.errors:
             found.setdefault((violation.name, violation.type), capitalized(violation.message, name=violation.name))
-    return Blocking(tuple(_row(zone, name, type, message) for (name, type), message in found.items()))
+        count += len(plan.warnings)
+        for violation in plan.warnings:
+            warned.setdefault((violation.name, violation.type), capitalized(violation.message, name=violation.name))
+    return Blocking(
+        rows=tuple(_row(zone, *key, message) for key, message in found.items()),
+        warnings=tuple(_row(zone, *key, message) for key, message in warned.items()),
+        keys_with_warnings=frozenset(warned),
+        warning_count=count,
+    )
 
 
 def _row(zone: Zone, name: str, type: int, message: str) -> BlockedRow:

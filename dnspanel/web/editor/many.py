@@ -13,6 +13,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from dnspanel.statement_time import searching_for
+from dnspanel.web.editor.blocking import blocking_of
+from dnspanel.web.editor.ptr import tell_of_left
 from dnspanel.web.editor.table import filters_of
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.layout import PanelRequest
@@ -103,7 +105,7 @@ def zone_many(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Put a change of many RRsets into the draft; a replacement of text is shown first, and so is what is refused."""
     zone = access.zone_for_editing(request.user, zone_name)
     form = ManyForm(request.POST)
-    selection = selection_of(request)
+    selection = selection_of(request, zone)
     if selection is None:
         messages.warning(request, "Nothing was ticked, so nothing was changed.")
         return redirect(address_with_filter(request.POST, zone))
@@ -119,13 +121,16 @@ def zone_many(request: PanelRequest, zone_name: str) -> HttpResponse:
     if not outcome.changes or (wants_preview and not form.cleaned_data["preview"]):
         return _show(request, zone, form, outcome, status=200)
     draft.change_rrsets(author=request.user, zone=zone, afters=outcome.afters, now=timezone.now())
+    tell_of_left(request, zone, (change.before for change in outcome.changes))
     count = len(outcome.changes)
     messages.success(request, f"{count:,} record{'' if count == 1 else 's'} changed in your draft.")
     return redirect(f"{reverse('zone-detail', args=[zone.name])}?in=draft")
 
 
-def selection_of(request: PanelRequest) -> Selection | None:
+def selection_of(request: PanelRequest, zone: Zone) -> Selection | None:
     """What the request selects; None for nothing."""
+    if request.POST.get("all") and request.POST.get("in") == "warnings":
+        return Selection(tuple(blocking_of(request, zone).keys_with_warnings))
     if request.POST.get("all"):
         return Selection(filters=filters_of(request.POST))
     lines = [*request.POST.getlist("rr"), *request.POST.get("rrs", "").splitlines()]

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.statement_time import searching_for
 from dnspanel.web.editor.additions import FALLBACK_TTL, Addition, Occupied, add_entry
-from dnspanel.web.editor.blocking import with_blocking
+from dnspanel.web.editor.blocking import blocking_of, with_blocking
 from dnspanel.web.editor.fields import Unreadable
 from dnspanel.web.editor.ptr import PtrTick, follow, is_ticked, tick_for
 from dnspanel.web.editor.quick_add import Doubled, Means, read_line
@@ -74,8 +74,13 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
     at = _name_at(request, zone)
     after = request.GET.get("after", "") or (queries.place_before(zone, at) if at else "")
     filters = filters_of(request.GET)
-    with searching_for(filters.text):
-        page = queries.rrset_page(zone=zone, author=request.user, filters=filters, after=after, limit=ROWS_PER_PAGE)
+    with_warnings = request.GET.get("in") == "warnings"
+    if with_warnings and access.may_edit_zone(request.user, zone):
+        keys = blocking_of(request, zone).keys_with_warnings
+        page = queries.RRsetPage(tuple(queries.rrset_rows(zone=zone, author=request.user, keys=keys)), "")
+    else:
+        with searching_for(filters.text):
+            page = queries.rrset_page(zone=zone, author=request.user, filters=filters, after=after, limit=ROWS_PER_PAGE)
     rows = with_answers(zone, display_rows(zone.name, page.rows))
     return {
         "rows": with_blocking(request, zone, with_rights(request.user, zone, rows)),
@@ -87,7 +92,8 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
         "searched": filters.search,
         "search_filters": FILTERS,
         "type_filter": request.GET.get("type", ""),
-        "is_filtered": bool(filters.text or filters.types or filters.in_draft),
+        "is_filtered": bool(filters.text or filters.types or filters.in_draft or with_warnings),
+        "with_warnings": with_warnings,
         "next_query": _next_query(request, page.next_after),
         "may_edit": access.may_edit_zone(request.user, zone),
     }

@@ -60,7 +60,7 @@ def zone_text_edit(request: PanelRequest, zone_name: str) -> HttpResponse:
 def _open(request: PanelRequest, zone: Zone) -> HttpResponse:
     """Show the text of what is selected, else of what the filter finds, else of the whole zone."""
     if request.method == "POST":
-        selection = selection_of(request)
+        selection = selection_of(request, zone)
         if selection is None:
             messages.warning(request, "Nothing was ticked, so there is no text to show.")
             return redirect(address_with_filter(request.POST, zone))

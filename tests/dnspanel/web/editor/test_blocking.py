@@ -5,7 +5,7 @@ import pytest
 from dnspanel.accounts.models import User
 from dnspanel.web.editor import blocking
 from dnspanel.zones import draft
-from dnspanel.zones.models import Channel, Zone
+from dnspanel.zones.models import Channel, Operation, Zone
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW
@@ -49,6 +49,28 @@ def test_a_draft_that_can_be_published_has_no_mark(zone: Zone, browser: Browser,
     page = browser(bob).get(ZONE).content.decode()
     assert "block publishing" not in page
     assert page.count("Blocks publishing:") == 1
+
+
+def test_warnings_are_counted_marked_and_can_be_looked_at_alone(
+    zone: Zone, browser: Browser, bob: User, charlie: User
+) -> None:
+    put(bob, zone, "new 5 A 192.0.2.1")
+    put(bob, zone, "fine 300 A 192.0.2.1")
+    put(bob, zone, "@ 300 MX 10 nowhere")
+    client = browser(bob)
+    page = client.get(ZONE).content.decode()
+    assert "2 warnings" in page
+    assert "resolvers ask again every 5 seconds" in page
+    alone = client.get(ZONE + "?in=warnings").content.decode()
+    assert alone.count('<tbody class="rrset') == 2
+    assert "Records with warnings in your draft" in alone
+    client.post(ZONE + "many/", {"all": "1", "in": "warnings", "act": "ttl", "ttl": "600"})
+    changed = Operation.objects.filter(wanted__ttl=600).values_list("name", flat=True)
+    assert sorted(changed) == ["example.test.", "new.example.test."], "and no other record"
+    assert client.get(ZONE + "?in=warnings", headers=HTMX).content.decode().count('<tbody class="rrset') == 1
+    draft.discard(author=bob)
+    assert "No record of your draft has a warning" in client.get(ZONE + "?in=warnings").content.decode()
+    assert browser(charlie).get(ZONE + "?in=warnings").status_code == 200
 
 
 def test_a_large_draft_is_left_to_the_review(
