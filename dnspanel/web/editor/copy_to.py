@@ -68,7 +68,7 @@ class CopyForm(PanelForm):
 def zone_copy(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Ask for the zone, show what would change there, and with `act=copy` put that into the draft."""
     source = access.zone_for_reading(request.user, zone_name)
-    selection = selection_of(request, zone)
+    selection = selection_of(request, source)
     if selection is None:
         messages.warning(request, "Nothing was ticked, so nothing was copied.")
         return redirect(address_with_filter(request.POST, source))
