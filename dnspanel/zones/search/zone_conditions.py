@@ -168,7 +168,7 @@ def _has_one_of(texts: list[str]) -> Q:
 
 def _that_hold(terms: tuple[Term, ...]) -> Q:
     """Zones with an RRset that fits all of these terms."""
-    # As a case it is asked zone by zone: PostgreSQL would compare all RRsets first, for it takes them to be few.
+    # As a case it is asked zone by zone: PostgreSQL takes those found to be few, and would compare all RRsets first.
     holding = Q(Case(When(Exists(_rrsets_of_zone(*terms)), then=True), default=False, output_field=BooleanField()))
     among = texts.may_be_in_zones(terms)
     return holding if among is None else among & holding
@@ -176,7 +176,8 @@ def _that_hold(terms: tuple[Term, ...]) -> Q:
 
 def _rrsets_of_zone(*terms: Term) -> "QuerySet[StoredRRset]":
     """The zone's RRsets that fit all of these terms."""
-    rrsets = with_texts(StoredRRset.objects.filter(zone=OuterRef("pk")))
+    # Two bounds and not an equation: that PostgreSQL would turn around, and read the RRsets of all zones first.
+    rrsets = with_texts(StoredRRset.objects.filter(zone__gte=OuterRef("pk"), zone__lte=OuterRef("pk")))
     for term in terms:
         rrsets = rrsets.filter(condition(term))
     return rrsets

@@ -1,0 +1,239 @@
+"""How long lists, searches and the editor take to be made, at 1,000 zones, at the estate, and in a zone of 1,000,000.
+
+    ./dev bench pages
+    ./dev bench pages --zones 20000 --records 212000 --large 100000     a smaller estate
+
+Server time: from the request to the last byte of the page, in this process, permissions and templates included, with
+PostgreSQL beside it and no network. Each request is made as somebody who may everything and as a member who sees one
+zone in 300; as htmx asks while somebody types where a page has such a part. For each: median and p95 in milliseconds,
+the largest answer in KB before it is compressed, and queries.
+
+The texts that searches look into are written before, as a worker does within seconds.
+"""
+
+import argparse
+import json
+import shutil
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from dnspanel.demo.stack import Stack
+from replication.dns import rdtypes
+from replication.dns.rrset import RRset
+from tests import zonegen
+from tests.benchmarks import estate, stacks
+from tests.benchmarks.say import say
+
+SMALL_ZONES = 1_000
+LARGE = "large.test."
+NARROW = 300  # the member sees one zone of so many
+TARGETS = {
+    "zones_ms": 100,
+    "search_ms": 200,
+    "filter_1m_ms": 200,
+    "sort_1m_ms": 200,
+    "editor_1m_ms": 100,
+    "max_kb": 150,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request: to which figure it counts, and what it asks; `target` is the part of the page that htmx replaces."""
+
+    figure: str
+    path: str
+    query: dict[str, str]
+    target: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path} {' '.join(f'{name}={text}' for name, text in self.query.items())}".strip()
+
+
+@dataclass
+class Figures:
+    """The milliseconds of each figure's requests, and the largest answer."""
+
+    took: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    largest: int = 0
+
+    def p95(self, figure: str) -> float:
+        return percentile(self.took[figure], 0.95)
+
+
+def percentile(values: list[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+
+
+def requests_of_estate(zones: int) -> Iterator[Asked]:
+    """Lists and searches, of what is everywhere, somewhere and nowhere."""
+    middle = f"zone-{zones // 2:07d}"
+    for query in ("", middle, "zone", "type:mx", "tag:customer", "sync:late", "changed:<1d", "dnssec:signed"):
+        yield Asked("zones_ms", "/zones/", {"q": query}, "zone-list" if query else "")
+    yield Asked("zones_ms", "/zones/", {"after": f"{middle}.com.test."}, "zone-more")
+    for query in (
+        middle,
+        f"www.{middle}",
+        "192.0.2.77",
+        "192.0.2.0/24",
+        "2001:db8::/32",
+        "vpn",
+        "absent-everywhere",
+        "value:include:spf",
+        "type:srv",
+        "type:cname ttl:<400",
+        "zone:0001 type:mx",
+    ):
+        yield Asked("search_ms", "/search/", {"q": query}, "found")
+    yield Asked("search_ms", "/search/", {"q": "192.0.2.77"})
+    yield Asked("search_ms", "/frame/palette/", {"q": middle}, "palette-found")
+
+
+def requests_of_large_zone(records: int) -> Iterator[Asked]:
+    """The editor of a large zone, its filters and jumps."""
+    path = f"/zones/{LARGE}/"
+    yield Asked("editor_1m_ms", path, {})
+    yield Asked("editor_1m_ms", path, {"at": f"h{records // 2:07d}"})
+    for query in ("absent", f"h{records - 7:07d}", "10.7.7.7", "type:mx", "ttl:<60", "h0", "comment:x"):
+        yield Asked("filter_1m_ms", path, {"q": query}, "rrset-table")
+    yield Asked("filter_1m_ms", path, {"type": "MX"}, "rrset-table")
+    yield Asked("filter_1m_ms", path, {"q": "h0", "after": f"{b'h0500000'.hex()}-1"}, "more-rows")
+
+
+def create_large_zone(records: int) -> None:
+    """A zone of so many RRsets, all different."""
+    from django.utils import timezone
+
+    from dnspanel.zones import edit
+    from dnspanel.zones.models import Channel
+
+    rrsets = [
+        RRset(LARGE, rdtypes.SOA, 3600, ("ns1.provider.test. hostmaster.provider.test. 1 10800 3600 604800 3600",)),
+        RRset(LARGE, rdtypes.NS, 3600, ("ns1.provider.test.", "ns2.provider.test.")),
+        *(
+            RRset(f"h{number:07d}.{LARGE}", rdtypes.A, 300, (f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}",))
+            for number in range(records - 2)
+        ),
+    ]
+    edit.create_zone(name=LARGE, author=None, channel=Channel.IMPORT, now=timezone.now(), rrsets=rrsets)
+
+
+def people() -> dict[str, Any]:
+    """A client of somebody who may everything, and one of a member who sees one zone of NARROW and the large one."""
+    from django.test import Client
+    from django.utils import timezone
+
+    from dnspanel.accounts.grants import Grant, Right
+    from dnspanel.accounts.models import GrantRow, Role, User
+    from dnspanel.zones.models import Zone
+
+    found = {}
+    for name, role in (("wide", Role.ADMINISTRATOR), ("narrow", Role.MEMBER)):
+        user, _ = User.objects.get_or_create(username=name, defaults={"email": f"{name}@people.test", "role": role})
+        found[name] = Client(HTTP_HOST="localhost")
+        found[name].force_login(user)
+        if role == Role.MEMBER:
+            ids = Zone.objects.order_by("pk").values_list("pk", flat=True)
+            seen = frozenset(list(ids)[::NARROW]) | frozenset(ids.filter(name=LARGE))
+            GrantRow.objects.filter(user=user).delete()
+            GrantRow.objects.create(
+                user=user, grant=Grant(frozenset({Right.READ}), zones=seen).to_json(), created_at=timezone.now()
+            )
+    return found
+
+
+def measure(clients: dict[str, Any], asked: Asked, rounds: int, figures: Figures) -> None:
+    """Make one request as each person, again and again, and say what it took."""
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    headers = {"HX-Request": "true", "HX-Target": asked.target} if asked.target else {}
+    for name, client in clients.items():
+        with CaptureQueriesContext(connection) as captured:  # and once to warm up
+            client.get(asked.path, asked.query, headers=headers)
+            queries = len(captured)
+        took = []
+        for _ in range(rounds):
+            began = time.perf_counter()
+            answer = client.get(asked.path, asked.query, headers=headers)
+            took.append((time.perf_counter() - began) * 1000)
+        if answer.status_code != 200:
+            raise SystemExit(f"{asked}: {answer.status_code}")
+        figures.took[asked.figure] += took
+        figures.largest = max(figures.largest, len(answer.content))
+        p50, p95 = statistics.median(took), percentile(took, 0.95)
+        size = len(answer.content) / 1000
+        say(f"  {name:>6} {p50:7.1f} {p95:7.1f} ms {size:6.1f} KB {queries:3} queries  {asked}")
+
+
+def write_texts() -> None:
+    """Everything that searches look into is written, and PostgreSQL knows its tables."""
+    from django.db import connection
+    from django.utils import timezone
+
+    from dnspanel.zones import store_rrsets
+    from dnspanel.zones.search import texts_upkeep
+
+    began = time.perf_counter()
+    quiet = timezone.now() + timedelta(minutes=1)  # when nobody is taken to publish very much any more
+    while texts_upkeep.catch_up(now=quiet):
+        pass
+    store_rrsets.sort_in_new_rdata()
+    say(f"  texts written in {time.perf_counter() - began:.1f} s")
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--zones", type=int, default=zonegen.PROVIDER_ZONES)
+    parser.add_argument("--records", type=int, default=zonegen.PROVIDER_RECORDS)
+    parser.add_argument("--large", type=int, default=1_000_000, help="RRsets of the large zone")
+    parser.add_argument("--rounds", type=int, default=20)
+    args = parser.parse_args()
+    directory = stacks.ROOT / "var" / "bench" / "pages"
+    shutil.rmtree(directory, ignore_errors=True)
+    with Stack(directory, stores_only=True, durable=False) as stack, stacks.panel_of(stack):
+        figures = run(args.zones, args.records, args.large, args.rounds)
+    shutil.rmtree(directory, ignore_errors=True)
+    result = {name: round(figures.p95(name)) for name in TARGETS if name in figures.took}
+    result["max_kb"] = round(figures.largest / 1000)
+    say(f"Targets: {', '.join(f'{name} ≤ {most}' for name, most in TARGETS.items())}")
+    say(json.dumps({"bench": "pages", **result}))
+
+
+def run(zones: int, records: int, large: int, rounds: int) -> Figures:
+    """Everything at both sizes, and in the large zone; what is counted is of the larger size."""
+    from django.conf import settings
+    from django.core.management import call_command
+
+    settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+    settings.ALLOWED_HOSTS = ["localhost"]
+    call_command("migrate", verbosity=0)
+    figures = Figures()
+    first = 0
+    for size, held in ((min(SMALL_ZONES, zones), zonegen.provider_records(min(SMALL_ZONES, zones))), (zones, records)):
+        if size > first:
+            estate.fill(first=first, zones=size, of=zones, records=records, say=say)
+        say(f"{size:,} zones of an estate of {held:,} records")
+        first = size
+        write_texts()
+        counted = figures if size == zones else Figures()
+        for asked in requests_of_estate(size):
+            measure(people(), asked, rounds, counted)
+    create_large_zone(large)
+    write_texts()
+    say(f"a zone of {large:,} RRsets")
+    for asked in requests_of_large_zone(large):
+        measure(people(), asked, rounds, figures)
+    return figures
+
+
+if __name__ == "__main__":
+    main()
