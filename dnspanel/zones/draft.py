@@ -26,6 +26,7 @@ from replication.errors import BadName, BadRRset
 Choice = Literal["theirs", "mine", "both"]
 # Whose draft it is; a token works in the draft of its owner, as far as its scope goes.
 Drafter = User | Actor
+KeyInZone = tuple[int, str, int]  # id of the zone, owner name, type
 
 
 def replace_rrset(
@@ -51,7 +52,7 @@ def replace_rrset(
     afters: dict[Key, RRset | None] = {key: rrset}
     if replaces is not None and replaces != key:
         afters[replaces] = None
-    return _draft_rrsets(author, zone, afters, now, base_revision).get(key)
+    return _draft_rrsets(author, {zone: afters}, now, base_revision).get((zone.pk, *key))
 
 
 def replace_rrsets(*, author: Drafter, zone: Zone, rrsets: Collection[RRset], now: datetime) -> Sequence[Operation]:
@@ -75,14 +76,29 @@ def change_rrsets(
 
     `base_revision` is as of `replace_rrset`, which also says what is raised; then the draft is as it was.
     """
-    return _draft_rrsets(author, zone, afters, now, base_revision) if afters else {}
+    if not afters:
+        return {}
+    drafted = _draft_rrsets(author, {zone: afters}, now, base_revision)
+    return {(name, type): operation for (_, name, type), operation in drafted.items()}
+
+
+def change_rrsets_of_zones(
+    *, author: Drafter, afters: Mapping[Zone, Mapping[Key, RRset | None]], now: datetime
+) -> Mapping[KeyInZone, Operation]:
+    """The author's draft leaves these RRsets of these zones so (None: deleted), all or none.
+
+    Returned are the operations it takes, by zone id, name and type. Raises as `replace_rrset` does; then the draft is
+    as it was. The number of queries does not depend on that of the zones.
+    """
+    changed = {zone: of_zone for zone, of_zone in afters.items() if of_zone}
+    return _draft_rrsets(author, changed, now, None) if changed else {}
 
 
 def delete_rrset(
     *, author: Drafter, zone: Zone, name: str, type: int, now: datetime, base_revision: int | None = None
 ) -> Operation | None:
     """The author's draft deletes this RRset; None when the zone does not have it (an added one is forgotten)."""
-    return _draft_rrsets(author, zone, {(name, type): None}, now, base_revision).get((name, type))
+    return _draft_rrsets(author, {zone: {(name, type): None}}, now, base_revision).get((zone.pk, name, type))
 
 
 def operations_of(author: Drafter) -> "QuerySet[Operation]":
@@ -179,40 +195,57 @@ def edit_of(operation: Operation) -> Edit:
 
 
 def _draft_rrsets(
-    author: Drafter, zone: Zone, afters: Mapping[Key, RRset | None], now: datetime, base_revision: int | None
-) -> dict[Key, Operation]:
-    """The operations that make these RRsets so in the author's draft (None: deleted); those without effect are gone."""
-    owners = {name for name, _ in afters}
-    for name in owners:
-        if not names.is_within(name, zone.name):
-            raise BadName(text=name, reason=f"it is not inside the zone {zone.name}")
+    author: Drafter, afters: Mapping[Zone, Mapping[Key, RRset | None]], now: datetime, base_revision: int | None
+) -> dict[KeyInZone, Operation]:
+    """The operations that make these RRsets so in the author's draft (None: deleted); those without effect are gone.
+
+    `base_revision` is that of the only zone.
+    """
+    owners = {zone.pk: (zone.name, {name for name, _ in of_zone}) for zone, of_zone in afters.items()}
+    for zone_name, owner_names in owners.values():
+        for name in owner_names:
+            if not names.is_within(name, zone_name):
+                raise BadName(text=name, reason=f"it is not inside the zone {zone_name}")
     with transaction.atomic(durable=True):
         draft = open_draft(author, now)
         counted = quotas.operations_in(draft, quotas.operations_to_count(author))
-        found = Zone.objects.filter(pk=zone.pk, deleted_at=None).values_list("revision", counted).first()
-        if found is None:
-            raise Unknown(zone.name)
-        revision, used = found
-        published = store_rrsets.rrsets_at_names({zone.pk: (zone.name, owners)})[zone.pk]
-        access.refuse_changes(author, zone, (Change(*key, published.get(key), r) for key, r in afters.items()))
-        drafted = {(o.name, o.type): o for o in Operation.objects.filter(draft=draft, zone=zone, name__in=owners)}
-        seen_revision = revision if base_revision is None else min(base_revision, revision)
-        seen = published if seen_revision == revision else published | _changed_since(zone, seen_revision, afters)
-        operations: dict[Key, Operation] = {}
-        for key, rrset in afters.items():
-            before = drafted.get(key)
-            base = edit_of(before).change.before if before else seen.get(key)
-            if is_already_so(published.get(key), rrset) or is_already_so(base, rrset):
-                continue
-            base_number = before.base_revision if before else seen_revision
-            operations[key] = _operation(draft, zone, Change(*key, base, rrset), base_number, now)
-        dropped = [drafted[key].pk for key in afters if key in drafted and key not in operations]
-        quotas.refuse_operations(author, used=used, added=len(operations.keys() - drafted.keys()) - len(dropped))
+        alive = Zone.objects.filter(pk__in=list(owners), deleted_at=None).values_list("pk", "revision", counted)
+        revisions = {pk: (revision, used) for pk, revision, used in alive}
+        if gone := next((zone for zone in afters if zone.pk not in revisions), None):
+            raise Unknown(gone.name)
+        published = store_rrsets.rrsets_at_names(owners)
+        drafted = _drafted_at(draft, owners)
+        operations: dict[KeyInZone, Operation] = {}
+        dropped = []
+        for zone, of_zone in afters.items():
+            found = published[zone.pk]
+            access.refuse_changes(author, zone, (Change(*key, found.get(key), r) for key, r in of_zone.items()))
+            revision, _ = revisions[zone.pk]
+            seen_revision = revision if base_revision is None else min(base_revision, revision)
+            seen = found if seen_revision == revision else found | _changed_since(zone, seen_revision, of_zone)
+            for key, rrset in of_zone.items():
+                place = (zone.pk, *key)
+                before = drafted.get(place)
+                base = edit_of(before).change.before if before else seen.get(key)
+                if not (is_already_so(found.get(key), rrset) or is_already_so(base, rrset)):
+                    base_number = before.base_revision if before else seen_revision
+                    operations[place] = _operation(draft, zone, Change(*key, base, rrset), base_number, now)
+                elif before:
+                    dropped.append(before.pk)
+        added = len(operations.keys() - drafted.keys()) - len(dropped)
+        quotas.refuse_operations(author, used=next(iter(revisions.values()))[1], added=added)
         _store(operations, dropped)
     return operations
 
 
-def _store(operations: Mapping[Key, Operation], dropped: Sequence[int]) -> None:
+def _drafted_at(draft: Draft, owners: Mapping[int, tuple[str, Collection[str]]]) -> dict[KeyInZone, Operation]:
+    """What the draft says at these names of zones already."""
+    owner_names = set().union(*(of_zone for _, of_zone in owners.values()))
+    found = Operation.objects.filter(draft=draft, zone__in=list(owners), name__in=owner_names)
+    return {(o.zone_id, o.name, o.type): o for o in found}
+
+
+def _store(operations: Mapping[KeyInZone, Operation], dropped: Sequence[int]) -> None:
     if dropped:
         Operation.objects.filter(pk__in=dropped).delete()
     if operations:

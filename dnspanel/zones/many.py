@@ -4,7 +4,8 @@ A pattern is text with stars, each of which stands for any text; it is compared 
 and without going back, so that its cost is linear in the text whatever the pattern is.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -13,6 +14,7 @@ from replication.dns.rrset import RRset, make
 from replication.errors import ReplicationError
 
 MOST_STARS = 8
+MOST_VALUES = 100
 LONGEST_TEXT = 4_000  # of what is looked for, and of what comes in its place
 
 
@@ -45,6 +47,55 @@ def set_comment(comment: str) -> Act:
 def switch(*, on: bool) -> Act:
     """All records of the RRset are answered, or none is."""
     return lambda rrset: replace(rrset, disabled=() if on else rrset.rdata)
+
+
+def set_values(texts: Sequence[str]) -> Act:
+    """The RRset has these values, as a person types them, and no others; those that it had already stay disabled.
+
+    Raises ValueError for none, and for more or longer ones than an act takes.
+    """
+    values = _checked(texts)
+
+    def act(rrset: RRset) -> RRset:
+        parsed = [rdata.parse(rrset.type, text) for text in values]
+        disabled = [text for text in rrset.disabled if text in parsed]
+        return make(rrset.name, rrset.type, rrset.ttl, parsed, disabled, rrset.comment)
+
+    return act
+
+
+def add_values(texts: Sequence[str]) -> Act:
+    """The RRset has these values besides. Raises ValueError as `set_values` does."""
+    values = _checked(texts)
+    return lambda rrset: make(
+        rrset.name, rrset.type, rrset.ttl, [*rrset.rdata, *values], rrset.disabled, rrset.comment
+    )
+
+
+def remove_values(texts: Sequence[str]) -> Act:
+    """The RRset lacks these values, and is gone when none is left; a zone keeps its SOA.
+
+    What is no value of its type is none that it has. Raises ValueError as `set_values` does.
+    """
+    values = _checked(texts)
+
+    def act(rrset: RRset) -> RRset | None:
+        gone = set()
+        for text in values:
+            with suppress(ReplicationError):
+                gone.add(rdata.parse(rrset.type, text))
+        left = tuple(text for text in rrset.rdata if text not in gone)
+        if not left:
+            return delete(rrset)
+        return replace(rrset, rdata=left, disabled=tuple(text for text in rrset.disabled if text in left))
+
+    return act
+
+
+def _checked(texts: Sequence[str]) -> Sequence[str]:
+    if not 1 <= len(texts) <= MOST_VALUES or max(map(len, texts)) > LONGEST_TEXT:
+        raise ValueError(f"1 to {MOST_VALUES} values are needed, of at most {LONGEST_TEXT} characters each")
+    return tuple(texts)
 
 
 def delete(rrset: RRset) -> RRset | None:

@@ -54,6 +54,26 @@ def test_a_pattern_fits_whole_values(line: str, find: str, replacement: str, aft
     assert replace_text(find, replacement, is_pattern=True)(rr(line)) == rr(after)
 
 
+def test_values_are_set_added_and_removed() -> None:
+    assert many.set_values(["192.0.2.9", "192.0.2.2"])(WWW) == rr(
+        "www 300 A 192.0.2.2 | 192.0.2.9", comment="web", disabled=("192.0.2.2",)
+    )
+    assert many.add_values(["192.0.2.1", "192.0.2.9"])(WWW) == rr(
+        "www 300 A 192.0.2.1 | 192.0.2.2 | 192.0.2.9", comment="web", disabled=("192.0.2.2",)
+    )
+    assert many.remove_values(["192.0.2.2", "no address"])(WWW) == rr("www 300 A 192.0.2.1", comment="web")
+    assert many.remove_values(["192.0.2.1", "192.0.2.2"])(WWW) is None
+    soa = rr("@ 300 SOA ns1. host. 1 2 3 4 5")
+    assert many.remove_values(soa.rdata)(soa) == soa
+
+
+@pytest.mark.parametrize("texts", [[], ["x" * 4_001], ["x"] * 101], ids=["none", "too long", "too many"])
+def test_values_of_an_act_are_bounded(texts: list[str]) -> None:
+    for act in (many.set_values, many.add_values, many.remove_values):
+        with pytest.raises(ValueError, match="1 to 100 values"):
+            act(texts)
+
+
 def test_what_would_be_no_value_is_refused_with_the_reason() -> None:
     found = try_act(replace_text("192", "999"), WWW)
     assert isinstance(found, Refused)
