@@ -1,4 +1,4 @@
-"""`dnspanel records`: list, set, add, remove and delete; each a publication that loses nothing of what others write."""
+"""`dnspanel records`: list, set, add, remove, delete, change; each publication loses nothing of what others write."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from dnspanel.cli import output
 from dnspanel.cli.errors import Refused
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import C, Session, pass_session, shared_options
-from dnspanel.cli.written import publish, show_plans, show_written, writing_options
+from dnspanel.cli.written import publish, show_change, show_plans, show_written, writing_options
 from dnspanel.cli.zone_paths import segment, zone_path
 
 DEFAULT_TTL = 3600
@@ -26,7 +26,7 @@ _TTL = click.option("--ttl", type=click.IntRange(0, 2**31 - 1), help="Seconds.")
 
 @click.group()
 def records() -> None:
-    """Records of a zone: list, set, add, remove, delete.
+    """Records of a zone: list, set, add, remove, delete; records of many zones: change.
 
     NAME is relative to the zone, or absolute with a final dot; @ is the zone
     itself. A VALUE is written as in a zone file: "10 mail.example.net." for
@@ -134,6 +134,106 @@ def remove(session: Session, zone: str, name: str, type: str, values: Sequence[s
 def delete(session: Session, zone: str, name: str, type: str, **how: Any) -> None:
     """Delete all records at NAME and TYPE."""
     _change(session, zone, {"op": "delete", "name": name, "type": type}, **how)
+
+
+@records.command()
+@click.option("--where", help="All records that this search finds in all zones, as in the panel: type:a has:192.0.2.7")
+@click.option("--at", "places", nargs=3, multiple=True, metavar="ZONE NAME TYPE", help="These; once for each.")
+@click.option("--set-ttl", type=click.IntRange(0, 2**31 - 1), help="Seconds.")
+@click.option("--set-value", "set_values", multiple=True, help="In place of all values; once for each.")
+@click.option("--add-value", "add_values", multiple=True, help="Besides those that are there; once for each.")
+@click.option("--remove-value", "remove_values", multiple=True, help="Once for each.")
+@click.option("--find", help="Text in values; with --pattern a whole value, in which * stands for any text.")
+@click.option("--replace-with", help="What comes in place of --find; with --pattern, * is what it stood for there.")
+@click.option("--pattern", is_flag=True, help="--find is a pattern.")
+@click.option("--set-comment", help='"" takes it away.')
+@click.option("--enable", is_flag=True)
+@click.option("--disable", is_flag=True)
+@click.option("--delete", is_flag=True)
+@changing_options
+@pass_session
+def change(
+    session: Session,
+    where: str | None,
+    places: Sequence[tuple[str, str, str]],
+    *,
+    dry_run: bool,
+    confirm: bool,
+    wait: bool,
+    timeout: int,
+    reason: str,
+    **told: Any,
+) -> None:
+    """Change records of many zones alike, in one publication.
+
+    What would be no value any more, and what the token may not change, stays
+    as it is and is named.
+
+    \b
+    Examples:
+      dnspanel records change --where 'type:a ttl:<300' --set-ttl 300 --dry-run
+      dnspanel records change --where has:192.0.2.7 --find 192.0.2.7 --replace-with 198.51.100.7 --wait
+      dnspanel records change --where 'type:mx old.example.net' --pattern --find '* *.old.example.net.' \\
+        --replace-with '* *.new.example.net.'
+    """
+    if (where is None) == (not places):
+        raise click.UsageError("Give --where, or --at.")
+    named = [{"zone": zone, "name": name, "type": type_} for zone, name, type_ in places]
+    found: dict[str, Any] = {"where": where} if where is not None else {"rrsets": named}
+    body = {**found, "act": _act(**told), "reason": reason, "confirm": confirm}
+    if dry_run:
+        _show_preview(session, session.client.send("POST", "/bulk/rrsets", body, query={"dry_run": True}))
+        return
+    written = publish(session, "POST", "/bulk/rrsets", body, wait=wait, timeout=timeout)
+    show_written(session, written, waited=wait)
+    if not session.is_json:
+        _tell_refusals(written["outcome"])
+
+
+def _act(*, find: str | None, replace_with: str | None, pattern: bool, **told: Any) -> dict[str, Any]:
+    """The one act that the options say. Raises UsageError for none, and for several."""
+    acts: list[dict[str, Any]] = []
+    if told["set_ttl"] is not None:
+        acts.append({"op": "set-ttl", "ttl": told["set_ttl"]})
+    for op in ("set_values", "add_values", "remove_values"):
+        if told[op]:
+            acts.append({"op": op.replace("_", "-"), "values": list(told[op])})
+    if told["set_comment"] is not None:
+        acts.append({"op": "set-comment", "comment": told["set_comment"]})
+    acts += [{"op": op} for op in ("enable", "disable", "delete") if told[op]]
+    if (find is None) != (replace_with is None):
+        raise click.UsageError("--find and --replace-with go together.")
+    if find is not None:
+        acts.append({"op": "replace-text", "find": find, "replacement": replace_with, "pattern": pattern})
+    elif pattern:
+        raise click.UsageError("--pattern is for --find.")
+    if len(acts) != 1:
+        raise click.UsageError("Say one thing that is to be done: --set-ttl, --find, --delete …")
+    return acts[0]
+
+
+def _show_preview(session: Session, preview: Mapping[str, Any]) -> None:
+    if session.is_json:
+        output.show_json(preview)
+        return
+    click.echo(f"{preview['changed']} RRsets in {preview['changed_zones']} zones would change.")
+    for example in preview["examples"]:
+        show_change(example)
+    if preview["changed"] > len(preview["examples"]):
+        output.tell(f"… and {preview['changed'] - len(preview['examples'])} more.")
+    _tell_refusals(preview)
+    for violation in preview["violations"]:
+        output.tell(f"{violation['severity'].capitalize()}: {violation['message']}")
+    for held in preview["guard"]:
+        output.tell(f"{held['zone']} needs --confirm: {' '.join(held['reasons'])}")
+    output.tell("Nothing was written.")
+
+
+def _tell_refusals(outcome: Mapping[str, Any]) -> None:
+    for refusal in outcome["refusals"]:
+        output.tell(f"Stays as it is: {refusal['name']} {refusal['type']}: {refusal['reason']}")
+    if outcome["refused"] > len(outcome["refusals"]):
+        output.tell(f"… and {outcome['refused'] - len(outcome['refusals'])} more stay as they are.")
 
 
 def _change(

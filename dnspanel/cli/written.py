@@ -77,11 +77,7 @@ def show_plans(session: Session, answer: Mapping[str, Any]) -> None:
         return
     for plan in answer["plans"]:
         for change in plan["changes"]:
-            for sign, rrset in (("-", change["before"]), ("+", change["after"])):
-                for rdata in rrset["rdata"] if rrset else ():
-                    colour = "red" if sign == "-" else "green"
-                    line = f"{sign} {rrset['name']} {rrset['ttl']} {rrset['type']} {output.plain(rdata)}"
-                    click.secho(line, fg=colour)
+            show_change(change)
         for violation in plan["violations"]:
             output.tell(f"{violation['severity'].capitalize()}: {violation['message']}")
         for reason in plan["guard"]:
@@ -89,3 +85,13 @@ def show_plans(session: Session, answer: Mapping[str, Any]) -> None:
         if not plan["changes"]:
             output.tell(f"{plan['zone']}: everything is so already.")
     output.tell("Nothing was written.")
+
+
+def show_change(change: Mapping[str, Any]) -> None:
+    """An RRset before and after, a line for each record."""
+    for sign, rrset in (("-", change["before"]), ("+", change["after"])):
+        for rdata in rrset["rdata"] if rrset else ():
+            colour = "red" if sign == "-" else "green"
+            off = "  ; disabled" if rdata in rrset["disabled"] else ""
+            line = f"{sign} {rrset['name']} {rrset['ttl']} {rrset['type']} {output.plain(rdata)}{off}"
+            click.secho(line, fg=colour)

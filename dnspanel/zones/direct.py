@@ -116,11 +116,13 @@ def publish_patches(
     accept_warnings: Accepted = True,
     confirmed: bool = True,
     alongside: Alongside = nothing,
+    in_pieces: bool = True,
 ) -> Outcome:
     """All these patches are published, one revision per zone, in one publication; or none is.
 
     What changes more RRsets than `pieces.PIECE_RRSETS` becomes several publications: it is still refused as one, but
-    others' edits are published between its parts, and whoever reads in that time sees a part of it.
+    others' edits are published between its parts, and whoever reads in that time sees a part of it. Not so without
+    `in_pieces`: what is to be undone as one is one publication, however long others wait for it.
 
     At most one patch per zone. Raises Unknown for a zone that is gone,
     RevisionMoved for one that is not at its revision, RightMissing for an
@@ -143,6 +145,7 @@ def publish_patches(
             accept_warnings=accept_warnings,
             confirmed=confirmed,
             alongside=alongside,
+            in_pieces=in_pieces,
             attempts=1 if any(patch.at_revision is not None for patch in patches) else _ATTEMPTS,
         )
     except Exception as refusal:  # whatever `decide` raised too: a form's second sending is often refused by it
@@ -160,6 +163,7 @@ def _publish(
     accept_warnings: Accepted,
     confirmed: bool,
     alongside: Alongside,
+    in_pieces: bool,
     attempts: int,
 ) -> Outcome:
     """What `publish_patches` does. What others change between two pieces is decided about anew, `attempts` times."""
@@ -168,7 +172,7 @@ def _publish(
         with transaction.atomic(durable=True):
             plans = plan_patches(patches, now)
             revision.refuse(plans, author, accept_warnings, confirmed)
-            if not pieces.is_large(plans):
+            if not (in_pieces and pieces.is_large(plans)):
                 alongside()  # before the log, whose head all publishers queue for
                 return Outcome(revision.carry_out(plans, author, channel, now, reason, form_id), plans)
         try:

@@ -67,9 +67,7 @@ def set_values(texts: Sequence[str]) -> Act:
 def add_values(texts: Sequence[str]) -> Act:
     """The RRset has these values besides. Raises ValueError as `set_values` does."""
     values = _checked(texts)
-    return lambda rrset: make(
-        rrset.name, rrset.type, rrset.ttl, [*rrset.rdata, *values], rrset.disabled, rrset.comment
-    )
+    return lambda rrset: make(rrset.name, rrset.type, rrset.ttl, [*rrset.rdata, *values], rrset.disabled, rrset.comment)
 
 
 def remove_values(texts: Sequence[str]) -> Act:

@@ -11,10 +11,12 @@ from ipaddress import IPv4Address, IPv6Address
 
 from django.db.models import Q, QuerySet
 
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors import Actor, actor_of
+from dnspanel.accounts.grants import RECORD_RIGHTS
+from dnspanel.accounts.roles import Permission
 from dnspanel.zones import access, direct, draft, store_rrsets
 from dnspanel.zones.draft import Drafter, KeyInZone
-from dnspanel.zones.errors import RightMissing
+from dnspanel.zones.errors import Forbidden, RightMissing
 from dnspanel.zones.many import Act, Refused, try_act
 from dnspanel.zones.models import Operation, Zone
 from dnspanel.zones.models import RRset as StoredRRset
@@ -78,8 +80,11 @@ def wide_outcome(*, act: Act, selection: WideSelection, author: Drafter, now: da
     """What the act makes of each selected RRset that the author sees; those that they may not change so are refused.
 
     A person's own draft is looked at: what it deletes is not selected, and what it changes is changed further. To a
-    token, RRsets are as they are published. Raises TooMany.
+    token, RRsets are as they are published. Raises TooMany, and Forbidden to who may change no RRset of any zone.
     """
+    actor = actor_of(author)
+    if actor is None or not any(map(actor.may_somewhere, RECORD_RIGHTS)):
+        raise Forbidden(Permission.EDIT)
     return _outcome(act, _selected(selection, author, now), author)
 
 
@@ -138,9 +143,7 @@ def _allowed(
         yield from (change for change, _ in changes)
 
 
-def _selected(
-    selection: WideSelection, author: Drafter, now: datetime
-) -> dict[Zone, list[tuple[RRset | None, RRset]]]:
+def _selected(selection: WideSelection, author: Drafter, now: datetime) -> dict[Zone, list[tuple[RRset | None, RRset]]]:
     """Each selected RRset as it is published (None: not) and as it is for the author, by zone."""
     if len(selection.keys) > MOST_SELECTED:
         raise TooMany
@@ -172,9 +175,7 @@ def _canonical(place: KeyInZone, zones: Mapping[int, Zone]) -> tuple[str, bytes,
     return zone_name, relative_key(name, zone_name), type_
 
 
-def _seen(
-    zone: Zone, pairs: Sequence[tuple[RRset | None, RRset]], author: Drafter
-) -> list[tuple[RRset | None, RRset]]:
+def _seen(zone: Zone, pairs: Sequence[tuple[RRset | None, RRset]], author: Drafter) -> list[tuple[RRset | None, RRset]]:
     """Those that the author sees."""
     visibility = access.visibility_of(author, zone)
     return [pair for pair in pairs if visibility is None or visibility(pair[1].name, pair[1].type)]

@@ -151,3 +151,46 @@ def test_the_ptr_follows_if_told_to(run: Run) -> None:
     assert [rrset["rdata"] for rrset in listed] == [["www.example.test."]]
     assert run("records", "delete", ZONE, "www", "A", "--ptr").code == 0
     assert run("records", "list", "2.0.192.in-addr.arpa", "--type", "PTR", "--output", "json").json == []
+
+
+def test_records_of_many_zones_are_changed_by_a_search(run: Run) -> None:
+    for zone, address in ((ZONE, "192.0.2.1"), ("other.test", "192.0.2.2")):
+        assert run("zones", "create", zone).code == 0
+        assert run("records", "set", zone, "www", "A", address, "--ttl", "300").code == 0
+    before = Publication.objects.count()
+    shown = run("records", "change", "--where", "type:a ttl:300", "--set-ttl", "60", "--dry-run")
+    assert shown.out.splitlines() == [
+        "2 RRsets in 2 zones would change.",
+        "- www.example.test. 300 A 192.0.2.1",
+        "+ www.example.test. 60 A 192.0.2.1",
+        "- www.other.test. 300 A 192.0.2.2",
+        "+ www.other.test. 60 A 192.0.2.2",
+    ]
+    assert "Nothing was written." in shown.err
+    assert Publication.objects.count() == before
+    assert run("records", "change", "--where", "type:a ttl:300", "--set-ttl", "60").code == 0
+    assert Publication.objects.count() == before + 1
+    moved = run(
+        *("records", "change", "--at", "other.test", "www", "A", "--find", "192.0.2.*", "--pattern"),
+        *("--replace-with", "198.51.100.*"),
+    )
+    assert "other.test. is at revision 4: 1 changed." in moved.out
+    refused = run("records", "change", "--where", "type:a", "--set-value", "nonsense")
+    assert refused.err.count("Stays as it is") == 2
+    assert set(RRset.objects.filter(type=1).values_list("ttl", "rdata__0")) == {(60, "192.0.2.1"), (60, "198.51.100.2")}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--set-ttl", "5"],
+        ["--where", "x"],
+        ["--where", "x", "--enable", "--disable"],
+        ["--where", "x", "--find", "y"],
+        ["--where", "x", "--pattern", "--enable"],
+        ["--where", "x", "--at", "a", "b", "A", "--enable"],
+    ],
+    ids=" ".join,
+)
+def test_a_change_of_many_says_what_and_where_once(run: Run, options: list[str]) -> None:
+    assert run("records", "change", *options).code == 2

@@ -41,7 +41,7 @@ class Terms:
     ptr: bool = False
 
 
-def publish(request: Request, patches: Sequence[Patch], terms: Terms) -> Outcome:
+def publish(request: Request, patches: Sequence[Patch], terms: Terms, *, in_pieces: bool = True) -> Outcome:
     """These patches are published, once for each Idempotency-Key. Raises as `publish_patches` does."""
     form_id = form_id_of(request)
     outcome = direct.publish_patches(
@@ -53,6 +53,7 @@ def publish(request: Request, patches: Sequence[Patch], terms: Terms) -> Outcome
         form_id=form_id,
         accept_warnings=terms.accept_warnings,
         confirmed=terms.confirm,
+        in_pieces=in_pieces,
     )
     if outcome.publication is None and form_id is not None:
         # Everything is so already: perhaps because an earlier sending of this request made it so.

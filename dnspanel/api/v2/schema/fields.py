@@ -195,12 +195,19 @@ def stamp(at: datetime | None) -> str | None:
 def search_parameter(request: Request) -> str:
     """The search in `q`. Raises Problem for one that cannot be understood, and for filters that there are not."""
     text = text_parameter(request.query_params, "q", longest=LONGEST_SEARCH)
+    if unclear := unclear_in(text):
+        raise bad_parameter("q", unclear)
+    return text
+
+
+def unclear_in(text: str) -> str:
+    """Why a search cannot be understood, or which filter it has that there is not, as sentences; nothing if it can."""
     search = parse(text)
     for fault in search.faults:
-        raise bad_parameter("q", f"{fault.word}: {fault.message}")
+        return f"{fault.word}: {fault.message}"
     for unknown in search.unknown:
         meant = f" Did you mean {unknown.closest}:?" if unknown.closest else ""
         known = ", ".join(f"{word}:" for word in FILTERS)
         quoting = "Quotes around a word look for it as it is."
-        raise bad_parameter("q", f"There is no filter {unknown.name}: here; there are {known}.{meant} {quoting}")
-    return text
+        return f"There is no filter {unknown.name}: here; there are {known}.{meant} {quoting}"
+    return ""

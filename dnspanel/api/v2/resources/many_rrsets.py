@@ -1,0 +1,185 @@
+"""RRsets of any number of zones changed alike: what a search finds, or those that are named."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.api.v2.http.accepted import written
+from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.etag import condition_in, require, tag_of
+from dnspanel.api.v2.http.problems import Problem, bad_value
+from dnspanel.api.v2.http.representation import change_json, violation_json
+from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.visibility import seen
+from dnspanel.api.v2.resources.changes import DRY_RUN
+from dnspanel.api.v2.resources.publishing import Terms, flag_in, publish
+from dnspanel.api.v2.schema.fields import read, unclear_in
+from dnspanel.api.v2.schema.many_serializers import (
+    ADD_VALUES,
+    DELETE,
+    ENABLE,
+    MEMBERS,
+    REMOVE_VALUES,
+    REPLACE_TEXT,
+    SET_COMMENT,
+    SET_TTL,
+    SET_VALUES,
+    ManyPreviewSerializer,
+    ManyRRsetsSerializer,
+    ManyWrittenSerializer,
+)
+from dnspanel.api.v2.schema.parsing import Faults, owner_of
+from dnspanel.api.v2.schema.zone_serializers import CHANGING
+from dnspanel.statement_time import searching_for
+from dnspanel.zones import access, direct, many
+from dnspanel.zones.many_zones import KeyByName, WideOutcome, WideSelection, publishable_patches, wide_outcome
+from dnspanel.zones.plan import ZonePlan
+from dnspanel.zones.rules import Severity, Violation
+from dnspanel.zones.selection import MOST_SELECTED, TooMany
+from replication.dns import rdata
+from replication.errors import BadName
+
+EXAMPLES = 10
+MOST_NAMED = 20
+_BY_SEVERITY = {Severity.ERROR: 0, Severity.WARNING: 1}
+
+
+class ManyRRsets(V2View):
+    """RRsets of any zones."""
+
+    @extend_schema(
+        operation_id="changeManyRRsets",
+        parameters=[*CHANGING, DRY_RUN],
+        request=ManyRRsetsSerializer,
+        responses={
+            202: ManyWrittenSerializer,
+            200: PolymorphicProxySerializer(
+                "ManyWrittenOrPreview", [ManyWrittenSerializer, ManyPreviewSerializer], None
+            ),
+        },
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Change RRsets of many zones alike
+
+        Everything that changes is one publication, so that it is undone as one. What would be no value any more, and
+        what the token may not change, stays as it is and is counted. `If-Match` takes the ETag of a dry run: it
+        differs when something else would be changed.
+        """
+        actor = actor_in(request)
+        body = read(ManyRRsetsSerializer, request.data)
+        selection, act = _selection(body), _act(body["act"])
+        outcome = _outcome(selection, act, actor)
+        counts = _outcome_json(outcome)
+        tag = tag_of([[zone.name, change_json(change)] for zone, of in outcome.changes.items() for change in of])
+        require(condition_in(request), tag, theirs=counts, mine=request.data)
+        patches = publishable_patches(outcome)
+        if flag_in(request, "dry_run", False):
+            preview = {**counts, **_preview_json(outcome, direct.preview_patches(patches=patches), actor)}
+            return answer(preview, headers={"ETag": tag})
+        terms = Terms(body["reason"], body["confirm"], body["accept_warnings"])
+        published = publish(request, patches, terms, in_pieces=False)
+        return written(request, published, extensions={"outcome": counts})
+
+
+def _outcome(selection: WideSelection, act: many.Act, actor: Actor) -> WideOutcome:
+    """What the act makes of the RRsets. Raises Problem, and SearchTooGeneral."""
+    try:
+        with searching_for(selection.search):
+            return wide_outcome(act=act, selection=selection, author=actor, now=timezone.now())
+    except TooMany as exc:
+        raise Problem("too-large", f"More than {MOST_SELECTED} RRsets are found; narrow the search.") from exc
+
+
+def _selection(body: Mapping[str, Any]) -> WideSelection:
+    if ("where" in body) == ("rrsets" in body):
+        raise bad_value("/where", "Either `where` or `rrsets` is needed here.", "required")
+    if "rrsets" in body:
+        return WideSelection(_keys(body["rrsets"]))
+    if unclear := unclear_in(body["where"]):
+        raise bad_value("/where", unclear)
+    if not body["where"].strip():
+        raise bad_value("/where", "Say what to search for.", "required")
+    return WideSelection(search=body["where"])
+
+
+def _keys(named: Sequence[Mapping[str, Any]]) -> tuple[KeyByName, ...]:
+    """The RRsets that are named. Raises Problem that points at names that are none."""
+    faults = Faults()
+    keys = []
+    for index, each in enumerate(named):
+        try:
+            keys.append((each["zone"], owner_of(each["name"], each["zone"]), each["type"]))
+        except BadName as exc:
+            faults.at(f"/rrsets/{index}/name", str(exc), "bad-name")
+    faults.refuse()
+    return tuple(keys)
+
+
+def _act(body: Mapping[str, Any]) -> many.Act:
+    """The act that is asked for. Raises Problem for members that it lacks or does not have."""
+    op = body["op"]
+    needed, optional = MEMBERS[op]
+    faults = Faults()
+    for name in sorted(needed - body.keys()):
+        faults.at(f"/act/{name}", f"{op} needs it.", "required")
+    for name in sorted(body.keys() - needed - optional - {"op"}):
+        faults.at(f"/act/{name}", f"{op} has no such member.", "unknown")
+    faults.refuse()
+    try:
+        return _made(op, body)
+    except ValueError as exc:
+        member = "find" if op == REPLACE_TEXT else "values"
+        raise bad_value(f"/act/{member}", f"{exc}.") from exc
+
+
+def _made(op: str, body: Mapping[str, Any]) -> many.Act:
+    if op == SET_TTL:
+        return many.set_ttl(body["ttl"])
+    if op == SET_COMMENT:
+        return many.set_comment(body["comment"])
+    if op == REPLACE_TEXT:
+        return many.replace_text(body["find"], body["replacement"], is_pattern=body.get("pattern", False))
+    if op in _WITH_VALUES:
+        return _WITH_VALUES[op](body["values"])
+    return many.delete if op == DELETE else many.switch(on=op == ENABLE)
+
+
+_WITH_VALUES = {SET_VALUES: many.set_values, ADD_VALUES: many.add_values, REMOVE_VALUES: many.remove_values}
+
+
+def _outcome_json(outcome: WideOutcome) -> dict[str, Any]:
+    return {
+        "changed": outcome.count,
+        "changed_zones": len(outcome.changes),
+        "unchanged": outcome.unchanged,
+        "refused": len(outcome.refused),
+        "refusals": [
+            {
+                "zone": refused.zone.name,
+                "name": refused.rrset.name,
+                "type": rdata.type_to_text(refused.rrset.type),
+                "reason": refused.reason,
+            }
+            for refused in outcome.refused[:MOST_NAMED]
+        ],
+    }
+
+
+def _preview_json(outcome: WideOutcome, plans: Sequence[ZonePlan], actor: Actor) -> dict[str, Any]:
+    violations = sorted(_violations(plans, actor), key=lambda violation: _BY_SEVERITY.get(violation.severity, 2))
+    return {
+        "examples": [{"zone": zone.name, **change_json(change)} for zone, change in outcome.examples(EXAMPLES)],
+        "violations": [violation_json(violation) for violation in violations[:MOST_NAMED]],
+        "guard": [{"zone": plan.zone.name, "reasons": list(plan.guard)} for plan in plans if plan.guard][:MOST_NAMED],
+    }
+
+
+def _violations(plans: Iterable[ZonePlan], actor: Actor) -> Iterator[Violation]:
+    for plan in plans:
+        if plan.violations:
+            yield from seen(plan.violations, access.visibility_of(actor, plan.zone))

@@ -1,0 +1,123 @@
+"""The description of changes of many RRsets or zones alike."""
+
+from rest_framework import serializers
+
+from dnspanel.api.v2.schema.fields import Choice, Flag, Integer, RecordType, Shape, Text, ZoneName
+from dnspanel.api.v2.schema.zone_serializers import (
+    MOST_REASON,
+    MOST_TTL,
+    RRsetSerializer,
+    TermsSerializer,
+    ViolationSerializer,
+    WrittenSerializer,
+)
+from dnspanel.zones.many import LONGEST_TEXT, MOST_VALUES
+from dnspanel.zones.search.terms import LONGEST_SEARCH
+from dnspanel.zones.selection import MOST_SELECTED
+
+SET_TTL, SET_VALUES, ADD_VALUES, REMOVE_VALUES = "set-ttl", "set-values", "add-values", "remove-values"
+REPLACE_TEXT, SET_COMMENT, ENABLE, DISABLE, DELETE = "replace-text", "set-comment", "enable", "disable", "delete"
+# What each act needs, and what it may have besides.
+MEMBERS = {
+    SET_TTL: ({"ttl"}, set[str]()),
+    SET_VALUES: ({"values"}, set[str]()),
+    ADD_VALUES: ({"values"}, set[str]()),
+    REMOVE_VALUES: ({"values"}, set[str]()),
+    REPLACE_TEXT: ({"find", "replacement"}, {"pattern"}),
+    SET_COMMENT: ({"comment"}, set[str]()),
+    ENABLE: (set[str](), set[str]()),
+    DISABLE: (set[str](), set[str]()),
+    DELETE: (set[str](), set[str]()),
+}
+
+
+class ActSerializer(Shape):
+    """What is to become of each RRset."""
+
+    op = Choice(choices=list(MEMBERS))
+    ttl = Integer(required=False, min_value=0, max_value=MOST_TTL, help_text="For set-ttl.")
+    values = serializers.ListField(
+        child=Text(max_length=LONGEST_TEXT),
+        required=False,
+        min_length=1,
+        max_length=MOST_VALUES,
+        help_text="For set-values, add-values and remove-values: presentation texts.",
+    )
+    find = Text(required=False, max_length=LONGEST_TEXT, help_text="For replace-text: what is in a value.")
+    replacement = Text(required=False, allow_blank=True, max_length=LONGEST_TEXT, help_text="For replace-text.")
+    pattern = Flag(
+        required=False,
+        help_text="For replace-text: `find` is compared with whole values, and `*` in it stands for any text, in"
+        " `replacement` for the same text.",
+    )
+    comment = Text(required=False, allow_blank=True, max_length=MOST_REASON, help_text="For set-comment.")
+
+
+class NamedRRsetSerializer(Shape):
+    """An RRset by its zone, name and type."""
+
+    zone = ZoneName()
+    name = Text(max_length=1100, help_text="Absolute with a final dot, else relative to the zone.")
+    type = RecordType()
+
+
+class ManyRRsetsSerializer(TermsSerializer):
+    """RRsets of any zones, and what is to become of each of them."""
+
+    where = Text(
+        required=False,
+        max_length=LONGEST_SEARCH,
+        help_text="As in the search box of the panel: all RRsets that it finds. This, or `rrsets`.",
+    )
+    rrsets = NamedRRsetSerializer(many=True, required=False, allow_empty=False, max_length=MOST_SELECTED)
+    act = ActSerializer()
+
+
+class ExampleSerializer(Shape):
+    """An RRset before and after; null: it is gone."""
+
+    zone = serializers.CharField()
+    name = serializers.CharField()
+    type = serializers.CharField()
+    before = RRsetSerializer(allow_null=True)
+    after = RRsetSerializer(allow_null=True)
+
+
+class RefusalSerializer(Shape):
+    """An RRset that stays as it is, and why."""
+
+    zone = serializers.CharField()
+    name = serializers.CharField()
+    type = serializers.CharField()
+    reason = serializers.CharField()
+
+
+class OutcomeSerializer(Shape):
+    """What an act makes of RRsets."""
+
+    changed = serializers.IntegerField(help_text="RRsets.")
+    changed_zones = serializers.IntegerField()
+    unchanged = serializers.IntegerField(help_text="RRsets that are so already.")
+    refused = serializers.IntegerField(help_text="RRsets that stay as they are: no value any more, or not allowed.")
+    refusals = RefusalSerializer(many=True, help_text="At most the first 20.")
+
+
+class HeldZoneSerializer(Shape):
+    """A zone of which so much changes that it must be confirmed."""
+
+    zone = serializers.CharField()
+    reasons = serializers.ListField(child=serializers.CharField())
+
+
+class ManyPreviewSerializer(OutcomeSerializer):
+    """What would be published; nothing was written."""
+
+    examples = ExampleSerializer(many=True, help_text="At most ten.")
+    violations = ViolationSerializer(many=True, help_text="At most the first 20; errors first.")
+    guard = HeldZoneSerializer(many=True, help_text="At most the first 20: needs `confirm`.")
+
+
+class ManyWrittenSerializer(WrittenSerializer):
+    """What was published, and what was not."""
+
+    outcome = OutcomeSerializer()
