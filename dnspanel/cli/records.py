@@ -224,8 +224,8 @@ def _show_preview(session: Session, preview: Mapping[str, Any]) -> None:
     _tell_refusals(preview)
     for violation in preview["violations"]:
         output.tell(f"{violation['severity'].capitalize()}: {violation['message']}")
-    for held in preview["guard"]:
-        output.tell(f"{held['zone']} needs --confirm: {' '.join(held['reasons'])}")
+    for guarded in preview["guard"]:
+        output.tell(f"{guarded['zone']} needs --confirm: {' '.join(guarded['reasons'])}")
     output.tell("Nothing was written.")
 
 

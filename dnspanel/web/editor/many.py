@@ -28,8 +28,14 @@ from replication.dns.rrset import MAX_TTL, Change, Key, RRset
 EXAMPLES = 10
 MOST_REFUSED = 20  # that are listed
 LONGEST_COMMENT = 1_000
+LONGEST_VALUES = 20_000
+# What the fields of an act are called, for a form that asks again.
+FIELDS = ("act", "ttl", "comment", "find", "replacement", "pattern", "lines")
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+_WITH_VALUES = {"values": many.set_values, "add": many.add_values, "remove": many.remove_values}
+_PREVIEWED = frozenset({"replace", *_WITH_VALUES})
 
 
 class ManyForm(forms.Form):
@@ -37,6 +43,9 @@ class ManyForm(forms.Form):
 
     ACTS = (
         ("ttl", "Set TTL"),
+        ("values", "Put in place of all values"),
+        ("add", "Add values"),
+        ("remove", "Remove values"),
         ("replace", "Find and replace"),
         ("comment", "Comment"),
         ("on", "Enable"),
@@ -49,7 +58,18 @@ class ManyForm(forms.Form):
     find = forms.CharField(max_length=many.LONGEST_TEXT, required=False, strip=False)
     replacement = forms.CharField(max_length=many.LONGEST_TEXT, required=False, strip=False)
     pattern = forms.BooleanField(required=False)
+    lines = forms.CharField(max_length=LONGEST_VALUES, required=False)
     preview = forms.BooleanField(required=False)
+
+    @property
+    def title(self) -> str:
+        """What the act is called."""
+        return dict(self.ACTS).get(self.data.get("act", ""), "Change")
+
+    @property
+    def kept(self) -> list[tuple[str, str]]:
+        """What was sent of the act, for a form that asks again."""
+        return [(name, self.data[name]) for name in FIELDS if name in self.data]
 
     def clean_ttl(self) -> int | None:
         text = self.cleaned_data["ttl"].strip().lower()
@@ -61,18 +81,24 @@ class ManyForm(forms.Form):
         return int(number) * unit
 
     def clean(self) -> None:
-        if self.cleaned_data.get("act") != "replace":
-            return
+        act = self.cleaned_data.get("act")
         try:
-            self._replacing()
+            if act == "replace":
+                self._replacing()
+            elif act in _WITH_VALUES:
+                self._with_values(act)
         except ValueError as exc:
-            self.add_error("find", f"{capitalized(str(exc))}.")
+            self.add_error("find" if act == "replace" else "lines", f"{capitalized(str(exc))}.")
 
     def _replacing(self) -> many.Act:
         data = self.cleaned_data
         return many.replace_text(
             data.get("find", ""), data.get("replacement", ""), is_pattern=bool(data.get("pattern"))
         )
+
+    def _with_values(self, act: str) -> many.Act:
+        lines = (line.strip() for line in self.cleaned_data.get("lines", "").splitlines())
+        return _WITH_VALUES[act](list(filter(None, lines)))
 
     def chosen(self) -> many.Act:
         """The act, of a form that is valid."""
@@ -86,6 +112,8 @@ class ManyForm(forms.Form):
                 return many.set_comment(data["comment"].strip())
             case "delete":
                 return many.delete
+            case act if act in _WITH_VALUES:
+                return self._with_values(act)
             case act:
                 return many.switch(on=act == "on")
 
@@ -98,6 +126,7 @@ class Example:
     type: str
     before: tuple[str, ...]
     after: tuple[str, ...]
+    zone: str
 
 
 @require_POST
@@ -117,7 +146,7 @@ def zone_many(request: PanelRequest, zone_name: str) -> HttpResponse:
     except TooMany:
         form.add_error(None, f"More than {MOST_SELECTED:,} records are selected. Narrow the filter.")
         return _show(request, zone, form, None, status=422)
-    wants_preview = form.cleaned_data["act"] == "replace" or outcome.refused
+    wants_preview = form.cleaned_data["act"] in _PREVIEWED or outcome.refused
     if not outcome.changes or (wants_preview and not form.cleaned_data["preview"]):
         return _show(request, zone, form, outcome, status=200)
     draft.change_rrsets(author=request.user, zone=zone, afters=outcome.afters, now=timezone.now())
@@ -157,18 +186,14 @@ def _show(request: PanelRequest, zone: Zone, form: ManyForm, outcome: Outcome | 
     refused = outcome.refused if outcome else []
     context = {
         "form": form,
-        "act": dict(ManyForm.ACTS).get(form.data.get("act", ""), "Change"),
+        "act": form.title,
         "count": len(changes),
         "unchanged": outcome.unchanged if outcome else 0,
         "examples": [example_of(zone, change) for change in changes[:EXAMPLES]],
         "refused": refused_rows(zone, refused),
         "more_refused": max(0, len(refused) - MOST_REFUSED),
         "selected": selected_fields(request),
-        "kept": [
-            (name, form.data[name])
-            for name in ("act", "ttl", "comment", "find", "replacement", "pattern")
-            if name in form.data
-        ],
+        "kept": form.kept,
         "back": address_with_filter(request.POST, zone),
     }
     return render_zone(request, zone, "records", "editor/many.html", context, status)
@@ -192,7 +217,7 @@ def example_of(zone: Zone, change: Change) -> Example:
     rrset = change.before or change.after
     assert rrset is not None
     owner = names.owner_text(rrset.name, zone.name)
-    return Example(owner, _type(rrset), _lines(change.before), _lines(change.after))
+    return Example(owner, _type(rrset), _lines(change.before), _lines(change.after), zone.name)
 
 
 def _type(rrset: RRset) -> str:

@@ -158,15 +158,15 @@ def test_records_of_many_zones_are_changed_by_a_search(run: Run) -> None:
         assert run("zones", "create", zone).code == 0
         assert run("records", "set", zone, "www", "A", address, "--ttl", "300").code == 0
     before = Publication.objects.count()
-    shown = run("records", "change", "--where", "type:a ttl:300", "--set-ttl", "60", "--dry-run")
-    assert shown.out.splitlines() == [
+    preview = run("records", "change", "--where", "type:a ttl:300", "--set-ttl", "60", "--dry-run")
+    assert preview.out.splitlines() == [
         "2 RRsets in 2 zones would change.",
         "- www.example.test. 300 A 192.0.2.1",
         "+ www.example.test. 60 A 192.0.2.1",
         "- www.other.test. 300 A 192.0.2.2",
         "+ www.other.test. 60 A 192.0.2.2",
     ]
-    assert "Nothing was written." in shown.err
+    assert "Nothing was written." in preview.err
     assert Publication.objects.count() == before
     assert run("records", "change", "--where", "type:a ttl:300", "--set-ttl", "60").code == 0
     assert Publication.objects.count() == before + 1

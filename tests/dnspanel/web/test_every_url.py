@@ -166,6 +166,8 @@ DOORS = [
     Door("zone-pin", "POST", READ, ZONE),
     Door("changes", "GET", EDIT),
     Door("changes", "POST", EDIT),
+    Door("changes-many", "GET", EDIT),
+    Door("changes-many", "POST", EDIT, data={"q": "type:a", "all": "1", "act": "ttl", "ttl": "60"}),
     Door("changes-discard", "POST", EDIT),
     Door("changes-resolve", "POST", EDIT, {"operation_id": 1}, {"zone": "example.test.", "choice": "mine"}),
     Door("publication", "GET", READ, {"sequence": 0}),

@@ -102,7 +102,7 @@ class OutcomeSerializer(Shape):
     refusals = RefusalSerializer(many=True, help_text="At most the first 20.")
 
 
-class HeldZoneSerializer(Shape):
+class GuardedZoneSerializer(Shape):
     """A zone of which so much changes that it must be confirmed."""
 
     zone = serializers.CharField()
@@ -114,7 +114,7 @@ class ManyPreviewSerializer(OutcomeSerializer):
 
     examples = ExampleSerializer(many=True, help_text="At most ten.")
     violations = ViolationSerializer(many=True, help_text="At most the first 20; errors first.")
-    guard = HeldZoneSerializer(many=True, help_text="At most the first 20: needs `confirm`.")
+    guard = GuardedZoneSerializer(many=True, help_text="At most the first 20: needs `confirm`.")
 
 
 class ManyWrittenSerializer(WrittenSerializer):

@@ -94,7 +94,7 @@ def test_what_is_deleted_is_guarded(call: Caller, act: dict[str, Any], make_zone
     make_zone(*(f"h{number} 300 A 192.0.2.50" for number in range(9)), name="large.test.")
     body = {"where": "has:192.0.2.50", "act": act}
     preview = call.good("POST", f"{MANY}?dry_run=true", body)
-    assert [held["zone"] for held in preview["guard"]] == ["large.test."]
+    assert [guarded["zone"] for guarded in preview["guard"]] == ["large.test."]
     assert preview["examples"][0]["after"] is None
     call.problem(409, "POST", MANY, body)
     call.good("POST", MANY, {**body, "confirm": True})

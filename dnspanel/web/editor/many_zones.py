@@ -1,0 +1,147 @@
+"""Changing RRsets of many zones alike: all that a search finds, or what is ticked among it."""
+
+import hashlib
+import json
+from urllib.parse import urlencode
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+
+from dnspanel.accounts.roles import Permission
+from dnspanel.statement_time import SearchTooGeneral, searching_for
+from dnspanel.web.editor.many import EXAMPLES, MOST_REFUSED, ManyForm, example_of
+from dnspanel.web.forms import LONGEST_SEARCH
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access
+from dnspanel.zones.many_zones import KeyByName, WideOutcome, WideSelection, draft_outcome, wide_outcome
+from dnspanel.zones.search.terms import parse
+from dnspanel.zones.selection import MOST_SELECTED, TooMany
+from replication.dns import names, rdata
+
+
+class ManyZonesForm(ManyForm):
+    """What is to be done with RRsets that a search finds, or that are ticked."""
+
+    q = forms.CharField(max_length=LONGEST_SEARCH, required=False)
+    seen = forms.CharField(max_length=64, required=False)
+
+    def clean_q(self) -> str:
+        text = str(self.cleaned_data["q"]).strip()
+        search = parse(text)
+        if search.faults:
+            raise forms.ValidationError(f"{search.faults[0].word}: {search.faults[0].message}")
+        if search.unknown:
+            closest = search.unknown[0].closest
+            meant = f" Did you mean {closest}:?" if closest else ""
+            raise forms.ValidationError(f"There is no filter {search.unknown[0].name}: here.{meant}")
+        if self.data.get("all") and not text:
+            raise forms.ValidationError("Say which records: a search, such as type:a has:192.0.2.7")
+        return text
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def changes_many(request: PanelRequest) -> HttpResponse:
+    """Ask what is to be done with all records that a search finds; a POST shows it, and puts it into the draft."""
+    access.require(request.user, Permission.EDIT)
+    if request.method != "POST":
+        return _show(request, ManyZonesForm(initial={"q": request.GET.get("q", "")[:LONGEST_SEARCH]}), None)
+    form = ManyZonesForm(request.POST)
+    selection = _selection(request)
+    if selection is None:
+        messages.warning(request, "Nothing was ticked, so nothing was changed.")
+        return redirect(back_to(request))
+    if not form.is_valid():
+        return _show(request, form, None, status=422)
+    outcome = _outcome(request, form, selection)
+    if outcome is None:
+        return _show(request, form, None, status=422)
+    if not outcome.count or not form.cleaned_data["preview"]:
+        return _show(request, form, outcome)
+    if form.cleaned_data["seen"] != fingerprint(outcome):
+        messages.warning(request, "What would be changed is not what it was a moment ago. Look at it again.")
+        return _show(request, form, outcome)
+    draft_outcome(outcome=outcome, author=request.user, now=timezone.now())
+    zones = len(outcome.changes)
+    messages.success(
+        request,
+        f"{outcome.count:,} record{'' if outcome.count == 1 else 's'} in {zones:,} zone{'' if zones == 1 else 's'}"
+        " changed in your draft.",
+    )
+    return redirect("changes")
+
+
+def _outcome(request: PanelRequest, form: ManyZonesForm, selection: WideSelection) -> WideOutcome | None:
+    """Return what would become of the records; None if they are too many, with the error added to the form."""
+    try:
+        with searching_for(selection.search):
+            return wide_outcome(act=form.chosen(), selection=selection, author=request.user, now=timezone.now())
+    except TooMany:
+        form.add_error(None, f"More than {MOST_SELECTED:,} records are found. Narrow the search.")
+    except SearchTooGeneral as exc:
+        form.add_error(None, str(exc))
+    return None
+
+
+def fingerprint(outcome: WideOutcome) -> str:
+    """Return a digest of all that would change."""
+    content = [
+        [zone.pk, change.name, change.type, change.after.to_json() if change.after else None]
+        for zone, changes in outcome.changes.items()
+        for change in changes
+    ]
+    return hashlib.blake2s(json.dumps(content).encode(), digest_size=12).hexdigest()
+
+
+def _selection(request: PanelRequest) -> WideSelection | None:
+    """Return what the request selects; None for nothing."""
+    if request.POST.get("all"):
+        return WideSelection(search=request.POST.get("q", "")[:LONGEST_SEARCH].strip())
+    lines = [*request.POST.getlist("rr"), *request.POST.get("rrs", "").splitlines()]
+    keys = tuple(dict.fromkeys(key for line in lines if (key := _key(line))))
+    return WideSelection(keys) if keys else None
+
+
+def _key(line: str) -> KeyByName | None:
+    """Return the RRset that a tick names: its zone, its name and the number of its type, with spaces between them."""
+    zone, _, rest = line.strip().partition(" ")
+    name, _, type_ = rest.rpartition(" ")
+    return (zone, name, int(type_)) if name and type_.isascii() and type_.isdigit() and len(type_) < 6 else None
+
+
+def back_to(request: PanelRequest) -> str:
+    """Return the address of the page that asks, with the search that was typed."""
+    query = urlencode({"q": request.POST["q"]}) if request.POST.get("q") else ""
+    return f"{reverse('changes-many')}{'?' if query else ''}{query}"
+
+
+def _show(
+    request: PanelRequest, form: ManyZonesForm, outcome: WideOutcome | None, *, status: int = 200
+) -> HttpResponse:
+    """Show what would change, in examples, and what would not; or, before that, what can be done."""
+    refused = outcome.refused if outcome else []
+    context = {
+        "form": form,
+        "act": form.title if outcome else "Change many records",
+        "asks": outcome is None,
+        "search_text": form["q"].value() or "",
+        "count": outcome.count if outcome else 0,
+        "zone_count": len(outcome.changes) if outcome else 0,
+        "unchanged": outcome.unchanged if outcome else 0,
+        "examples": [example_of(zone, change) for zone, change in outcome.examples(EXAMPLES)] if outcome else [],
+        "refused": [
+            (names.display(each.rrset.name), rdata.type_to_text(each.rrset.type), each.reason)
+            for each in refused[:MOST_REFUSED]
+        ],
+        "more_refused": max(0, len(refused) - MOST_REFUSED),
+        "selected": [(name, value) for name in ("rr", "rrs", "all", "q") for value in request.POST.getlist(name)],
+        "kept": form.kept,
+        "typed": dict(form.kept),
+        "seen": fingerprint(outcome) if outcome else "",
+        "back": back_to(request),
+    }
+    return render(request, "editor/many_zones.html", context, status=status)
