@@ -19,6 +19,7 @@ from dnspanel.zones.edit import NewZone
 from dnspanel.zones.errors import MassDeletion
 from dnspanel.zones.models import Zone
 from dnspanel.zones.reverse_names import ReverseZones, reverse_zones_of
+from dnspanel.zones.search.terms import parse
 from dnspanel.zones.settings_of_zone import teams_to_choose_from
 from dnspanel.zones.soa import default_soa, first_serial
 from dnspanel.zones.zone_defaults import HOSTMASTER, NAMESERVERS, Defaults, zone_defaults
@@ -52,6 +53,19 @@ def _class_of(widget: forms.Widget) -> str:
     if isinstance(widget, forms.Select):
         return "select"
     return "textarea" if isinstance(widget, forms.Textarea) else "input"
+
+
+def checked_search(text: str) -> str:
+    """Return what is to be looked for; raises ValidationError for what would not be found as it is meant."""
+    text = text.strip()
+    search = parse(text)
+    if search.faults:
+        raise forms.ValidationError(f"{search.faults[0].word}: {search.faults[0].message}")
+    if search.unknown:
+        closest = search.unknown[0].closest
+        meant = f" Did you mean {closest}:?" if closest else ""
+        raise forms.ValidationError(f"There is no filter {search.unknown[0].name}: here.{meant}")
+    return text
 
 
 class PublishingForm(PanelForm):

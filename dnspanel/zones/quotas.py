@@ -33,14 +33,14 @@ def refuse_zones(author: Author, team: Team | None, added: int) -> None:
     refuse_beyond((*own, *of_team), Kind.ZONES, added=added, count=_room_taken, refusal=QuotaExceeded)
 
 
-def refuse_zone_of(*, creator: User | None, team: Team | None) -> None:
-    """Raise QuotaExceeded if this person, or this team, cannot have one more of the zones that there are already.
+def refuse_zone_of(*, creator: User | None, team: Team | None, added: int = 1) -> None:
+    """Raise QuotaExceeded if this person, or this team, cannot have so many more of the zones that there are already.
 
-    For a zone that comes back from the trash, and for one that a team is given.
+    For a zone that comes back from the trash, and for those that a team is given.
     """
     own = () if creator is None else (holder_of(creator),)
     of_team = () if team is None else (holder_of(team),)
-    refuse_beyond((*own, *of_team), Kind.ZONES, added=1, count=zone_count, refusal=QuotaExceeded)
+    refuse_beyond((*own, *of_team), Kind.ZONES, added=added, count=zone_count, refusal=QuotaExceeded)
 
 
 def zone_count(holder: Holder, most: int) -> int:

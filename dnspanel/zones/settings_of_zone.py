@@ -36,7 +36,7 @@ def change_settings(*, zone: Zone, tags: Iterable[str], team: Team | None, autho
         access.require_right(author, locked, Right.SETTINGS)
         if team is not None and team.pk != locked.team_id and team not in teams_to_choose_from(author):
             raise SettingsRefused("team", f"You cannot give a zone to the team {team.name}.")
-        _refuse_gain(author, locked, new_tags, team)
+        refuse_gain(author, locked, new_tags, team.pk if team else None)
         if (team.pk if team else None) != locked.team_id:
             _refuse_others(author, locked)
         if author is not None and team is not None and team.pk != locked.team_id:
@@ -126,14 +126,14 @@ def _refuse_others(author: Author, zone: Zone) -> None:
         raise SettingsRefused("team", str(refused.first)) from refused
 
 
-def _refuse_gain(author: Author, zone: Zone, tags: list[str], team: Team | None) -> None:
+def refuse_gain(author: Author, zone: Zone, tags: list[str], team_id: int | None) -> None:
     """Raise RightMissing for a gain: a grant that holds on to a tag must not be reached for by setting that tag."""
     actor = None if author is None else actor_of(author)
     if actor is None:
         return
     for layer in actor.layers:
         before = [grant for grant in layer if grant.covers_zone(zone.pk, zone.tags, zone.team_id)]
-        after = [grant for grant in layer if grant.covers_zone(zone.pk, tags, team.pk if team else None)]
+        after = [grant for grant in layer if grant.covers_zone(zone.pk, tags, team_id)]
         for grant in after:
             for right in sorted(grant.rights):
                 if not any(_gives(mine, right, grant) for mine in before):

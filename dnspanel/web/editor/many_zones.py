@@ -15,11 +15,10 @@ from django.views.decorators.http import require_http_methods
 from dnspanel.accounts.roles import Permission
 from dnspanel.statement_time import SearchTooGeneral, searching_for
 from dnspanel.web.editor.many import EXAMPLES, MOST_REFUSED, ManyForm, example_of
-from dnspanel.web.forms import LONGEST_SEARCH
+from dnspanel.web.forms import LONGEST_SEARCH, checked_search
 from dnspanel.web.layout import PanelRequest
 from dnspanel.zones import access
 from dnspanel.zones.many_zones import KeyByName, WideOutcome, WideSelection, draft_outcome, wide_outcome
-from dnspanel.zones.search.terms import parse
 from dnspanel.zones.selection import MOST_SELECTED, TooMany
 from replication.dns import names, rdata
 
@@ -31,14 +30,7 @@ class ManyZonesForm(ManyForm):
     seen = forms.CharField(max_length=64, required=False)
 
     def clean_q(self) -> str:
-        text = str(self.cleaned_data["q"]).strip()
-        search = parse(text)
-        if search.faults:
-            raise forms.ValidationError(f"{search.faults[0].word}: {search.faults[0].message}")
-        if search.unknown:
-            closest = search.unknown[0].closest
-            meant = f" Did you mean {closest}:?" if closest else ""
-            raise forms.ValidationError(f"There is no filter {search.unknown[0].name}: here.{meant}")
+        text = checked_search(self.cleaned_data["q"])
         if self.data.get("all") and not text:
             raise forms.ValidationError("Say which records: a search, such as type:a has:192.0.2.7")
         return text

@@ -18,7 +18,9 @@ from dnspanel.web.forms import LONGEST_SEARCH, MOST_REFUSALS, DeleteZoneForm, Ne
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.web.near_quotas import near_quotas
 from dnspanel.web.sync import Sync, sync_of
+from dnspanel.web.zones.many import may_change_many
 from dnspanel.zones import access, delegation, edit, queries
+from dnspanel.zones.dnssec.policy_runs import may_begin_runs
 from dnspanel.zones.errors import (
     MassDeletion,
     NameRefused,
@@ -60,6 +62,8 @@ def zone_list(request: PanelRequest) -> HttpResponse:
         "searched": searched,
         "too_general": too_general,
         "filters": FILTERS,
+        "may_change": may_change_many(request.user),
+        "may_sign": may_begin_runs(request.user),
     }
     target = request.htmx.target if request.htmx else None
     status = 422 if too_general or searched.faults else 200

@@ -110,6 +110,8 @@ DOORS = [
     Door("zone-trash", "GET", SIGNED_IN),
     Door("zone-new", "GET", EDIT),
     Door("zone-new", "POST", EDIT),
+    Door("zone-many-zones", "GET", EDIT),
+    Door("zone-many-zones", "POST", EDIT, data={"q": "example", "all": "1", "act": "add", "tags": "shop"}),
     Door("zone-delete", "GET", EDIT, ZONE),
     Door("zone-delete", "POST", EDIT, ZONE),
     Door("zone-restore", "POST", EDIT, {"zone_id": 0}),
