@@ -234,6 +234,8 @@ def _tell_refusals(outcome: Mapping[str, Any]) -> None:
         output.tell(f"Stays as it is: {refusal['name']} {refusal['type']}: {refusal['reason']}")
     if outcome["refused"] > len(outcome["refusals"]):
         output.tell(f"… and {outcome['refused'] - len(outcome['refusals'])} more stay as they are.")
+    if outcome["left_out_zones"]:
+        output.tell(f"What is new in {outcome['left_out_zones']} or more zones is not looked through yet.")
 
 
 def _change(

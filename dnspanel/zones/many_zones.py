@@ -7,28 +7,32 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from ipaddress import IPv4Address, IPv6Address
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from dnspanel.accounts.actors import Actor, actor_of
 from dnspanel.accounts.grants import RECORD_RIGHTS
 from dnspanel.accounts.roles import Permission
+from dnspanel.statement_time import SearchTooGeneral
 from dnspanel.zones import access, direct, draft, store_rrsets
 from dnspanel.zones.draft import Drafter, KeyInZone
 from dnspanel.zones.errors import Forbidden, RightMissing
 from dnspanel.zones.many import Act, Refused, try_act
 from dnspanel.zones.models import Operation, Zone
-from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.search import rrset_conditions, zone_conditions
-from dnspanel.zones.search.terms import Filter, Search, Term, parse, rdata_spellings
+from dnspanel.zones.search.everywhere import BEFORE_ALL, by_more_than_the_zone, rrsets_found
+from dnspanel.zones.search.terms import Search, parse
 from dnspanel.zones.selection import MOST_SELECTED, TooMany
-from dnspanel.zones.store_rrsets import rrset_of
 from replication.codec.keys import relative_key
 from replication.dns import names
 from replication.dns.rrset import Change, Key, RRset
 
+# How often as much is looked through as for a page of the search: a million and a half RRsets, some seconds.
+MOST_LOOKS = 50
+
 KeyByName = tuple[str, str, int]  # name of the zone, owner name, type
+# Each RRset as it is published (None: it is not), and as it is for the author.
+Selected = dict[Zone, list[tuple[RRset | None, RRset]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,7 @@ class WideOutcome:
     changes: dict[Zone, list[Change]] = field(default_factory=dict)
     unchanged: int = 0
     refused: list[RefusedInZone] = field(default_factory=list)
+    left_out: int = 0  # zones of which what was published last is not looked through
 
     @property
     def count(self) -> int:
@@ -80,12 +85,16 @@ def wide_outcome(*, act: Act, selection: WideSelection, author: Drafter, now: da
     """What the act makes of each selected RRset that the author sees; those that they may not change so are refused.
 
     A person's own draft is looked at: what it deletes is not selected, and what it changes is changed further. To a
-    token, RRsets are as they are published. Raises TooMany, and Forbidden to who may change no RRset of any zone.
+    token, RRsets are as they are published. Raises TooMany, SearchTooGeneral, and Forbidden to who may change
+    no RRset of any zone.
     """
     actor = actor_of(author)
     if actor is None or not any(map(actor.may_somewhere, RECORD_RIGHTS)):
         raise Forbidden(Permission.EDIT)
-    return _outcome(act, _selected(selection, author, now), author)
+    selected, left_out = _selected(selection, author, now)
+    outcome = _outcome(act, selected, author)
+    outcome.left_out = left_out
+    return outcome
 
 
 def publishable_patches(outcome: WideOutcome) -> list[direct.Patch]:
@@ -105,7 +114,7 @@ def _unless_moved(change: Change, current: RRset | None) -> RRset | None:
     return change.after if current == change.before else current
 
 
-def _outcome(act: Act, selected: Mapping[Zone, Sequence[tuple[RRset | None, RRset]]], author: Drafter) -> WideOutcome:
+def _outcome(act: Act, selected: Selected, author: Drafter) -> WideOutcome:
     outcome = WideOutcome()
     for zone, pairs in selected.items():
         changes = []  # what becomes of it, and from what is published to that
@@ -143,30 +152,30 @@ def _allowed(
         yield from (change for change, _ in changes)
 
 
-def _selected(selection: WideSelection, author: Drafter, now: datetime) -> dict[Zone, list[tuple[RRset | None, RRset]]]:
-    """Each selected RRset as it is published (None: not) and as it is for the author, by zone."""
+def _selected(selection: WideSelection, author: Drafter, now: datetime) -> tuple[Selected, int]:
+    """Each selected RRset by zone, and of how many zones what was published last is not looked through."""
     if len(selection.keys) > MOST_SELECTED:
         raise TooMany
-    visible = access.zones_visible_to(author)
+    visible, left_out = access.zones_visible_to(author), 0
     if selection.keys:
         places = _named(selection.keys, visible)
         published: dict[KeyInZone, RRset] = {}
         operations = _drafted_at(author, places)
     else:
-        published, operations = _found(parse(selection.search), visible, author, now)
+        published, operations, left_out = _found(parse(selection.search), visible, author, now)
         places = published.keys() | operations.keys()
         operations |= _drafted_at(author, published.keys() - operations.keys())
     if len(places) > MOST_SELECTED:
         raise TooMany
     zones = visible.in_bulk({zone_id for zone_id, _, _ in places})
     published |= _published_at(zones, places - published.keys())
-    by_zone: dict[Zone, list[tuple[RRset | None, RRset]]] = {}
+    by_zone: Selected = {}
     for place in sorted((place for place in places if place[0] in zones), key=lambda place: _canonical(place, zones)):
         before, operation = published.get(place), operations.get(place)
         after = draft.edit_of(operation).change.after if operation else before
         if after is not None:
             by_zone.setdefault(zones[place[0]], []).append((before, after))
-    return {zone: seen for zone, pairs in by_zone.items() if (seen := _seen(zone, pairs, author))}
+    return {zone: seen for zone, pairs in by_zone.items() if (seen := _seen(zone, pairs, author))}, left_out
 
 
 def _canonical(place: KeyInZone, zones: Mapping[int, Zone]) -> tuple[str, bytes, int]:
@@ -189,21 +198,32 @@ def _named(keys: Collection[KeyByName], visible: "QuerySet[Zone]") -> set[KeyInZ
 
 def _found(
     search: Search, visible: "QuerySet[Zone]", author: Drafter, now: datetime
-) -> tuple[dict[KeyInZone, RRset], dict[KeyInZone, Operation]]:
-    """The RRsets that a search finds, as published and as the author's draft has them; of each at most one too many."""
+) -> tuple[dict[KeyInZone, RRset], dict[KeyInZone, Operation], int]:
+    """The RRsets that a search finds, as published and as the author's draft has them.
+
+    And of how many zones what was published last is not looked through. Raises TooMany and SearchTooGeneral.
+    """
     if search.faults or not search:
-        return {}, {}
+        return {}, {}, 0
+    published: dict[KeyInZone, RRset] = {}
+    after, looks = BEFORE_ALL, 0
+    while True:
+        page = rrsets_found(person=author, search=search, now=now, after=after, limit=MOST_SELECTED)
+        published |= {(row.zone.pk, row.rrset.name, row.rrset.type): row.rrset for row in page.rows}
+        if len(published) > MOST_SELECTED or (page.next_after and not page.looked_to):
+            raise TooMany
+        if page.next_after is None:
+            break
+        after, looks = page.next_after, looks + 1
+        if looks == MOST_LOOKS:
+            raise SearchTooGeneral(
+                f"Up to {page.looked_to}, {len(published):,} records are found, and there is more to look through. "
+                "Look for something longer, or in fewer zones."
+            )
     zones = zone_conditions.fitting(visible, Search(search.about_zones), now=now)
-    rrsets = rrset_conditions.fitting(StoredRRset.objects.filter(zone__in=zones), search)
-    for term in search.terms:
-        if not term.negated:
-            rrsets = rrsets.filter(_by_index(term, visible))
-    operations = rrset_conditions.fitting(_drafted(author).filter(zone__in=zones), search)
-    # Without an order, which PostgreSQL would take for a reason to walk along the whole table.
-    return (
-        {(row.zone_id, row.name, row.type): rrset_of(row) for row in rrsets[: MOST_SELECTED + 1]},
-        {(row.zone_id, row.name, row.type): row for row in operations[: MOST_SELECTED + 1]},
-    )
+    drafted = rrset_conditions.fitting(_drafted(author).filter(zone__in=zones), search)
+    operations = by_more_than_the_zone(drafted, search.words)[: MOST_SELECTED + 1]
+    return published, {(row.zone_id, row.name, row.type): row for row in operations}, page.left_out
 
 
 def _published_at(zones: Mapping[int, Zone], places: Collection[KeyInZone]) -> dict[KeyInZone, RRset]:
@@ -229,23 +249,3 @@ def _drafted_at(author: Drafter, places: Collection[KeyInZone]) -> dict[KeyInZon
         return {}
     found = _drafted(author).filter(zone__in={zone_id for zone_id, _, _ in places})
     return {place: row for row in found if (place := (row.zone_id, row.name, row.type)) in places}
-
-
-def _by_index(term: Term, visible: "QuerySet[Zone]") -> Q:
-    """What an index finds, of which those that fit this term are a part; all, where no index helps."""
-    if term.filter is Filter.HAS:
-        return Q(rdata__overlap=rdata_spellings(term.text))
-    if term.filter is Filter.WORD and isinstance(term.meaning, IPv4Address | IPv6Address):
-        reverse = f"{term.meaning.reverse_pointer}."
-        found = Q(rdata__overlap=[str(term.meaning)])
-        for zone in visible.filter(name__in=list(_and_above(reverse))):
-            found |= Q(zone=zone, owner_key=relative_key(reverse, zone.name))
-        return found
-    return Q()
-
-
-def _and_above(name: str) -> Iterator[str]:
-    parent: str | None = name
-    while parent is not None:
-        yield parent
-        parent = names.parent(parent)

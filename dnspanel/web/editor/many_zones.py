@@ -106,9 +106,9 @@ def _key(line: str) -> KeyByName | None:
 
 
 def back_to(request: PanelRequest) -> str:
-    """Return the address of the page that asks, with the search that was typed."""
+    """Return the address of the search, as it was typed."""
     query = urlencode({"q": request.POST["q"]}) if request.POST.get("q") else ""
-    return f"{reverse('changes-many')}{'?' if query else ''}{query}"
+    return f"{reverse('search')}{'?' if query else ''}{query}"
 
 
 def _show(
@@ -122,6 +122,7 @@ def _show(
         "asks": outcome is None,
         "search_text": form["q"].value() or "",
         "count": outcome.count if outcome else 0,
+        "left_out": outcome.left_out if outcome else 0,
         "zone_count": len(outcome.changes) if outcome else 0,
         "unchanged": outcome.unchanged if outcome else 0,
         "examples": [example_of(zone, change) for zone, change in outcome.examples(EXAMPLES)] if outcome else [],

@@ -13,7 +13,7 @@ from dnspanel.web.forms import LONGEST_SEARCH
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.web.rows import DisplayRow, row_address
 from dnspanel.web.zones.pages import ListedZone, with_sync
-from dnspanel.zones import queries
+from dnspanel.zones import access, queries
 from dnspanel.zones.search.everywhere import Found, FoundPage, place_of, rrsets_found
 from dnspanel.zones.search.suggestions import suggestions
 from dnspanel.zones.search.terms import FILTERS, Search, parse
@@ -51,6 +51,7 @@ def search(request: PanelRequest) -> HttpResponse:
         "left_out": page.left_out,
         "is_first": not request.GET.get("after"),
         "too_general": too_general,
+        "may_change": access.may_edit(request.user),
     }
     target = request.htmx.target if request.htmx else None
     status = 422 if too_general or searched.faults else 200

@@ -13,7 +13,7 @@ from dnspanel.zones.access import Visibility, visibility_of, zones_visible_to
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import SearchText, Zone
 from dnspanel.zones.search import rrset_conditions, texts, zone_conditions
-from dnspanel.zones.search.rrset_conditions import in_comment, in_name, in_values
+from dnspanel.zones.search.rrset_conditions import Rows, in_comment, in_name, in_values
 from dnspanel.zones.search.terms import Search, Term
 from dnspanel.zones.store_rrsets import rrset_of
 from replication.dns import names
@@ -151,12 +151,12 @@ def _rows(blocks: list[_Block], search: Search, after: Place) -> "QuerySet[Store
         elif block.first_key:
             within |= Q(zone=block.zone_id, owner_key__gte=block.first_key)
     rows = StoredRRset.objects.filter(within, pk__gt=tuple(after))
-    rows = _by_more_than_the_zone(rrset_conditions.fitting(rows, search), search.words)
+    rows = by_more_than_the_zone(rrset_conditions.fitting(rows, search), search.words)
     # As a sum it is no order that PostgreSQL would read all RRsets in, to find those of some zones among them.
     return rows.select_related("zone").order_by(F("zone_id") + 0, "owner_key", "type")
 
 
-def _by_more_than_the_zone(rows: "QuerySet[StoredRRset]", words: tuple[Term, ...]) -> "QuerySet[StoredRRset]":
+def by_more_than_the_zone(rows: Rows, words: tuple[Term, ...]) -> Rows:
     """Those that one of the words is about, and not only their zone's name."""
     words = tuple(word for word in words if not word.negated)
     if not words or not all(isinstance(word.meaning, str) for word in words):

@@ -167,6 +167,7 @@ def _outcome_json(outcome: WideOutcome) -> dict[str, Any]:
             }
             for refused in outcome.refused[:MOST_NAMED]
         ],
+        "left_out_zones": outcome.left_out,
     }
 
 

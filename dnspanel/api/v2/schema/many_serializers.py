@@ -100,6 +100,9 @@ class OutcomeSerializer(Shape):
     unchanged = serializers.IntegerField(help_text="RRsets that are so already.")
     refused = serializers.IntegerField(help_text="RRsets that stay as they are: no value any more, or not allowed.")
     refusals = RefusalSerializer(many=True, help_text="At most the first 20.")
+    left_out_zones = serializers.IntegerField(
+        help_text="Of so many zones or more, what was published last is not looked through yet."
+    )
 
 
 class GuardedZoneSerializer(Shape):
