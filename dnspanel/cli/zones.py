@@ -1,5 +1,6 @@
-"""`dnspanel zones`: list, look, create, delete, bring back, and go back in history."""
+"""`dnspanel zones`: list, look, create, change, delete, bring back, and go back in history."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -137,6 +138,96 @@ def delete(
     }
     written = publish(session, "POST", "/bulk/deletions", body, wait=wait, timeout=timeout)
     show_written(session, written, waited=wait)
+
+
+@zones.command()
+@click.argument("names", metavar="[ZONE]...", nargs=-1)
+@click.option("--where", help="All zones that this search finds, as in the panel: tag:shop, shop type:mx")
+@click.option("--add-tag", "add_tags", multiple=True, help="Once for each.")
+@click.option("--remove-tag", "remove_tags", multiple=True, help="Once for each.")
+@click.option("--team", type=int, help="Id of the team that they go to.")
+@click.option("--no-team", is_flag=True, help="Take them out of their teams.")
+@click.option("--delete", is_flag=True, help="Move them to the trash, in one publication.")
+@click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")
+@click.option("--confirm", is_flag=True, help="Delete them though they are many.")
+@writing_options
+@shared_options
+@pass_session
+def change(
+    session: Session,
+    names: tuple[str, ...],
+    where: str | None,
+    *,
+    dry_run: bool,
+    confirm: bool,
+    wait: bool,
+    timeout: int,
+    reason: str,
+    **told: Any,
+) -> None:
+    """Change tags and team of many zones, or delete them.
+
+    Zones that the token may not change, and those that are published
+    meanwhile, stay as they are and are named.
+
+    \b
+    Examples:
+      dnspanel zones change --where 'shop dnssec:off' --add-tag to-sign --dry-run
+      dnspanel zones change a.example b.example --team 3
+      dnspanel zones change --where tag:closed --delete --reason 'contract ended' --wait
+    """
+    if (where is None) == (not names):
+        raise click.UsageError("Give --where, or zones.")
+    found: dict[str, Any] = {"where": where} if where is not None else {"zones": list(names)}
+    body = {**found, "act": _act(**told), "reason": reason, "confirm": confirm}
+    if dry_run:
+        _show_preview(session, session.client.send("POST", "/bulk/zones", body, query={"dry_run": True}))
+        return
+    written = publish(session, "POST", "/bulk/zones", body, wait=wait, timeout=timeout)
+    if session.is_json or written["publication"]:
+        show_written(session, written, waited=wait)
+    if not session.is_json:
+        outcome = written["outcome"]
+        click.echo(f"{outcome['changed']} zones changed, {outcome['unchanged']} were so already.")
+        _tell_refusals(outcome)
+
+
+def _act(*, add_tags: Sequence[str], remove_tags: Sequence[str], team: int | None, **flags: bool) -> dict[str, Any]:
+    """The one act that the options say. Raises UsageError for none, and for several."""
+    acts: list[dict[str, Any]] = []
+    if add_tags:
+        acts.append({"op": "add-tags", "tags": list(add_tags)})
+    if remove_tags:
+        acts.append({"op": "remove-tags", "tags": list(remove_tags)})
+    if team is not None:
+        acts.append({"op": "set-team", "team": team})
+    if flags["no_team"]:
+        acts.append({"op": "set-team", "team": None})
+    if flags["delete"]:
+        acts.append({"op": "delete"})
+    if len(acts) != 1:
+        raise click.UsageError("Say one thing that is to be done: --add-tag, --remove-tag, --team, --no-team, --delete")
+    return acts[0]
+
+
+def _show_preview(session: Session, preview: Mapping[str, Any]) -> None:
+    if session.is_json:
+        output.show_json(preview)
+        return
+    click.echo(f"{preview['changed']} zones with {preview['changed_rrsets']} RRsets would change.")
+    for name in preview["examples"]:
+        click.echo(f"  {name}")
+    if preview["changed"] > len(preview["examples"]):
+        output.tell(f"… and {preview['changed'] - len(preview['examples'])} more.")
+    _tell_refusals(preview)
+    output.tell("Nothing was written.")
+
+
+def _tell_refusals(outcome: Mapping[str, Any]) -> None:
+    for refusal in outcome["refusals"]:
+        output.tell(f"Stays as it is: {refusal['zone']}: {refusal['reason']}")
+    if outcome["refused"] > len(outcome["refusals"]):
+        output.tell(f"… and {outcome['refused'] - len(outcome['refusals'])} more stay as they are.")
 
 
 @zones.command()

@@ -169,6 +169,7 @@ V2_ZONES = [
         {"zones": [{"zone": "example.test.", "changes": [{"op": "replace", "name": "www", "type": "A", **A}]}]},
     ),
     Door("v2-many-rrsets", "POST", "-+++-++", {}, {"where": "type:a,txt", "act": {"op": "set-ttl", "ttl": 60}}),
+    Door("v2-many-zones", "POST", "-+---++", {}, {"where": "example", "act": {"op": "add-tags", "tags": ["shop"]}}),
     Door("v2-deletions", "POST", "-!---++", {}, {"zones": [{"zone": "example.test."}]}),
     Door("v2-dnssec", "GET", "+0+++++", ZONE),
     Door("v2-dnssec", "PATCH", "-0---++", ZONE, {"signed": True}),

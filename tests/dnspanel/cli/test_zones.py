@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from dnspanel.zones.models import Publication, Zone
 from tests.dnspanel.cli.conftest import Run
 
@@ -110,3 +112,31 @@ def test_a_zone_is_cloned(run: Run) -> None:
     assert "a.test. is at revision 1: 3 added." in cloned.out
     assert "www.b.test." in run("records", "list", "b.test").out
     assert run("zones", "clone", "example.test", "a.test").code != 0
+
+
+def test_many_zones_are_changed_by_a_search(run: Run) -> None:
+    for name in ("shop1.test", "shop2.test", "other.test"):
+        assert run("zones", "create", name).code == 0
+    preview = run("zones", "change", "--where", "shop", "--add-tag", "eu", "--dry-run")
+    assert preview.out.splitlines() == ["2 zones with 4 RRsets would change.", "  shop1.test.", "  shop2.test."]
+    assert "Nothing was written." in preview.err
+    assert run("zones", "change", "--where", "shop", "--add-tag", "eu").out == "2 zones changed, 0 were so already.\n"
+    assert run("zones", "change", "shop1.test", "--remove-tag", "eu").code == 0
+    assert [zone["name"] for zone in run("zones", "list", "--tag", "eu", "--output", "json").json] == ["shop2.test."]
+    deleted = run("zones", "change", "--where", "shop", "--delete", "--reason", "closed")
+    assert "2 zones changed" in deleted.out
+    assert [zone["name"] for zone in run("zones", "list", "--output", "json").json] == ["other.test."]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--where", "x"],
+        ["--add-tag", "x"],
+        ["--where", "x", "--team", "1", "--no-team"],
+        ["a", "--where", "x", "--delete"],
+    ],
+    ids=" ".join,
+)
+def test_a_change_of_many_zones_says_what_and_where_once(run: Run, options: list[str]) -> None:
+    assert run("zones", "change", *options).code == 2

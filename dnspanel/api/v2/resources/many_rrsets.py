@@ -100,11 +100,16 @@ def _selection(body: Mapping[str, Any]) -> WideSelection:
         raise bad_value("/where", "Either `where` or `rrsets` is needed here.", "required")
     if "rrsets" in body:
         return WideSelection(_keys(body["rrsets"]))
-    if unclear := unclear_in(body["where"]):
+    return WideSelection(search=search_in(body["where"]))
+
+
+def search_in(text: str) -> str:
+    """The search in `where`. Raises Problem for one that says nothing or cannot be understood."""
+    if unclear := unclear_in(text):
         raise bad_value("/where", unclear)
-    if not body["where"].strip():
+    if not text.strip():
         raise bad_value("/where", "Say what to search for.", "required")
-    return WideSelection(search=body["where"])
+    return text
 
 
 def _keys(named: Sequence[Mapping[str, Any]]) -> tuple[KeyByName, ...]:
@@ -122,19 +127,24 @@ def _keys(named: Sequence[Mapping[str, Any]]) -> tuple[KeyByName, ...]:
 
 def _act(body: Mapping[str, Any]) -> many.Act:
     """The act that is asked for. Raises Problem for members that it lacks or does not have."""
+    refuse_members(body, MEMBERS)
     op = body["op"]
-    needed, optional = MEMBERS[op]
-    faults = Faults()
-    for name in sorted(needed - body.keys()):
-        faults.at(f"/act/{name}", f"{op} needs it.", "required")
-    for name in sorted(body.keys() - needed - optional - {"op"}):
-        faults.at(f"/act/{name}", f"{op} has no such member.", "unknown")
-    faults.refuse()
     try:
         return _made(op, body)
     except ValueError as exc:
         member = "find" if op == REPLACE_TEXT else "values"
         raise bad_value(f"/act/{member}", f"{exc}.") from exc
+
+
+def refuse_members(act: Mapping[str, Any], known: Mapping[str, tuple[set[str], set[str]]]) -> None:
+    """Raise Problem for members that an act lacks or does not have; `known` are those that it needs and may have."""
+    needed, optional = known[act["op"]]
+    faults = Faults()
+    for name in sorted(needed - act.keys()):
+        faults.at(f"/act/{name}", f"{act['op']} needs it.", "required")
+    for name in sorted(act.keys() - needed - optional - {"op"}):
+        faults.at(f"/act/{name}", f"{act['op']} has no such member.", "unknown")
+    faults.refuse()
 
 
 def _made(op: str, body: Mapping[str, Any]) -> many.Act:

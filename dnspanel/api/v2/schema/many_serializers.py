@@ -2,7 +2,7 @@
 
 from rest_framework import serializers
 
-from dnspanel.api.v2.schema.fields import Choice, Flag, Integer, RecordType, Shape, Text, ZoneName
+from dnspanel.api.v2.schema.fields import LARGEST_ID, Choice, Flag, Integer, RecordType, Shape, Text, ZoneName
 from dnspanel.api.v2.schema.zone_serializers import (
     MOST_REASON,
     MOST_TTL,
@@ -12,6 +12,7 @@ from dnspanel.api.v2.schema.zone_serializers import (
     WrittenSerializer,
 )
 from dnspanel.zones.many import LONGEST_TEXT, MOST_VALUES
+from dnspanel.zones.many_settings import MOST_ZONES
 from dnspanel.zones.search.terms import LONGEST_SEARCH
 from dnspanel.zones.selection import MOST_SELECTED
 
@@ -27,6 +28,13 @@ MEMBERS = {
     SET_COMMENT: ({"comment"}, set[str]()),
     ENABLE: (set[str](), set[str]()),
     DISABLE: (set[str](), set[str]()),
+    DELETE: (set[str](), set[str]()),
+}
+ADD_TAGS, REMOVE_TAGS, SET_TEAM = "add-tags", "remove-tags", "set-team"
+MEMBERS_OF_ZONES = {
+    ADD_TAGS: ({"tags"}, set[str]()),
+    REMOVE_TAGS: ({"tags"}, set[str]()),
+    SET_TEAM: ({"team"}, set[str]()),
     DELETE: (set[str](), set[str]()),
 }
 
@@ -124,3 +132,62 @@ class ManyWrittenSerializer(WrittenSerializer):
     """What was published, and what was not."""
 
     outcome = OutcomeSerializer()
+
+
+class ZonesActSerializer(Shape):
+    """What is to become of each zone."""
+
+    op = Choice(choices=list(MEMBERS_OF_ZONES))
+    tags = serializers.ListField(child=Text(), required=False, min_length=1, max_length=50, help_text="For tags.")
+    team = Integer(
+        required=False, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="For set-team; null: of none."
+    )
+
+
+class ManyZonesSerializer(Shape):
+    """Zones, and what is to become of each of them."""
+
+    where = Text(
+        required=False,
+        max_length=LONGEST_SEARCH,
+        help_text="As in the list of zones of the panel: all that it finds. This, or `zones`.",
+    )
+    zones = serializers.ListField(child=ZoneName(), required=False, min_length=1, max_length=MOST_ZONES)
+    act = ZonesActSerializer()
+    reason = Text(
+        required=False,
+        allow_blank=True,
+        default="",
+        max_length=MOST_REASON,
+        help_text="Of a deletion.",
+    )
+    confirm = Flag(required=False, default=False, help_text="Delete them though they are many.")
+
+
+class ZoneRefusalSerializer(Shape):
+    """A zone that stays as it is, and why."""
+
+    zone = serializers.CharField()
+    reason = serializers.CharField()
+
+
+class ZonesOutcomeSerializer(Shape):
+    """What an act makes of zones."""
+
+    changed = serializers.IntegerField(help_text="Zones.")
+    changed_rrsets = serializers.IntegerField(help_text="How many RRsets they have.")
+    unchanged = serializers.IntegerField(help_text="Zones that are so already.")
+    refused = serializers.IntegerField(help_text="Zones that stay as they are.")
+    refusals = ZoneRefusalSerializer(many=True, help_text="At most the first 20.")
+
+
+class ManyZonesPreviewSerializer(ZonesOutcomeSerializer):
+    """What would be done; nothing was written."""
+
+    examples = serializers.ListField(child=serializers.CharField(), help_text="Names of at most ten zones.")
+
+
+class ManyZonesWrittenSerializer(WrittenSerializer):
+    """What was done, and what was not; only a deletion is a publication."""
+
+    outcome = ZonesOutcomeSerializer()

@@ -1,0 +1,149 @@
+"""Many zones changed alike: tags, team, deletion; what a search finds, or those that are named."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.models import Team
+from dnspanel.api.v2.http.accepted import accepted, moved_by
+from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.etag import condition_in, require, tag_of
+from dnspanel.api.v2.http.problems import Problem, bad_value
+from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.resources.changes import DRY_RUN
+from dnspanel.api.v2.resources.many_rrsets import EXAMPLES, MOST_NAMED, refuse_members, search_in
+from dnspanel.api.v2.resources.publishing import flag_in
+from dnspanel.api.v2.schema.fields import read
+from dnspanel.api.v2.schema.many_serializers import (
+    ADD_TAGS,
+    DELETE,
+    MEMBERS_OF_ZONES,
+    REMOVE_TAGS,
+    ManyZonesPreviewSerializer,
+    ManyZonesSerializer,
+    ManyZonesWrittenSerializer,
+)
+from dnspanel.api.v2.schema.zone_serializers import CHANGING
+from dnspanel.statement_time import searching_for
+from dnspanel.zones import many_settings
+from dnspanel.zones.errors import SettingsRefused
+from dnspanel.zones.many_settings import Marks, ZoneSelection, ZonesOutcome, marks_of
+from dnspanel.zones.models import Channel
+from dnspanel.zones.selection import TooMany
+from dnspanel.zones.settings_of_zone import teams_to_choose_from
+
+
+class ManyZones(V2View):
+    """Any zones."""
+
+    @extend_schema(
+        operation_id="changeManyZones",
+        parameters=[*CHANGING, DRY_RUN],
+        request=ManyZonesSerializer,
+        responses={
+            202: ManyZonesWrittenSerializer,
+            200: PolymorphicProxySerializer(
+                "ManyZonesWrittenOrPreview", [ManyZonesWrittenSerializer, ManyZonesPreviewSerializer], None
+            ),
+        },
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Change many zones alike
+
+        Tags and teams are no publication; a deletion is one, of at most 1,000 zones. Zones that the token may not
+        change so, and those that are published meanwhile, stay as they are and are named. `If-Match` takes the ETag
+        of a dry run.
+        """
+        actor = actor_in(request)
+        body = read(ManyZonesSerializer, request.data)
+        refuse_members(body["act"], MEMBERS_OF_ZONES)
+        deletes = body["act"]["op"] == DELETE
+        marks = Marks() if deletes else _marks(body["act"], actor)
+        preview = _preview(_selection(body), None if deletes else marks, actor)
+        counts = _outcome_json(preview)
+        tag = tag_of([[zone.pk, zone.revision, zone.tags, zone.team_id] for zone in preview.changed])
+        require(condition_in(request), tag, theirs=counts, mine=request.data)
+        if flag_in(request, "dry_run", False):
+            examples = [zone.name for zone in preview.changed[:EXAMPLES]]
+            return answer({**counts, "examples": examples}, headers={"ETag": tag})
+        if deletes:
+            return _delete(request, preview, body)
+        done = many_settings.change_marks(zones=preview.changed, marks=marks, author=actor, now=timezone.now())
+        return answer(
+            {"publication": None, "zones": [], "warnings": [], "outcome": _outcome_json(_both(preview, done))}
+        )
+
+
+def _delete(request: Request, preview: ZonesOutcome, body: Mapping[str, Any]) -> HttpResponse:
+    actor = actor_in(request)
+    publication, done = many_settings.delete_found(
+        zones=preview.changed,
+        author=actor,
+        channel=Channel.API,
+        now=timezone.now(),
+        reason=body["reason"],
+        confirmed=body["confirm"],
+    )
+    zones = moved_by(publication, actor) if publication else []
+    outcome = _outcome_json(_both(preview, done))
+    return accepted(request, publication, {"zones": zones, "warnings": [], "outcome": outcome})
+
+
+def _both(preview: ZonesOutcome, done: ZonesOutcome) -> ZonesOutcome:
+    """What was done, with what had been left alone before."""
+    refused = {zone.pk: (zone, reason) for zone, reason in [*preview.refused, *done.refused]}
+    return ZonesOutcome(done.changed, preview.unchanged + done.unchanged, list(refused.values()))
+
+
+def _preview(selection: ZoneSelection, marks: Marks | None, actor: Actor) -> ZonesOutcome:
+    """What becomes of the zones (without `marks`: they are deleted). Raises Problem."""
+    try:
+        with searching_for(selection.search):
+            if marks is None:
+                return many_settings.preview_deletion(selection=selection, author=actor)
+            return many_settings.preview_marks(selection=selection, marks=marks, author=actor)
+    except TooMany as exc:
+        most = many_settings.MOST_DELETED if marks is None else many_settings.MOST_ZONES
+        raise Problem("too-large", f"More than {most} zones are found; narrow the search.") from exc
+
+
+def _selection(body: Mapping[str, Any]) -> ZoneSelection:
+    if ("where" in body) == ("zones" in body):
+        raise bad_value("/where", "Either `where` or `zones` is needed here.", "required")
+    return ZoneSelection(tuple(body["zones"])) if "zones" in body else ZoneSelection(search=search_in(body["where"]))
+
+
+def _marks(act: Mapping[str, Any], actor: Actor) -> Marks:
+    """The tags and the team that are asked for. Raises Problem for what cannot be."""
+    try:
+        if act["op"] == ADD_TAGS:
+            return marks_of(add=act["tags"])
+        if act["op"] == REMOVE_TAGS:
+            return marks_of(remove=act["tags"])
+    except SettingsRefused as exc:
+        raise bad_value("/act/tags", str(exc)) from exc
+    return Marks(moves=True, team=_team(act["team"], actor))
+
+
+def _team(team_id: int | None, actor: Actor) -> Team | None:
+    if team_id is None:
+        return None
+    found = next((team for team in teams_to_choose_from(actor) if team.pk == team_id), None)
+    if found is None:
+        raise bad_value("/act/team", "There is no such team, or you cannot give zones to it.")
+    return found
+
+
+def _outcome_json(outcome: ZonesOutcome) -> dict[str, Any]:
+    return {
+        "changed": len(outcome.changed),
+        "changed_rrsets": outcome.rrsets,
+        "unchanged": outcome.unchanged,
+        "refused": len(outcome.refused),
+        "refusals": [{"zone": zone.name, "reason": reason} for zone, reason in outcome.refused[:MOST_NAMED]],
+    }
