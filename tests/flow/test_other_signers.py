@@ -4,10 +4,14 @@ The other one is a PowerDNS by itself, which knows nothing of the panel.
 """
 
 import json
+import sys
+import time
+from collections.abc import Sequence
 
 import pytest
 
 from dnspanel.demo.stack import Stack
+from tests.flow.test_rollovers import Watch
 from tests.oracle.powerdns import Place, native
 from tests.stack import Answer, ask, run_script, wait_until_in_sync
 from tests.unbound import unbound
@@ -15,6 +19,7 @@ from tests.unbound import unbound
 pytestmark = pytest.mark.flow
 
 ZONE = "both.test."
+TTL = 2
 SIGNAL = "_dsboot.shop.test._signal.ns1."  # RFC 9615
 RRSETS = [
     ("", "SOA", "ns1.both.test. hostmaster.both.test. 1 10800 3600 604800 2"),
@@ -26,17 +31,20 @@ RRSETS = [
 ]
 
 CREATE = """
-import json, sys
+import json, sys, time
 import django
 django.setup()
 from django.utils import timezone
 from dnspanel.zones import edit
+from dnspanel.zones.computed_types import SET_UP, reasons_against
 from dnspanel.zones.dnssec import queries, sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.models import Zone
 from replication.dns import rdata
 from replication.dns.rrset import make
 name, content = sys.argv[1:]
+while reasons_against(SET_UP - {65401, 65402}):  # until every node has said what it answers
+    time.sleep(0.1)
 now = timezone.now()
 acting = Acting(author=None, channel="system", now=now)
 rrsets = [make(label + name, rdata.type_from_text(type), 2, [text]) for label, type, text in json.loads(content)]
@@ -48,29 +56,52 @@ print(json.dumps([key.dnskey for key in queries.keys_of(zone)]))
 """
 
 ADD = """
-import sys, time
+import sys
 import django
 django.setup()
 from django.utils import timezone
-from dnspanel.zones.computed_types import SET_UP, reasons_against
 from dnspanel.zones.dnssec import other_signers
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.models import Zone
 name, dnskey = sys.argv[1:]
-while reasons_against(SET_UP - {65401, 65402}):  # until every node has said what it answers
-    time.sleep(0.1)
 zone = Zone.objects.get(name=name, deleted_at=None)
 acting = Acting(author=None, channel="system", now=timezone.now())
 other_signers.add_other_key(zone=zone, text=f"{name} IN DNSKEY {dnskey}", acting=acting)
 """
 
 
-def other_provider(place: Place, ours: str) -> str:
+# A step of the rollover of our zone-signing key, by hand; afterwards ours are these.
+STEP = """
+import json, sys
+import django
+django.setup()
+from django.utils import timezone
+from dnspanel.zones.dnssec import queries, sign
+from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.models import Zone
+name, step = sys.argv[1:]
+zone = Zone.objects.get(name=name, deleted_at=None)
+acting = Acting(author=None, channel="system", now=timezone.now())
+zsks = sorted((key for key in queries.keys_of(zone) if key.flags == 256), key=lambda key: key.id)
+if step == "split":
+    sign.add_key(zone=zone, acting=acting, flags=256)
+elif step == "publish":
+    sign.add_key(zone=zone, acting=acting, flags=256, active=False)
+elif step == "sign":
+    sign.set_key(zone=zone, key_id=zsks[1].id, active=True, acting=acting)
+    sign.set_key(zone=zone, key_id=zsks[0].id, active=False, acting=acting)
+elif step == "remove":
+    sign.delete_key(zone=zone, key_id=zsks[0].id, acting=acting)
+print(json.dumps([key.dnskey for key in queries.keys_of(zone)]))
+"""
+
+
+def other_provider(place: Place, ours: Sequence[str], zone: str = ZONE) -> str:
     """It has the zone, signs it with a key of its own, and answers with ours too; return its DNSKEY."""
-    lines = [f"{label}{ZONE} 2 IN {type} {text}\n" for label, type, text in (*RRSETS, ("", "DNSKEY", ours))]
-    place.load_zone(ZONE, "".join(lines))
-    place.pdnsutil("secure-zone", ZONE.rstrip("."))
-    [line] = [line for line in place.pdnsutil("show-zone", ZONE.rstrip(".")).splitlines() if " IN DNSKEY " in line]
+    lines = [f"{label}{zone} 2 IN {type} {text}\n" for label, type, text in RRSETS]
+    place.load_zone(zone, "".join([*lines, *(f"{zone} 2 IN DNSKEY {each}\n" for each in ours)]))
+    place.pdnsutil("secure-zone", zone.rstrip("."))
+    [line] = [line for line in place.pdnsutil("show-zone", zone.rstrip(".")).splitlines() if " IN DNSKEY " in line]
     return line.rpartition(" DNSKEY ")[2].partition(";")[0].strip()
 
 
@@ -82,7 +113,7 @@ def without_spaces(answer: Answer) -> set[str]:
 def test_what_two_signers_answer_validates_by_both(stack: Stack) -> None:
     [ours] = json.loads(run_script(stack, CREATE, ZONE, json.dumps(RRSETS)))
     with native().place("other-signer") as place:
-        theirs = other_provider(place, ours)
+        theirs = other_provider(place, [ours])
         run_script(stack, ADD, ZONE, theirs)
         wait_until_in_sync(stack)
         with place.server(direct_dnskey="yes") as port:
@@ -99,3 +130,33 @@ def test_what_two_signers_answer_validates_by_both(stack: Stack) -> None:
                             assert resolver.ask(name + ZONE, type).is_secure
                     assert resolver.ask(SIGNAL + ZONE, "CDS").is_secure
                     assert resolver.bogus == []
+
+
+def test_our_zone_signing_key_rolls_beside_the_other_signer(stack: Stack) -> None:
+    """By hand, as the documents say: what a validator sees of both, in turns and from its caches, never is bogus."""
+    zone = "rolled.test."
+    run_script(stack, CREATE, zone, json.dumps(RRSETS))
+    ours: list[str] = json.loads(run_script(stack, STEP, zone, "split"))
+    with native().place("rolling-signer") as place:
+        theirs = other_provider(place, ours, zone)
+        run_script(stack, ADD, zone, theirs)
+        wait_until_in_sync(stack)
+        with place.server(direct_dnskey="yes", cache_ttl=1, query_cache_ttl=1) as port:
+            anchors = [f"{zone} DNSKEY {each}" for each in (*ours, theirs) if each.startswith("257 ")]
+            assert len(anchors) == 2
+            with unbound({zone: [*(node.dns_port for node in stack.nodes), port]}, anchors) as resolver:
+                with Watch(resolver, zone, has_parent=False) as watch:
+                    for step in ("publish", "sign", "remove"):
+                        ours = json.loads(run_script(stack, STEP, zone, step))
+                        wait_until_in_sync(stack)
+                        # With their zone, for the other provider; it forgets nothing by itself.
+                        place.pdnsutil("replace-rrset", zone.rstrip("."), "@", "DNSKEY", "2", *ours)
+                        time.sleep(2 * TTL + 1)  # its cache, and that of Unbound
+                        for node in stack.nodes:
+                            assert without_spaces(ask(node, zone, "DNSKEY")) == {*ours, theirs}
+                bogus = resolver.bogus
+    seen = watch.replies
+    sys.stdout.write(f"{sum(seen.values())} answers, {len(bogus)} bogus\n")
+    assert bogus == []
+    assert sum(seen.values()) > 200
+    assert all(is_secure for _, is_secure in seen), seen

@@ -1,4 +1,7 @@
-"""Whom ring 0 is to blame for: with a real PowerDNS and records that it really cannot answer with."""
+"""Whom ring 0 is to blame for: with a real PowerDNS and records that it really cannot answer with.
+
+Tests `rollout.unproven` too.
+"""
 
 from collections.abc import Iterator
 

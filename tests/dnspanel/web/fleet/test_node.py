@@ -1,4 +1,4 @@
-"""The page of one node."""
+"""The page of one node. Tests `reads.unproven` too."""
 
 import time
 from typing import Any
