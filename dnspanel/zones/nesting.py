@@ -215,17 +215,23 @@ def ds_above(zone_names: Iterable[str]) -> dict[str, DsAbove]:
 
     Resolvers that validate then take only signed answers for the name (RFC 4035 5.2). In two queries.
     """
+    found = {}
+    for name, (parent, rrsets) in rrsets_above(zone_names).items():
+        ds = rrsets.get((name, rdtypes.DS))
+        if ds is not None and ds.served:
+            found[name] = DsAbove(parent.name, ds.served)
+    return found
+
+
+def rrsets_above(zone_names: Iterable[str]) -> dict[str, tuple[ZoneAbove, Mapping[Key, RRset]]]:
+    """For each of these names with a zone above it here: the closest one, and what it has at such names; in two
+    queries."""
     above = zones_above(zone_names)
     below: dict[int, tuple[str, set[str]]] = {}
     for name, parent in above.items():
         below.setdefault(parent.id, (parent.name, set()))[1].add(name)
     at_names = store_rrsets.rrsets_at_names(below) if below else {}
-    found = {}
-    for name, parent in above.items():
-        ds = at_names[parent.id].get((name, rdtypes.DS))
-        if ds is not None and ds.served:
-            found[name] = DsAbove(parent.name, ds.served)
-    return found
+    return {name: (parent, at_names[parent.id]) for name, parent in above.items()}
 
 
 def answering_zones(owners: Mapping[str, Collection[str]]) -> dict[str, dict[str, str]]:

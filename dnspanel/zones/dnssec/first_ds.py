@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from dnspanel.zones import nesting, store_rrsets
+from dnspanel.zones import nesting
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.policy_queries import zones_of
 from dnspanel.zones.dnssec.queries import signing_of_zones
@@ -81,14 +81,9 @@ def _leaves(cds: str) -> bool:
 
 def _delegated_here(zone_names: Sequence[str]) -> dict[str, bool]:
     """Those of these zones that a zone here delegates, and whether it has a DS for them."""
-    above = nesting.zones_above(zone_names) if zone_names else {}
-    below: dict[int, tuple[str, set[str]]] = {}
-    for name, parent in above.items():
-        below.setdefault(parent.id, (parent.name, set()))[1].add(name)
-    at_names = store_rrsets.rrsets_at_names(below) if below else {}
     found = {}
-    for name, parent in above.items():
-        ds, ns = (at_names[parent.id].get((name, type)) for type in (rdtypes.DS, rdtypes.NS))
+    for name, (_, rrsets) in (nesting.rrsets_above(zone_names) if zone_names else {}).items():
+        ds, ns = (rrsets.get((name, type)) for type in (rdtypes.DS, rdtypes.NS))
         if (ds and ds.served) or (ns and ns.served):
             found[name] = bool(ds and ds.served)
     return found

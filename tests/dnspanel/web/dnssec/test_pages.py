@@ -216,8 +216,8 @@ def test_the_parent_is_asked_to_delete_its_ds_after_a_question_and_that_is_withd
     signed: Zone, browser: Browser, bob: User
 ) -> None:
     assert "finds none, and leaves its DS as it is" in browser(bob).get(PAGE).content.decode()
-    asked = send(browser(bob), "cds/", cds="0", cdnskey="on").content.decode()
-    assert "A parent that looks for CDS or CDNSKEY deletes its DS" in asked
+    question = send(browser(bob), "cds/", cds="0", cdnskey="on").content.decode()
+    assert "A parent that looks for CDS or CDNSKEY deletes its DS" in question
     assert queries.signing_of(signed).cds == ""
     assert send(browser(bob), "cds/", cds="0", cdnskey="on", **YES).status_code == 302
     state = queries.signing_of(signed)
