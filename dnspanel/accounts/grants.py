@@ -19,6 +19,7 @@ class Right(StrEnum):
     DELETE_ZONE = "delete-zone"  # and bring it back from the trash
     SETTINGS = "settings"  # tags, team, metadata
     DNSSEC = "dnssec"  # sign, unsign, make and retire keys
+    TEMPLATES = "templates"  # make, change and delete templates of these teams, or of the whole panel
     EXPORT_KEYS = "export-keys"  # see private DNSSEC keys: whoever has one can forge the zone
 
 

@@ -10,7 +10,18 @@ from dnspanel.cli import output
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, pass_session, shared_options
 
-_RIGHTS = ("read", "add", "change", "remove", "create-zone", "delete-zone", "settings", "dnssec", "export-keys")
+_RIGHTS = (
+    "read",
+    "add",
+    "change",
+    "remove",
+    "create-zone",
+    "delete-zone",
+    "settings",
+    "dnssec",
+    "templates",
+    "export-keys",
+)
 _LISTED = (
     Column("ID", "id", right=True),
     Column("PURPOSE", "purpose"),

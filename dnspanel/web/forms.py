@@ -1,6 +1,6 @@
 """Forms of zones, nodes and people: they check shape and make values canonical; they never save."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -155,6 +155,28 @@ class NewZoneForm(ApexForm, PublishingForm):
         max_length=300 * MOST_ZONES_AT_ONCE,
     )
     team = forms.ModelChoiceField(Team.objects.none(), label="Team", required=False, empty_label="no team")
+    template = forms.TypedChoiceField(
+        label="Template",
+        required=False,
+        coerce=int,
+        empty_value=None,
+        widget=forms.Select(
+            attrs={
+                "hx-get": "/zones/new/",
+                "hx-trigger": "change",
+                "hx-include": "closest form",
+                "hx-target": "#new-variables",
+                "hx-swap": "outerHTML",
+                "hx-sync": "this:replace",
+            }
+        ),
+        help_text="Records that the zones begin with besides; its own NS take the place of these.",
+    )
+    keep = forms.BooleanField(
+        label="Keep them in step with the template’s next versions",
+        required=False,
+        widget=forms.CheckboxInput(attrs={"class": ""}),
+    )
     delegate = forms.BooleanField(
         label="Delegate them in the zones above, where I may change these",
         required=False,
@@ -163,9 +185,12 @@ class NewZoneForm(ApexForm, PublishingForm):
     )
     reason = forms.CharField(label="Reason", required=False, max_length=500, help_text="Kept in the history, optional.")
 
-    def __init__(self, *args: Any, author: Author, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, author: Author, templates: Sequence[tuple[int, str]] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.author = author
+        field = self.fields["template"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [("", "none"), *templates]
         self.readable_names: tuple[str, ...] = ()  # those of the lines that could be read, once it was validated
         teams = teams_to_choose_from(author, Right.CREATE_ZONE)
         field = self.fields["team"]

@@ -49,7 +49,7 @@ class DraftSummary:
 # Text, icon, view, key, permission that shows it (None: everybody), and the first word of the views it contains.
 _NAV: tuple[tuple[str, str, str, str, Permission | None, set[str]], ...] = (
     ("Home", "home", "home", "h", None, {"home"}),
-    ("Zones", "zones", "zone-list", "z", None, {"zone"}),
+    ("Zones", "zones", "zone-list", "z", None, {"zone", "template"}),
     ("Changes", "changes", "changes", "c", Permission.READ, {"changes", "publication"}),
     ("Imports", "import", "import-list", "i", Permission.EDIT, {"import", "cutover"}),
     ("Nodes", "nodes", "node-list", "n", Permission.FLEET, {"node", "alert"}),

@@ -21,7 +21,14 @@ from dnspanel.statement_time import RETRY_AFTER, SearchTooGeneral, was_ended
 from dnspanel.transfer.errors import QuotaExceeded as ImportQuotaExceeded
 from dnspanel.webhooks.errors import WebhookUnknown
 from dnspanel.zones import access, queries
-from dnspanel.zones.errors import PolicyUnknown, PublishingOnHold, QuotaExceeded, RunUnknown
+from dnspanel.zones.errors import (
+    PolicyUnknown,
+    PublishingOnHold,
+    QuotaExceeded,
+    RunUnknown,
+    TemplateRunUnknown,
+    TemplateUnknown,
+)
 
 # Everybody may call these. `enroll-agent` knows its callers by a one-time code, `welcome` by an invitation.
 OPEN_VIEWS = frozenset({"account_login", "account_inactive", "welcome", "enroll-agent", "healthz"})
@@ -43,6 +50,8 @@ _UNKNOWN = (
     RouteUnknown,
     PolicyUnknown,
     RunUnknown,
+    TemplateUnknown,
+    TemplateRunUnknown,
 )
 
 

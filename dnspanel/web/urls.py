@@ -34,5 +34,6 @@ urlpatterns = [
     path("", include("dnspanel.web.exports.urls")),
     path("", include("dnspanel.web.dnssec.urls")),
     path("", include("dnspanel.web.zone_tabs.urls")),
+    path("", include("dnspanel.web.zone_templates.urls")),
     path("", include("dnspanel.web.editor.urls")),
 ]

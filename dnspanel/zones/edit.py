@@ -150,7 +150,8 @@ def create_zones(
     For bulk: RRsets must be such as `rrset.make` returns. Refused is only what
     the database refuses (duplicates, a CNAME beside other data), names outside
     of the zone, and the types that not every node answers. Missing SOA and apex
-    NS are made from the settings.
+    NS are made from the settings. `alongside` runs in the same transaction, when
+    the zones are in their table.
     """
     team = access.team_for_new_zone(author, team, zones[0].name)
     servers = _servers(None)

@@ -36,6 +36,10 @@ ZoneError
 ├── PolicyRefused         a DNSSEC policy cannot be so
 ├── PolicyUnknown         no such DNSSEC policy
 ├── RunUnknown            no such run of DNSSEC policies
+├── TemplateUnknown       no such template, as far as this person may know
+├── TemplateRefused       a template, or what is to be made of it, cannot be so
+├── TemplateMoved         somebody published another version of the template meanwhile
+├── TemplateRunUnknown    no such run of templates, as far as this person may know
 ├── RolloverUnknown       the zone has no such rollover
 ├── RunRefused            zones cannot be signed as their policies say just now
 ├── BadFields             fields of a record's form cannot be so
@@ -99,6 +103,7 @@ _ACTS = {
     Right.DELETE_ZONE: "delete or restore the zone",
     Right.SETTINGS: "change the settings of the zone",
     Right.DNSSEC: "sign the zone or change its keys",
+    Right.TEMPLATES: "make or change the template",
     Right.EXPORT_KEYS: "read the private keys of the zone",
 }
 
@@ -275,6 +280,39 @@ class PolicyUnknown(ZoneError):
 
     def __init__(self) -> None:
         super().__init__("There is no such DNSSEC policy.")
+
+
+class TemplateUnknown(ZoneError):
+    """No such template, as far as this person may know."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no such template.")
+
+
+class TemplateRefused(ZoneError):
+    """A template, or what is to be made of it, cannot be so; `fields` has sentences by the name of what they are about.
+
+    What is about its text begins with the line and column.
+    """
+
+    def __init__(self, fields: Mapping[str, Sequence[str]]) -> None:
+        self.fields = {name: list(messages) for name, messages in fields.items()}
+        super().__init__(" ".join(message for messages in self.fields.values() for message in messages))
+
+
+class TemplateMoved(ZoneError):
+    """Somebody published another version of the template since it was shown."""
+
+    def __init__(self, *, found: int) -> None:
+        self.found = found
+        super().__init__(f"The template is at version {found} by now. Compare with that, then publish yours.")
+
+
+class TemplateRunUnknown(ZoneError):
+    """No such run of templates, as far as this person may know."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no such run of templates.")
 
 
 class RunUnknown(ZoneError):

@@ -587,6 +587,120 @@ class PolicyRunZone(models.Model):
         indexes = [models.Index(fields=["run", "act", "id"], name="policyrunzone_act")]
 
 
+class TemplateKind(models.TextChoices):
+    """What a template is for."""
+
+    ZONE = "zone", "whole zones"
+    SNIPPET = "snippet", "records at a name"
+
+
+class ZoneTemplate(models.Model):
+    """Records with variables, of a team or (null) of the whole panel; `transfer.zone_templates` writes it."""
+
+    name = models.CharField(max_length=64)
+    kind = models.CharField(max_length=7, choices=TemplateKind)
+    team = models.ForeignKey("accounts.Team", null=True, on_delete=models.CASCADE, related_name="+")
+    description = models.CharField(max_length=500, blank=True)
+    version = models.IntegerField(default=1)  # the newest
+    created_at = models.DateTimeField()
+    changed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(Lower("name"), condition=Q(team=None), name="zone_template_name_of_panel"),
+            models.UniqueConstraint(Lower("name"), F("team"), name="zone_template_name_of_team"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class TemplateVersion(models.Model):
+    """What a template said from some time on: zone-file text, and its variables. Never changed."""
+
+    template = models.ForeignKey(ZoneTemplate, on_delete=models.CASCADE, related_name="versions", db_index=False)
+    number = models.IntegerField()  # from 1
+    text = models.TextField()
+    variables: "models.JSONField[Any]" = models.JSONField(default=list)  # `template_text.Variable` as JSON
+    note = models.CharField(max_length=500, blank=True)
+    at = models.DateTimeField()
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["template", "number"], name="template_version_unique")]
+
+
+class TemplateLink(models.Model):
+    """A zone is kept in step with a template: it has what this version makes of these values.
+
+    `before` lists `{"version", "values"}`, or `{}` for nothing, where that was only put into a draft: what the zone may
+    have until the draft is published. Null once this version was published for the zone by the panel itself.
+    """
+
+    zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")
+    template = models.ForeignKey(ZoneTemplate, on_delete=models.CASCADE, related_name="links", db_index=False)
+    version = models.IntegerField()
+    values: "models.JSONField[Any]" = models.JSONField(default=dict)  # {variable: what was typed}
+    before: "models.JSONField[Any]" = models.JSONField(null=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["template", "zone"], name="template_link_unique")]
+
+
+class TemplateRun(models.Model):
+    """Zones are brought to a version of a template, or a dry run says what that would do; `zone_templates.runs` writes.
+
+    Zones are taken in the order of their ids; `cursor` is the last one that is done.
+    """
+
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
+    # The token by which the author acted, if it was one; and from where, see accounts.audit.
+    token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
+    by_token = models.BooleanField(default=False)
+    address = models.GenericIPAddressField(null=True)
+    request_id = models.CharField(max_length=36, blank=True, default="")
+    created_at = models.DateTimeField()
+    dry_run = models.BooleanField()
+    dry_run_of = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="+")
+    template = models.ForeignKey(ZoneTemplate, on_delete=models.CASCADE, related_name="runs")
+    version = models.IntegerField()
+    # Null: the zones that are kept in step. Else those that this finds, as in the list of zones, with these values.
+    search = models.TextField(null=True)  # noqa: DJ001  (an empty search finds every zone)
+    values: "models.JSONField[Any]" = models.JSONField(default=dict)
+    keep = models.BooleanField(default=False)  # zones that were found are kept in step from then on
+    overwrite = models.BooleanField(default=False)  # what was edited by hand too
+    state = models.CharField(max_length=9, choices=RunState, default=RunState.WAITING)
+    failure = models.TextField(blank=True, default="")
+    cursor = models.IntegerField(default=0)
+    total = models.IntegerField(default=0)
+    done = models.IntegerField(default=0)
+    counts: "models.JSONField[Any]" = models.JSONField(default=dict)  # {`compare.Outcome`: zones}
+    last_sequence = models.BigIntegerField(default=0)
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    # Given by the form: the same form sent twice is one run.
+    form_id = models.UUIDField(null=True, unique=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["author", "-id"], name="templaterun_author"),
+            models.Index(fields=["state"], name="templaterun_unfinished", condition=Q(state__in=UNFINISHED_STATES)),
+        ]
+
+
+class TemplateRunZone(models.Model):
+    """What a run found or did in a zone; of each outcome a bounded number is listed, and all are counted."""
+
+    run = models.ForeignKey(TemplateRun, on_delete=models.CASCADE, related_name="zones")
+    zone_name = models.TextField(db_collation="C")
+    outcome = models.CharField(max_length=9)  # a `compare.Outcome`
+    message = models.TextField(blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["run", "outcome", "id"], name="templaterunzone_outcome")]
+
+
 class AuditLink(models.Model):
     """An act's place in the audit log's chain: what it said when it was linked, and the hash. Never changed."""
 

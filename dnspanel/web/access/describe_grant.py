@@ -20,6 +20,7 @@ RIGHT_DESCRIPTIONS = {
     Right.DELETE_ZONE: "delete zones",
     Right.SETTINGS: "change tags and team",
     Right.DNSSEC: "sign zones and change their keys",
+    Right.TEMPLATES: "make and change templates",
     Right.EXPORT_KEYS: "read private DNSSEC keys",
 }
 

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from dnspanel.fleet.dnssec.resolver import configured
 from dnspanel.fleet.lookups.spf import SpfLook, follow_spf
 from dnspanel.fleet.lookups.turns import Busy, turn
+from dnspanel.transfer.zone_templates.access import may_make_templates, templates_visible_to
 from dnspanel.web.editor.fields import Unreadable
 from dnspanel.web.editor.quick_add import Doubled, read_owner
 from dnspanel.web.editor.rrset_form import digest_of
@@ -28,7 +29,7 @@ from dnspanel.zones.builders.dkim import DkimBuilder, about_key
 from dnspanel.zones.builders.pieces import Builder, built
 from dnspanel.zones.builders.spf import SpfBuilder, Term, present_spf, terms_of
 from dnspanel.zones.errors import BadFields
-from dnspanel.zones.models import Zone
+from dnspanel.zones.models import TemplateKind, Zone
 from dnspanel.zones.rules import Violation
 from dnspanel.zones.typed.fields import LONGEST_FIELD
 from replication.dns import names, rdata
@@ -111,7 +112,9 @@ def zone_builders(request: PanelRequest, zone_name: str) -> HttpResponse:
     """List the builders and the snippets."""
     zone = access.zone_for_editing(request.user, zone_name)
     context: dict[str, object] = {
-        "groups": (("Records for mail and certificates", RECORDS), ("Mail of a provider", SNIPPETS))
+        "groups": (("Records for mail and certificates", RECORDS), ("Mail of a provider", SNIPPETS)),
+        "own_snippets": templates_visible_to(request.user).filter(kind=TemplateKind.SNIPPET),
+        "may_make": may_make_templates(request.user),
     }
     return render_zone(request, zone, "records", "editor/builders.html", context)
 

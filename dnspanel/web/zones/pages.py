@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -14,10 +15,19 @@ from dnspanel.accounts.quota_amounts import Kind
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.reads.queries import NodeStatus, node_statuses
 from dnspanel.statement_time import SearchTooGeneral, searching_for
+from dnspanel.transfer.zone_templates import use
 from dnspanel.web.forms import LONGEST_SEARCH, MOST_REFUSALS, DeleteZoneForm, NewZoneForm
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.web.near_quotas import near_quotas
 from dnspanel.web.sync import Sync, sync_of
+from dnspanel.web.variable_fields import VariablesForm
+from dnspanel.web.zones.from_template import (
+    Beginning,
+    beginning,
+    templates_to_choose_from,
+    using_of,
+    with_records,
+)
 from dnspanel.web.zones.many import may_change_many
 from dnspanel.zones import access, delegation, edit, queries
 from dnspanel.zones.dnssec.policy_runs import may_begin_runs
@@ -27,6 +37,7 @@ from dnspanel.zones.errors import (
     NamesRefused,
     QuotaExceeded,
     RightMissing,
+    RuleViolations,
     Unknown,
 )
 from dnspanel.zones.guard import refuse_mass_deletion
@@ -34,9 +45,11 @@ from dnspanel.zones.models import TRASH_DAYS, Channel, Publication, Zone
 from dnspanel.zones.new_names import refusals_of
 from dnspanel.zones.search.terms import FILTERS, Search, parse
 from dnspanel.zones.search.zone_conditions import refuse_too_general
+from replication.dns import names, rdata
 from replication.dns.rrset import RRset
 
 MOST_OFFERS = 10  # of reverse zones
+MOST_LINES = 60  # of a preview
 MOST_TRACES = 8  # of a delegation
 LONGEST_NAME = 1100
 
@@ -47,6 +60,32 @@ class ListedZone:
 
     zone: queries.ZoneRow
     sync: Sync
+
+
+@dataclass(frozen=True, slots=True)
+class FirstZone:
+    """The first of the new zones with what it begins with, and how many others there are."""
+
+    name: str
+    rrsets: tuple[RRset, ...]
+    others: int
+
+    @property
+    def lines(self) -> list[str]:
+        """Its records as in a zone file, of many the first ones."""
+        return self._lines[:MOST_LINES]
+
+    @property
+    def more(self) -> int:
+        return max(0, len(self._lines) - MOST_LINES)
+
+    @property
+    def _lines(self) -> list[str]:
+        return [
+            f"{names.owner_text(each.name, self.name)} {each.ttl} {rdata.type_to_text(each.type)} {text}"
+            for each in self.rrsets
+            for text in each.rdata
+        ]
 
 
 @require_safe
@@ -111,40 +150,79 @@ def zone_new(request: PanelRequest) -> HttpResponse:
     if request.method != "POST":
         if request.htmx:
             return _new_zone_preview(request)
-        of_query = {"names": request.GET.get("names", "")[:LONGEST_NAME]}
-        return _new_zone_page(request, NewZoneForm(initial=NewZoneForm.defaults() | of_query, author=request.user))
-    form = NewZoneForm(request.POST, author=request.user)
+        of_query = {
+            "names": request.GET.get("names", "")[:LONGEST_NAME],
+            "template": request.GET.get("template", ""),
+        }
+        return _new_zone_page(request, _new_zone_form(request, initial=NewZoneForm.defaults() | of_query))
+    form = _new_zone_form(request, request.POST)
     if chosen := request.POST.get("reverse", "").strip():
-        return _new_zone_page(request, _with_reverse_zones(form, chosen))
-
-    def create() -> Publication:
-        return edit.create_zones(
-            zones=form.cleaned_data["zones"],
-            author=request.user,
-            channel=Channel.WEB,
-            now=timezone.now(),
-            reason=form.cleaned_data["reason"],
-            form_id=form.id,
-            team=form.cleaned_data.get("team"),
-        )
-
-    publication = created_or_refused(form, create) if form.is_valid() else None
+        return _new_zone_page(request, _as_typed(request, form, names=form.names_with(chosen)))
+    if "choose" in request.POST:
+        return _new_zone_page(request, _as_typed(request, form))
+    begins = _begins(request, form)
+    publication = _create(form, begins, request) if form.is_valid() else None
     if publication is None:
         refuse_names(form, request)
-        return _new_zone_page(request, form, status=422)
+        return _new_zone_page(request, form, begins, status=422)
     return go_to_new_zones(request, form, publication)
+
+
+def _new_zone_form(request: PanelRequest, *args: Any, **kwargs: Any) -> NewZoneForm:
+    return NewZoneForm(*args, author=request.user, templates=templates_to_choose_from(request.user), **kwargs)
+
+
+def _as_typed(request: PanelRequest, form: NewZoneForm, **changed: str) -> NewZoneForm:
+    """Return the form with what was typed, and these fields changed; nothing is checked yet."""
+    typed = {name: form.data.get(name, "") for name in form.fields}
+    return _new_zone_form(request, initial=typed | changed)
+
+
+def _begins(request: PanelRequest, form: NewZoneForm) -> Beginning:
+    """Return the template that the form has, with what was typed for it."""
+    if form.is_bound:
+        return beginning(request.user, form.data.get("template"), form.data, is_sent=True)
+    return beginning(request.user, form.initial.get("template"), request.POST, is_sent=False)
+
+
+def _create(form: NewZoneForm, begins: Beginning, request: PanelRequest) -> Publication | None:
+    """Return the publication; None if a name or a template was refused, with the error added to the form."""
+    using = using_of(begins)
+    zones = form.cleaned_data["zones"] if using is None else with_records(using, begins, form)
+    if form.errors or (begins.variables is not None and begins.variables.errors):
+        return None
+    terms: dict[str, Any] = {
+        "zones": zones,
+        "author": request.user,
+        "channel": Channel.WEB,
+        "now": timezone.now(),
+        "reason": form.cleaned_data["reason"],
+        "form_id": form.id,
+        "team": form.cleaned_data.get("team"),
+    }
+
+    def create() -> Publication:
+        if using is None:
+            return edit.create_zones(**terms)
+        return use.create_zones_from(use=using, keep=form.cleaned_data["keep"], **terms)
+
+    try:
+        return created_or_refused(form, create)
+    except RuleViolations as exc:
+        form.refuse("template", str(exc))
+        return None
 
 
 def go_to_new_zones(request: PanelRequest, form: NewZoneForm, publication: Publication) -> HttpResponse:
     """Draft their delegation if that was ticked, and lead to the new zone, or to where all of them stand."""
-    names = form.cleaned_data["names"]
+    created = form.cleaned_data["names"]
     if form.cleaned_data["delegate"]:
-        _delegate(request, names)
-    if len(names) > 1:
-        messages.success(request, f"{len(names):,} zones created.")
+        _delegate(request, created)
+    if len(created) > 1:
+        messages.success(request, f"{len(created):,} zones created.")
         return redirect("publication", publication.sequence)
-    messages.success(request, f"{names[0]} created; on its way to the nodes.")
-    return redirect("zone-detail", names[0])
+    messages.success(request, f"{created[0]} created; on its way to the nodes.")
+    return redirect("zone-detail", created[0])
 
 
 def created_or_refused(form: NewZoneForm, create: Callable[[], Publication]) -> Publication | None:
@@ -167,15 +245,9 @@ def refuse_names(form: NewZoneForm, request: PanelRequest) -> None:
         form.refuse("names", message)
 
 
-def _with_reverse_zones(form: NewZoneForm, chosen: str) -> NewZoneForm:
-    """Return the form with the chosen reverse zones in place of the network that was typed; nothing is checked yet."""
-    typed = {name: form.data.get(name, "") for name in form.fields}
-    return NewZoneForm(initial={**typed, "names": form.names_with(chosen)}, author=form.author)
-
-
-def _delegate(request: PanelRequest, names: Sequence[str]) -> None:
+def _delegate(request: PanelRequest, zone_names: Sequence[str]) -> None:
     """Draft the delegation of new zones, and say where, or that there was nothing to draft."""
-    drafted = delegation.draft_delegations(zone_names=names, author=request.user, now=timezone.now())
+    drafted = delegation.draft_delegations(zone_names=zone_names, author=request.user, now=timezone.now())
     if drafted:
         where = ", ".join(zone.name for zone in drafted[:3]) + (", …" if len(drafted) > 3 else "")
         messages.success(request, f"The delegation in {where} is in your draft: review and publish it.")
@@ -196,23 +268,37 @@ def _undelegate(request: PanelRequest, parent: Zone, traces: Sequence[RRset]) ->
         )
 
 
-def _new_zone_page(request: PanelRequest, form: NewZoneForm, status: int = 200) -> HttpResponse:
-    preview = _preview(NewZoneForm(form.data or form.initial, author=request.user))
+def _new_zone_page(
+    request: PanelRequest, form: NewZoneForm, begins: Beginning | None = None, status: int = 200
+) -> HttpResponse:
+    begins = _begins(request, form) if begins is None else begins
+    preview = _preview(_new_zone_form(request, form.data or form.initial), begins)
     if form.is_bound:
         del preview["refusals"]  # they stand at the field
-    context = {"form": form, "near_quotas": near_quotas(request.user, Kind.ZONES), **preview}
+    context = {
+        "form": form,
+        "variables": begins.variables,
+        "near_quotas": near_quotas(request.user, Kind.ZONES),
+        **preview,
+    }
     return render(request, "zones/new.html", context, status=status)
 
 
 def _new_zone_preview(request: PanelRequest) -> HttpResponse:
-    return render(request, "zones/_new_preview.html", _preview(NewZoneForm(request.GET, author=request.user)))
+    """Show what zones would begin with; the fields of a template's variables too, once another one was chosen."""
+    form = _new_zone_form(request, request.GET)
+    begins = _begins(request, form)
+    if request.htmx.target == "new-variables":
+        unsent = beginning(request.user, request.GET.get("template"), request.GET, is_sent=False)
+        return render(request, "zones/_new_variables.html", {"variables": unsent.variables, "form": form})
+    return render(request, "zones/_new_preview.html", _preview(form, begins))
 
 
-def _preview(form: NewZoneForm) -> dict[str, object]:
-    apex = _apex(form)
+def _preview(form: NewZoneForm, begins: Beginning) -> dict[str, object]:
+    first = _first_zone(form, begins)
     refusals = [str(refusal) for refusal in refusals_of(form.readable_names, form.author).values()]
     return {
-        "apex": apex,
+        "first": first,
         "days": TRASH_DAYS,
         "offers": form.reverse_offers()[:MOST_OFFERS],
         "refusals": refusals[:MOST_REFUSALS],
@@ -220,11 +306,25 @@ def _preview(form: NewZoneForm) -> dict[str, object]:
     }
 
 
-def _apex(form: NewZoneForm) -> dict[str, object]:
-    """Return the name and first RRsets of the first new zone; empty while the form is not valid."""
+def _first_zone(form: NewZoneForm, begins: Beginning) -> FirstZone | None:
+    """Return the first RRsets of the first new zone; None while the form is not valid."""
     form.is_valid()
     zones = form.cleaned_data["zones"]
-    return {"name": zones[0].name, "rrsets": zones[0].rrsets, "others": len(zones) - 1} if zones else {}
+    if not zones:
+        return None
+    zone, using = zones[0], None if begins.variables is None else using_of(_copy_of(begins))
+    rrsets = tuple(zone.rrsets or ())
+    if using is not None:
+        with_template, faults = use.with_template(using, zone)
+        rrsets = rrsets if faults else tuple(with_template.rrsets or ())
+    return FirstZone(zone.name, rrsets, len(zones) - 1)
+
+
+def _copy_of(begins: Beginning) -> Beginning:
+    """Return the template with its values checked anew, whether they were sent or not: a preview tells no errors."""
+    assert begins.variables is not None
+    typed = begins.variables.data or begins.variables.initial
+    return Beginning(begins.template, VariablesForm(typed, variables=begins.variables.variables))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -35,6 +35,7 @@ from dnspanel.zones.models import Publication, Zone
 from replication.codec.dnssec import Nsec3
 from tests import database
 from tests.dnspanel.fleet.conftest import create_active_node, create_waiting_node
+from tests.dnspanel.transfer.zone_templates.conftest import template_maker
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import zone_maker
 from tests.people import NOW, make_person
@@ -54,6 +55,7 @@ TEAM = {"team_id": 0}
 ROUTE = {"route_id": 0}
 POLICY = {"policy_id": 0}
 RUN = {"run_id": 0}
+TEMPLATE = {"template_id": 0}
 NODE = {"name": "ns1"}
 ENROLLING = {"name": "ns2"}
 
@@ -155,6 +157,22 @@ DOORS = [
     Door("zone-typed", "GET", EDIT, ZONE, {"type": "HTTPS"}),
     Door("zone-typed", "POST", EDIT, ZONE, RRSET),
     Door("zone-builders", "GET", EDIT, ZONE),
+    Door("zone-templates", "GET", EDIT, ZONE),
+    Door("zone-template", "GET", EDIT, {**ZONE, **TEMPLATE}),
+    Door("zone-template", "POST", EDIT, {**ZONE, **TEMPLATE}, {"act": "preview", "v-ip": "192.0.2.1"}),
+    Door("zone-template-unlink", "POST", EDIT, {**ZONE, **TEMPLATE}),
+    Door("template-list", "GET", READ),
+    Door("template-new", "GET", EDIT),
+    Door("template-new", "POST", EDIT),
+    Door("template-detail", "GET", READ, TEMPLATE),
+    Door("template-edit", "GET", EDIT, TEMPLATE),
+    Door("template-edit", "POST", EDIT, TEMPLATE),
+    Door("template-head", "GET", EDIT, TEMPLATE),
+    Door("template-head", "POST", EDIT, TEMPLATE),
+    Door("template-version", "GET", READ, {**TEMPLATE, "number": 1}),
+    Door("template-zones", "GET", READ, TEMPLATE),
+    Door("template-delete", "GET", EDIT, TEMPLATE),
+    Door("template-delete", "POST", EDIT, TEMPLATE),
     Door("zone-builder", "GET", EDIT, {**ZONE, "key": "spf"}),
     Door("zone-builder", "POST", EDIT, {**ZONE, "key": "no-mail"}, {"name": "@"}),
     Door("zone-rrset-row", "GET", READ, ZONE, RRSET),
@@ -415,6 +433,7 @@ def things_of(alice: User) -> dict[str, int]:
     attach(policy=policy, to=Target(tag="shop"), by=alice, now=NOW)
     attach(policy=policy, to=Target(team=team), by=alice, now=NOW)
     ids["policy_id"] = policy
+    ids["template_id"] = template_maker(alice)()
     ids["run_id"] = run = create_run(by=alice, now=NOW)
     work_on_run(run.pk)
     ids["group_id"] = NodeGroup.objects.create(name="doors", order=1)

@@ -1,0 +1,71 @@
+"""The only doors to templates: who sees them, and who may make and change them.
+
+A template of the whole panel is seen by whoever sees zones, one of a team by whoever sees all zones or some of that
+team's. Who may change them is who has the right TEMPLATES over the team's zones, or over all. Whoever sees a template
+may use it, as far as they may change the records of a zone.
+"""
+
+from django.db.models import Q, QuerySet
+
+from dnspanel.accounts.actors import Author, Person, actor_of, can
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import Team
+from dnspanel.accounts.roles import Permission
+from dnspanel.zones.errors import Forbidden, TemplateUnknown
+from dnspanel.zones.models import ZoneTemplate
+
+_OF_PANEL = "Templates of the whole panel are made and changed by who has the right to templates of all zones."
+
+
+def templates_visible_to(person: Person) -> "QuerySet[ZoneTemplate]":
+    """The templates that this person may know about, by name."""
+    templates = ZoneTemplate.objects.select_related("team").order_by("name", "pk")
+    actor = actor_of(person)
+    if actor is None or not can(person, Permission.READ):
+        return templates.none()
+    for layer in actor.layers:
+        reading = [grant for grant in layer if Right.READ in grant.rights]
+        if not any(grant.everywhere for grant in reading):
+            teams = frozenset[int]().union(*(grant.teams for grant in reading))
+            templates = templates.filter(Q(team=None) | Q(team__in=teams))
+    return templates
+
+
+def template_for(person: Person, template_id: int) -> ZoneTemplate:
+    """The template with this id. Raises TemplateUnknown."""
+    template = templates_visible_to(person).filter(pk=template_id).first()
+    if template is None:
+        raise TemplateUnknown
+    return template
+
+
+def may_change_in(person: Person, team_id: int | None) -> bool:
+    """Whether this person may make and change templates of the team, or (None) of the whole panel."""
+    actor = actor_of(person)
+    return actor is not None and all(
+        any(
+            Right.TEMPLATES in grant.rights and not grant.is_limited and (grant.everywhere or team_id in grant.teams)
+            for grant in layer
+        )
+        for layer in actor.layers
+    )
+
+
+def require_change_in(author: Author, team: Team | None) -> None:
+    """Raise Forbidden unless the author may make and change templates there; the panel itself (None) may."""
+    if author is not None and not may_change_in(author, None if team is None else team.pk):
+        message = _OF_PANEL if team is None else f"You may not make or change templates of the team {team.name}."
+        raise Forbidden(Permission.EDIT, message)
+
+
+def teams_to_choose_from(author: Person) -> list[Team]:
+    """The teams for which this person may make templates."""
+    return [team for team in Team.objects.order_by("name") if may_change_in(author, team.pk)]
+
+
+def may_make_templates(person: Person) -> bool:
+    """Whether this person may make templates at all."""
+    actor = actor_of(person)
+    if actor is None or not actor.may_somewhere(Right.TEMPLATES):
+        return False
+    return may_change_in(person, None) or bool(teams_to_choose_from(person))

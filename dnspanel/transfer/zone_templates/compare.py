@@ -1,0 +1,110 @@
+"""What a template changes in a zone: what it says, what it said before, and what the zone has. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from replication.dns import rdata, rdtypes
+from replication.dns.rrset import Change, Key, RRset, make
+from replication.errors import BadRRset
+
+RRsets = Mapping[Key, RRset]
+
+
+class Act(StrEnum):
+    """What is to be done with one RRset."""
+
+    ADD = "add"
+    CHANGE = "change"
+    REMOVE = "remove"
+    CONFLICT = "conflict"  # it is not as the template left it, or was there before the template: a person decides
+    SAME = "same"
+
+
+class Outcome(StrEnum):
+    """What a run finds in a zone."""
+
+    CHANGE = "change"
+    CONFLICT = "conflict"  # something was edited by hand, and stays unless it is to be overwritten
+    REFUSED = "refused"
+    SAME = "same"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What the template does to one RRset; `change.after` is what it would become, also for a conflict."""
+
+    act: Act
+    change: Change
+    message: str = ""
+
+    @property
+    def changes(self) -> bool:
+        return self.act is not Act.SAME
+
+
+def compare(now: RRsets, wanted: RRsets, bases: Sequence[RRsets], *, apex: str) -> list[Step]:
+    """What makes a zone as the template wants it, in the order of names and types.
+
+    `now` is what the zone has at the keys of the others. `bases` are what the template left there: where the zone has
+    that, or what one of them has not either, nobody edited it, and it follows. What is not the template's is a conflict
+    where it is in the way, and else left alone. The NS of the apex are never removed: a zone needs some. A comment is
+    no difference, and stays where the template has none.
+    """
+    keys = dict.fromkeys([*wanted, *(key for base in bases for key in base)])
+    return [_step(key, now.get(key), wanted.get(key), [base.get(key) for base in bases], apex) for key in sorted(keys)]
+
+
+def _step(key: Key, now: RRset | None, wanted: RRset | None, bases: Sequence[RRset | None], apex: str) -> Step:
+    after = wanted
+    if now is not None and wanted is not None and not wanted.comment:
+        after = replace(wanted, comment=now.comment)
+    change = Change(*key, now, after)
+    if _is_same(now, wanted) or (wanted is None and key == (apex, rdtypes.NS)):
+        return Step(Act.SAME, Change(*key, now, now))
+    is_untouched = any(_is_same(now, base) for base in bases) if bases else now is None
+    if not is_untouched:
+        return Step(Act.CONFLICT, change, _reason(now, wanted, bases))
+    return Step(Act.ADD if now is None else Act.REMOVE if wanted is None else Act.CHANGE, change)
+
+
+def _reason(now: RRset | None, wanted: RRset | None, bases: Sequence[RRset | None]) -> str:
+    was_made = any(base is not None for base in bases)
+    if now is None:
+        return "It was deleted by hand."
+    if not was_made:
+        return "The zone has it already, and not from the template."
+    if wanted is None:
+        return "It was edited by hand, and the template has it no more."
+    return "It was edited by hand."
+
+
+def add_beside(now: RRsets, wanted: RRsets) -> list[Step]:
+    """What adds the records of a snippet beside those that are there, in the order of names and types.
+
+    The RRset's TTL stays. Where a name has room for one record only, or a DNS answer has none for all, that is a
+    conflict, whose change puts the snippet's in their place.
+    """
+    return [_beside(now.get(key), wanted[key]) for key in sorted(wanted)]
+
+
+def _beside(now: RRset | None, wanted: RRset) -> Step:
+    key = wanted.name, wanted.type
+    if now is None:
+        return Step(Act.ADD, Change(*key, None, wanted))
+    missing = [text for text in wanted.rdata if text not in now.rdata]
+    if not missing:
+        return Step(Act.SAME, Change(*key, now, now))
+    disabled = (*now.disabled, *(text for text in wanted.disabled if text in missing))
+    try:
+        both = make(wanted.name, wanted.type, now.ttl, (*now.rdata, *missing), disabled, now.comment)
+    except BadRRset:
+        word = rdata.type_to_text(wanted.type)
+        return Step(Act.CONFLICT, Change(*key, now, wanted), f"There is a {word} already, and no room for another one.")
+    return Step(Act.CHANGE, Change(*key, now, both))
+
+
+def _is_same(one: RRset | None, other: RRset | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return (one.ttl, one.rdata, set(one.disabled)) == (other.ttl, other.rdata, set(other.disabled))

@@ -1,0 +1,149 @@
+"""What a version of a template makes of values, for one zone: RRsets, and every fault with its place.
+
+    text ─► expand ─► Reader ─► Content ─► rules about the records by themselves ─► Made
+    (template_text)  (the one parser of zone files)
+
+What the records break beside others of a zone is decided where they are drafted or published, as for every edit.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from dnspanel.transfer.documents import Document, SourceFault
+from dnspanel.transfer.zonefile.check import APEX_SOA
+from dnspanel.transfer.zonefile.content import Content
+from dnspanel.transfer.zonefile.reader import Reader
+from dnspanel.transfer.zonefile.records import Enough
+from dnspanel.transfer.zonefile.report import DNSSEC_LEFT_OUT, report_notes, report_violations
+from dnspanel.transfer.zonefile.tokens import Sheet, Unreadable
+from dnspanel.zones.models import TemplateVersion, ZoneTemplate
+from dnspanel.zones.rules import Severity
+from dnspanel.zones.template_text import BadText, Expanded, Fault, Variable, expand, variables_of, values_as_words
+from replication.dns.rrset import Key, RRset, make
+
+DEFAULT_TTL = 3600  # of records above which no $TTL stands
+MOST_RRSETS = 1_000
+# By which a text is tried before any zone has it.
+SAMPLE_ZONE = "example.com."
+
+_REFUSED_DIRECTIVES = {
+    "$INCLUDE": "a template has everything in its own text: $INCLUDE is not read here",
+    "$GENERATE": "write the records one by one: $GENERATE is not read in a template",
+}
+# What an import leaves out with a warning, a template would lose without anybody looking.
+_ERRORS_HERE = frozenset(("out-of-zone", "lua-left-out", DNSSEC_LEFT_OUT))
+# What the rest of the zone has.
+_NOT_ITS_OWN = frozenset(("soa-missing", "apex-ns-missing"))
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The RRsets that a template makes; only if there are no faults."""
+
+    rrsets: tuple[RRset, ...]
+    faults: tuple[Fault, ...] = ()
+
+    @property
+    def by_key(self) -> dict[Key, RRset]:
+        return {(rrset.name, rrset.type): rrset for rrset in self.rrsets}
+
+
+def variables_stored(version: TemplateVersion) -> tuple[Variable, ...]:
+    """The variables that a version declares."""
+    return tuple(map(Variable.from_json, version.variables))
+
+
+def version_of(template: ZoneTemplate, number: int | None = None) -> TemplateVersion:
+    """A version of the template, the newest unless a number is given. Raises TemplateVersion.DoesNotExist."""
+    return TemplateVersion.objects.get(template=template, number=template.version if number is None else number)
+
+
+def make_version(version: TemplateVersion, values: Mapping[str, str], *, zone: str, name: str = "") -> Made:
+    """What this version makes of values for a zone, at a name (canonical) inside it, which is its apex unless given."""
+    return make_records(version.text, variables_stored(version), values, zone=zone, name=name or zone)
+
+
+def try_text(text: str, variables: Sequence[Variable]) -> Made:
+    """What the text makes of defaults and samples; variables that nobody declared, or nobody uses, are faults."""
+    try:
+        used = variables_of(text)
+    except BadText as exc:
+        return Made((), exc.faults)
+    declared = {variable.name for variable in variables}
+    faults = [Fault(0, 0, f"The variable {name} has no kind yet.", name) for name in used if name not in declared]
+    unused = declared.difference(used)
+    faults += [Fault(0, 0, f"The text has no variable {name}.", name) for name in sorted(unused)]
+    if faults:
+        return Made((), tuple(faults))
+    values = {variable.name: variable.sample for variable in variables}
+    return make_records(text, variables, values, zone=SAMPLE_ZONE, name=SAMPLE_ZONE)
+
+
+def make_records(text: str, variables: Iterable[Variable], values: Mapping[str, str], *, zone: str, name: str) -> Made:
+    """What the text makes of values; every fault is at its place in the text, or at the variable's value."""
+    try:
+        expanded = expand(text, values_as_words(variables, values, zone=zone, name=name))
+    except BadText as exc:
+        return Made((), exc.faults)
+    if faults := _directives(expanded):
+        return Made((), faults)
+    reader = Reader(
+        zone,
+        include=lambda path: None,
+        comments=True,
+        allow_lua=settings.ALLOW_LUA_RECORDS,
+    )
+    reader.set_origin(name)
+    reader.default_ttl = DEFAULT_TTL
+    document = Document("", expanded.text.encode("utf-8", "surrogateescape"), zone)
+    rrsets: tuple[RRset, ...] = ()
+    try:
+        reader.read_sheet(Sheet(document, 0))
+        rrsets = _finish(reader)
+    except Enough:
+        pass
+    found = tuple(_placed(fault, expanded) for fault in reader.faults if _is_error(fault))
+    return Made(() if found else rrsets, found)
+
+
+def _finish(reader: Reader) -> tuple[RRset, ...]:
+    content: Content = reader.content
+    ordered = content.finish()
+    if APEX_SOA in content.sets:
+        reason = "a zone has its own SOA: templates have none"
+        reader.report(content.place_of(APEX_SOA), Unreadable(reason, "template-soa"))
+    if len(ordered) > MOST_RRSETS:
+        reason = f"a template makes at most {MOST_RRSETS:,} RRsets; this one makes {len(ordered):,}"
+        reader.report(None, Unreadable(reason, "template-size"))
+    report_notes(reader)
+    report_violations(reader, ordered)
+    if any(_is_error(fault) for fault in reader.faults):
+        return ()
+    sets = (content.sets[record] for record in ordered)
+    return tuple(make(each.name, each.type, each.ttl, each.texts, each.disabled, each.comment) for each in sets)
+
+
+def _is_error(fault: SourceFault) -> bool:
+    if fault.code in _NOT_ITS_OWN:
+        return False
+    return fault.severity is Severity.ERROR or fault.code in _ERRORS_HERE
+
+
+def _placed(fault: SourceFault, expanded: Expanded) -> Fault:
+    column, variable = expanded.place(fault.line, fault.column)
+    return Fault(fault.line, column, fault.reason, variable)
+
+
+def _directives(expanded: Expanded) -> tuple[Fault, ...]:
+    """A fault for each line that begins with a directive that would read other files, or make any number of records."""
+    found = []
+    for number, line in enumerate(expanded.text.split("\n"), 1):
+        start = line.lstrip(" \t")
+        word = start[:10].upper()
+        for directive, message in _REFUSED_DIRECTIVES.items():
+            if word.startswith(directive):
+                column, variable = expanded.place(number, len(line) - len(start) + 1)
+                found.append(Fault(number, column, message, variable))
+    return tuple(found)

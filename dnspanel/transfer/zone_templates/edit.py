@@ -1,0 +1,240 @@
+"""Templates are made, changed, published in versions and deleted. Verbs.
+
+Nothing here changes a zone: zones that are kept in step follow by a run (`runs`), others never do.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author, user_of
+from dnspanel.accounts.models import Team
+from dnspanel.transfer.zone_templates import access
+from dnspanel.transfer.zone_templates.content import try_text, variables_stored, version_of
+from dnspanel.zones.errors import TemplateMoved, TemplateRefused, TemplateUnknown
+from dnspanel.zones.models import TemplateKind, TemplateLink, TemplateVersion, ZoneTemplate
+from dnspanel.zones.template_text import BUILT_IN, LONGEST_LABEL, Fault, Variable, word_of
+
+MOST_TEMPLATES = 500
+MOST_VERSIONS = 1_000
+LONGEST_NAME = 64
+LONGEST_NOTE = 500
+MOST_TOLD = 50  # faults of a text
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """What a version says."""
+
+    text: str
+    variables: Sequence[Variable] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a template is called, and whose it is (None: the whole panel's)."""
+
+    name: str
+    team: Team | None = None
+    description: str = ""
+
+
+def create_template(*, head: Head, kind: str, content: Text, by: Author, now: datetime) -> ZoneTemplate:
+    """The template exists, with its version 1. Raises Forbidden, TemplateRefused."""
+    access.require_change_in(by, head.team)
+    head = _checked_head(head)
+    if kind not in TemplateKind.values:
+        raise TemplateRefused({"kind": ["A template is for whole zones, or for records at a name."]})
+    content = check_text(content)
+    try:
+        with transaction.atomic():
+            # Who makes one waits for who makes another: the limit holds.
+            if len(ZoneTemplate.objects.select_for_update().order_by("pk").values_list("pk")) >= MOST_TEMPLATES:
+                raise TemplateRefused({"name": [f"There are {MOST_TEMPLATES} templates already."]})
+            template = ZoneTemplate.objects.create(
+                name=head.name,
+                kind=kind,
+                team=head.team,
+                description=head.description,
+                created_at=now,
+                changed_at=now,
+            )
+            _store_version(template, 1, content, by, now)
+            audit.record(
+                action="template.create", by=by, now=now, target=head.name, kind=kind, team=_team_name(head.team)
+            )
+    except IntegrityError as exc:
+        raise _taken(head.name) from exc
+    return template
+
+
+def change_template(*, template: ZoneTemplate, head: Head, by: Author, now: datetime) -> ZoneTemplate:
+    """The template is called so, and is of this team; its versions stay.
+
+    Raises Forbidden, TemplateRefused, TemplateUnknown.
+    """
+    head = _checked_head(head)
+    try:
+        with transaction.atomic():
+            locked = _locked(template)
+            access.require_change_in(by, locked.team)
+            access.require_change_in(by, head.team)
+            before = Head(locked.name, locked.team, locked.description)
+            if before == head:
+                return locked
+            locked.name, locked.team, locked.description, locked.changed_at = (
+                head.name,
+                head.team,
+                head.description,
+                now,
+            )
+            locked.save(update_fields=["name", "team", "description", "changed_at"])
+            audit.record(
+                action="template.change",
+                by=by,
+                now=now,
+                target=head.name,
+                before=before.name,
+                team=_team_name(head.team),
+                team_before=_team_name(before.team),
+            )
+    except IntegrityError as exc:
+        raise _taken(head.name) from exc
+    return locked
+
+
+def publish_version(*, template: ZoneTemplate, content: Text, seen: int, by: Author, now: datetime) -> TemplateVersion:
+    """The template has one version more, which new uses begin with; zones stay as they are.
+
+    What says the same as the newest version is that one. Raises Forbidden, TemplateRefused, TemplateUnknown, and
+    TemplateMoved when the newest version is not the one that was `seen`.
+    """
+    content = check_text(content)
+    with transaction.atomic():
+        locked = _locked(template)
+        access.require_change_in(by, locked.team)
+        newest = version_of(locked)
+        if newest.text == content.text and variables_stored(newest) == tuple(content.variables):
+            return newest
+        if locked.version != seen:
+            raise TemplateMoved(found=locked.version)
+        if locked.version >= MOST_VERSIONS:
+            raise TemplateRefused({"text": [f"A template has at most {MOST_VERSIONS:,} versions: make another one."]})
+        number = locked.version + 1
+        version = _store_version(locked, number, content, by, now)
+        ZoneTemplate.objects.filter(pk=locked.pk).update(version=number, changed_at=now)
+        audit.record(action="template.publish", by=by, now=now, target=locked.name, version=number, note=content.note)
+    return version
+
+
+def delete_template(*, template: ZoneTemplate, by: Author, now: datetime) -> int:
+    """The template is gone with its versions; returns how many zones were kept in step with it.
+
+    These stay as they are, and follow nothing from then on. Raises Forbidden, TemplateUnknown.
+    """
+    with transaction.atomic():
+        locked = _locked(template)
+        access.require_change_in(by, locked.team)
+        links = TemplateLink.objects.filter(template=locked).count()
+        ZoneTemplate.objects.filter(pk=locked.pk).delete()
+        audit.record(
+            action="template.delete",
+            by=by,
+            now=now,
+            target=locked.name,
+            team=_team_name(locked.team),
+            versions=locked.version,
+            linked_zones=links,
+        )
+    return links
+
+
+def _store_version(template: ZoneTemplate, number: int, content: Text, by: Author, now: datetime) -> TemplateVersion:
+    return TemplateVersion.objects.create(
+        template=template,
+        number=number,
+        text=content.text,
+        variables=[variable.to_json() for variable in content.variables],
+        note=content.note,
+        at=now,
+        author=user_of(by),
+    )
+
+
+def _locked(template: ZoneTemplate) -> ZoneTemplate:
+    locked = ZoneTemplate.objects.select_for_update(of=("self",)).select_related("team").filter(pk=template.pk).first()
+    if locked is None:
+        raise TemplateUnknown
+    return locked
+
+
+def _checked_head(head: Head) -> Head:
+    name = " ".join(head.name.split())
+    if not name or not name.isprintable():
+        raise TemplateRefused({"name": ["A template needs a name that can be shown."]})
+    if len(name) > LONGEST_NAME:
+        raise TemplateRefused({"name": [f"At most {LONGEST_NAME} characters."]})
+    return Head(name, head.team, _checked_line("description", head.description))
+
+
+def _checked_line(field: str, text: str) -> str:
+    text = " ".join(text.split())
+    if len(text) > LONGEST_NOTE or not text.isprintable():
+        raise TemplateRefused({field: [f"At most {LONGEST_NOTE} characters that can be shown."]})
+    return text
+
+
+def check_text(content: Text) -> Text:
+    """The content with its line ends and labels in order, as a version has it.
+
+    Raises TemplateRefused for what no zone could use: faults of the text are at `text`, those of a variable at
+    `variables/` and its name.
+    """
+    note = _checked_line("note", content.note)
+    text = content.text.replace("\r\n", "\n").replace("\r", "\n")
+    variables = tuple(
+        Variable(each.name, " ".join(each.label.split()) or each.name, each.kind, each.default.strip())
+        for each in content.variables
+    )
+    faults = list(_faults_of_variables(variables))
+    if not faults:
+        made = try_text(text, variables)
+        faults = list(made.faults)
+        if not faults and not made.rrsets:
+            faults = [Fault(0, 0, "There is no record in it.")]
+    if faults:
+        fields: dict[str, list[str]] = {}
+        for fault in faults[:MOST_TOLD]:
+            is_of_variable = fault.variable and not fault.line
+            fields.setdefault(f"variables/{fault.variable}" if is_of_variable else "text", []).append(str(fault))
+        raise TemplateRefused(fields)
+    return Text(text, variables, note)
+
+
+def _faults_of_variables(variables: Sequence[Variable]) -> Iterator[Fault]:
+    seen = set()
+    for each in variables:
+        if each.name in seen:
+            yield Fault(0, 0, f"The variable {each.name} is declared twice.", each.name)
+        seen.add(each.name)
+        if each.name in BUILT_IN:
+            yield Fault(0, 0, f"{each.name} is known without being declared.", each.name)
+        if len(each.label) > LONGEST_LABEL or not each.label.isprintable():
+            yield Fault(0, 0, f"A label has at most {LONGEST_LABEL} characters that can be shown.", each.name)
+        elif each.default:
+            try:
+                word_of(each, each.default)
+            except ValueError as exc:
+                yield Fault(0, 0, f"The default: {exc}", each.name)
+
+
+def _team_name(team: Team | None) -> str:
+    return team.name if team else ""
+
+
+def _taken(name: str) -> TemplateRefused:
+    return TemplateRefused({"name": [f"There is a template {name} already."]})

@@ -1,0 +1,83 @@
+"""Reads of templates: the zones that are kept in step with one, the templates of a zone, and what a version changed."""
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import F
+
+from dnspanel.accounts.actors import Person
+from dnspanel.transfer.zone_templates.access import templates_visible_to
+from dnspanel.transfer.zone_templates.content import variables_stored
+from dnspanel.zones import access
+from dnspanel.zones.models import TemplateLink, TemplateVersion, Zone, ZoneTemplate
+from dnspanel.zones.queries import Page
+
+ROWS = 100
+_DIFFED_LINES = 400  # of each text; hostile ones take difflib more than the product of both
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedZone:
+    """A zone that is kept in step with a template."""
+
+    name: str
+    version: int
+    is_behind: bool
+    is_drafted: bool  # what the version makes went into somebody's draft
+    at: datetime
+
+
+def linked_page(*, template: ZoneTemplate, user: Person, after: str = "", limit: int = ROWS) -> Page[LinkedZone]:
+    """Some of the zones in step with the template that this person sees, by name; two queries."""
+    links = TemplateLink.objects.filter(template=template, zone__in=access.zones_visible_to(user))
+    links = links.annotate(zone_name=F("zone__name")).order_by("zone_name")
+    if after:
+        links = links.filter(zone_name__gt=after)
+    found = list(links[: limit + 1])
+    rows = tuple(
+        LinkedZone(link.zone_name, link.version, link.version < template.version, link.before is not None, link.at)
+        for link in found[:limit]
+    )
+    return Page(rows, rows[-1].name if len(found) > limit else "")
+
+
+def linked_count(template: ZoneTemplate) -> int:
+    """How many zones are kept in step with the template, whoever sees them; those in the trash are not counted."""
+    return TemplateLink.objects.filter(template=template, zone__deleted_at=None).count()
+
+
+def links_of(zone: Zone, person: Person) -> list[TemplateLink]:
+    """The templates that the zone is kept in step with, as far as this person sees them, by name."""
+    links = TemplateLink.objects.filter(zone=zone, template__in=templates_visible_to(person).order_by())
+    return list(links.select_related("template").order_by("template__name", "pk"))
+
+
+def text_diff(before: TemplateVersion, after: TemplateVersion) -> list[tuple[str, str]]:
+    """The lines of both versions, their variables below: ("is-delete", "is-add" or "is-same", line)."""
+    one, other = _lines(before), _lines(after)
+    if max(len(one), len(other)) > _DIFFED_LINES:
+        gone, new = set(one) - set(other), set(other) - set(one)
+        return [("is-delete", line) for line in one if line in gone] + [
+            ("is-add" if line in new else "is-same", line) for line in other
+        ]
+    return list(_diff(one, other))
+
+
+def _diff(one: list[str], other: list[str]) -> Iterator[tuple[str, str]]:
+    matcher = difflib.SequenceMatcher(a=one, b=other, autojunk=False)
+    for tag, start, end, other_start, other_end in matcher.get_opcodes():
+        if tag == "equal":
+            yield from (("is-same", line) for line in one[start:end])
+            continue
+        yield from (("is-delete", line) for line in one[start:end])
+        yield from (("is-add", line) for line in other[other_start:other_end])
+
+
+def _lines(version: TemplateVersion) -> list[str]:
+    declared = [
+        f"{{{{ {each.name} }}}} {each.kind} “{each.label}”" + (f" = {each.default}" if each.default else "")
+        for each in variables_stored(version)
+    ]
+    return [*version.text.split("\n"), *declared]

@@ -1,0 +1,228 @@
+"""A template is used: for new zones, in a draft of zones that there are; and zones are kept in step with it. Verbs."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import Team
+from dnspanel.accounts.roles import Permission
+from dnspanel.transfer.zone_templates.compare import RRsets, Step, add_beside, compare
+from dnspanel.transfer.zone_templates.content import Made, make_version, version_of
+from dnspanel.zones import access, draft, edit, queries
+from dnspanel.zones.edit import NewZone
+from dnspanel.zones.errors import Forbidden, RightMissing, TemplateRefused, TemplateUnknown
+from dnspanel.zones.models import Publication, TemplateKind, TemplateLink, TemplateVersion, Zone, ZoneTemplate
+from dnspanel.zones.template_text import LONGEST_VALUE, Fault
+from replication.dns.rrset import Key, RRset
+
+Values = Mapping[str, str]
+
+MOST_BEFORE = 5  # versions that a zone may have beside that of its link
+MOST_NEW_ZONES = 100  # that one form makes from a template: each is expanded and checked
+
+
+@dataclass(frozen=True, slots=True)
+class Using:
+    """A version of a template with what its variables stand for."""
+
+    template: ZoneTemplate
+    version: TemplateVersion
+    values: Values
+
+    @property
+    def is_snippet(self) -> bool:
+        return self.template.kind == TemplateKind.SNIPPET
+
+    def made(self, zone_name: str, name: str = "") -> Made:
+        """What it makes for a zone, a snippet at a name inside of it."""
+        return make_version(self.version, self.values, zone=zone_name, name=name)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What a template would change in a zone, as its author's draft leaves the zone; nothing where there are faults."""
+
+    steps: tuple[Step, ...] = ()
+    faults: tuple[Fault, ...] = ()
+
+
+def using(template: ZoneTemplate, values: Values, number: int | None = None) -> Using:
+    """A version of the template, the newest unless a number is given, with those values that it has variables for.
+
+    Raises TemplateUnknown for a version that there is not, TemplateRefused for values that are no short texts.
+    """
+    try:
+        version = version_of(template, number)
+    except TemplateVersion.DoesNotExist as exc:
+        raise TemplateUnknown from exc
+    known = {variable["name"] for variable in version.variables}
+    kept = {name: value for name, value in values.items() if name in known and value}
+    long = [name for name, value in kept.items() if len(value) > LONGEST_VALUE]
+    if long:
+        raise TemplateRefused({name: [f"At most {LONGEST_VALUE:,} characters."] for name in long})
+    return Using(template, version, kept)
+
+
+def propose(*, use: Using, zone: Zone, author: draft.Drafter, name: str = "") -> Proposal:
+    """What the template changes in a zone, at a name (canonical) if it is a snippet. Writes nothing.
+
+    Raises RightMissing for an RRset that the author, a token, may not see.
+    """
+    made = use.made(zone.name, name)
+    if made.faults:
+        return Proposal(faults=made.faults)
+    wanted = made.by_key
+    if use.is_snippet:
+        return Proposal(tuple(add_beside(_now(zone, author, wanted), wanted)))
+    bases = bases_of(link_of(zone, use.template), zone.name)
+    keys = {*wanted, *(key for base in bases for key in base)}
+    return Proposal(tuple(compare(_now(zone, author, keys), wanted, bases, apex=zone.name)))
+
+
+def draft_steps(
+    *, use: Using, zone: Zone, steps: Sequence[Step], author: draft.Drafter, now: datetime, keep: bool | None = None
+) -> int:
+    """The author's draft has these steps; returns how many operations that are.
+
+    With `keep` the zone is kept in step with the template from now on, with False no more; None: as it was. Raises as
+    `draft.change_rrsets` does; Forbidden for who may not change the zone.
+    """
+    _require_editor(author, zone)
+    afters = {step.change.key: step.change.after for step in steps if step.changes}
+    drafted = draft.change_rrsets(author=author, zone=zone, afters=afters, now=now)
+    if keep is False:
+        unlink(zone=zone, template=use.template, by=author, now=now)
+    elif (keep or link_of(zone, use.template) is not None) and not use.is_snippet:
+        _link_drafted(use, zone, author, now)
+    return len(drafted)
+
+
+def create_zones_from(
+    *,
+    use: Using,
+    zones: Sequence[NewZone],
+    keep: bool,
+    author: Author,
+    channel: str,
+    now: datetime,
+    reason: str = "",
+    form_id: UUID | None = None,
+    team: Team | None = None,
+) -> Publication:
+    """These zones exist, as `edit.create_zones` has it: their RRsets are those of `with_template`.
+
+    With `keep` they are in step with the template, and are kept so. Raises as `edit.create_zones` does.
+    """
+
+    def alongside() -> None:
+        if keep:
+            ids = Zone.objects.filter(name__in=[zone.name for zone in zones], deleted_at=None).values_list(
+                "pk", flat=True
+            )
+            TemplateLink.objects.bulk_create(
+                TemplateLink(
+                    zone_id=zone_id, template=use.template, version=use.version.number, values=dict(use.values), at=now
+                )
+                for zone_id in ids
+            )
+            audit.record(
+                action="template.link",
+                by=author,
+                now=now,
+                target=use.template.name,
+                version=use.version.number,
+                new_zones=len(zones),
+            )
+
+    return edit.create_zones(
+        zones=zones,
+        author=author,
+        channel=channel,
+        now=now,
+        reason=reason,
+        form_id=form_id,
+        team=team,
+        alongside=alongside,
+    )
+
+
+def with_template(use: Using, zone: NewZone) -> tuple[NewZone, tuple[Fault, ...]]:
+    """The new zone with the RRsets of the template, which take the places of its own; and what is wrong with them."""
+    if use.is_snippet:
+        return zone, (Fault(0, 0, "A snippet is for records at a name, not for new zones."),)
+    made = use.made(zone.name)
+    by_key: dict[Key, RRset] = {(rrset.name, rrset.type): rrset for rrset in zone.rrsets or ()}
+    return NewZone(zone.name, tuple((by_key | made.by_key).values())), made.faults
+
+
+def unlink(*, zone: Zone, template: ZoneTemplate, by: Author, now: datetime) -> None:
+    """The zone follows the template no more, and stays as it is; twice changes nothing. Raises Forbidden."""
+    if by is not None:
+        _require_editor(by, zone)
+    with transaction.atomic():
+        if TemplateLink.objects.filter(zone=zone, template=template).delete()[0]:
+            audit.record(action="template.unlink", by=by, now=now, target=zone.name, template=template.name)
+
+
+def link_of(zone: Zone, template: ZoneTemplate) -> TemplateLink | None:
+    """How the zone is kept in step with the template, if it is."""
+    return TemplateLink.objects.select_related("template").filter(zone=zone, template=template).first()
+
+
+def bases_of(link: TemplateLink | None, zone_name: str) -> list[RRsets]:
+    """What the template left in a zone: by the version that was published, or before that was."""
+    if link is None:
+        return []
+    bases = [_base(link.template, link.version, link.values, zone_name)]
+    for before in link.before or ():
+        bases.append(_base(link.template, before["version"], before["values"], zone_name) if before else {})
+    return bases
+
+
+def _base(template: ZoneTemplate, number: int, values: Values, zone_name: str) -> RRsets:
+    # What it made once can be wrong by the rules of today: then nothing of it is known to be the template's.
+    return make_version(version_of(template, number), values, zone=zone_name).by_key
+
+
+def _link_drafted(use: Using, zone: Zone, author: Author, now: datetime) -> None:
+    """The zone follows the template; what it had before counts too until the draft is published."""
+    with transaction.atomic():
+        link = TemplateLink.objects.select_for_update().filter(zone=zone, template=use.template).first()
+        applied = {"version": use.version.number, "values": dict(use.values)}
+        if link is None:
+            TemplateLink.objects.create(zone=zone, template=use.template, before=[{}], at=now, **applied)
+        elif {"version": link.version, "values": link.values} == applied:
+            return
+        else:
+            earlier = [*(link.before or ()), {"version": link.version, "values": link.values}]
+            before = earlier[-MOST_BEFORE:]
+            TemplateLink.objects.filter(pk=link.pk).update(before=before, at=now, **applied)
+        audit.record(
+            action="template.link",
+            by=author,
+            now=now,
+            target=use.template.name,
+            version=use.version.number,
+            zone=zone.name,
+        )
+
+
+def _require_editor(author: draft.Drafter, zone: Zone) -> None:
+    if not access.may_edit_zone(author, zone):
+        raise Forbidden(Permission.EDIT)
+
+
+def _now(zone: Zone, author: draft.Drafter, keys: Collection[Key]) -> dict[Key, RRset]:
+    """Those of the RRsets that there are, as the author's draft leaves them."""
+    sees = access.visibility_of(author, zone)
+    for key in sorted(keys):
+        if sees is not None and not sees(*key):
+            raise RightMissing(Right.READ, zone.name, *key)
+    rows = queries.rrset_rows(zone=zone, author=draft.person(author), keys=keys)
+    return {row.change.key: row.change.after for row in rows if row.change.after is not None}

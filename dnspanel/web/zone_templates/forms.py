@@ -1,0 +1,160 @@
+"""Forms of templates: what one is called and whose it is, and what a version says."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+
+from dnspanel.accounts.actors import Person
+from dnspanel.accounts.models import Team
+from dnspanel.transfer.zone_templates import access
+from dnspanel.transfer.zone_templates.edit import LONGEST_NAME, LONGEST_NOTE, Head, Text
+from dnspanel.web.forms import PanelForm
+from dnspanel.zones.errors import TemplateRefused
+from dnspanel.zones.models import TemplateKind, ZoneTemplate
+from dnspanel.zones.template_text import (
+    LONGEST_LABEL,
+    LONGEST_TEXT,
+    LONGEST_VALUE,
+    BadText,
+    Variable,
+    VariableKind,
+    variables_of,
+)
+
+KINDS = (
+    (VariableKind.HOSTNAME, "host name"),
+    (VariableKind.IPV4, "IPv4 address"),
+    (VariableKind.IPV6, "IPv6 address"),
+    (VariableKind.TEXT, "text"),
+    (VariableKind.NUMBER, "number"),
+)
+_KIND_LABELS = {str(kind): label for kind, label in KINDS}
+
+
+def kind_label(kind: VariableKind) -> str:
+    """Return what people call a kind of variable."""
+    return _KIND_LABELS[kind]
+
+
+class HeadForm(PanelForm):
+    """What a template is called, and whose it is."""
+
+    template_name = forms.CharField(  # type: ignore[assignment]  # the field takes the place of a form's own template
+        label="Name", max_length=LONGEST_NAME, widget=forms.TextInput(attrs={"class": "input", "autocomplete": "off"})
+    )
+    description = forms.CharField(label="What it is good for", required=False, max_length=LONGEST_NOTE)
+    team = forms.ModelChoiceField(Team.objects.none(), label="Team", required=False, empty_label="the whole panel")
+
+    def __init__(self, *args: Any, author: Person, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        teams = access.teams_to_choose_from(author)
+        field = self.fields["team"]
+        assert isinstance(field, forms.ModelChoiceField)
+        field.queryset = Team.objects.filter(pk__in=[team.pk for team in teams]).order_by("name")
+        if not access.may_change_in(author, None):
+            field.required, field.empty_label = True, "Choose"
+        if not teams:
+            del self.fields["team"]
+
+    @property
+    def head(self) -> Head:
+        """The head that was typed; of a form that is valid."""
+        chosen = self.cleaned_data
+        return Head(chosen["template_name"], chosen.get("team"), chosen["description"])
+
+    @staticmethod
+    def initial_of(template: ZoneTemplate) -> dict[str, Any]:
+        """Return what the form of this template begins with."""
+        return {"template_name": template.name, "description": template.description, "team": template.team_id}
+
+    def refuse_at(self, refusal: TemplateRefused) -> None:
+        """Add what a verb refused, at the fields that it is about."""
+        for name, messages in refusal.fields.items():
+            for message in messages:
+                self.refuse("template_name" if name == "name" else name, message)
+
+
+class NewTemplateForm(HeadForm):
+    """The same, and what it is for."""
+
+    kind = forms.ChoiceField(label="For", choices=TemplateKind.choices)
+
+
+@dataclass(frozen=True, slots=True)
+class VariableRow:
+    """A variable of the text that is being written, and how it is declared."""
+
+    name: str
+    label: str
+    kind: str
+    default: str
+    faults: tuple[str, ...] = ()
+
+    @property
+    def kinds(self) -> Sequence[tuple[str, str]]:
+        return KINDS
+
+
+class TextForm(PanelForm):
+    """What a version says. Its variables are those of the text; each has a row to declare it."""
+
+    text = forms.CharField(
+        label="Records",
+        max_length=LONGEST_TEXT,
+        strip=False,
+        widget=forms.Textarea(
+            attrs={"rows": 14, "class": "textarea input-mono", "spellcheck": "false", "autocapitalize": "off"}
+        ),
+        help_text="Lines of a zone file, names relative to the zone or to the name of a snippet. {{ ip }} is a "
+        "variable; {{ zone }}, {{ zone_dashed }} and {{ name }} are known.",
+    )
+    note = forms.CharField(
+        label="What is new in it", required=False, max_length=LONGEST_NOTE, help_text="Kept with the version, optional."
+    )
+    seen = forms.IntegerField(widget=forms.HiddenInput, required=False, min_value=0, max_value=2**31 - 1)
+
+    def __init__(self, *args: Any, declared: Sequence[Variable] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.declared = tuple(declared)
+        self._declared = {each.name: each for each in declared}
+        self._faults: dict[str, list[str]] = {}
+
+    @property
+    def rows(self) -> list[VariableRow]:
+        """A row for each variable that the text has now, in its order."""
+        text = self.data.get("text", "") if self.is_bound else self.initial.get("text", "")
+        try:
+            used = variables_of(str(text)[: LONGEST_TEXT + 1])
+        except BadText:
+            used = [name.removeprefix("kind-") for name in self.data if name.startswith("kind-")]
+        return [self._row(name) for name in used]
+
+    def _row(self, name: str) -> VariableRow:
+        known = self._declared.get(name)
+        faults = tuple(self._faults.get(name, ()))
+        if not self.is_bound or f"kind-{name}" not in self.data:
+            if known is None:
+                return VariableRow(name, "", VariableKind.TEXT, "", faults)
+            return VariableRow(name, known.label, known.kind, known.default, faults)
+        label, default = self.data.get(f"label-{name}", ""), self.data.get(f"default-{name}", "")
+        return VariableRow(
+            name, label[: LONGEST_LABEL + 1], self.data[f"kind-{name}"], default[: LONGEST_VALUE + 1], faults
+        )
+
+    @property
+    def content(self) -> Text:
+        """What was typed; of a form that is valid. A variable without a row is not declared."""
+        rows = [row for row in self.rows if f"kind-{row.name}" in self.data and row.kind in _KIND_LABELS]
+        variables = [Variable(row.name, row.label, VariableKind(row.kind), row.default) for row in rows]
+        return Text(self.cleaned_data["text"], variables, self.cleaned_data["note"])
+
+    def refuse_at(self, refusal: TemplateRefused) -> None:
+        """Add what a verb refused, at the text, its note or the variable that it is about."""
+        for name, messages in refusal.fields.items():
+            if name.startswith("variables/"):
+                self._faults[name.removeprefix("variables/")] = list(messages)
+                messages = [f"{name.removeprefix('variables/')}: {message}" for message in messages]
+            for message in messages:
+                self.refuse(name, message)

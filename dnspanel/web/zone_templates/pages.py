@@ -1,0 +1,266 @@
+"""Views of templates: the list, one of them, its text with a live check, its versions, and the zones that use it."""
+
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_safe
+
+from dnspanel.accounts.roles import Permission
+from dnspanel.transfer.zone_templates import access, edit, queries
+from dnspanel.transfer.zone_templates.content import Made, try_text, variables_stored, version_of
+from dnspanel.transfer.zone_templates.queries import text_diff
+from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.zone_templates.forms import HeadForm, NewTemplateForm, TextForm, kind_label
+from dnspanel.zones.access import require
+from dnspanel.zones.errors import Forbidden, TemplateMoved, TemplateRefused, TemplateUnknown
+from dnspanel.zones.models import TemplateKind, TemplateVersion, ZoneTemplate
+from dnspanel.zones.template_text import Variable
+from replication.dns import names, rdata
+from replication.dns.rrset import RRset
+
+MOST_DISPLAYED = 60  # records of a preview
+MOST_LISTED = 50  # versions
+
+_BEGINS_WITH = {
+    TemplateKind.ZONE: "$TTL 3600\n@    A    {{ ip }}\nwww  CNAME  @\n",
+    TemplateKind.SNIPPET: "$TTL 3600\n{{ host }}  CNAME  {{ target }}\n",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayVariable:
+    """A variable as a page shows it."""
+
+    variable: Variable
+
+    @property
+    def kind(self) -> str:
+        return kind_label(self.variable.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayRecords:
+    """Records that a template makes, as lines; of many the first ones."""
+
+    lines: list[str]
+    more: int
+
+
+def display_records(rrsets: tuple[RRset, ...], zone: str) -> DisplayRecords:
+    """Return the records as a preview shows them."""
+    lines = [
+        f"{names.owner_text(each.name, zone)} {each.ttl} {rdata.type_to_text(each.type)} {text}"
+        for each in rrsets
+        for text in each.rdata
+    ]
+    return DisplayRecords(lines[:MOST_DISPLAYED], max(0, len(lines) - MOST_DISPLAYED))
+
+
+@require_safe
+def template_list(request: PanelRequest) -> HttpResponse:
+    """List the templates that this person sees."""
+    require(request.user, Permission.READ)
+    context = {
+        "templates": access.templates_visible_to(request.user),
+        "may_make": access.may_make_templates(request.user),
+    }
+    return render(request, "zone_templates/list.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def template_new(request: PanelRequest) -> HttpResponse:
+    """Show the form of a new template; a POST makes it, and for htmx checks its text."""
+    if not access.may_make_templates(request.user):
+        raise Forbidden(Permission.EDIT, "You may make templates neither for the whole panel nor for a team.")
+    if request.method != "POST":
+        kind = request.GET.get("kind", "")
+        kind = kind if kind in TemplateKind.values else TemplateKind.ZONE
+        head = NewTemplateForm(author=request.user, initial={"kind": kind})
+        text = TextForm(initial={"text": _BEGINS_WITH[TemplateKind(kind)]})
+        return _new_page(request, head, text)
+    head, text = NewTemplateForm(request.POST, author=request.user), TextForm(request.POST)
+    if is_fragment(request):
+        return _check(request, text)
+    if head.is_valid() & text.is_valid():
+        try:
+            template = edit.create_template(
+                head=head.head,
+                kind=head.cleaned_data["kind"],
+                content=text.content,
+                by=request.user,
+                now=timezone.now(),
+            )
+        except TemplateRefused as exc:
+            _refuse(head, text, exc)
+        else:
+            messages.success(request, f"{template.name} is a template. No zone has changed.")
+            return redirect("template-detail", template.pk)
+    return _new_page(request, head, text, status=422)
+
+
+def _refuse(head: HeadForm, text: TextForm, refusal: TemplateRefused) -> None:
+    of_head = {name: found for name, found in refusal.fields.items() if name in ("name", "description", "kind")}
+    head.refuse_at(TemplateRefused(of_head))
+    text.refuse_at(TemplateRefused({name: found for name, found in refusal.fields.items() if name not in of_head}))
+
+
+def _new_page(request: PanelRequest, head: HeadForm, text: TextForm, status: int = 200) -> HttpResponse:
+    context = {"head": head, "text": text, **_preview(text)}
+    return render(request, "zone_templates/new.html", context, status=status)
+
+
+@require_safe
+def template_detail(request: PanelRequest, template_id: int) -> HttpResponse:
+    """Show a template: what it says now, its variables and versions, and how many zones follow it."""
+    require(request.user, Permission.READ)
+    template = access.template_for(request.user, template_id)
+    version = version_of(template)
+    older = TemplateVersion.objects.filter(template=template).select_related("author").order_by("-number")
+    context = {
+        **_version_context(version),
+        "versions": older.defer("text", "variables")[:MOST_LISTED],
+        "is_partial": template.version > MOST_LISTED,
+    }
+    return _template_page(request, template, "zone_templates/detail.html", context)
+
+
+def _version_context(version: TemplateVersion) -> dict[str, object]:
+    return {"version": version, "variables": [DisplayVariable(each) for each in variables_stored(version)]}
+
+
+def _template_page(
+    request: PanelRequest, template: ZoneTemplate, page: str, context: dict[str, object], status: int = 200
+) -> HttpResponse:
+    """Return a page of one template, with what its reader may do."""
+    own = {"template": template, "may_change": access.may_change_in(request.user, template.team_id)}
+    return render(request, page, own | context, status=status)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def template_edit(request: PanelRequest, template_id: int) -> HttpResponse:
+    """Show the text of the newest version; a POST publishes another version, and for htmx checks the text."""
+    template = _changeable(request, template_id)
+    version = version_of(template)
+    declared = variables_stored(version)
+    if request.method != "POST":
+        form = TextForm(declared=declared, initial={"text": version.text, "seen": version.number})
+        return _edit_page(request, template, form)
+    form = TextForm(request.POST, declared=declared)
+    if is_fragment(request):
+        return _check(request, form)
+    if form.is_valid():
+        try:
+            published = edit.publish_version(
+                template=template,
+                content=form.content,
+                seen=form.cleaned_data["seen"] or 0,
+                by=request.user,
+                now=timezone.now(),
+            )
+        except TemplateRefused as exc:
+            form.refuse_at(exc)
+        except TemplateMoved as exc:
+            form.refuse(None, str(exc))
+        else:
+            if published.number == version.number:
+                messages.info(request, "It says this already: there is no new version.")
+            else:
+                messages.success(request, f"Version {published.number} of {template.name} is published.")
+            return redirect("template-detail", template.pk)
+    return _edit_page(request, template, form, status=422)
+
+
+def _edit_page(request: PanelRequest, template: ZoneTemplate, form: TextForm, status: int = 200) -> HttpResponse:
+    return _template_page(request, template, "zone_templates/edit.html", {"text": form, **_preview(form)}, status)
+
+
+def _changeable(request: PanelRequest, template_id: int) -> ZoneTemplate:
+    """Return the template, for who may change it; others who see it are refused."""
+    template = access.template_for(request.user, template_id)
+    access.require_change_in(request.user, template.team)
+    return template
+
+
+def _check(request: PanelRequest, form: TextForm) -> HttpResponse:
+    return render(request, "zone_templates/_check.html", {"text": form, **_preview(form)})
+
+
+def _preview(form: TextForm) -> dict[str, object]:
+    """Return what the text makes of its defaults, or what is wrong with it; nothing for a form that was refused."""
+    if not form.is_bound:
+        made = try_text(str(form.initial.get("text", "")), form.declared)
+    elif form.is_valid():
+        made = try_text(form.content.text.replace("\r\n", "\n"), form.content.variables)
+    else:
+        made = Made(())
+    faults = [fault for fault in made.faults if fault.line or not fault.variable]
+    return {
+        "faults": faults[:MOST_DISPLAYED],
+        "made": display_records(made.rrsets, "example.com.") if made.rrsets else None,
+    }
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def template_head(request: PanelRequest, template_id: int) -> HttpResponse:
+    """Show what the template is called and whose it is; a POST changes that."""
+    template = _changeable(request, template_id)
+    form = HeadForm(request.POST or None, author=request.user, initial=HeadForm.initial_of(template))
+    if form.is_valid():
+        try:
+            edit.change_template(template=template, head=form.head, by=request.user, now=timezone.now())
+        except TemplateRefused as exc:
+            form.refuse_at(exc)
+        else:
+            messages.success(request, "The template is changed; its versions are as they were.")
+            return redirect("template-detail", template.pk)
+    status = 422 if form.is_bound else 200
+    return _template_page(request, template, "zone_templates/head.html", {"form": form}, status)
+
+
+@require_safe
+def template_version(request: PanelRequest, template_id: int, number: int) -> HttpResponse:
+    """Show a version, and what it changed."""
+    require(request.user, Permission.READ)
+    template = access.template_for(request.user, template_id)
+    found = {
+        version.number: version
+        for version in TemplateVersion.objects.select_related("author").filter(
+            template=template, number__in=(number - 1, number)
+        )
+    }
+    if number not in found:
+        raise TemplateUnknown
+    before = found.get(number - 1)
+    context = {
+        **_version_context(found[number]),
+        "before": before,
+        "diff": text_diff(before, found[number]) if before else [],
+    }
+    return _template_page(request, template, "zone_templates/version.html", context)
+
+
+@require_safe
+def template_zones(request: PanelRequest, template_id: int) -> HttpResponse:
+    """List the zones that are kept in step with a template, or only the next rows."""
+    require(request.user, Permission.READ)
+    template = access.template_for(request.user, template_id)
+    page = queries.linked_page(template=template, user=request.user, after=request.GET.get("after", ""))
+    context: dict[str, object] = {"page": page}
+    if is_fragment(request):
+        return _template_page(request, template, "zone_templates/_zone_rows.html", context)
+    return _template_page(request, template, "zone_templates/zones.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def template_delete(request: PanelRequest, template_id: int) -> HttpResponse:
+    """Say what becomes of the zones that use the template; a POST deletes it."""
+    template = _changeable(request, template_id)
+    if request.method == "POST":
+        edit.delete_template(template=template, by=request.user, now=timezone.now())
+        messages.success(request, f"The template {template.name} is gone. Zones are as they were.")
+        return redirect("template-list")
+    context: dict[str, object] = {"linked": queries.linked_count(template)}
+    return _template_page(request, template, "zone_templates/delete.html", context)

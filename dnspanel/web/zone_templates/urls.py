@@ -1,0 +1,25 @@
+"""URLs of templates; included by `web.urls`, which registers the `zone` converter."""
+
+from django.urls import path
+
+from dnspanel.web.zone_templates import pages, zone
+
+urlpatterns = [
+    path("settings/templates/", pages.template_list, name="template-list"),
+    path("settings/templates/new/", pages.template_new, name="template-new"),
+    path("settings/templates/<int:template_id>/", pages.template_detail, name="template-detail"),
+    path("settings/templates/<int:template_id>/edit/", pages.template_edit, name="template-edit"),
+    path("settings/templates/<int:template_id>/name/", pages.template_head, name="template-head"),
+    path(
+        "settings/templates/<int:template_id>/versions/<int:number>/", pages.template_version, name="template-version"
+    ),
+    path("settings/templates/<int:template_id>/zones/", pages.template_zones, name="template-zones"),
+    path("settings/templates/<int:template_id>/delete/", pages.template_delete, name="template-delete"),
+    path("zones/<zone:zone_name>/templates/", zone.zone_templates, name="zone-templates"),
+    path("zones/<zone:zone_name>/templates/<int:template_id>/", zone.zone_template, name="zone-template"),
+    path(
+        "zones/<zone:zone_name>/templates/<int:template_id>/unlink/",
+        zone.zone_template_unlink,
+        name="zone-template-unlink",
+    ),
+]

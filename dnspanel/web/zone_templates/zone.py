@@ -1,0 +1,220 @@
+"""Views of a zone's templates: which there are, what one would change, and that into the draft."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2s
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dnspanel.transfer.zone_templates import access as doors
+from dnspanel.transfer.zone_templates import queries, use
+from dnspanel.transfer.zone_templates.compare import Act, Step
+from dnspanel.transfer.zone_templates.content import variables_stored, version_of
+from dnspanel.web.editor.fields import Unreadable
+from dnspanel.web.editor.quick_add import Doubled, read_owner
+from dnspanel.web.editor.rrset_form import digest_of
+from dnspanel.web.editor.table import violations_of
+from dnspanel.web.editor.zone_head import render_zone
+from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.rows import DisplayDiff
+from dnspanel.web.variable_fields import VariablesForm
+from dnspanel.zones import access
+from dnspanel.zones.errors import TemplateRefused
+from dnspanel.zones.history import diff
+from dnspanel.zones.models import TemplateKind, TemplateLink, Zone, ZoneTemplate
+from dnspanel.zones.rules import Violation
+from replication.errors import ReplicationError
+
+MOST_CHECKED = 200  # RRsets whose rules the preview looks at; the review looks at all
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayStep:
+    """What happens to one RRset, to be ticked."""
+
+    step: Step
+    diff: DisplayDiff
+    is_ticked: bool
+
+    @property
+    def value(self) -> str:
+        return tick_of(self.step)
+
+    @property
+    def is_conflict(self) -> bool:
+        return self.step.act is Act.CONFLICT
+
+
+@dataclass(frozen=True, slots=True)
+class Applying:
+    """A template at work in a zone: what was typed, what it would change, and what is wrong."""
+
+    template: ZoneTemplate
+    link: TemplateLink | None
+    form: VariablesForm
+    name: str = "@"
+    name_fault: str = ""
+    keep: bool = False
+    steps: tuple[DisplayStep, ...] | None = None
+    same: int = 0
+    seen: str = ""
+    violations: tuple[Violation, ...] = ()
+    message: str = ""
+
+    @property
+    def is_snippet(self) -> bool:
+        return self.template.kind == TemplateKind.SNIPPET
+
+    @property
+    def conflicts(self) -> int:
+        return sum(each.is_conflict for each in self.steps or ())
+
+    @property
+    def may_add(self) -> bool:
+        """Whether there is anything to put into the draft, or to keep in step."""
+        return self.steps is not None and (bool(self.steps) or (self.keep and self.link is None))
+
+
+def tick_of(step: Step) -> str:
+    """Return what a form sends for a step that is ticked."""
+    return f"{step.change.type} {step.change.name}"
+
+
+@require_safe
+def zone_templates(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """List the templates for this zone, and those that it is kept in step with."""
+    zone = access.zone_for_editing(request.user, zone_name)
+    templates = list(doors.templates_visible_to(request.user))
+    context: dict[str, object] = {
+        "links": queries.links_of(zone, request.user),
+        "for_zones": [each for each in templates if each.kind == TemplateKind.ZONE],
+        "snippets": [each for each in templates if each.kind == TemplateKind.SNIPPET],
+        "may_make": doors.may_make_templates(request.user),
+    }
+    return render_zone(request, zone, "records", "zone_templates/zone.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def zone_template(request: PanelRequest, zone_name: str, template_id: int) -> HttpResponse:
+    """Show a template's variables; a POST previews what it changes here, or drafts what was previewed and ticked."""
+    zone = access.zone_for_editing(request.user, zone_name)
+    template = doors.template_for(request.user, template_id)
+    link = use.link_of(zone, template)
+    variables = variables_stored(version_of(template))
+    if request.method != "POST":
+        form = VariablesForm.of(variables, link.values if link else {})
+        return _show(
+            request, zone, Applying(template, link, form, request.GET.get("name", "@")[:1100], keep=bool(link))
+        )
+    act = request.GET.get("act") or request.POST.get("act", "preview")
+    applying = _previewed(request, zone, template, link, VariablesForm(request.POST, variables=variables))
+    if applying.steps is None:
+        return _show(request, zone, applying, status=200 if act == "typed" else 422)
+    if act == "add" and applying.may_add and request.POST.get("seen") == applying.seen:
+        return _draft(request, zone, applying)
+    if act == "add" and request.POST.get("seen"):
+        message = "The zone, your draft or the template changed meanwhile. Look at it once more."
+        applying = _with(applying, message=message)
+    return _show(request, zone, applying)
+
+
+def _previewed(
+    request: PanelRequest, zone: Zone, template: ZoneTemplate, link: TemplateLink | None, form: VariablesForm
+) -> Applying:
+    typed = request.POST.get("name", "@")[:1100]
+    applying = Applying(template, link, form, typed, keep="keep" in request.POST)
+    owner = zone.name
+    if applying.is_snippet:
+        try:
+            owner = read_owner(typed, zone.name)
+        except Unreadable as exc:
+            return _with(applying, name_fault=exc.message)
+        except Doubled as exc:
+            fault = f"{exc.typed} has no final dot: write {exc.absolute} or {exc.relative}"
+            return _with(applying, name_fault=fault)
+        except ReplicationError as exc:
+            return _with(applying, name_fault=str(exc))
+    if not form.is_valid():
+        return applying
+    try:
+        using = use.using(template, form.values)
+    except TemplateRefused as exc:
+        form.refuse_fields(exc)
+        return applying
+    proposal = use.propose(use=using, zone=zone, author=request.user, name=owner)
+    if proposal.faults:
+        form.refuse_at(proposal.faults)
+        return applying
+    changing = [step for step in proposal.steps if step.changes]
+    seen = _seen(using, changing)
+    ticked = set(request.POST.getlist("step")) if request.POST.get("seen") == seen else None
+    displayed = _display(zone, changing, ticked)
+    rrsets = [each.step.change.after for each in displayed[:MOST_CHECKED] if each.is_ticked and each.step.change.after]
+    return _with(
+        applying,
+        steps=tuple(displayed),
+        same=len(proposal.steps) - len(changing),
+        seen=seen,
+        violations=violations_of(request, zone, *rrsets) if rrsets else (),
+    )
+
+
+def _with(applying: Applying, **changed: object) -> Applying:
+    fields = {name: getattr(applying, name) for name in applying.__slots__}
+    return Applying(**(fields | changed))
+
+
+def _display(zone: Zone, steps: Sequence[Step], ticked: set[str] | None) -> list[DisplayStep]:
+    """Return the steps with their ticks: all but conflicts, or those that were sent with the same preview."""
+    return [
+        DisplayStep(
+            step,
+            DisplayDiff(zone.name, diff(step.change)),
+            step.act is not Act.CONFLICT if ticked is None else tick_of(step) in ticked,
+        )
+        for step in steps
+    ]
+
+
+def _seen(using: use.Using, steps: Sequence[Step]) -> str:
+    """Return a text that is another one once the version or what it changes is."""
+    parts = [digest_of(step.change.before) + digest_of(step.change.after) for step in steps]
+    return blake2s(f"{using.version.number} {' '.join(parts)}".encode()).hexdigest()
+
+
+def _draft(request: PanelRequest, zone: Zone, applying: Applying) -> HttpResponse:
+    steps = [each.step for each in applying.steps or () if each.is_ticked]
+    using = use.using(applying.template, applying.form.values)
+    count = use.draft_steps(
+        use=using,
+        zone=zone,
+        steps=steps,
+        author=request.user,
+        now=timezone.now(),
+        keep=None if applying.is_snippet else applying.keep,
+    )
+    kept = f" {zone.name} is kept in step with it." if applying.keep and not applying.is_snippet else ""
+    messages.success(request, f"{applying.template.name}: {count} change{'' if count == 1 else 's'} in draft.{kept}")
+    return redirect(f"{reverse('zone-detail', args=[zone.name])}{'?in=draft' if count else ''}")
+
+
+def _show(request: PanelRequest, zone: Zone, applying: Applying, status: int = 200) -> HttpResponse:
+    context: dict[str, object] = {"applying": applying}
+    if is_fragment(request):
+        return render(request, "zone_templates/_apply_preview.html", {"zone": zone, **context}, status=status)
+    return render_zone(request, zone, "records", "zone_templates/apply.html", context, status)
+
+
+@require_POST
+def zone_template_unlink(request: PanelRequest, zone_name: str, template_id: int) -> HttpResponse:
+    """Keep the zone in step with the template no more."""
+    zone = access.zone_for_editing(request.user, zone_name)
+    template = doors.template_for(request.user, template_id)
+    use.unlink(zone=zone, template=template, by=request.user, now=timezone.now())
+    messages.success(request, f"{zone.name} follows {template.name} no more. Its records are as they were.")
+    return redirect("zone-templates", zone.name)

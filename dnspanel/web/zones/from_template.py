@@ -1,0 +1,81 @@
+"""New zones that begin with a template: which can be chosen, its variables, and the records that it adds."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dnspanel.accounts.models import User
+from dnspanel.transfer.zone_templates import access, use
+from dnspanel.transfer.zone_templates.content import variables_stored, version_of
+from dnspanel.web.forms import MOST_REFUSALS, NewZoneForm
+from dnspanel.web.variable_fields import VariablesForm
+from dnspanel.zones import rules
+from dnspanel.zones.edit import NewZone
+from dnspanel.zones.errors import TemplateRefused
+from dnspanel.zones.models import TemplateKind, ZoneTemplate
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """The template that was chosen, if one was, and the fields of its variables."""
+
+    template: ZoneTemplate | None = None
+    variables: VariablesForm | None = None
+
+
+NOTHING = Beginning()
+
+
+def templates_to_choose_from(user: User) -> list[tuple[int, str]]:
+    """Return id and name of the templates for whole zones that this person sees."""
+    return [
+        (template.pk, f"{template.name} ({template.team.name})" if template.team else template.name)
+        for template in access.templates_visible_to(user).filter(kind=TemplateKind.ZONE)
+    ]
+
+
+def beginning(user: User, template_id: object, typed: Mapping[str, str], *, is_sent: bool) -> Beginning:
+    """Return the template of this id with what was typed for it; nothing for one that this person does not see."""
+    text = str(template_id or "")
+    if not (text.isascii() and text.isdigit()) or len(text) > 9:
+        return NOTHING
+    template = access.templates_visible_to(user).filter(kind=TemplateKind.ZONE, pk=int(text)).first()
+    if template is None:
+        return NOTHING
+    variables = variables_stored(version_of(template))
+    form = VariablesForm(typed if is_sent else None, variables=variables, initial=typed)
+    return Beginning(template, form)
+
+
+def using_of(begins: Beginning) -> use.Using | None:
+    """Return the template with its values; None without one, and for values that are refused, which the form says."""
+    if begins.template is None or begins.variables is None or not begins.variables.is_valid():
+        return None
+    try:
+        return use.using(begins.template, begins.variables.values)
+    except TemplateRefused as exc:
+        begins.variables.refuse_fields(exc)
+        return None
+
+
+def with_records(using: use.Using, begins: Beginning, form: NewZoneForm) -> list[NewZone]:
+    """Return the zones of a valid form with the template's records; what is wrong becomes an error of a form."""
+    zones: Sequence[NewZone] = form.cleaned_data["zones"]
+    assert begins.variables is not None
+    if len(zones) > use.MOST_NEW_ZONES:
+        form.refuse("names", f"At most {use.MOST_NEW_ZONES} zones at once begin with a template.")
+        return []
+    found: list[NewZone] = []
+    told: set[str] = set()
+    for zone in zones:
+        made, faults = use.with_template(using, zone)
+        begins.variables.refuse_at(faults[:MOST_REFUSALS])
+        if faults:
+            return []
+        by_key = {(each.name, each.type): each for each in made.rrsets or ()}
+        for violation in rules.check_zone(made.name, by_key, by_key.keys()):
+            if violation.severity == rules.Severity.ERROR and len(told) < MOST_REFUSALS:
+                told.add(violation.message)
+        found.append(made)
+    for message in sorted(told):
+        form.refuse("template", message)
+    return [] if told else found

@@ -1,0 +1,301 @@
+"""The text of templates: lines of a zone file with variables in them, and what these become. Pure.
+
+    www 300 IN A {{ ip }}    a variable, by a name of small letters, digits and underscores
+    {{ zone }}               the zone's name without its final dot: `example.com`
+    {{ zone_dashed }}        the same with dashes for dots: `example-com`
+    {{ name }}               where a snippet goes, without the final dot; in a zone template the zone
+
+Two braces always begin a variable: a record that has them itself writes `\\123\\123`, as a zone file may write any
+character. What a variable becomes is one word, or a part of one, whatever was typed: characters with a meaning in zone
+files are escaped, so a value never begins another record. Every step is linear in the text, which is bounded.
+"""
+
+import ipaddress
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from replication.dns import names
+from replication.errors import BadName
+
+LONGEST_TEXT = 65_536  # characters of a version
+LONGEST_EXPANDED = 262_144
+LONGEST_VALUE = 1_000
+LONGEST_LABEL = 80
+LONGEST_NAME = 32
+MOST_VARIABLES = 50
+MOST_NUMBER = 2**32 - 1
+
+OPEN, CLOSE = "{{", "}}"
+BUILT_IN = frozenset(("zone", "zone_dashed", "name"))
+_FIRST = frozenset("abcdefghijklmnopqrstuvwxyz")
+_LETTERS = _FIRST | frozenset("0123456789_")
+# What stands for itself in every word of a zone file.
+_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.:/=+,*!#%&'?[]^`|~<>")
+
+
+class VariableKind(StrEnum):
+    """What a variable stands for."""
+
+    HOSTNAME = "hostname"  # with a final dot a whole name, else one below where the records go
+    IPV4 = "ipv4"
+    IPV6 = "ipv6"
+    TEXT = "text"
+    NUMBER = "number"
+
+
+# What a text is tried with where there is no value.
+_SAMPLES = {
+    VariableKind.HOSTNAME: "host",
+    VariableKind.IPV4: "192.0.2.1",
+    VariableKind.IPV6: "2001:db8::1",
+    VariableKind.TEXT: "text",
+    VariableKind.NUMBER: "10",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable of a version; without a default, a value has to be given."""
+
+    name: str
+    label: str
+    kind: VariableKind
+    default: str = ""
+
+    @property
+    def sample(self) -> str:
+        """A value by which the text can be tried."""
+        return self.default or _SAMPLES[self.kind]
+
+    def to_json(self) -> dict[str, str]:
+        """As it is stored."""
+        return {"name": self.name, "label": self.label, "kind": str(self.kind), "default": self.default}
+
+    @classmethod
+    def from_json(cls, obj: Mapping[str, Any]) -> "Variable":
+        """The inverse of `to_json`."""
+        return cls(obj["name"], obj["label"], VariableKind(obj["kind"]), obj["default"])
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something wrong with a text, at its line and column (from 1; 0: all of it), or with a variable's value."""
+
+    line: int
+    column: int
+    message: str
+    variable: str = ""
+
+    def __str__(self) -> str:
+        if not self.line:
+            return self.message
+        return f"Line {self.line}, column {self.column}: {self.message}"
+
+
+class BadText(Exception):
+    """Variables of a text cannot be read, or have no value."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        self.faults = tuple(faults)
+        super().__init__(" ".join(map(str, faults)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Where a variable stood and what came in its place, in columns of one line (from 1)."""
+
+    column: int  # in the template
+    start: int  # in the expanded line
+    end: int  # behind the last one
+    width: int  # in the template
+    variable: str
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """A text with its variables' values, line by line as it was."""
+
+    text: str
+    pieces: Mapping[int, Sequence[_Piece]]
+
+    def place(self, line: int, column: int) -> tuple[int, str]:
+        """The column of the template that became this one, and the variable that stood there, if one did."""
+        pieces = self.pieces.get(line, ())
+        at = bisect_right(pieces, column, key=lambda piece: piece.start) - 1
+        if at < 0:
+            return column, ""
+        piece = pieces[at]
+        if column < piece.end:
+            return piece.column, piece.variable
+        return column - piece.end + piece.column + piece.width, ""
+
+
+def variables_of(text: str) -> list[str]:
+    """The variables that a text has, in their order, without those built in. Raises BadText."""
+    _refuse_long(text)
+    found: dict[str, None] = {}
+    faults: list[Fault] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        for part in _parts(line, number, faults):
+            if isinstance(part, _Placeholder) and part.name not in BUILT_IN:
+                found[part.name] = None
+    if len(found) > MOST_VARIABLES:
+        faults.append(Fault(0, 0, f"A template has at most {MOST_VARIABLES} variables; these are {len(found)}."))
+    if faults:
+        raise BadText(faults)
+    return list(found)
+
+
+def expand(text: str, words: Mapping[str, str]) -> Expanded:
+    """The text with these words, as `word_of` makes them, in place of its variables. Raises BadText."""
+    _refuse_long(text)
+    faults: list[Fault] = []
+    lines: list[str] = []
+    pieces: dict[int, list[_Piece]] = {}
+    size = 0
+    for number, line in enumerate(text.split("\n"), 1):
+        made: list[str] = []
+        width = 0
+        for part in _parts(line, number, faults):
+            word = part if isinstance(part, str) else words.get(part.name)
+            if word is None:
+                assert isinstance(part, _Placeholder)
+                faults.append(Fault(number, part.column, f"the variable {part.name} has no value", part.name))
+                continue
+            if isinstance(part, _Placeholder):
+                start = width + 1
+                piece = _Piece(part.column, start, start + len(word), part.width, part.name)
+                pieces.setdefault(number, []).append(piece)
+            width += len(word)
+            size += len(word)
+            if size > LONGEST_EXPANDED:
+                message = f"with these values the text is longer than {LONGEST_EXPANDED:,} characters"
+                raise BadText([*faults, Fault(number, 1, message)])
+            made.append(word)
+        lines.append("".join(made))
+    if faults:
+        raise BadText(faults)
+    return Expanded("\n".join(lines), pieces)
+
+
+def values_as_words(
+    variables: Iterable[Variable], values: Mapping[str, str], *, zone: str, name: str
+) -> dict[str, str]:
+    """What each variable becomes, the built-in ones for this zone and this name (canonical). Raises BadText.
+
+    A value that is empty or missing is the default.
+    """
+    bare = _bare(zone)
+    words = {"zone": bare, "zone_dashed": bare.replace(".", "-"), "name": _bare(name)}
+    faults = []
+    for variable in variables:
+        try:
+            words[variable.name] = word_of(variable, values.get(variable.name, ""))
+        except ValueError as exc:
+            faults.append(Fault(0, 0, str(exc), variable.name))
+    if faults:
+        raise BadText(faults)
+    return words
+
+
+def word_of(variable: Variable, typed: str) -> str:
+    """What this value becomes in a zone file. Raises ValueError, with the reason for a person."""
+    value = typed.strip() or variable.default
+    if not value:
+        raise ValueError(f"{variable.label} is missing.")
+    if len(value) > LONGEST_VALUE:
+        raise ValueError(f"{variable.label} has {len(value):,} characters; at most {LONGEST_VALUE:,} are allowed.")
+    if variable.kind is VariableKind.HOSTNAME:
+        return _hostname(value)
+    if variable.kind is VariableKind.TEXT:
+        return _text(value)
+    if variable.kind is VariableKind.NUMBER:
+        return _number(value)
+    return _address(variable.kind, value)
+
+
+def is_name(text: str) -> bool:
+    """Whether a variable can be called so."""
+    return 0 < len(text) <= LONGEST_NAME and text[0] in _FIRST and _LETTERS.issuperset(text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placeholder:
+    name: str
+    column: int
+    width: int
+
+
+def _parts(line: str, number: int, faults: list[Fault]) -> Iterable[str | _Placeholder]:
+    """The line in pieces; what is no variable although it begins as one becomes a fault."""
+    at = 0
+    while (start := line.find(OPEN, at)) >= 0:
+        if start > at:
+            yield line[at:start]
+        end = line.find(CLOSE, start + len(OPEN))
+        if end < 0:
+            faults.append(Fault(number, start + 1, r"“{{” begins a variable, which never ends; as text write \123\123"))
+            return
+        name = line[start + len(OPEN) : end].strip(" \t")
+        at = end + len(CLOSE)
+        if is_name(name):
+            yield _Placeholder(name, start + 1, at - start)
+        else:
+            message = (
+                f"“{name[:LONGEST_NAME]}” is no variable: they begin with a small letter and have up to {LONGEST_NAME} "
+                "small letters, digits and underscores"
+            )
+            faults.append(Fault(number, start + 1, message))
+    if at < len(line):
+        yield line[at:]
+
+
+def _refuse_long(text: str) -> None:
+    if len(text) > LONGEST_TEXT:
+        message = f"A template has at most {LONGEST_TEXT:,} characters; this one has {len(text):,}."
+        raise BadText([Fault(0, 0, message)])
+
+
+def _bare(name: str) -> str:
+    """The name without its final dot; the root stays what it is."""
+    return name if name == names.ROOT else name[:-1]
+
+
+def _hostname(value: str) -> str:
+    if value == "@":
+        return value
+    try:
+        name = names.parse(value)
+    except BadName as exc:
+        raise ValueError(f"{exc}.") from exc
+    return name if value.endswith((".", "。", "．", "｡")) else name[:-1]
+
+
+def _address(kind: VariableKind, value: str) -> str:
+    try:
+        return str(ipaddress.IPv4Address(value) if kind is VariableKind.IPV4 else _ipv6(value))
+    except ValueError as exc:
+        what = "an IPv4 address: 192.0.2.1" if kind is VariableKind.IPV4 else "an IPv6 address: 2001:db8::1"
+        raise ValueError(f"“{value[:60]}” is not {what}.") from exc
+
+
+def _ipv6(value: str) -> ipaddress.IPv6Address:
+    address = ipaddress.IPv6Address(value)
+    if address.scope_id:
+        raise ValueError(value)
+    return address
+
+
+def _number(value: str) -> str:
+    if not (value.isascii() and value.isdigit() and len(value) <= 10 and int(value) <= MOST_NUMBER):
+        raise ValueError(f"“{value[:60]}” is not a number from 0 to {MOST_NUMBER:,}.")
+    return str(int(value))
+
+
+def _text(value: str) -> str:
+    if not value.isprintable():
+        raise ValueError("This has characters that cannot be shown.")
+    return "".join(chr(byte) if byte in _PLAIN else f"\\{byte:03}" for byte in value.encode())
