@@ -45,6 +45,7 @@ class Lock(IntEnum):
     WATCH = 0x64700030  # checking for alerts
     ROUTE = 0x64700031  # route: sending
     POLICY_RUN = 0x64700060  # run of DNSSEC policies
+    TEMPLATE_RUN = 0x64700061  # run of templates
     RESOURCE = 0x64700040  # CRC-32 of a resource of API v2: conditional writes
     QUOTA = 0x64700050  # twice a person's id, or twice a team's and 1: what they have is being counted
 

@@ -3,3 +3,4 @@
 from django.dispatch import Signal
 
 work_to_do = Signal()  # job_id
+template_run_begun = Signal()  # run_id

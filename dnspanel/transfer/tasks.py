@@ -17,6 +17,7 @@ from dnspanel.transfer.cutover import check
 from dnspanel.transfer.exports import jobs as export_jobs
 from dnspanel.transfer.imports import jobs, worker
 from dnspanel.transfer.models import CutoverCheck, ExportJob, ImportJob
+from dnspanel.transfer.zone_templates import runs
 from dnspanel.wake import wake, wake_each
 
 T = TypeVar("T")
@@ -52,8 +53,21 @@ def run_cutover_check(check_id: int) -> str:
 
 
 @shared_task(ignore_result=True)
+def run_template(run_id: int) -> None:
+    """Take a turn at a run that brings zones to a version of a template."""
+    with while_postgresql_answers():
+        if runs.work_on_run(run_id):
+            wake(run_template, run_id)
+
+
+def wake_template_worker(*, run_id: int, **_: Any) -> None:
+    """Wake a worker for this run of a template."""
+    wake(run_template, run_id)
+
+
+@shared_task(ignore_result=True)
 def drive_transfers() -> str:
-    """Every import, export and comparison that has work has its workers, should nobody have been woken."""
+    """Every job and every run of a template that has work has its workers, should nobody have been woken."""
     close_old_connections()
     imports, unread = worker.active_imports(), worker.imports_to_read()
     exports, checks = export_jobs.unfinished_exports(), check.unfinished_checks()
@@ -61,6 +75,7 @@ def drive_transfers() -> str:
     wake_each(run_import, [job_id for job_id in imports for _ in range(settings.TRANSFER_PROCESSES)])
     wake_each(run_export, exports)
     wake_each(run_cutover_check, checks)
+    wake_each(run_template, runs.unfinished_runs())
     return f"imports={imports} unread={unread} exports={exports} checks={checks}"
 
 

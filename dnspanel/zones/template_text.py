@@ -48,7 +48,6 @@ class VariableKind(StrEnum):
 
 # What a text is tried with where there is no value.
 _SAMPLES = {
-    VariableKind.HOSTNAME: "host",
     VariableKind.IPV4: "192.0.2.1",
     VariableKind.IPV6: "2001:db8::1",
     VariableKind.TEXT: "text",
@@ -67,8 +66,8 @@ class Variable:
 
     @property
     def sample(self) -> str:
-        """A value by which the text can be tried."""
-        return self.default or _SAMPLES[self.kind]
+        """A value by which the text can be tried; two host names are two."""
+        return self.default or _SAMPLES.get(self.kind, self.name.replace("_", "-"))
 
     def to_json(self) -> dict[str, str]:
         """As it is stored."""

@@ -20,7 +20,7 @@ from dnspanel.transfer.zonefile.report import DNSSEC_LEFT_OUT, report_notes, rep
 from dnspanel.transfer.zonefile.tokens import Sheet, Unreadable
 from dnspanel.zones.models import TemplateVersion, ZoneTemplate
 from dnspanel.zones.rules import Severity
-from dnspanel.zones.template_text import BadText, Expanded, Fault, Variable, expand, variables_of, values_as_words
+from dnspanel.zones.template_text import BadText, Expanded, Fault, Variable, expand, values_as_words, variables_of
 from replication.dns.rrset import Key, RRset, make
 
 DEFAULT_TTL = 3600  # of records above which no $TTL stands

@@ -1,6 +1,6 @@
 """A template is used: for new zones, in a draft of zones that there are; and zones are kept in step with it. Verbs."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -80,7 +80,10 @@ def propose(*, use: Using, zone: Zone, author: draft.Drafter, name: str = "") ->
     wanted = made.by_key
     if use.is_snippet:
         return Proposal(tuple(add_beside(_now(zone, author, wanted), wanted)))
-    bases = bases_of(link_of(zone, use.template), zone.name)
+    bases = bases_of(
+        link_of(zone, use.template),
+        lambda number, values: make_version(version_of(use.template, number), values, zone=zone.name),
+    )
     keys = {*wanted, *(key for base in bases for key in base)}
     return Proposal(tuple(compare(_now(zone, author, keys), wanted, bases, apex=zone.name)))
 
@@ -175,19 +178,15 @@ def link_of(zone: Zone, template: ZoneTemplate) -> TemplateLink | None:
     return TemplateLink.objects.select_related("template").filter(zone=zone, template=template).first()
 
 
-def bases_of(link: TemplateLink | None, zone_name: str) -> list[RRsets]:
-    """What the template left in a zone: by the version that was published, or before that was."""
+def bases_of(link: TemplateLink | None, make: Callable[[int, Values], Made]) -> list[RRsets]:
+    """What the template left in a zone: by the version that was published, or before that was; `make` expands them.
+
+    What it made once can be wrong by the rules of today: then nothing of it is known to be the template's.
+    """
     if link is None:
         return []
-    bases = [_base(link.template, link.version, link.values, zone_name)]
-    for before in link.before or ():
-        bases.append(_base(link.template, before["version"], before["values"], zone_name) if before else {})
-    return bases
-
-
-def _base(template: ZoneTemplate, number: int, values: Values, zone_name: str) -> RRsets:
-    # What it made once can be wrong by the rules of today: then nothing of it is known to be the template's.
-    return make_version(version_of(template, number), values, zone=zone_name).by_key
+    states = [{"version": link.version, "values": link.values}, *(link.before or ())]
+    return [make(each["version"], each["values"]).by_key if each else {} for each in states]
 
 
 def _link_drafted(use: Using, zone: Zone, author: Author, now: datetime) -> None:

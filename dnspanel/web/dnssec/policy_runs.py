@@ -12,20 +12,14 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dnspanel.web.dnssec.policy_forms import RunForm
 from dnspanel.web.forms import PublishingForm
 from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.run_display import DisplayRun
 from dnspanel.zones.dnssec import policy_runs as verbs
 from dnspanel.zones.dnssec.policy import Act
 from dnspanel.zones.errors import RunRefused
-from dnspanel.zones.models import UNFINISHED_STATES, PolicyRun, PolicyRunZone, RunState
+from dnspanel.zones.models import UNFINISHED_STATES, PolicyRun, PolicyRunZone
 
 LISTED = 30
 
-_TONES = {
-    RunState.DONE: ("ok", "check"),
-    RunState.FAILED: ("bad", "error"),
-    RunState.CANCELLED: ("quiet", "minus"),
-    RunState.RUNNING: ("info", "sync"),
-    RunState.WAITING: ("quiet", "clock"),
-}
 # What is counted: tone, and words for a dry run and for the run itself.
 _LABELS = {
     Act.SIGN: ("ok", "to be signed", "signed"),
@@ -56,41 +50,13 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class DisplayRun:
-    """A run in a list or on its page."""
-
-    run: PolicyRun
+class DisplayPolicyRun(DisplayRun[PolicyRun]):
+    """A run of policies in a list or on its page."""
 
     @property
     def title(self) -> str:
         zones = f"zones of {self.run.policy.name}" if self.run.policy else "all zones"
         return f"{zones} with “{self.run.search}”" if self.run.search else zones
-
-    @property
-    def tone(self) -> str:
-        return _TONES[RunState(self.run.state)][0]
-
-    @property
-    def icon(self) -> str:
-        return _TONES[RunState(self.run.state)][1]
-
-    @property
-    def is_unfinished(self) -> bool:
-        return self.run.state in UNFINISHED_STATES
-
-    @property
-    def percent(self) -> int:
-        return min(100, 100 * self.run.done // self.run.total) if self.run.total else 0
-
-    @property
-    def seconds(self) -> float:
-        ended = self.run.ended_at or timezone.now()
-        return (ended - self.run.started_at).total_seconds() if self.run.started_at else 0
-
-    @property
-    def seen(self) -> str:
-        """A text that changes whenever the page does."""
-        return f"{self.run.state}-{self.run.done}"
 
     @property
     def to_change(self) -> int:
@@ -121,7 +87,7 @@ def run_list(request: PanelRequest) -> HttpResponse:
             form.refuse(None, str(exc))
         else:
             return redirect("zone-policy-run", run.pk)
-    runs = [DisplayRun(run) for run in verbs.runs_visible_to(request.user)[:LISTED]]
+    runs = [DisplayPolicyRun(run) for run in verbs.runs_visible_to(request.user)[:LISTED]]
     return render(request, "dnssec/runs.html", {"form": form, "runs": runs}, status=422 if form.is_bound else 200)
 
 
@@ -129,7 +95,7 @@ def run_list(request: PanelRequest) -> HttpResponse:
 def run_detail(request: PanelRequest, run_id: int) -> HttpResponse:
     """Show how far a run is and what it found; htmx gets the moving part, or 204 if it has not changed."""
     verbs.require_signer(request.user)
-    display = DisplayRun(verbs.run_for(request.user, run_id))
+    display = DisplayPolicyRun(verbs.run_for(request.user, run_id))
     if is_fragment(request) and request.GET.get("seen") == display.seen:
         return HttpResponse(status=204)
     context = {"display": display, "run": display.run, "counted": _counted(display.run)}

@@ -98,7 +98,17 @@ def template_new(request: PanelRequest) -> HttpResponse:
         else:
             messages.success(request, f"{template.name} is a template. No zone has changed.")
             return redirect("template-detail", template.pk)
+    elif text.is_valid():
+        _check_text(text)
     return _new_page(request, head, text, status=422)
+
+
+def _check_text(text: TextForm) -> None:
+    """Tell what is wrong with the text, whatever else is wrong and told first."""
+    try:
+        edit.check_text(text.content)
+    except TemplateRefused as exc:
+        text.refuse_at(exc)
 
 
 def _refuse(head: HeadForm, text: TextForm, refusal: TemplateRefused) -> None:

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dnspanel.web.zone_templates import pages, zone
+from dnspanel.web.zone_templates import pages, runs, zone
 
 urlpatterns = [
     path("settings/templates/", pages.template_list, name="template-list"),
@@ -15,6 +15,10 @@ urlpatterns = [
     ),
     path("settings/templates/<int:template_id>/zones/", pages.template_zones, name="template-zones"),
     path("settings/templates/<int:template_id>/delete/", pages.template_delete, name="template-delete"),
+    path("settings/templates/<int:template_id>/runs/", runs.template_runs, name="template-runs"),
+    path("settings/templates/runs/<int:template_run_id>/", runs.template_run, name="template-run"),
+    path("settings/templates/runs/<int:template_run_id>/apply/", runs.template_run_apply, name="template-run-apply"),
+    path("settings/templates/runs/<int:template_run_id>/cancel/", runs.template_run_cancel, name="template-run-cancel"),
     path("zones/<zone:zone_name>/templates/", zone.zone_templates, name="zone-templates"),
     path("zones/<zone:zone_name>/templates/<int:template_id>/", zone.zone_template, name="zone-template"),
     path(

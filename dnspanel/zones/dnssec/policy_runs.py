@@ -4,23 +4,20 @@ How far a run is stands in its row, by the transaction that publishes a batch: a
 last batch that was published, and what is done twice changes nothing.
 """
 
-import logging
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Actor, Author, Person, actor_of, actor_of_token, token_of, user_of
+from dnspanel.accounts.actors import Author, Person, actor_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
-from dnspanel.advisory_locks import Lock, locked
-from dnspanel.zones import access
+from dnspanel.advisory_locks import Lock
+from dnspanel.zones import access, run_turns
 from dnspanel.zones.dnssec.first_ds import awaiting_first_ds
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.policy import Act, Difference, differences
@@ -35,10 +32,8 @@ from dnspanel.zones.dnssec.policy_queries import (
 from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.dnssec.rollover_queries import rolling_zones
 from dnspanel.zones.dnssec.signing_state import SigningState
-from dnspanel.zones.errors import Forbidden, PublishingOnHold, RightMissing, RunRefused, RunUnknown, Unknown, ZoneError
-from dnspanel.zones.hold import current_hold
+from dnspanel.zones.errors import Forbidden, RightMissing, RunRefused, RunUnknown, Unknown
 from dnspanel.zones.models import (
-    UNFINISHED_STATES,
     Channel,
     DnssecPolicy,
     PolicyRun,
@@ -52,25 +47,15 @@ from dnspanel.zones.signals import room_requested, run_begun
 
 # Zones of one publication. Larger ones make edits of others wait: the log has one order.
 BATCH = 500
-# A worker lets other jobs have their turn after this long.
-TURN_SECONDS = 20.0
-MOST_UNFINISHED = 3  # of one person
 # Zones that a run lists of each act: those that it refuses are what somebody has to look at.
 MOST_LISTED: Mapping[str, int] = {Act.REFUSED: 1000, Act.ROLLOVER: 1000, Act.SAME: 0, Act.NO_POLICY: 100}
 _LISTED = 100
 # How often a batch is taken anew because of what happened to its zones meanwhile.
 _TRIES = 5
-_NOBODY = "Whoever began this may not do it any more: the account is closed or the token was revoked."
 _POLICIES_CHANGED = (
     "A policy, or the tags and teams that it is for, was changed meanwhile. What was published stays; begin with "
     "another dry run."
 )
-
-logger = logging.getLogger(__name__)
-
-
-class _Stopped(Exception):
-    """Somebody cancelled the run, or another worker did this batch."""
 
 
 def may_begin_runs(person: Person) -> bool:
@@ -124,37 +109,15 @@ def start_run(*, dry_run: PolicyRun, by: Author, now: datetime, form_id: UUID | 
 
 def _create(by: Author, now: datetime, run: PolicyRun, form_id: UUID | None) -> PolicyRun:
     require_signer(by)
-    user, where = user_of(by), audit.origin()
-    run.author, run.token, run.created_at, run.form_id = user, token_of(by), now, form_id
-    run.by_token, run.address, run.request_id = run.token is not None, where.address, where.request_id
-    with transaction.atomic(durable=True):
-        if form_id is not None and (first := PolicyRun.objects.filter(form_id=form_id, author=user).first()):
-            return first
-        unfinished = PolicyRun.objects.filter(author=user, state__in=UNFINISHED_STATES)
-        if by is not None and unfinished.count() >= MOST_UNFINISHED:
-            raise RunRefused(f"{MOST_UNFINISHED} of your runs are not finished yet: wait for one, or cancel it.")
-        run.save(force_insert=True)
-        if not run.dry_run:
-            policy = run.policy.name if run.policy else ""
-            audit.record(
-                action="dnssec.policy_run",
-                by=by,
-                now=now,
-                target=policy or "all policies",
-                search=run.search,
-                run=run.pk,
-            )
-        transaction.on_commit(lambda: run_begun.send(sender=PolicyRun, run_id=run.pk), robust=True)
-    return run
+    target = run.policy.name if run.policy else "all policies"
+    return run_turns.begin(
+        run, by=by, now=now, form_id=form_id, begun=run_begun, action="dnssec.policy_run", target=target
+    )
 
 
 def cancel_run(*, run: PolicyRun, by: Author, now: datetime) -> None:
     """The run stops after the batch at hand; what was published stays. Raises RunRefused for one that has ended."""
-    with transaction.atomic():
-        if not _unfinished(run.pk).update(state=RunState.CANCELLED, ended_at=now):
-            raise RunRefused("This run has ended already.")
-        if not run.dry_run:
-            audit.record(action="dnssec.policy_cancel", by=by, now=now, target=f"run {run.pk}", run=run.pk)
+    run_turns.cancel(run, by=by, now=now, action="dnssec.policy_cancel")
 
 
 def runs_visible_to(person: Person) -> "QuerySet[PolicyRun]":
@@ -178,8 +141,7 @@ def run_for(person: Person, run_id: int) -> PolicyRun:
 
 def unfinished_runs() -> list[int]:
     """The runs that somebody should be working on; none while publishing is held."""
-    runs = PolicyRun.objects.filter(state__in=UNFINISHED_STATES).order_by("pk")
-    return [] if current_hold() else list(runs.values_list("pk", flat=True))
+    return run_turns.unfinished_ids(PolicyRun)
 
 
 def work_on_run(
@@ -187,56 +149,18 @@ def work_on_run(
     *,
     begin_rollover: BeginRollover | None = None,
     batch: int = BATCH,
-    seconds: float = TURN_SECONDS,
+    seconds: float = run_turns.TURN_SECONDS,
 ) -> bool:
-    """The run goes on, batch after batch, until it ends or the turn is over; whether there is more to do.
-
-    Nothing happens while another worker is at it, or publishing is held.
-    """
-    with locked(Lock.POLICY_RUN, run_id) as mine:
-        until = time.monotonic() + seconds
-        has_room = True
-        while mine:
-            run = _unfinished(run_id).select_related("author", "token", "policy").first()
-            if run is None or current_hold():
-                return False
-            try:
-                with audit.coming_from(audit.Origin(run.address, run.request_id)):
-                    goes_on = _take_batch(run, batch, begin_rollover)
-            except (_Stopped, PublishingOnHold):
-                return False
-            except (OperationalError, InterfaceError):
-                raise  # PostgreSQL is away: the same batch is tried again
-            except Exception as exc:
-                _fail(run, str(exc) if isinstance(exc, ZoneError) else f"A fault of the panel: {type(exc).__name__}.")
-                if not isinstance(exc, ZoneError):
-                    raise
-                return False
-            if time.monotonic() >= until:
-                return True
-            if goes_on and not run.dry_run and has_room:
-                # Receivers wait until the nodes can take one more large publication beside edits.
-                has_room = all(answer for _, answer in room_requested.send(sender=Publication))
-    return False
-
-
-def _fail(run: PolicyRun, message: str) -> None:
-    logger.warning("run=%s of DNSSEC policies failed: %s", run.pk, message)
-    _unfinished(run.pk).update(state=RunState.FAILED, ended_at=timezone.now(), failure=message)
-
-
-def _unfinished(run_id: int) -> "QuerySet[PolicyRun]":
-    return PolicyRun.objects.filter(pk=run_id, state__in=UNFINISHED_STATES)
-
-
-def _author_of(run: PolicyRun) -> Actor | None:
-    """Who began the run, with today's rights; None for the panel itself. Raises Forbidden."""
-    if run.author is None:
-        return None
-    actor = actor_of_token(run.token) if run.token else None if run.by_token else actor_of(run.author)
-    if actor is None or (run.token is not None and run.token.revoked_at):
-        raise Forbidden(Permission.EDIT, _NOBODY)
-    return actor
+    """The run takes a turn; whether there is more to do."""
+    return run_turns.work(
+        PolicyRun.objects.select_related("author", "token", "policy"),
+        run_id,
+        lock=Lock.POLICY_RUN,
+        take_batch=lambda run: _take_batch(run, batch, begin_rollover),
+        # Receivers wait until the nodes can take one more large publication beside edits.
+        has_room=lambda: all(answer for _, answer in room_requested.send(sender=Publication)),
+        seconds=seconds,
+    )
 
 
 def _selected(run: PolicyRun, author: Author) -> "QuerySet[Zone]":
@@ -250,17 +174,15 @@ def _take_batch(run: PolicyRun, batch: int, begin_rollover: BeginRollover | None
     """The next zones are done, or the run ends; whether there may be more of them."""
     if run.fingerprint != fingerprint():
         raise RunRefused(_POLICIES_CHANGED)
-    author = _author_of(run)
+    author = run_turns.author_of(run)
     selected = _selected(run, author)
     now = timezone.now()
     if run.state == RunState.WAITING:
-        begun = PolicyRun.objects.filter(pk=run.pk, state=RunState.WAITING)
-        if not begun.update(state=RunState.RUNNING, started_at=now, total=selected.count()):
-            raise _Stopped
+        run_turns.start(run, total=selected.count(), now=now)
     for _ in range(_TRIES):
         zones = list(selected.filter(pk__gt=run.cursor).order_by("pk")[:batch])
         if not zones:
-            _end(run, now)
+            run_turns.end(run, now)
             return False
         try:
             _do(run, zones, author, begin_rollover, now)
@@ -268,11 +190,6 @@ def _take_batch(run: PolicyRun, batch: int, begin_rollover: BeginRollover | None
             continue  # one of them was deleted, or went to another team, in this moment
         return len(zones) == batch
     raise RunRefused("Its zones are being deleted or moved to other teams faster than they can be signed.")
-
-
-def _end(run: PolicyRun, now: datetime) -> None:
-    if _unfinished(run.pk).filter(cursor=run.cursor).update(state=RunState.DONE, ended_at=now):
-        logger.info("ran DNSSEC policies run=%s dry=%s zones=%s counts=%s", run.pk, run.dry_run, run.done, run.counts)
 
 
 def _do(
@@ -318,7 +235,7 @@ def _without_policy(
 
 
 def _advance(run: PolicyRun, zones: Sequence[Zone], findings: Findings) -> None:
-    """The row says that these zones are done; raises _Stopped if the run was cancelled or is further by now."""
+    """The row says that these zones are done; raises Stopped if the run was cancelled or is further by now."""
     acts: Counter[str] = Counter()
     rows = []
     for zone in zones:
@@ -331,5 +248,5 @@ def _advance(run: PolicyRun, zones: Sequence[Zone], findings: Findings) -> None:
         cursor=zones[-1].pk, done=run.done + len(zones), counts=counts
     )
     if not moved:
-        raise _Stopped
+        raise run_turns.Stopped
     PolicyRunZone.objects.bulk_create(rows)

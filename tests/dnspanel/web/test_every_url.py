@@ -27,6 +27,7 @@ from dnspanel.fleet.dnssec import node_answers
 from dnspanel.fleet.models import Node, NodeGroup
 from dnspanel.transfer.imports import jobs
 from dnspanel.transfer.models import CutoverCheck, CutoverZone, ImportZone, RunState, SourceKind
+from dnspanel.transfer.zone_templates import runs as template_runs
 from dnspanel.webhooks.models import Delivery, Event, Webhook
 from dnspanel.zones.dnssec.policies import Target, attach, create_policy
 from dnspanel.zones.dnssec.policy import Terms
@@ -56,6 +57,7 @@ ROUTE = {"route_id": 0}
 POLICY = {"policy_id": 0}
 RUN = {"run_id": 0}
 TEMPLATE = {"template_id": 0}
+TEMPLATE_RUN = {"template_run_id": 0}
 NODE = {"name": "ns1"}
 ENROLLING = {"name": "ns2"}
 
@@ -171,6 +173,11 @@ DOORS = [
     Door("template-head", "POST", EDIT, TEMPLATE),
     Door("template-version", "GET", READ, {**TEMPLATE, "number": 1}),
     Door("template-zones", "GET", READ, TEMPLATE),
+    Door("template-runs", "GET", EDIT, TEMPLATE),
+    Door("template-runs", "POST", EDIT, TEMPLATE),
+    Door("template-run", "GET", EDIT, TEMPLATE_RUN),
+    Door("template-run-apply", "POST", EDIT, TEMPLATE_RUN),
+    Door("template-run-cancel", "POST", EDIT, TEMPLATE_RUN),
     Door("template-delete", "GET", EDIT, TEMPLATE),
     Door("template-delete", "POST", EDIT, TEMPLATE),
     Door("zone-builder", "GET", EDIT, {**ZONE, "key": "spf"}),
@@ -433,7 +440,9 @@ def things_of(alice: User) -> dict[str, int]:
     attach(policy=policy, to=Target(tag="shop"), by=alice, now=NOW)
     attach(policy=policy, to=Target(team=team), by=alice, now=NOW)
     ids["policy_id"] = policy
-    ids["template_id"] = template_maker(alice)()
+    ids["template_id"] = template = template_maker(alice)()
+    ids["template_run_id"] = template_run = template_runs.create_run(template=template, by=alice, now=NOW)
+    template_runs.work_on_run(template_run.pk)
     ids["run_id"] = run = create_run(by=alice, now=NOW)
     work_on_run(run.pk)
     ids["group_id"] = NodeGroup.objects.create(name="doors", order=1)

@@ -12,9 +12,9 @@ from dnspanel.zones.template_text import (
     Variable,
     VariableKind,
     expand,
+    values_as_words,
     variables_of,
     word_of,
-    values_as_words,
 )
 
 IP = Variable("ip", "Address", VariableKind.IPV4)

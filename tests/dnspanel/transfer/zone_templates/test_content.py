@@ -99,3 +99,6 @@ def test_trying_a_text_finds_variables_without_a_kind_and_those_that_nobody_uses
     assert places(try_text("@ A 192.0.2.1", [IP])) == [(0, 0, "ip")]
     assert places(try_text("@ A {{ ip", [IP])) == [(1, 5, "")]
     assert [rrset.rdata for rrset in try_text("@ A {{ ip }}", [IP]).rrsets] == [("192.0.2.1",)]
+    alias = [HOST, Variable("target_host", "Target", VariableKind.HOSTNAME)]
+    made = try_text("{{ host }} CNAME {{ target_host }}", alias).rrsets
+    assert [(rrset.name, rrset.rdata) for rrset in made] == [("host.example.com.", ("target-host.example.com.",))]

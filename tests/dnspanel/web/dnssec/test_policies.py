@@ -12,6 +12,7 @@ from django.test import Client
 
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, Team, User
+from dnspanel.zones import run_turns
 from dnspanel.zones.dnssec import policies, policy_queries, policy_runs, queries, sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.policies import Target
@@ -160,7 +161,7 @@ def test_a_run_is_cancelled_on_its_page(browser: Browser, bob: User, policy: Dns
     assert "all zones with “shop”" in client.get(RUNS).content.decode()
     assert "The run is cancelled" in send(client, f"{RUNS}{run.pk}/cancel/").content.decode()
     assert "has ended already" in send(client, f"{RUNS}{run.pk}/cancel/").content.decode()
-    for _ in range(policy_runs.MOST_UNFINISHED):
+    for _ in range(run_turns.MOST_UNFINISHED):
         send(client, RUNS, q="shop")
     refused = send(client, RUNS, q="shop")
     assert (refused.status_code, b"not finished yet" in refused.content) == (422, True)

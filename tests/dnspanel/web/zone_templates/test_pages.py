@@ -81,6 +81,7 @@ def test_variables_that_were_not_declared_get_a_row_and_nothing_is_made(client: 
         ({"text": "@ A {{ ip"}, "Line 1, column 5"),
         ({"template_name": " "}, "This field is required"),
         ({"default-ip": "x"}, "The default: “x” is not an IPv4 address"),
+        ({"template_name": " ", "default-ip": "x"}, "The default: “x” is not an IPv4 address"),
         ({"kind": "both"}, "Select a valid choice"),
         ({"text": "x" * 70_000}, "at most 65536 characters"),
     ],

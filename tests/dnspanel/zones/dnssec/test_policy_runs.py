@@ -1,4 +1,4 @@
-"""Zones are brought to what their policies say, as a job. Tests `dnssec.policy_apply` too."""
+"""Zones are brought to what their policies say, as a job. Tests `dnssec.policy_apply` and `zones.run_turns` too."""
 
 from datetime import timedelta
 from typing import Any
@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from dnspanel.accounts import teams
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Token, User
-from dnspanel.zones import bulk, edit, store_rrsets
+from dnspanel.zones import bulk, edit, run_turns, store_rrsets
 from dnspanel.zones.dnssec import (
     automatic,
     policies,
@@ -273,7 +273,7 @@ def test_a_batch_whose_run_was_cancelled_meanwhile_publishes_nothing(
     PolicyRun.objects.filter(pk=run.pk).update(state=RunState.RUNNING)
     stale.state = RunState.RUNNING
     policy_runs.cancel_run(run=run, by=alice, now=NOW)
-    with pytest.raises(policy_runs._Stopped):
+    with pytest.raises(run_turns.Stopped):
         policy_runs._take_batch(stale, 10, None)
     assert not Signing.objects.exists()
 
@@ -306,7 +306,7 @@ def test_the_same_form_twice_is_one_run_and_many_at_once_are_refused(policy: Dns
     form_id = uuid4()
     runs = [policy_runs.create_run(by=alice, now=NOW, form_id=form_id) for _ in range(2)]
     assert runs[0] == runs[1]
-    for _ in range(policy_runs.MOST_UNFINISHED - 1):
+    for _ in range(run_turns.MOST_UNFINISHED - 1):
         begin(alice)
     with pytest.raises(RunRefused, match="not finished yet"):
         begin(alice)

@@ -1,0 +1,387 @@
+"""Zones are brought to a version of a template, as a job: a dry run, then the same for good, batch after batch. Verbs.
+
+A run is over the zones that are kept in step with the template, or over those that a search finds. Each batch is one
+publication, which can be undone as any other. What was edited by hand stays unless the run overwrites it.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from dnspanel.accounts.actors import Author, Person, actor_of, can
+from dnspanel.accounts.roles import Permission
+from dnspanel.advisory_locks import Lock
+from dnspanel.transfer.signals import template_run_begun
+from dnspanel.transfer.zone_templates.access import template_for, templates_visible_to
+from dnspanel.transfer.zone_templates.compare import Act, Outcome, RRsets, Step, compare
+from dnspanel.transfer.zone_templates.content import Made, make_version, version_of
+from dnspanel.transfer.zone_templates.use import Values, bases_of, using
+from dnspanel.zones import access, run_turns, store_rrsets
+from dnspanel.zones.direct import Patch, publish_patches
+from dnspanel.zones.errors import (
+    Conflicts,
+    Forbidden,
+    RevisionMoved,
+    RightMissing,
+    RuleViolations,
+    RunRefused,
+    TemplateRefused,
+    TemplateRunUnknown,
+    TemplateUnknown,
+    Unknown,
+)
+from dnspanel.zones.merge import Changes, Edit
+from dnspanel.zones.models import (
+    Channel,
+    Publication,
+    RunState,
+    TemplateKind,
+    TemplateLink,
+    TemplateRun,
+    TemplateRunZone,
+    TemplateVersion,
+    Zone,
+    ZoneTemplate,
+)
+from dnspanel.zones.plan import ZonePlan, plan_zones
+from dnspanel.zones.queries import found_zones
+from dnspanel.zones.rules import BREAKING_DS
+from dnspanel.zones.signals import room_requested
+from replication.dns import names, rdata
+from replication.dns.rrset import Change
+
+# Zones of one publication: what a template makes is expanded for each.
+BATCH = 100
+# Zones that a run lists of each outcome; all are counted.
+MOST_LISTED: Mapping[str, int] = {Outcome.REFUSED: 1000, Outcome.CONFLICT: 1000, Outcome.CHANGE: 200, Outcome.SAME: 0}
+# How often a batch is taken anew because of what happened to its zones meanwhile.
+_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a run finds in one zone: the outcome, and what would be published."""
+
+    outcome: Outcome
+    message: str = ""
+    changes: Changes | None = None  # None: nothing is published, and the zone's link stays as it is
+    conflicts: int = 0
+
+
+def create_run(
+    *,
+    template: ZoneTemplate,
+    by: Author,
+    now: datetime,
+    search: str | None = None,
+    values: Values | None = None,
+    keep: bool = False,
+    form_id: UUID | None = None,
+) -> TemplateRun:
+    """A dry run of the template's newest version waits for a worker.
+
+    It is over the zones that are kept in step, with their values; with a `search` (as in the list of zones, "" finds
+    all) over those that this finds, with these values, and with `keep` these are kept in step from then on. Raises
+    Forbidden to who may change no zone, TemplateUnknown, TemplateRefused for a snippet or wrong values, and RunRefused
+    to who has several unfinished runs already.
+    """
+    _require_editor(by)
+    if by is not None:
+        template = template_for(by, template.pk)
+    if template.kind != TemplateKind.ZONE:
+        raise TemplateRefused({"template": ["A snippet is for records at a name: no zone follows it."]})
+    use = using(template, values or {})
+    if search is not None and (faults := use.made("example.com.").faults):
+        raise TemplateRefused({fault.variable or "template": [str(fault)] for fault in faults})
+    run = TemplateRun(
+        template=template,
+        version=use.version.number,
+        search=None if search is None else search.strip(),
+        values=dict(use.values),
+        keep=keep and search is not None,
+        dry_run=True,
+    )
+    return _begin(run, by, now, form_id)
+
+
+def start_run(
+    *, dry_run: TemplateRun, by: Author, now: datetime, overwrite: bool = False, form_id: UUID | None = None
+) -> TemplateRun:
+    """What this dry run found is done for good, by another run, which waits for a worker.
+
+    What was edited by hand becomes what the template says if it is to `overwrite` it. Raises RunRefused where the dry
+    run has not ended, TemplateUnknown, Forbidden.
+    """
+    _require_editor(by)
+    if not dry_run.dry_run or dry_run.state != RunState.DONE:
+        raise RunRefused("Only a dry run that is done can be carried out.")
+    if by is not None:
+        template_for(by, dry_run.template_id)
+    run = TemplateRun(
+        template=dry_run.template,
+        version=dry_run.version,
+        search=dry_run.search,
+        values=dry_run.values,
+        keep=dry_run.keep,
+        overwrite=overwrite,
+        dry_run=False,
+        dry_run_of=dry_run,
+    )
+    return _begin(run, by, now, form_id)
+
+
+def _begin(run: TemplateRun, by: Author, now: datetime, form_id: UUID | None) -> TemplateRun:
+    return run_turns.begin(
+        run,
+        by=by,
+        now=now,
+        form_id=form_id,
+        begun=template_run_begun,
+        action="template.run",
+        target=f"{run.template.name} version {run.version}",
+    )
+
+
+def cancel_run(*, run: TemplateRun, by: Author, now: datetime) -> None:
+    """The run stops after the batch at hand; what was published stays. Raises RunRefused for one that has ended."""
+    run_turns.cancel(run, by=by, now=now, action="template.run_cancel")
+
+
+def may_begin_runs(person: Person) -> bool:
+    """Whether there may be a zone of which this person may change records."""
+    return can(person, Permission.EDIT)
+
+
+def _require_editor(by: Author) -> None:
+    if by is not None and not may_begin_runs(by):
+        raise Forbidden(Permission.EDIT)
+
+
+def runs_visible_to(person: Person) -> "QuerySet[TemplateRun]":
+    """One's own, of templates that one still sees; a token those that it began. The newest first."""
+    runs = TemplateRun.objects.select_related("template", "author").order_by("-pk")
+    actor = actor_of(person)
+    if actor is None:
+        return runs.none()
+    runs = runs.filter(author=actor.user, template__in=templates_visible_to(actor).order_by())
+    return runs if actor.token is None else runs.filter(token=actor.token)
+
+
+def run_for(person: Person, run_id: int) -> TemplateRun:
+    """The run of this id. Raises TemplateRunUnknown."""
+    run = runs_visible_to(person).filter(pk=run_id).first()
+    if run is None:
+        raise TemplateRunUnknown
+    return run
+
+
+def unfinished_runs() -> list[int]:
+    """The runs that somebody should be working on; none while publishing is held."""
+    return run_turns.unfinished_ids(TemplateRun)
+
+
+def work_on_run(run_id: int, *, batch: int = BATCH, seconds: float = run_turns.TURN_SECONDS) -> bool:
+    """The run takes a turn; whether there is more to do."""
+    return run_turns.work(
+        TemplateRun.objects.select_related("author", "token", "template"),
+        run_id,
+        lock=Lock.TEMPLATE_RUN,
+        take_batch=lambda run: _take_batch(run, batch),
+        has_room=lambda: all(answer for _, answer in room_requested.send(sender=Publication)),
+        seconds=seconds,
+    )
+
+
+def _take_batch(run: TemplateRun, batch: int) -> bool:
+    """The next zones are done, or the run ends; whether there may be more of them."""
+    author = run_turns.author_of(run)
+    if author is not None:
+        try:
+            template_for(author, run.template_id)
+        except TemplateUnknown as exc:
+            raise Forbidden(Permission.EDIT, "Whoever began this does not see the template any more.") from exc
+    selected = _selected(run, author)
+    now = timezone.now()
+    if run.state == RunState.WAITING:
+        run_turns.start(run, total=selected.count(), now=now)
+    for _ in range(_TRIES):
+        zones = list(selected.filter(pk__gt=run.cursor).order_by("pk")[:batch])
+        if not zones:
+            run_turns.end(run, now)
+            return False
+        try:
+            _Batch(run, zones, author, now).carry_out()
+        except (Unknown, RightMissing, RevisionMoved, Conflicts, RuleViolations):
+            continue  # one of them was changed, deleted or moved in this moment
+        return len(zones) == batch
+    raise RunRefused("Its zones are being changed faster than the template can be applied to them.")
+
+
+def _selected(run: TemplateRun, author: Author) -> "QuerySet[Zone]":
+    zones = Zone.objects.filter(deleted_at=None) if author is None else access.zones_visible_to(author)
+    if run.search is not None:
+        return found_zones(zones, run.search)
+    return zones.filter(pk__in=TemplateLink.objects.filter(template=run.template_id).values("zone_id"))
+
+
+class _Batch:
+    """What becomes of the zones of one batch; what is read of them is read in one query for all."""
+
+    def __init__(self, run: TemplateRun, zones: Sequence[Zone], author: Author, now: datetime) -> None:
+        self._run, self._zones, self._author, self._now = run, zones, author, now
+        self._versions: dict[int, TemplateVersion] = {}
+        links = TemplateLink.objects.filter(template=run.template_id, zone__in=[zone.pk for zone in zones])
+        self._links = {link.zone_id: link for link in links}
+
+    def carry_out(self) -> None:
+        """The zones are so, in one publication, and the run's row says it; of a dry run only the latter.
+
+        Raises RightMissing, RevisionMoved and others if somebody changed one of them since they were looked at.
+        """
+        found = self._found()
+        patches = [self._patch(zone, found[zone.pk]) for zone in self._zones if found[zone.pk].changes]
+        if self._run.dry_run or not patches:
+            with transaction.atomic(durable=True):
+                self._advance(found)
+            return
+        channel = Channel.API if self._run.by_token else Channel.WEB
+        outcome = publish_patches(
+            patches=patches,
+            author=self._author,
+            channel=channel,
+            now=self._now,
+            reason=f"template {self._run.template.name} version {self._run.version}, run {self._run.pk}",
+            confirmed=False,
+            alongside=lambda: self._advance(found),
+        )
+        if outcome.publication is not None:
+            TemplateRun.objects.filter(pk=self._run.pk).update(last_sequence=outcome.publication.sequence)
+
+    def _found(self) -> dict[int, Found]:
+        """What is to be done in each zone, by its id."""
+        wanted = {zone.pk: self._made(self._run.version, self._values(zone), zone) for zone in self._zones}
+        bases = {zone.pk: self._bases(zone) for zone in self._zones}
+        keys = {
+            zone.pk: {*wanted[zone.pk].by_key, *(key for base in bases[zone.pk] for key in base)}
+            for zone in self._zones
+        }
+        present = store_rrsets.rrsets_at_names(
+            {zone.pk: (zone.name, {name for name, _ in keys[zone.pk]}) for zone in self._zones}
+        )
+        found: dict[int, Found] = {}
+        for zone in self._zones:
+            made = wanted[zone.pk]
+            if made.faults:
+                found[zone.pk] = Found(Outcome.REFUSED, str(made.faults[0]))
+            else:
+                steps = compare(present[zone.pk], made.by_key, bases[zone.pk], apex=zone.name)
+                found[zone.pk] = self._decided(zone, steps)
+        return found | self._refused(found, present)
+
+    def _decided(self, zone: Zone, steps: Sequence[Step]) -> Found:
+        conflicts = [step for step in steps if step.act is Act.CONFLICT]
+        taken = [step for step in steps if step.changes and (self._run.overwrite or step.act is not Act.CONFLICT)]
+        if not self._may_see(zone, steps):
+            return Found(Outcome.REFUSED, "You may not see all of its records.")
+        acts = Counter(
+            "added" if step.change.before is None else "removed" if step.change.after is None else "changed"
+            for step in taken
+        )
+        parts = [f"{acts[word]} {word}" for word in ("added", "changed", "removed") if acts[word]]
+        if conflicts:
+            what = "overwritten" if self._run.overwrite else "kept"
+            parts.append(f"{len(conflicts)} {what} that the template did not leave so: {_names(conflicts, zone)}")
+        changes = {step.change.key: step.change.after for step in taken}
+        kept = bool(conflicts) and not self._run.overwrite
+        outcome = Outcome.CONFLICT if kept else Outcome.CHANGE if changes else Outcome.SAME
+        return Found(outcome, ", ".join(parts), changes, len(conflicts))
+
+    def _may_see(self, zone: Zone, steps: Sequence[Step]) -> bool:
+        sees = None if self._author is None else access.visibility_of(self._author, zone)
+        return sees is None or all(sees(*step.change.key) for step in steps)
+
+    def _refused(self, found: Mapping[int, Found], present: Mapping[int, RRsets]) -> dict[int, Found]:
+        """The zones that cannot have their changes, with the reason: rights, rules or the guard."""
+        edits: dict[int, tuple[Zone, list[Edit]]] = {}
+        for zone in self._zones:
+            if changes := found[zone.pk].changes:
+                now = present[zone.pk]
+                edits[zone.pk] = zone, [Edit(Change(*key, now.get(key), after)) for key, after in changes.items()]
+        plans = plan_zones(edits, self._now) if edits else ()
+        return {plan.zone.pk: Found(Outcome.REFUSED, reason) for plan in plans if (reason := self._refusal(plan))}
+
+    def _refusal(self, plan: ZonePlan) -> str:
+        try:
+            access.refuse_changes(self._author, plan.zone, plan.changes)
+        except RightMissing as exc:
+            return str(exc)
+        if plan.errors:
+            return plan.errors[0].message
+        if breaking := [each for each in plan.warnings if each.code == BREAKING_DS]:
+            return breaking[0].message
+        return f"{plan.guard[0]} Apply the template on the zone's own page." if plan.guard else ""
+
+    def _patch(self, zone: Zone, found: Found) -> Patch:
+        changes = found.changes or {}
+        return Patch(zone, lambda current: changes, {name for name, _ in changes}, zone.revision)
+
+    def _values(self, zone: Zone) -> Values:
+        link = self._links.get(zone.pk)
+        values: Values = self._run.values if link is None or self._run.search is not None else link.values
+        return values
+
+    def _bases(self, zone: Zone) -> list[RRsets]:
+        return bases_of(self._links.get(zone.pk), lambda number, values: self._made(number, values, zone))
+
+    def _made(self, number: int, values: Values, zone: Zone) -> Made:
+        if number not in self._versions:
+            self._versions[number] = version_of(self._run.template, number)
+        return make_version(self._versions[number], values, zone=zone.name)
+
+    def _advance(self, found: Mapping[int, Found]) -> None:
+        """The row says that these zones are done, and their links what they have; raises Stopped if it is further."""
+        run, outcomes, rows = self._run, Counter[str](), []
+        for zone in self._zones:
+            each = found[zone.pk]
+            outcomes[each.outcome] += 1
+            if run.counts.get(each.outcome, 0) + outcomes[each.outcome] <= MOST_LISTED[each.outcome]:
+                rows.append(TemplateRunZone(run=run, zone_name=zone.name, outcome=each.outcome, message=each.message))
+        counts = {name: run.counts.get(name, 0) + outcomes[name] for name in {*run.counts, *outcomes}}
+        moved = TemplateRun.objects.filter(pk=run.pk, state=RunState.RUNNING, cursor=run.cursor).update(
+            cursor=self._zones[-1].pk, done=run.done + len(self._zones), counts=counts
+        )
+        if not moved:
+            raise run_turns.Stopped
+        TemplateRunZone.objects.bulk_create(rows)
+        if not run.dry_run:
+            self._link([zone for zone in self._zones if found[zone.pk].changes is not None])
+
+    def _link(self, zones: Sequence[Zone]) -> None:
+        linked = [zone for zone in zones if zone.pk in self._links or self._run.keep]
+        TemplateLink.objects.bulk_create(
+            [
+                TemplateLink(
+                    zone=zone,
+                    template=self._run.template,
+                    version=self._run.version,
+                    values=dict(self._values(zone)),
+                    at=self._now,
+                )
+                for zone in linked
+            ],
+            update_conflicts=True,
+            unique_fields=["template", "zone"],
+            update_fields=["version", "values", "before", "at"],
+        )
+
+
+def _names(steps: Sequence[Step], zone: Zone) -> str:
+    """The RRsets, of many the first ones: `A www, MX @`."""
+    listed = [f"{rdata.type_to_text(s.change.type)} {names.owner_text(s.change.name, zone.name)}" for s in steps[:5]]
+    return ", ".join(listed) + (", …" if len(steps) > 5 else "")

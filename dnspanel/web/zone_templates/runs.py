@@ -1,0 +1,222 @@
+"""Views of runs of templates: which zones, what a dry run found, and how far a run is."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid4
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dnspanel.accounts.roles import Permission
+from dnspanel.transfer.zone_templates import access, queries
+from dnspanel.transfer.zone_templates import runs as verbs
+from dnspanel.transfer.zone_templates.compare import Outcome
+from dnspanel.transfer.zone_templates.content import variables_stored, version_of
+from dnspanel.web.forms import LONGEST_SEARCH, PublishingForm
+from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.run_display import DisplayRun
+from dnspanel.web.variable_fields import VariablesForm
+from dnspanel.zones.access import require
+from dnspanel.zones.errors import RunRefused, TemplateRefused
+from dnspanel.zones.models import UNFINISHED_STATES, TemplateKind, TemplateRun, TemplateRunZone, ZoneTemplate
+
+LISTED = 30
+
+# What is counted: tone, and words for a dry run and for the run itself.
+_LABELS = {
+    Outcome.CHANGE: ("ok", "to be changed", "changed"),
+    Outcome.CONFLICT: ("warn", "with records that were edited by hand", "changed but for what was edited by hand"),
+    Outcome.REFUSED: ("bad", "to be refused", "refused"),
+    Outcome.SAME: ("quiet", "as the template says", "as the template said before"),
+}
+CHANGING = (Outcome.CHANGE, Outcome.CONFLICT)
+
+
+class RunForm(PublishingForm):
+    """Over which zones a run is."""
+
+    scope = forms.ChoiceField(
+        label="Zones",
+        choices=(("linked", "those that are kept in step"), ("found", "those that a search finds")),
+        widget=forms.RadioSelect(attrs={"class": ""}),
+        initial="linked",
+    )
+    q = forms.CharField(
+        label="Search",
+        required=False,
+        max_length=LONGEST_SEARCH,
+        help_text="As in the list of zones: shop tag:eu. Empty finds every zone that you see.",
+        widget=forms.TextInput(attrs={"class": "input", "autocomplete": "off", "spellcheck": "false"}),
+    )
+    keep = forms.BooleanField(
+        label="Keep the zones that were found in step from then on",
+        required=False,
+        widget=forms.CheckboxInput(attrs={"class": ""}),
+    )
+
+    @property
+    def is_search(self) -> bool:
+        return bool(self.cleaned_data["scope"] == "found")
+
+
+class CarryOutForm(PublishingForm):
+    """Whether what was edited by hand is overwritten too."""
+
+    overwrite = forms.BooleanField(required=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a run counted, with the zones that it lists."""
+
+    outcome: Outcome
+    label: str
+    tone: str
+    count: int
+    zones: list[TemplateRunZone]
+
+    @property
+    def is_partial(self) -> bool:
+        return len(self.zones) < self.count
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayTemplateRun(DisplayRun[TemplateRun]):
+    """A run of a template in a list or on its page."""
+
+    @property
+    def title(self) -> str:
+        run = self.run
+        if run.search is None:
+            return f"zones in step with {run.template.name}, to version {run.version}"
+        where = f"zones with “{run.search}”" if run.search else "all zones"
+        return f"{run.template.name} version {run.version} for {where}"
+
+    @property
+    def to_change(self) -> int:
+        """How many zones would change, those with conflicts at least if they are overwritten."""
+        return sum(self.run.counts.get(outcome, 0) for outcome in CHANGING)
+
+    @property
+    def conflicts(self) -> int:
+        return int(self.run.counts.get(Outcome.CONFLICT, 0))
+
+    @property
+    def form_id(self) -> UUID:
+        """The one-time id of the form that carries it out."""
+        return uuid4()
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def template_runs(request: PanelRequest, template_id: int) -> HttpResponse:
+    """Show the form of a new run of a template and the recent ones; a POST begins a dry run."""
+    require(request.user, Permission.EDIT)
+    template = access.template_for(request.user, template_id)
+    variables = variables_stored(version_of(template))
+    form = RunForm(request.POST or None)
+    fields = VariablesForm(request.POST or None, variables=variables)
+    if form.is_valid() and (not form.is_search or fields.is_valid()):
+        try:
+            run = verbs.create_run(
+                template=template,
+                by=request.user,
+                now=timezone.now(),
+                form_id=form.id,
+                **_terms(form, fields),
+            )
+        except RunRefused as exc:
+            form.refuse(None, str(exc))
+        except TemplateRefused as exc:
+            fields.refuse_fields(exc)
+        else:
+            return redirect("template-run", run.pk)
+    status = 422 if form.is_bound else 200
+    return _runs_page(request, template, form, fields, status)
+
+
+def _terms(form: RunForm, fields: VariablesForm) -> dict[str, Any]:
+    if not form.is_search:
+        return {}
+    return {"search": form.cleaned_data["q"], "values": fields.values, "keep": form.cleaned_data["keep"]}
+
+
+def _runs_page(
+    request: PanelRequest, template: ZoneTemplate, form: RunForm, fields: VariablesForm, status: int
+) -> HttpResponse:
+    if form.is_bound and form.is_valid() and not form.is_search:  # its variables are the zones' own
+        fields = VariablesForm(variables=fields.variables)
+    runs = verbs.runs_visible_to(request.user).filter(template=template)[:LISTED]
+    context = {
+        "template": template,
+        "is_snippet": template.kind == TemplateKind.SNIPPET,
+        "form": form,
+        "fields": fields,
+        "linked": queries.linked_count(template),
+        "runs": [DisplayTemplateRun(run) for run in runs],
+    }
+    return render(request, "zone_templates/runs.html", context, status=status)
+
+
+@require_safe
+def template_run(request: PanelRequest, template_run_id: int) -> HttpResponse:
+    """Show how far a run is and what it found; htmx gets the moving part, or 204 if it has not changed."""
+    require(request.user, Permission.EDIT)
+    display = DisplayTemplateRun(verbs.run_for(request.user, template_run_id))
+    if is_fragment(request) and request.GET.get("seen") == display.seen:
+        return HttpResponse(status=204)
+    context = {"display": display, "run": display.run, "counted": _counted(display.run)}
+    page = "zone_templates/_run.html" if is_fragment(request) else "zone_templates/run.html"
+    return render(request, page, context)
+
+
+def _counted(run: TemplateRun) -> list[Counted]:
+    listed: dict[str, list[TemplateRunZone]] = {}
+    if run.state not in UNFINISHED_STATES:
+        for row in TemplateRunZone.objects.filter(run=run).order_by("pk"):
+            listed.setdefault(row.outcome, []).append(row)
+    return [
+        Counted(outcome, dry if run.dry_run else label, tone, run.counts[outcome], listed.get(outcome, []))
+        for outcome, (tone, dry, label) in _LABELS.items()
+        if run.counts.get(outcome)
+    ]
+
+
+@require_POST
+def template_run_apply(request: PanelRequest, template_run_id: int) -> HttpResponse:
+    """Carry out what a dry run found."""
+    require(request.user, Permission.EDIT)
+    dry_run = verbs.run_for(request.user, template_run_id)
+    form = CarryOutForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "The form cannot be read. Nothing was changed.")
+        return redirect("template-run", dry_run.pk)
+    try:
+        run = verbs.start_run(
+            dry_run=dry_run,
+            by=request.user,
+            now=timezone.now(),
+            overwrite=form.cleaned_data["overwrite"],
+            form_id=form.id,
+        )
+    except RunRefused as exc:
+        messages.error(request, f"{exc} Nothing was changed.")
+        return redirect("template-run", dry_run.pk)
+    return redirect("template-run", run.pk)
+
+
+@require_POST
+def template_run_cancel(request: PanelRequest, template_run_id: int) -> HttpResponse:
+    """Cancel a run; what it published stays."""
+    require(request.user, Permission.EDIT)
+    run = verbs.run_for(request.user, template_run_id)
+    try:
+        verbs.cancel_run(run=run, by=request.user, now=timezone.now())
+    except RunRefused as exc:
+        messages.error(request, str(exc))
+    else:
+        messages.success(request, "The run is cancelled. What it published stays.")
+    return redirect("template-run", run.pk)

@@ -1,0 +1,148 @@
+"""Runs over many zones take turns at a worker: whose rights they have, how long a turn is, and how one fails. Verbs.
+
+How far a run is stands in its row, by the transaction that publishes a batch: a killed worker's run goes on behind the
+last batch that was published.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import datetime
+from typing import TypeVar
+from uuid import UUID
+
+from django.db import InterfaceError, OperationalError, transaction
+from django.db.models import QuerySet
+from django.dispatch import Signal
+from django.utils import timezone
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Actor, Author, actor_of, actor_of_token, token_of, user_of
+from dnspanel.accounts.roles import Permission
+from dnspanel.advisory_locks import Lock, locked
+from dnspanel.zones.errors import Forbidden, PublishingOnHold, RunRefused, ZoneError
+from dnspanel.zones.hold import current_hold
+from dnspanel.zones.models import UNFINISHED_STATES, PolicyRun, RunState, TemplateRun
+
+# A worker lets other jobs have their turn after this long.
+TURN_SECONDS = 20.0
+MOST_UNFINISHED = 3  # of one person
+_NOBODY = "Whoever began this may not do it any more: the account is closed or the token was revoked."
+
+logger = logging.getLogger(__name__)
+
+Run = TypeVar("Run", PolicyRun, TemplateRun)
+
+
+class Stopped(Exception):
+    """Somebody cancelled the run, or another worker did this batch."""
+
+
+def begin(run: Run, *, by: Author, now: datetime, form_id: UUID | None, begun: Signal, action: str, target: str) -> Run:
+    """The run waits for a worker, with its author and where the request came from; what is for good is audited.
+
+    The same form sent twice is the first run. Raises RunRefused to who has several unfinished runs already.
+    """
+    model, user, where = type(run), user_of(by), audit.origin()
+    run.author, run.token, run.created_at, run.form_id = user, token_of(by), now, form_id
+    run.by_token, run.address, run.request_id = run.token is not None, where.address, where.request_id
+    with transaction.atomic(durable=True):
+        if form_id is not None and (first := model.objects.filter(form_id=form_id, author=user).first()):
+            return first
+        waiting = model.objects.filter(author=user, state__in=UNFINISHED_STATES)
+        if by is not None and waiting.count() >= MOST_UNFINISHED:
+            raise RunRefused(f"{MOST_UNFINISHED} of your runs are not finished yet: wait for one, or cancel it.")
+        run.save(force_insert=True)
+        if not run.dry_run:
+            audit.record(action=action, by=by, now=now, target=target, search=run.search, run=run.pk)
+        transaction.on_commit(lambda: begun.send(sender=model, run_id=run.pk), robust=True)
+    return run
+
+
+def cancel(run: Run, *, by: Author, now: datetime, action: str) -> None:
+    """The run stops after the batch at hand; what was published stays. Raises RunRefused for one that has ended."""
+    with transaction.atomic():
+        if not unfinished(type(run), run.pk).update(state=RunState.CANCELLED, ended_at=now):
+            raise RunRefused("This run has ended already.")
+        if not run.dry_run:
+            audit.record(action=action, by=by, now=now, target=f"run {run.pk}", run=run.pk)
+
+
+def unfinished(model: type[Run], run_id: int) -> "QuerySet[Run]":
+    """The run of this id, unless it has ended."""
+    return model.objects.filter(pk=run_id, state__in=UNFINISHED_STATES)
+
+
+def unfinished_ids(model: type[Run]) -> list[int]:
+    """The runs that somebody should be working on; none while publishing is held."""
+    runs = model.objects.filter(state__in=UNFINISHED_STATES).order_by("pk")
+    return [] if current_hold() else list(runs.values_list("pk", flat=True))
+
+
+def author_of(run: Run) -> Actor | None:
+    """Who began the run, with today's rights; None for the panel itself. Raises Forbidden."""
+    if run.author is None:
+        return None
+    actor = actor_of_token(run.token) if run.token else None if run.by_token else actor_of(run.author)
+    if actor is None or (run.token is not None and run.token.revoked_at):
+        raise Forbidden(Permission.EDIT, _NOBODY)
+    return actor
+
+
+def work(
+    runs: "QuerySet[Run]",
+    run_id: int,
+    *,
+    lock: Lock,
+    take_batch: Callable[[Run], bool],
+    has_room: Callable[[], bool],
+    seconds: float,
+) -> bool:
+    """The run goes on, batch after batch, until it ends or the turn is over; whether there is more to do.
+
+    Nothing happens while another worker is at it, or publishing is held. Between two batches for good `has_room` says
+    whether it may be asked for once more: the nodes take one more large publication beside edits.
+    """
+    with locked(lock, run_id) as mine:
+        until = time.monotonic() + seconds
+        room = True
+        while mine:
+            run = runs.filter(pk=run_id, state__in=UNFINISHED_STATES).first()
+            if run is None or current_hold():
+                return False
+            try:
+                with audit.coming_from(audit.Origin(run.address, run.request_id)):
+                    goes_on = take_batch(run)
+            except (Stopped, PublishingOnHold):
+                return False
+            except (OperationalError, InterfaceError):
+                raise  # PostgreSQL is away: the same batch is tried again
+            except Exception as exc:
+                _fail(run, str(exc) if isinstance(exc, ZoneError) else f"A fault of the panel: {type(exc).__name__}.")
+                if not isinstance(exc, ZoneError):
+                    raise
+                return False
+            if time.monotonic() >= until:
+                return True
+            if goes_on and not run.dry_run and room:
+                room = has_room()
+    return False
+
+
+def start(run: Run, *, total: int, now: datetime) -> None:
+    """A run that waited is running, over so many zones. Raises Stopped if it waits no more."""
+    waiting = type(run).objects.filter(pk=run.pk, state=RunState.WAITING)
+    if not waiting.update(state=RunState.RUNNING, started_at=now, total=total):
+        raise Stopped
+
+
+def end(run: Run, now: datetime) -> None:
+    """The run is done, unless it is further by now."""
+    if unfinished(type(run), run.pk).filter(cursor=run.cursor).update(state=RunState.DONE, ended_at=now):
+        what = type(run).__name__
+        logger.info("ended %s=%s dry=%s zones=%s counts=%s", what, run.pk, run.dry_run, run.done, run.counts)
+
+
+def _fail(run: Run, message: str) -> None:
+    logger.warning("%s=%s failed: %s", type(run).__name__, run.pk, message)
+    unfinished(type(run), run.pk).update(state=RunState.FAILED, ended_at=timezone.now(), failure=message)
