@@ -9,6 +9,7 @@ from dnspanel.cli.imports import import_files, imports
 from dnspanel.cli.nodes import nodes
 from dnspanel.cli.records import records
 from dnspanel.cli.session import Session, shared_options
+from dnspanel.cli.templates import templates
 from dnspanel.cli.tokens import tokens, whoami
 from dnspanel.cli.waiting import wait
 from dnspanel.cli.zones import zones
@@ -45,5 +46,5 @@ def dnspanel(context: click.Context) -> None:
     context.ensure_object(Session)
 
 
-for command in (zones, records, dnssec, import_files, imports, export, wait, nodes, tokens, whoami):
+for command in (zones, records, templates, dnssec, import_files, imports, export, wait, nodes, tokens, whoami):
     dnspanel.add_command(command)

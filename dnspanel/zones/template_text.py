@@ -180,7 +180,7 @@ def expand(text: str, words: Mapping[str, str]) -> Expanded:
     return Expanded("\n".join(lines), pieces)
 
 
-def values_as_words(
+def expanded_values(
     variables: Iterable[Variable], values: Mapping[str, str], *, zone: str, name: str
 ) -> dict[str, str]:
     """What each variable becomes, the built-in ones for this zone and this name (canonical). Raises BadText.

@@ -34,6 +34,8 @@ from dnspanel.api.v2.resources import (
     rrsets,
     search,
     teams,
+    template_runs,
+    templates,
     tokens,
     tsig_keys,
     users,
@@ -50,6 +52,8 @@ _PUBLICATION = "api/v2/publications/<int:sequence>"
 _HOOK = "api/v2/webhooks/<int:webhook_id>"
 _POLICY_RUN = "api/v2/dnssec/policy-runs/<int:run_id>"
 _IMPORT = "api/v2/imports/<int:import_id>"
+_TEMPLATE_RUN = "api/v2/template-runs/<int:template_run_id>"
+_TEMPLATE = "api/v2/templates/<int:template_id>"
 
 urlpatterns: list[URLPattern] = [
     path("api/v2/problems", problem_pages.KindList.as_view(), name="v2-problems"),
@@ -63,6 +67,7 @@ urlpatterns: list[URLPattern] = [
     path(f"{_ZONE}/rrsets", rrsets.RRsetList.as_view(), name="v2-rrsets"),
     path(f"{_ZONE}/{_RRSET}", rrsets.RRsetDetail.as_view(), name="v2-rrset"),
     path(f"{_ZONE}/dnssec/policy", dnssec_policies.ZonePolicy.as_view(), name="v2-zone-policy"),
+    path(f"{_ZONE}/template", templates.ZoneTemplateUse.as_view(), name="v2-zone-template"),
     path(f"{_ZONE}/changes", changes.ZoneChanges.as_view(), name="v2-zone-changes"),
     path(f"{_ZONE}/dnssec", dnssec.ZoneDnssec.as_view(), name="v2-dnssec"),
     path(f"{_ZONE}/dnssec/parent", dnssec_answers.DnssecParent.as_view(), name="v2-dnssec-parent"),
@@ -117,6 +122,13 @@ urlpatterns: list[URLPattern] = [
     path(f"{_POLICY_RUN}/zones", dnssec_policy_runs.PolicyRunZones.as_view(), name="v2-policy-run-zones"),
     path(_POLICY_RUN, dnssec_policy_runs.OnePolicyRun.as_view(), name="v2-policy-run"),
     path("api/v2/dnssec/rollovers", dnssec_rollovers.RolloversUnderWay.as_view(), name="v2-rollovers"),
+    path("api/v2/templates", templates.Templates.as_view(), name="v2-templates"),
+    path(f"{_TEMPLATE}/versions", templates.TemplateVersions.as_view(), name="v2-template-versions"),
+    path(f"{_TEMPLATE}/versions/<int:number>", templates.OneTemplateVersion.as_view(), name="v2-template-version"),
+    path(_TEMPLATE, templates.OneTemplate.as_view(), name="v2-template"),
+    path("api/v2/template-runs", template_runs.TemplateRuns.as_view(), name="v2-template-runs"),
+    path(f"{_TEMPLATE_RUN}/zones", template_runs.TemplateRunZones.as_view(), name="v2-template-run-zones"),
+    path(_TEMPLATE_RUN, template_runs.OneTemplateRun.as_view(), name="v2-template-run"),
     path("api/v2/exports", exports.Exports.as_view(), name="v2-exports"),
     path("api/v2/exports/<int:export_id>", exports.OneExport.as_view(), name="v2-export"),
     path("api/v2/exports/<int:export_id>/file", exports.ExportFile.as_view(), name="v2-export-file"),

@@ -20,7 +20,7 @@ from dnspanel.transfer.zonefile.report import DNSSEC_LEFT_OUT, report_notes, rep
 from dnspanel.transfer.zonefile.tokens import Sheet, Unreadable
 from dnspanel.zones.models import TemplateVersion, ZoneTemplate
 from dnspanel.zones.rules import Severity
-from dnspanel.zones.template_text import BadText, Expanded, Fault, Variable, expand, values_as_words, variables_of
+from dnspanel.zones.template_text import BadText, Expanded, Fault, Variable, expand, expanded_values, variables_of
 from replication.dns.rrset import Key, RRset, make
 
 DEFAULT_TTL = 3600  # of records above which no $TTL stands
@@ -84,7 +84,7 @@ def try_text(text: str, variables: Sequence[Variable]) -> Made:
 def make_records(text: str, variables: Iterable[Variable], values: Mapping[str, str], *, zone: str, name: str) -> Made:
     """What the text makes of values; every fault is at its place in the text, or at the variable's value."""
     try:
-        expanded = expand(text, values_as_words(variables, values, zone=zone, name=name))
+        expanded = expand(text, expanded_values(variables, values, zone=zone, name=name))
     except BadText as exc:
         return Made((), exc.faults)
     if faults := _directives(expanded):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -14,7 +15,7 @@ from dnspanel.accounts.models import Team
 from dnspanel.accounts.roles import Permission
 from dnspanel.transfer.zone_templates.compare import RRsets, Step, add_beside, compare
 from dnspanel.transfer.zone_templates.content import Made, make_version, version_of
-from dnspanel.zones import access, draft, edit, queries
+from dnspanel.zones import access, direct, draft, edit, queries, store_rrsets
 from dnspanel.zones.edit import NewZone
 from dnspanel.zones.errors import Forbidden, RightMissing, TemplateRefused, TemplateUnknown
 from dnspanel.zones.models import Publication, TemplateKind, TemplateLink, TemplateVersion, Zone, ZoneTemplate
@@ -69,23 +70,24 @@ def using(template: ZoneTemplate, values: Values, number: int | None = None) -> 
     return Using(template, version, kept)
 
 
-def propose(*, use: Using, zone: Zone, author: draft.Drafter, name: str = "") -> Proposal:
+def propose(*, use: Using, zone: Zone, author: draft.Drafter, name: str = "", drafted: bool = True) -> Proposal:
     """What the template changes in a zone, at a name (canonical) if it is a snippet. Writes nothing.
 
-    Raises RightMissing for an RRset that the author, a token, may not see.
+    The zone is as the author's draft leaves it, or as it is published if nothing `drafted` counts. Raises RightMissing
+    for an RRset that the author, a token, may not see.
     """
     made = use.made(zone.name, name)
     if made.faults:
         return Proposal(faults=made.faults)
     wanted = made.by_key
     if use.is_snippet:
-        return Proposal(tuple(add_beside(_now(zone, author, wanted), wanted)))
+        return Proposal(tuple(add_beside(_now(zone, author, wanted, drafted=drafted), wanted)))
     bases = bases_of(
         link_of(zone, use.template),
         lambda number, values: make_version(version_of(use.template, number), values, zone=zone.name),
     )
     keys = {*wanted, *(key for base in bases for key in base)}
-    return Proposal(tuple(compare(_now(zone, author, keys), wanted, bases, apex=zone.name)))
+    return Proposal(tuple(compare(_now(zone, author, keys, drafted=drafted), wanted, bases, apex=zone.name)))
 
 
 def draft_steps(
@@ -104,6 +106,44 @@ def draft_steps(
     elif (keep or link_of(zone, use.template) is not None) and not use.is_snippet:
         _link_drafted(use, zone, author, now)
     return len(drafted)
+
+
+def publish_steps(
+    *,
+    use: Using,
+    zone: Zone,
+    steps: Sequence[Step],
+    author: draft.Drafter,
+    now: datetime,
+    keep: bool | None = None,
+    terms: Mapping[str, Any],
+) -> direct.Outcome:
+    """The zone has these steps, which were proposed for its revision, in a publication of its own.
+
+    `keep` is as for `draft_steps`; the link is changed in the same transaction. `terms` and what is raised are those of
+    `direct.publish_patches`; Forbidden for who may not change the zone.
+    """
+    _require_editor(author, zone)
+    changes = {step.change.key: step.change.after for step in steps if step.changes}
+
+    def alongside() -> None:
+        if keep is False:
+            unlink(zone=zone, template=use.template, by=author, now=now)
+        elif (keep or link_of(zone, use.template) is not None) and not use.is_snippet:
+            _link_published(use, zone, author, now)
+
+    patch = direct.Patch(zone, lambda current: changes, {name for name, _ in changes}, zone.revision)
+    return direct.publish_patches(patches=[patch], author=author, now=now, alongside=alongside, **terms)
+
+
+def _link_published(use: Using, zone: Zone, author: Author, now: datetime) -> None:
+    """The zone follows the template, and has what this version makes."""
+    applied = {"version": use.version.number, "values": dict(use.values), "before": None}
+    found = TemplateLink.objects.filter(zone=zone, template=use.template)
+    if found.filter(**applied).exists():
+        return
+    TemplateLink.objects.update_or_create(defaults={**applied, "at": now}, zone=zone, template=use.template)
+    _record_link(use, zone, author, now)
 
 
 def create_zones_from(
@@ -202,14 +242,18 @@ def _link_drafted(use: Using, zone: Zone, author: Author, now: datetime) -> None
             earlier = [*(link.before or ()), {"version": link.version, "values": link.values}]
             before = earlier[-MOST_BEFORE:]
             TemplateLink.objects.filter(pk=link.pk).update(before=before, at=now, **applied)
-        audit.record(
-            action="template.link",
-            by=author,
-            now=now,
-            target=use.template.name,
-            version=use.version.number,
-            zone=zone.name,
-        )
+        _record_link(use, zone, author, now)
+
+
+def _record_link(use: Using, zone: Zone, author: Author, now: datetime) -> None:
+    audit.record(
+        action="template.link",
+        by=author,
+        now=now,
+        target=use.template.name,
+        version=use.version.number,
+        zone=zone.name,
+    )
 
 
 def _require_editor(author: draft.Drafter, zone: Zone) -> None:
@@ -217,11 +261,14 @@ def _require_editor(author: draft.Drafter, zone: Zone) -> None:
         raise Forbidden(Permission.EDIT)
 
 
-def _now(zone: Zone, author: draft.Drafter, keys: Collection[Key]) -> dict[Key, RRset]:
-    """Those of the RRsets that there are, as the author's draft leaves them."""
+def _now(zone: Zone, author: draft.Drafter, keys: Collection[Key], *, drafted: bool) -> dict[Key, RRset]:
+    """Those of the RRsets that there are."""
     sees = access.visibility_of(author, zone)
     for key in sorted(keys):
         if sees is not None and not sees(*key):
             raise RightMissing(Right.READ, zone.name, *key)
+    if not drafted:
+        published = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {name for name, _ in keys})})[zone.pk]
+        return {key: rrset for key, rrset in published.items() if key in keys}
     rows = queries.rrset_rows(zone=zone, author=draft.person(author), keys=keys)
     return {row.change.key: row.change.after for row in rows if row.change.after is not None}

@@ -35,6 +35,8 @@ IMPORT = {"import_id": "?"}
 EXPORT = {"export_id": "?"}
 POLICY = {"policy_id": "?"}
 RUN = {"run_id": "?"}
+TEMPLATE = {"template_id": "?"}
+TEMPLATE_RUN = {"template_run_id": "?"}
 TEAM = {"team_id": "?"}
 TOKEN = {"token_id": "?"}
 KEY = {"key_id": "?"}
@@ -248,6 +250,20 @@ V2_MORE = [
     Door("v2-zone-policy", "GET", "+0+++++", ZONE),
     Door("v2-zone-policy", "PUT", "-0---++", ZONE, {"policy": "?policy_id"}),
     Door("v2-zone-policy", "DELETE", "-0---++", ZONE),
+    Door("v2-templates", "GET", "+++++++"),
+    Door("v2-templates", "POST", "-----++", {}, {"name": "New", "text": "@ A 192.0.2.1"}),
+    Door("v2-template", "GET", "+++++++", TEMPLATE),
+    Door("v2-template", "PATCH", "-----++", TEMPLATE, {"name": "Other"}),
+    Door("v2-template", "DELETE", "-----++", TEMPLATE),
+    Door("v2-template-versions", "GET", "+++++++", TEMPLATE),
+    Door("v2-template-versions", "POST", "-----++", TEMPLATE, {"text": "@ A 192.0.2.2"}),
+    Door("v2-template-version", "GET", "+++++++", {**TEMPLATE, "number": 1}),
+    Door("v2-zone-template", "POST", "-0-+-++", ZONE, {"template": "?template_id"}),
+    Door("v2-template-runs", "GET", "+++++++"),
+    Door("v2-template-runs", "POST", "-+++-++", {}, {"template": "?template_id"}),
+    Door("v2-template-run", "GET", "000000+", TEMPLATE_RUN),
+    Door("v2-template-run", "DELETE", "000000+", TEMPLATE_RUN),
+    Door("v2-template-run-zones", "GET", "000000+", TEMPLATE_RUN),
     Door("v2-policy-runs", "GET", "+++++++"),
     Door("v2-policy-runs", "POST", "-+---++", {}, {"dry_run": True}),
     Door("v2-policy-run", "GET", "00000++", RUN),

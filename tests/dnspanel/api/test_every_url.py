@@ -29,13 +29,15 @@ from dnspanel.transfer.exports import jobs as export_jobs
 from dnspanel.transfer.exports.selection import EVERYTHING
 from dnspanel.transfer.imports import jobs
 from dnspanel.transfer.models import ExportJob, RunState, SourceKind
+from dnspanel.transfer.zone_templates import runs as template_runs
+from dnspanel.transfer.zone_templates.edit import Head, Text, create_template
 from dnspanel.webhooks.models import Delivery, Event, EventKind, Webhook
 from dnspanel.zones import draft, revision
 from dnspanel.zones.dnssec import policies, policy_runs, rollovers, sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.rollover import Kind
-from dnspanel.zones.models import Channel, Operation, Publication, Zone
+from dnspanel.zones.models import Channel, Operation, Publication, TemplateKind, Zone
 from tests import database
 from tests.dnspanel.api.callers import STRANGERS, ZONE, Api, Caller, MakeApi, secret_of
 from tests.dnspanel.api.doors import COLUMNS, DOORS, OPEN, Door
@@ -127,6 +129,9 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
     rollover = rollovers.begin(zone=signed[0], kind=Kind.CSK, acting=acting)
     policy = policies.create_policy(name="Standard", terms=Terms(), by=alice, now=NOW)
     run = policy_runs.create_run(by=alice, now=NOW)
+    head, content = Head("Web"), Text("www A 192.0.2.9")
+    template = create_template(head=head, kind=TemplateKind.ZONE, content=content, by=alice, now=NOW)
+    template_run = template_runs.create_run(template=template, by=admin, now=NOW)
     published = Publication.objects.get(revisions__zone=zone, revisions__number=2)
     return {
         "zone_id": gone.pk,
@@ -144,6 +149,8 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
         "import_id": job.pk,
         "policy_id": policy.pk,
         "run_id": run.pk,
+        "template_id": template.pk,
+        "template_run_id": template_run.pk,
         "export_id": exported.pk,
         "written": written.pk,
         "webhook_id": hook.pk,

@@ -12,7 +12,7 @@ from dnspanel.zones.template_text import (
     Variable,
     VariableKind,
     expand,
-    values_as_words,
+    expanded_values,
     variables_of,
     word_of,
 )
@@ -42,7 +42,7 @@ def test_what_is_no_variable_is_a_fault_at_its_place() -> None:
 
 
 def test_a_word_of_a_zone_file_comes_in_place_of_each_variable() -> None:
-    words = values_as_words([IP], {"ip": " 192.0.2.7 "}, zone="example.com.", name="www.example.com.")
+    words = expanded_values([IP], {"ip": " 192.0.2.7 "}, zone="example.com.", name="www.example.com.")
     made = expand("@ A {{ip}}\n@ TXT {{ zone }}/{{ zone_dashed }}/{{ name }}", words)
     assert made.text == "@ A 192.0.2.7\n@ TXT example.com/example-com/www.example.com"
 
@@ -98,9 +98,9 @@ def test_a_wrong_value_is_refused(kind: VariableKind, typed: str) -> None:
 
 def test_the_default_stands_for_an_empty_value_and_faults_are_told_together() -> None:
     with_default = Variable("n", "Count", VariableKind.NUMBER, "10")
-    assert values_as_words([with_default], {}, zone="a.test.", name="a.test.")["n"] == "10"
+    assert expanded_values([with_default], {}, zone="a.test.", name="a.test.")["n"] == "10"
     with pytest.raises(BadText) as caught:
-        values_as_words([IP, with_default], {"n": "x"}, zone="a.test.", name="a.test.")
+        expanded_values([IP, with_default], {"n": "x"}, zone="a.test.", name="a.test.")
     assert [fault.variable for fault in caught.value.faults] == ["ip", "n"]
 
 

@@ -1,0 +1,224 @@
+"""Runs of templates: zones are brought to a template's newest version, or a dry run says what that would do."""
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.answers import actor_in, answer, done
+from dnspanel.api.v2.http.conditional_write import conditional_write
+from dnspanel.api.v2.http.etag import tag_of
+from dnspanel.api.v2.http.pages import cut, page_answer, page_request
+from dnspanel.api.v2.http.problems import bad_value
+from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.schema.fields import (
+    LARGEST_ID,
+    PAGED,
+    Flag,
+    Integer,
+    Shape,
+    Text,
+    choice_parameter,
+    page_of,
+    read,
+    stamp,
+)
+from dnspanel.transfer.zone_templates import runs
+from dnspanel.transfer.zone_templates.access import template_for
+from dnspanel.transfer.zone_templates.compare import Outcome
+from dnspanel.zones import access
+from dnspanel.zones.errors import TemplateRunUnknown, TemplateUnknown
+from dnspanel.zones.models import RunState, TemplateRun, TemplateRunZone
+from dnspanel.zones.template_text import LONGEST_VALUE
+
+_OUTCOMES = [str(outcome) for outcome in Outcome]
+
+
+class TemplateRunSerializer(Shape):
+    """Zones that are brought to a template: those kept in step with it, or all that a search finds."""
+
+    id = serializers.IntegerField(read_only=True)
+    template = Integer(required=False, min_value=1, max_value=LARGEST_ID)
+    version = serializers.IntegerField(read_only=True)
+    dry_run = serializers.BooleanField(read_only=True)
+    dry_run_of = Integer(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=LARGEST_ID,
+        help_text="Carry out this dry run, of the same zones. Without it, a dry run begins.",
+    )
+    search = Text(
+        default=None,
+        allow_null=True,
+        allow_blank=True,
+        max_length=200,
+        help_text="As in the search box of the panel; null: the zones that are kept in step.",
+    )
+    values = serializers.DictField(
+        child=Text(allow_blank=True, max_length=LONGEST_VALUE),
+        default=dict,
+        help_text="By variable, for zones that the search finds.",
+    )
+    keep = Flag(default=False, help_text="Zones that the search finds are kept in step from then on.")
+    overwrite = Flag(default=False, help_text="Of a dry run that is carried out: what was edited by hand too.")
+    state = serializers.ChoiceField(choices=RunState.choices, read_only=True)
+    failure = serializers.CharField(read_only=True)
+    zones_done = serializers.IntegerField(read_only=True)
+    zones_total = serializers.IntegerField(read_only=True)
+    counts = serializers.DictField(
+        child=serializers.IntegerField(), read_only=True, help_text=f"Zones by outcome: {', '.join(_OUTCOMES)}."
+    )
+    last_sequence = serializers.IntegerField(read_only=True, help_text="Of its last publication; 0: none.")
+    created_at = serializers.DateTimeField(read_only=True)
+    ended_at = serializers.DateTimeField(read_only=True, allow_null=True)
+
+    def validate(self, data: dict[str, Any]) -> dict[str, Any]:
+        carries_out = data.get("dry_run_of") is not None
+        named = {name for name in ("template", "search", "values", "keep") if data.get(name) not in (None, {}, False)}
+        if carries_out and named:
+            message = "Carrying out a dry run takes what it was begun with: leave the rest out."
+            raise serializers.ValidationError({"dry_run_of": [message]})
+        if not carries_out and "template" not in data:
+            raise serializers.ValidationError({"template": ["Which template?"]})
+        if not carries_out and data["overwrite"]:
+            message = "A dry run overwrites nothing: say it when it is carried out."
+            raise serializers.ValidationError({"overwrite": [message]})
+        return data
+
+
+class TemplateRunZoneSerializer(serializers.Serializer):
+    """What a run found or did in a zone."""
+
+    zone = serializers.CharField()
+    outcome = serializers.ChoiceField(choices=[(outcome, outcome) for outcome in _OUTCOMES])
+    message = serializers.CharField()
+
+
+class TemplateRuns(V2View):
+    """One's own runs."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="listTemplateRuns", parameters=PAGED, responses=page_of(TemplateRunSerializer))
+    def get(self, request: Request) -> HttpResponse:
+        """List runs of templates, the newest first"""
+        page, actor = page_request(request, int), actor_in(request)
+        access.require(actor, Permission.READ)
+        found = runs.runs_visible_to(actor)
+        if page.after:
+            found = found.filter(pk__lt=page.after[0])
+        rows, more = cut(list(found[: page.limit + 1]), page.limit)
+        return page_answer(request, [template_run_json(run) for run in rows], (rows[-1].pk,) if more else None)
+
+    @extend_schema(
+        operation_id="beginTemplateRun", request=TemplateRunSerializer, responses={202: TemplateRunSerializer}
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Begin a run of a template
+
+        A dry run first; then, with `dry_run_of`, the same for good. Read it until it is done. What was edited by hand
+        stays, unless the run overwrites it; zones that it refuses are listed with the reason.
+        """
+        actor, now, form_id = actor_in(request), timezone.now(), form_id_of(request)
+        access.require(actor, Permission.READ)
+        values = read(TemplateRunSerializer, request.data)
+        try:
+            if (dry := values.get("dry_run_of")) is not None:
+                dry_run = runs.run_for(actor, dry)
+                run = runs.start_run(dry_run=dry_run, by=actor, now=now, overwrite=values["overwrite"], form_id=form_id)
+            else:
+                run = runs.create_run(
+                    template=template_for(actor, values["template"]),
+                    by=actor,
+                    now=now,
+                    search=values["search"],
+                    values=values["values"],
+                    keep=values["keep"],
+                    form_id=form_id,
+                )
+        except TemplateUnknown as exc:
+            raise bad_value("/template", str(exc)) from exc
+        except TemplateRunUnknown as exc:
+            raise bad_value("/dry_run_of", str(exc)) from exc
+        return answer(template_run_json(run), 202, headers={"Location": f"{request.path}/{run.pk}"})
+
+
+class OneTemplateRun(V2View):
+    """A run."""
+
+    @extend_schema(operation_id="getTemplateRun", responses=TemplateRunSerializer)
+    def get(self, request: Request, template_run_id: int) -> HttpResponse:
+        """Read how far a run of a template is"""
+        run = runs.run_for(actor_in(request), template_run_id)
+        return answer(template_run_json(run), headers={"ETag": tag_of(_stable(run))})
+
+    @extend_schema(operation_id="cancelTemplateRun", responses={204: None})
+    def delete(self, request: Request, template_run_id: int) -> HttpResponse:
+        """Cancel a run of a template
+
+        What it has published stays.
+        """
+        actor = actor_in(request)
+        run = runs.run_for(actor, template_run_id)
+        with conditional_write(
+            request, f"template-run/{template_run_id}", lambda: _stable(runs.run_for(actor, template_run_id))
+        ):
+            runs.cancel_run(run=run, by=actor, now=timezone.now())
+        return done()
+
+
+class TemplateRunZones(V2View):
+    """What a run found or did, zone by zone."""
+
+    @extend_schema(
+        operation_id="listZonesOfTemplateRun",
+        parameters=[*PAGED, OpenApiParameter("outcome", str, enum=_OUTCOMES, description="Only these.")],
+        responses=page_of(TemplateRunZoneSerializer),
+    )
+    def get(self, request: Request, template_run_id: int) -> HttpResponse:
+        """List what a run of a template found or did
+
+        Of those that change the first 200 zones, of conflicts and refusals the first 1,000 each; all are counted.
+        """
+        page, run = page_request(request, int), runs.run_for(actor_in(request), template_run_id)
+        found = TemplateRunZone.objects.filter(run=run).order_by("pk")
+        if outcome := choice_parameter(request.query_params, "outcome", _OUTCOMES):
+            found = found.filter(outcome=outcome)
+        if page.after:
+            found = found.filter(pk__gt=page.after[0])
+        rows, more = cut(list(found[: page.limit + 1]), page.limit)
+        zones = [{"zone": row.zone_name, "outcome": row.outcome, "message": row.message} for row in rows]
+        return page_answer(request, zones, (rows[-1].pk,) if more else None)
+
+
+def template_run_json(run: TemplateRun) -> dict[str, Any]:
+    """A run as it is answered."""
+    return {
+        "id": run.pk,
+        "template": run.template_id,
+        "version": run.version,
+        "dry_run": run.dry_run,
+        "dry_run_of": run.dry_run_of_id,
+        "search": run.search,
+        "values": run.values,
+        "keep": run.keep,
+        "overwrite": run.overwrite,
+        "state": run.state,
+        "failure": run.failure,
+        "zones_done": run.done,
+        "zones_total": run.total,
+        "counts": run.counts,
+        "last_sequence": run.last_sequence,
+        "created_at": stamp(run.created_at),
+        "ended_at": stamp(run.ended_at),
+    }
+
+
+def _stable(run: TemplateRun) -> dict[str, Any]:
+    """What of a run does not change while it goes on, so that who read it can cancel it by its ETag."""
+    return {"id": run.pk, "ended": run.ended_at is not None}

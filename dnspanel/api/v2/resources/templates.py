@@ -1,0 +1,368 @@
+"""Templates: records with variables, their versions, and one of them applied to a zone."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.models import Team
+from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.accepted import written
+from dnspanel.api.v2.http.answers import actor_in, answer, done
+from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.pages import cut, page_answer, page_request
+from dnspanel.api.v2.http.problems import bad_value
+from dnspanel.api.v2.http.representation import change_json
+from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.resources.changes import DRY_RUN
+from dnspanel.api.v2.resources.publishing import flag_in
+from dnspanel.api.v2.schema.fields import LARGEST_ID, PAGED, Choice, Flag, Integer, Shape, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.zone_serializers import WRITING, ChangeSerializer, TermsSerializer, WrittenSerializer
+from dnspanel.transfer.zone_templates import access as doors
+from dnspanel.transfer.zone_templates import edit, use
+from dnspanel.transfer.zone_templates.compare import Act, Step
+from dnspanel.zones import access
+from dnspanel.zones.errors import TemplateRefused
+from dnspanel.zones.models import Channel, TemplateKind, TemplateVersion, ZoneTemplate
+from dnspanel.zones.template_text import (
+    LONGEST_LABEL,
+    LONGEST_TEXT,
+    LONGEST_VALUE,
+    MOST_VARIABLES,
+    Variable,
+    VariableKind,
+    is_name,
+)
+from replication.dns import names
+from replication.errors import BadName
+
+
+class TemplateVariableSerializer(Shape):
+    """A variable of a text."""
+
+    name = Text(max_length=32)
+    label = Text(default="", allow_blank=True, max_length=LONGEST_LABEL)
+    kind = Choice(choices=[(str(kind), str(kind)) for kind in VariableKind])
+    default = Text(default="", allow_blank=True, max_length=LONGEST_VALUE, help_text="Empty: a value has to be given.")
+
+    def validate_name(self, value: str) -> str:
+        if not is_name(value):
+            raise serializers.ValidationError("A small letter, then small letters, digits and underscores.")
+        return value
+
+
+class TemplateVersionSerializer(Shape):
+    """What a template says from some time on: lines of a zone file with `{{ variables }}`."""
+
+    number = serializers.IntegerField(read_only=True)
+    text = Text(max_length=LONGEST_TEXT)
+    variables = TemplateVariableSerializer(many=True, default=list, max_length=MOST_VARIABLES)
+    note = Text(default="", allow_blank=True, max_length=edit.LONGEST_NOTE)
+    author = serializers.CharField(read_only=True, allow_null=True)
+    at = serializers.DateTimeField(read_only=True)
+
+
+class TemplateSerializer(Shape):
+    """A template; `version` is the number of its newest version."""
+
+    id = serializers.IntegerField(read_only=True)
+    name = Text(max_length=edit.LONGEST_NAME)
+    kind = serializers.ChoiceField(choices=TemplateKind.choices, read_only=True)
+    team = Integer(
+        default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="null: of the whole panel."
+    )
+    description = Text(default="", allow_blank=True, max_length=edit.LONGEST_NOTE)
+    version = serializers.IntegerField(read_only=True)
+    created_at = serializers.DateTimeField(read_only=True)
+    changed_at = serializers.DateTimeField(read_only=True)
+
+
+class NewTemplateSerializer(Shape):
+    """A template with its first version."""
+
+    name = Text(max_length=edit.LONGEST_NAME)
+    kind = Choice(choices=TemplateKind.choices, default=TemplateKind.ZONE)
+    team = Integer(
+        default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="null: of the whole panel."
+    )
+    description = Text(default="", allow_blank=True, max_length=edit.LONGEST_NOTE)
+    text = Text(max_length=LONGEST_TEXT)
+    variables = TemplateVariableSerializer(many=True, default=list, max_length=MOST_VARIABLES)
+
+
+class TemplateUseSerializer(TermsSerializer):
+    """What a template is to be applied with."""
+
+    template = Integer(min_value=1, max_value=LARGEST_ID)
+    version = Integer(default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="null: the newest.")
+    values = serializers.DictField(
+        child=Text(allow_blank=True, max_length=LONGEST_VALUE), default=dict, help_text="By variable."
+    )
+    name = Text(default="@", max_length=1100, help_text="Where a snippet goes; `@` is the zone itself.")
+    overwrite = Flag(default=False, help_text="Conflicts become what the template says.")
+    keep = Flag(default=None, allow_null=True, help_text="Whether the zone is kept in step; null: as it is.")
+
+
+class TemplateStepSerializer(ChangeSerializer):
+    """What a template does to an RRset; a conflict stays as it is unless it is overwritten."""
+
+    act = serializers.ChoiceField(choices=[(str(act), str(act)) for act in Act if act is not Act.SAME])
+    message = serializers.CharField()
+
+
+class TemplateStepsSerializer(Shape):
+    """What a template would do."""
+
+    proposed = TemplateStepSerializer(many=True)
+
+
+class TemplateAppliedSerializer(WrittenSerializer):
+    """What was published, and what the template does."""
+
+    steps = TemplateStepSerializer(many=True)
+
+
+class Templates(V2View):
+    """The templates that the caller sees."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="listTemplates", parameters=PAGED, responses=page_of(TemplateSerializer))
+    def get(self, request: Request) -> HttpResponse:
+        """List templates"""
+        page, actor = page_request(request, int), actor_in(request)
+        access.require(actor, Permission.READ)
+        found = doors.templates_visible_to(actor).order_by("pk").filter(pk__gt=page.after[0] if page.after else 0)
+        rows, more = cut(list(found[: page.limit + 1]), page.limit)
+        return page_answer(request, [template_json(row) for row in rows], (rows[-1].pk,) if more else None)
+
+    @extend_schema(operation_id="createTemplate", request=NewTemplateSerializer, responses={201: TemplateSerializer})
+    def post(self, request: Request) -> HttpResponse:
+        """Create a template
+
+        For who has the right "templates" over the team's zones, or over all for one of the whole panel. Faults of the
+        text say line and column.
+        """
+        actor = actor_in(request)
+        access.require(actor, Permission.READ)
+        values = read(NewTemplateSerializer, request.data)
+        template = edit.create_template(
+            head=edit.Head(values["name"], _team(values["team"]), values["description"]),
+            kind=values["kind"],
+            content=_content(values),
+            by=actor,
+            now=timezone.now(),
+        )
+        return tagged(template_json(template), 201, Location=f"{request.path}/{template.pk}")
+
+
+class OneTemplate(V2View):
+    """One template."""
+
+    @extend_schema(operation_id="getTemplate", responses=TemplateSerializer)
+    def get(self, request: Request, template_id: int) -> HttpResponse:
+        """Read a template"""
+        return tagged(template_json(_door(request, template_id)))
+
+    @extend_schema(operation_id="changeTemplate", request=TemplateSerializer, responses=TemplateSerializer)
+    def patch(self, request: Request, template_id: int) -> HttpResponse:
+        """Change a template's name, description or team
+
+        What is left out stays. Its text changes by another version.
+        """
+        template, actor = _door(request, template_id), actor_in(request)
+        patch = read(TemplateSerializer, request.data, partial=True)
+        team = _team(patch["team"]) if "team" in patch else template.team
+        with conditional_write(request, f"template/{template_id}", lambda: template_json(_door(request, template_id))):
+            head = edit.Head(patch.get("name", template.name), team, patch.get("description", template.description))
+            edit.change_template(template=template, head=head, by=actor, now=timezone.now())
+        return tagged(template_json(_door(request, template_id)))
+
+    @extend_schema(operation_id="deleteTemplate", responses={204: None})
+    def delete(self, request: Request, template_id: int) -> HttpResponse:
+        """Delete a template
+
+        Zones keep what it made; those that were kept in step follow nothing any more.
+        """
+        template = _door(request, template_id)
+        with conditional_write(request, f"template/{template_id}", lambda: template_json(_door(request, template_id))):
+            edit.delete_template(template=template, by=actor_in(request), now=timezone.now())
+        return done()
+
+
+class TemplateVersions(V2View):
+    """The versions of a template."""
+
+    unconditional = True  # a version that was published meanwhile is never overwritten: it has its own number
+
+    @extend_schema(operation_id="listTemplateVersions", parameters=PAGED, responses=page_of(TemplateVersionSerializer))
+    def get(self, request: Request, template_id: int) -> HttpResponse:
+        """List the versions of a template"""
+        page, template = page_request(request, int), _door(request, template_id)
+        found = TemplateVersion.objects.filter(template=template, number__gt=page.after[0] if page.after else 0)
+        rows, more = cut(list(found.select_related("author").order_by("number")[: page.limit + 1]), page.limit)
+        return page_answer(request, [version_json(row) for row in rows], (rows[-1].number,) if more else None)
+
+    @extend_schema(
+        operation_id="publishTemplateVersion",
+        request=TemplateVersionSerializer,
+        responses={201: TemplateVersionSerializer},
+    )
+    def post(self, request: Request, template_id: int) -> HttpResponse:
+        """Publish another version of a template
+
+        No zone changes. What says the same as the newest version is that one.
+        """
+        template = _door(request, template_id)
+        values = read(TemplateVersionSerializer, request.data)
+        version = edit.publish_version(
+            template=template,
+            content=_content(values),
+            seen=template.version,
+            by=actor_in(request),
+            now=timezone.now(),
+        )
+        return answer(version_json(version), 201, headers={"Location": f"{request.path}/{version.number}"})
+
+
+class OneTemplateVersion(V2View):
+    """One version of a template."""
+
+    @extend_schema(operation_id="getTemplateVersion", responses=TemplateVersionSerializer)
+    def get(self, request: Request, template_id: int, number: int) -> HttpResponse:
+        """Read a version of a template"""
+        return tagged(version_json(use.using(_door(request, template_id), {}, number).version))
+
+
+class ZoneTemplateUse(V2View):
+    """A template that is applied to a zone."""
+
+    unconditional = True  # what was proposed is published for the revision that it was proposed for
+
+    @extend_schema(
+        operation_id="applyTemplate",
+        parameters=[*WRITING, DRY_RUN],
+        request=TemplateUseSerializer,
+        responses={
+            202: TemplateAppliedSerializer,
+            200: PolymorphicProxySerializer(
+                "AppliedOrSteps", [TemplateAppliedSerializer, TemplateStepsSerializer], None
+            ),
+        },
+    )
+    def post(self, request: Request, zone_name: str) -> HttpResponse:
+        """Apply a template to a zone
+
+        What the zone has already and not from the template, or somebody edited since, is a conflict and stays, unless
+        it is overwritten. With `dry_run=true` nothing is written. A snippet adds its records at a name.
+        """
+        actor, now = actor_in(request), timezone.now()
+        zone = access.zone_for_editing(actor, zone_name)
+        body = read(TemplateUseSerializer, request.data)
+        using = _using(actor, body)
+        proposal = use.propose(use=using, zone=zone, author=actor, name=_name(body, zone.name), drafted=False)
+        if proposal.faults:
+            raise TemplateRefused(
+                {f"values/{each.variable}" if each.variable else "template": [str(each)] for each in proposal.faults}
+            )
+        changing = [step for step in proposal.steps if step.changes]
+        steps = [step_json(step) for step in changing]
+        taken = [step for step in changing if body["overwrite"] or step.act is not Act.CONFLICT]
+        if flag_in(request, "dry_run", False):
+            access.refuse_changes(actor, zone, [step.change for step in taken])
+            return answer({"proposed": steps})
+        outcome = use.publish_steps(
+            use=using,
+            zone=zone,
+            steps=taken,
+            author=actor,
+            now=now,
+            keep=body["keep"],
+            terms={
+                "channel": Channel.API,
+                "reason": body.get("reason", ""),
+                "form_id": form_id_of(request),
+                "accept_warnings": body.get("accept_warnings", True),
+                "confirmed": body.get("confirm", False),
+            },
+        )
+        return written(request, outcome, extensions={"steps": steps})
+
+
+def template_json(template: ZoneTemplate) -> dict[str, Any]:
+    """A template as it is answered."""
+    return {
+        "id": template.pk,
+        "name": template.name,
+        "kind": str(template.kind),
+        "team": template.team_id,
+        "description": template.description,
+        "version": template.version,
+        "created_at": stamp(template.created_at),
+        "changed_at": stamp(template.changed_at),
+    }
+
+
+def version_json(version: TemplateVersion) -> dict[str, Any]:
+    """A version as it is answered."""
+    return {
+        "number": version.number,
+        "text": version.text,
+        "variables": version.variables,
+        "note": version.note,
+        "author": version.author.username if version.author else None,
+        "at": stamp(version.at),
+    }
+
+
+def step_json(step: Step) -> dict[str, Any]:
+    """A step as it is answered."""
+    return {**change_json(step.change), "act": str(step.act), "message": step.message}
+
+
+def _door(request: Request, template_id: int) -> ZoneTemplate:
+    actor = actor_in(request)
+    access.require(actor, Permission.READ)
+    return doors.template_for(actor, template_id)
+
+
+def _team(team_id: int | None) -> Team | None:
+    """The team that a body names. Raises TemplateRefused for one that is none."""
+    if team_id is None:
+        return None
+    team = Team.objects.filter(pk=team_id).first()
+    if team is None:
+        raise TemplateRefused({"team": ["There is no such team."]})
+    return team
+
+
+def _content(values: Mapping[str, Any]) -> edit.Text:
+    variables = [
+        Variable(each["name"], each["label"], VariableKind(each["kind"]), each["default"])
+        for each in values["variables"]
+    ]
+    return edit.Text(values["text"], variables, values.get("note", ""))
+
+
+def _using(actor: Actor, body: Mapping[str, Any]) -> use.Using:
+    found = doors.templates_visible_to(actor).filter(pk=body["template"]).first()
+    if found is None:
+        raise bad_value("/template", "There is no such template.")
+    if body["version"] is not None and body["version"] > found.version:
+        raise bad_value("/version", f"The template is at version {found.version}.")
+    return use.using(found, body["values"], body["version"])
+
+
+def _name(body: Mapping[str, Any], zone_name: str) -> str:
+    try:
+        name = names.parse(body["name"], zone_name)
+    except BadName as exc:
+        raise bad_value("/name", str(exc)) from exc
+    if not names.is_within(name, zone_name):
+        raise bad_value("/name", f"{name} is not inside the zone {zone_name}")
+    return name

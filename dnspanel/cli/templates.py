@@ -1,0 +1,200 @@
+"""`dnspanel templates`: which there are, one applied to a zone, and many zones brought to one."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from dnspanel.cli import output
+from dnspanel.cli.errors import Refused
+from dnspanel.cli.output import Column
+from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.zone_paths import zone_path
+
+POLL_SECONDS = 0.5
+_UNDER_WAY = ("waiting", "running")
+_LISTED = (
+    Column("ID", "id", right=True),
+    Column("NAME", "name"),
+    Column("FOR", "kind"),
+    Column("TEAM", "team", right=True),
+    Column("VERSION", "version", right=True),
+    Column("DESCRIPTION", "description"),
+)
+_STEPS = (
+    Column("ACT", "act"),
+    Column("NAME", "name"),
+    Column("TYPE", "type"),
+    Column("BEFORE", lambda row: _records(row["before"])),
+    Column("AFTER", lambda row: _records(row["after"])),
+    Column("WHY", "message"),
+)
+_FOUND = (Column("ZONE", "zone"), Column("OUTCOME", "outcome"), Column("WHAT", "message"))
+
+_set = click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="What a variable stands for.")
+
+
+@click.group()
+def templates() -> None:
+    """Templates: records with variables. TEMPLATE is a name or an id."""
+
+
+@templates.command("list")
+@shared_options
+@pass_session
+def list_templates(session: Session) -> None:
+    """List the templates."""
+    session.show_rows(session.client.items("/templates"), _LISTED, none="No template.")
+
+
+@templates.command()
+@click.argument("template")
+@click.option("--version", type=click.IntRange(1), help="Another one than the newest.")
+@shared_options
+@pass_session
+def show(session: Session, template: str, version: int | None) -> None:
+    """Show what a template says, and its variables."""
+    found = _named(session, template)
+    version_found = session.client.get(f"/templates/{found['id']}/versions/{version or found['version']}")
+    details = {
+        "template": found["name"],
+        "version": f"{version_found['number']} of {found['version']}",
+        "variables": [
+            f"{each['name']} ({each['kind']}) {each['label']}" + (f" = {each['default']}" if each["default"] else "")
+            for each in version_found["variables"]
+        ]
+        or None,
+        "text": version_found["text"].splitlines(),
+    }
+    session.show(version_found, details)
+
+
+@templates.command()
+@click.argument("zone")
+@click.argument("template")
+@_set
+@click.option("--name", default="@", show_default=True, help="Where a snippet goes.")
+@click.option("--overwrite", is_flag=True, help="Overwrite what the template did not leave so.")
+@click.option("--keep/--no-keep", default=None, help="Keep the zone in step from now on, or no more.")
+@click.option("--reason", default="", help="Kept in the history.")
+@click.option("--dry-run", is_flag=True, help="Write nothing; show what would change.")
+@shared_options
+@pass_session
+def apply(
+    session: Session,
+    zone: str,
+    template: str,
+    settings: Sequence[str],
+    name: str,
+    overwrite: bool,
+    keep: bool | None,
+    reason: str,
+    dry_run: bool,
+) -> None:
+    """Apply a template to a zone.
+
+    What the zone has already and not from the template is a conflict: it stays unless --overwrite.
+
+    \b
+    Examples:
+      dnspanel templates apply example.com Web --set ip=192.0.2.1 --dry-run
+      dnspanel templates apply example.com Web --set ip=192.0.2.1 --keep
+    """
+    body = {
+        "template": _named(session, template)["id"],
+        "values": _values(settings),
+        "name": name,
+        "overwrite": overwrite,
+        "keep": keep,
+        "reason": reason,
+    }
+    query = {"dry_run": "true"} if dry_run else None
+    found = session.client.send("POST", zone_path(zone, "template"), body, query=query)
+    steps = found["proposed" if dry_run else "steps"]
+    if session.is_json:
+        output.show_json(found)
+    else:
+        session.show_rows(steps, _STEPS, none="The zone has all of it.")
+    conflicts = 0 if overwrite else sum(step["act"] == "conflict" for step in steps)
+    if conflicts:
+        output.tell(f"{conflicts:,} stay{'s' if conflicts == 1 else ''} as before. With --overwrite they change.")
+    if dry_run:
+        output.tell("Nothing was written.")
+
+
+@templates.command()
+@click.argument("template")
+@click.option("--search", help="Zones that this finds, as in the search box; without it, those kept in step.")
+@_set
+@click.option("--keep", is_flag=True, help="Keep the zones that were found in step from then on.")
+@click.option("--overwrite", is_flag=True, help="Overwrite what was edited by hand too.")
+@click.option("--apply", "carry_out", is_flag=True, help="Carry out what the dry run showed.")
+@shared_options
+@pass_session
+def run(
+    session: Session,
+    template: str,
+    search: str | None,
+    settings: Sequence[str],
+    keep: bool,
+    overwrite: bool,
+    carry_out: bool,
+) -> None:
+    """Bring many zones to a template's newest version, after a dry run.
+
+    Exit code 1 says that zones were refused; they are listed with the reason.
+
+    \b
+    Examples:
+      dnspanel templates run Web
+      dnspanel templates run Web --apply
+    """
+    body = {"template": _named(session, template)["id"], "search": search, "values": _values(settings), "keep": keep}
+    done = _finished(session, session.client.send("POST", "/template-runs", body))
+    if carry_out and done["state"] == "done":
+        told = {"dry_run_of": done["id"], "overwrite": overwrite}
+        done = _finished(session, session.client.send("POST", "/template-runs", told))
+    if session.is_json:
+        output.show_json(done)
+    else:
+        session.show_rows(session.client.items(f"/template-runs/{done['id']}/zones"), _FOUND, none="No zone.")
+        output.tell(", ".join(f"{count:,} {outcome}" for outcome, count in done["counts"].items()))
+    if not carry_out:
+        output.tell("Nothing was written. With --apply it is carried out.")
+    if done["state"] != "done" or done["counts"].get("refused"):
+        raise click.exceptions.Exit(Refused.exit_code)
+
+
+def _finished(session: Session, begun: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The run, once it has ended. Who interrupts the command leaves it to the panel."""
+    found = begun
+    while found["state"] in _UNDER_WAY:
+        time.sleep(POLL_SECONDS)
+        found = session.client.get(f"/template-runs/{begun['id']}")
+    if found["failure"]:
+        output.tell(found["failure"])
+    return found
+
+
+def _named(session: Session, name: str) -> Mapping[str, Any]:
+    """The template of this name or id. Raises UsageError where there is none, or several teams have one."""
+    found = [each for each in session.client.items("/templates") if name in (each["name"], str(each["id"]))]
+    if len(found) > 1:
+        raise click.UsageError(f"There are {len(found)} templates {name}: give an id.")
+    if not found:
+        raise click.UsageError(f"There is no template {name}.")
+    one: Mapping[str, Any] = found[0]
+    return one
+
+
+def _values(settings: Sequence[str]) -> dict[str, str]:
+    pairs = [each.partition("=") for each in settings]
+    for name, sign, _ in pairs:
+        if not sign:
+            raise click.UsageError(f"--set {name} needs a value: {name}=…")
+    return {name: value for name, _, value in pairs}
+
+
+def _records(rrset: Mapping[str, Any] | None) -> str:
+    return "" if rrset is None else ", ".join(rrset["rdata"])

@@ -1,0 +1,61 @@
+"""`dnspanel templates`."""
+
+from collections.abc import Iterator
+from threading import Event, Thread
+
+import pytest
+from django.db import connection
+
+from dnspanel.accounts.models import Role
+from dnspanel.transfer.zone_templates import runs
+from tests.dnspanel.cli.conftest import Run
+from tests.dnspanel.transfer.zone_templates.conftest import template_maker
+from tests.people import make_person
+
+
+@pytest.fixture
+def worker(transactional_db: None) -> Iterator[None]:
+    """What is queued is worked on, as a Celery worker would."""
+    ended = Event()
+
+    def work() -> None:
+        while not ended.wait(0.05):
+            for number in runs.unfinished_runs():
+                runs.work_on_run(number)
+        connection.close()
+
+    thread = Thread(target=work)
+    thread.start()
+    yield
+    ended.set()
+    thread.join()
+
+
+def test_a_template_is_shown_applied_to_a_zone_and_to_many(run: Run, worker: None) -> None:
+    assert run("templates", "list").err == "No template.\n"
+    template_maker(make_person("ada", Role.ADMINISTRATOR))()
+    assert run("zones", "create", "a.test").code == 0
+    assert run("zones", "create", "b.test").code == 0
+    assert "Web" in run("templates", "list").out
+    assert "ip (ipv4) Address" in run("templates", "show", "Web").out
+    assert run("templates", "show", "Nothing").code == 2
+    assert run("templates", "apply", "a.test", "Web", "--set", "ip").code == 2
+
+    dry = run("templates", "apply", "a.test", "Web", "--set", "ip=192.0.2.1", "--dry-run")
+    assert (dry.code, dry.err) == (0, "Nothing was written.\n"), dry
+    assert "192.0.2.1" in dry.out
+    assert "192.0.2.1" not in run("records", "list", "a.test").out
+    assert run("templates", "apply", "a.test", "Web", "--set", "ip=192.0.2.1", "--keep").code == 0
+    assert "192.0.2.1" in run("records", "list", "a.test").out
+    assert run("templates", "apply", "a.test", "Web", "--set", "ip=x").code == 1
+
+    assert run("records", "set", "b.test", "@", "A", "198.51.100.7").code == 0
+    terms = ("templates", "run", "Web", "--search", "b.test", "--set", "ip=192.0.2.2")
+    many = run(*terms)
+    assert many.code == 0, many
+    assert "b.test." in many.out
+    assert many.err.endswith("Nothing was written. With --apply it is carried out.\n")
+    done = run(*terms, "--apply", "--overwrite", "--output", "json")
+    assert (done.code, done.json["state"], done.json["counts"]) == (0, "done", {"change": 1}), done
+    assert "192.0.2.2" in run("records", "list", "b.test").out
+    assert "same" in run("templates", "run", "Web").err
