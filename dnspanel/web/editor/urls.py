@@ -16,6 +16,7 @@ from dnspanel.web.editor import (
     review,
     rrsets,
     table,
+    targets,
     text,
     typed,
 )
@@ -39,6 +40,7 @@ urlpatterns = [
     path("zones/<zone:zone_name>/ptr/", ptr.zone_ptr, name="zone-ptr"),
     path("zones/<zone:zone_name>/discard/", rrsets.draft_discard, name="zone-discard"),
     path("zones/<zone:zone_name>/review/", review.zone_review, name="zone-review"),
+    path("zones/<zone:zone_name>/targets/", targets.zone_targets, name="zone-targets"),
     path("zones/<zone:zone_name>/history/", history.zone_history, name="zone-history"),
     path("zones/<zone:zone_name>/history/compare/", history.zone_compare, name="zone-compare"),
     path("zones/<zone:zone_name>/history/record/", history.record_history, name="zone-record-history"),

@@ -189,6 +189,8 @@ DOORS = [
     # Review and publication
     Door("zone-review", "GET", EDIT, ZONE),
     Door("zone-review", "POST", EDIT, ZONE),
+    Door("zone-targets", "GET", EDIT, ZONE),
+    Door("zone-targets", "POST", EDIT, ZONE),
     Door("publication-list", "GET", READ),
     Door("zone-pin", "POST", READ, ZONE),
     Door("changes", "GET", EDIT),

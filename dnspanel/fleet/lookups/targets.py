@@ -1,0 +1,53 @@
+"""Names that records point at, looked up over DNS because a person asks: do they exist, and have they addresses?"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import dns.rcode
+
+from dnspanel.fleet.dnssec.exchange import NoAnswer
+from dnspanel.fleet.dnssec.resolver import Resolver
+from replication.dns import rdtypes
+
+SECONDS = 8.0
+MOST_TARGETS = 20
+
+
+class Outcome(StrEnum):
+    """What the DNS of this moment says of a target."""
+
+    FOUND = "found"
+    NO_NAME = "no-name"
+    NO_ADDRESS = "no-address"
+    NO_ANSWER = "no-answer"
+
+
+@dataclass(frozen=True, slots=True)
+class TargetLook:
+    """A target with its outcome; `detail` says why there is no answer."""
+
+    target: str
+    outcome: Outcome
+    detail: str = ""
+
+
+def look_up_targets(targets: Sequence[tuple[str, bool]], *, resolver: Resolver) -> list[TargetLook]:
+    """What the first MOST_TARGETS of these are, each with whether it has to have addresses, within SECONDS.
+
+    What the network does is never raised: it is an outcome.
+    """
+    deadline = time.monotonic() + SECONDS
+    return [_look(name, needs_address, resolver, deadline) for name, needs_address in targets[:MOST_TARGETS]]
+
+
+def _look(name: str, needs_address: bool, resolver: Resolver, deadline: float) -> TargetLook:
+    try:
+        if resolver.ask(name, rdtypes.A, deadline=deadline).rcode() == dns.rcode.NXDOMAIN:
+            return TargetLook(name, Outcome.NO_NAME)
+        if needs_address and not resolver.addresses(name, deadline=deadline):
+            return TargetLook(name, Outcome.NO_ADDRESS)
+    except NoAnswer as exc:
+        return TargetLook(name, Outcome.NO_ANSWER, str(exc))
+    return TargetLook(name, Outcome.FOUND)

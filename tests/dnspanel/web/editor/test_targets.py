@@ -1,0 +1,99 @@
+"""Targets outside of the panel, asked about over DNS by a button.
+
+Tests `lookups.targets` too.
+"""
+
+from contextlib import ExitStack
+from typing import Any
+
+import dns.message
+import dns.rcode
+import pytest
+
+from dnspanel.accounts.models import User
+from dnspanel.fleet.dnssec import exchange
+from dnspanel.fleet.lookups import targets
+from dnspanel.fleet.lookups.turns import AT_ONCE, turn
+from dnspanel.zones import draft
+from dnspanel.zones.models import Zone
+from tests.dnspanel.fleet.dnssec.nameservers import RESOLVER, resolver_of, serving
+from tests.dnspanel.web.conftest import Browser, MakeZone
+from tests.dnspanel.zones.conftest import rr
+from tests.people import NOW
+from tests.ports import free_port
+
+TARGETS = "/zones/example.test./targets/"
+RECORDS = (("host.away.", "A", "198.51.100.1"), ("bare.away.", "TXT", '"x"'))
+
+
+@pytest.fixture
+def zone(make_zone: MakeZone) -> Zone:
+    make_zone("www 300 A 192.0.2.1", name="other.test.")
+    return make_zone("kept 300 CNAME published.away.")
+
+
+@pytest.fixture(autouse=True)
+def drafted(zone: Zone, bob: User) -> None:
+    for line in (
+        "@ 300 MX 10 host.away. | 20 bare.away.",
+        "a 300 CNAME gone.away.",
+        "b 300 CNAME www.other.test.",
+        "c 300 CNAME a",
+        "d 300 CNAME bare.away.",
+    ):
+        draft.replace_rrset(author=bob, zone=zone, rrset=rr(line), now=NOW)
+
+
+def answer(query: dns.message.Message, is_tcp: bool) -> dns.message.Message | None:
+    """What a resolver says that knows no name `gone.away.`."""
+    reply = resolver_of({}, *RECORDS)(query, is_tcp)
+    if reply is not None and str(query.question[0].name) == "gone.away.":
+        reply.set_rcode(dns.rcode.NXDOMAIN)
+    return reply
+
+
+def lines_of(page: str) -> list[str]:
+    return [part.partition("</li>")[0] for part in page.partition('<ul class="checks">')[2].split("<li>")[1:]]
+
+
+def test_the_draft_s_targets_outside_are_asked_about(zone: Zone, browser: Browser, bob: User, settings: Any) -> None:
+    client = browser(bob)
+    assert TARGETS in client.get("/zones/example.test./review/").content.decode()
+    before = client.get(TARGETS).content.decode()
+    assert [line.count(".away.") for line in lines_of(before)] == [1, 1, 1]
+    assert "exist" not in before
+    port = free_port()
+    settings.DNS_RESOLVERS = [f"{RESOLVER}:{port}"]
+    with serving({RESOLVER: answer}, port):
+        bare, gone, host = lines_of(client.post(TARGETS).content.decode())
+    assert "it has no address" in bare
+    assert "it does not exist" in gone
+    assert "it exists" in host
+
+
+def test_no_answer_is_said_and_the_rest_is_counted(
+    browser: Browser, bob: User, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchange, "TRY_SECONDS", 0.1)
+    monkeypatch.setattr(targets, "SECONDS", 0.3)
+    settings.DNS_RESOLVERS = [f"{RESOLVER}:{free_port()}"]
+    page = browser(bob).post(TARGETS).content.decode()
+    assert "the resolver" in page
+    assert "it exists" not in page
+    assert "it does not exist" not in page
+
+
+def test_who_finds_all_turns_taken_is_told_so(browser: Browser, bob: User) -> None:
+    with ExitStack() as stack:
+        for _ in range(AT_ONCE):
+            stack.enter_context(turn())
+        response = browser(bob).post(TARGETS)
+    assert response.status_code == 503
+    assert "asking other servers" in response.content.decode()
+
+
+def test_a_draft_that_points_nowhere_outside_asks_nothing(zone: Zone, browser: Browser, bob: User) -> None:
+    draft.discard(author=bob)
+    page = browser(bob).post(TARGETS).content.decode()
+    assert "There are none." in page
+    assert "Ask DNS" not in page
