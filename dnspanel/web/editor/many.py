@@ -43,7 +43,7 @@ class ManyForm(forms.Form):
 
     ACTS = (
         ("ttl", "Set TTL"),
-        ("values", "Put in place of all values"),
+        ("values", "Replace all values"),
         ("add", "Add values"),
         ("remove", "Remove values"),
         ("replace", "Find and replace"),

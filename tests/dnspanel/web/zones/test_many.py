@@ -49,10 +49,10 @@ def test_tags_of_all_that_match(browser: Browser, bob: User) -> None:
 def test_what_is_ticked_goes_to_a_team(browser: Browser, alice: User) -> None:
     team = Team.objects.create(name="web", created_at=NOW)
     ticked = {"zone": ["shop1.test.", "other.test."], "act": "team"}
-    asked = browser(alice).post(MANY, ticked)
-    assert asked.status_code == 422
-    assert "Choose the team." in asked.content.decode()
-    assert "<strong>2 zones</strong> that you ticked" in asked.content.decode()
+    form = browser(alice).post(MANY, ticked)
+    assert form.status_code == 422
+    assert "Choose the team." in form.content.decode()
+    assert "<strong>2 zones</strong> that you ticked" in form.content.decode()
     confirmed(browser(alice), {**ticked, "team": str(team.pk)})  # type: ignore[dict-item]
     assert sorted(Zone.objects.filter(team=team).values_list("name", flat=True)) == ["other.test.", "shop1.test."]
     confirmed(browser(alice), {**ticked, "team": "none"})  # type: ignore[dict-item]
