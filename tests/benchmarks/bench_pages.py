@@ -43,7 +43,7 @@ TARGETS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PageRequest:
     """One request: to which figure it counts, and what it asks; `target` is the part of the page that htmx replaces."""
 
     figure: str
@@ -71,12 +71,12 @@ def percentile(values: list[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
 
-def requests_of_estate(zones: int) -> Iterator[Asked]:
+def requests_of_estate(zones: int) -> Iterator[PageRequest]:
     """Lists and searches, of what is everywhere, somewhere and nowhere."""
     middle = f"zone-{zones // 2:07d}"
     for query in ("", middle, "zone", "type:mx", "tag:customer", "sync:late", "changed:<1d", "dnssec:signed"):
-        yield Asked("zones_ms", "/zones/", {"q": query}, "zone-list" if query else "")
-    yield Asked("zones_ms", "/zones/", {"after": f"{middle}.com.test."}, "zone-more")
+        yield PageRequest("zones_ms", "/zones/", {"q": query}, "zone-list" if query else "")
+    yield PageRequest("zones_ms", "/zones/", {"after": f"{middle}.com.test."}, "zone-more")
     for query in (
         middle,
         f"www.{middle}",
@@ -90,20 +90,20 @@ def requests_of_estate(zones: int) -> Iterator[Asked]:
         "type:cname ttl:<400",
         "zone:0001 type:mx",
     ):
-        yield Asked("search_ms", "/search/", {"q": query}, "found")
-    yield Asked("search_ms", "/search/", {"q": "192.0.2.77"})
-    yield Asked("search_ms", "/frame/palette/", {"q": middle}, "palette-found")
+        yield PageRequest("search_ms", "/search/", {"q": query}, "found")
+    yield PageRequest("search_ms", "/search/", {"q": "192.0.2.77"})
+    yield PageRequest("search_ms", "/frame/palette/", {"q": middle}, "palette-found")
 
 
-def requests_of_large_zone(records: int) -> Iterator[Asked]:
+def requests_of_large_zone(records: int) -> Iterator[PageRequest]:
     """The editor of a large zone, its filters and jumps."""
     path = f"/zones/{LARGE}/"
-    yield Asked("editor_1m_ms", path, {})
-    yield Asked("editor_1m_ms", path, {"at": f"h{records // 2:07d}"})
+    yield PageRequest("editor_1m_ms", path, {})
+    yield PageRequest("editor_1m_ms", path, {"at": f"h{records // 2:07d}"})
     for query in ("absent", f"h{records - 7:07d}", "10.7.7.7", "type:mx", "ttl:<60", "h0", "comment:x"):
-        yield Asked("filter_1m_ms", path, {"q": query}, "rrset-table")
-    yield Asked("filter_1m_ms", path, {"type": "MX"}, "rrset-table")
-    yield Asked("filter_1m_ms", path, {"q": "h0", "after": f"{b'h0500000'.hex()}-1"}, "more-rows")
+        yield PageRequest("filter_1m_ms", path, {"q": query}, "rrset-table")
+    yield PageRequest("filter_1m_ms", path, {"type": "MX"}, "rrset-table")
+    yield PageRequest("filter_1m_ms", path, {"q": "h0", "after": f"{b'h0500000'.hex()}-1"}, "more-rows")
 
 
 def create_large_zone(records: int) -> None:
@@ -148,28 +148,28 @@ def people() -> dict[str, Any]:
     return found
 
 
-def measure(clients: dict[str, Any], asked: Asked, rounds: int, figures: Figures) -> None:
+def measure(clients: dict[str, Any], request: PageRequest, rounds: int, figures: Figures) -> None:
     """Make one request as each person, again and again, and say what it took."""
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
-    headers = {"HX-Request": "true", "HX-Target": asked.target} if asked.target else {}
+    headers = {"HX-Request": "true", "HX-Target": request.target} if request.target else {}
     for name, client in clients.items():
         with CaptureQueriesContext(connection) as captured:  # and once to warm up
-            client.get(asked.path, asked.query, headers=headers)
+            client.get(request.path, request.query, headers=headers)
             queries = len(captured)
         took = []
         for _ in range(rounds):
             began = time.perf_counter()
-            answer = client.get(asked.path, asked.query, headers=headers)
+            answer = client.get(request.path, request.query, headers=headers)
             took.append((time.perf_counter() - began) * 1000)
         if answer.status_code != 200:
-            raise SystemExit(f"{asked}: {answer.status_code}")
-        figures.took[asked.figure] += took
+            raise SystemExit(f"{request}: {answer.status_code}")
+        figures.took[request.figure] += took
         figures.largest = max(figures.largest, len(answer.content))
         p50, p95 = statistics.median(took), percentile(took, 0.95)
         size = len(answer.content) / 1000
-        say(f"  {name:>6} {p50:7.1f} {p95:7.1f} ms {size:6.1f} KB {queries:3} queries  {asked}")
+        say(f"  {name:>6} {p50:7.1f} {p95:7.1f} ms {size:6.1f} KB {queries:3} queries  {request}")
 
 
 def write_texts() -> None:
@@ -218,20 +218,23 @@ def run(zones: int, records: int, large: int, rounds: int) -> Figures:
     call_command("migrate", verbosity=0)
     figures = Figures()
     first = 0
-    for size, held in ((min(SMALL_ZONES, zones), zonegen.provider_records(min(SMALL_ZONES, zones))), (zones, records)):
+    for size, of_records in (
+        (min(SMALL_ZONES, zones), zonegen.provider_records(min(SMALL_ZONES, zones))),
+        (zones, records),
+    ):
         if size > first:
             estate.fill(first=first, zones=size, of=zones, records=records, say=say)
-        say(f"{size:,} zones of an estate of {held:,} records")
+        say(f"{size:,} zones of an estate of {of_records:,} records")
         first = size
         write_texts()
         counted = figures if size == zones else Figures()
-        for asked in requests_of_estate(size):
-            measure(people(), asked, rounds, counted)
+        for request in requests_of_estate(size):
+            measure(people(), request, rounds, counted)
     create_large_zone(large)
     write_texts()
     say(f"a zone of {large:,} RRsets")
-    for asked in requests_of_large_zone(large):
-        measure(people(), asked, rounds, figures)
+    for request in requests_of_large_zone(large):
+        measure(people(), request, rounds, figures)
     return figures
 
 
