@@ -6,7 +6,7 @@ compared in their order, and who looks for more is told where to go on: each ans
 
 from typing import Any
 
-from django.db.models import Case, F, IntegerField, QuerySet, Value, When
+from django.db.models import BinaryField, Case, F, Func, IntegerField, QuerySet, Value, When
 
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import Zone
@@ -51,11 +51,12 @@ def display_key(key: StoredKey) -> StoredKey:
 
 
 def in_display_order(
-    rows: "QuerySet[Any]", start: StoredKey | None, last: StoredKey | None, limit: int
+    rows: "QuerySet[Any]", start: StoredKey | None, last: StoredKey | None, limit: int, *, are_few: bool = False
 ) -> "QuerySet[Any]":
     """The first of those behind `start` (None: of all) up to the name of `last`, in the order of an editor.
 
-    Read along the primary key: only the few RRsets of one name are sorted.
+    Read along the primary key: only the few RRsets of one name are sorted. Where few names are asked for, what is found
+    at them is sorted: PostgreSQL would look for it along the primary key of the zone.
     """
     whens = [When(type=type, then=Value(rank)) for type, rank in _FIRST.items()]
     rank = Case(*whens, default=F("type") + len(_FIRST), output_field=IntegerField())
@@ -65,4 +66,5 @@ def in_display_order(
         rows = rows.filter(owner_key__gte=owner_key).exclude(owner_key=owner_key, display_rank__lte=display_rank(type_))
     if last is not None:
         rows = rows.filter(owner_key__lte=last[0])
-    return rows.order_by("owner_key", "display_rank")[:limit]
+    by_key = Func(F("owner_key"), template="(%(expressions)s || ''::bytea)", output_field=BinaryField())
+    return rows.order_by(by_key if are_few else "owner_key", "display_rank")[:limit]

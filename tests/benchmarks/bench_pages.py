@@ -43,7 +43,7 @@ TARGETS = {
 
 
 @dataclass(frozen=True, slots=True)
-class PageRequest:
+class Request:
     """One request: to which figure it counts, and what it asks; `target` is the part of the page that htmx replaces."""
 
     figure: str
@@ -71,12 +71,12 @@ def percentile(values: list[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
 
-def requests_of_estate(zones: int) -> Iterator[PageRequest]:
+def requests_of_estate(zones: int) -> Iterator[Request]:
     """Lists and searches, of what is everywhere, somewhere and nowhere."""
     middle = f"zone-{zones // 2:07d}"
     for query in ("", middle, "zone", "type:mx", "tag:customer", "sync:late", "changed:<1d", "dnssec:signed"):
-        yield PageRequest("zones_ms", "/zones/", {"q": query}, "zone-list" if query else "")
-    yield PageRequest("zones_ms", "/zones/", {"after": f"{middle}.com.test."}, "zone-more")
+        yield Request("zones_ms", "/zones/", {"q": query}, "zone-list" if query else "")
+    yield Request("zones_ms", "/zones/", {"after": f"{middle}.com.test."}, "zone-more")
     for query in (
         middle,
         f"www.{middle}",
@@ -90,20 +90,20 @@ def requests_of_estate(zones: int) -> Iterator[PageRequest]:
         "type:cname ttl:<400",
         "zone:0001 type:mx",
     ):
-        yield PageRequest("search_ms", "/search/", {"q": query}, "found")
-    yield PageRequest("search_ms", "/search/", {"q": "192.0.2.77"})
-    yield PageRequest("search_ms", "/frame/palette/", {"q": middle}, "palette-found")
+        yield Request("search_ms", "/search/", {"q": query}, "found")
+    yield Request("search_ms", "/search/", {"q": "192.0.2.77"})
+    yield Request("search_ms", "/frame/palette/", {"q": middle}, "palette-found")
 
 
-def requests_of_large_zone(records: int) -> Iterator[PageRequest]:
+def requests_of_large_zone(records: int) -> Iterator[Request]:
     """The editor of a large zone, its filters and jumps."""
     path = f"/zones/{LARGE}/"
-    yield PageRequest("editor_1m_ms", path, {})
-    yield PageRequest("editor_1m_ms", path, {"at": f"h{records // 2:07d}"})
+    yield Request("editor_1m_ms", path, {})
+    yield Request("editor_1m_ms", path, {"at": f"h{records // 2:07d}"})
     for query in ("absent", f"h{records - 7:07d}", "10.7.7.7", "type:mx", "ttl:<60", "h0", "comment:x"):
-        yield PageRequest("filter_1m_ms", path, {"q": query}, "rrset-table")
-    yield PageRequest("filter_1m_ms", path, {"type": "MX"}, "rrset-table")
-    yield PageRequest("filter_1m_ms", path, {"q": "h0", "after": f"{b'h0500000'.hex()}-1"}, "more-rows")
+        yield Request("filter_1m_ms", path, {"q": query}, "rrset-table")
+    yield Request("filter_1m_ms", path, {"type": "MX"}, "rrset-table")
+    yield Request("filter_1m_ms", path, {"q": "h0", "after": f"{b'h0500000'.hex()}-1"}, "more-rows")
 
 
 def create_large_zone(records: int) -> None:
@@ -148,7 +148,7 @@ def people() -> dict[str, Any]:
     return found
 
 
-def measure(clients: dict[str, Any], request: PageRequest, rounds: int, figures: Figures) -> None:
+def measure(clients: dict[str, Any], request: Request, rounds: int, figures: Figures) -> None:
     """Make one request as each person, again and again, and say what it took."""
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
@@ -218,13 +218,13 @@ def run(zones: int, records: int, large: int, rounds: int) -> Figures:
     call_command("migrate", verbosity=0)
     figures = Figures()
     first = 0
-    for size, of_records in (
+    for size, records_of_it in (
         (min(SMALL_ZONES, zones), zonegen.provider_records(min(SMALL_ZONES, zones))),
         (zones, records),
     ):
         if size > first:
             estate.fill(first=first, zones=size, of=zones, records=records, say=say)
-        say(f"{size:,} zones of an estate of {of_records:,} records")
+        say(f"{size:,} zones of an estate of {records_of_it:,} records")
         first = size
         write_texts()
         counted = figures if size == zones else Figures()

@@ -13,13 +13,14 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from django.db.models import Q
 
-from dnspanel.zones.models import Revision, SearchProgress, SearchText
+from dnspanel.zones.models import Revision, SearchProgress, SearchText, Zone
 from dnspanel.zones.search.rrset_conditions import lowered
 from dnspanel.zones.search.terms import Filter, Term, beginning_of, escaped_bytes, rdata_spellings
 from replication.dns import names
 from replication.errors import BadName
 
 MOST_NEW_ZONES = 500
+MOST_BLOCKS = 60  # of a large zone that are looked into for a page: as many RRsets as `find_rrsets` compares
 
 # What the index knows: three letters or digits in a row. Without them, PostgreSQL would read all of it.
 _IN_TRIGRAMS = re.compile(r"\w{3}")
@@ -33,6 +34,14 @@ class Progress:
     new_zones: frozenset[int] = frozenset()
     without_texts: frozenset[int] = frozenset()  # of the new zones, those that have none
     left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class InZone:
+    """Names of a zone where something may be found, below `end`; None: to the end of the zone."""
+
+    among: Q
+    end: bytes | None
 
 
 def progress() -> Progress:
@@ -75,6 +84,20 @@ def may_be_in_zones(terms: tuple[Term, ...]) -> Q | None:
     among = SearchText.objects.filter(texts | Q(zone__in=found.new_zones) if found.new_zones else texts)
     there = Q(pk__in=among.values("zone"))
     return there | Q(pk__in=found.without_texts) if found.without_texts else there
+
+
+def in_large_zone(zone: Zone, terms: tuple[Term, ...], start: bytes) -> InZone | None:
+    """Where in a zone RRsets at or behind `start` may fit; None if the texts do not know. In at most four queries."""
+    may = may_hold(terms)
+    at = None if may is None else progress()
+    if may is None or at is None or not at.is_complete or at.left_out or zone.pk in at.new_zones:
+        return None
+    rows = SearchText.objects.filter(may, Q(end_key=None) | Q(end_key__gt=start), zone=zone).order_by("first_key")
+    blocks = [(bytes(first), end) for first, end in rows.values_list("first_key", "end_key")[: MOST_BLOCKS + 1]]
+    among = Q(owner_key__in=[])
+    for first, end in blocks[:MOST_BLOCKS]:
+        among |= Q(owner_key__gte=first) if end is None else Q(owner_key__gte=first, owner_key__lt=end)
+    return InZone(among, bytes(blocks[MOST_BLOCKS - 1][1]) if len(blocks) > MOST_BLOCKS else None)
 
 
 def pieces_of(term: Term) -> list[str]:

@@ -12,6 +12,7 @@ from dnspanel.zones import draft, find_rrsets, queries
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import Zone
 from dnspanel.zones.queries import RRsetFilter
+from dnspanel.zones.search import texts, texts_upkeep
 from replication.dns import names
 from tests.dnspanel.zones.conftest import ZONE, MakeZone, rr
 from tests.people import NOW
@@ -66,6 +67,25 @@ def test_a_draft_is_found_in_its_place_once(bob: User, zone: Zone) -> None:
         draft.replace_rrset(author=bob, zone=zone, rrset=rr(line), now=NOW)
     assert [owner for owners, _ in pages(zone, bob, "203.0.113") for owner in owners] == ["h20", "h20x", "zz"]
     assert [owner for owners, _ in pages(zone, bob, "2001:db8") for owner in owners] == ["h07"]
+
+
+@pytest.mark.parametrize("most", [1, 3, 60])
+@pytest.mark.parametrize("limit", [3, 100])
+def test_texts_say_where_to_look_and_what_is_found_is_the_same(
+    bob: User, zone: Zone, monkeypatch: Any, most: int, limit: int
+) -> None:
+    """A rare text in a zone of 1,000,000 RRsets took 33 answers of 30,000 each."""
+    monkeypatch.setattr(texts_upkeep, "NAMES_OF_BLOCK", 4)
+    monkeypatch.setattr(texts, "MOST_BLOCKS", most)
+    draft.replace_rrset(author=bob, zone=zone, rrset=rr("h20 60 A 203.0.113.7"), now=NOW)
+    searches = ("192.0.2.4", "h4", "h48.example", "-type:ns h1", "203.0.113", "type:a,soa -h2", "ttl:300", "absent")
+    before = {
+        search: [owner for owners, _ in pages(zone, bob, search, limit) for owner in owners] for search in searches
+    }
+    texts_upkeep.catch_up(now=NOW)
+    for search, owners in before.items():
+        assert [owner for found, _ in pages(zone, bob, search, limit) for owner in found] == owners, search
+    assert pages(zone, bob, "absent-everywhere") == [([], "")]
 
 
 def test_a_statement_compares_no_more_than_it_may(bob: User, zone: Zone) -> None:
