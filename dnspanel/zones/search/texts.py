@@ -97,7 +97,11 @@ def in_large_zone(zone: Zone, terms: tuple[Term, ...], start: bytes) -> InZone |
     among = Q(owner_key__in=[])
     for first, end in blocks[:MOST_BLOCKS]:
         among |= Q(owner_key__gte=first) if end is None else Q(owner_key__gte=first, owner_key__lt=end)
-    return InZone(among, bytes(blocks[MOST_BLOCKS - 1][1]) if len(blocks) > MOST_BLOCKS else None)
+    if len(blocks) <= MOST_BLOCKS:
+        return InZone(among, None)
+    until = blocks[MOST_BLOCKS - 1][1]
+    assert until is not None  # another block follows
+    return InZone(among, bytes(until))
 
 
 def pieces_of(term: Term) -> list[str]:

@@ -137,7 +137,10 @@ def tag_of(path: str) -> str:
 
 
 def _complete(path: str, method: str, operation: Schema) -> None:
-    """The problems that this operation may answer with, beside those that its view names."""
+    """The problems that this operation may answer with, beside those that its view names; no path has a sign."""
+    for parameter in operation.get("parameters", []):
+        if parameter["in"] == "path" and parameter["schema"].get("type") == "integer":
+            parameter["schema"].setdefault("minimum", 0)  # Django's converter takes digits alone
     statuses = [*_ALWAYS, 404, 422] if method == "get" else [*_ALWAYS, 404, *_WRITING]
     if method == "get" and any(each["name"] == "If-None-Match" for each in operation.get("parameters", [])):
         operation["responses"].setdefault("304", {"description": "The version of `If-None-Match` is the present one."})
