@@ -120,4 +120,4 @@ def person(browser: Browser, stack: Stack, *, width: int = 1280, height: int = 9
     someone = Person(context.new_page(), stack.url)
     yield someone
     context.close()
-    assert someone.complaints == []
+    assert someone.complaints == [], someone.complaints

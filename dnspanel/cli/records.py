@@ -147,9 +147,9 @@ def delete(session: Session, zone: str, name: str, type: str, **how: Any) -> Non
 @click.option("--replace-with", help="What comes in place of --find; with --pattern, * is what it stood for there.")
 @click.option("--pattern", is_flag=True, help="--find is a pattern.")
 @click.option("--set-comment", help='"" takes it away.')
-@click.option("--enable", is_flag=True)
-@click.option("--disable", is_flag=True)
-@click.option("--delete", is_flag=True)
+@click.option("--enable", is_flag=True, help="All values are served.")
+@click.option("--disable", is_flag=True, help="They are kept, and not served.")
+@click.option("--delete", is_flag=True, help="They are gone.")
 @changing_options
 @pass_session
 def change(

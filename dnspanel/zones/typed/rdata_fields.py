@@ -67,7 +67,7 @@ def joined_as_typed(layout: Layout, values: Values) -> str:
     """A line with all that was typed, valid or not: faulty fields stand there as they are."""
     texts = {}
     for field in layout.all_fields:
-        typed = " ".join(values.get(field.name, "").split())
+        typed = " ".join(values.get(field.name, "").splitlines()).strip()  # two spaces in a string stay two
         try:
             texts[field.name] = word_of(field, typed)
         except ValueError:

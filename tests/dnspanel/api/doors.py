@@ -153,6 +153,7 @@ V2_ZONES = [
     Door("v2-zone", "GET", "+0+++++", ZONE),
     Door("v2-zone", "PATCH", "-0---++", ZONE, {"tags": ["prod"]}),
     Door("v2-zone", "DELETE", "-0---++", ZONE),
+    Door("v2-zone-clones", "POST", "-0---++", ZONE, {"names": ["clone.test."]}),
     Door("v2-rrsets", "GET", "+0+++++", ZONE),
     Door("v2-rrset", "GET", "+00++++", {**ZONE, **WWW}, note="www A"),
     Door("v2-rrset", "PUT", "-0-+-++", {**ZONE, **WWW}, A, note="www A"),

@@ -77,7 +77,7 @@ def test_a_line_goes_on_in_the_panel_with_its_type_chosen(page: Page) -> None:
     expect(page.get_by_label("Port", exact=True).nth(1)).to_be_visible()
     expect(page.get_by_label("Port", exact=True).first).to_have_value("5060")
     page.get_by_role("button", name="Remove Value 2").click()
-    page.get_by_role("button", name="Text").click()
+    page.get_by_role("group", name="Edit as").get_by_role("button", name="Text").click()
     expect(page.get_by_label("Values", exact=True)).to_have_value("10 0 5060 mail")
     page.get_by_role("button", name="Fields").click()
     page.get_by_role("button", name="Save into the draft").click()
