@@ -148,6 +148,7 @@ def change_ten_ttls(hands: Pointer, zone: str) -> None:
         hands.presses(page.locator("#rrsets [data-tick]").first)
         hands.presses(page.locator("#many-all"))
     hands.presses(page.locator("#many summary", has_text="Set TTL"))
+    expect(page.locator("#many-ttl")).to_be_focused()
     hands.writes(page.locator("#many-ttl"), "120")
     hands.enters()
     expect(page.locator("#draft-bar")).to_contain_text("10 changes")
