@@ -317,8 +317,8 @@ CELERY_BEAT_SCHEDULE = {
     "tend-search": {"task": "dnspanel.zones.tasks.tend_search", "schedule": 180.0, "options": {"expires": 170}},
     "follow-in-search": {
         "task": "dnspanel.zones.tasks.follow_in_search",
-        "schedule": 2.0,
-        "options": {"expires": 2},
+        "schedule": 5.0,
+        "options": {"expires": 5},
     },
     "drive-policy-runs": {
         "task": "dnspanel.zones.tasks.drive_policy_runs",
