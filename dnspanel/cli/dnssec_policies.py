@@ -1,19 +1,17 @@
 """`dnspanel dnssec policy`: which policy is for a zone, and zones brought to what theirs say."""
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from dnspanel.cli import output
-from dnspanel.cli.errors import Refused
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, pass_session, shared_options
 from dnspanel.cli.zone_paths import zone_path
+from dnspanel.cli.zone_runs import run_to_end, show_run
 
-POLL_SECONDS = 0.5
-_UNDER_WAY = ("waiting", "running")
+_RUNS = "/dnssec/policy-runs"
 _LISTED = (
     Column("ID", "id", right=True),
     Column("NAME", "name"),
@@ -95,31 +93,10 @@ def run(session: Session, name: str | None, search: str, apply: bool) -> None:
       dnspanel dnssec policy run --policy Standard --apply
     """
     body = {"policy": None if name is None else _named(session, name)["id"], "search": search}
-    done = _finished(session, session.client.send("POST", "/dnssec/policy-runs", {**body, "dry_run": True}))
+    done = run_to_end(session, _RUNS, {**body, "dry_run": True})
     if apply:
-        told = {"dry_run": False, "dry_run_of": done["id"]}
-        done = _finished(session, session.client.send("POST", "/dnssec/policy-runs", told))
-    if session.is_json:
-        output.show_json(done)
-    else:
-        listed = session.client.items(f"/dnssec/policy-runs/{done['id']}/zones")
-        session.show_rows(listed, _FOUND, none="No zone.")
-        output.tell(", ".join(f"{count:,} {act}" for act, count in done["counts"].items()))
-    if not apply:
-        output.tell("Nothing was written. With --apply it is carried out.")
-    if done["state"] != "done" or done["counts"].get("refused"):
-        raise click.exceptions.Exit(Refused.exit_code)
-
-
-def _finished(session: Session, begun: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The run, once it has ended. Who interrupts the command leaves it to the panel."""
-    found = begun
-    while found["state"] in _UNDER_WAY:
-        time.sleep(POLL_SECONDS)
-        found = session.client.get(f"/dnssec/policy-runs/{begun['id']}")
-    if found["failure"]:
-        output.tell(found["failure"])
-    return found
+        done = run_to_end(session, _RUNS, {"dry_run": False, "dry_run_of": done["id"]})
+    show_run(session, _RUNS, done, _FOUND, carried_out=apply)
 
 
 def _named(session: Session, name: str) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.errors import Refused
+from dnspanel.cli.many import only_act, tell_others, tell_refusals
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import C, Session, pass_session, shared_options
 from dnspanel.cli.written import publish, show_change, show_plans, show_written, writing_options
@@ -207,9 +208,7 @@ def _act(*, find: str | None, replace_with: str | None, pattern: bool, **told: A
         acts.append({"op": "replace-text", "find": find, "replacement": replace_with, "pattern": pattern})
     elif pattern:
         raise click.UsageError("--pattern is for --find.")
-    if len(acts) != 1:
-        raise click.UsageError("Say one thing that is to be done: --set-ttl, --find, --delete …")
-    return acts[0]
+    return only_act(acts, "--set-ttl, --find, --delete …")
 
 
 def _show_preview(session: Session, preview: Mapping[str, Any]) -> None:
@@ -219,8 +218,7 @@ def _show_preview(session: Session, preview: Mapping[str, Any]) -> None:
     click.echo(f"{preview['changed']} RRsets in {preview['changed_zones']} zones would change.")
     for example in preview["examples"]:
         show_change(example)
-    if preview["changed"] > len(preview["examples"]):
-        output.tell(f"… and {preview['changed'] - len(preview['examples'])} more.")
+    tell_others(preview)
     _tell_refusals(preview)
     for violation in preview["violations"]:
         output.tell(f"{violation['severity'].capitalize()}: {violation['message']}")
@@ -230,10 +228,7 @@ def _show_preview(session: Session, preview: Mapping[str, Any]) -> None:
 
 
 def _tell_refusals(outcome: Mapping[str, Any]) -> None:
-    for refusal in outcome["refusals"]:
-        output.tell(f"Stays as it is: {refusal['name']} {refusal['type']}: {refusal['reason']}")
-    if outcome["refused"] > len(outcome["refusals"]):
-        output.tell(f"… and {outcome['refused'] - len(outcome['refusals'])} more stay as they are.")
+    tell_refusals(outcome, lambda refusal: f"{refusal['name']} {refusal['type']}")
     if outcome["left_out_zones"]:
         output.tell(f"What is new in {outcome['left_out_zones']} or more zones is not looked through yet.")
 

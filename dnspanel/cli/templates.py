@@ -1,19 +1,17 @@
 """`dnspanel templates`: which there are, one applied to a zone, and many zones brought to one."""
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
 from dnspanel.cli import output
-from dnspanel.cli.errors import Refused
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, pass_session, shared_options
 from dnspanel.cli.zone_paths import zone_path
+from dnspanel.cli.zone_runs import run_to_end, show_run
 
-POLL_SECONDS = 0.5
-_UNDER_WAY = ("waiting", "running")
+_RUNS = "/template-runs"
 _LISTED = (
     Column("ID", "id", right=True),
     Column("NAME", "name"),
@@ -151,30 +149,11 @@ def run(
       dnspanel templates run Web --apply
     """
     body = {"template": _named(session, template)["id"], "search": search, "values": _values(settings), "keep": keep}
-    done = _finished(session, session.client.send("POST", "/template-runs", body))
+    done = run_to_end(session, _RUNS, body)
     if carry_out and done["state"] == "done":
         told = {"dry_run_of": done["id"], "overwrite": overwrite}
-        done = _finished(session, session.client.send("POST", "/template-runs", told))
-    if session.is_json:
-        output.show_json(done)
-    else:
-        session.show_rows(session.client.items(f"/template-runs/{done['id']}/zones"), _FOUND, none="No zone.")
-        output.tell(", ".join(f"{count:,} {outcome}" for outcome, count in done["counts"].items()))
-    if not carry_out:
-        output.tell("Nothing was written. With --apply it is carried out.")
-    if done["state"] != "done" or done["counts"].get("refused"):
-        raise click.exceptions.Exit(Refused.exit_code)
-
-
-def _finished(session: Session, begun: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The run, once it has ended. Who interrupts the command leaves it to the panel."""
-    found = begun
-    while found["state"] in _UNDER_WAY:
-        time.sleep(POLL_SECONDS)
-        found = session.client.get(f"/template-runs/{begun['id']}")
-    if found["failure"]:
-        output.tell(found["failure"])
-    return found
+        done = run_to_end(session, _RUNS, told)
+    show_run(session, _RUNS, done, _FOUND, carried_out=carry_out)
 
 
 def _named(session: Session, name: str) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.errors import Refused
+from dnspanel.cli.many import only_act, tell_others, tell_refusals
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, pass_session, shared_options
 from dnspanel.cli.written import publish, show_written, writing_options
@@ -189,7 +190,7 @@ def change(
     if not session.is_json:
         outcome = written["outcome"]
         click.echo(f"{outcome['changed']} zones changed, {outcome['unchanged']} were so already.")
-        _tell_refusals(outcome)
+        tell_refusals(outcome, _of_zone)
 
 
 def _act(*, add_tags: Sequence[str], remove_tags: Sequence[str], team: int | None, **flags: bool) -> dict[str, Any]:
@@ -205,9 +206,7 @@ def _act(*, add_tags: Sequence[str], remove_tags: Sequence[str], team: int | Non
         acts.append({"op": "set-team", "team": None})
     if flags["delete"]:
         acts.append({"op": "delete"})
-    if len(acts) != 1:
-        raise click.UsageError("Say one thing that is to be done: --add-tag, --remove-tag, --team, --no-team, --delete")
-    return acts[0]
+    return only_act(acts, "--add-tag, --remove-tag, --team, --no-team, --delete")
 
 
 def _show_preview(session: Session, preview: Mapping[str, Any]) -> None:
@@ -217,17 +216,13 @@ def _show_preview(session: Session, preview: Mapping[str, Any]) -> None:
     click.echo(f"{preview['changed']} zones with {preview['changed_rrsets']} RRsets would change.")
     for name in preview["examples"]:
         click.echo(f"  {name}")
-    if preview["changed"] > len(preview["examples"]):
-        output.tell(f"… and {preview['changed'] - len(preview['examples'])} more.")
-    _tell_refusals(preview)
+    tell_others(preview)
+    tell_refusals(preview, _of_zone)
     output.tell("Nothing was written.")
 
 
-def _tell_refusals(outcome: Mapping[str, Any]) -> None:
-    for refusal in outcome["refusals"]:
-        output.tell(f"Stays as it is: {refusal['zone']}: {refusal['reason']}")
-    if outcome["refused"] > len(outcome["refusals"]):
-        output.tell(f"… and {outcome['refused'] - len(outcome['refusals'])} more stay as they are.")
+def _of_zone(refusal: Mapping[str, Any]) -> str:
+    return str(refusal["zone"])
 
 
 @zones.command()

@@ -1,4 +1,4 @@
-"""`dnspanel templates`."""
+"""`dnspanel templates`; tests `cli.zone_runs` too."""
 
 from collections.abc import Iterator
 from threading import Event, Thread

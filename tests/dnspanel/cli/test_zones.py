@@ -1,4 +1,4 @@
-"""`dnspanel zones`."""
+"""`dnspanel zones`; tests `cli.many` too."""
 
 from typing import Any
 

@@ -1,0 +1,29 @@
+"""Changes of many records or zones alike: the one act that options say, and what would become of the rest as text."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import click
+
+from dnspanel.cli import output
+
+
+def only_act(acts: Sequence[dict[str, Any]], options: str) -> dict[str, Any]:
+    """The act, if there is one. Raises UsageError, which names these options, for none and for several."""
+    if len(acts) != 1:
+        raise click.UsageError(f"Say one thing that is to be done: {options}")
+    return acts[0]
+
+
+def tell_others(preview: Mapping[str, Any]) -> None:
+    """How many more would change than the examples that were shown."""
+    if preview["changed"] > len(preview["examples"]):
+        output.tell(f"… and {preview['changed'] - len(preview['examples'])} more.")
+
+
+def tell_refusals(outcome: Mapping[str, Any], label: Callable[[Mapping[str, Any]], str]) -> None:
+    """What stays as it is and why, of many the first."""
+    for refusal in outcome["refusals"]:
+        output.tell(f"Stays as it is: {label(refusal)}: {refusal['reason']}")
+    if outcome["refused"] > len(outcome["refusals"]):
+        output.tell(f"… and {outcome['refused'] - len(outcome['refusals'])} more stay as they are.")
