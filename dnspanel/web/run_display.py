@@ -1,13 +1,20 @@
-"""A run over many zones as pages show it: its state, and how far it is."""
+"""A run over many zones as pages show it: its state, how far it is, what it counted, and where its pages are."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
+from uuid import UUID, uuid4
 
+from django.urls import reverse
 from django.utils import timezone
 
-from dnspanel.zones.models import UNFINISHED_STATES, PolicyRun, RunState, TemplateRun
+from dnspanel.zones.models import UNFINISHED_STATES, PolicyRun, PolicyRunZone, RunState, TemplateRun, TemplateRunZone
 
 Run = TypeVar("Run", PolicyRun, TemplateRun)
+# By what is found: tone, and words for a dry run and for the run itself.
+Labels = Mapping[str, tuple[str, str, str]]
+
+LISTED = 30
 
 _TONES = {
     RunState.DONE: ("ok", "check"),
@@ -20,9 +27,34 @@ _TONES = {
 
 @dataclass(frozen=True, slots=True)
 class DisplayRun(Generic[Run]):
-    """A run in a list or on its page."""
+    """A run in a list or on its page; `page` is the name of that page's URL, `changing` what would change a zone."""
 
     run: Run
+
+    page: ClassVar[str]
+    changing: ClassVar[tuple[str, ...]]
+
+    @property
+    def to_change(self) -> int:
+        """How much of what was found would change something."""
+        return sum(self.run.counts.get(finding, 0) for finding in self.changing)
+
+    @property
+    def form_id(self) -> UUID:
+        """The one-time id of the form that carries it out."""
+        return uuid4()
+
+    @property
+    def url(self) -> str:
+        return reverse(self.page, args=[self.run.pk])
+
+    @property
+    def apply_url(self) -> str:
+        return reverse(f"{self.page}-apply", args=[self.run.pk])
+
+    @property
+    def cancel_url(self) -> str:
+        return reverse(f"{self.page}-cancel", args=[self.run.pk])
 
     @property
     def tone(self) -> str:
@@ -49,3 +81,33 @@ class DisplayRun(Generic[Run]):
     def seen(self) -> str:
         """A text that changes whenever the page does."""
         return f"{self.run.state}-{self.run.done}"
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a run counted, with the zones that it lists."""
+
+    finding: str
+    label: str
+    tone: str
+    count: int
+    zones: list[PolicyRunZone | TemplateRunZone]
+
+    @property
+    def is_partial(self) -> bool:
+        return len(self.zones) < self.count
+
+
+def counted(
+    run: PolicyRun | TemplateRun, labels: Labels, listed: Iterable[tuple[str, PolicyRunZone | TemplateRunZone]]
+) -> list[Counted]:
+    """What the run counted so far; which zones it listed, each with what was found, is asked once it has ended."""
+    zones: dict[str, list[PolicyRunZone | TemplateRunZone]] = {}
+    if run.state not in UNFINISHED_STATES:
+        for finding, row in listed:
+            zones.setdefault(finding, []).append(row)
+    return [
+        Counted(finding, dry if run.dry_run else label, tone, run.counts[finding], zones.get(finding, []))
+        for finding, (tone, dry, label) in labels.items()
+        if run.counts.get(finding)
+    ]

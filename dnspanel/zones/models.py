@@ -526,7 +526,7 @@ class PolicyAttachment(models.Model):
 
 
 class RunState(models.TextChoices):
-    """Where a run of policies is."""
+    """Where a run over many zones is."""
 
     WAITING = "waiting", "waiting for a worker"
     RUNNING = "running", "running"
@@ -538,8 +538,8 @@ class RunState(models.TextChoices):
 UNFINISHED_STATES = (RunState.WAITING, RunState.RUNNING)
 
 
-class PolicyRun(models.Model):
-    """Zones are signed as their policies say, or a dry run says what that would do; `dnssec.policy_runs` writes it.
+class ZoneRun(models.Model):
+    """A run over many zones, or a dry run of it; `run_turns` has it take its turns.
 
     Zones are taken in the order of their ids; `cursor` is the last one that is done.
     """
@@ -553,20 +553,31 @@ class PolicyRun(models.Model):
     created_at = models.DateTimeField()
     dry_run = models.BooleanField()
     dry_run_of = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="+")
-    policy = models.ForeignKey(DnssecPolicy, null=True, on_delete=models.CASCADE, related_name="+")  # its zones only
-    search = models.TextField(blank=True, default="")  # as in the list of zones
-    fingerprint = models.CharField(max_length=64)  # of the policies, which stay as they are while it runs
     state = models.CharField(max_length=9, choices=RunState, default=RunState.WAITING)
     failure = models.TextField(blank=True, default="")
     cursor = models.IntegerField(default=0)
     total = models.IntegerField(default=0)
     done = models.IntegerField(default=0)
-    counts: "models.JSONField[Any]" = models.JSONField(default=dict)  # {`policy.Act`: zones}
+    counts: "models.JSONField[Any]" = models.JSONField(default=dict)  # {what was found: zones}
     last_sequence = models.BigIntegerField(default=0)
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     # Given by the form: the same form sent twice is one run.
     form_id = models.UUIDField(null=True, unique=True)
+
+    class Meta:
+        abstract = True
+
+
+class PolicyRun(ZoneRun):
+    """Zones are signed as their policies say, or a dry run says what that would do; `dnssec.policy_runs` writes it.
+
+    It counts and lists zones by `policy.Act`.
+    """
+
+    policy = models.ForeignKey(DnssecPolicy, null=True, on_delete=models.CASCADE, related_name="+")  # its zones only
+    search = models.TextField(blank=True, default="")  # as in the list of zones
+    fingerprint = models.CharField(max_length=64)  # of the policies, which stay as they are while it runs
 
     class Meta:
         indexes = [
@@ -648,21 +659,12 @@ class TemplateLink(models.Model):
         constraints = [models.UniqueConstraint(fields=["template", "zone"], name="template_link_unique")]
 
 
-class TemplateRun(models.Model):
+class TemplateRun(ZoneRun):
     """Zones are brought to a version of a template, or a dry run says what that would do; `zone_templates.runs` writes.
 
-    Zones are taken in the order of their ids; `cursor` is the last one that is done.
+    It counts and lists zones by `compare.Outcome`.
     """
 
-    author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
-    # The token by which the author acted, if it was one; and from where, see accounts.audit.
-    token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
-    by_token = models.BooleanField(default=False)
-    address = models.GenericIPAddressField(null=True)
-    request_id = models.CharField(max_length=36, blank=True, default="")
-    created_at = models.DateTimeField()
-    dry_run = models.BooleanField()
-    dry_run_of = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="+")
     template = models.ForeignKey(ZoneTemplate, on_delete=models.CASCADE, related_name="runs")
     version = models.IntegerField()
     # Null: the zones that are kept in step. Else those that this finds, as in the list of zones, with these values.
@@ -670,17 +672,6 @@ class TemplateRun(models.Model):
     values: "models.JSONField[Any]" = models.JSONField(default=dict)
     keep = models.BooleanField(default=False)  # zones that were found are kept in step from then on
     overwrite = models.BooleanField(default=False)  # what was edited by hand too
-    state = models.CharField(max_length=9, choices=RunState, default=RunState.WAITING)
-    failure = models.TextField(blank=True, default="")
-    cursor = models.IntegerField(default=0)
-    total = models.IntegerField(default=0)
-    done = models.IntegerField(default=0)
-    counts: "models.JSONField[Any]" = models.JSONField(default=dict)  # {`compare.Outcome`: zones}
-    last_sequence = models.BigIntegerField(default=0)
-    started_at = models.DateTimeField(null=True)
-    ended_at = models.DateTimeField(null=True)
-    # Given by the form: the same form sent twice is one run.
-    form_id = models.UUIDField(null=True, unique=True)
 
     class Meta:
         indexes = [

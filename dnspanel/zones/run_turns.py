@@ -6,7 +6,8 @@ last batch that was published.
 
 import logging
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 from uuid import UUID
@@ -22,11 +23,14 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.zones.errors import Forbidden, PublishingOnHold, RunRefused, ZoneError
 from dnspanel.zones.hold import current_hold
-from dnspanel.zones.models import UNFINISHED_STATES, PolicyRun, RunState, TemplateRun
+from dnspanel.zones.models import UNFINISHED_STATES, PolicyRun, Publication, RunState, TemplateRun, Zone
+from dnspanel.zones.signals import room_requested
 
 # A worker lets other jobs have their turn after this long.
 TURN_SECONDS = 20.0
 MOST_UNFINISHED = 3  # of one person
+# How often a batch is taken anew because of what happened to its zones meanwhile.
+_TRIES = 5
 _NOBODY = "Whoever began this may not do it any more: the account is closed or the token was revoked."
 
 logger = logging.getLogger(__name__)
@@ -57,6 +61,12 @@ def begin(run: Run, *, by: Author, now: datetime, form_id: UUID | None, begun: S
             audit.record(action=action, by=by, now=now, target=target, search=run.search, run=run.pk)
         transaction.on_commit(lambda: begun.send(sender=model, run_id=run.pk), robust=True)
     return run
+
+
+def refuse_unless_done(dry_run: Run) -> None:
+    """Raise RunRefused unless this is a dry run that has ended well."""
+    if not dry_run.dry_run or dry_run.state != RunState.DONE:
+        raise RunRefused("Only a dry run that is done can be carried out.")
 
 
 def cancel(run: Run, *, by: Author, now: datetime, action: str) -> None:
@@ -95,13 +105,12 @@ def work(
     *,
     lock: Lock,
     take_batch: Callable[[Run], bool],
-    has_room: Callable[[], bool],
     seconds: float,
 ) -> bool:
     """The run goes on, batch after batch, until it ends or the turn is over; whether there is more to do.
 
-    Nothing happens while another worker is at it, or publishing is held. Between two batches for good `has_room` says
-    whether it may be asked for once more: the nodes take one more large publication beside edits.
+    Nothing happens while another worker is at it, or publishing is held. Between two batches for good it waits until
+    the nodes can take one more large publication beside edits.
     """
     with locked(lock, run_id) as mine:
         until = time.monotonic() + seconds
@@ -125,18 +134,69 @@ def work(
             if time.monotonic() >= until:
                 return True
             if goes_on and not run.dry_run and room:
-                room = has_room()
+                room = all(answer for _, answer in room_requested.send(sender=Publication))
     return False
 
 
-def start(run: Run, *, total: int, now: datetime) -> None:
+def take_zones(
+    run: Run,
+    selected: "QuerySet[Zone]",
+    *,
+    batch: int,
+    carry_out: Callable[[Sequence[Zone], datetime], None],
+    moved: tuple[type[Exception], ...],
+    too_fast: str,
+) -> bool:
+    """The next of the selected zones are carried out, or the run ends; whether there may be more of them.
+
+    Where that raises one of `moved`, somebody changed a zone in this moment: they are taken anew. Raises RunRefused
+    with the reason `too_fast` if that does not help, and Stopped.
+    """
+    now = timezone.now()
+    if run.state == RunState.WAITING:
+        _start(run, total=selected.count(), now=now)
+    for _ in range(_TRIES):
+        zones = list(selected.filter(pk__gt=run.cursor).order_by("pk")[:batch])
+        if not zones:
+            _end(run, now)
+            return False
+        try:
+            carry_out(zones, now)
+        except moved:
+            continue
+        return len(zones) == batch
+    raise RunRefused(too_fast)
+
+
+def advance(
+    run: Run, zones: Sequence[Zone], noted: Iterable[tuple[Zone, str, str]], most_listed: Mapping[str, int]
+) -> list[tuple[Zone, str, str]]:
+    """The row says that these zones are done, and counts what was noted: each a zone, what was found, and a message.
+
+    Returns those that are to be listed: of each finding not more than it may have. Raises Stopped if the run was
+    cancelled or is further by now.
+    """
+    found: Counter[str] = Counter()
+    listed = []
+    for zone, finding, message in noted:
+        found[finding] += 1
+        if run.counts.get(finding, 0) + found[finding] <= most_listed[finding]:
+            listed.append((zone, finding, message))
+    counts = {finding: run.counts.get(finding, 0) + found[finding] for finding in {*run.counts, *found}}
+    at_hand = type(run).objects.filter(pk=run.pk, state=RunState.RUNNING, cursor=run.cursor)
+    if not at_hand.update(cursor=zones[-1].pk, done=run.done + len(zones), counts=counts):
+        raise Stopped
+    return listed
+
+
+def _start(run: Run, *, total: int, now: datetime) -> None:
     """A run that waited is running, over so many zones. Raises Stopped if it waits no more."""
     waiting = type(run).objects.filter(pk=run.pk, state=RunState.WAITING)
     if not waiting.update(state=RunState.RUNNING, started_at=now, total=total):
         raise Stopped
 
 
-def end(run: Run, now: datetime) -> None:
+def _end(run: Run, now: datetime) -> None:
     """The run is done, unless it is further by now."""
     if unfinished(type(run), run.pk).filter(cursor=run.cursor).update(state=RunState.DONE, ended_at=now):
         what = type(run).__name__

@@ -12,7 +12,6 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from dnspanel.accounts.actors import Author, Person, actor_of, can
 from dnspanel.accounts.roles import Permission
@@ -30,7 +29,6 @@ from dnspanel.zones.errors import (
     RevisionMoved,
     RightMissing,
     RuleViolations,
-    RunRefused,
     TemplateRefused,
     TemplateRunUnknown,
     TemplateUnknown,
@@ -39,8 +37,6 @@ from dnspanel.zones.errors import (
 from dnspanel.zones.merge import Changes, Edit
 from dnspanel.zones.models import (
     Channel,
-    Publication,
-    RunState,
     TemplateKind,
     TemplateLink,
     TemplateRun,
@@ -52,7 +48,6 @@ from dnspanel.zones.models import (
 from dnspanel.zones.plan import ZonePlan, plan_zones
 from dnspanel.zones.queries import found_zones
 from dnspanel.zones.rules import BREAKING_DS
-from dnspanel.zones.signals import room_requested
 from replication.dns import names, rdata
 from replication.dns.rrset import Change
 
@@ -60,8 +55,6 @@ from replication.dns.rrset import Change
 BATCH = 100
 # Zones that a run lists of each outcome; all are counted.
 MOST_LISTED: Mapping[str, int] = {Outcome.REFUSED: 1000, Outcome.CONFLICT: 1000, Outcome.CHANGE: 200, Outcome.SAME: 0}
-# How often a batch is taken anew because of what happened to its zones meanwhile.
-_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +112,7 @@ def start_run(
     run has not ended, TemplateUnknown, Forbidden.
     """
     _require_editor(by)
-    if not dry_run.dry_run or dry_run.state != RunState.DONE:
-        raise RunRefused("Only a dry run that is done can be carried out.")
+    run_turns.refuse_unless_done(dry_run)
     if by is not None:
         template_for(by, dry_run.template_id)
     run = TemplateRun(
@@ -193,7 +185,6 @@ def work_on_run(run_id: int, *, batch: int = BATCH, seconds: float = run_turns.T
         run_id,
         lock=Lock.TEMPLATE_RUN,
         take_batch=lambda run: _take_batch(run, batch),
-        has_room=lambda: all(answer for _, answer in room_requested.send(sender=Publication)),
         seconds=seconds,
     )
 
@@ -206,21 +197,14 @@ def _take_batch(run: TemplateRun, batch: int) -> bool:
             template_for(author, run.template_id)
         except TemplateUnknown as exc:
             raise Forbidden(Permission.EDIT, "Whoever began this does not see the template any more.") from exc
-    selected = _selected(run, author)
-    now = timezone.now()
-    if run.state == RunState.WAITING:
-        run_turns.start(run, total=selected.count(), now=now)
-    for _ in range(_TRIES):
-        zones = list(selected.filter(pk__gt=run.cursor).order_by("pk")[:batch])
-        if not zones:
-            run_turns.end(run, now)
-            return False
-        try:
-            _Batch(run, zones, author, now).carry_out()
-        except (Unknown, RightMissing, RevisionMoved, Conflicts, RuleViolations):
-            continue  # one of them was changed, deleted or moved in this moment
-        return len(zones) == batch
-    raise RunRefused("Its zones are being changed faster than the template can be applied to them.")
+    return run_turns.take_zones(
+        run,
+        _selected(run, author),
+        batch=batch,
+        carry_out=lambda zones, now: _Batch(run, zones, author, now).carry_out(),
+        moved=(Unknown, RightMissing, RevisionMoved, Conflicts, RuleViolations),  # one was changed, deleted or moved
+        too_fast="Its zones are being changed faster than the template can be applied to them.",
+    )
 
 
 def _selected(run: TemplateRun, author: Author) -> "QuerySet[Zone]":
@@ -346,19 +330,13 @@ class _Batch:
 
     def _advance(self, found: Mapping[int, Found]) -> None:
         """The row says that these zones are done, and their links what they have; raises Stopped if it is further."""
-        run, outcomes, rows = self._run, Counter[str](), []
-        for zone in self._zones:
-            each = found[zone.pk]
-            outcomes[each.outcome] += 1
-            if run.counts.get(each.outcome, 0) + outcomes[each.outcome] <= MOST_LISTED[each.outcome]:
-                rows.append(TemplateRunZone(run=run, zone_name=zone.name, outcome=each.outcome, message=each.message))
-        counts = {name: run.counts.get(name, 0) + outcomes[name] for name in {*run.counts, *outcomes}}
-        moved = TemplateRun.objects.filter(pk=run.pk, state=RunState.RUNNING, cursor=run.cursor).update(
-            cursor=self._zones[-1].pk, done=run.done + len(self._zones), counts=counts
+        run = self._run
+        noted = ((zone, found[zone.pk].outcome, found[zone.pk].message) for zone in self._zones)
+        listed = run_turns.advance(run, self._zones, noted, MOST_LISTED)
+        TemplateRunZone.objects.bulk_create(
+            TemplateRunZone(run=run, zone_name=zone.name, outcome=outcome, message=message)
+            for zone, outcome, message in listed
         )
-        if not moved:
-            raise run_turns.Stopped
-        TemplateRunZone.objects.bulk_create(rows)
         if not run.dry_run:
             self._link([zone for zone in self._zones if found[zone.pk].changes is not None])
 

@@ -1,27 +1,24 @@
 """Views of runs of DNSSEC policies: which zones, what a dry run found, and how far a run is."""
 
 from dataclasses import dataclass
-from uuid import UUID, uuid4
 
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse_lazy
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dnspanel.web.dnssec.policy_forms import RunForm
 from dnspanel.web.forms import PublishingForm
 from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.web.run_display import DisplayRun
+from dnspanel.web.run_display import LISTED, DisplayRun, Labels, counted
 from dnspanel.zones.dnssec import policy_runs as verbs
 from dnspanel.zones.dnssec.policy import Act
 from dnspanel.zones.errors import RunRefused
-from dnspanel.zones.models import UNFINISHED_STATES, PolicyRun, PolicyRunZone
+from dnspanel.zones.models import PolicyRun, PolicyRunZone
 
-LISTED = 30
-
-# What is counted: tone, and words for a dry run and for the run itself.
-_LABELS = {
+_LABELS: Labels = {
     Act.SIGN: ("ok", "to be signed", "signed"),
     Act.DENIAL: ("info", "to prove otherwise that names do not exist", "changed in how names are proved not to exist"),
     Act.CDS: ("info", "to get other CDS or CDNSKEY records", "given other CDS or CDNSKEY records"),
@@ -31,42 +28,20 @@ _LABELS = {
     Act.NO_POLICY: ("quiet", "without a policy", "without a policy"),
     Act.SAME: ("quiet", "as the policy says", "as the policy said before"),
 }
-CHANGING = (Act.SIGN, Act.DENIAL, Act.CDS)
-
-
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """What a run counted, with the zones that it lists."""
-
-    act: Act
-    label: str
-    tone: str
-    count: int
-    zones: list[PolicyRunZone]
-
-    @property
-    def is_partial(self) -> bool:
-        return len(self.zones) < self.count
 
 
 @dataclass(frozen=True, slots=True)
 class DisplayPolicyRun(DisplayRun[PolicyRun]):
-    """A run of policies in a list or on its page."""
+    """A run of policies in a list or on its page; a zone may count more than once."""
+
+    page = "zone-policy-run"
+    changing = (Act.SIGN, Act.DENIAL, Act.CDS)
+    others_url = reverse_lazy("zone-policy-runs")
 
     @property
     def title(self) -> str:
         zones = f"zones of {self.run.policy.name}" if self.run.policy else "all zones"
         return f"{zones} with “{self.run.search}”" if self.run.search else zones
-
-    @property
-    def to_change(self) -> int:
-        """How many acts would change something; a zone may have two."""
-        return sum(self.run.counts.get(act, 0) for act in CHANGING)
-
-    @property
-    def form_id(self) -> UUID:
-        """The one-time id of the form that carries it out."""
-        return uuid4()
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -98,20 +73,10 @@ def run_detail(request: PanelRequest, run_id: int) -> HttpResponse:
     display = DisplayPolicyRun(verbs.run_for(request.user, run_id))
     if is_fragment(request) and request.GET.get("seen") == display.seen:
         return HttpResponse(status=204)
-    context = {"display": display, "run": display.run, "counted": _counted(display.run)}
+    rows = PolicyRunZone.objects.filter(run=display.run).order_by("pk")
+    found = counted(display.run, _LABELS, ((row.act, row) for row in rows.iterator()))
+    context = {"display": display, "run": display.run, "counted": found}
     return render(request, "dnssec/_run.html" if is_fragment(request) else "dnssec/run.html", context)
-
-
-def _counted(run: PolicyRun) -> list[Counted]:
-    listed: dict[str, list[PolicyRunZone]] = {}
-    if run.state not in UNFINISHED_STATES:
-        for row in PolicyRunZone.objects.filter(run=run).order_by("pk"):
-            listed.setdefault(row.act, []).append(row)
-    return [
-        Counted(act, dry if run.dry_run else label, tone, run.counts[act], listed.get(act, []))
-        for act, (tone, dry, label) in _LABELS.items()
-        if run.counts.get(act)
-    ]
 
 
 @require_POST

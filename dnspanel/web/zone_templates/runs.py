@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID, uuid4
 
 from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -18,22 +18,18 @@ from dnspanel.transfer.zone_templates.compare import Outcome
 from dnspanel.transfer.zone_templates.content import variables_stored, version_of
 from dnspanel.web.forms import LONGEST_SEARCH, PublishingForm
 from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.web.run_display import DisplayRun
+from dnspanel.web.run_display import LISTED, DisplayRun, Labels, counted
 from dnspanel.web.variable_fields import VariablesForm
 from dnspanel.zones.access import require
 from dnspanel.zones.errors import RunRefused, TemplateRefused
-from dnspanel.zones.models import UNFINISHED_STATES, TemplateKind, TemplateRun, TemplateRunZone, ZoneTemplate
+from dnspanel.zones.models import TemplateKind, TemplateRun, TemplateRunZone, ZoneTemplate
 
-LISTED = 30
-
-# What is counted: tone, and words for a dry run and for the run itself.
-_LABELS = {
+_LABELS: Labels = {
     Outcome.CHANGE: ("ok", "to be changed", "changed"),
     Outcome.CONFLICT: ("warn", "with records that were edited by hand", "changed but for what was edited by hand"),
     Outcome.REFUSED: ("bad", "to be refused", "refused"),
     Outcome.SAME: ("quiet", "as the template says", "as the template said before"),
 }
-CHANGING = (Outcome.CHANGE, Outcome.CONFLICT)
 
 
 class RunForm(PublishingForm):
@@ -70,23 +66,15 @@ class CarryOutForm(PublishingForm):
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """What a run counted, with the zones that it lists."""
+class DisplayTemplateRun(DisplayRun[TemplateRun]):
+    """A run of a template in a list or on its page; zones with conflicts would change if these are overwritten."""
 
-    outcome: Outcome
-    label: str
-    tone: str
-    count: int
-    zones: list[TemplateRunZone]
+    page = "template-run"
+    changing = (Outcome.CHANGE, Outcome.CONFLICT)
 
     @property
-    def is_partial(self) -> bool:
-        return len(self.zones) < self.count
-
-
-@dataclass(frozen=True, slots=True)
-class DisplayTemplateRun(DisplayRun[TemplateRun]):
-    """A run of a template in a list or on its page."""
+    def others_url(self) -> str:
+        return reverse("template-runs", args=[self.run.template_id])
 
     @property
     def title(self) -> str:
@@ -97,18 +85,8 @@ class DisplayTemplateRun(DisplayRun[TemplateRun]):
         return f"{run.template.name} version {run.version} for {where}"
 
     @property
-    def to_change(self) -> int:
-        """How many zones would change, those with conflicts at least if they are overwritten."""
-        return sum(self.run.counts.get(outcome, 0) for outcome in CHANGING)
-
-    @property
     def conflicts(self) -> int:
         return int(self.run.counts.get(Outcome.CONFLICT, 0))
-
-    @property
-    def form_id(self) -> UUID:
-        """The one-time id of the form that carries it out."""
-        return uuid4()
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -168,21 +146,11 @@ def template_run(request: PanelRequest, template_run_id: int) -> HttpResponse:
     display = DisplayTemplateRun(verbs.run_for(request.user, template_run_id))
     if is_fragment(request) and request.GET.get("seen") == display.seen:
         return HttpResponse(status=204)
-    context = {"display": display, "run": display.run, "counted": _counted(display.run)}
+    rows = TemplateRunZone.objects.filter(run=display.run).order_by("pk")
+    found = counted(display.run, _LABELS, ((row.outcome, row) for row in rows.iterator()))
+    context = {"display": display, "run": display.run, "counted": found}
     page = "zone_templates/_run.html" if is_fragment(request) else "zone_templates/run.html"
     return render(request, page, context)
-
-
-def _counted(run: TemplateRun) -> list[Counted]:
-    listed: dict[str, list[TemplateRunZone]] = {}
-    if run.state not in UNFINISHED_STATES:
-        for row in TemplateRunZone.objects.filter(run=run).order_by("pk"):
-            listed.setdefault(row.outcome, []).append(row)
-    return [
-        Counted(outcome, dry if run.dry_run else label, tone, run.counts[outcome], listed.get(outcome, []))
-        for outcome, (tone, dry, label) in _LABELS.items()
-        if run.counts.get(outcome)
-    ]
 
 
 @require_POST

@@ -4,14 +4,12 @@ How far a run is stands in its row, by the transaction that publishes a batch: a
 last batch that was published, and what is done twice changes nothing.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from dnspanel.accounts.actors import Author, Person, actor_of
 from dnspanel.accounts.grants import Right
@@ -38,20 +36,20 @@ from dnspanel.zones.models import (
     DnssecPolicy,
     PolicyRun,
     PolicyRunZone,
-    Publication,
-    RunState,
     Zone,
 )
 from dnspanel.zones.queries import found_zones
-from dnspanel.zones.signals import room_requested, run_begun
+from dnspanel.zones.signals import run_begun
 
 # Zones of one publication. Larger ones make edits of others wait: the log has one order.
 BATCH = 500
 # Zones that a run lists of each act: those that it refuses are what somebody has to look at.
-MOST_LISTED: Mapping[str, int] = {Act.REFUSED: 1000, Act.ROLLOVER: 1000, Act.SAME: 0, Act.NO_POLICY: 100}
-_LISTED = 100
-# How often a batch is taken anew because of what happened to its zones meanwhile.
-_TRIES = 5
+MOST_LISTED: Mapping[str, int] = {
+    **dict.fromkeys(Act, 100),
+    Act.REFUSED: 1000,
+    Act.ROLLOVER: 1000,
+    Act.SAME: 0,
+}
 _POLICIES_CHANGED = (
     "A policy, or the tags and teams that it is for, was changed meanwhile. What was published stays; begin with "
     "another dry run."
@@ -93,8 +91,7 @@ def start_run(*, dry_run: PolicyRun, by: Author, now: datetime, form_id: UUID | 
 
     Raises RunRefused where the dry run has not ended, or policies were changed since; Forbidden.
     """
-    if not dry_run.dry_run or dry_run.state != RunState.DONE:
-        raise RunRefused("Only a dry run that is done can be carried out.")
+    run_turns.refuse_unless_done(dry_run)
     if dry_run.fingerprint != fingerprint():
         raise RunRefused("A policy, or what it is for, was changed since this dry run: begin with another one.")
     run = PolicyRun(
@@ -157,8 +154,6 @@ def work_on_run(
         run_id,
         lock=Lock.POLICY_RUN,
         take_batch=lambda run: _take_batch(run, batch, begin_rollover),
-        # Receivers wait until the nodes can take one more large publication beside edits.
-        has_room=lambda: all(answer for _, answer in room_requested.send(sender=Publication)),
         seconds=seconds,
     )
 
@@ -175,21 +170,14 @@ def _take_batch(run: PolicyRun, batch: int, begin_rollover: BeginRollover | None
     if run.fingerprint != fingerprint():
         raise RunRefused(_POLICIES_CHANGED)
     author = run_turns.author_of(run)
-    selected = _selected(run, author)
-    now = timezone.now()
-    if run.state == RunState.WAITING:
-        run_turns.start(run, total=selected.count(), now=now)
-    for _ in range(_TRIES):
-        zones = list(selected.filter(pk__gt=run.cursor).order_by("pk")[:batch])
-        if not zones:
-            run_turns.end(run, now)
-            return False
-        try:
-            _do(run, zones, author, begin_rollover, now)
-        except (Unknown, RightMissing):
-            continue  # one of them was deleted, or went to another team, in this moment
-        return len(zones) == batch
-    raise RunRefused("Its zones are being deleted or moved to other teams faster than they can be signed.")
+    return run_turns.take_zones(
+        run,
+        _selected(run, author),
+        batch=batch,
+        carry_out=lambda zones, now: _do(run, zones, author, begin_rollover, now),
+        moved=(Unknown, RightMissing),  # one of them was deleted, or went to another team
+        too_fast="Its zones are being deleted or moved to other teams faster than they can be signed.",
+    )
 
 
 def _do(
@@ -236,17 +224,11 @@ def _without_policy(
 
 def _advance(run: PolicyRun, zones: Sequence[Zone], findings: Findings) -> None:
     """The row says that these zones are done; raises Stopped if the run was cancelled or is further by now."""
-    acts: Counter[str] = Counter()
-    rows = []
-    for zone in zones:
-        for difference in findings[zone.pk] or [Difference(Act.SAME, "")]:
-            acts[difference.act] += 1
-            if run.counts.get(difference.act, 0) + acts[difference.act] <= MOST_LISTED.get(difference.act, _LISTED):
-                rows.append(PolicyRunZone(run=run, zone_name=zone.name, act=difference.act, message=difference.message))
-    counts = {act: run.counts.get(act, 0) + acts[act] for act in {*run.counts, *acts}}
-    moved = PolicyRun.objects.filter(pk=run.pk, state=RunState.RUNNING, cursor=run.cursor).update(
-        cursor=zones[-1].pk, done=run.done + len(zones), counts=counts
+    noted = (
+        (zone, difference.act, difference.message)
+        for zone in zones
+        for difference in findings[zone.pk] or [Difference(Act.SAME, "")]
     )
-    if not moved:
-        raise run_turns.Stopped
+    listed = run_turns.advance(run, zones, noted, MOST_LISTED)
+    rows = (PolicyRunZone(run=run, zone_name=zone.name, act=act, message=message) for zone, act, message in listed)
     PolicyRunZone.objects.bulk_create(rows)

@@ -7,11 +7,12 @@ before it. So a page neither repeats nor skips what others' writes do not touch.
 import base64
 import binascii
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
+from django.db.models import Model, QuerySet
 from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
@@ -21,6 +22,8 @@ from dnspanel.api.v2.http.problems import Problem, RequestFault, bad_parameter, 
 
 DEFAULT_LIMIT = 100
 MOST = 1000
+
+Row = TypeVar("Row", bound=Model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,27 @@ def page_answer(request: Request, items: Sequence[Any], next_after: tuple[Any, .
 def cut(rows: Sequence[Any], limit: int) -> tuple[Sequence[Any], bool]:
     """The rows of the page, and whether there are more, of `limit + 1` rows that were asked for."""
     return rows[:limit], len(rows) > limit
+
+
+def page_by_id(
+    request: Request,
+    page: PageRequest,
+    rows: "QuerySet[Row]",
+    items_of: Callable[[Sequence[Row]], Sequence[Any]],
+    *,
+    newest_first: bool = False,
+) -> HttpResponse:
+    """The page of these rows in the order of their ids, which are the cursor; `items_of` makes items of its rows."""
+    rows = rows.order_by("-pk" if newest_first else "pk")
+    if page.after:
+        rows = rows.filter(**{"pk__lt" if newest_first else "pk__gt": page.after[0]})
+    found, more = cut(list(rows[: page.limit + 1]), page.limit)
+    return page_answer(request, items_of(found), (found[-1].pk,) if more else None)
+
+
+def each_as(to_json: Callable[[Row], Any]) -> Callable[[Sequence[Row]], list[Any]]:
+    """Makes an item of each row by itself."""
+    return lambda rows: [to_json(row) for row in rows]
 
 
 def _encode_cursor(key: tuple[Any, ...]) -> str:

@@ -15,7 +15,7 @@ from dnspanel.accounts.models import Team
 from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
-from dnspanel.api.v2.http.pages import cut, page_answer, page_request
+from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import (
     LARGEST_ID,
@@ -166,9 +166,7 @@ class DnssecPolicies(V2View):
         """List DNSSEC policies"""
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
-        found = DnssecPolicy.objects.order_by("pk").filter(pk__gt=page.after[0] if page.after else 0)
-        rows, more = cut(list(found[: page.limit + 1]), page.limit)
-        return page_answer(request, [policy_json(row, actor) for row in rows], (rows[-1].pk,) if more else None)
+        return page_by_id(request, page, DnssecPolicy.objects.all(), each_as(lambda row: policy_json(row, actor)))
 
     @extend_schema(
         operation_id="createDnssecPolicy", request=DnssecPolicySerializer, responses={201: DnssecPolicySerializer}

@@ -12,35 +12,33 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in, answer, done
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
-from dnspanel.api.v2.http.pages import cut, page_answer, page_request
+from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.resources.run_progress import RunProgress, progress_json, what_stays
 from dnspanel.api.v2.schema.fields import (
     LARGEST_ID,
     PAGED,
     Flag,
     Integer,
-    Shape,
     Text,
     choice_parameter,
     page_of,
     read,
-    stamp,
 )
 from dnspanel.zones import access
 from dnspanel.zones.dnssec import policy_runs
 from dnspanel.zones.dnssec.policy import Act
 from dnspanel.zones.dnssec.policy_queries import policy_by_id
 from dnspanel.zones.errors import PolicyUnknown, RunUnknown
-from dnspanel.zones.models import PolicyRun, PolicyRunZone, RunState
+from dnspanel.zones.models import PolicyRun, PolicyRunZone
 
 _ACTS = [str(act) for act in Act]
 
 
-class PolicyRunSerializer(Shape):
+class PolicyRunSerializer(RunProgress):
     """Zones that are brought to what their policies say: those of one policy, or all that a search finds."""
 
-    id = serializers.IntegerField(read_only=True)
     dry_run = Flag(default=True, help_text="Nothing changes; what would is counted and listed.")
     dry_run_of = Integer(
         required=False,
@@ -53,16 +51,9 @@ class PolicyRunSerializer(Shape):
         default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Its zones only; null: all zones."
     )
     search = Text(default="", allow_blank=True, max_length=200, help_text="As in the search box of the panel.")
-    state = serializers.ChoiceField(choices=RunState.choices, read_only=True)
-    failure = serializers.CharField(read_only=True)
-    zones_done = serializers.IntegerField(read_only=True)
-    zones_total = serializers.IntegerField(read_only=True)
     counts = serializers.DictField(
         child=serializers.IntegerField(), read_only=True, help_text=f"Zones by act: {', '.join(_ACTS)}."
     )
-    last_sequence = serializers.IntegerField(read_only=True, help_text="Of its last publication; 0: none.")
-    created_at = serializers.DateTimeField(read_only=True)
-    ended_at = serializers.DateTimeField(read_only=True, allow_null=True)
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
         if data.get("dry_run_of") is not None and (data["dry_run"] or data["policy"] or data["search"]):
@@ -89,11 +80,7 @@ class PolicyRuns(V2View):
         """List runs of DNSSEC policies, the newest first"""
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
-        found = policy_runs.runs_visible_to(actor)
-        if page.after:
-            found = found.filter(pk__lt=page.after[0])
-        rows, more = cut(list(found[: page.limit + 1]), page.limit)
-        return page_answer(request, [run_json(run) for run in rows], (rows[-1].pk,) if more else None)
+        return page_by_id(request, page, policy_runs.runs_visible_to(actor), each_as(run_json), newest_first=True)
 
     @extend_schema(operation_id="beginPolicyRun", request=PolicyRunSerializer, responses={202: PolicyRunSerializer})
     def post(self, request: Request) -> HttpResponse:
@@ -133,7 +120,7 @@ class OnePolicyRun(V2View):
     def get(self, request: Request, run_id: int) -> HttpResponse:
         """Read how far a run of DNSSEC policies is"""
         run = policy_runs.run_for(actor_in(request), run_id)
-        return answer(run_json(run), headers={"ETag": tag_of(_stable(run))})
+        return answer(run_json(run), headers={"ETag": tag_of(what_stays(run))})
 
     @extend_schema(operation_id="cancelPolicyRun", responses={204: None})
     def delete(self, request: Request, run_id: int) -> HttpResponse:
@@ -143,7 +130,7 @@ class OnePolicyRun(V2View):
         """
         actor = actor_in(request)
         run = policy_runs.run_for(actor, run_id)
-        with conditional_write(request, f"policy-run/{run_id}", lambda: _stable(policy_runs.run_for(actor, run_id))):
+        with conditional_write(request, f"policy-run/{run_id}", lambda: what_stays(policy_runs.run_for(actor, run_id))):
             policy_runs.cancel_run(run=run, by=actor, now=timezone.now())
         return done()
 
@@ -162,35 +149,22 @@ class PolicyRunZones(V2View):
         Of each act the first 100 zones, of those that are refused or need a rollover the first 1,000; all are counted.
         """
         page, run = page_request(request, int), policy_runs.run_for(actor_in(request), run_id)
-        found = PolicyRunZone.objects.filter(run=run).order_by("pk")
+        found = PolicyRunZone.objects.filter(run=run)
         if act := choice_parameter(request.query_params, "act", _ACTS):
             found = found.filter(act=act)
-        if page.after:
-            found = found.filter(pk__gt=page.after[0])
-        rows, more = cut(list(found[: page.limit + 1]), page.limit)
-        zones = [{"zone": row.zone_name, "act": row.act, "message": row.message} for row in rows]
-        return page_answer(request, zones, (rows[-1].pk,) if more else None)
+        return page_by_id(request, page, found, each_as(_zone_json))
 
 
 def run_json(run: PolicyRun) -> dict[str, Any]:
     """A run as it is answered."""
     return {
-        "id": run.pk,
         "dry_run": run.dry_run,
         "dry_run_of": run.dry_run_of_id,
         "policy": run.policy_id,
         "search": run.search,
-        "state": run.state,
-        "failure": run.failure,
-        "zones_done": run.done,
-        "zones_total": run.total,
-        "counts": run.counts,
-        "last_sequence": run.last_sequence,
-        "created_at": stamp(run.created_at),
-        "ended_at": stamp(run.ended_at),
+        **progress_json(run),
     }
 
 
-def _stable(run: PolicyRun) -> dict[str, Any]:
-    """What of a run a condition is about: its progress moves without anybody's doing."""
-    return {"id": run.pk, "ended": run.ended_at is not None}
+def _zone_json(row: PolicyRunZone) -> dict[str, Any]:
+    return {"zone": row.zone_name, "act": row.act, "message": row.message}

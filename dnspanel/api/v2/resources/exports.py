@@ -16,7 +16,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in, answer, done
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
-from dnspanel.api.v2.http.pages import cut, page_answer, page_request
+from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.view import JSONOnly, V2View
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, ZoneName, page_of, read, stamp
@@ -104,11 +104,7 @@ class Exports(V2View):
         """List exports, the newest first."""
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
-        found = _visible_to(actor).order_by("-pk")
-        if page.after:
-            found = found.filter(pk__lt=page.after[0])
-        rows, more = cut(list(found[: page.limit + 1]), page.limit)
-        return page_answer(request, [export_json(job) for job in rows], (rows[-1].pk,) if more else None)
+        return page_by_id(request, page, _visible_to(actor), each_as(export_json), newest_first=True)
 
     @extend_schema(operation_id="createExport", request=ExportSerializer, responses={202: ExportSerializer})
     def post(self, request: Request) -> HttpResponse:

@@ -17,7 +17,7 @@ from dnspanel.accounts.models import GrantRow
 from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
-from dnspanel.api.v2.http.pages import cut, page_answer, page_request
+from dnspanel.api.v2.http.pages import page_by_id, page_request
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import LARGEST_ID, PAGED, Integer, id_parameter, page_of, read, stamp
 from dnspanel.api.v2.schema.scopes import ScopeSerializer, grant_of, scopes_json
@@ -54,12 +54,11 @@ class Grants(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List grants."""
         page, actor = page_request(request, int), actor_in(request)
-        found = _visible_to(actor).order_by("pk").filter(pk__gt=page.after[0] if page.after else 0)
+        found = _visible_to(actor)
         for name in ("user", "team"):
             if (chosen := id_parameter(request.query_params, name)) is not None:
                 found = found.filter(**{name: chosen})
-        rows, more = cut(list(found[: page.limit + 1]), page.limit)
-        return page_answer(request, grants_json(actor, list(rows)), (rows[-1].pk,) if more else None)
+        return page_by_id(request, page, found, lambda rows: grants_json(actor, list(rows)))
 
     @extend_schema(operation_id="giveGrant", request=GrantSerializer, responses={201: GrantSerializer})
     def post(self, request: Request) -> HttpResponse:

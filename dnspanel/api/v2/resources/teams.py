@@ -16,7 +16,7 @@ from dnspanel.accounts.models import Membership, Team
 from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
-from dnspanel.api.v2.http.pages import cut, page_answer, page_request
+from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Shape, Text, page_of, read, stamp
 from dnspanel.zones import access
@@ -56,9 +56,7 @@ class Teams(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List teams."""
         page = page_request(request, int)
-        found = teams_visible_to(actor_in(request)).order_by("pk").filter(pk__gt=page.after[0] if page.after else 0)
-        rows, more = cut(list(found[: page.limit + 1]), page.limit)
-        return page_answer(request, [team_json(team) for team in rows], (rows[-1].pk,) if more else None)
+        return page_by_id(request, page, teams_visible_to(actor_in(request)), each_as(team_json))
 
     @extend_schema(operation_id="createTeam", request=TeamSerializer, responses={201: TeamSerializer})
     def post(self, request: Request) -> HttpResponse:

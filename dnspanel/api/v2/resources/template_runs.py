@@ -12,36 +12,34 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in, answer, done
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
-from dnspanel.api.v2.http.pages import cut, page_answer, page_request
+from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.resources.run_progress import RunProgress, progress_json, what_stays
 from dnspanel.api.v2.schema.fields import (
     LARGEST_ID,
     PAGED,
     Flag,
     Integer,
-    Shape,
     Text,
     choice_parameter,
     page_of,
     read,
-    stamp,
 )
 from dnspanel.transfer.zone_templates import runs
 from dnspanel.transfer.zone_templates.access import template_for
 from dnspanel.transfer.zone_templates.compare import Outcome
 from dnspanel.zones import access
 from dnspanel.zones.errors import TemplateRunUnknown, TemplateUnknown
-from dnspanel.zones.models import RunState, TemplateRun, TemplateRunZone
+from dnspanel.zones.models import TemplateRun, TemplateRunZone
 from dnspanel.zones.template_text import LONGEST_VALUE
 
 _OUTCOMES = [str(outcome) for outcome in Outcome]
 
 
-class TemplateRunSerializer(Shape):
+class TemplateRunSerializer(RunProgress):
     """Zones that are brought to a template: those kept in step with it, or all that a search finds."""
 
-    id = serializers.IntegerField(read_only=True)
     template = Integer(required=False, min_value=1, max_value=LARGEST_ID)
     version = serializers.IntegerField(read_only=True)
     dry_run = serializers.BooleanField(read_only=True)
@@ -66,16 +64,9 @@ class TemplateRunSerializer(Shape):
     )
     keep = Flag(default=False, help_text="Zones that the search finds are kept in step from then on.")
     overwrite = Flag(default=False, help_text="Of a dry run that is carried out: what was edited by hand too.")
-    state = serializers.ChoiceField(choices=RunState.choices, read_only=True)
-    failure = serializers.CharField(read_only=True)
-    zones_done = serializers.IntegerField(read_only=True)
-    zones_total = serializers.IntegerField(read_only=True)
     counts = serializers.DictField(
         child=serializers.IntegerField(), read_only=True, help_text=f"Zones by outcome: {', '.join(_OUTCOMES)}."
     )
-    last_sequence = serializers.IntegerField(read_only=True, help_text="Of its last publication; 0: none.")
-    created_at = serializers.DateTimeField(read_only=True)
-    ended_at = serializers.DateTimeField(read_only=True, allow_null=True)
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
         carries_out = data.get("dry_run_of") is not None
@@ -109,11 +100,7 @@ class TemplateRuns(V2View):
         """List runs of templates, the newest first"""
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
-        found = runs.runs_visible_to(actor)
-        if page.after:
-            found = found.filter(pk__lt=page.after[0])
-        rows, more = cut(list(found[: page.limit + 1]), page.limit)
-        return page_answer(request, [template_run_json(run) for run in rows], (rows[-1].pk,) if more else None)
+        return page_by_id(request, page, runs.runs_visible_to(actor), each_as(template_run_json), newest_first=True)
 
     @extend_schema(
         operation_id="beginTemplateRun", request=TemplateRunSerializer, responses={202: TemplateRunSerializer}
@@ -155,7 +142,7 @@ class OneTemplateRun(V2View):
     def get(self, request: Request, template_run_id: int) -> HttpResponse:
         """Read how far a run of a template is"""
         run = runs.run_for(actor_in(request), template_run_id)
-        return answer(template_run_json(run), headers={"ETag": tag_of(_stable(run))})
+        return answer(template_run_json(run), headers={"ETag": tag_of(what_stays(run))})
 
     @extend_schema(operation_id="cancelTemplateRun", responses={204: None})
     def delete(self, request: Request, template_run_id: int) -> HttpResponse:
@@ -166,7 +153,7 @@ class OneTemplateRun(V2View):
         actor = actor_in(request)
         run = runs.run_for(actor, template_run_id)
         with conditional_write(
-            request, f"template-run/{template_run_id}", lambda: _stable(runs.run_for(actor, template_run_id))
+            request, f"template-run/{template_run_id}", lambda: what_stays(runs.run_for(actor, template_run_id))
         ):
             runs.cancel_run(run=run, by=actor, now=timezone.now())
         return done()
@@ -186,20 +173,15 @@ class TemplateRunZones(V2View):
         Of those that change the first 200 zones, of conflicts and refusals the first 1,000 each; all are counted.
         """
         page, run = page_request(request, int), runs.run_for(actor_in(request), template_run_id)
-        found = TemplateRunZone.objects.filter(run=run).order_by("pk")
+        found = TemplateRunZone.objects.filter(run=run)
         if outcome := choice_parameter(request.query_params, "outcome", _OUTCOMES):
             found = found.filter(outcome=outcome)
-        if page.after:
-            found = found.filter(pk__gt=page.after[0])
-        rows, more = cut(list(found[: page.limit + 1]), page.limit)
-        zones = [{"zone": row.zone_name, "outcome": row.outcome, "message": row.message} for row in rows]
-        return page_answer(request, zones, (rows[-1].pk,) if more else None)
+        return page_by_id(request, page, found, each_as(_zone_json))
 
 
 def template_run_json(run: TemplateRun) -> dict[str, Any]:
     """A run as it is answered."""
     return {
-        "id": run.pk,
         "template": run.template_id,
         "version": run.version,
         "dry_run": run.dry_run,
@@ -208,17 +190,9 @@ def template_run_json(run: TemplateRun) -> dict[str, Any]:
         "values": run.values,
         "keep": run.keep,
         "overwrite": run.overwrite,
-        "state": run.state,
-        "failure": run.failure,
-        "zones_done": run.done,
-        "zones_total": run.total,
-        "counts": run.counts,
-        "last_sequence": run.last_sequence,
-        "created_at": stamp(run.created_at),
-        "ended_at": stamp(run.ended_at),
+        **progress_json(run),
     }
 
 
-def _stable(run: TemplateRun) -> dict[str, Any]:
-    """What of a run does not change while it goes on, so that who read it can cancel it by its ETag."""
-    return {"id": run.pk, "ended": run.ended_at is not None}
+def _zone_json(row: TemplateRunZone) -> dict[str, Any]:
+    return {"zone": row.zone_name, "outcome": row.outcome, "message": row.message}

@@ -15,7 +15,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.accepted import written
 from dnspanel.api.v2.http.answers import actor_in, answer, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
-from dnspanel.api.v2.http.pages import cut, page_answer, page_request
+from dnspanel.api.v2.http.pages import cut, each_as, page_answer, page_by_id, page_request
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.representation import change_json
 from dnspanel.api.v2.http.view import V2View, form_id_of
@@ -137,9 +137,7 @@ class Templates(V2View):
         """List templates"""
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
-        found = doors.templates_visible_to(actor).order_by("pk").filter(pk__gt=page.after[0] if page.after else 0)
-        rows, more = cut(list(found[: page.limit + 1]), page.limit)
-        return page_answer(request, [template_json(row) for row in rows], (rows[-1].pk,) if more else None)
+        return page_by_id(request, page, doors.templates_visible_to(actor), each_as(template_json))
 
     @extend_schema(operation_id="createTemplate", request=NewTemplateSerializer, responses={201: TemplateSerializer})
     def post(self, request: Request) -> HttpResponse:

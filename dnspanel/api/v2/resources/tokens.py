@@ -20,7 +20,7 @@ from dnspanel.accounts.presets import default_end
 from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
-from dnspanel.api.v2.http.pages import cut, page_answer, page_request
+from dnspanel.api.v2.http.pages import page_by_id, page_request
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Moment, Shape, Text, page_of, read, stamp
@@ -90,11 +90,8 @@ class Tokens(OneSecretView):
     def get(self, request: Request) -> HttpResponse:
         """List tokens."""
         page, actor, now = page_request(request, int), actor_in(request), timezone.now()
-        found = verbs.tokens_visible_to(actor).filter(kind=TokenKind.API).order_by("-pk")
-        if page.after:
-            found = found.filter(pk__lt=page.after[0])
-        rows, more = cut(list(found[: page.limit + 1]), page.limit)
-        return page_answer(request, tokens_json(actor, rows, now), (rows[-1].pk,) if more else None)
+        found = verbs.tokens_visible_to(actor).filter(kind=TokenKind.API)
+        return page_by_id(request, page, found, lambda rows: tokens_json(actor, rows, now), newest_first=True)
 
     @extend_schema(operation_id="createToken", request=TokenSerializer, responses={201: NewTokenSerializer})
     def post(self, request: Request) -> HttpResponse:

@@ -17,7 +17,7 @@ from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.models import Token, TokenKind
 from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
-from dnspanel.api.v2.http.pages import cut, page_answer, page_request
+from dnspanel.api.v2.http.pages import page_by_id, page_request
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.tokens import STATES, TermsSerializer, terms_of, token_for, tokens_json
@@ -77,11 +77,9 @@ class TsigKeys(OneSecretView):
     def get(self, request: Request) -> HttpResponse:
         """List TSIG keys."""
         page, actor = page_request(request, int), actor_in(request)
-        found = _visible_to(actor).order_by("-pk")
-        if page.after:
-            found = found.filter(pk__lt=page.after[0])
-        rows, more = cut(list(found[: page.limit + 1]), page.limit)
-        return page_answer(request, _keys_json(actor, rows, timezone.now()), (rows[-1].pk,) if more else None)
+        return page_by_id(
+            request, page, _visible_to(actor), lambda rows: _keys_json(actor, rows, timezone.now()), newest_first=True
+        )
 
     @extend_schema(operation_id="createTsigKey", request=NewTsigKeySerializer, responses={201: NewTsigKeySerializer})
     def post(self, request: Request) -> HttpResponse:

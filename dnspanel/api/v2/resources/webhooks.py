@@ -10,7 +10,7 @@ from rest_framework.request import Request
 
 from dnspanel.api.v2.http.answers import actor_in, answer, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
-from dnspanel.api.v2.http.pages import cut, page_answer, page_request
+from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, Text, choice_parameter, page_of, read, stamp
@@ -74,11 +74,8 @@ class Webhooks(OneSecretView):
     def get(self, request: Request) -> HttpResponse:
         """List webhooks."""
         page = page_request(request, int)
-        found = access.webhooks_visible_to(actor_in(request)).order_by("-pk")
-        if page.after:
-            found = found.filter(pk__lt=page.after[0])
-        rows, more = cut(list(found[: page.limit + 1]), page.limit)
-        return page_answer(request, [webhook_json(row) for row in rows], (rows[-1].pk,) if more else None)
+        found = access.webhooks_visible_to(actor_in(request))
+        return page_by_id(request, page, found, each_as(webhook_json), newest_first=True)
 
     @extend_schema(operation_id="createWebhook", request=WebhookSerializer, responses={201: NewWebhookSerializer})
     def post(self, request: Request) -> HttpResponse:
@@ -169,13 +166,10 @@ class Deliveries(V2View):
         """List what a webhook was sent, the newest first."""
         webhook = access.webhook_for(actor_in(request), webhook_id)
         page = page_request(request, int)
-        found = Delivery.objects.select_related("event").filter(webhook=webhook).order_by("-pk")
+        found = Delivery.objects.select_related("event").filter(webhook=webhook)
         if state := choice_parameter(request.query_params, "state", DeliveryState.values):
             found = found.filter(state=state)
-        if page.after:
-            found = found.filter(pk__lt=page.after[0])
-        rows, more = cut(list(found[: page.limit + 1]), page.limit)
-        return page_answer(request, [delivery_json(row) for row in rows], (rows[-1].pk,) if more else None)
+        return page_by_id(request, page, found, each_as(delivery_json), newest_first=True)
 
 
 class Replay(V2View):

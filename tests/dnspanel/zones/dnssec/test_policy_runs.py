@@ -55,14 +55,14 @@ TERMS = Terms(nsec3=Nsec3(), cds="2", cdnskey=True)
 @pytest.fixture(autouse=True)
 def rooms(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """What was asked for room between two batches; others than these tests' own receiver do not answer."""
-    monkeypatch.setattr(policy_runs, "room_requested", Signal())
+    monkeypatch.setattr(run_turns, "room_requested", Signal())
     senders: list[object] = []
 
     def receiver(*, sender: object, **_: object) -> bool:
         senders.append(sender)
         return len(senders) < 3
 
-    policy_runs.room_requested.connect(receiver, weak=False)
+    run_turns.room_requested.connect(receiver, weak=False)
     return senders
 
 

@@ -1,4 +1,7 @@
-"""Templates over the API: made, versioned, and applied to zones with a dry run. Tests `resources.template_runs` too."""
+"""Templates over the API: made, versioned, and applied to zones with a dry run.
+
+Tests `resources.template_runs` and `resources.run_progress` too.
+"""
 
 from typing import Any
 

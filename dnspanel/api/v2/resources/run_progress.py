@@ -1,0 +1,41 @@
+"""What runs over many zones have in common as API v2 shows them: who may read one sees how far it is."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from dnspanel.api.v2.schema.fields import Shape, stamp
+from dnspanel.zones.models import PolicyRun, RunState, TemplateRun
+
+
+class RunProgress(Shape):
+    """How far a run is."""
+
+    id = serializers.IntegerField(read_only=True)
+    state = serializers.ChoiceField(choices=RunState.choices, read_only=True)
+    failure = serializers.CharField(read_only=True)
+    zones_done = serializers.IntegerField(read_only=True)
+    zones_total = serializers.IntegerField(read_only=True)
+    last_sequence = serializers.IntegerField(read_only=True, help_text="Of its last publication; 0: none.")
+    created_at = serializers.DateTimeField(read_only=True)
+    ended_at = serializers.DateTimeField(read_only=True, allow_null=True)
+
+
+def progress_json(run: PolicyRun | TemplateRun) -> dict[str, Any]:
+    """The fields of RunProgress, and what was counted."""
+    return {
+        "id": run.pk,
+        "state": run.state,
+        "failure": run.failure,
+        "zones_done": run.done,
+        "zones_total": run.total,
+        "counts": run.counts,
+        "last_sequence": run.last_sequence,
+        "created_at": stamp(run.created_at),
+        "ended_at": stamp(run.ended_at),
+    }
+
+
+def what_stays(run: PolicyRun | TemplateRun) -> dict[str, Any]:
+    """What of a run a condition is about: its progress moves without anybody's doing, so who read it can cancel it."""
+    return {"id": run.pk, "ended": run.ended_at is not None}
