@@ -326,6 +326,7 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"expires": 5},
     },
     "resume-denial": {"task": "dnspanel.zones.tasks.resume_denial", "schedule": 60.0, "options": {"expires": 55}},
+    "remove-expired": {"task": "dnspanel.zones.tasks.remove_expired", "schedule": 30.0, "options": {"expires": 25}},
     "drive-transfers": {"task": "dnspanel.transfer.tasks.drive_transfers", "schedule": 2.0, "options": {"expires": 5}},
     "forget-old-files": {"task": "dnspanel.transfer.tasks.forget_old_files", "schedule": 3600.0},
     "tend-hold": {"task": "dnspanel.fleet.tasks.tend_hold", "schedule": 3.0, "options": {"expires": 5}},

@@ -26,6 +26,7 @@ ZoneError
 │   ├── QuotaExceeded      a person or a team would have more than they may
 │   └── PublishingOnHold  nodes may hold what this database does not know
 ├── SettingsRefused       a tag, a team or a way of moving its serial that the zone cannot have
+├── ExpiryRefused         an RRset cannot be removed at this time
 ├── DefaultsFixed         the environment fixes a setting that a page would change
 ├── DefaultsMoved         somebody changed the same settings meanwhile
 ├── DnssecRefused         the zone cannot be signed in this way
@@ -238,6 +239,10 @@ class SettingsRefused(ZoneError):
     def __init__(self, field: str, reason: str) -> None:
         self.field = field
         super().__init__(reason)
+
+
+class ExpiryRefused(ZoneError):
+    """An RRset cannot be removed at this time, or not by itself at all."""
 
 
 class DnssecRefused(ZoneError):

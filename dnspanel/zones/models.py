@@ -465,6 +465,29 @@ class ZoneDefaults(models.Model):
         constraints = [models.CheckConstraint(condition=Q(id=1), name="zonedefaults_single")]
 
 
+class Expiry(models.Model):
+    """When a published RRset is to be removed, and who said so; `expiry` writes it, and changes but refusals.
+
+    A trigger (migration 0031) lets it go with its RRset. It is not in the RRset's row, so publications leave it alone.
+    """
+
+    zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+", db_index=False)
+    owner_key = models.BinaryField()
+    type = models.IntegerField()
+    name = models.TextField(db_collation="C")
+    remove_at = models.DateTimeField(db_index=True)
+    set_at = models.DateTimeField()
+    set_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
+    by_token = models.BooleanField(default=False)  # though the token may be gone
+    # Why it could not be removed, and when that was tried last.
+    refusal = models.TextField(blank=True, default="")
+    tried_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["zone", "owner_key", "type"], name="expiry_unique")]
+
+
 class ZoneMarks(models.Model):
     """Zones of a person's own, by id, newest first: bounded lists that `zone_marks` writes. Some may be gone."""
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from dnspanel.celery import while_postgresql_answers
 from dnspanel.wake import wake, wake_each
-from dnspanel.zones import audit_links, edit, store_rrsets
+from dnspanel.zones import audit_links, edit, expiry, store_rrsets
 from dnspanel.zones.dnssec import automatic, paused_denial, policy_runs, sign
 from dnspanel.zones.search import texts_upkeep
 
@@ -59,6 +59,13 @@ def resume_denial() -> None:
     """Every minute: zones whose denial was paused by somebody who died deny again."""
     close_old_connections()
     paused_denial.resume_forgotten(now=timezone.now())
+
+
+@shared_task(ignore_result=True)
+def remove_expired() -> None:
+    """Every half minute: RRsets whose time has come are removed."""
+    close_old_connections()
+    expiry.remove_due(now=timezone.now())
 
 
 @shared_task(ignore_result=True)

@@ -17,14 +17,18 @@ from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.transfer.models import State
 from dnspanel.transfer.rights import jobs_visible_to
+from dnspanel.web.rows import row_address
 from dnspanel.zones.dnssec.rollover_queries import stuck
+from dnspanel.zones.expiry import expiring
 from dnspanel.zones.hold import current_hold
 from dnspanel.zones.models import Draft
 from dnspanel.zones.queries import DraftCounts
+from replication.dns import rdata
 
 MOST_LINES = 5  # of one kind
 OLD_DRAFT = timedelta(days=1)
 TOKEN_ENDS_SOON = timedelta(days=14)
+EXPIRES_SOON = timedelta(days=7)
 FAILED_IMPORTS_SINCE = timedelta(days=7)
 
 
@@ -44,7 +48,7 @@ class Line:
 def attention_lines(
     person: User, statuses: Sequence[NodeStatus], counts: Sequence[DraftCounts], now: datetime
 ) -> list[Line]:
-    """Return the lines, the worst first; at most MOST_LINES of each kind, and six queries."""
+    """Return the lines, the worst first; at most MOST_LINES of each kind, and seven queries."""
     lines = [
         *_of_hold(person),
         *_of_fleet(person, statuses),
@@ -52,6 +56,7 @@ def attention_lines(
         *_of_imports(person, now),
         *_of_draft(person, counts, now),
         *_of_tokens(person, now),
+        *_of_expiries(person, now),
     ]
     return sorted(lines, key=lambda line: line.tone != "bad")
 
@@ -129,3 +134,16 @@ def _of_tokens(person: User, now: datetime) -> Iterator[Line]:
         whose = "Your token" if token.owner_id == person.pk else f"{token.owner.username}'s token"
         url = reverse("token-detail", args=[token.pk])
         yield Line("warn", "key", f"{whose} {token.purpose} ends", None, url, "Rotate", ends=token.expires_at)
+
+
+def _of_expiries(person: User, now: datetime) -> Iterator[Line]:
+    """Records that are removed by themselves within a week, and those that should have been and stay."""
+    for expiry in expiring(person, until=now + EXPIRES_SOON, limit=MOST_LINES):
+        what = f"{expiry.name} {rdata.type_to_text(expiry.type)}"
+        url = row_address(expiry.zone.name, expiry.name, expiry.type)
+        if expiry.refusal:
+            yield Line(
+                "bad", "clock", f"{what} expired, but stays: {expiry.refusal}", expiry.remove_at, url, "Look at it"
+            )
+        else:
+            yield Line("warn", "clock", f"{what} is removed", None, url, "Look at it", ends=expiry.remove_at)

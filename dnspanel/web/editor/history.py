@@ -32,6 +32,7 @@ from dnspanel.web.sync import Sync, sync_of
 from dnspanel.zones import access, queries, revision, soa
 from dnspanel.zones.dnssec import queries as dnssec
 from dnspanel.zones.errors import CannotUndo
+from dnspanel.zones.expiry import expiry_of
 from dnspanel.zones.history import HistoryFilters, HistoryRow, RRsetDiff
 from dnspanel.zones.models import Channel, Revision, RevisionKind, Zone
 from replication.codec.keys import relative_key
@@ -217,6 +218,7 @@ def record_history(request: PanelRequest, zone_name: str) -> HttpResponse:
         "type": rdata.type_to_text(type_),
         "changes": [(each, DisplayDiff(zone.name, diff)) for each, (_, diff) in zip(revisions, found, strict=True)],
         "row": queries.rrset_row(zone=zone, author=request.user, name=name, type=type_),
+        "expiry": expiry_of(zone, (name, type_)),
     }
     return render_zone(request, zone, "history", "editor/record_history.html", context)
 

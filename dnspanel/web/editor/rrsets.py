@@ -13,6 +13,7 @@ from dnspanel.web.editor.additions import FALLBACK_TTL
 from dnspanel.web.editor.blocking import with_blocking
 from dnspanel.web.editor.ptr import follow, is_ticked, tell_of_left, tick_of_row, with_offer
 from dnspanel.web.editor.row_answers import with_answers
+from dnspanel.web.editor.row_expiries import with_expiries
 from dnspanel.web.editor.row_rights import with_rights
 from dnspanel.web.editor.rrset_form import RRsetForm, digest_of
 from dnspanel.web.editor.table import default_ttl, table_rows
@@ -89,7 +90,8 @@ def rrset_row(request: PanelRequest, zone_name: str) -> HttpResponse:
 def _show_row(request: PanelRequest, zone: Zone, display: DisplayRow) -> HttpResponse:
     if not display.exists:
         return HttpResponse()  # an added RRset that was undone: its row goes
-    [row] = with_blocking(request, zone, with_rights(request.user, zone, with_answers(zone, [display])))
+    displayed = with_expiries(zone, with_answers(zone, [display]))
+    [row] = with_blocking(request, zone, with_rights(request.user, zone, displayed))
     context = {"zone": zone, "row": row, "may_edit": access.may_edit_zone(request.user, zone)}
     response = render(request, "editor/_rrset_row.html", context)
     return focus_after(response, f"#{display.id} .row-link")
@@ -112,11 +114,16 @@ def rrset_edit(request: PanelRequest, zone_name: str) -> HttpResponse:
     else:
         initial = RRsetForm.initial_for(zone.name, display, base_revision=zone.revision)
     form = RRsetForm(initial=initial, zone_name=zone.name, default_ttl=default_ttl(request, zone))
-    return _show_form(request, zone, form, display)
+    return _show_form(request, zone, form, display, can_expire=row is not None and row.change.before is not None)
 
 
 def _show_form(
-    request: PanelRequest, zone: Zone, form: RRsetForm, current: RRset | None = None, status: int = 200
+    request: PanelRequest,
+    zone: Zone,
+    form: RRsetForm,
+    current: RRset | None = None,
+    status: int = 200,
+    can_expire: bool = False,
 ) -> HttpResponse:
     values = str(form["values"].value() or "")
     came_from = (request.POST if request.method == "POST" else request.GET).get("from", "")
@@ -127,6 +134,7 @@ def _show_form(
         "ptr": tick_of_row(request, str(form["type"].value() or ""), current),
         "in_place": is_fragment(request),
         "came_from": came_from,
+        "can_expire": can_expire,
         "back": way_back(zone, came_from) or f"{reverse('zone-detail', args=[zone.name])}#{form.row_id}",
         "lines": min(max(values.count("\n") + 1 + len(values) // 90, 2), 16),
         "old_query": urlencode({"name": form["old_name"].value() or "", "type": form["old_type"].value() or ""}),

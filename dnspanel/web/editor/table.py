@@ -19,6 +19,7 @@ from dnspanel.web.editor.fields import Unreadable
 from dnspanel.web.editor.ptr import PtrTick, follow, is_ticked, tick_for
 from dnspanel.web.editor.quick_add import Doubled, Means, read_line
 from dnspanel.web.editor.row_answers import with_answers
+from dnspanel.web.editor.row_expiries import with_expiries
 from dnspanel.web.editor.row_rights import with_rights
 from dnspanel.web.editor.type_filter import TYPE_NAMES, types_of
 from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_state
@@ -81,7 +82,7 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
     else:
         with searching_for(filters.text):
             page = queries.rrset_page(zone=zone, author=request.user, filters=filters, after=after, limit=ROWS_PER_PAGE)
-    rows = with_answers(zone, display_rows(zone.name, page.rows))
+    rows = with_expiries(zone, with_answers(zone, display_rows(zone.name, page.rows)))
     return {
         "rows": with_blocking(request, zone, with_rights(request.user, zone, rows)),
         "next_after": page.next_after,
@@ -304,5 +305,6 @@ def _added(request: PanelRequest, zone: Zone, addition: Addition, followed: str)
 def table_rows(request: PanelRequest, zone: Zone, rrsets: list[tuple[str, int]]) -> str:
     """Return rows for the table, out of band; `editor.js` puts each where its sort key belongs."""
     rows = [queries.rrset_row(zone=zone, author=request.user, name=name, type=type) for name, type in rrsets]
-    display = with_blocking(request, zone, with_answers(zone, [DisplayRow(zone.name, row) for row in rows]))
+    answered = with_answers(zone, [DisplayRow(zone.name, row) for row in rows])
+    display = with_blocking(request, zone, with_expiries(zone, answered))
     return render_to_string("editor/_rows_out_of_band.html", {"zone": zone, "rows": display, "may_edit": True}, request)

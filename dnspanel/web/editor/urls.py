@@ -5,6 +5,7 @@ from django.urls import path
 from dnspanel.web.editor import (
     builders,
     copy_to,
+    expiry,
     history,
     many,
     many_zones,
@@ -34,6 +35,7 @@ urlpatterns = [
     path("zones/<zone:zone_name>/rrset/row/", rrsets.rrset_row, name="zone-rrset-row"),
     path("zones/<zone:zone_name>/rrset/delete/", rrsets.rrset_delete, name="zone-rrset-delete"),
     path("zones/<zone:zone_name>/rrset/undo/", rrsets.rrset_undo, name="zone-rrset-undo"),
+    path("zones/<zone:zone_name>/rrset/expiry/", expiry.rrset_expiry, name="zone-expiry"),
     path("zones/<zone:zone_name>/rrset/form/", typed.zone_typed, name="zone-typed"),
     path("zones/<zone:zone_name>/builders/", builders.zone_builders, name="zone-builders"),
     path("zones/<zone:zone_name>/builders/<slug:key>/", builders.zone_builder, name="zone-builder"),

@@ -163,6 +163,9 @@ V2_ZONES = [
     Door("v2-rrset", "PUT", "-0++-++", {**ZONE, **CHALLENGE}, TXT, note="the challenge"),
     Door("v2-rrset", "PATCH", "-0++-++", {**ZONE, **CHALLENGE}, {"ttl": 30}, note="the challenge"),
     Door("v2-rrset", "DELETE", "-0++-++", {**ZONE, **CHALLENGE}, note="the challenge"),
+    Door("v2-rrset-expiry", "GET", "+00++++", {**ZONE, **WWW}),
+    Door("v2-rrset-expiry", "PUT", "-0-+-++", {**ZONE, **WWW}, {"remove_at": "?tomorrow"}),
+    Door("v2-rrset-expiry", "DELETE", "-0-+-++", {**ZONE, **WWW}),
     Door("v2-zone-changes", "POST", "-0-+-++", ZONE, {"changes": [{"op": "replace", "name": "www", "type": "A", **A}]}),
     Door(
         "v2-bulk",

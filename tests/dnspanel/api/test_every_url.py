@@ -7,6 +7,7 @@ who may use it.
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 from functools import cache
 from typing import Any
 from uuid import uuid4
@@ -152,6 +153,7 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
         "template_id": template.pk,
         "template_run_id": template_run.pk,
         "export_id": exported.pk,
+        "tomorrow": (timezone.now() + timedelta(days=1)).isoformat(),
         "written": written.pk,
         "webhook_id": hook.pk,
         "delivery_id": delivery.pk,

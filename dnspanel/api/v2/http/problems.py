@@ -255,6 +255,7 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (zones.NameOfOthers, _simply("forbidden")),
     (zones.NameRefused, lambda exc: bad_value("/name", str(exc), "name-refused")),
     (zones.SettingsRefused, lambda exc: bad_value(f"/{exc.field}", str(exc))),
+    (zones.ExpiryRefused, lambda exc: bad_value("/remove_at", str(exc))),
     (zones.NothingToPublish, _simply("nothing-to-publish")),
     (zones.Conflicts, _conflicts),
     (zones.RuleViolations, _violations),

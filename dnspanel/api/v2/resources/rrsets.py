@@ -193,6 +193,12 @@ def at_path(
     return zone, key
 
 
+def require_published(zone: Zone, key: Key) -> None:
+    """Raise Problem if there is no such RRset."""
+    if _stored(zone, key) is None:
+        raise absent(key)
+
+
 def _stored(zone: Zone, key: Key) -> tuple[RRset, str] | None:
     """The RRset and its tag, if there is one."""
     rows = StoredRRset.objects.filter(zone=zone, owner_key=relative_key(key[0], zone.name), type=key[1])

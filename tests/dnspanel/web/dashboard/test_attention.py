@@ -13,7 +13,9 @@ from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.transfer.models import ImportJob
 from dnspanel.web.dashboard.attention import MOST_LINES, Line, attention_lines
 from dnspanel.zones import draft, hold, queries
-from dnspanel.zones.models import Rollover
+from dnspanel.zones.expiry import set_expiry
+from dnspanel.zones.models import Expiry, Rollover
+from replication.dns import rdtypes
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import MakeZone
 from tests.dnspanel.zones.conftest import rr
@@ -114,3 +116,20 @@ def test_rollovers_that_stand_still_are_told(make_zone: MakeZone, alice: User, b
     assert line.text == "A rollover of example.test. stands still: the parent to take the DS."
     assert line.url == "/zones/example.test./dnssec/"
     assert texts(make_person("mia", Role.MEMBER)) == []
+
+
+def test_records_that_go_by_themselves_within_a_week_are_told_to_who_sees_the_zone(
+    make_zone: MakeZone, bob: User
+) -> None:
+    zone = make_zone("www 300 A 192.0.2.1", "old 300 A 192.0.2.2")
+    now = timezone.now()
+    for name, days in (("www", 2), ("old", 8)):
+        at = now + timedelta(days=days)
+        set_expiry(zone=zone, key=(f"{name}.example.test.", rdtypes.A), remove_at=at, author=bob, now=now)
+    [line] = lines_of(bob)
+    assert (line.text, line.tone, line.ends) == ("www.example.test. A is removed", "warn", now + timedelta(days=2))
+    assert line.url.startswith("/zones/example.test./?at=www#rr-")
+    assert texts(make_person("mia", Role.MEMBER)) == []
+    Expiry.objects.filter(name="www.example.test.").update(refusal="It stays.", tried_at=now)
+    [line] = lines_of(bob)
+    assert (line.text, line.tone) == ("www.example.test. A expired, but stays: It stays.", "bad")

@@ -1,0 +1,96 @@
+"""When an RRset is removed by itself: read, set and cancelled."""
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.api.v2.http.answers import actor_in, done
+from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.etag import fresh_enough, tag_of
+from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.resources.rrsets import at_path, require_published
+from dnspanel.api.v2.schema.fields import Moment, Shape, read, stamp
+from dnspanel.api.v2.schema.zone_serializers import CHANGING, IF_CHANGED
+from dnspanel.zones.access import may_know_author
+from dnspanel.zones.expiry import cancel_expiry, expiry_of, set_expiry
+from dnspanel.zones.models import Expiry, Zone
+from replication.dns.rrset import Key
+
+
+class RRsetExpiryContentSerializer(Shape):
+    """When an RRset is to be removed."""
+
+    remove_at = Moment(help_text="From now on, within ten years.")
+
+
+class RRsetExpirySerializer(Shape):
+    """When an RRset is removed by itself."""
+
+    remove_at = Moment(allow_null=True, help_text="Null: it stays.")
+    set_at = Moment(allow_null=True)
+    set_by = serializers.CharField(allow_null=True, help_text="In whose name it is removed.")
+    refusal = serializers.CharField(allow_null=True, help_text="Why it stays though its time has come.")
+
+
+class RRsetExpiry(V2View):
+    """When one RRset is removed by itself."""
+
+    @extend_schema(operation_id="getRRsetExpiry", parameters=[IF_CHANGED], responses={200: RRsetExpirySerializer})
+    def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
+        """Read when an RRset is removed"""
+        zone, key = at_path(request, zone_name, owner, type_name)
+        require_published(zone, key)
+        found = _json(request, expiry_of(zone, key))
+        return fresh_enough(request, tag_of(found)) or tagged(found)
+
+    @extend_schema(
+        operation_id="putRRsetExpiry",
+        parameters=[*CHANGING],
+        request=RRsetExpiryContentSerializer,
+        responses={200: RRsetExpirySerializer},
+    )
+    def put(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
+        """Set when an RRset is removed
+
+        Whatever it holds by then is removed by a publication of its own, if
+        you may still remove it. Other writes leave the time as it is; it goes
+        when the RRset does.
+        """
+        zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
+        require_published(zone, key)
+        remove_at = read(RRsetExpiryContentSerializer, request.data)["remove_at"]
+        author = actor_in(request)
+        with _conditional(request, zone, key):
+            expiry = set_expiry(zone=zone, key=key, remove_at=remove_at, author=author, now=timezone.now())
+        return tagged(_json(request, expiry))
+
+    @extend_schema(operation_id="deleteRRsetExpiry", parameters=[*CHANGING], responses={204: None})
+    def delete(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
+        """Cancel the removal of an RRset"""
+        zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
+        require_published(zone, key)
+        with _conditional(request, zone, key):
+            cancel_expiry(zone=zone, key=key, author=actor_in(request), now=timezone.now())
+        return done()
+
+
+def _conditional(request: Request, zone: Zone, key: Key) -> AbstractContextManager[None]:
+    resource = f"expiry {zone.pk} {key[0]} {key[1]}"
+    return conditional_write(request, resource, lambda: _json(request, expiry_of(zone, key)))
+
+
+def _json(request: Request, expiry: Expiry | None) -> dict[str, Any]:
+    if expiry is None:
+        return {"remove_at": None, "set_at": None, "set_by": None, "refusal": None}
+    knows = may_know_author(actor_in(request), expiry.token_id)
+    return {
+        "remove_at": stamp(expiry.remove_at),
+        "set_at": stamp(expiry.set_at),
+        "set_by": expiry.set_by.username if expiry.set_by and knows else None,
+        "refusal": expiry.refusal if expiry.refusal and knows else None,
+    }

@@ -1,0 +1,66 @@
+"""The view that sets when an RRset is removed by itself, or cancels that. Not a part of the draft."""
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+
+from dnspanel.web.editor.rrsets import back_to_row, require_rrset, row_of
+from dnspanel.web.editor.zone_head import render_zone
+from dnspanel.web.layout import PanelRequest
+from dnspanel.web.rows import rrset_query
+from dnspanel.zones import access
+from dnspanel.zones.errors import ExpiryRefused
+from dnspanel.zones.expiry import cancel_expiry, expiry_of, set_expiry
+from replication.dns import names, rdata
+from replication.dns.rrset import Change
+
+
+class ExpiryForm(forms.Form):
+    """When an RRset is to be removed."""
+
+    remove_at = forms.DateTimeField(
+        label="Remove at",
+        help_text="Date and time in UTC.",
+        widget=forms.DateTimeInput(format="%Y-%m-%dT%H:%M", attrs={"type": "datetime-local", "class": "input"}),
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def rrset_expiry(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Show when the RRset is removed by itself; a POST sets that, or cancels it (`act=cancel`)."""
+    zone = access.zone_for_editing(request.user, zone_name)
+    key = require_rrset(request, zone)
+    published = row_of(request, zone, key).change.before
+    what = f"{names.owner_text(key[0], zone.name)} {rdata.type_to_text(key[1])}"
+    if published is None:
+        messages.warning(request, f"{what} is not published, so it cannot be removed by itself.")
+        return back_to_row(zone, key)
+    access.refuse_changes(request.user, zone, [Change(*key, published, None)])
+    now = timezone.now()
+    if request.method == "POST" and request.POST.get("act") == "cancel":
+        cancel_expiry(zone=zone, key=key, author=request.user, now=now)
+        messages.success(request, f"{what} is not removed by itself.")
+        return back_to_row(zone, key)
+    expiry = expiry_of(zone, key)
+    form = ExpiryForm(request.POST or None, initial={"remove_at": expiry.remove_at} if expiry else {})
+    if request.method == "POST" and form.is_valid():
+        remove_at = form.cleaned_data["remove_at"]
+        try:
+            set_expiry(zone=zone, key=key, remove_at=remove_at, author=request.user, now=now)
+        except ExpiryRefused as refusal:
+            form.add_error("remove_at", str(refusal))
+        else:
+            messages.success(request, f"{what} is removed on {remove_at:%Y-%m-%d at %H:%M} UTC.")
+            return back_to_row(zone, key)
+    context: dict[str, object] = {
+        "form": form,
+        "expiry": expiry,
+        "rrset": published,
+        "owner": names.owner_text(key[0], zone.name),
+        "query": rrset_query(*key),
+    }
+    return render_zone(
+        request, zone, "records", "editor/expiry.html", context, 422 if request.method == "POST" else 200
+    )

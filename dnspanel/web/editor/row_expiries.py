@@ -1,0 +1,14 @@
+"""Which rows of an editor are removed at a time that somebody set."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dnspanel.web.rows import DisplayRow
+from dnspanel.zones.expiry import expiries_at
+from dnspanel.zones.models import Zone
+
+
+def with_expiries(zone: Zone, rows: Sequence[DisplayRow]) -> list[DisplayRow]:
+    """Return the rows with when each is removed, where somebody set that; in one query."""
+    found = expiries_at(zone, {row.name for row in rows})
+    return [replace(row, expiry=found.get((row.name, row.row.change.type))) for row in rows]
