@@ -166,6 +166,7 @@ def log(node_id: int) -> list[str]:
 def answers_between(node_ids: Sequence[int], begin: float, end: float) -> Counter[str]:
     """Return how many answers these nodes gave after `begin` and up to `end` (unix times), by rcode.
 
+    A sample that tells of a time before `begin` too is left out: what happened then must not count as what came after.
     Empty while Redis is away: nothing can be said of the answers then.
     """
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
@@ -177,8 +178,9 @@ def answers_between(node_ids: Sequence[int], begin: float, end: float) -> Counte
     except RedisError:
         return answers
     for entries in streams:
-        for entry in entries:
-            answers.update(sample_of(entry).rcodes)
+        for sample in map(sample_of, entries):
+            if sample.at - sample.seconds >= begin:
+                answers.update(sample.rcodes)
     return answers
 
 

@@ -148,3 +148,12 @@ def test_without_redis_nobody_is_watched_and_there_are_no_lists(settings: Any) -
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     telemetry.watch(NODE)
     assert telemetry.top(NODE) is None
+
+
+def test_answers_of_before_do_not_count_as_those_of_after() -> None:
+    now = int(time.time())
+    telemetry.keep_samples(node_id=NODE, samples=[sample(now - 9), sample(now - 4, 20, seconds=5.0), sample(now, 30)])
+    assert telemetry.answers_between([NODE], now - 20, now).total() == 60
+    assert telemetry.answers_between([NODE], now - 9, now).total() == 50
+    assert telemetry.answers_between([NODE], now - 8.9, now).total() == 30
+    assert telemetry.answers_between([NODE], now - 0.5, now).total() == 0
