@@ -197,7 +197,7 @@ def make_person(stack: Stack, username: str, *, role: str = "administrator") -> 
 
 
 def wait_until_in_sync(stack: Stack, *, seconds: float = 30) -> None:
-    """Every node has acknowledged the head of the log. Raises TimeoutError."""
+    """Every node has acknowledged the head of the log. Raises TimeoutError, with what holds the nodes up."""
 
     behind = """
         SELECT NOT EXISTS (SELECT FROM fleet_node)
@@ -207,4 +207,24 @@ def wait_until_in_sync(stack: Stack, *, seconds: float = 30) -> None:
         def in_sync() -> bool:
             return connection.execute(behind).fetchone() == (False,)
 
-        until(in_sync, seconds=seconds, what="every node at the head of the log")
+        def what() -> str:
+            rows = {words: connection.execute(sql).fetchall() for words, sql in _DELIVERY.items()}
+            return "\n".join(["every node at the head of the log", *(f"{words}: {rows[words]}" for words in rows)])
+
+        until(in_sync, seconds=seconds, what=what)
+
+
+# What somebody asks first when a fleet does not come into sync.
+_DELIVERY = {
+    "head": "SELECT sequence FROM zones_loghead",
+    "nodes": """
+        SELECT n.name, n.state, n.acked, n.refusal, g.name, g.verify_seconds
+        FROM fleet_node n LEFT JOIN fleet_nodegroup g ON g.id = n.group_id ORDER BY n.id""",
+    "delivery": "SELECT stopped_reason, stopped_whole, pinned FROM fleet_delivery",
+    "released": "SELECT group_id, sequence FROM fleet_release",
+    "isolations": "SELECT failed, inverse, merged_at FROM fleet_isolation",
+    "unproven": "SELECT node_id, zone_id FROM fleet_unprovenzone",
+    "publications": """
+        SELECT sequence, channel, reason, failed_reason FROM zones_publication ORDER BY sequence DESC LIMIT 5""",
+    "segments": "SELECT first, last FROM publish_segment ORDER BY last DESC LIMIT 5",
+}
