@@ -373,7 +373,8 @@ def _of_delivery(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:
 def _collector_is_silent(inputs: AlertInputs, now: datetime) -> bool:
     if not any(node.state in {NodeState.ACTIVE, NodeState.DRAINED} for node in inputs.nodes):
         return False
-    return inputs.collector_at is None or now - inputs.collector_at > COLLECTOR_SILENT
+    heard_at = inputs.collector_at or inputs.set_up_at  # a panel that is just starting has not had the time
+    return heard_at is None or now - heard_at > COLLECTOR_SILENT
 
 
 def _size(size: int) -> str:

@@ -92,6 +92,9 @@ def test_while_the_collector_is_silent_nobody_is_called_offline() -> None:
     lost = [node(f"ns{n}", health=health(Word.OFFLINE)) for n in range(3)]
     assert found(inputs(*lost, collector_at=ago(seconds=21))) == [("panel.collector", "critical")]
     assert found(inputs(*lost, collector_at=None)) == [("panel.collector", "critical")]
+    started = {"collector_at": None, "backup_at": NOW}
+    assert found(inputs(*lost, **started, set_up_at=ago(seconds=21))) == [("panel.collector", "critical")]
+    assert "panel.collector" not in dict(found(inputs(*lost, **started, set_up_at=ago(seconds=19))))
     # It died, and nobody has been asked since: that the nodes seem offline five seconds before it counts as silent is
     # no news of them.
     assert found(inputs(*lost, collector_at=ago(seconds=16))) == []
