@@ -37,6 +37,8 @@ TICK_SECONDS = 1.0
 ANSWER_SECONDS = 3.0
 # How often the top lists of a node are fetched while somebody looks at them.
 TOP_EVERY_SECONDS = 5.0
+# Within a minute, which zones are asked most is fetched of one node after the other, of the last one here.
+LATEST_SECOND = 50
 # A node whose repair did not help at once is not repaired all the time.
 REPAIR_EVERY_SECONDS = 15.0
 # How often PostgreSQL hears of contact and says which nodes there are.
@@ -125,8 +127,9 @@ class Poller:
             telemetry.keep_top(node_id=self.node_id, top=self.client.top())
 
     def _fetch_zones(self, at: float) -> None:
-        if int(at) // zone_queries.MINUTE != self.minute_told:
-            self.minute_told = int(at) // zone_queries.MINUTE
+        minute = (int(at) - self.node_id % LATEST_SECOND) // zone_queries.MINUTE
+        if minute != self.minute_told:
+            self.minute_told = minute
             zone_queries.keep_minute(node_id=self.node_id, top=self.client.top(), at=at)
         if zones := zone_queries.watched_zones():
             for zone, top in self.client.top_of_zones(zones).items():
