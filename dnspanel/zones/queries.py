@@ -34,6 +34,7 @@ from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.search import rrset_conditions, texts, zone_conditions
 from dnspanel.zones.search.terms import Search, parse
 from dnspanel.zones.store_rrsets import rrset_of
+from dnspanel.zones.zone_order import BY_NAME, ZoneColumn, ZoneOrder, named_behind, ordered
 from replication.codec.keys import name_from_relative_key, relative_key
 from replication.dns import names
 from replication.dns.rrset import Change, Key
@@ -127,11 +128,18 @@ class DraftCounts:
         return self.added + self.changed + self.removed
 
 
-def zone_page(*, user: Person, search: str = "", after: str = "", limit: int = 100) -> Page[ZoneRow]:
-    """Zones by name, those that a search finds: see `search.terms`."""
-    zones = found_zones(zones_visible_to(user).filter(name__gt=_storable(after)), search)
-    rows = [_zone_row(zone) for zone in _listed(zones).order_by("name")[: limit + 1]]
-    return Page(tuple(rows[:limit]), rows[limit - 1].name if len(rows) > limit else "")
+def zone_page(
+    *, user: Person, search: str = "", order: ZoneOrder = BY_NAME, after: str = "", limit: int = 100
+) -> Page[ZoneRow]:
+    """Zones in this order, those that a search finds (see `search.terms`); in one query, not by name in up to three."""
+    zones = found_zones(zones_visible_to(user), search)
+    if order.column is ZoneColumn.NAME:
+        by_name = _listed(named_behind(zones, _storable(after), descending=order.descending))
+        rows = [_zone_row(zone) for zone in by_name[: limit + 1]]
+        return Page(tuple(rows[:limit]), rows[limit - 1].name if len(rows) > limit else "")
+    pks, next_after = ordered(zones, order, _storable(after), limit)
+    listed = _listed(Zone.objects.all()).in_bulk(pks) if pks else {}
+    return Page(tuple(_zone_row(listed[pk]) for pk in pks if pk in listed), next_after)
 
 
 def found_zones(zones: QuerySet[Zone], search: str) -> QuerySet[Zone]:

@@ -77,6 +77,8 @@ def requests_of_estate(zones: int) -> Iterator[Request]:
     for query in ("", middle, "zone", "type:mx", "tag:customer", "sync:late", "changed:<1d", "dnssec:signed"):
         yield Request("zones_ms", "/zones/", {"q": query}, "zone-list" if query else "")
     yield Request("zones_ms", "/zones/", {"after": f"{middle}.com.test."}, "zone-more")
+    for sort in ("-name", "dnssec", "-rrsets", "serial", "-changed", "author", "team", "-sync"):
+        yield Request("zones_ms", "/zones/", {"sort": sort}, "zone-list")
     for query in (
         middle,
         f"www.{middle}",

@@ -19,6 +19,8 @@ from dnspanel.transfer.zone_templates import use
 from dnspanel.web.forms import LONGEST_SEARCH, MOST_REFUSALS, DeleteZoneForm, NewZoneForm
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.web.near_quotas import near_quotas
+from dnspanel.web.sorting import LONGEST_SORT, Column
+from dnspanel.web.sorting import heads as heads_of
 from dnspanel.web.sync import Sync, sync_of
 from dnspanel.web.variable_fields import VariablesForm
 from dnspanel.web.zones.from_template import (
@@ -45,6 +47,7 @@ from dnspanel.zones.models import TRASH_DAYS, Channel, Publication, Zone
 from dnspanel.zones.new_names import refusals_of
 from dnspanel.zones.search.terms import FILTERS, Search, parse
 from dnspanel.zones.search.zone_conditions import refuse_too_general
+from dnspanel.zones.zone_order import BY_NAME, ZoneColumn, ZoneOrder, order_of
 from replication.dns import names, rdata
 from replication.dns.rrset import RRset
 
@@ -52,6 +55,17 @@ MOST_OFFERS = 10  # of reverse zones
 MOST_LINES = 60  # of a preview
 MOST_TRACES = 8  # of a delegation
 LONGEST_NAME = 1100
+
+COLUMNS = (
+    Column(ZoneColumn.NAME, "Name"),
+    Column(ZoneColumn.DNSSEC, "DNSSEC"),
+    Column(ZoneColumn.RRSETS, "RRsets", "num", falls=True),
+    Column(ZoneColumn.SERIAL, "Serial", "num", falls=True),
+    Column(ZoneColumn.CHANGED, "Revision", falls=True),
+    Column(ZoneColumn.AUTHOR, "Author"),
+    Column(ZoneColumn.SYNC, "On nodes", falls=True),
+    Column(ZoneColumn.TEAM, "Team"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +107,16 @@ def zone_list(request: PanelRequest) -> HttpResponse:
     """List all zones, or those a search finds: the whole page, the list alone, or only its next rows."""
     search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
     searched = parse(search)
-    page, too_general = _found(request, search, searched)
+    sort = request.GET.get("sort", "")[:LONGEST_SORT]
+    order = order_of(sort)
+    heads = heads_of(COLUMNS, sort if order != BY_NAME else "", request.GET)
+    page, too_general = _found(request, search, searched, order)
     context = {
         "zones": with_sync(page.rows, node_statuses(now=timezone.now())),
         "next_after": page.next_after,
+        "sort": "" if order == BY_NAME else sort,
+        "heads": heads,
+        "sorted_by": heads[order.column],
         "search_text": search,
         "searched": searched,
         "too_general": too_general,
@@ -114,12 +134,15 @@ def zone_list(request: PanelRequest) -> HttpResponse:
     return render(request, "zones/list.html", context, status=status)
 
 
-def _found(request: PanelRequest, search: str, searched: Search) -> tuple[queries.Page[queries.ZoneRow], str]:
+def _found(
+    request: PanelRequest, search: str, searched: Search, order: ZoneOrder
+) -> tuple[queries.Page[queries.ZoneRow], str]:
     """Return the page of the list, and why nothing was looked for if the search is too general."""
     try:
         with searching_for(search):
             refuse_too_general(searched)
-            return queries.zone_page(user=request.user, search=search, after=request.GET.get("after", "")), ""
+            after = request.GET.get("after", "")
+            return queries.zone_page(user=request.user, search=search, order=order, after=after), ""
     except SearchTooGeneral as exc:
         return queries.Page((), ""), str(exc)
 

@@ -18,6 +18,7 @@ from dnspanel.zones.models import Channel, Operation, Publication, Zone
 from dnspanel.zones.search import zone_conditions
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
+from tests.markup import folded
 from tests.people import NOW, make_person
 
 LIST = "/zones/"
@@ -382,3 +383,22 @@ def test_deleting_a_zone_ends_its_delegation_if_ticked(
     assert ("The end of the delegation in example.test. is in your draft" in answer) is ticked
     gone = Operation.objects.filter(draft__author=bob, wanted__isnull=True).values_list("name", "type")
     assert set(gone) == ({("sub.example.test.", 2), ("ns.sub.example.test.", 1)} if ticked else set())
+
+
+def test_a_head_sorts_and_turns_the_order_round(many_zones: None, browser: Browser, bob: User) -> None:
+    client = browser(bob)
+    page = client.get(LIST, {"q": "customer"}).content.decode()
+    assert 'aria-sort="ascending"><a class="sort-link" id="sort-name" href="?q=customer&amp;sort=-name"' in folded(page)
+    assert 'href="?q=customer&amp;sort=-rrsets"' in page
+    turned = client.get(LIST, {"q": "customer", "sort": "-name"}, headers={**HTMX, "HX-Target": "zone-list"})
+    text = turned.content.decode()
+    assert 'aria-sort="descending"><a class="sort-link" id="sort-name" href="?q=customer"' in folded(text)
+    assert '<input type="hidden" form="zone-search" name="sort" value="-name">' in text
+    assert text.index("customer-119.test.") < text.index("customer-118.test.")
+    rest = re.search(r'hx-get="\?(q=customer&amp;sort=-name&amp;after=[^"]+)"', text)
+    assert rest is not None
+    more = client.get(f"{LIST}?{rest[1].replace('&amp;', '&')}", headers={**HTMX, "HX-Target": "zone-more"})
+    assert re.findall(r"customer-0\d\d.test.(?=</a>)", more.content.decode()) == [
+        f"customer-{number:03}.test." for number in range(19, -1, -1)
+    ]
+    assert "Sort: Name" in client.get(LIST, {"sort": "colour"}).content.decode()

