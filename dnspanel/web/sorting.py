@@ -1,7 +1,8 @@
 """Heads of tables that are links: each click sorts by the column, the next one the other way round."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from django.http import QueryDict
 
@@ -25,16 +26,22 @@ class Head:
     column: Column
     query: str
     sorted: str = ""  # "ascending", "descending", or nothing
+    refusal: str = ""  # why it cannot be sorted by; then it is no link
 
     @property
-    def says(self) -> str:
-        """What a person hears who is about to press it."""
-        if not self.sorted:
-            return "sort"
-        return f"sorted {self.sorted}, turn round"
+    def arrow_class(self) -> str:
+        """The CSS classes of the arrow beside the column that is sorted by."""
+        return "icon-s" if self.sorted == "descending" else "icon-s is-up"
+
+    @property
+    def orders(self) -> tuple[tuple[str, str], ...]:
+        """Both orders by the column, as aria-sort and as a URL name them."""
+        return ("ascending", self.column.key), ("descending", f"-{self.column.key}")
 
 
-def heads(columns: Sequence[Column], sort: str, parameters: QueryDict) -> dict[str, Head]:
+def heads(
+    columns: Sequence[Column], sort: str, parameters: QueryDict, refusals: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Head]:
     """The heads by column. `sort` is the present order, as in a URL; the first column alone is what needs no word."""
     present, falls = sort.removeprefix("-"), sort.startswith("-")
     first = columns[0].key
@@ -48,5 +55,5 @@ def heads(columns: Sequence[Column], sort: str, parameters: QueryDict) -> dict[s
         if wanted or column.key != first:
             query["sort"] = f"{'-' if wanted else ''}{column.key}"
         now = ("descending" if falls else "ascending") if is_present else ""
-        found[column.key] = Head(column, query.urlencode(), now)
+        found[column.key] = Head(column, query.urlencode(), now, refusals.get(column.key, ""))
     return found

@@ -368,6 +368,8 @@ document.addEventListener("htmx:oobAfterSwap", (event) => {
 });
 
 function place(row) {
+  // Where another column sorts, only the server knows the place: what is new stands on top until it is asked again.
+  if (byId("rrsets").hasAttribute("data-sorted")) return rows().find((other) => other !== row)?.before(row);
   const next = rows().find((other) => other !== row && other.dataset.order > row.dataset.order) ?? byId("more-rows");
   if (next) next.before(row);
   setTimeout(() => row.classList.remove("is-new"), 1600);

@@ -105,6 +105,8 @@ def requests_of_large_zone(records: int) -> Iterator[Request]:
     for query in ("absent", f"h{records - 7:07d}", "10.7.7.7", "type:mx", "ttl:<60", "h0", "comment:x"):
         yield Request("filter_1m_ms", path, {"q": query}, "rrset-table")
     yield Request("filter_1m_ms", path, {"type": "MX"}, "rrset-table")
+    for sort in ("-name", "type", "-ttl", "-comment"):
+        yield Request("sort_1m_ms", path, {"sort": sort}, "rrset-table")
     yield Request("filter_1m_ms", path, {"q": "h0", "after": f"{b'h0500000'.hex()}-1"}, "more-rows")
 
 

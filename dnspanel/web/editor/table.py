@@ -1,6 +1,7 @@
 """Views of the zone editor: the table of RRsets, quick add, and news of other people's revisions."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 from urllib.parse import quote
 
 from django.contrib import messages
@@ -25,13 +26,23 @@ from dnspanel.web.editor.type_filter import TYPE_NAMES, types_of
 from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_state
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.rows import DisplayRow, capitalized, display_rows, row_id
+from dnspanel.web.sorting import LONGEST_SORT, Column
+from dnspanel.web.sorting import heads as heads_of
 from dnspanel.web.sync import sync_of
 from dnspanel.zones import access, draft, nesting, queries
 from dnspanel.zones.history import HistoryRow
 from dnspanel.zones.merge import Edit
 from dnspanel.zones.models import Zone
 from dnspanel.zones.plan import plan_zones
-from dnspanel.zones.queries import RRsetFilter
+from dnspanel.zones.queries import RRsetFilter, RRsetPage
+from dnspanel.zones.rrset_order import (
+    AS_EDITED,
+    MOST_SORTED,
+    RRsetColumn,
+    RRsetOrder,
+    TooManyToSort,
+    rrset_order_of,
+)
 from dnspanel.zones.rules import Severity, Violation
 from dnspanel.zones.search.terms import FILTERS
 from dnspanel.zones.zone_marks import note_visit
@@ -40,6 +51,14 @@ from replication.dns.rrset import Change, RRset, make
 from replication.errors import ReplicationError
 
 ROWS_PER_PAGE = 100
+COLUMNS = (
+    Column(RRsetColumn.NAME, "Name", "col-name"),
+    Column(RRsetColumn.TYPE, "Type", "col-type"),
+    Column(RRsetColumn.TTL, "TTL", "num col-ttl"),
+    Column(RRsetColumn.VALUE, "Values", "col-values"),
+    Column(RRsetColumn.COMMENT, "Comment", "col-comment", falls=True),
+)
+NOT_SORTED = "Sorted by name: there are too many records to sort them otherwise. A narrower search can be sorted."
 LONGEST_LINE = 70_000  # the longest RRset that an answer can hold
 
 
@@ -72,20 +91,32 @@ def _detail_page(request: PanelRequest, zone: Zone, *, quick: "Quick | None" = N
 
 def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
     """Return one page of rows, filtered as the request asks."""
-    at = _name_at(request, zone)
+    order = rrset_order_of(request.GET.get("sort", "")[:LONGEST_SORT])
+    at = _name_at(request, zone) if order == AS_EDITED else ""
     after = request.GET.get("after", "") or (queries.place_before(zone, at) if at else "")
     filters = filters_of(request.GET)
     with_warnings = request.GET.get("in") == "warnings"
+    not_sorted = ""
     if with_warnings and access.may_edit_zone(request.user, zone):
         keys = blocking_of(request, zone).keys_with_warnings
         page = queries.RRsetPage(tuple(queries.rrset_rows(zone=zone, author=request.user, keys=keys)), "")
+        order = AS_EDITED
     else:
         with searching_for(filters.text):
-            page = queries.rrset_page(zone=zone, author=request.user, filters=filters, after=after, limit=ROWS_PER_PAGE)
+            try:
+                page = _page_of(request, zone, filters, order, after)
+            except TooManyToSort:
+                not_sorted, order = NOT_SORTED, AS_EDITED
+                page = _page_of(request, zone, filters, order, "")
+    sort = "" if order == AS_EDITED else request.GET["sort"]
+    heads = heads_of(COLUMNS, sort, request.GET, _refusals(zone, filters))
     rows = with_expiries(zone, with_answers(zone, display_rows(zone.name, page.rows)))
     return {
         "rows": with_blocking(request, zone, with_rights(request.user, zone, rows)),
         "next_after": page.next_after,
+        "sort": sort,
+        "heads": heads,
+        "not_sorted": not_sorted,
         "filters": filters,
         "stopped_at": names.owner_text(page.stopped_at, zone.name) if page.stopped_at else "",
         "is_first": not after,
@@ -95,8 +126,26 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
         "type_filter": request.GET.get("type", ""),
         "is_filtered": bool(filters.text or filters.types or filters.in_draft or with_warnings),
         "with_warnings": with_warnings,
-        "next_query": _next_query(request, page.next_after),
+        "next_query": _next_query(request, page.next_after, sort),
         "may_edit": access.may_edit_zone(request.user, zone),
+    }
+
+
+def _page_of(request: PanelRequest, zone: Zone, filters: RRsetFilter, order: RRsetOrder, after: str) -> RRsetPage:
+    query: dict[str, Any] = {"zone": zone, "author": request.user, "filters": filters, "after": after}
+    if order == AS_EDITED:
+        return queries.rrset_page(**query, limit=ROWS_PER_PAGE)
+    return queries.sorted_rrset_page(**query, order=order, limit=ROWS_PER_PAGE)
+
+
+def _refusals(zone: Zone, filters: RRsetFilter) -> dict[str, str]:
+    """Why the zone cannot be sorted by a column, unless a filter finds few records."""
+    if filters.text or filters.in_draft:
+        return {}
+    return {
+        column: f"{column.capitalize()}: only up to {most:,} records are sorted by it. A search narrows them."
+        for column, most in MOST_SORTED.items()
+        if zone.rrset_count > most
     }
 
 
@@ -111,10 +160,10 @@ def _name_at(request: PanelRequest, zone: Zone) -> str:
     return name if names.is_within(name, zone.name) else ""
 
 
-def _next_query(request: PanelRequest, next_after: str) -> str:
+def _next_query(request: PanelRequest, next_after: str, sort: str) -> str:
     """Return the URL query of the next rows, with the filters of this request."""
     filters = request.GET.copy()
-    for name in ("after", "at"):
+    for name in ("after", "at", *(() if sort else ("sort",))):
         filters.pop(name, None)
     return "&".join(part for part in (filters.urlencode(), f"after={quote(next_after, safe='')}") if part)
 

@@ -116,7 +116,6 @@ def zone_list(request: PanelRequest) -> HttpResponse:
         "next_after": page.next_after,
         "sort": "" if order == BY_NAME else sort,
         "heads": heads,
-        "sorted_by": heads[order.column],
         "search_text": search,
         "searched": searched,
         "too_general": too_general,

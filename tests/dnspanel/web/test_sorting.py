@@ -21,5 +21,4 @@ def test_a_head_leads_to_its_order_and_the_present_one_to_its_reverse() -> None:
 def test_the_search_stays_and_the_page_begins_anew() -> None:
     found = heads(COLUMNS, "", QueryDict("q=tag%3Ashop&after=x&at=y&sort=size"))
     assert found["size"].query == "q=tag%3Ashop&sort=-size"
-    assert found["name"].says == "sorted ascending, turn round"
-    assert found["size"].says == "sort"
+    assert (found["name"].arrow_class, found["size"].orders[1]) == ("icon-s is-up", ("descending", "-size"))

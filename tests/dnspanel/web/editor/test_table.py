@@ -10,8 +10,9 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import User
 from dnspanel.web.rows import row_id
-from dnspanel.zones import draft, edit, find_rrsets, queries
+from dnspanel.zones import draft, edit, find_rrsets, queries, rrset_order
 from dnspanel.zones.models import Channel, Operation, Zone
+from dnspanel.zones.rrset_order import RRsetColumn
 from replication.dns.rrset import RRset, make
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
@@ -352,3 +353,40 @@ def test_a_page_of_records_is_light(make_zone: MakeZone, bob: User) -> None:
     page = client.get(ZONE).content
     assert page.count(b'class="rrset') == 100
     assert len(page) < MOST_BYTES
+
+
+# Sorting
+
+
+def test_heads_sort_the_records_and_the_next_rows_stay_in_the_order(zone: Zone, browser: Browser, bob: User) -> None:
+    for number in range(101):
+        draft.replace_rrset(author=bob, zone=zone, rrset=rr(f"h{number} {10_000 + number} A 192.0.2.1"), now=NOW)
+    client = browser(bob)
+    page = client.get(ZONE).content.decode()
+    assert f'href="{ZONE}?sort=ttl"' in page
+    assert f'href="{ZONE}?sort=-name"' in page
+    assert page.count("aria-sort=") == 1
+    longest = client.get(ZONE, {"sort": "-ttl"}, headers=HTMX).content.decode()
+    assert longest.index(">h100</a>") < longest.index(">h99</a>") < longest.index(">h1</a>")
+    assert '<option value="-ttl" selected>' in longest
+    assert "data-sorted" in longest
+    rest = re.search(r'hx-get="([^"]+sort=-ttl&amp;after=[^"]+)"', longest)
+    assert rest is not None
+    more = client.get(html.unescape(rest[1]), headers=HTMX).content.decode()
+    assert ">h0</a>" in more
+    assert ">@</a>" in more
+    assert ">h1</a>" not in more
+
+
+def test_a_zone_too_large_for_a_column_says_so_at_its_head_and_stays_sorted_by_name(
+    zone: Zone, browser: Browser, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(find_rrsets, "MOST_COMPARED", 3)
+    monkeypatch.setitem(rrset_order.MOST_SORTED, RRsetColumn.VALUE, 5)
+    client = browser(bob)
+    page = client.get(ZONE, {"sort": "-value"}).content.decode()
+    assert page.count("Value: only up to 5 records are sorted by it") == 1
+    assert "Sorted by name: there are too many records" in page
+    assert page.index(">mail</a>") < page.index(">www</a>")
+    assert "Sorted by name" not in client.get(ZONE, {"sort": "-value", "in": "draft"}).content.decode()
+    assert "Sorted by name" not in client.get(ZONE, {"sort": "-ttl"}).content.decode()

@@ -1,0 +1,163 @@
+"""The orders of a zone's RRsets beside that of an editor; what is the same in a column comes by name.
+
+There is no index for them: each would make publications and imports slower for all zones. The first RRsets by a
+column are picked out of all that the zone has, which a bound keeps to 0.2 s; a larger zone is sorted once a search has
+narrowed it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from django.db.models import F, Func, IntegerField, Q, QuerySet, TextField
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Collate, Left
+
+from dnspanel.zones.find_rrsets import StoredKey
+
+_MOST_COMPARED = 100  # characters of a value or comment
+_LONGEST_CURSOR = 4000
+
+
+class RRsetColumn(StrEnum):
+    """What the RRsets of a zone can be sorted by."""
+
+    NAME = "name"
+    TYPE = "type"
+    TTL = "ttl"
+    VALUE = "value"
+    COMMENT = "comment"
+
+
+@dataclass(frozen=True, slots=True)
+class RRsetOrder:
+    """By a column, up or down."""
+
+    column: RRsetColumn = RRsetColumn.NAME
+    descending: bool = False
+
+
+AS_EDITED = RRsetOrder()  # by canonical order of names, at each SOA and NS first
+# How many RRsets may be looked at for a page.
+MOST_SORTED = {
+    RRsetColumn.NAME: 2**31,  # along the primary key
+    RRsetColumn.TYPE: 1_200_000,
+    RRsetColumn.TTL: 1_200_000,
+    RRsetColumn.VALUE: 300_000,
+    RRsetColumn.COMMENT: 1_200_000,
+}
+
+
+class TooManyToSort(Exception):
+    """More RRsets than can be sorted by this column while somebody waits."""
+
+
+def rrset_order_of(text: str) -> RRsetOrder:
+    """The order that a URL names: `ttl`, or `-ttl` for the longest first; an editor's own for anything else."""
+    try:
+        return RRsetOrder(RRsetColumn(text.removeprefix("-")), text.startswith("-"))
+    except ValueError:
+        return AS_EDITED
+
+
+@dataclass(frozen=True, slots=True)
+class SortedKey:
+    """An RRset's place in an order: what it is sorted by, and its key."""
+
+    by: Any
+    key: StoredKey
+
+
+def first_stored(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
+    """The first of published RRsets behind `start` (None: of all)."""
+    return _first(rows.annotate(sort_key=_STORED[order.column]), order, start, limit)
+
+
+def first_drafted(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
+    """The first operations of a draft behind `start`, each sorted by what an editor shows of it."""
+    return _first(rows.annotate(sort_key=_DRAFTED[order.column]), order, start, limit)
+
+
+def merged(first: list[SortedKey], second: list[SortedKey], order: RRsetOrder) -> list[SortedKey]:
+    """Both, in the order."""
+    by_key = sorted((*first, *second), key=lambda place: place.key)
+    return sorted(by_key, key=lambda place: place.by, reverse=order.descending)
+
+
+def sorted_cursor(place: SortedKey) -> str:
+    """The cursor of the page behind this place."""
+    by, (owner_key, type_) = place.by, place.key
+    text = by.hex() if isinstance(by, bytes) else str(by).encode().hex()
+    return f"{text}.{owner_key.hex()}-{type_}"
+
+
+def sorted_place(after: str, order: RRsetOrder) -> SortedKey | None:
+    """The place in a cursor; None, the beginning, for anything else than a cursor of this order."""
+    by, point, key = after[:_LONGEST_CURSOR].partition(".")
+    owner_key, dash, type_ = key.partition("-")
+    if not (point and dash):
+        return None
+    try:
+        return SortedKey(_READ[order.column](bytes.fromhex(by)), (bytes.fromhex(owner_key), _number(type_.encode())))
+    except ValueError:
+        return None
+
+
+def _first(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
+    if start is not None:
+        way = "lt" if order.descending else "gt"
+        owner_key, type_ = start.key
+        behind = Q(owner_key__gt=owner_key) | Q(owner_key=owner_key, type__gt=type_)
+        rows = rows.filter(**{f"sort_key__{way}e": start.by}).filter(Q(**{f"sort_key__{way}": start.by}) | behind)
+    rows = rows.order_by("-sort_key" if order.descending else "sort_key", "owner_key", "type")
+    found = rows.values_list("sort_key", "owner_key", "type")[:limit]
+    return [
+        SortedKey(bytes(by) if isinstance(by, memoryview) else by, (bytes(owner_key), type_))
+        for by, owner_key, type_ in found
+    ]
+
+
+def _number(text: bytes) -> int:
+    number = int(text)
+    if not 0 <= number < 2**31:
+        raise ValueError(number)
+    return number
+
+
+def _text(text: bytes) -> str:
+    return text.decode().replace("\0", "")
+
+
+def _displayed(template: str) -> Func:
+    """A part of what a draft wants, or, where it deletes, of what was there."""
+    operand = template.replace("%", "COALESCE(%(expressions)s)")
+    return Func(F("wanted"), F("base"), template=operand, output_field=TextField())
+
+
+def _beginning(text: Combinable | str) -> Combinable:
+    return Collate(Left(text, _MOST_COMPARED), "C")
+
+
+_FIRST_VALUE = Func(F("rdata"), template="(%(expressions)s)[1]", output_field=TextField())
+_STORED: dict[RRsetColumn, Combinable] = {
+    RRsetColumn.NAME: F("owner_key"),
+    RRsetColumn.TYPE: F("type"),
+    RRsetColumn.TTL: F("ttl"),
+    RRsetColumn.VALUE: _beginning(_FIRST_VALUE),
+    RRsetColumn.COMMENT: _beginning("comment"),
+}
+_DRAFTED: dict[RRsetColumn, Combinable] = {
+    RRsetColumn.NAME: F("owner_key"),
+    RRsetColumn.TYPE: F("type"),
+    RRsetColumn.TTL: Func(_displayed("%->>'ttl'"), template="(%(expressions)s)::int", output_field=IntegerField()),
+    RRsetColumn.VALUE: _beginning(_displayed("%->'rdata'->>0")),
+    RRsetColumn.COMMENT: _beginning(_displayed("%->>'comment'")),
+}
+_READ: dict[RRsetColumn, Callable[[bytes], Any]] = {
+    RRsetColumn.NAME: bytes,
+    RRsetColumn.TYPE: _number,
+    RRsetColumn.TTL: _number,
+    RRsetColumn.VALUE: _text,
+    RRsetColumn.COMMENT: _text,
+}

@@ -1,0 +1,104 @@
+"""The RRsets of a zone by each column, up and down, page by page, as the author's draft leaves them."""
+
+import pytest
+
+from dnspanel.accounts.models import User
+from dnspanel.zones import draft, find_rrsets, queries, rrset_order
+from dnspanel.zones.models import Zone
+from dnspanel.zones.queries import RRsetFilter, RRsetRow
+from dnspanel.zones.rrset_order import AS_EDITED, RRsetColumn, RRsetOrder, TooManyToSort, rrset_order_of
+from replication.codec.keys import relative_key
+from replication.dns import names, rdtypes
+from tests.dnspanel.zones.conftest import ZONE, MakeZone, rr
+from tests.people import NOW
+
+ORDERS = [RRsetOrder(column, descending) for column in RRsetColumn for descending in (False, True)]
+
+
+@pytest.fixture
+def zone(make_zone: MakeZone, bob: User) -> Zone:
+    """With ties in every column, and a draft of bob's that adds, changes, deletes, and leaves something as it is."""
+    lines = [f"h{number} {300 + number % 3} A 192.0.2.{90 + number % 4}" for number in range(9)]
+    zone = make_zone(*lines, "h1 60 AAAA 2001:db8::1", "txt 60 TXT abc", "ß 60 TXT ü")
+    for wanted in (
+        rr("h0 5 A 10.0.0.1", comment="urgent"),
+        rr("new 7 A 192.0.2.91"),
+        rr("h2 302 A 192.0.2.92"),
+        rr("txt 60 TXT zzz", comment="étoile"),
+    ):
+        draft.replace_rrset(author=bob, zone=zone, rrset=wanted, now=NOW)
+    draft.delete_rrset(author=bob, zone=zone, name=f"h8.{ZONE}", type=rdtypes.A, now=NOW)
+    return zone
+
+
+def sort_key(order: RRsetOrder, row: RRsetRow) -> object:
+    rrset = row.change.after or row.change.before
+    assert rrset is not None
+    return {
+        RRsetColumn.NAME: relative_key(rrset.name, ZONE),
+        RRsetColumn.TYPE: rrset.type,
+        RRsetColumn.TTL: rrset.ttl,
+        RRsetColumn.VALUE: rrset.rdata[0],
+        RRsetColumn.COMMENT: rrset.comment,
+    }[order.column]
+
+
+def pages(zone: Zone, author: User, order: RRsetOrder, filters: RRsetFilter, limit: int) -> list[RRsetRow]:
+    rows: list[RRsetRow] = []
+    after = ""
+    while True:
+        page = queries.sorted_rrset_page(
+            zone=zone, author=author, order=order, filters=filters, after=after, limit=limit
+        )
+        rows += page.rows
+        after = page.next_after
+        if not after:
+            return rows
+
+
+@pytest.mark.parametrize(
+    "filters", [RRsetFilter(), RRsetFilter(text="type:a"), RRsetFilter(in_draft=True)], ids=["all", "search", "draft"]
+)
+@pytest.mark.parametrize("order", ORDERS, ids=lambda order: f"{order.column}-{'down' if order.descending else 'up'}")
+def test_each_order_has_the_rows_of_the_editor_once(
+    zone: Zone, bob: User, order: RRsetOrder, filters: RRsetFilter
+) -> None:
+    rows = queries.rrset_page(zone=zone, author=bob, filters=filters).rows
+    assert len(rows) >= 4
+    by_name = sorted(rows, key=lambda row: (relative_key(row.change.name, ZONE), row.change.type))
+    expected = sorted(by_name, key=lambda row: sort_key(order, row), reverse=order.descending)  # type: ignore[arg-type]
+    assert pages(zone, bob, order, filters, limit=2) == expected
+
+
+def test_what_a_filter_finds_as_published_is_sorted_by_what_the_draft_makes_of_it(zone: Zone, bob: User) -> None:
+    """The search finds h0 by its published address; it stands where its drafted TTL belongs."""
+    found = pages(zone, bob, RRsetOrder(RRsetColumn.TTL), RRsetFilter(text="192.0.2.90"), limit=2)
+    assert [names.owner_text(row.change.name, ZONE) for row in found] == ["h0", "h4", "h8"]
+
+
+def test_a_column_of_a_zone_too_large_for_it_is_refused_until_a_search_finds_few(
+    zone: Zone, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(find_rrsets, "MOST_COMPARED", 3)
+    monkeypatch.setitem(rrset_order.MOST_SORTED, RRsetColumn.VALUE, 5)
+    for filters in (RRsetFilter(), RRsetFilter(text="h")):
+        with pytest.raises(TooManyToSort):
+            queries.sorted_rrset_page(zone=zone, author=bob, order=RRsetOrder(RRsetColumn.VALUE), filters=filters)
+    assert queries.sorted_rrset_page(zone=zone, author=bob, order=RRsetOrder(RRsetColumn.TTL)).rows
+    mine = RRsetFilter(in_draft=True)
+    assert queries.sorted_rrset_page(zone=zone, author=bob, order=RRsetOrder(RRsetColumn.VALUE), filters=mine).rows
+
+
+@pytest.mark.parametrize(
+    "after", ["nonsense", "zz.00-1", "-1.00-1", f"{b'99999999999'.hex()}.00-1", "31.00-x", "ff.00-1"]
+)
+def test_what_is_no_cursor_is_the_beginning(zone: Zone, bob: User, after: str) -> None:
+    order = RRsetOrder(RRsetColumn.TTL)
+    first = queries.sorted_rrset_page(zone=zone, author=bob, order=order)
+    assert queries.sorted_rrset_page(zone=zone, author=bob, order=order, after=after) == first
+
+
+def test_an_order_is_read_from_a_url() -> None:
+    assert rrset_order_of("-ttl") == RRsetOrder(RRsetColumn.TTL, descending=True)
+    for text in ("", "colour", "--ttl"):
+        assert rrset_order_of(text) == AS_EDITED
