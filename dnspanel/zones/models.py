@@ -215,6 +215,9 @@ class SearchText(models.Model):
     first_key = models.BinaryField()
     end_key = models.BinaryField(null=True)  # that of the next block
     text = models.TextField()
+    types = ArrayField(models.IntegerField())
+    ttls = ArrayField(models.IntegerField())  # each once, sorted
+    has_comments = models.BooleanField()
 
     class Meta:
         indexes = [

@@ -44,6 +44,7 @@ from dnspanel.zones.rrset_order import (
 )
 from dnspanel.zones.search import rrset_conditions, texts, zone_conditions
 from dnspanel.zones.search.terms import Search, parse
+from dnspanel.zones.search.zones_by_name import zones_fitting
 from dnspanel.zones.store_rrsets import rrset_of
 from dnspanel.zones.zone_order import BY_NAME, ZoneColumn, ZoneOrder, named_behind, ordered
 from replication.codec.keys import name_from_relative_key, relative_key
@@ -81,6 +82,13 @@ class ZoneRow:
     team: str  # name, or nothing
     tags: tuple[str, ...]
     is_signed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ZonePage(Page[ZoneRow]):
+    """Some zones of a list; `looked_to`: the name up to which a search looked, if that is not the end."""
+
+    looked_to: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,16 +149,33 @@ class DraftCounts:
 
 def zone_page(
     *, user: Person, search: str = "", order: ZoneOrder = BY_NAME, after: str = "", limit: int = 100
-) -> Page[ZoneRow]:
-    """Zones in this order, those that a search finds (see `search.terms`); in one query, not by name in up to three."""
-    zones = found_zones(zones_visible_to(user), search)
+) -> ZonePage:
+    """Zones in this order, those that a search finds (see `search.terms`).
+
+    A search that looks into zones is answered by name, whatever the order: see `order_for`.
+    """
+    zones, searched = zones_visible_to(user), parse(search)
+    order = order_for(searched, order)
+    if order == BY_NAME:
+        found = zones_fitting(_listed(zones), searched, now=timezone.now(), after=_storable(after), limit=limit + 1)
+        rows = [_zone_row(zone) for zone in found.rows]
+        if len(rows) > limit:
+            return ZonePage(tuple(rows[:limit]), rows[limit - 1].name)
+        return ZonePage(tuple(rows), found.looked_to, looked_to=found.looked_to)
+    zones = zone_conditions.fitting(zones, searched, now=timezone.now())
     if order.column is ZoneColumn.NAME:
         by_name = _listed(named_behind(zones, _storable(after), descending=order.descending))
         rows = [_zone_row(zone) for zone in by_name[: limit + 1]]
-        return Page(tuple(rows[:limit]), rows[limit - 1].name if len(rows) > limit else "")
+        return ZonePage(tuple(rows[:limit]), rows[limit - 1].name if len(rows) > limit else "")
     pks, next_after = ordered(zones, order, _storable(after), limit)
     listed = _listed(Zone.objects.all()).in_bulk(pks) if pks else {}
-    return Page(tuple(_zone_row(listed[pk]) for pk in pks if pk in listed), next_after)
+    return ZonePage(tuple(_zone_row(listed[pk]) for pk in pks if pk in listed), next_after)
+
+
+def order_for(searched: Search, order: ZoneOrder) -> ZoneOrder:
+    """The order in which the zones that fit a search can be listed: nobody knows beforehand how many have to be looked
+    into, so that these come by name, as far as they were looked at."""
+    return BY_NAME if zone_conditions.terms_inside(searched) else order
 
 
 def found_zones(zones: QuerySet[Zone], search: str) -> QuerySet[Zone]:

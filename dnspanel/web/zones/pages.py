@@ -108,7 +108,7 @@ def zone_list(request: PanelRequest) -> HttpResponse:
     search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
     searched = parse(search)
     sort = request.GET.get("sort", "")[:LONGEST_SORT]
-    order = order_of(sort)
+    order = queries.order_for(searched, order_of(sort))
     heads = heads_of(COLUMNS, sort if order != BY_NAME else "", request.GET)
     page, too_general = _found(request, search, searched, order)
     context = {
@@ -116,6 +116,7 @@ def zone_list(request: PanelRequest) -> HttpResponse:
         "next_after": page.next_after,
         "sort": "" if order == BY_NAME else sort,
         "heads": heads,
+        "looked_to": page.looked_to,
         "search_text": search,
         "searched": searched,
         "too_general": too_general,
@@ -133,9 +134,7 @@ def zone_list(request: PanelRequest) -> HttpResponse:
     return render(request, "zones/list.html", context, status=status)
 
 
-def _found(
-    request: PanelRequest, search: str, searched: Search, order: ZoneOrder
-) -> tuple[queries.Page[queries.ZoneRow], str]:
+def _found(request: PanelRequest, search: str, searched: Search, order: ZoneOrder) -> tuple[queries.ZonePage, str]:
     """Return the page of the list, and why nothing was looked for if the search is too general."""
     try:
         with searching_for(search):
@@ -143,12 +142,14 @@ def _found(
             after = request.GET.get("after", "")
             return queries.zone_page(user=request.user, search=search, order=order, after=after), ""
     except SearchTooGeneral as exc:
-        return queries.Page((), ""), str(exc)
+        return queries.ZonePage((), ""), str(exc)
 
 
-def _spoken(page: queries.Page[queries.ZoneRow]) -> str:
+def _spoken(page: queries.ZonePage) -> str:
     """Return how many zones a search found, for screen readers."""
     found = len(page.rows)
+    if page.looked_to:
+        return f"{found} zone{'' if found == 1 else 's'} found as far as {page.looked_to}"
     if page.next_after:
         return f"The first {found} zones are shown"
     return f"{found} zone{'' if found == 1 else 's'} found"

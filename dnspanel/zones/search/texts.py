@@ -7,15 +7,21 @@ looks at the RRsets there, and looks at the zones that were published since besi
 """
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from typing import Any
 
-from django.db.models import Q
+from django.db.models import Case, Exists, F, Func, IntegerField, OuterRef, Q, QuerySet, Value, When
+from django.db.models.fields import BinaryField, BooleanField, TextField
+from django.db.models.functions import Coalesce
+from django.db.models.lookups import GreaterThanOrEqual
 
 from dnspanel.zones.models import Revision, SearchProgress, SearchText, Zone
-from dnspanel.zones.search.rrset_conditions import lowered
-from dnspanel.zones.search.terms import Filter, Term, beginning_of, escaped_bytes, rdata_spellings
+from dnspanel.zones.models import RRset as StoredRRset
+from dnspanel.zones.search.rrset_conditions import condition, lowered, with_texts
+from dnspanel.zones.search.terms import Filter, Span, Term, beginning_of, escaped_bytes, rdata_spellings
 from replication.dns import names
 from replication.errors import BadName
 
@@ -24,6 +30,7 @@ MOST_BLOCKS = 60  # of a large zone that are looked into for a page: as many RRs
 
 # What the index knows: three letters or digits in a row. Without them, PostgreSQL would read all of it.
 _IN_TRIGRAMS = re.compile(r"\w{3}")
+_BEHIND_ALL_KEYS = b"\xff" * 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,30 +67,103 @@ def progress() -> Progress:
 
 
 def may_hold(terms: tuple[Term, ...]) -> Q | None:
-    """The texts in which there may be RRsets that fit all of these terms; None if the index knows none of them."""
+    """The texts in which there may be RRsets that fit all of these terms; None if nothing is known of any of them.
+
+    What the index of trigrams does not know is left out: all texts would be read for it.
+    """
+    return _saying([term for term in terms if not term.negated], "text", all_pieces=False)
+
+
+def in_index(terms: tuple[Term, ...]) -> bool:
+    """Whether the index of trigrams knows where RRsets may be that fit all of these terms."""
+    return any(_is_in_trigrams(pieces_of(term)) for term in terms if not term.negated)
+
+
+def zones_with(terms: tuple[Term, ...], most: int) -> list[int] | None:
+    """The ids of the zones of at most so many texts in which there may be RRsets that fit; None if they are more."""
+    ids = list(SearchText.objects.filter(may_hold(terms) or Q()).values_list("zone_id", flat=True)[: most + 1])
+    return sorted(set(ids)) if len(ids) <= most else None
+
+
+def holds(terms: tuple[Term, ...], known: Progress) -> Q:
+    """Zones with an RRset that fits all of these terms, negated or not: asked zone by zone, texts before RRsets."""
+    direct = StoredRRset.objects.filter(zone__gte=OuterRef("pk"), zone__lte=OuterRef("pk"))
+    may = _saying(terms, "read", all_pieces=True) if known.is_complete and not known.left_out else None
+    if may is None:
+        return _row_by_row(_fitting(direct, terms))
+    # As another text it is in no index: PostgreSQL would ask that of trigrams for each zone.
+    texts = SearchText.objects.alias(read=Func(F("text"), template="(%(expressions)s || '')", output_field=TextField()))
+    # Two bounds and not an equation: that PostgreSQL would turn around, and read the RRsets of all zones first.
+    blocks = texts.filter(may, zone__gte=OuterRef("pk"), zone__lte=OuterRef("pk"))
+    end = Coalesce(OuterRef("end_key"), Value(_BEHIND_ALL_KEYS), output_field=BinaryField())
+    rrsets = StoredRRset.objects.filter(zone=OuterRef("zone"), owner_key__gte=OuterRef("first_key"), owner_key__lt=end)
+    if _says_all(terms):
+        found = _row_by_row(blocks)
+        is_new = Q(pk__in=known.new_zones)
+        return is_new & _row_by_row(_fitting(direct, terms)) | ~is_new & found if known.new_zones else found
+    found = _row_by_row(blocks.filter(_row_by_row(_fitting(rrsets, terms))))
+    return found | Q(pk__in=known.new_zones) & _row_by_row(_fitting(direct, terms)) if known.new_zones else found
+
+
+def _says_all(terms: tuple[Term, ...]) -> bool:
+    """Whether a text that is up to date has such an RRset whenever it seems so."""
+    return len(terms) == 1 and terms[0].filter is Filter.TYPE
+
+
+def _row_by_row(rows: "QuerySet[Any]") -> Q:
+    # As a case it is asked row by row: PostgreSQL takes those found to be few, and would compare all RRsets first.
+    return Q(Case(When(Exists(rows), then=True), default=False, output_field=BooleanField()))
+
+
+def _fitting(rrsets: "QuerySet[StoredRRset]", terms: tuple[Term, ...]) -> "QuerySet[StoredRRset]":
+    rrsets = with_texts(rrsets)
+    for term in terms:
+        rrsets = rrsets.filter(condition(term))
+    return rrsets
+
+
+def _saying(terms: Sequence[Term], column: str, *, all_pieces: bool) -> Q | None:
     found: Q | None = None
     for term in terms:
-        pieces = [] if term.negated else pieces_of(term)
-        if pieces and all(map(_IN_TRIGRAMS.search, pieces)):
-            any_of_them = Q()
-            for piece in pieces:
-                any_of_them |= Q(text__contains=piece)
-            found = any_of_them if found is None else found & any_of_them
+        says = _says(term, column, all_pieces)
+        if says is not None:
+            found = says if found is None else found & says
     return found
 
 
-def may_be_in_zones(terms: tuple[Term, ...]) -> Q | None:
-    """The zones in which there may be RRsets that fit all of these terms; None if that is not known. In two queries."""
-    texts = may_hold(terms)
-    if texts is None:
-        return None
-    found = progress()
-    if not found.is_complete or found.left_out:
-        return None
-    # Each `or` keeps PostgreSQL from reading the zones in the order in which they are listed.
-    among = SearchText.objects.filter(texts | Q(zone__in=found.new_zones) if found.new_zones else texts)
-    there = Q(pk__in=among.values("zone"))
-    return there | Q(pk__in=found.without_texts) if found.without_texts else there
+def _says(term: Term, column: str, all_pieces: bool) -> Q | None:
+    """What is true of each text with an RRset that fits the term; None if nothing is known."""
+    if term.filter is Filter.TTL and isinstance(term.meaning, Span):
+        return _has_ttl_in(term.meaning)
+    if term.filter is Filter.TYPE and isinstance(term.meaning, frozenset) and all_pieces:
+        return Q(types__overlap=sorted(term.meaning))
+    found: Q | None = Q(has_comments=True) if term.filter is Filter.COMMENT else None
+    pieces = pieces_of(term)
+    if pieces and (all_pieces or _is_in_trigrams(pieces)):
+        any_of_them = Q()
+        for piece in pieces:
+            any_of_them |= Q(**{f"{column}__contains": piece})
+        found = any_of_them if found is None else found & any_of_them
+    return found
+
+
+def _is_in_trigrams(pieces: list[str]) -> bool:
+    return bool(pieces) and all(map(_IN_TRIGRAMS.search, pieces))
+
+
+def _has_ttl_in(span: Span) -> Q:
+    """The text has this TTL; or one that is not less, and one that is not more, which may be two."""
+    if span.low is not None and span.low == span.high:
+        return Q(ttls__contains=[span.low])
+    found = Q()
+    if span.high is not None:
+        found &= Q(ttls__0__lte=span.high)
+    if span.low is not None:
+        highest = Func(
+            F("ttls"), template="(%(expressions)s)[cardinality(%(expressions)s)]", output_field=IntegerField()
+        )
+        found &= Q(GreaterThanOrEqual(highest, Value(span.low)))
+    return found
 
 
 def in_large_zone(zone: Zone, terms: tuple[Term, ...], start: bytes) -> InZone | None:

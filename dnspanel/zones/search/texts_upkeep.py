@@ -22,11 +22,14 @@ _BUSY = timedelta(seconds=5)
 _LONGEST_WAIT = timedelta(minutes=10)
 
 _WRITE = """
-INSERT INTO zones_searchtext (zone_id, first_key, end_key, text)
-SELECT b.zone_id, b.first_key, b.end_key, E'\\n' || COALESCE(said.text, '') || E'\\n'
+INSERT INTO zones_searchtext (zone_id, first_key, end_key, text, types, ttls, has_comments)
+SELECT b.zone_id, b.first_key, b.end_key, E'\\n' || COALESCE(said.text, '') || E'\\n', COALESCE(said.types, '{}'),
+    COALESCE(said.ttls, '{}'), COALESCE(said.has_comments, false)
 FROM unnest(%s::int[], %s::bytea[], %s::bytea[]) AS b (zone_id, first_key, end_key)
 CROSS JOIN LATERAL (
-    SELECT string_agg(DISTINCT lines.line COLLATE "C", E'\\n') AS text
+    SELECT string_agg(DISTINCT lines.line COLLATE "C", E'\\n') AS text,
+        array_agg(DISTINCT r.type) AS types, array_agg(DISTINCT r.ttl ORDER BY r.ttl) AS ttls,
+        bool_or(r.comment <> '') AS has_comments
     FROM zones_rrset r
     CROSS JOIN LATERAL (
         SELECT r.name UNION ALL SELECT 'type' || r.type UNION ALL SELECT lower(t) FROM unnest(r.rdata) t

@@ -4,25 +4,23 @@ import re
 from contextlib import suppress
 from datetime import datetime, timedelta
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from typing import Any, TypeVar
 
-from django.db.models import BooleanField, Case, Exists, OuterRef, Q, QuerySet, When
+from django.db.models import Exists, Manager, OuterRef, Q, QuerySet
 
+from dnspanel.accounts.models import Team, User
 from dnspanel.statement_time import SearchTooGeneral
 from dnspanel.zones.access import tagged
 from dnspanel.zones.models import Rollover, Zone
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.search import texts
-from dnspanel.zones.search.rrset_conditions import (
-    condition,
-    displayed_name_contains,
-    lowered,
-    with_texts,
-    within,
-)
+from dnspanel.zones.search.rrset_conditions import displayed_name_contains, lowered, within
 from dnspanel.zones.search.terms import NOBODY, Filter, Search, Since, Span, Term, rdata_spellings
 from dnspanel.zones.signals import acked_everywhere_requested
 from replication.dns import names
 from replication.errors import BadName
+
+Row = TypeVar("Row")
 
 MANY_ZONES = 100_000  # up to here, their names are compared in a tenth of a second
 THREE_IN_A_ROW = "it needs three letters or digits in a row"
@@ -30,7 +28,6 @@ THREE_IN_A_ROW = "it needs three letters or digits in a row"
 # Three in a row, or a full label of two.
 _IN_TRIGRAMS = re.compile(r"[a-z0-9]{3}|\.[a-z0-9]{2}\.", re.ASCII | re.IGNORECASE)
 _SERIAL_DIGITS = 10
-_FEW_ADDRESSES = 256  # each of which the index of values finds
 
 
 def fitting(zones: "QuerySet[Zone]", search: Search, *, now: datetime) -> "QuerySet[Zone]":
@@ -41,15 +38,51 @@ def fitting(zones: "QuerySet[Zone]", search: Search, *, now: datetime) -> "Query
     """
     if search.faults:
         return zones.none()
-    for term in (*search.words, *search.about_zones):
-        fits = _condition(term, now)
-        zones = zones.filter(~fits if term.negated else fits)
-    for term in search.about_rrsets:
-        if term.filter is Filter.HAS or term.negated:
-            fits = _has_value(term.text) if term.filter is Filter.HAS else Q(Exists(_rrsets_of_zone(term)))
+    zones = fitting_outside(zones, search, now=now)
+    inside = terms_inside(search)
+    return zones.filter(holding(inside, texts.progress())) if inside else zones
+
+
+def fitting_outside(zones: "QuerySet[Zone, Row]", search: Search, *, now: datetime) -> "QuerySet[Zone, Row]":
+    """Those of `zones` that fit every term for which there is an index, or a column; the others are `terms_inside`."""
+    for term in search.terms:
+        if not _is_inside(term):
+            fits = _has_value(term.text) if term.filter is Filter.HAS else _condition(term, now)
             zones = zones.filter(~fits if term.negated else fits)
-    together = tuple(term for term in search.about_rrsets if term.filter is not Filter.HAS and not term.negated)
-    return zones.filter(_that_hold(together)) if together else zones
+    return zones
+
+
+def terms_inside(search: Search) -> tuple[Term, ...]:
+    """The terms for which the RRsets of each zone have to be looked at."""
+    return tuple(term for term in search.terms if _is_inside(term))
+
+
+def holding(inside: tuple[Term, ...], known: texts.Progress) -> Q:
+    """Zones with an RRset that fits all of these terms that are not negated, and without any that fits another one.
+
+    A network is a word, and fits for itself.
+    """
+    found = Q()
+    for term in inside:
+        if term.negated:
+            found &= ~texts.holds((term,), known)
+    for terms in fitting_together(inside):
+        found &= texts.holds(terms, known)
+    return found
+
+
+def fitting_together(inside: tuple[Term, ...]) -> list[tuple[Term, ...]]:
+    """The terms that are not negated: each time those that one and the same RRset has to fit."""
+    positive = [term for term in inside if not term.negated]
+    networks: list[tuple[Term, ...]] = [(term,) for term in positive if term.filter is Filter.WORD]
+    of_rrset = tuple(term for term in positive if term.filter is not Filter.WORD)
+    return [of_rrset, *networks] if of_rrset else networks
+
+
+def _is_inside(term: Term) -> bool:
+    if term.filter is Filter.WORD:
+        return isinstance(term.meaning, IPv4Network | IPv6Network)
+    return term.is_about_rrsets and (term.negated or term.filter is not Filter.HAS)  # the index of values is sooner
 
 
 def in_zone_name(text: str) -> Q:
@@ -101,18 +134,16 @@ def _condition(term: Term, now: datetime) -> Q:
         case Filter.WORD, IPv4Address() | IPv6Address() as address:
             reverse = f"{address.reverse_pointer}."
             return _has_value(str(address)) | Q(name__in=_and_above(reverse)) | in_zone_name(str(address))
-        case Filter.WORD, IPv4Network() | IPv6Network() as network:
-            if network.num_addresses <= _FEW_ADDRESSES:
-                return _has_one_of([str(address) for address in network])
-            return _that_hold((term,))
         case ((Filter.WORD | Filter.ZONE), text):
             return in_zone_name(str(text))
         case Filter.TAG, text:
             return tagged([str(text).lower()])
         case Filter.TEAM, text:
-            return Q(team=None) if str(text).lower() == NOBODY else Q(team__name__iexact=text)
+            return Q(team=None) if str(text).lower() == NOBODY else Q(team__in=_ids(Team.objects, "name", str(text)))
         case Filter.OWNER, text:
-            return Q(created_by=None) if str(text).lower() == NOBODY else Q(created_by__username__iexact=text)
+            if str(text).lower() == NOBODY:
+                return Q(created_by=None)
+            return Q(created_by__in=_ids(User.objects, "username", str(text)))
         case Filter.DNSSEC, text:
             return _dnssec(str(text))
         case Filter.SYNC, text:
@@ -159,28 +190,12 @@ def _serial_begins(digits: str) -> Q:
 
 
 def _has_value(text: str) -> Q:
-    return _has_one_of(rdata_spellings(text))
+    return Q(pk__in=StoredRRset.objects.filter(rdata__overlap=rdata_spellings(text)).values("zone"))
 
 
-def _has_one_of(texts: list[str]) -> Q:
-    return Q(pk__in=StoredRRset.objects.filter(rdata__overlap=texts).values("zone"))
-
-
-def _that_hold(terms: tuple[Term, ...]) -> Q:
-    """Zones with an RRset that fits all of these terms."""
-    # As a case it is asked zone by zone: PostgreSQL takes those found to be few, and would compare all RRsets first.
-    holding = Q(Case(When(Exists(_rrsets_of_zone(*terms)), then=True), default=False, output_field=BooleanField()))
-    among = texts.may_be_in_zones(terms)
-    return holding if among is None else among & holding
-
-
-def _rrsets_of_zone(*terms: Term) -> "QuerySet[StoredRRset]":
-    """The zone's RRsets that fit all of these terms."""
-    # Two bounds and not an equation: that PostgreSQL would turn around, and read the RRsets of all zones first.
-    rrsets = with_texts(StoredRRset.objects.filter(zone__gte=OuterRef("pk"), zone__lte=OuterRef("pk")))
-    for term in terms:
-        rrsets = rrsets.filter(condition(term))
-    return rrsets
+def _ids(rows: "Manager[Any]", column: str, text: str) -> list[int]:
+    """The ids of those with this name, in whichever case. They are few, and an index finds their zones."""
+    return list(rows.filter(**{f"{column}__iexact": text}).values_list("pk", flat=True))
 
 
 def _and_above(name: str | None) -> list[str]:

@@ -14,13 +14,14 @@ from dnspanel.api.v2.http.pages import PageRequest, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_parameter
 from dnspanel.api.v2.http.representation import rrset_json, rrset_url, zone_url
 from dnspanel.api.v2.http.view import V2View
-from dnspanel.api.v2.resources.zones import found_zones
+from dnspanel.api.v2.resources.zones import zones_to_search
 from dnspanel.api.v2.schema.fields import PAGED, choice_parameter, page_of, search_parameter
 from dnspanel.api.v2.schema.zone_serializers import FoundSerializer
 from dnspanel.statement_time import searching
 from dnspanel.zones.search.everywhere import BEFORE_ALL, Place, place_of, rrsets_found
 from dnspanel.zones.search.terms import parse
 from dnspanel.zones.search.zone_conditions import refuse_too_general
+from dnspanel.zones.search.zones_by_name import zones_fitting
 
 Found = tuple[dict[str, Any], tuple[Any, ...]]  # what is displayed, and the cursor behind it
 
@@ -51,27 +52,35 @@ class Search(V2View):
         requested = page_request(request, str, str, int)
         found: list[Found] = []
         with searching():
+            looked_to = ""
             if kind != "rrset" and requested.after[:1] != ("r",):
                 refuse_too_general(parse(text))
-                found += _zones(actor, text, requested)
-            if kind == "zone" or len(found) >= requested.limit:
+                found, looked_to = _zones(actor, text, requested)
+            if kind == "zone" or looked_to or len(found) >= requested.limit:
                 page = found[: requested.limit]
                 # Behind the last zone there may be RRsets.
                 behind = page[-1][1] if page and (len(found) > requested.limit or kind != "zone") else None
+                behind = _zone_cursor(looked_to) if looked_to else behind
             else:
                 rrsets, behind = _rrsets(actor, text, requested, requested.limit - len(found), now=timezone.now())
                 page = [*found, *rrsets]
         return page_answer(request, [item for item, _ in page], behind)
 
 
-def _zones(actor: Actor, text: str, requested: PageRequest) -> list[Found]:
-    zones = found_zones(actor, text).order_by("name")
-    if requested.after:
-        zones = zones.filter(name__gt=requested.after[1])
-    zone_names = zones.values_list("name", flat=True)[: requested.limit + 1]
-    return [
-        ({"kind": "zone", "zone": name, "rrset": None, "url": zone_url(name)}, ("z", name, 0)) for name in zone_names
+def _zones(actor: Actor, text: str, requested: PageRequest) -> tuple[list[Found], str]:
+    """Zones, and the name up to which was looked if there may be more behind it."""
+    zone_names = zones_to_search(actor, text).values_list("name", flat=True)
+    after = requested.after[1] if requested.after else ""
+    found = zones_fitting(zone_names, parse(text), now=timezone.now(), after=after, limit=requested.limit + 1)
+    zones: list[Found] = [
+        ({"kind": "zone", "zone": name, "rrset": None, "url": zone_url(name)}, _zone_cursor(name))
+        for name in found.rows
     ]
+    return zones, found.looked_to
+
+
+def _zone_cursor(name: str) -> tuple[Any, ...]:
+    return "z", name, 0
 
 
 def _rrsets(

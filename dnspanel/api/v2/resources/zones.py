@@ -44,6 +44,7 @@ from dnspanel.zones import access, clone, edit, queries
 from dnspanel.zones.models import Channel, Publication, Zone, gone_at
 from dnspanel.zones.search.terms import Filter, parse
 from dnspanel.zones.search.zone_conditions import looks_inside, refuse_too_general
+from dnspanel.zones.search.zones_by_name import zones_fitting
 from dnspanel.zones.settings_of_zone import change_settings, teams_to_choose_from
 from replication.dns import names
 from replication.dns.rrset import RRset
@@ -81,20 +82,22 @@ class ZoneList(V2View):
         """List zones
 
         By name. The words of `q` must all be in the name; see the search for
-        its filters.
+        its filters. With filters of RRsets a page can have fewer items than
+        its limit while there are more: follow `next`.
         """
         requested, actor = page_request(request, str), actor_in(request)
         with searching_for(search := search_parameter(request)):
             refuse_too_general(parse(search))
-            zones = _filtered(request, found_zones(actor, search)).order_by("name")
-            if requested.after:
-                zones = zones.filter(name__gt=requested.after[0])
-            rows, more = cut(list(zones.values_list(*_COLUMNS)[: requested.limit + 1]), requested.limit)
+            after = requested.after[0] if requested.after else ""
+            zones = _filtered(request, zones_to_search(actor, search)).values_list(*_COLUMNS)
+            found = zones_fitting(zones, parse(search), now=timezone.now(), after=after, limit=requested.limit + 1)
+            rows, more = cut(found.rows, requested.limit)
         knows_authors = access.may_know_author(actor)
+        behind = rows[-1][0] if more else found.looked_to
         return page_answer(
             request,
             [_row_json(row, knows_authors=knows_authors) for row in rows],
-            (rows[-1][0],) if more else None,
+            (behind,) if behind else None,
         )
 
     @extend_schema(
@@ -341,13 +344,13 @@ class TrashRestore(V2View):
         return _zone_written(request, publication, zone.name, 200)
 
 
-def found_zones(actor: Actor, search: str) -> QuerySet[Zone]:
-    """The zones that a search finds. What a token must not see of a zone is not searched either."""
+def zones_to_search(actor: Actor, search: str) -> QuerySet[Zone]:
+    """The zones in which a search may look. What a token must not see of a zone is not searched either."""
     parsed = parse(search)
     visible = access.zones_visible_to(limited_to_full_zones(actor) if looks_inside(parsed) else actor)
     if any(term.filter is Filter.OWNER for term in parsed.terms) and not access.may_know_author(actor):
         return visible.none()
-    return queries.found_zones(visible, search)
+    return visible
 
 
 def zone_json(zone: Zone, actor: Actor) -> dict[str, Any]:

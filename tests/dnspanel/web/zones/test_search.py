@@ -8,11 +8,11 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import Role, User
 from dnspanel.web.rows import row_id
-from dnspanel.zones.search import everywhere, texts, texts_upkeep, zone_conditions
+from dnspanel.zones.search import everywhere, texts, texts_upkeep, zone_conditions, zones_by_name
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.people import NOW, make_person
 
-SEARCH = "/search/"
+SEARCH, LIST = "/search/", "/zones/"
 
 
 @pytest.fixture
@@ -76,6 +76,12 @@ def test_each_state_says_what_it_is(estate: None, browser: Browser, bob: User, m
     monkeypatch.setattr(everywhere, "MOST_COMPARED", 1)
     monkeypatch.setattr(everywhere, "_FEWEST_BLOCKS", 1)
     assert "Looked as far as" in client.get(SEARCH, {"q": "zz"}).content.decode()
+    monkeypatch.setattr(zones_by_name, "_FIRST", 1)
+    monkeypatch.setattr(zones_by_name, "MOST_COMPARED", 1)
+    listed = client.get(LIST, {"q": "value:zz"})
+    assert "Looked as far as" in listed.content.decode()
+    end = client.get(LIST, {"q": "value:zz", "after": "zzz."}, headers={**HTMX, "HX-Target": "zone-more"})
+    assert "Everything was looked through" in end.content.decode()
     monkeypatch.setattr(zone_conditions, "MANY_ZONES", 0)
     refused = client.get(SEARCH, {"q": "ex"})
     assert refused.status_code == 422

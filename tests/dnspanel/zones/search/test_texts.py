@@ -48,8 +48,9 @@ def test_the_index_finds_the_texts(make_zone: MakeZone, catch_up: CatchUp, djang
 
     with connection.cursor() as cursor:
         cursor.execute(
-            "INSERT INTO zones_searchtext (zone_id, first_key, text)"
-            " SELECT n, '', E'\\nwww.z' || n || E'.test.\\ntype1\\n' FROM generate_series(1, 5000) n"
+            "INSERT INTO zones_searchtext (zone_id, first_key, text, types, ttls, has_comments)"
+            " SELECT n, '', E'\\nwww.z' || n || E'.test.\\ntype1\\n', '{1}', '{60}', false"
+            " FROM generate_series(1, 5000) n"
         )
         cursor.execute("ANALYZE zones_searchtext")
         cursor.execute("SET LOCAL enable_seqscan = off")

@@ -1,0 +1,70 @@
+"""Zones that a search finds, by name; a bounded amount of work for each page.
+
+Where a search asks for what zones hold, many have it, few have it, or none: nobody knows before. So the first zones are
+looked at, which is enough where many have it; then the index of texts, which is enough where few have it; then more
+zones in their order, up to a number, and who asked is told how far.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from django.db.models import Q, QuerySet
+
+from dnspanel.zones.models import Zone
+from dnspanel.zones.search import texts, zone_conditions
+from dnspanel.zones.search.terms import Filter, Search, Term
+
+Row = TypeVar("Row")
+
+_FIRST, _MORE = 500, 20_000  # zones asked at a time
+MOST_COMPARED = 20_000  # a tenth of a second
+MOST_COMPARED_BY_TYPE = 40_000  # of types and TTLs, texts say more in less
+_FEW = 6_000  # texts of zones that are asked one by one
+_OFTEN = _FIRST // 100  # so many of the first zones: a page is full before the index has been asked
+_SOON = frozenset({Filter.TYPE, Filter.TTL})
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting(Generic[Row]):
+    """Some rows; `looked_to`: the name of the zone up to which was looked, if that was enough work. More may follow."""
+
+    rows: list[Row]
+    looked_to: str = ""
+
+
+def zones_fitting(
+    zones: "QuerySet[Zone, Row]", search: Search, *, now: datetime, after: str, limit: int
+) -> Fitting[Row]:
+    """At most `limit` of these zones behind a name that fit the search, by name."""
+    if search.faults:
+        return Fitting([])
+    zones = zone_conditions.fitting_outside(zones.order_by("name"), search, now=now)
+    inside = zone_conditions.terms_inside(search)
+    if not inside:
+        return Fitting(list(zones.filter(name__gt=after)[:limit]))
+    known = texts.progress()
+    holding = zone_conditions.holding(inside, known)
+    most = MOST_COMPARED_BY_TYPE if all(term.filter in _SOON for term in inside) else MOST_COMPARED
+    rows: list[Row] = []
+    compared, count = 0, _FIRST
+    while compared < most:
+        until = zones.filter(name__gt=after).values_list("name", flat=True)[count - 1 : count].first()
+        among = Q(name__gt=after) if until is None else Q(name__gt=after, name__lte=until)
+        rows += zones.filter(among, holding)[: limit - len(rows)]
+        if until is None or len(rows) >= limit:
+            return Fitting(rows)
+        if compared == 0 and len(rows) < _OFTEN and (few := _few_with(inside, known)) is not None:
+            return Fitting([*rows, *zones.filter(holding, pk__in=few, name__gt=until)[: limit - len(rows)]])
+        after, compared, count = until, compared + count, min(_MORE, most - compared - count)
+    return Fitting(rows, after)
+
+
+def _few_with(inside: tuple[Term, ...], known: texts.Progress) -> list[int] | None:
+    """The ids of all zones that may fit, if the index of texts knows that they are few."""
+    if not known.is_complete or known.left_out:
+        return None
+    for terms in zone_conditions.fitting_together(inside):
+        if texts.in_index(terms) and (few := texts.zones_with(terms, _FEW)) is not None:
+            return [*few, *known.new_zones]
+    return None
