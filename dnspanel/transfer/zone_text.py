@@ -238,7 +238,7 @@ def _ask_rules(zone: Zone, author: User, reader: Reader, result: EditedText, now
     edits = [edit for key, edit in drafted.items() if key not in keys]
     for key, after in result.afters.items():
         edits.append(Edit(Change(*key, rows[key].change.before if key in rows else None, after)))
-    [plan] = plan_zones({zone.pk: (zone, edits)}, now)
+    [plan] = plan_zones({zone.pk: (zone, edits)}, now, author=author)
     for violation in plan.violations:
         if violation.severity is Severity.NOTE:
             continue

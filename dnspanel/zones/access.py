@@ -4,7 +4,7 @@ Faces open zones here. What a change does to each RRset is only known where it
 is planned, so the verbs that publish ask `refuse_changes` themselves.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import reduce
 from operator import or_
 
@@ -20,8 +20,9 @@ from dnspanel.zones.errors import Forbidden as Forbidden
 from dnspanel.zones.errors import InTrash as InTrash
 from dnspanel.zones.errors import RightMissing as RightMissing
 from dnspanel.zones.errors import Unknown as Unknown
-from dnspanel.zones.find_zones import living_zone
+from dnspanel.zones.find_zones import ids_of_living, living_zone
 from dnspanel.zones.models import Zone, gone_at
+from dnspanel.zones.rules import ancestors_within
 from replication.dns import names, rdtypes
 from replication.dns.rrset import Change
 from replication.errors import BadName
@@ -32,6 +33,16 @@ Visibility = Callable[[str, int], bool]  # owner name, type
 def zones_visible_to(person: Person) -> QuerySet[Zone]:
     """The zones this person may know about, without those in the trash."""
     return zones_within_reach(person, Right.READ).filter(deleted_at=None)
+
+
+def closest_zones_visible_to(person: Person, owners: Collection[str]) -> dict[str, Zone]:
+    """The closest live zone above each of these names that has one, where the person may know of it; in two queries."""
+    chains = {owner: [owner, *ancestors_within(owner, names.ROOT)] for owner in owners}
+    live = ids_of_living({at for chain in chains.values() for at in chain})
+    closest = {owner: next((live[at] for at in chain if at in live), None) for owner, chain in chains.items()}
+    ids = {zone_id for zone_id in closest.values() if zone_id is not None}
+    visible = zones_visible_to(person).in_bulk(ids) if ids else {}
+    return {owner: visible[zone_id] for owner, zone_id in closest.items() if zone_id is not None and zone_id in visible}
 
 
 def trash_visible_to(person: Person) -> QuerySet[Zone]:

@@ -170,7 +170,7 @@ def _publish(
     while True:
         attempts -= 1
         with transaction.atomic(durable=True):
-            plans = plan_patches(patches, now)
+            plans = plan_patches(patches, now, author)
             revision.refuse(plans, author, accept_warnings, confirmed)
             if not (in_pieces and pieces.is_large(plans)):
                 alongside()  # before the log, whose head all publishers queue for
@@ -192,13 +192,13 @@ def _publish(
                 raise
 
 
-def preview_patches(*, patches: Sequence[Patch]) -> tuple[ZonePlan, ...]:
+def preview_patches(*, patches: Sequence[Patch], author: Author) -> tuple[ZonePlan, ...]:
     """What `publish_patches` would do now: the same plans, nothing written."""
     with transaction.atomic():
-        return plan_patches(patches, timezone.now())
+        return plan_patches(patches, timezone.now(), author)
 
 
-def plan_patches(patches: Sequence[Patch], now: datetime) -> tuple[ZonePlan, ...]:
+def plan_patches(patches: Sequence[Patch], now: datetime, author: Author) -> tuple[ZonePlan, ...]:
     """The plan of each patch, with the zones locked until the transaction ends; raises as `publish_patches` does."""
     alive = {zone.pk: zone for zone in locked([patch.zone.pk for patch in patches])}
     for patch in patches:
@@ -214,7 +214,8 @@ def plan_patches(patches: Sequence[Patch], now: datetime) -> tuple[ZonePlan, ...
         result = patch.decide(current)
         changes = (Change(*key, current.get(key), rrset) for key, rrset in result.items())
         edits[patch.zone.pk] = (alive[patch.zone.pk], list(map(Edit, changes)))
-    return plan_zones(edits, now, seen, dropping=[patch.zone.pk for patch in patches if patch.drops_signatures])
+    dropping = [patch.zone.pk for patch in patches if patch.drops_signatures]
+    return plan_zones(edits, now, seen, dropping=dropping, author=author)
 
 
 def _seen(patches: Sequence[Patch], zones: Mapping[int, Zone]) -> dict[int, Seen]:

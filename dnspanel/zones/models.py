@@ -201,6 +201,13 @@ class RRset(models.Model):
         indexes = [
             GinIndex(fields=["rdata"], name="rrset_rdata", gin_pending_list_limit=256 << 10),
             models.Index(fields=["zone"], condition=Q(type=43), name="rrset_ds"),
+            # The names that MX, SRV, HTTPS and such point at, which are words of their rdata; see `across_zones`.
+            GinIndex(
+                Func(F("type"), F("rdata"), function="rdata_targets"),
+                condition=Q(type__in=[15, 18, 33, 35, 36, 45, 64, 65, 107]),
+                gin_pending_list_limit=32 << 10,
+                name="rrset_targets",
+            ),
         ]
 
 

@@ -9,14 +9,16 @@ from datetime import datetime
 
 from django.conf import settings
 
-from dnspanel.zones import nesting, soa, store_rrsets
+from dnspanel.accounts.actors import Author
+from dnspanel.zones import across_zones, nesting, soa, store_rrsets
+from dnspanel.zones.across_zones import Move
 from dnspanel.zones.computed_types import reasons_against
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.other_keys import OF_KEYS, in_one_piece, keys_in, refusal_of
 from dnspanel.zones.dnssec.trust import newly_broken
 from dnspanel.zones.merge import Conflict, Edit, Merged, merge
 from dnspanel.zones.models import Zone
-from dnspanel.zones.rules import BREAKING_DS, Severity, Violation, check_zone, names_to_know, targets_of
+from dnspanel.zones.rules import BREAKING_DS, Severity, Violation, check_zone, in_order, names_to_know, targets_of
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import Change, Key, RRset
@@ -85,11 +87,12 @@ def plan_zones(
     *,
     with_rules: bool = True,
     dropping: Collection[int] = (),
+    author: Author = None,
 ) -> tuple[ZonePlan, ...]:
     """The plan of each zone, in the order given: {zone id: (zone, edits)}. Reads what is not `seen`, writes nothing.
 
     Without rules, a plan has no violations and no guard: for pieces of what was checked as one. Zones (by id) that are
-    `dropping` the signatures that they came with may change.
+    `dropping` the signatures that they came with may change. Of other zones it tells what the author may know.
     """
     known = seen or {}
     unseen = {}
@@ -104,7 +107,7 @@ def plan_zones(
     # Only zones that came signed have an RRSIG at the apex, and few did: mostly there is nothing to look up.
     candidates = [zone_id for zone_id, (zone, _) in edits.items() if (zone.name, rdtypes.RRSIG) in near[zone_id]]
     presigned = queries.presigned_zones(candidates) if candidates else set()
-    plans = (
+    plans = [
         _plan_zone(
             zone,
             of_zone,
@@ -114,12 +117,23 @@ def plan_zones(
             is_presigned=zone_id in presigned,
         )
         for zone_id, (zone, of_zone) in edits.items()
-    )
+    ]
+    if answered is not None:
+        moves = [Move(plan.zone, plan.changes, near[plan.zone.pk], answered.get(plan.zone.name, {})) for plan in plans]
+        across = across_zones.faults(moves, author)
+        plans = [_with_violations(plan, across.get(plan.zone.pk, ())) for plan in plans]
     closed = presigned.difference(dropping) if with_rules else set()
     return tuple(_refused(plan) if plan.zone.pk in closed else plan for plan in plans)
 
 
 _NOTHING = Seen((), {})
+
+
+def _with_violations(plan: ZonePlan, more: Iterable[Violation]) -> ZonePlan:
+    """The plan with these violations too, where it does not have them already; errors first."""
+    known = {(each.code, each.name, each.type) for each in plan.violations}
+    new = [each for each in more if (each.code, each.name, each.type) not in known]
+    return replace(plan, violations=in_order([*plan.violations, *new])) if new else plan
 
 
 def _names_near(zone: Zone, edits: Iterable[Edit]) -> set[str]:

@@ -14,7 +14,6 @@ from dnspanel.zones import access, draft, store_rrsets
 from dnspanel.zones.direct import Patch
 from dnspanel.zones.draft import Drafter, edit_of, person
 from dnspanel.zones.errors import RightMissing
-from dnspanel.zones.find_zones import ids_of_living
 from dnspanel.zones.models import Operation, Zone
 from dnspanel.zones.reverse_names import classless_names, reverse_name
 from dnspanel.zones.rules import ancestors_within, targets_of
@@ -216,7 +215,7 @@ def places_of(author: Drafter, addresses: Collection[str], *, with_draft: bool =
     straight = {address: reverse_name(address) for address in addresses}
     classless = {address: classless_names(address) for address in addresses}
     first = {*straight.values(), *(owner for owners in classless.values() for owner in owners)}
-    zones = _closest_zones(author, first)
+    zones = access.closest_zones_visible_to(author, first)
     seen = _seen_in(author, zones, with_draft)
     found: dict[str, Place] = {}
     led: dict[str, str] = {}
@@ -231,7 +230,7 @@ def places_of(author: Drafter, addresses: Collection[str], *, with_draft: bool =
         else:
             found[address] = _place(author, owner, zones, seen)
     if led:
-        zones = _closest_zones(author, set(led.values()))
+        zones = access.closest_zones_visible_to(author, set(led.values()))
         seen = _seen_in(author, zones, with_draft)
         found |= {address: _place(author, owner, zones, seen) for address, owner in led.items()}
     return found
@@ -258,7 +257,7 @@ def _ttls_of(
 
     Pairs of which nobody here knows are left out: names of other servers, and such as make their addresses.
     """
-    zones = _closest_zones(author, {pair.name for pair in pairs})
+    zones = access.closest_zones_visible_to(author, {pair.name for pair in pairs})
     seen = _seen_in(author, zones, with_draft, wildcards=True)
     found: dict[Pair, int | None] = {}
     for pair in pairs:
@@ -328,16 +327,6 @@ def _draft(placed: Mapping[tuple[int, str], tuple[Place, RRset | None]], author:
             count += len(afters)
             changed.append(zones[zone_id].name)
     return Drafted(count, tuple(sorted(changed)), refused)
-
-
-def _closest_zones(author: Drafter, owners: Collection[str]) -> dict[str, Zone]:
-    """The closest live zone above each of these names that has one, where the author may know of it."""
-    chains = {owner: [owner, *ancestors_within(owner, names.ROOT)] for owner in owners}
-    live = ids_of_living({at for chain in chains.values() for at in chain})
-    closest = {owner: next((live[at] for at in chain if at in live), None) for owner, chain in chains.items()}
-    ids = {zone_id for zone_id in closest.values() if zone_id is not None}
-    visible = access.zones_visible_to(author).in_bulk(ids) if ids else {}
-    return {owner: visible[zone_id] for owner, zone_id in closest.items() if zone_id is not None and zone_id in visible}
 
 
 def _seen_in(

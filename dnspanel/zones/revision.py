@@ -39,7 +39,7 @@ def preview(*, author: Drafter, zones: Sequence[Zone] | None = None) -> tuple[Zo
     chosen = _operations(author, zones)
     # A draft outlives a grant: what one may no longer see is not shown by it either.
     alive = access.zones_visible_to(author).filter(pk__in=chosen.values("zone")).order_by("name")
-    return plan_zones(_edits_by_zone(alive, chosen), timezone.now())
+    return plan_zones(_edits_by_zone(alive, chosen), timezone.now(), author=author)
 
 
 def publish(
@@ -74,7 +74,7 @@ def publish(
             Draft.objects.select_for_update(no_key=True).filter(author=person(author)).first()
             operations = list(_operations(author, zones))
             alive = locked({operation.zone_id for operation in operations})
-            plans = plan_zones(_edits_by_zone(alive, operations), now)
+            plans = plan_zones(_edits_by_zone(alive, operations), now, author=author)
             refuse(plans, author, _named(accept_warnings, reason), confirmed)
             draft.operations_of(author).filter(zone__in=[zone.pk for zone in alive]).delete()
             publication = carry_out(plans, author, channel, now, reason, form_id)

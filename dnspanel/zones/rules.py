@@ -24,7 +24,7 @@ BREAKING_DS = "ds-breaks-zone"
 LOW_TTL = 30
 MAX_CHAIN = 16
 _ADDRESSES = frozenset((rdtypes.A, rdtypes.AAAA, rdtypes.ALIAS))
-_HOST_TARGETS = frozenset((rdtypes.MX, rdtypes.NS, rdtypes.SRV))
+HOST_TARGETS = frozenset((rdtypes.MX, rdtypes.NS, rdtypes.SRV))
 _ONLY_AT_APEX = frozenset((rdtypes.SOA, rdtypes.DNSKEY))
 _AT_A_CUT = frozenset((rdtypes.NS, rdtypes.DS))
 # (netmask, network) as numbers: `ipaddress` objects cost more than all other rules of an address together.
@@ -215,7 +215,12 @@ def check_zone(
             found.extend(_violations_of(near, rrset, allow_lua))
         elif not changed_names.isdisjoint(targets_of(rrset)):
             found.extend(_targets(near, rrset))
-    return sorted(dict.fromkeys(found), key=lambda v: (_ORDER[v.severity], v.name, v.type, v.code))
+    return list(in_order(found))
+
+
+def in_order(violations: Iterable[Violation]) -> tuple[Violation, ...]:
+    """Each of these once: errors first, then by name and type."""
+    return tuple(sorted(dict.fromkeys(violations), key=lambda v: (_ORDER[v.severity], v.name, v.type, v.code)))
 
 
 def _violations_of(near: Neighbourhood, rrset: RRset, allow_lua: bool) -> Iterator[Violation]:
@@ -364,18 +369,27 @@ def _target_within(near: Neighbourhood, rrset: RRset, target: str) -> Iterator[V
     answers = near.answers_at(target)
     if answers is None:
         return
-    if rrset.type in _HOST_TARGETS and rdtypes.CNAME in answers:
-        message = f"{_what(near, rrset)} points at {target}, which is a CNAME; it must be a host with addresses"
-        yield _warning(rrset, "target-is-cname", message)
-    elif rrset.type in _HOST_TARGETS and not _has_address(answers):
-        yield _warning(rrset, "target-missing", f"{_what(near, rrset)} points at {target}, which has no address")
-    elif not answers:
-        yield _warning(rrset, "target-missing", f"{_what(near, rrset)} points at {target}, which does not exist")
+    if fault := fault_of_target(near.zone, rrset, target, answers):
+        yield fault
     elif rrset.type == rdtypes.CNAME and _loops(near, rrset.name, target):
         yield _warning(rrset, "cname-loop", f"the CNAME {near.display(rrset.name)} leads back to itself")
 
 
-def _has_address(answers: Mapping[int, RRset]) -> bool:
+def fault_of_target(zone: str, rrset: RRset, target: str, answers: Mapping[int, RRset]) -> Violation | None:
+    """A warning about a name that an RRset of the zone points at, and that has these answers, if nobody gets far."""
+    what = _what(Neighbourhood(zone, {}, {}), rrset)
+    if rrset.type in HOST_TARGETS and rdtypes.CNAME in answers:
+        message = f"{what} points at {target}, which is a CNAME; it must be a host with addresses"
+        return _warning(rrset, "target-is-cname", message)
+    if rrset.type in HOST_TARGETS and not has_address(answers):
+        return _warning(rrset, "target-missing", f"{what} points at {target}, which has no address")
+    if not answers:
+        return _warning(rrset, "target-missing", f"{what} points at {target}, which does not exist")
+    return None
+
+
+def has_address(answers: Mapping[int, RRset]) -> bool:
+    """Whether there are addresses among what a name answers, or what makes them."""
     # A LUA record may make addresses; only its code knows.
     return not (_ADDRESSES | {rdtypes.LUA}).isdisjoint(answers.keys())
 

@@ -41,6 +41,10 @@ CROSS JOIN LATERAL (
 
 _WITH_RDATA = f"SELECT {COLUMNS} FROM zones_rrset r WHERE r.zone_id = %s AND r.rdata && %s::text[] LIMIT %s"
 
+_POINTING = """
+SELECT target, zone_id, name, type, ttl, rdata, disabled, comment FROM rrsets_pointing_at(%s::text[], %s)
+"""
+
 _OF_ZONES = f"""
 SELECT {COLUMNS} FROM zones_rrset r WHERE r.zone_id = ANY(%s) ORDER BY r.zone_id, r.owner_key, r.type
 """
@@ -111,6 +115,19 @@ def rrsets_with_rdata(zone_id: int, texts: Collection[str], limit: int) -> list[
     return [rrset for _, rrset in _rows(_WITH_RDATA, [zone_id, list(texts), limit])]
 
 
+def rrsets_pointing_at(targets: Collection[str], limit: int) -> list[tuple[str, int, RRset]]:
+    """The RRsets of all live zones that hold one of these names as their target: that name, zone id, RRset.
+
+    At most `limit` for each name of those types whose rdata is the name, and as many of the others; in one query.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_POINTING, [list(targets), limit])
+        return [
+            (target, zone_id, RRset(name, type_, ttl, tuple(rdata), tuple(disabled), comment))
+            for target, zone_id, name, type_, ttl, rdata, disabled, comment in cursor.fetchall()
+        ]
+
+
 def write_changes(zones: Iterable[tuple[int, str, Sequence[Change]]]) -> None:
     """The table holds what these changes of each (zone id, zone name) leave."""
     both = list(zones)
@@ -157,13 +174,13 @@ def rrsets_of_zones(zone_ids: Sequence[int]) -> dict[int, dict[Key, RRset]]:
 
 
 def sort_in_new_rdata() -> int:
-    """The index of rdata has no waiting entries; returns how many pages of them it had.
+    """The indexes of rdata have no waiting entries; returns how many pages of them they had.
 
     Others write and search meanwhile. Whoever writes next would have to do
     this, once too many entries wait; until then searches read all of them.
     """
     with connection.cursor() as cursor:
-        cursor.execute("SELECT gin_clean_pending_list('rrset_rdata')")
+        cursor.execute("SELECT gin_clean_pending_list('rrset_rdata') + gin_clean_pending_list('rrset_targets')")
         return int(cursor.fetchone()[0])
 
 

@@ -19,6 +19,7 @@ from replication.dns.rdtypes import SERVED_TYPES, refusal, type_from_text, type_
 from replication.errors import BadName, BadRdata
 
 __all__ = [
+    "NAME_ONLY",
     "POINTING",
     "SERVED_TYPES",
     "check_type",
@@ -94,6 +95,8 @@ _TARGET_FIELD = {
     rdtypes.IPSECKEY: 3,  # if its gateway is a name
     rdtypes.NAPTR: -1,
 }
+# Those whose rdata is that name and nothing else.
+NAME_ONLY = frozenset(type for type, field in _TARGET_FIELD.items() if field == 0)
 # Types with names that nobody has to resolve: which words.
 _OTHER_NAMES = dict.fromkeys((rdtypes.SOA, rdtypes.RP, rdtypes.MINFO), (0, 1))
 # Those whose rdata can point at a name.

@@ -297,7 +297,7 @@ class _Batch:
             if changes := found[zone.pk].changes:
                 now = present[zone.pk]
                 edits[zone.pk] = zone, [Edit(Change(*key, now.get(key), after)) for key, after in changes.items()]
-        plans = plan_zones(edits, self._now) if edits else ()
+        plans = plan_zones(edits, self._now, author=self._author) if edits else ()
         return {plan.zone.pk: Found(Outcome.REFUSED, reason) for plan in plans if (reason := self._refusal(plan))}
 
     def _refusal(self, plan: ZonePlan) -> str:

@@ -303,7 +303,7 @@ def violations_of(request: PanelRequest, zone: Zone, *rrsets: RRset) -> tuple[Vi
     for rrset in rrsets:
         published = queries.rrset_row(zone=zone, author=request.user, name=rrset.name, type=rrset.type).change.before
         edits.append(Edit(Change(rrset.name, rrset.type, published, rrset)))
-    [plan] = plan_zones({zone.pk: (zone, edits)}, timezone.now())
+    [plan] = plan_zones({zone.pk: (zone, edits)}, timezone.now(), author=request.user)
     owners = {rrset.name for rrset in rrsets}
     return tuple(v for v in plan.violations if v.name in owners and v.severity != Severity.NOTE)
 

@@ -19,6 +19,7 @@ from dnspanel.transfer.zone_templates import use
 from dnspanel.web.forms import LONGEST_SEARCH, MOST_REFUSALS, DeleteZoneForm, NewZoneForm
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.web.near_quotas import near_quotas
+from dnspanel.web.rows import row_address
 from dnspanel.web.sorting import LONGEST_SORT, Column
 from dnspanel.web.sorting import heads as heads_of
 from dnspanel.web.sync import Sync, sync_of
@@ -31,7 +32,7 @@ from dnspanel.web.zones.from_template import (
     with_records,
 )
 from dnspanel.web.zones.many import may_change_many
-from dnspanel.zones import access, delegation, edit, queries
+from dnspanel.zones import access, across_zones, delegation, edit, queries
 from dnspanel.zones.dnssec.policy_runs import may_begin_runs
 from dnspanel.zones.errors import (
     MassDeletion,
@@ -369,6 +370,7 @@ def zone_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
             "parent": traces[0] if traces else None,
             "traces": traces[1][:MOST_TRACES] if traces else [],
             "more_traces": max(0, len(traces[1]) - MOST_TRACES) if traces else 0,
+            **_pointed_at(request, zone, traces[1] if traces else ()),
             "undelegate": not form.is_bound or request.POST.get("undelegate") == "yes",
         }
         return render(request, "zones/delete.html", context, status=422 if form.is_bound else 200)
@@ -376,6 +378,18 @@ def zone_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
     if traces and request.POST.get("undelegate") == "yes":
         _undelegate(request, *traces)
     return redirect("publication", publication.sequence)
+
+
+def _pointed_at(request: PanelRequest, zone: Zone, traces: Sequence[RRset]) -> dict[str, object]:
+    """Return the records of other zones that point into this one, but those that the delegation consists of."""
+    found, has_more = across_zones.pointers_into(zone, request.user)
+    found = [pointer for pointer in found if pointer.rrset not in traces or pointer.rrset is None]
+    named = [
+        (row_address(each.zone.name, each.rrset.name, each.rrset.type), each)
+        for each in found
+        if each.zone is not None and each.rrset is not None
+    ][:MOST_TRACES]
+    return {"pointers": named, "more_pointers": len(found) - len(named), "is_pointed_at_more": has_more}
 
 
 def _expect_hold(form: DeleteZoneForm, zone: Zone, request: PanelRequest) -> None:

@@ -59,7 +59,9 @@ def test_names_that_a_zone_inside_answers_for_are_warned_of(bob: User, zone: Zon
         ("shadowed", "sub." + ZONE, rdtypes.TXT),
         ("shadowed", "a.sub." + ZONE, rdtypes.A),
         (BREAKING_DS, "sub." + ZONE, rdtypes.DS),
-    }, "NS, DS and glue belong here; and whether mail.sub has an address, the zone inside knows"
+        ("target-missing", "sub." + ZONE, rdtypes.NS),
+        ("target-missing", ZONE, rdtypes.MX),
+    }, "NS, DS and glue belong here; and the zone inside has no address of mail.sub and ns.sub"
     gone = plan(bob, zone, gone=("www A",))
     assert "shadowed" in codes(gone)
 

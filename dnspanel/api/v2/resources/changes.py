@@ -117,7 +117,7 @@ def _carry_out(request: Request, requests: Sequence[ZoneRequest], terms: Terms) 
 def _planned(request: Request, patches: Sequence[Patch]) -> HttpResponse:
     """What would be done, as far as the actor may see it; refused is only what cannot even be planned."""
     actor = actor_in(request)
-    plans = direct.preview_patches(patches=patches)
+    plans = direct.preview_patches(patches=patches, author=actor)
     for plan in plans:
         access.refuse_changes(actor, plan.zone, plan.changes)
     return answer({"plans": [plan_json(plan, access.visibility_of(actor, plan.zone)) for plan in plans]})

@@ -79,7 +79,7 @@ class ManyRRsets(V2View):
         require(condition_in(request), tag, theirs=counts, mine=request.data)
         patches = publishable_patches(outcome)
         if flag_in(request, "dry_run", False):
-            preview = {**counts, **_preview_json(outcome, direct.preview_patches(patches=patches), actor)}
+            preview = {**counts, **_preview_json(outcome, direct.preview_patches(patches=patches, author=actor), actor)}
             return answer(preview, headers={"ETag": tag})
         terms = Terms(body["reason"], body["confirm"], body["accept_warnings"])
         published = publish(request, patches, terms, in_pieces=False)

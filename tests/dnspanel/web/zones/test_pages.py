@@ -308,6 +308,21 @@ def test_deletion_wants_the_name_and_says_what_goes(make_zone: MakeZone, browser
     assert Zone.objects.get().deleted_at is None
 
 
+def test_deletion_shows_the_records_of_other_zones_that_point_in(
+    make_zone: MakeZone, browser: Browser, bob: User
+) -> None:
+    lines = ("www 300 A 192.0.2.1", "sub 300 NS ns1.example.net. | ns.sub", "ns.sub 300 A 192.0.2.5")
+    zone = make_zone(*lines, "out 300 CNAME www.other.test.")
+    make_zone("shop 300 CNAME www.example.test.", "a.b 300 CNAME gone.example.test.", name="other.test.")
+    make_zone("ns 300 A 192.0.2.5", name="sub.example.test.")
+    page = browser(bob).get(reverse("zone-delete", args=[zone.name])).content.decode()
+    assert re.findall(r'<li class="mono">\s*<a href="([^"#]+)#[^"]+">([^<]+)</a>\s*CNAME → ([^<\s]+)', page) == [
+        ("/zones/other.test./?at=shop", "shop.other.test.", "www.example.test.")
+    ]
+    page = browser(bob).get(reverse("zone-delete", args=["sub.example.test."])).content.decode()
+    assert "point into this one" not in page, "the delegation goes with it, and is offered by itself"
+
+
 def test_the_page_says_before_it_is_sent_that_too_many_zones_go(
     browser: Browser, bob: User, make_zone: MakeZone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
