@@ -1,20 +1,26 @@
-"""Targets outside of the panel, looked up over DNS when somebody asks: those that the person's draft points at."""
+"""What the panel asks others over DNS when somebody wants it: targets outside that the draft points at, delegations."""
 
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.http import HttpResponse
 from django.views.decorators.http import require_http_methods
 
 from dnspanel.fleet.dnssec.resolver import configured
+from dnspanel.fleet.lookups.delegations import (
+    MOST_DELEGATIONS,
+    Delegation,
+    DelegationLook,
+    look_up_delegations,
+)
 from dnspanel.fleet.lookups.targets import MOST_TARGETS, TargetLook, look_up_targets
 from dnspanel.fleet.lookups.turns import Busy, turn
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.layout import PanelRequest
-from dnspanel.zones import access, queries
-from dnspanel.zones.find_zones import ids_of_living
+from dnspanel.zones import access, pointers, queries
 from dnspanel.zones.models import Zone
-from dnspanel.zones.queries import RRsetFilter
-from dnspanel.zones.rules import ancestors_within, targets_of
+from dnspanel.zones.queries import RRsetFilter, RRsetRow
+from dnspanel.zones.rules import targets_of
 from replication.dns import names, rdata, rdtypes
 
 MOST_RRSETS = 500
@@ -32,29 +38,65 @@ class Outside:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_targets(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show which names outside of the panel the draft points at; a POST looks them up."""
+    """Show which names outside of the panel the draft points at, and what is delegated; a POST looks one of them up."""
     zone = access.zone_for_editing(request.user, zone_name)
-    outside = _outside(request, zone)
+    outside, delegations = _outside(request, zone), _delegations(request, zone)
     looks: dict[str, TargetLook] = {}
+    delegation_looks: dict[str, DelegationLook] = {}
+    about = request.POST.get("ask", "targets") if request.method == "POST" else ""
     error = ""
-    if request.method == "POST" and outside:
-        try:
+    try:
+        if about == "targets" and outside:
             with turn():
                 found = look_up_targets([(each.target, each.needs_address) for each in outside], resolver=configured())
             looks = {look.target: look for look in found}
-        except Busy as exc:
-            error = str(exc)
+        elif about == "delegations" and delegations:
+            with turn():
+                of_each = look_up_delegations(delegations, resolver=configured(), networks=settings.SOURCE_NETWORKS)
+            delegation_looks = {look.delegation.name: look for look in of_each}
+    except Busy as exc:
+        error = str(exc)
     context: dict[str, object] = {
         "targets": [(each, looks.get(each.target)) for each in outside[:MOST_TARGETS]],
         "left_out": max(0, len(outside) - MOST_TARGETS),
         "has_looked": bool(looks),
+        "delegations": [(each, delegation_looks.get(each.name)) for each in delegations[:MOST_DELEGATIONS]],
+        "has_more_delegations": len(delegations) > MOST_DELEGATIONS,
+        "has_looked_at_delegations": bool(delegation_looks),
+        "about": about,
         "error": error,
     }
     return render_zone(request, zone, "review", "editor/targets.html", context, 503 if error else 200)
 
 
+def _delegations(request: PanelRequest, zone: Zone) -> list[Delegation]:
+    """Return the zone's own name servers and the first delegations below it, those in the draft first, as the person
+    sees them; in a few queries."""
+    rows: list[RRsetRow] = []
+    for in_draft in (True, False):
+        filters = RRsetFilter(types=frozenset((rdtypes.NS,)), in_draft=in_draft)
+        rows += queries.rrset_page(zone=zone, author=request.user, filters=filters, limit=MOST_DELEGATIONS + 1).rows
+    served = [rrset for row in rows if (rrset := row.change.after) is not None and rrset.served]
+    hosts = {rrset.name: sorted(targets_of(rrset)) for rrset in sorted(served, key=lambda each: each.name != zone.name)}
+    inside = {host for of_name in hosts.values() for host in of_name if names.is_within(host, zone.name)}
+    seen = pointers.seen_at(request.user, {zone.pk: (zone.name, inside)})[zone.pk] if inside else {}
+    addresses: dict[str, tuple[str, ...]] = {}
+    for (name, type), rrset in seen.items():
+        if type in pointers.ADDRESS_TYPES:
+            addresses[name] = (*addresses.get(name, ()), *rrset.served)
+    return [
+        Delegation(
+            name, tuple(of_name), {host: addresses[host] for host in of_name if host in addresses}, name == zone.name
+        )
+        for name, of_name in hosts.items()
+    ]
+
+
 def _outside(request: PanelRequest, zone: Zone) -> list[Outside]:
-    """Return the targets of the draft's records that no zone here answers for, by name; in a few queries."""
+    """Return the targets of the draft's records that no zone here answers for of which the person may know, by name.
+
+    In a few queries. Others of the panel are asked about as anybody's are: they are no secret of the DNS.
+    """
     rows = queries.rrset_page(
         zone=zone, author=request.user, filters=RRsetFilter(in_draft=True), limit=MOST_RRSETS
     ).rows
@@ -66,6 +108,5 @@ def _outside(request: PanelRequest, zone: Zone) -> list[Outside]:
         for target in targets_of(rrset) - {names.ROOT}:
             needs = rrset.type in _NEED_ADDRESSES or (target in found and found[target].needs_address)
             found[target] = Outside(target, found[target].pointed_at_by if target in found else by, needs)
-    above = {target: {target, *ancestors_within(target, names.ROOT)} for target in found}
-    live = ids_of_living(set().union(*above.values())).keys()
-    return [found[target] for target in sorted(found) if not above[target] & live]
+    known = access.closest_zones_visible_to(request.user, found)
+    return [found[target] for target in sorted(found) if target not in known]

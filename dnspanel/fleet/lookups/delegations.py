@@ -1,0 +1,203 @@
+"""Delegations, asked about over DNS because a person asks: do the servers that are named answer, and name the same?
+
+A server to which a zone is delegated and that does not answer for it is lame (RFC 9499 section 7): resolvers lose time
+with it, or the name. And resolvers believe the zone's own NS set once they know it (RFC 2181 5.4.1), so that one which
+differs from the parent's leads them elsewhere.
+"""
+
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import dns.flags
+import dns.message
+import dns.rcode
+
+from dnspanel.fleet.dnssec.exchange import NoAnswer, exchange, name_of, rcode_text, rrset_at, text_of
+from dnspanel.fleet.dnssec.parent_dns import Server, Unusable, servers_of
+from dnspanel.fleet.dnssec.resolver import Resolver, Zone
+from replication.dns import names, rdtypes
+
+SECONDS = 10.0
+MOST_DELEGATIONS = 20
+_MOST_SERVERS = 16  # of a delegation, each at so many addresses; more than a referral over UDP holds
+_MOST_ADDRESSES = 32
+_MOST_NAMED = 20
+_AT_ONCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Delegation:
+    """The name servers of a zone as our records have them, and the addresses that our records have for some of them.
+
+    `is_own`: they are those of the zone itself, not of one below it.
+    """
+
+    name: str
+    servers: tuple[str, ...]
+    addresses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    is_own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DelegationLook:
+    """What the DNS of this moment says of a delegation.
+
+    `more` and `fewer`: names of servers that the other side has and our records have not, and the reverse. The other
+    side are the servers of the zone, or of its parent if the delegation `is_own`; None where it did not say.
+    """
+
+    delegation: Delegation
+    answering: tuple[str, ...]  # "name address" of those that answer with authority
+    faults: tuple[str, ...]  # the others, each with the reason
+    other_side: tuple[str, ...] | None = None
+
+    @property
+    def more(self) -> tuple[str, ...]:
+        return tuple(name for name in self.other_side or () if name not in self.delegation.servers)
+
+    @property
+    def fewer(self) -> tuple[str, ...]:
+        return tuple(n for n in self.delegation.servers if self.other_side is not None and n not in self.other_side)
+
+
+def look_up_delegations(
+    delegations: Sequence[Delegation], *, resolver: Resolver, networks: Sequence[str], port: int = 53
+) -> list[DelegationLook]:
+    """What the first MOST_DELEGATIONS of these are, within SECONDS.
+
+    What the network does is never raised: it is among the faults. Only addresses that the panel may connect to are
+    asked.
+    """
+    deadline = time.monotonic() + SECONDS
+    looked_at = delegations[:MOST_DELEGATIONS]
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="delegation") as pool:
+        found = [_servers(each.servers, each.addresses, resolver, networks, port, deadline, pool) for each in looked_at]
+        questions = [
+            (each.name, server) for each, (servers, _) in zip(looked_at, found, strict=True) for server in servers
+        ]
+        answers = dict(
+            zip(
+                questions,
+                pool.map(lambda question: _ask(question[0], question[1], port, deadline), questions),
+                strict=True,
+            )
+        )
+        above = {
+            each.name: _parent_names(each.name, resolver, networks, port, deadline, pool)
+            for each in looked_at
+            if each.is_own
+        }
+    return [
+        _look(each, servers, faults, answers, above.get(each.name))
+        for each, (servers, faults) in zip(looked_at, found, strict=True)
+    ]
+
+
+def _look(
+    delegation: Delegation,
+    servers: Iterable[Server],
+    faults: Sequence[str],
+    answers: Mapping[tuple[str, Server], "frozenset[str] | str"],
+    above: "frozenset[str] | str | None",
+) -> DelegationLook:
+    answering: list[str] = []
+    silent: list[str] = []
+    named: set[str] = set()
+    for server in servers:
+        answer = answers[delegation.name, server]
+        if isinstance(answer, str):
+            silent.append(f"{server}: {answer}")
+        else:
+            answering.append(str(server))
+            named |= answer
+    if delegation.is_own:
+        silent += [above] if isinstance(above, str) else []
+        other_side = None if above is None or isinstance(above, str) else above
+    else:
+        other_side = frozenset(named) if answering else None
+    listed = None if other_side is None else tuple(sorted(other_side)[:_MOST_NAMED])
+    return DelegationLook(delegation, tuple(answering), (*faults, *silent), listed)
+
+
+def _servers(
+    hosts: Collection[str],
+    known: Mapping[str, tuple[str, ...]],
+    resolver: Resolver,
+    networks: Sequence[str],
+    port: int,
+    deadline: float,
+    pool: ThreadPoolExecutor,
+) -> tuple[list[Server], list[str]]:
+    """The servers at each of their addresses, and what keeps others from being asked."""
+    zone = Zone("", tuple(sorted(hosts))[:_MOST_SERVERS])
+    servers, faults = servers_of(zone, resolver, networks, port, deadline, pool.map, known=known)
+    return servers[:_MOST_ADDRESSES], faults
+
+
+def _ask(name: str, server: Server, port: int, deadline: float) -> "frozenset[str] | str":
+    """The names of the zone's servers, as this one has them with authority; or why it does not."""
+    try:
+        answer = _answer(name, server, port, deadline)
+    except (NoAnswer, Unusable) as exc:
+        return str(exc)
+    if not answer.flags & dns.flags.AA:
+        return f"it answers without authority for {name}"
+    return _nameservers(answer, name) or f"it has no NS records of {name}"
+
+
+def _parent_names(
+    name: str, resolver: Resolver, networks: Sequence[str], port: int, deadline: float, pool: ThreadPoolExecutor
+) -> "frozenset[str] | str | None":
+    """The names of the zone's servers as servers of its parent have them, or why that is not known.
+
+    None where those that answer have the zone too: what they say is the zone's own.
+    """
+    above = names.parent(name)
+    if above is None:
+        return None
+    try:
+        parent = resolver.zone_of(above, deadline=deadline)
+    except NoAnswer as exc:
+        return f"the parent of {name} is not known: {exc}"
+    servers, faults = _servers(parent.nameservers, {}, resolver, networks, port, deadline, pool)
+    found: set[str] = set()
+    is_known, has_both = False, False
+    for answer in pool.map(lambda server: _referral(name, server, port, deadline), servers):
+        if isinstance(answer, str):
+            faults.append(answer)
+        elif answer is None:
+            has_both = True
+        else:
+            is_known = True
+            found |= answer
+    if is_known:
+        return frozenset(found)
+    return None if has_both else f"no server of {parent.name} says which servers it has for {name}: {faults[0]}"
+
+
+def _referral(name: str, server: Server, port: int, deadline: float) -> "frozenset[str] | str | None":
+    """The names to which a server of the parent refers; none if it says that there are none."""
+    try:
+        answer = _answer(name, server, port, deadline)
+    except (NoAnswer, Unusable) as exc:
+        return f"{server}: {exc}"
+    if answer.flags & dns.flags.AA and _nameservers(answer, name):
+        return None
+    referred = rrset_at(answer.authority, name_of(name), rdtypes.NS)
+    if referred is None and not answer.flags & dns.flags.AA:
+        return f"{server}: it answers without authority"
+    return frozenset(text_of(one.target) for one in referred or ())
+
+
+def _answer(name: str, server: Server, port: int, deadline: float) -> dns.message.Message:
+    answer = exchange(server.address, name, rdtypes.NS, deadline=deadline, port=port)
+    if answer.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
+        raise Unusable(f"it answers {rcode_text(answer)}")
+    return answer
+
+
+def _nameservers(answer: dns.message.Message, name: str) -> frozenset[str]:
+    found = rrset_at(answer.answer, name_of(name), rdtypes.NS)
+    return frozenset(text_of(one.target) for one in found or ())
