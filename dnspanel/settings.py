@@ -135,10 +135,10 @@ TOKENS_DELETE_MANY = envbool("PANEL_TOKENS_DELETE_MANY", False)
 
 # How much a person, and a team, may have unless they were given another quota; the kinds are in `quota_amounts`.
 PERSON_QUOTAS = envquotas(
-    "PANEL_PERSON_QUOTAS", "zones=1000,rrsets=100000,operations=20000,tokens=100,imports=5,bytes=2G"
+    "PANEL_PERSON_QUOTAS", "zones=1000,rrsets=100000,operations=20000,drafts=50,tokens=100,imports=5,bytes=2G"
 )
 TEAM_QUOTAS = envquotas(
-    "PANEL_TEAM_QUOTAS", "zones=5000,rrsets=100000,operations=20000,tokens=500,imports=20,bytes=10G"
+    "PANEL_TEAM_QUOTAS", "zones=5000,rrsets=100000,operations=20000,drafts=500,tokens=500,imports=20,bytes=10G"
 )
 
 # Webhooks go to public addresses over https; besides, to these networks, and with OUTBOUND_HTTP over http too.

@@ -11,6 +11,7 @@ class Kind(StrEnum):
     ZONES = "zones"  # that somebody created, or that belong to a team
     RRSETS = "rrsets"  # in one zone
     OPERATIONS = "operations"  # in one draft
+    DRAFTS = "drafts"  # with a name
     TOKENS = "tokens"  # API tokens and TSIG keys that work
     IMPORTS = "imports"  # under way
     BYTES = "bytes"  # of the files of imports
@@ -21,6 +22,7 @@ _NOUNS = {
     Kind.ZONES: ("zone", "zones"),
     Kind.RRSETS: ("RRset in a zone", "RRsets in a zone"),
     Kind.OPERATIONS: ("change in a draft", "changes in a draft"),
+    Kind.DRAFTS: ("named draft", "named drafts"),
     Kind.TOKENS: ("token", "tokens"),
     Kind.IMPORTS: ("import under way", "imports under way"),
     Kind.BYTES: ("of imported files", "of imported files"),

@@ -21,7 +21,7 @@ from dnspanel.advisory_locks import Lock, lock_until_commit
 
 NEAR_PERCENT = 80
 # These protect the workers from one person, whoever it is.
-_FOR_EVERYBODY = frozenset((Kind.OPERATIONS, Kind.TOKENS))
+_FOR_EVERYBODY = frozenset((Kind.OPERATIONS, Kind.DRAFTS, Kind.TOKENS))
 _LOOKS_AFTER_ALL = frozenset((Role.EDITOR, Role.ADMINISTRATOR))
 
 

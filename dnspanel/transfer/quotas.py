@@ -13,7 +13,7 @@ from dnspanel.accounts.quotas import Holder, Usage, holders_for, members_bound_b
 from dnspanel.accounts.tokens import token_count
 from dnspanel.transfer.errors import QuotaExceeded
 from dnspanel.transfer.models import ENDED_STATES, ImportJob, ImportPiece
-from dnspanel.zones.quotas import operation_count, zone_count
+from dnspanel.zones.quotas import named_draft_count, operation_count, zone_count
 
 # How long an ended import keeps its files, for corrections.
 KEPT_DAYS = 30
@@ -88,6 +88,8 @@ def _used(holder: Holder, kind: Kind, now: datetime) -> int | None:
     most = MOST_COUNTED if limit is None else limit + 1
     if kind is Kind.ZONES:
         return zone_count(holder, most)
+    if kind is Kind.DRAFTS:
+        return named_draft_count(holder, most)
     if kind is Kind.TOKENS:
         return token_count(holder, now, most)
     if kind is Kind.IMPORTS:

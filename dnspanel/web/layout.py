@@ -50,7 +50,7 @@ class DraftSummary:
 _NAV: tuple[tuple[str, str, str, str, Permission | None, set[str]], ...] = (
     ("Home", "home", "home", "h", None, {"home"}),
     ("Zones", "zones", "zone-list", "z", None, {"zone", "template"}),
-    ("Changes", "changes", "changes", "c", Permission.READ, {"changes", "publication"}),
+    ("Changes", "changes", "changes", "c", Permission.READ, {"changes", "publication", "draft"}),
     ("Imports", "import", "import-list", "i", Permission.EDIT, {"import", "cutover"}),
     ("Nodes", "nodes", "node-list", "n", Permission.FLEET, {"node", "alert"}),
     ("People", "people", "people", "p", Permission.PEOPLE, {"people", "person", "team", "grant"}),

@@ -22,6 +22,7 @@ from dnspanel.transfer.errors import QuotaExceeded as ImportQuotaExceeded
 from dnspanel.webhooks.errors import WebhookUnknown
 from dnspanel.zones import access, queries
 from dnspanel.zones.errors import (
+    DraftUnknown,
     PolicyUnknown,
     PublishingOnHold,
     QuotaExceeded,
@@ -52,6 +53,7 @@ _UNKNOWN = (
     RunUnknown,
     TemplateUnknown,
     TemplateRunUnknown,
+    DraftUnknown,
 )
 
 

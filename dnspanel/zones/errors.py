@@ -287,6 +287,17 @@ class PolicyUnknown(ZoneError):
         super().__init__("There is no such DNSSEC policy.")
 
 
+class DraftUnknown(ZoneError):
+    """No such draft, as far as this person may know."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no such draft.")
+
+
+class DraftRefused(ZoneError):
+    """A draft cannot have this name, be put aside or be taken up as it is; nothing was changed."""
+
+
 class TemplateUnknown(ZoneError):
     """No such template, as far as this person may know."""
 

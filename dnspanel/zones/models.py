@@ -1,16 +1,18 @@
 """Zones, RRsets, drafts, revisions and the log.
 
-Models store and constrain; every write goes through `bulk`, `edit`, `draft`
-and `revision`. What a row refers to is there, and goes together with what
+Models store and constrain; every write goes through `bulk`, `edit`, `draft`,
+`named_drafts` and `revision`. What a row refers to is there, and goes together with what
 belongs to it: where `db_constraint` is off, triggers prove it statement by
 statement (migration 0003), because a foreign key costs a query for each row.
 """
 
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.functions import RandomUUID
 from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
 from django.db.models import F, Func, Q
@@ -433,10 +435,46 @@ class AcceptedBreak(models.Model):
 
 
 class Draft(models.Model):
-    """A person's unpublished operations, over any number of zones."""
+    """Unpublished operations, over any number of zones: those that somebody works in, or those put aside with a name.
 
-    author = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="draft")
+    `author` is who works in it now: one draft at most for each person, and nobody where it is put aside. One with a
+    name has an owner, in whosever hands it is. `key` is its address; `named_drafts` writes all but operations.
+    """
+
+    author = models.OneToOneField(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="draft")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
+    name = models.CharField(max_length=80, blank=True, default="", db_default="")
+    key = models.UUIDField(default=uuid4, db_default=RandomUUID(), unique=True, editable=False)
+    is_by_link = models.BooleanField(default=False, db_default=False)  # read by who has the address and sees its zones
     changed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["owner", "name"], name="draft_name_unique"),
+            models.CheckConstraint(
+                condition=Q(author__isnull=False, name="", owner=None) | (Q(owner__isnull=False) & ~Q(name="")),
+                name="draft_named_or_in_hand",
+            ),
+        ]
+
+
+class DraftShare(models.Model):
+    """Somebody, or each member of a team, may read a draft with a name; with `may_edit`, also work in it."""
+
+    draft = models.ForeignKey(Draft, on_delete=models.CASCADE, related_name="shares")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
+    team = models.ForeignKey("accounts.Team", null=True, on_delete=models.CASCADE, related_name="+")
+    may_edit = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["draft", "user"], name="draftshare_user_unique"),
+            models.UniqueConstraint(fields=["draft", "team"], name="draftshare_team_unique"),
+            models.CheckConstraint(
+                condition=Q(user__isnull=False, team=None) | Q(user=None, team__isnull=False),
+                name="draftshare_one_receiver",
+            ),
+        ]
 
 
 class Operation(models.Model):

@@ -141,6 +141,7 @@ class DraftCounts:
     added: int
     changed: int
     removed: int
+    draft_name: str
 
     @property
     def total(self) -> int:
@@ -339,7 +340,8 @@ def _by_type(rows: QuerySet[Any]) -> Counter[int]:
 
 def others_drafting(*, zone: Zone, author: User) -> tuple[tuple[str, int], ...]:
     """(username, operations) of everybody else whose draft changes this zone."""
-    others = Operation.objects.filter(zone=zone).exclude(draft__author=author).values("draft__author__username")
+    drafted = Operation.objects.filter(zone=zone, draft__author__isnull=False)  # not in one that is put aside
+    others = drafted.exclude(draft__author=author).values("draft__author__username")
     counted = others.annotate(n=Count("pk")).order_by("draft__author__username")
     return tuple((row["draft__author__username"], row["n"]) for row in counted)
 
@@ -348,7 +350,7 @@ def draft_summary(*, author: User) -> tuple[DraftCounts, ...]:
     """What the author's draft holds, per zone by name."""
     counted = (
         Operation.objects.filter(draft__author=author, zone__deleted_at=None)
-        .values("zone_id", "zone__name")
+        .values("zone_id", "zone__name", "draft__name")
         .annotate(
             added=Count("pk", filter=Q(base__isnull=True)),
             changed=Count("pk", filter=Q(base__isnull=False, wanted__isnull=False)),
@@ -357,7 +359,8 @@ def draft_summary(*, author: User) -> tuple[DraftCounts, ...]:
         .order_by("zone__name")
     )
     return tuple(
-        DraftCounts(row["zone_id"], row["zone__name"], row["added"], row["changed"], row["deleted"]) for row in counted
+        DraftCounts(row["zone_id"], row["zone__name"], row["added"], row["changed"], row["deleted"], row["draft__name"])
+        for row in counted
     )
 
 

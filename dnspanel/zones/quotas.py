@@ -1,4 +1,4 @@
-"""Quotas of zones, of RRsets in a zone and of operations in a draft, where they are added.
+"""Quotas of zones, of RRsets in a zone, of drafts and of the operations in one, where they are added.
 
 Taking away is never refused, nor is changing what there is: whoever has too much can always mend it.
 """
@@ -15,6 +15,7 @@ from dnspanel.accounts.quotas import (
     Holder,
     holder_of,
     holders_for,
+    members_bound_by,
     refusal_message,
     refuse_beyond,
 )
@@ -126,6 +127,17 @@ def operations_in(draft: Draft, most: int) -> RawSQL:
 def operation_count(user_id: int, most: int) -> int:
     """How many operations a person's draft has, counted up to `most`."""
     return Operation.objects.filter(draft__author=user_id)[:most].count()
+
+
+def refuse_named_draft(author: Author) -> None:
+    """Raise QuotaExceeded if one more draft with a name is too many for the author, or for a team that binds them."""
+    refuse_beyond(holders_for(author), Kind.DRAFTS, added=1, count=named_draft_count, refusal=QuotaExceeded)
+
+
+def named_draft_count(holder: Holder, most: int) -> int:
+    """How many drafts with a name a person, or a team's members, have; counted up to `most`."""
+    owners = members_bound_by(holder.pk) if holder.team else {"pk": holder.pk}
+    return Draft.objects.filter(owner__in=User.objects.filter(**owners).values("pk"))[:most].count()
 
 
 def _limits(author: Author, team: Holder | None) -> tuple[Holder, ...]:

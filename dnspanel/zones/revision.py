@@ -15,6 +15,7 @@ from dnspanel.zones.draft import Drafter, person
 from dnspanel.zones.errors import (
     CannotUndo,
     Conflicts,
+    DraftUnknown,
     GuardHolds,
     NothingToPublish,
     PublishRefused,
@@ -25,6 +26,7 @@ from dnspanel.zones.history import revision_changes, rrset_before
 from dnspanel.zones.merge import Edit
 from dnspanel.zones.models import Change as StoredChange
 from dnspanel.zones.models import Draft, Operation, Publication, Revision, RevisionKind, SigningChange, Zone
+from dnspanel.zones.named_drafts import NamedDraft, forget_if_empty, locked_to_publish, operations_seen
 from dnspanel.zones.plan import ZonePlan, plan_zones
 from dnspanel.zones.rules import BREAKING_DS, Severity, Violation
 from dnspanel.zones.sequence_log import NewRevision, append_publication, publication_of_form
@@ -34,9 +36,12 @@ from replication.dns.rrset import Change
 Accepted = bool | Collection[str]
 
 
-def preview(*, author: Drafter, zones: Sequence[Zone] | None = None) -> tuple[ZonePlan, ...]:
+def preview(
+    *, author: Drafter, zones: Sequence[Zone] | None = None, of: NamedDraft | None = None
+) -> tuple[ZonePlan, ...]:
     """What `publish` would do now with the author's draft (of these zones): the same plan, not carried out."""
-    chosen = _operations(author, zones)
+    drafted = draft.operations_of(author) if of is None else operations_seen(author, of.draft)
+    chosen = _in_zones(drafted, zones)
     # A draft outlives a grant: what one may no longer see is not shown by it either.
     alive = access.zones_visible_to(author).filter(pk__in=chosen.values("zone")).order_by("name")
     return plan_zones(_edits_by_zone(alive, chosen), timezone.now(), author=author)
@@ -48,12 +53,16 @@ def publish(
     channel: str,
     now: datetime,
     zones: Sequence[Zone] | None = None,
+    of: NamedDraft | None = None,
     reason: str = "",
     form_id: UUID | None = None,
     accept_warnings: Accepted = False,
     confirmed: bool = False,
 ) -> Publication:
     """The author's draft (of these zones) is published: saved, numbered and in the log; its operations are gone.
+
+    `of` names a draft that is not in the author's hands: of that, what they see. A draft with a name of which nothing
+    is left is gone.
 
     1. Lock the draft, then the zones in the order of their ids.
     2. Plan: merge each RRset, check the rules, count what is removed.
@@ -71,17 +80,20 @@ def publish(
     """
     try:
         with transaction.atomic(durable=True):
-            Draft.objects.select_for_update(no_key=True).filter(author=person(author)).first()
-            operations = list(_operations(author, zones))
+            current, drafted = _locked_draft(author) if of is None else locked_to_publish(author, of)
+            chosen = _in_zones(drafted, zones)
+            operations = list(chosen)
             alive = locked({operation.zone_id for operation in operations})
             plans = plan_zones(_edits_by_zone(alive, operations), now, author=author)
             refuse(plans, author, _named(accept_warnings, reason), confirmed)
-            draft.operations_of(author).filter(zone__in=[zone.pk for zone in alive]).delete()
+            chosen.filter(zone__in=[zone.pk for zone in alive]).delete()
+            if current is not None:
+                forget_if_empty(current)
             publication = carry_out(plans, author, channel, now, reason, form_id)
         if publication is None:
             raise NothingToPublish
         return publication
-    except (PublishRefused, IntegrityError) as refusal:
+    except (PublishRefused, DraftUnknown, IntegrityError) as refusal:
         return publication_of_form(form_id, otherwise=refusal)
 
 
@@ -116,9 +128,14 @@ def restore_to(*, zone: Zone, number: int, author: Drafter, now: datetime) -> Dr
     return draft.draft_changes(author=author, zone=zone, changes=changes, base_revision=zone.revision, now=now)
 
 
-def _operations(author: Drafter, zones: Sequence[Zone] | None) -> QuerySet[Operation]:
-    chosen = draft.operations_of(author)
-    return chosen if zones is None else chosen.filter(zone__in=[zone.pk for zone in zones])
+def _locked_draft(author: Drafter) -> tuple[Draft | None, QuerySet[Operation]]:
+    """The draft in the author's hands, locked, and its operations: none where it was put aside meanwhile."""
+    found = Draft.objects.select_for_update(no_key=True).filter(author=person(author)).first()
+    return found, Operation.objects.none() if found is None else Operation.objects.filter(draft=found)
+
+
+def _in_zones(operations: QuerySet[Operation], zones: Sequence[Zone] | None) -> QuerySet[Operation]:
+    return operations if zones is None else operations.filter(zone__in=[zone.pk for zone in zones])
 
 
 def _edits_by_zone(zones: Iterable[Zone], operations: Iterable[Operation]) -> dict[int, tuple[Zone, Sequence[Edit]]]:

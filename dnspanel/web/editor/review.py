@@ -24,6 +24,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.web.editor.conflicts import DisplayConflict, display_conflicts
+from dnspanel.web.editor.named_draft_context import named_draft_context
 from dnspanel.web.editor.review_call import ApiCall, call_of
 from dnspanel.web.editor.review_form import PublishForm
 from dnspanel.web.editor.rrset_form import RRsetForm
@@ -32,8 +33,17 @@ from dnspanel.web.layout import PanelRequest
 from dnspanel.web.near_quotas import near_quotas
 from dnspanel.web.rows import DisplayDiff, capitalized, rrset_query
 from dnspanel.zones import access, draft, queries, revision
-from dnspanel.zones.errors import CannotResolve, Conflicts, GuardHolds, NothingToPublish, QuotaExceeded, RuleViolations
+from dnspanel.zones.errors import (
+    CannotResolve,
+    Conflicts,
+    DraftRefused,
+    GuardHolds,
+    NothingToPublish,
+    QuotaExceeded,
+    RuleViolations,
+)
 from dnspanel.zones.models import Channel, Zone
+from dnspanel.zones.named_drafts import NamedDraft, draft_in_hand
 from dnspanel.zones.plan import ZonePlan
 from dnspanel.zones.quotas import rrset_limit
 from dnspanel.zones.rules import Severity
@@ -136,31 +146,38 @@ class Effect:
 def zone_review(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Show the draft's changes of one zone; a POST publishes them."""
     zone = access.zone_for_editing(request.user, zone_name)
-    return _publish(request, zone) if request.method == "POST" else review_page(request, zone)
+    return publish_seen(request, zone) if request.method == "POST" else review_page(request, zone)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def draft_review(request: PanelRequest) -> HttpResponse:
     """Show the draft's changes of all zones; a POST publishes them as one publication."""
     access.require(request.user, Permission.EDIT)
-    return _publish(request, None) if request.method == "POST" else review_page(request, None)
+    return publish_seen(request, None) if request.method == "POST" else review_page(request, None)
 
 
-def _publish(request: PanelRequest, zone: Zone | None) -> HttpResponse:
-    """Publish what the person saw; if that changed or is refused, show the review again with what they typed."""
-    plans = revision.preview(author=request.user, zones=None if zone is None else [zone])
+def publish_seen(request: PanelRequest, zone: Zone | None, *, of: NamedDraft | None = None) -> HttpResponse:
+    """Publish what the person saw; if that changed or is refused, show the review again with what they typed.
+
+    `of` is the draft, where it is not the one in the person's hands.
+    """
+    plans = revision.preview(author=request.user, zones=None if zone is None else [zone], of=of)
     zones = [plan.zone for plan in plans] if zone is None else [zone]  # what was seen, and no more
     form = PublishForm(request.POST, plans=plans)
     if plans and request.POST.get("seen") != fingerprint(plans):
-        form.refuse(None, "Your draft changed since you saw this page. Look at it again, then publish.")
+        form.refuse(
+            None,
+            f"{'Your' if of is None else 'The'} draft changed since you saw this page. Look at it again, then publish.",
+        )
     if not form.is_valid():
-        return review_page(request, zone, form=form, plans=plans, status=422)
+        return review_page(request, zone, of=of, form=form, plans=plans, status=422)
     try:
         publication = revision.publish(
             author=request.user,
             channel=Channel.WEB,
             now=timezone.now(),
             zones=zones,
+            of=of,
             reason=form.cleaned_data["reason"],
             form_id=form.id,
             accept_warnings=form.accepted,
@@ -168,13 +185,13 @@ def _publish(request: PanelRequest, zone: Zone | None) -> HttpResponse:
         )
     except NothingToPublish:
         messages.info(request, "There was nothing left to publish.")
-        return review_page(request, zone)
+        return review_page(request, zone, of=of)
     except Conflicts:
-        return review_page(request, zone, form=PublishForm(request.POST, plans=()), status=409)
-    except (RuleViolations, GuardHolds, QuotaExceeded) as exc:
-        form = PublishForm(request.POST, plans=revision.preview(author=request.user, zones=zones))
+        return review_page(request, zone, of=of, form=PublishForm(request.POST, plans=()), status=409)
+    except (RuleViolations, GuardHolds, QuotaExceeded, DraftRefused) as exc:
+        form = PublishForm(request.POST, plans=revision.preview(author=request.user, zones=zones, of=of))
         form.refuse(None, str(exc))
-        return review_page(request, zone, form=form, status=422)
+        return review_page(request, zone, of=of, form=form, status=422)
     return redirect("publication", publication.sequence)
 
 
@@ -182,6 +199,7 @@ def review_page(
     request: PanelRequest,
     zone: Zone | None,
     *,
+    of: NamedDraft | None = None,
     form: PublishForm | None = None,
     plans: Sequence[ZonePlan] | None = None,
     resolving: RRsetForm | None = None,
@@ -189,7 +207,7 @@ def review_page(
     status: int = 200,
 ) -> HttpResponse:
     if plans is None:
-        plans = revision.preview(author=request.user, zones=None if zone is None else [zone])
+        plans = revision.preview(author=request.user, zones=None if zone is None else [zone], of=of)
     checks = _checks(plans)
     as_call = request.GET.get("as") == "call"
     page = _page(request.GET.get("page", ""), sum(len(plan.changes) + len(plan.already_so) for plan in plans))
@@ -197,6 +215,7 @@ def review_page(
     conflicts = sum(len(plan.conflicts) for plan in plans)
     context: dict[str, Any] = {
         "zone": zone,
+        "named": of,  # only looked at and published: it is changed by who takes it up
         "plans": display,
         "zones": len(plans),
         "page": page,
@@ -210,7 +229,10 @@ def review_page(
         "conflicts_are_own": _all_are_by(request.user, display),
         "merges": sum(len(plan.changes) for plan in plans),
         "effect": _effect(plans, timezone.now()),
-        "near_quotas": [*near_quotas(request.user, Kind.OPERATIONS), *_nearly_full(request.user, plans)],
+        "near_quotas": [
+            *(near_quotas(request.user, Kind.OPERATIONS) if of is None else ()),
+            *_nearly_full(request.user, plans),
+        ],
         "as_text": request.GET.get("as") == "text",
         "as_call": as_call,
         "has_call": True,
@@ -218,7 +240,17 @@ def review_page(
     }
     if zone is not None:
         context["head"] = zone_head(request, zone, "review")
-    return render(request, "editor/review.html" if zone else "editor/changes.html", context, status=status)
+    if of is not None:
+        context |= named_draft_context(request, of)
+    elif zone is None:
+        context["in_hand"] = draft_in_hand(request.user)
+    return render(request, _template(zone, of), context, status=status)
+
+
+def _template(zone: Zone | None, of: NamedDraft | None) -> str:
+    if of is not None:
+        return "editor/named_draft.html"
+    return "editor/review.html" if zone else "editor/changes.html"
 
 
 def _initial(request: PanelRequest) -> dict[str, object]:

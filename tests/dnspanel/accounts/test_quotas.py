@@ -40,7 +40,7 @@ def terms_in(team: Team) -> TokenTerms:
 def test_who_looks_after_all_zones_has_as_many_as_it_takes(alice: User, team: Team, settings: Any) -> None:
     settings.PERSON_QUOTAS = dict.fromkeys(Kind, 7)
     limits = quotas.holder_of(alice).limits
-    assert {kind for kind, limit in limits.items() if limit is not None} == {Kind.OPERATIONS, Kind.TOKENS}
+    assert {kind for kind, limit in limits.items() if limit is not None} == {Kind.OPERATIONS, Kind.DRAFTS, Kind.TOKENS}
     set_quotas(of=alice, quotas={Kind.ZONES: 3, Kind.TOKENS: None}, by=None, now=NOW)
     limits = quotas.holder_of(User.objects.get(pk=alice.pk)).limits
     assert (limits[Kind.ZONES], limits[Kind.TOKENS], limits[Kind.RRSETS]) == (3, None, None)

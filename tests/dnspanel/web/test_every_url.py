@@ -7,7 +7,7 @@ says here who may use it.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
@@ -29,6 +29,7 @@ from dnspanel.transfer.imports import jobs
 from dnspanel.transfer.models import CutoverCheck, CutoverZone, ImportZone, RunState, SourceKind
 from dnspanel.transfer.zone_templates import runs as template_runs
 from dnspanel.webhooks.models import Delivery, Event, Webhook
+from dnspanel.zones import draft, named_drafts
 from dnspanel.zones.dnssec.policies import Target, attach, create_policy
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.policy_runs import create_run, work_on_run
@@ -58,6 +59,7 @@ POLICY = {"policy_id": 0}
 RUN = {"run_id": 0}
 TEMPLATE = {"template_id": 0}
 TEMPLATE_RUN = {"template_run_id": 0}
+DRAFT = {"draft_key": UUID(int=0)}
 NODE = {"name": "ns1"}
 ENROLLING = {"name": "ns2"}
 
@@ -201,6 +203,14 @@ DOORS = [
     Door("changes-many", "POST", EDIT, data={"q": "type:a", "all": "1", "act": "ttl", "ttl": "60"}),
     Door("changes-discard", "POST", EDIT),
     Door("changes-resolve", "POST", EDIT, {"operation_id": 1}, {"zone": "example.test.", "choice": "mine"}),
+    Door("draft-list", "GET", READ),
+    Door("draft-aside", "POST", EDIT, data={"name": "Aside"}),
+    Door("draft-detail", "GET", READ, DRAFT),
+    Door("draft-detail", "POST", EDIT, DRAFT),
+    *(
+        Door("draft-act", "POST", EDIT, {**DRAFT, "act": act}, {"name": "New", "with": "bob", "open": "yes"})
+        for act in ("take-up", "put-back", "rename", "share", "unshare", "link", "discard")
+    ),
     Door("publication", "GET", READ, {"sequence": 0}),
     Door("publication-undo", "POST", EDIT, {"sequence": 0}),
     Door("publication-again", "POST", EDIT, {"sequence": 0}),
@@ -364,10 +374,11 @@ DOORS = [
 # What somebody else made: whoever does not see it finds nothing there.
 CAST = {"alice": Role.ADMINISTRATOR, "bob": Role.EDITOR, "charlie": Role.READER}
 OF_SOMEBODY = {"zone_name", "zone_id", "sequence", "job_id", "token_id", "webhook_id", "delivery_id", "check_id"}
+OF_SOMEBODY |= {"draft_key"}
 
 
 @pytest.fixture(scope="module")
-def ids(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[dict[str, int]]:
+def ids(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[dict[str, Any]]:
     """The ids of what the doors lead to, which exists for all tests of this module."""
     with database.lasting_rows(django_db_blocker):
         people = [make_person(name, role) for name, role in CAST.items()]
@@ -386,6 +397,7 @@ def ids(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[d
         yield {
             "zone_id": gone.pk, "person_id": people[2].pk, "sequence": published.sequence, "job_id": job.pk,
             "row_id": row.pk, "check_id": comparison_of(people[0]).pk, **things_of(people[0]),
+            "draft_key": draft_of(people[0], zone),
         }  # fmt: skip
 
 
@@ -420,6 +432,16 @@ def comparison_of(alice: User) -> CutoverCheck:
     check = CutoverCheck.objects.create(author=alice, created_at=NOW, server="9.9.9.9", state=RunState.DONE)
     CutoverZone.objects.create(check_run=check, name=ZONE["zone_name"], questions=1, checklist=[])
     return check
+
+
+def draft_of(alice: User, zone: Zone) -> UUID:
+    """Hers, put aside, open by its link to who sees the zone, and shared with Bob."""
+    draft.delete_rrset(author=alice, zone=zone, name=RRSET["name"], type=1, now=NOW)
+    made = named_drafts.put_aside(author=alice, name="Aside already", now=NOW)
+    named = named_drafts.named_draft(alice, made.key)
+    named_drafts.open_by_link(by=alice, named=named, is_open=True, now=NOW)
+    named_drafts.share(by=alice, named=named, to=User.objects.get(username="bob"), may_edit=True, now=NOW)
+    return made.key
 
 
 def things_of(alice: User) -> dict[str, int]:

@@ -1,0 +1,170 @@
+"""Views of drafts with a name: their list, the review of one, and what may be done with it."""
+
+from collections.abc import Callable
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dnspanel.accounts.models import Team, User
+from dnspanel.accounts.roles import Permission
+from dnspanel.web.editor.review import publish_seen, review_page
+from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.zones import access, named_drafts, queries
+from dnspanel.zones.errors import DraftRefused, DraftUnknown
+from dnspanel.zones.named_drafts import LONGEST_NAME, NOBODY, NamedDraft
+from dnspanel.zones.sequence_log import publication_of_form
+
+DRAFTS_PER_PAGE = 50
+
+
+@require_safe
+def draft_list(request: PanelRequest) -> HttpResponse:
+    """List the person's drafts with a name, and those shared with them; htmx gets only the next rows."""
+    access.require(request.user, Permission.READ)
+    text = request.GET.get("before", "")
+    before = int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
+    found = named_drafts.named_draft_page(request.user, before=before, limit=DRAFTS_PER_PAGE + 1)
+    listed = found[:DRAFTS_PER_PAGE]
+    context: dict[str, object] = {
+        "drafts": listed,
+        "next_query": f"before={listed[-1].draft.pk}" if len(found) > len(listed) else "",
+    }
+    if is_fragment(request) and before is not None:
+        return render(request, "editor/_named_draft_rows.html", context)
+    if access.may_edit(request.user):
+        counts = queries.draft_summary(author=request.user)
+        context |= {
+            "in_hand": named_drafts.draft_in_hand(request.user),
+            "changes_in_hand": sum(count.total for count in counts),
+            "zones_in_hand": len(counts),
+            "longest_name": LONGEST_NAME,
+        }
+    return render(request, "editor/named_drafts.html", context)
+
+
+@require_POST
+def draft_aside(request: PanelRequest) -> HttpResponse:
+    """Put the person's draft aside: under the name in the form, or under its own."""
+    access.require(request.user, Permission.EDIT)
+    now, in_hand = timezone.now(), named_drafts.draft_in_hand(request.user)
+    try:
+        if in_hand is not None and in_hand.name:
+            named = named_drafts.named_draft(request.user, in_hand.key)
+            named_drafts.put_back(by=request.user, named=named, now=now)
+            messages.success(request, f"“{in_hand.name}” is put aside. Your draft is empty now.")
+        else:
+            made = named_drafts.put_aside(author=request.user, name=request.POST.get("name", ""), now=now)
+            messages.success(request, f"Your draft is put aside as “{made.name}”. Nothing of it is lost.")
+    except DraftRefused as exc:
+        messages.error(request, f"{exc} Nothing was changed.")
+        return redirect("changes")
+    return redirect("draft-list")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def draft_detail(request: PanelRequest, draft_key: UUID) -> HttpResponse:
+    """Show the review of a draft with a name; a POST publishes what the person sees of it."""
+    access.require(request.user, Permission.EDIT if request.method == "POST" else Permission.READ)
+    try:
+        named = named_drafts.named_draft(request.user, draft_key)
+    except DraftUnknown as exc:
+        # It is gone once it is published; the same form sent twice leads to the one publication.
+        return redirect("publication", publication_of_form(_form_id(request), otherwise=exc).sequence)
+    return publish_seen(request, None, of=named) if request.method == "POST" else review_page(request, None, of=named)
+
+
+@require_POST
+def draft_act(request: PanelRequest, draft_key: UUID, act: str) -> HttpResponse:
+    """Do one of `_ACTS` with the draft, then lead to where one sees it."""
+    access.require(request.user, Permission.EDIT)
+    if act not in _ACTS:
+        raise Http404
+    named = named_drafts.named_draft(request.user, draft_key)
+    try:
+        return _ACTS[act](request, named)
+    except DraftRefused as exc:
+        messages.error(request, f"{exc} Nothing was changed.")
+        return redirect("draft-detail", draft_key)
+
+
+def _take_up(request: PanelRequest, named: NamedDraft) -> HttpResponse:
+    mine = request.POST.get("mine", "")
+    named_drafts.take_up(
+        author=request.user,
+        named=named,
+        now=timezone.now(),
+        aside=request.POST.get("name", "") if mine == "aside" else "",
+        merge=mine == "merge",
+    )
+    messages.success(request, f"“{named.draft.name}” is your draft now: what you edit goes into it.")
+    return redirect("changes")
+
+
+def _put_back(request: PanelRequest, named: NamedDraft) -> HttpResponse:
+    named_drafts.put_back(by=request.user, named=named, now=timezone.now())
+    messages.success(request, f"“{named.draft.name}” is put aside, with everything that is in it.")
+    return redirect("draft-list")
+
+
+def _rename(request: PanelRequest, named: NamedDraft) -> HttpResponse:
+    named_drafts.rename(by=request.user, named=named, name=request.POST.get("name", ""), now=timezone.now())
+    return _to(named)
+
+
+def _share(request: PanelRequest, named: NamedDraft) -> HttpResponse:
+    typed = request.POST.get("with", "").strip()
+    to: User | Team | None = named_drafts.people_known_to(request.user).filter(username=typed).first()
+    to = to or named_drafts.teams_known_to(request.user).filter(name__iexact=typed).first()
+    if to is None:
+        raise DraftRefused(NOBODY)
+    may_edit = request.POST.get("may") == "edit"
+    named_drafts.share(by=request.user, named=named, to=to, may_edit=may_edit, now=timezone.now())
+    who = f"Each member of {to.name}" if isinstance(to, Team) else to.username
+    what = "read it and work in it" if may_edit else "read it"
+    messages.success(request, f"{who} may {what}, as far as they see its zones.")
+    return _to(named)
+
+
+def _unshare(request: PanelRequest, named: NamedDraft) -> HttpResponse:
+    text = request.POST.get("share", "")
+    share_id = int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else 0
+    named_drafts.unshare(by=request.user, named=named, share_id=share_id, now=timezone.now())
+    return _to(named)
+
+
+def _link(request: PanelRequest, named: NamedDraft) -> HttpResponse:
+    is_open = request.POST.get("open") == "yes"
+    named_drafts.open_by_link(by=request.user, named=named, is_open=is_open, now=timezone.now())
+    return _to(named)
+
+
+def _discard(request: PanelRequest, named: NamedDraft) -> HttpResponse:
+    lost = named_drafts.discard_named(by=request.user, named=named, now=timezone.now())
+    messages.success(request, f"“{named.draft.name}” is gone, with {lost:,} change{'' if lost == 1 else 's'}.")
+    return redirect("draft-list")
+
+
+_ACTS: dict[str, Callable[[PanelRequest, NamedDraft], HttpResponse]] = {
+    "take-up": _take_up,
+    "put-back": _put_back,
+    "rename": _rename,
+    "share": _share,
+    "unshare": _unshare,
+    "link": _link,
+    "discard": _discard,
+}
+
+
+def _to(named: NamedDraft) -> HttpResponse:
+    return redirect("draft-detail", named.draft.key)
+
+
+def _form_id(request: PanelRequest) -> UUID | None:
+    try:
+        return UUID(request.POST.get("form_id", ""))
+    except ValueError:
+        return None
