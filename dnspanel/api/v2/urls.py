@@ -26,6 +26,7 @@ from dnspanel.api.v2.resources import (
     many_rrsets,
     many_zones,
     me,
+    named_drafts,
     nodes,
     openapi,
     problem_pages,
@@ -49,6 +50,7 @@ _RRSET = "rrsets/<name:owner>/<str:type_name>"
 _DNSSEC_KEY = f"{_ZONE}/dnssec/keys/<int:key_id>"
 _ROLLOVERS = f"{_ZONE}/dnssec/rollovers"
 _REVISION = f"{_ZONE}/revisions/<int:number>"
+_NAMED_DRAFT = "api/v2/drafts/<uuid:key>"
 _PUBLICATION = "api/v2/publications/<int:sequence>"
 _HOOK = "api/v2/webhooks/<int:webhook_id>"
 _POLICY_RUN = "api/v2/dnssec/policy-runs/<int:run_id>"
@@ -103,6 +105,12 @@ urlpatterns: list[URLPattern] = [
     path(f"api/v2/draft/zones/<name:zone_name>/{_RRSET}", drafts.DraftRRset.as_view(), name="v2-draft-rrset"),
     path("api/v2/draft/plan", drafts.DraftPlan.as_view(), name="v2-draft-plan"),
     path("api/v2/draft/publish", drafts.DraftPublish.as_view(), name="v2-draft-publish"),
+    path("api/v2/drafts", named_drafts.NamedDraftList.as_view(), name="v2-named-drafts"),
+    path(_NAMED_DRAFT, named_drafts.OneNamedDraft.as_view(), name="v2-named-draft"),
+    path(f"{_NAMED_DRAFT}/plan", named_drafts.NamedDraftPlan.as_view(), name="v2-named-draft-plan"),
+    path(f"{_NAMED_DRAFT}/publish", named_drafts.NamedDraftPublish.as_view(), name="v2-named-draft-publish"),
+    path(f"{_NAMED_DRAFT}/take-up", named_drafts.NamedDraftTakeUp.as_view(), name="v2-named-draft-take-up"),
+    path(f"{_NAMED_DRAFT}/put-back", named_drafts.NamedDraftPutBack.as_view(), name="v2-named-draft-put-back"),
     path("api/v2/publications", publications.PublicationList.as_view(), name="v2-publications"),
     path(_PUBLICATION, publications.PublicationDetail.as_view(), name="v2-publication"),
     path(f"{_PUBLICATION}/undo", revisions.PublicationUndo.as_view(), name="v2-publication-undo"),

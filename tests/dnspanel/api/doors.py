@@ -37,6 +37,7 @@ POLICY = {"policy_id": "?"}
 RUN = {"run_id": "?"}
 TEMPLATE = {"template_id": "?"}
 TEMPLATE_RUN = {"template_run_id": "?"}
+NAMED_DRAFT = {"key": "?"}
 TEAM = {"team_id": "?"}
 TOKEN = {"token_id": "?"}
 KEY = {"key_id": "?"}
@@ -216,6 +217,14 @@ V2_ZONES = [
     Door("v2-draft-rrset", "DELETE", "-0-+-0+", {**ZONE, **WWW}),
     Door("v2-draft-plan", "GET", "+++++++"),
     Door("v2-draft-publish", "POST", "!!!+!!+", {}, {}),
+    Door("v2-named-drafts", "GET", "+++++++"),
+    Door("v2-named-drafts", "POST", "-!!+-!+", {}, {"name": "Aside"}),
+    Door("v2-named-draft", "GET", "000++0+", NAMED_DRAFT),
+    Door("v2-named-draft-plan", "GET", "000++0+", NAMED_DRAFT),
+    Door("v2-named-draft-publish", "POST", "000+-0+", NAMED_DRAFT, {}),
+    Door("v2-named-draft-take-up", "POST", "000+-0+", NAMED_DRAFT, {"aside": "Before"}),
+    Door("v2-named-draft-put-back", "POST", "000+-0+", NAMED_DRAFT),
+    Door("v2-named-draft", "DELETE", "000+-0+", NAMED_DRAFT),
     Door("v2-publications", "GET", "+++++++"),
     Door("v2-publication", "GET", "+0+++++", {"sequence": "?"}),
     Door("v2-publication-undo", "POST", "-0-+-++", {"sequence": "?"}, {}),

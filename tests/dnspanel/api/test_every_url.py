@@ -33,7 +33,7 @@ from dnspanel.transfer.models import ExportJob, RunState, SourceKind
 from dnspanel.transfer.zone_templates import runs as template_runs
 from dnspanel.transfer.zone_templates.edit import Head, Text, create_template
 from dnspanel.webhooks.models import Delivery, Event, EventKind, Webhook
-from dnspanel.zones import draft, revision
+from dnspanel.zones import draft, named_drafts, revision
 from dnspanel.zones.dnssec import policies, policy_runs, rollovers, sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.policy import Terms
@@ -87,6 +87,8 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
     """Make them, all of them Alice's."""
     make_zone = zone_maker(alice)
     zone = make_zone("www 300 A 192.0.2.1", "mail 300 A 192.0.2.2", '_acme-challenge.www 60 TXT "old"')
+    draft.replace_rrset(author=alice, zone=zone, rrset=rr("mail 300 A 192.0.2.5"), now=NOW)
+    aside = named_drafts.put_aside(author=alice, name="Aside already", now=NOW)
     for address, publish in (("192.0.2.3", True), ("192.0.2.4", False)):
         draft.replace_rrset(
             author=alice, zone=zone, rrset=rr(f"www 300 A {address}"), now=NOW, base_revision=zone.revision
@@ -138,7 +140,8 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
         "zone_id": gone.pk,
         "inside_id": inside[1].pk,
         "sequence": published.sequence,
-        "operation_id": Operation.objects.get().pk,
+        "operation_id": Operation.objects.get(draft__author=alice).pk,
+        "key": aside.key,
         "team_id": team.pk,
         "team": team.pk,
         "user_id": charlie.pk,

@@ -268,12 +268,13 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (zones.DnssecRefused, _simply("dnssec-refused")),
     (zones.PolicyUnknown, _simply("not-found")),
     (zones.RunUnknown, _simply("not-found")),
+    (zones.DraftUnknown, _simply("not-found")),
     (zones.TemplateUnknown, _simply("not-found")),
     (zones.TemplateRunUnknown, _simply("not-found")),
     (zones.TemplateRefused, _of_fields),
     (zones.RolloverUnknown, _simply("not-found")),
     (zones.PolicyRefused, _of_fields),
-    (zones.ZoneError, _simply("conflict")),  # CannotResolve, CannotUndo, CannotClone
+    (zones.ZoneError, _simply("conflict")),  # CannotResolve, CannotUndo, CannotClone, DraftRefused
     # accounts
     (accounts.TokenUnknown, _simply("not-found")),
     (accounts.TeamUnknown, _simply("not-found")),

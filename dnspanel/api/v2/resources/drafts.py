@@ -234,7 +234,7 @@ def _publish(request: Request, actor: Actor, body: Mapping[str, Any]) -> Publica
             confirmed=body["confirm"],
         )
     except Conflicts as exc:
-        raise _seen_conflicts(actor, exc) from exc
+        raise seen_conflicts(actor, exc) from exc
 
 
 def _operations(actor: Actor) -> list[Operation]:
@@ -309,7 +309,7 @@ def _zones_to_publish(request: Request, actor: Actor, named: Sequence[str] | Non
     return [chosen] if chosen is not None else list({o.zone_id: o.zone for o in _operations(actor)}.values())
 
 
-def _seen_conflicts(actor: Actor, exc: Conflicts) -> Conflicts:
+def seen_conflicts(actor: Actor, exc: Conflicts) -> Conflicts:
     """The same refusal without RRsets that the actor may not see."""
     zones = {c.zone_name: access.zone_for_reading(actor, c.zone_name) for c in exc.conflicts}
     return Conflicts([c for c in exc.conflicts if seen([c.change], access.visibility_of(actor, zones[c.zone_name]))])

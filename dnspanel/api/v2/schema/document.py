@@ -33,6 +33,7 @@ TAGS: dict[str, tuple[str, str]] = {
     "trash": ("Change records", ""),
     "dnssec": ("DNSSEC", "How zones are signed, and their keys."),
     "draft": ("Drafts", "Changes that wait until they are published together."),
+    "drafts": ("Drafts", ""),
     "templates": ("Templates", "Records with variables, for new zones and many others."),
     "template-runs": ("Templates", ""),
     "publications": ("Watch a publication", "What was published, and how far every node is with it."),

@@ -1,0 +1,252 @@
+"""Drafts with a name: listed, made of what the draft holds, reviewed, published, taken up, discarded.
+
+A token sees those of its owner, and those shared with its owner, of which its scope lets a change through.
+"""
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.accepted import accepted, moved_by
+from dnspanel.api.v2.http.answers import actor_in, answer, done
+from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.pages import cut, page_answer, page_request
+from dnspanel.api.v2.http.representation import plan_json, time_json
+from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.resources.drafts import seen_conflicts
+from dnspanel.api.v2.schema.fields import PAGED, Flag, Shape, Text, page_of, read
+from dnspanel.api.v2.schema.zone_serializers import (
+    CHANGING,
+    IDEMPOTENCY_KEY,
+    IF_MATCH,
+    PlansSerializer,
+    PublishDraftSerializer,
+    WrittenSerializer,
+)
+from dnspanel.zones import access, named_drafts, revision
+from dnspanel.zones.errors import Conflicts, DraftUnknown
+from dnspanel.zones.models import Channel
+from dnspanel.zones.named_drafts import LONGEST_NAME, NamedDraft
+
+
+class NamedDraftSerializer(Shape):
+    """A draft with a name; numbers are of zones and RRsets that the token sees."""
+
+    key = serializers.UUIDField()
+    name = serializers.CharField()
+    owner = serializers.CharField(help_text="Whose it is.")
+    in_hands_of = serializers.CharField(allow_null=True, help_text="Who works in it now; null: it is put aside.")
+    may_edit = serializers.BooleanField(help_text="Whether it can be taken up and published.")
+    operations = serializers.IntegerField()
+    zones = serializers.IntegerField()
+    changed_at = serializers.DateTimeField()
+
+
+class NewNamedDraftSerializer(Shape):
+    """Under which name the draft is put aside."""
+
+    name = Text(max_length=LONGEST_NAME)
+    zones = serializers.ListField(
+        child=Text(), required=False, min_length=1, max_length=1000, help_text="Only what it holds for these zones."
+    )
+
+
+class TakeUpSerializer(Shape):
+    """What becomes of a draft that the owner of the token works in, and that has no name."""
+
+    aside = Text(required=False, default="", max_length=LONGEST_NAME, help_text="It is put aside under this name.")
+    merge = Flag(required=False, default=False, help_text="Its operations go into the draft that is taken up.")
+
+
+class NamedDraftList(V2View):
+    """The drafts with a name."""
+
+    @extend_schema(operation_id="listNamedDrafts", parameters=PAGED, responses=page_of(NamedDraftSerializer))
+    def get(self, request: Request) -> HttpResponse:
+        """List drafts with a name
+
+        Those of the token's owner, and those shared with them; the newest first.
+        """
+        actor, page = actor_in(request), page_request(request, int)
+        access.require(actor, Permission.READ)
+        before = page.after[0] if page.after else None
+        found = named_drafts.named_draft_page(actor, before=before, limit=page.limit + 1)
+        rows, more = cut(found, page.limit)
+        items = [_json(named) for named in rows if named.changes]
+        return page_answer(request, items, (rows[-1].draft.pk,) if more else None)
+
+    @extend_schema(
+        operation_id="putDraftAside",
+        parameters=[IDEMPOTENCY_KEY],
+        request=NewNamedDraftSerializer,
+        responses={201: NamedDraftSerializer},
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Put the draft aside
+
+        What it holds, as far as the token sees it, becomes a draft with this name.
+        """
+        actor = actor_in(request)
+        values = read(NewNamedDraftSerializer, request.data)
+        names = values.get("zones")
+        zones = None if names is None else [access.zone_for_editing(actor, name) for name in names]
+        made = named_drafts.put_aside(author=actor, name=values["name"], now=timezone.now(), zones=zones)
+        return tagged(_json(_found(actor, made.key)), 201, Location=f"{request.path}/{made.key}")
+
+
+class OneNamedDraft(V2View):
+    """One draft with a name."""
+
+    @extend_schema(operation_id="getNamedDraft", responses=NamedDraftSerializer)
+    def get(self, request: Request, key: UUID) -> HttpResponse:
+        """Read a draft with a name"""
+        return tagged(_json(_found(actor_in(request), key)))
+
+    @extend_schema(operation_id="discardNamedDraft", parameters=[IF_MATCH], responses={204: None})
+    def delete(self, request: Request, key: UUID) -> HttpResponse:
+        """Discard a draft with a name
+
+        By its owner, with everything in it.
+        """
+        actor = actor_in(request)
+        named = _to_change(actor, key)
+        with _write(request, actor, key):
+            named_drafts.discard_named(by=actor, named=named, now=timezone.now())
+        return done()
+
+
+class NamedDraftPlan(V2View):
+    """What publishing a draft with a name would do."""
+
+    @extend_schema(operation_id="planNamedDraft", responses=PlansSerializer)
+    def get(self, request: Request, key: UUID) -> HttpResponse:
+        """Review a draft with a name
+
+        What publishing it would change, and what stands in its way.
+        """
+        actor = actor_in(request)
+        plans = revision.preview(author=actor, of=_found(actor, key))
+        return answer({"plans": [plan_json(plan, access.visibility_of(actor, plan.zone)) for plan in plans]})
+
+
+class NamedDraftPublish(V2View):
+    """A draft with a name on its way out."""
+
+    @extend_schema(
+        operation_id="publishNamedDraft",
+        parameters=CHANGING,
+        request=PublishDraftSerializer,
+        responses={202: WrittenSerializer, 200: WrittenSerializer},
+    )
+    def post(self, request: Request, key: UUID) -> HttpResponse:
+        """Publish a draft with a name
+
+        What the token sees of it, as one publication; a draft of which nothing is left is gone.
+        """
+        actor = actor_in(request)
+        named = _to_change(actor, key)
+        body = read(PublishDraftSerializer, request.data)
+        names = body.get("zones")
+        zones = None if names is None else [access.zone_for_editing(actor, name) for name in names]
+        with _write(request, actor, key):
+            try:
+                publication = revision.publish(
+                    author=actor,
+                    channel=Channel.API,
+                    now=timezone.now(),
+                    zones=zones,
+                    of=named,
+                    reason=body["reason"],
+                    form_id=form_id_of(request),
+                    accept_warnings=body["accept_warnings"] or body.get("accepted", ()),
+                    confirmed=body["confirm"],
+                )
+            except Conflicts as exc:
+                raise seen_conflicts(actor, exc) from exc
+        return accepted(request, publication, {"zones": moved_by(publication, actor), "warnings": []})
+
+
+class NamedDraftTakeUp(V2View):
+    """A draft with a name on its way into somebody's hands."""
+
+    @extend_schema(
+        operation_id="takeUpNamedDraft",
+        parameters=[IF_MATCH, IDEMPOTENCY_KEY],
+        request=TakeUpSerializer,
+        responses=NamedDraftSerializer,
+    )
+    def post(self, request: Request, key: UUID) -> HttpResponse:
+        """Take up a draft with a name
+
+        It is the draft of the token's owner then, under `/draft`. One with a name that they worked in is put back; of
+        one without say what becomes of it.
+        """
+        actor = actor_in(request)
+        named = _to_change(actor, key)
+        values = read(TakeUpSerializer, request.data)
+        with _write(request, actor, key):
+            named_drafts.take_up(author=actor, named=named, now=timezone.now(), **values)
+        return tagged(_json(_found(actor, key)))
+
+
+class NamedDraftPutBack(V2View):
+    """A draft with a name on its way out of somebody's hands."""
+
+    @extend_schema(
+        operation_id="putBackNamedDraft",
+        parameters=[IF_MATCH, IDEMPOTENCY_KEY],
+        request=None,
+        responses=NamedDraftSerializer,
+    )
+    def post(self, request: Request, key: UUID) -> HttpResponse:
+        """Put back a draft with a name
+
+        By who works in it, or by its owner.
+        """
+        actor = actor_in(request)
+        named = _to_change(actor, key)
+        with _write(request, actor, key):
+            named_drafts.put_back(by=actor, named=named, now=timezone.now())
+        return tagged(_json(_found(actor, key)))
+
+
+def _found(actor: Actor, key: UUID) -> NamedDraft:
+    """The draft, if the token sees a change of it. Raises DraftUnknown."""
+    access.require(actor, Permission.READ)
+    named = named_drafts.named_draft(actor, key)
+    if not named.changes:
+        raise DraftUnknown
+    return named
+
+
+def _to_change(actor: Actor, key: UUID) -> NamedDraft:
+    """The draft, for who may edit zones at all. Raises Forbidden, DraftUnknown."""
+    named = _found(actor, key)
+    access.require(actor, Permission.EDIT)
+    return named
+
+
+def _write(request: Request, actor: Actor, key: UUID) -> Any:
+    """Within, the draft is as If-Match says."""
+    return conditional_write(request, f"draft/{key}", lambda: _json(_found(actor, key)))
+
+
+def _json(named: NamedDraft) -> dict[str, Any]:
+    draft = named.draft
+    return {
+        "key": str(draft.key),
+        "name": draft.name,
+        "owner": draft.owner.username if draft.owner else "",
+        "in_hands_of": draft.author.username if draft.author else None,
+        "may_edit": named.may_edit,
+        "operations": named.changes,
+        "zones": named.zones,
+        "changed_at": time_json(draft.changed_at),
+    }
