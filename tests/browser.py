@@ -66,7 +66,8 @@ class Person:
         expect(self.page.locator("#draft-bar")).to_contain_text("in your draft")
 
     def opens(self, zone: str) -> None:
-        if not self.page.url.endswith(f"/zones/{zone}/"):
+        """Go to the editor of the zone, out of the drawer over it."""
+        if not self.page.url.endswith(f"/zones/{zone}/") or self.page.locator("#review-drawer[open]").count():
             self.goes_to(f"/zones/{zone}/")
 
     def changes_value(self, zone: str, owner: str, values: str) -> None:

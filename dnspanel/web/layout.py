@@ -139,6 +139,11 @@ def is_fragment(request: PanelRequest) -> bool:
     return bool(request.htmx) and not request.htmx.boosted and not request.htmx.history_restore_request
 
 
+def is_in_drawer(request: PanelRequest) -> bool:
+    """Return True if htmx wants a fragment for the drawer over the editor; what a redirect leads to is one as well."""
+    return is_fragment(request) and (request.htmx.target == "drawer-body" or request.GET.get("drawer") == "1")
+
+
 def say(
     response: HttpResponse,
     *,

@@ -73,13 +73,15 @@ document.addEventListener("panel:key", (event) => {
   if (button || (FIELD_OF_KEY[key] && openRow(row, FIELD_OF_KEY[key]))) event.preventDefault();
 });
 
+const shownPart = () => document.querySelector("dialog[open]") ?? document;
+
 document.addEventListener("keydown", (event) => {
   if (event.isComposing) return;
   const row = event.target.closest?.(OPEN);
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
     event.preventDefault();
     if (row) row.querySelector("[data-row-form]").requestSubmit();
-    else document.querySelector("[data-ctrl-enter]:not(:disabled)")?.click();
+    else shownPart().querySelector("[data-ctrl-enter]:not(:disabled)")?.click();
   } else if (event.key === "Enter" && !event.shiftKey && row?.matches("tbody") && event.target.matches("textarea")) {
     event.preventDefault();
     row.querySelector("[data-row-form]").requestSubmit();
@@ -280,9 +282,13 @@ async function isSaved(row) {
 async function saveRowsThenGo(address) {
   leaving = null;
   for (const row of typedRows()) if (!(await isSaved(row))) return;
+  if (opensDrawer(address)) return document.dispatchEvent(new CustomEvent("panel:review", { detail: address }));
   isGoing = true;
   location.assign(address);
 }
+
+// Looked up when the rows are saved: with them the draft may have grown beyond a drawer.
+const opensDrawer = (address) => document.querySelector("#draft-bar [data-drawer]")?.href === address;
 
 // A page of one row alone sends it by itself, and is told where to go on.
 function sendOnlyRow(link) {
@@ -305,7 +311,8 @@ const leadsAway = (link, event) =>
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[href]");
   if (!link || !leadsAway(link, event)) return;
-  if (travelling === null && !rowsUnderWay.size && !typedRows().length) return;
+  const isFree = travelling === null && !rowsUnderWay.size && !typedRows().length;
+  if (isFree && !(link.matches("#draft-bar a") && opensDrawer(link.href))) return;
   event.preventDefault();
   if (travelling !== null) leaving = link.href;
   else if (!sendOnlyRow(link)) saveRowsThenGo(link.href);

@@ -25,7 +25,8 @@ document.addEventListener("htmx:configRequest", (event) => {
   const token = cookie("csrftoken");
   if (!token) return;
   event.detail.headers["X-CSRFToken"] = token;
-  if ("csrfmiddlewaretoken" in event.detail.parameters) event.detail.parameters.csrfmiddlewaretoken = token;
+  // Not `in`: htmx's parameters have their members only for who reads them.
+  if (event.detail.parameters.csrfmiddlewaretoken) event.detail.parameters.csrfmiddlewaretoken = token;
 });
 
 let requestsUnderWay = 0;

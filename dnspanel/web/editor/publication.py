@@ -22,7 +22,7 @@ from dnspanel.fleet.reads.arrivals import NodeArrival
 from dnspanel.fleet.reads.rollout_status import arrivals_by_stage
 from dnspanel.publish.models import Segment
 from dnspanel.publish.stall import stalls
-from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.layout import PanelRequest, is_fragment, is_in_drawer
 from dnspanel.zones import access, failed, nesting, revision
 from dnspanel.zones.errors import CannotUndo, RightMissing
 from dnspanel.zones.models import Channel, Publication, Revision, RevisionKind
@@ -130,7 +130,10 @@ class Progress:
 
 @require_safe
 def publication(request: PanelRequest, sequence: int) -> HttpResponse:
-    """Show the progress of a publication; htmx gets the moving part alone until it has arrived everywhere."""
+    """Show the progress of a publication; htmx gets the moving part alone until it has arrived everywhere.
+
+    The drawer over the editor gets all but the frame.
+    """
     found = _publication(request, sequence)
     # Words of the machinery are for those who look after it.
     sees_log = can(request.user, Permission.NODES)
@@ -139,19 +142,21 @@ def publication(request: PanelRequest, sequence: int) -> HttpResponse:
         "sees_nodes": can(request.user, Permission.FLEET),
         "sees_log": sees_log,
     }
-    if is_fragment(request):
+    in_drawer = is_in_drawer(request) and request.htmx.target != "progress"
+    if is_fragment(request) and not in_drawer:
         return render(request, "editor/_progress.html", context)
     revisions = list(_revisions(request, found)[: MOST_REVISIONS + 1])
     context |= {
+        "in_drawer": in_drawer,
         "revisions": revisions[:MOST_REVISIONS],
         "has_more": len(revisions) > MOST_REVISIONS,
         "only": revisions[0] if len(revisions) == 1 else None,
         "shadowed": [DisplayShadowed(each) for each in nesting.shadowed_by_publication(revisions)[:MOST_SHADOWED]],
         "may_undo": not found.failed_reason and any(_can_undo(request, each) for each in revisions),
         "may_draft_again": bool(found.failed_reason) and any(_can_undo(request, each) for each in revisions),
-        "address": request.build_absolute_uri(),
+        "address": request.build_absolute_uri(request.path),
     }
-    return render(request, "editor/progress.html", context)
+    return render(request, "editor/_drawer_progress.html" if in_drawer else "editor/progress.html", context)
 
 
 def _publication(request: PanelRequest, sequence: int) -> Publication:

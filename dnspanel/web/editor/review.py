@@ -29,7 +29,7 @@ from dnspanel.web.editor.review_call import ApiCall, call_of
 from dnspanel.web.editor.review_form import PublishForm
 from dnspanel.web.editor.rrset_form import RRsetForm
 from dnspanel.web.editor.zone_head import zone_head
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.layout import PanelRequest, is_in_drawer
 from dnspanel.web.near_quotas import near_quotas
 from dnspanel.web.rows import DisplayDiff, capitalized, rrset_query
 from dnspanel.zones import access, draft, queries, revision
@@ -213,7 +213,10 @@ def review_page(
     page = _page(request.GET.get("page", ""), sum(len(plan.changes) + len(plan.already_so) for plan in plans))
     display = list(_displayed(plans, page, resolving, resolving_id, as_call=as_call))
     conflicts = sum(len(plan.conflicts) for plan in plans)
+    in_drawer = is_in_drawer(request)
     context: dict[str, Any] = {
+        "in_drawer": in_drawer,
+        "review_url": _url(zone, of),
         "zone": zone,
         "named": of,  # only looked at and published: it is changed by who takes it up
         "plans": display,
@@ -238,6 +241,8 @@ def review_page(
         "has_call": True,
         "blocked": bool(conflicts or any(plan.errors for plan in plans)),
     }
+    if in_drawer:
+        return render(request, "editor/_drawer_review.html", context, status=status)
     if zone is not None:
         context["head"] = zone_head(request, zone, "review")
     if of is not None:
@@ -245,6 +250,12 @@ def review_page(
     elif zone is None:
         context["in_hand"] = draft_in_hand(request.user)
     return render(request, _template(zone, of), context, status=status)
+
+
+def _url(zone: Zone | None, of: NamedDraft | None) -> str:
+    if of is not None:
+        return reverse("draft-detail", args=[of.draft.key])
+    return reverse("zone-review", args=[zone.name]) if zone else reverse("changes")
 
 
 def _template(zone: Zone | None, of: NamedDraft | None) -> str:

@@ -59,7 +59,7 @@ def test_the_review_saves_an_open_row_first(page: Page) -> None:
     open_row(page, "www")
     typed(page, "192.0.2.9")
     page.get_by_role("link", name="Review").first.click()
-    page.wait_for_url("**/review/")
+    expect(page.locator("#review-drawer")).to_be_visible()
     assert drafted() == [("new.example.test.", ["192.0.2.7"]), ("www.example.test.", ["192.0.2.9"])]
 
 

@@ -336,8 +336,8 @@ def test_a_large_draft_is_reviewed_page_by_page_and_published_as_one(
     found = [_owners(page) for page in pages]
     assert found == [["m0", "m1", "m2", "m3"], ["m4", "m5", "n0", "n1"], ["n2"]]
     assert "Changes 5 to 8 of 9: all of them are published" in pages[1]
-    assert 'href="?page=1&amp;as="' in pages[1]
-    assert 'href="?page=3&amp;as="' in pages[1]
+    assert f'href="{CHANGES}?page=1&amp;as="' in pages[1]
+    assert f'href="{CHANGES}?page=3&amp;as="' in pages[1]
     assert "in 2 zones" in pages[2]
     assert pages[2].count("gone") == 3  # of the warnings of one kind, the first three
     assert "And 3 more like these." in pages[2]
