@@ -1,9 +1,17 @@
 // The review in a drawer over the editor: what its page holds, fetched as a fragment, from its diff to the nodes that
 // answer. `panel:review` (detail: the address of the page) opens it; the browser's own dialog keeps the focus in it.
-const drawer = document.getElementById("review-drawer");
-const body = document.getElementById("drawer-body");
+const drawer = document.createElement("dialog");
+drawer.id = "review-drawer";
+drawer.className = "dialog drawer";
+drawer.setAttribute("aria-labelledby", "drawer-title");
+const body = document.createElement("div");
+body.id = "drawer-body";
+body.setAttribute("hx-target", "this");
+body.setAttribute("hx-vals", '{"drawer": "1"}'); // so that the server knows for whom a part of the review is
+drawer.append(body);
+document.body.append(drawer);
+
 const BEHIND = ["zone-head", "news", "filter-type", "draft-bar"];
-let isChanged = false; // the draft or the zone, by the drawer
 let isSending = false;
 let isOwnStep = false; // back over the entry that the drawer made
 let reason = ""; // as it was typed when the drawer was closed
@@ -14,7 +22,7 @@ document.addEventListener("panel:review", (event) => {
   htmx.ajax("GET", event.detail, { source: body, target: body, swap: "innerHTML" });
 });
 
-body?.addEventListener("htmx:afterSwap", (event) => {
+body.addEventListener("htmx:afterSwap", (event) => {
   if (event.detail.target !== body || drawer.open) return;
   drawer.showModal();
   history.pushState({ drawer: true }, "");
@@ -23,7 +31,7 @@ body?.addEventListener("htmx:afterSwap", (event) => {
 });
 
 // Its forms are those of the page; here their answers stay in the drawer.
-drawer?.addEventListener("submit", (event) => {
+drawer.addEventListener("submit", (event) => {
   event.preventDefault();
   if (isSending) return;
   isSending = true;
@@ -32,33 +40,30 @@ drawer?.addEventListener("submit", (event) => {
   htmx.ajax("POST", form.getAttribute("action"), { source: form, target: body, swap: "innerHTML", values });
 });
 
-body?.addEventListener("htmx:afterRequest", (event) => {
+body.addEventListener("htmx:afterRequest", (event) => {
   const { requestConfig, successful } = event.detail;
   if (requestConfig.verb !== "post") return;
   isSending = false;
-  if (!successful) return;
-  isChanged = true;
-  renew();
+  if (successful) renew();
 });
 
-drawer?.addEventListener("click", (event) => {
+drawer.addEventListener("click", (event) => {
   if (event.target === drawer || event.target.closest("[data-close-drawer]")) drawer.close();
 });
 
-drawer?.addEventListener("close", () => {
+drawer.addEventListener("close", () => {
   if (history.state?.drawer) {
     isOwnStep = true;
     history.back();
   }
-  reason = isChanged ? "" : (body.querySelector("#id_reason")?.value ?? "");
-  isChanged = false;
+  reason = body.querySelector("#id_reason")?.value ?? "";
   body.replaceChildren();
   // What had the focus may have been fetched anew meanwhile.
   if (document.activeElement === document.body) document.getElementById("quick-line")?.focus();
 });
 
 addEventListener("popstate", (event) => {
-  if (!isOwnStep && !drawer?.open) return;
+  if (!isOwnStep && !drawer.open) return;
   event.stopImmediatePropagation(); // htmx would fetch the whole page
   isOwnStep = false;
   if (drawer.open) drawer.close();

@@ -43,6 +43,7 @@ from dnspanel.api.v2.schema.zone_serializers import (
 from dnspanel.zones import access, draft, queries, revision
 from dnspanel.zones.errors import Conflicts
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
+from dnspanel.zones.named_drafts import NamedDraft
 from replication.codec.keys import relative_key
 from replication.dns.rrset import Key, RRset
 
@@ -180,7 +181,7 @@ class DraftPublish(V2View):
         actor = actor_in(request)
         body = read(PublishDraftSerializer, request.data)
         with _draft_write(request, actor):
-            publication = _publish(request, actor, body)
+            publication = publish_seen(request, actor, body, _zones_to_publish(request, actor, body.get("zones")))
         return accepted(request, publication, {"zones": moved_by(publication, actor), "warnings": []})
 
 
@@ -220,21 +221,32 @@ def _operation_write(request: Request, actor: Actor, zone: Zone, key: Key) -> Ab
     return conditional_write(request, f"draft/{actor.user.pk}", lambda: _operation_json(actor, zone, key))
 
 
-def _publish(request: Request, actor: Actor, body: Mapping[str, Any]) -> Publication:
-    """What the actor sees of the draft is published. Raises as `revision.publish` does."""
+def publish_seen(
+    request: Request,
+    actor: Actor,
+    body: Mapping[str, Any],
+    zones: Sequence[Zone] | None,
+    *,
+    of: NamedDraft | None = None,
+) -> Publication:
+    """The draft, or one with a name, is published in these zones, as a body of `PublishDraftSerializer` says.
+
+    Raises as `revision.publish` does, of conflicts those that the actor sees.
+    """
     try:
         return revision.publish(
             author=actor,
             channel=Channel.API,
             now=timezone.now(),
-            zones=_zones_to_publish(request, actor, body.get("zones")),
+            zones=zones,
+            of=of,
             reason=body["reason"],
             form_id=form_id_of(request),
             accept_warnings=body["accept_warnings"] or body.get("accepted", ()),
             confirmed=body["confirm"],
         )
     except Conflicts as exc:
-        raise seen_conflicts(actor, exc) from exc
+        raise _seen_conflicts(actor, exc) from exc
 
 
 def _operations(actor: Actor) -> list[Operation]:
@@ -309,7 +321,7 @@ def _zones_to_publish(request: Request, actor: Actor, named: Sequence[str] | Non
     return [chosen] if chosen is not None else list({o.zone_id: o.zone for o in _operations(actor)}.values())
 
 
-def seen_conflicts(actor: Actor, exc: Conflicts) -> Conflicts:
+def _seen_conflicts(actor: Actor, exc: Conflicts) -> Conflicts:
     """The same refusal without RRsets that the actor may not see."""
     zones = {c.zone_name: access.zone_for_reading(actor, c.zone_name) for c in exc.conflicts}
     return Conflicts([c for c in exc.conflicts if seen([c.change], access.visibility_of(actor, zones[c.zone_name]))])

@@ -3,6 +3,7 @@
 A token sees those of its owner, and those shared with its owner, of which its scope lets a change through.
 """
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -19,8 +20,8 @@ from dnspanel.api.v2.http.answers import actor_in, answer, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.representation import plan_json, time_json
-from dnspanel.api.v2.http.view import V2View, form_id_of
-from dnspanel.api.v2.resources.drafts import seen_conflicts
+from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.resources.drafts import publish_seen
 from dnspanel.api.v2.schema.fields import PAGED, Flag, Shape, Text, page_of, read
 from dnspanel.api.v2.schema.zone_serializers import (
     CHANGING,
@@ -31,8 +32,8 @@ from dnspanel.api.v2.schema.zone_serializers import (
     WrittenSerializer,
 )
 from dnspanel.zones import access, named_drafts, revision
-from dnspanel.zones.errors import Conflicts, DraftUnknown
-from dnspanel.zones.models import Channel
+from dnspanel.zones.errors import DraftUnknown
+from dnspanel.zones.models import Zone
 from dnspanel.zones.named_drafts import LONGEST_NAME, NamedDraft
 
 
@@ -95,8 +96,7 @@ class NamedDraftList(V2View):
         """
         actor = actor_in(request)
         values = read(NewNamedDraftSerializer, request.data)
-        names = values.get("zones")
-        zones = None if names is None else [access.zone_for_editing(actor, name) for name in names]
+        zones = _zones(actor, values.get("zones"))
         made = named_drafts.put_aside(author=actor, name=values["name"], now=timezone.now(), zones=zones)
         return tagged(_json(_found(actor, made.key)), 201, Location=f"{request.path}/{made.key}")
 
@@ -153,23 +153,9 @@ class NamedDraftPublish(V2View):
         actor = actor_in(request)
         named = _to_change(actor, key)
         body = read(PublishDraftSerializer, request.data)
-        names = body.get("zones")
-        zones = None if names is None else [access.zone_for_editing(actor, name) for name in names]
+        zones = _zones(actor, body.get("zones"))
         with _write(request, actor, key):
-            try:
-                publication = revision.publish(
-                    author=actor,
-                    channel=Channel.API,
-                    now=timezone.now(),
-                    zones=zones,
-                    of=named,
-                    reason=body["reason"],
-                    form_id=form_id_of(request),
-                    accept_warnings=body["accept_warnings"] or body.get("accepted", ()),
-                    confirmed=body["confirm"],
-                )
-            except Conflicts as exc:
-                raise seen_conflicts(actor, exc) from exc
+            publication = publish_seen(request, actor, body, zones, of=named)
         return accepted(request, publication, {"zones": moved_by(publication, actor), "warnings": []})
 
 
@@ -231,6 +217,10 @@ def _to_change(actor: Actor, key: UUID) -> NamedDraft:
     named = _found(actor, key)
     access.require(actor, Permission.EDIT)
     return named
+
+
+def _zones(actor: Actor, names: Sequence[str] | None) -> list[Zone] | None:
+    return None if names is None else [access.zone_for_editing(actor, name) for name in names]
 
 
 def _write(request: Request, actor: Actor, key: UUID) -> Any:

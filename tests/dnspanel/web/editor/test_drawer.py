@@ -1,33 +1,18 @@
 """The review in a drawer over the editor, in a real browser: to the publication and back to the records."""
 
-from collections.abc import Callable, Iterator
-
 import pytest
-from playwright.sync_api import Browser as Chromium
-from playwright.sync_api import BrowserContext, Page, expect
-from pytest_django.live_server_helper import LiveServer
+from playwright.sync_api import Page, expect
 
 from dnspanel.accounts.models import User
 from dnspanel.zones import draft, named_drafts, revision
 from dnspanel.zones.models import Operation, Publication, Zone
-from tests.browser import chromium as chromium
-from tests.dnspanel.web.conftest import Browser, MakeZone
+from tests.dnspanel.web.conftest import MakeZone
+from tests.dnspanel.web.editor.conftest import EDITOR, OpenPage
 from tests.dnspanel.web.test_every_page import AXE, RUN_AXE, TAGS
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW, PASSWORD
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-EDITOR = "/zones/example.test./"
-OpenPage = Callable[..., Page]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def with_an_event_loop() -> Iterator[None]:
-    """Playwright runs one in this thread, which Django takes for a view that must not ask the database."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-        yield
 
 
 @pytest.fixture
@@ -36,26 +21,6 @@ def zone(bob: User, make_zone: MakeZone) -> Zone:
     zone = make_zone("www 300 A 192.0.2.1", "mail 300 A 192.0.2.2")
     edits(bob, zone, "www 60 A 192.0.2.8")
     return zone
-
-
-@pytest.fixture
-def open_page(chromium: Chromium, live_server: LiveServer, browser: Browser) -> Iterator[OpenPage]:
-    """Opens the editor in a browser of this person's own."""
-    contexts: list[BrowserContext] = []
-
-    def open_page(person: User, path: str = EDITOR, **how: object) -> Page:
-        context = chromium.new_context(**how)  # type: ignore[arg-type]
-        contexts.append(context)
-        cookie = browser(person).cookies["sessionid"].value
-        context.add_cookies([{"name": "sessionid", "value": cookie, "url": live_server.url}])
-        page = context.new_page()
-        page.set_default_timeout(10_000)
-        page.goto(live_server.url + path)
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
 
 
 @pytest.fixture
