@@ -14,6 +14,7 @@ from dnspanel.transfer.documents import SourceFault
 from dnspanel.transfer.models import UNFINISHED_STATES, CutoverCheck, CutoverZone, ExportJob, ImportJob, ImportPiece
 from dnspanel.zones import access, nesting
 from dnspanel.zones.errors import Forbidden, RightMissing
+from dnspanel.zones.lock_rules import refuse_locked
 from dnspanel.zones.models import Revision, Zone, ZoneKey
 from replication.dns.rrset import Change, RRset
 
@@ -25,6 +26,7 @@ NOBODY = "Whoever made this may not do it any more: the account is closed or the
 class ImportRights:
     """What an import may do. `actor` is None when that is everything: the panel's own, and editors' of all zones."""
 
+    author: Author
     actor: Actor | None
     may_create: bool
     team: Team | None  # that new zones belong to
@@ -44,10 +46,12 @@ class ImportRights:
         self, zone: Zone, changes: zone_changes.Changes, current: Mapping[zone_changes.Key, RRset]
     ) -> SourceFault | None:
         """The fault of changes that the author may not make to a zone in reach; None if they are allowed."""
+        made = (Change(*key, current.get(key), new) for key, new in changes.items())
         try:
-            access.refuse_changes(
-                self.actor, zone, (Change(*key, current.get(key), new) for key, new in changes.items())
-            )
+            if self.actor is None:
+                refuse_locked(self.author, zone, made)
+            else:
+                access.refuse_changes(self.actor, zone, made)
         except RightMissing as refusal:
             return _fault(zone.name, str(refusal))
         return None
@@ -67,11 +71,11 @@ def rights_of(job: ImportJob) -> ImportRights:
     """What this import may do now. Raises Forbidden as `actor_of_job`."""
     author = actor_of_job(job)
     if author is None or not isinstance(author, Actor) or all(map(author.may_everywhere, _ALL_RIGHTS)):
-        return ImportRights(None, True, None)
+        return ImportRights(author, None, True, None)
     try:
-        return ImportRights(author, True, team_of_new_zones(author))
+        return ImportRights(author, author, True, team_of_new_zones(author))
     except RightMissing:
-        return ImportRights(author, False, None)
+        return ImportRights(author, author, False, None)
 
 
 def may_sign(job: ImportJob) -> bool:

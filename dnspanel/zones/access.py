@@ -21,6 +21,7 @@ from dnspanel.zones.errors import InTrash as InTrash
 from dnspanel.zones.errors import RightMissing as RightMissing
 from dnspanel.zones.errors import Unknown as Unknown
 from dnspanel.zones.find_zones import ids_of_living, living_zone
+from dnspanel.zones.lock_rules import refuse_locked
 from dnspanel.zones.models import Zone, gone_at
 from dnspanel.zones.rules import ancestors_within
 from replication.dns import names, rdtypes
@@ -180,13 +181,16 @@ def team_for_new_zone(author: Author, team: Team | None, zone_name: str) -> Team
 
 
 def refuse_changes(author: Author, zone: Zone, changes: Iterable[Change]) -> None:
-    """Raise RightMissing for the first of these changes that the author may not publish.
+    """Raise RightMissing for the first of these changes that the author may not publish, Locked for a locked one.
 
     A serial that moves by itself is nobody's change.
     """
     actor = None if author is None else actor_of(author)
     if author is None:
         return
+    if zone.has_locks:
+        changes = list(changes)
+        refuse_locked(author, zone, changes)
     limited = {right: actor is None or not _may_at_all_names(actor, right, zone) for right in RECORD_RIGHTS}
     for change in changes:
         name, type_, before, after = change.name, change.type, change.before, change.after

@@ -22,6 +22,7 @@ from dnspanel.zones.dnssec.trust import newly_broken
 from dnspanel.zones.errors import NameReserved, NamesTaken
 from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.history import change_of
+from dnspanel.zones.lock_rules import kept_from, locks_against
 from dnspanel.zones.merge import Changes
 from dnspanel.zones.models import Change as StoredChange
 from dnspanel.zones.models import Operation, Publication, RevisionKind, Zone
@@ -259,7 +260,7 @@ def change_zones(
     """The zones have these changes, each in a revision of its own, all in one publication (None: nothing to do).
 
     Returned besides are the ids of zones that were left alone, because they
-    are gone or not at their base revision any more. RRsets that are so
+    are gone, not at their base revision any more, or locked where they would change. RRsets that are so
     already are not touched; a zone without any other gets no revision. Each
     SOA has a higher serial than before: that of the new SOA if it is one.
     Only where a zone is served with the signatures that it came with, the SOA
@@ -271,7 +272,11 @@ def change_zones(
     with transaction.atomic(durable=True):
         prefer_indexes()
         locked = _locked(by_zone)
-        zones = {id: zone for id, zone in locked.items() if zone.revision == by_zone[id].base_revision}
+        zones = {
+            id: zone
+            for id, zone in locked.items()
+            if zone.revision == by_zone[id].base_revision and not kept_from(author, zone, by_zone[id].changes)
+        }
         decided = {id: by_zone[id].changes for id in zones}
         fixed = presigned_zones(list(zones))
         moves = _moves(zones, _at_names(zones, decided), decided, now, fixed)
@@ -292,8 +297,8 @@ def delete_zones(
 ) -> tuple[Publication | None, list[int]]:
     """The zones (id, expected revision) are in the trash, in one publication (None: there was nothing to do).
 
-    Returned besides are the ids of those left alone: gone, or at another
-    revision. Drafts forget their operations on deleted zones. Raises
+    Returned besides are the ids of those left alone: gone, at another
+    revision, or locked. Drafts forget their operations on deleted zones. Raises
     RightMissing, and MassDeletion for too many zones unless a person
     `confirmed` it.
     """
@@ -302,7 +307,11 @@ def delete_zones(
         if not confirmed:
             refuse_mass_deletion(author=author, count=len(expected), now=now)
         prefer_indexes()
-        found = {id: zone for id, zone in _locked(expected).items() if zone.revision == expected[id]}
+        found = {
+            id: zone
+            for id, zone in _locked(expected).items()
+            if zone.revision == expected[id] and not locks_against(author, zone)
+        }
         for zone in found.values():
             access.require_right(author, zone, Right.DELETE_ZONE)
         publication = None
@@ -342,7 +351,7 @@ def undo_zone_changes(
 
     Returned besides are the RRsets (zone name, name, type) that were kept:
     those that are not any more what that publication left, those at names
-    where taking back would put a CNAME beside other data, DS that would break a zone here, and all those of
+    where taking back would put a CNAME beside other data, DS that would break a zone here, locked ones, and all those of
     zones in the trash or served with the signatures that they came with. An
     RRset that is already as it was before is not touched, so undoing twice
     changes nothing. Zones that it created or deleted are not looked at.
@@ -359,6 +368,9 @@ def undo_zone_changes(
         for id, of_zone in published.items():
             if id in zones:
                 inverse[id], stay = of_zone.taken_back(current[id])
+                locked_names = {name for name, _ in kept_from(author, zones[id], inverse[id])}
+                stay += [key for key in inverse[id] if key[0] in locked_names]
+                inverse[id] = {key: rrset for key, rrset in inverse[id].items() if key[0] not in locked_names}
             else:
                 stay = [change.key for change in of_zone.changes]
             kept += [(of_zone.name, *key) for key in stay]

@@ -26,6 +26,7 @@ from dnspanel.zones.errors import (
     ZoneError,
 )
 from dnspanel.zones.guard import refuse_mass_deletion
+from dnspanel.zones.lock_rules import refuse_locked
 from dnspanel.zones.merge import Edit
 from dnspanel.zones.models import TRASH_DAYS, Channel, Publication, RevisionKind, Zone
 from dnspanel.zones.plan import plan_zones
@@ -228,6 +229,7 @@ def _refuse_deletion(author: Author, expected: ZoneToDelete, found: Zone | None)
     if found is None:
         raise Unknown(expected.zone.name)
     access.require_right(author, found, Right.DELETE_ZONE)
+    refuse_locked(author, found, None)
     if expected.at_revision is not None and found.revision != expected.at_revision:
         raise RevisionMoved(found.name, expected=expected.at_revision, found=found.revision)
 

@@ -5,6 +5,7 @@ ZoneError
 │   └── InTrash           it was deleted, and this person may know of it
 ├── Forbidden             the person may not do it
 │   └── RightMissing      not with this zone, or not with this RRset
+│       └── Locked        somebody locked it, with a reason
 ├── RevisionMoved         the zone is not at the revision that the writer expects
 ├── NameRefused           a zone cannot have this name
 │   ├── NameTaken
@@ -27,6 +28,8 @@ ZoneError
 │   └── PublishingOnHold  nodes may hold what this database does not know
 ├── SettingsRefused       a tag, a team or a way of moving its serial that the zone cannot have
 ├── ExpiryRefused         an RRset cannot be removed at this time
+├── LockRefused           what is to be locked cannot be
+├── LockUnknown           the zone has no such lock
 ├── DefaultsFixed         the environment fixes a setting that a page would change
 ├── DefaultsMoved         somebody changed the same settings meanwhile
 ├── DnssecRefused         the zone cannot be signed in this way
@@ -62,6 +65,7 @@ from replication.dns import rdata
 
 if TYPE_CHECKING:
     from dnspanel.zones.merge import Conflict
+    from dnspanel.zones.models import Lock
     from dnspanel.zones.rules import Violation
 
 
@@ -116,6 +120,17 @@ class RightMissing(Forbidden):
         self.right, self.zone_name, self.name, self.type = right, zone_name, name, type
         what = f"{rdata.type_to_text(type)} {name} in {zone_name}" if name else zone_name
         super().__init__(Permission.EDIT, f"You may not {_ACTS[right]} {what.rstrip('.')}.")
+
+
+class Locked(RightMissing):
+    """A lock keeps the zone, or one of its RRsets, from everybody but its manager."""
+
+    def __init__(self, zone_name: str, lock: "Lock", name: str = "", type: int = 0) -> None:
+        super().__init__(Right.CHANGE, zone_name, name, type)
+        self.lock = lock
+        what = f"{rdata.type_to_text(type)} {name}" if name else zone_name
+        through = f" Only {lock.manager} may change it." if lock.manager else ""
+        self.args = (f"{what.rstrip('.')} is locked: {lock.reason.rstrip('.')}.{through}",)
 
 
 class RevisionMoved(ZoneError):
@@ -239,6 +254,21 @@ class SettingsRefused(ZoneError):
     def __init__(self, field: str, reason: str) -> None:
         self.field = field
         super().__init__(reason)
+
+
+class LockRefused(ZoneError):
+    """What is to be locked cannot be; `field` is the one at fault."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        self.field = field
+        super().__init__(reason)
+
+
+class LockUnknown(ZoneError):
+    """The zone has no such lock, or not any more."""
+
+    def __init__(self, zone_name: str) -> None:
+        super().__init__(f"{zone_name} has no such lock any more.")
 
 
 class ExpiryRefused(ZoneError):

@@ -21,6 +21,7 @@ from dnspanel.zones import access, bulk, nesting, quotas
 from dnspanel.zones.draft import Drafter
 from dnspanel.zones.errors import Forbidden, RightMissing, SettingsRefused
 from dnspanel.zones.find_zones import locked
+from dnspanel.zones.lock_rules import refuse_locked
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.queries import found_zones
 from dnspanel.zones.selection import TooMany
@@ -205,10 +206,13 @@ def _details(zone: Zone, marks: Marks, teams: dict[int, Team]) -> dict[str, obje
 def _deletable(zones: Sequence[Zone], author: Drafter) -> ZonesOutcome:
     outcome = ZonesOutcome()
     for zone in zones:
-        if access.has_right(author, zone, Right.DELETE_ZONE):
-            outcome.changed.append(zone)
+        try:
+            access.require_right(author, zone, Right.DELETE_ZONE)
+            refuse_locked(author, zone, None)
+        except RightMissing as exc:
+            outcome.refused.append((zone, str(exc)))
         else:
-            outcome.refused.append((zone, str(RightMissing(Right.DELETE_ZONE, zone.name))))
+            outcome.changed.append(zone)
     return outcome
 
 

@@ -19,6 +19,7 @@ from django.db.models import F, Func, Q
 from django.db.models.functions import Lower, Reverse, Upper
 
 from dnspanel.zones.soa import SoaEdit
+from replication.dns import rdata
 
 TRASH_DAYS = 30  # a deleted zone can be restored for so long
 
@@ -118,6 +119,8 @@ class Zone(models.Model):
     # How the serial moves, as PowerDNS's API words it: `soa.SoaEdit`.
     soa_edit_api = models.CharField(max_length=32, blank=True, default="INCREASE", db_default="INCREASE")
     soa_edit = models.CharField(max_length=32, blank=True, default="", db_default="")
+    # Whether there is a row of `Lock`: publications of all other zones need not ask.
+    has_locks = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         constraints = [
@@ -148,6 +151,44 @@ class Zone(models.Model):
     def soa_edits(self) -> SoaEdit:
         """How its serial moves."""
         return SoaEdit(self.soa_edit_api, self.soa_edit)
+
+
+class Lock(models.Model):
+    """What only its manager changes: a zone (no name), a name (no type) or an RRset."""
+
+    zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")
+    name = models.TextField(blank=True, default="", db_collation="C")
+    type = models.IntegerField(null=True)
+    reason = models.TextField()
+    # Whom it lets through: the token, else the person by pages; nobody where both are gone.
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
+    placed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
+    placed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["zone", "name", "type"], nulls_distinct=False, name="lock_unique"),
+            models.CheckConstraint(condition=Q(type=None) | ~Q(name=""), name="lock_type_at_name"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.reason}"
+
+    @property
+    def what(self) -> str:
+        """What is locked, for people: the zone's name, an owner name, or one with its type."""
+        name = self.name or self.zone.name
+        return name if self.type is None else f"{name} {rdata.type_to_text(self.type)}"
+
+    @property
+    def manager(self) -> str:
+        """Whom it lets through, for people; empty for nobody."""
+        if self.token is not None:
+            return f"the token {self.token.purpose}"
+        return self.person.username if self.person else ""
 
 
 class TsigAct(models.TextChoices):

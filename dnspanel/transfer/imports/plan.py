@@ -166,7 +166,7 @@ def effects(
                     yield zone, Effect(current[id], {}, [clash])
                     continue
                 effect = _effect(zone.action, parsed, current[id])
-                refusal = allowed.refusal(rows[id], effect.changes, effect.current) if in_reach is not None else None
+                refusal = allowed.refusal(rows[id], effect.changes, effect.current) if id in rows else None
                 refusal = refusal or _growth_refusal(author, rows.get(id), effect) or _broken(zone.name, effect)
                 yield zone, replace(effect, faults=[refusal]) if refusal else effect
 
