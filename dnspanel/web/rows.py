@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from dnspanel.zones.find_rrsets import display_rank
 from dnspanel.zones.history import RecordDiff, RRsetDiff
-from dnspanel.zones.models import Expiry
+from dnspanel.zones.models import Expiry, Lock
 from dnspanel.zones.queries import RRsetRow
 from dnspanel.zones.typed.layouts import LAYOUTS
 from replication.codec import keys
@@ -49,6 +49,7 @@ class DisplayRow:
     repeats_name: bool = False
     may_change: bool = True  # `row_rights` knows
     may_remove: bool = True
+    lock: Lock | None = None  # that keeps it from the reader, which `row_rights` knows
     answered_by: str = ""  # another zone, which `row_answers` knows
     expiry: Expiry | None = None  # when it is removed by itself, which `row_expiries` knows
     blocked: str = ""  # why it cannot be published, which `blocking` knows

@@ -351,8 +351,8 @@ def undo_zone_changes(
 
     Returned besides are the RRsets (zone name, name, type) that were kept:
     those that are not any more what that publication left, those at names
-    where taking back would put a CNAME beside other data, DS that would break a zone here, locked ones, and all those of
-    zones in the trash or served with the signatures that they came with. An
+    where taking back would put a CNAME beside other data, DS that would break a zone here, what is locked, and all
+    those of zones in the trash or served with the signatures that they came with. An
     RRset that is already as it was before is not touched, so undoing twice
     changes nothing. Zones that it created or deleted are not looked at.
     """

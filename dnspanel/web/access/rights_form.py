@@ -123,14 +123,7 @@ class WhoMayForm(_AboutRRsetForm):
         text = self.cleaned_data["who"].strip()
         if not text:
             return self.reader.user
-        person = people_visible_to(self.reader).filter(username__iexact=text).first()
-        if person is not None:
-            return person
-        named = Q(prefix=text.rstrip("….")) & ~Q(prefix="") | Q(tsig_name=text.lower().rstrip(".") + ".")
-        token = tokens_visible_to(self.reader).filter(named).order_by("-pk").first()
-        if token is None:
-            raise forms.ValidationError("You know no person and no token of this name.")
-        return token
+        return person_or_token(text, self.reader)
 
     def verdicts(self, now: datetime) -> tuple[Verdict, ...]:
         """Return the verdict on every right over the zone or RRset; the form must be valid."""
@@ -138,6 +131,18 @@ class WhoMayForm(_AboutRRsetForm):
         if isinstance(who, User):
             return verdicts_of_person(reasons_of(who), subject)
         return _verdicts_of_token(who, subject, self.zone, now)
+
+
+def person_or_token(text: str, reader: Actor) -> User | Token:
+    """Return who is named so, of those that the reader may know; raises ValidationError for nobody."""
+    person = people_visible_to(reader).filter(username__iexact=text).first()
+    if person is not None:
+        return person
+    named = Q(prefix=text.rstrip("….")) & ~Q(prefix="") | Q(tsig_name=text.lower().rstrip(".") + ".")
+    token = tokens_visible_to(reader).filter(named).order_by("-pk").first()
+    if token is None:
+        raise forms.ValidationError("You know no person and no token of this name.")
+    return token
 
 
 def subject_of(zone: Zone, name: str = "", type: int = 0) -> Subject:

@@ -1,12 +1,13 @@
 """Which rows of an editor a person may change or delete, so that the page does not offer what would be refused."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dnspanel.accounts.actors import Person, actor_of
 from dnspanel.accounts.grants import Right
 from dnspanel.web.rows import DisplayRow
-from dnspanel.zones.models import Zone
+from dnspanel.zones.lock_rules import lock_of, locks_against
+from dnspanel.zones.models import Lock, Zone
 
 
 def with_rights(person: Person, zone: Zone, rows: Iterable[DisplayRow]) -> list[DisplayRow]:
@@ -20,12 +21,18 @@ def with_rights(person: Person, zone: Zone, rows: Iterable[DisplayRow]) -> list[
             right in grant.rights and grant.covers_rrset(zone.name, row.name, row.row.change.type) for grant in here
         )
 
-    # An RRset that only the draft adds is added when it is published, whatever is done to it before.
-    return [
-        replace(
+    def with_them(row: DisplayRow) -> DisplayRow:
+        # An RRset that only the draft adds is added when it is published, whatever is done to it before.
+        return replace(
             row,
             may_change=may(Right.CHANGE if row.row.change.before else Right.ADD, row),
             may_remove=may(Right.REMOVE if row.row.change.before else Right.ADD, row),
         )
-        for row in rows
-    ]
+
+    locks = locks_against(actor, zone) if actor is not None and zone.has_locks else ()
+    return [_locked(row, locks) or with_them(row) for row in rows]
+
+
+def _locked(row: DisplayRow, locks: Sequence[Lock]) -> DisplayRow | None:
+    lock = lock_of(locks, row.name, row.row.change.type)
+    return replace(row, may_change=False, may_remove=False, lock=lock) if lock else None

@@ -15,7 +15,8 @@ from dnspanel.web.editor.type_filter import types_of
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.web.sync import Sync, sync_of
 from dnspanel.zones import access, queries
-from dnspanel.zones.models import Zone
+from dnspanel.zones.lock_rules import locks_against
+from dnspanel.zones.models import Lock, Zone
 from dnspanel.zones.queries import DraftCounts
 from dnspanel.zones.zone_marks import is_pinned
 
@@ -36,6 +37,7 @@ class ZoneHead:
     sync: Sync
     blocking: Blocking
     is_pinned: bool
+    lock: Lock | None  # of the whole zone, which keeps it from the reader
 
 
 def zone_head(request: PanelRequest, zone: Zone, tab: str) -> ZoneHead:
@@ -55,6 +57,7 @@ def zone_head(request: PanelRequest, zone: Zone, tab: str) -> ZoneHead:
         sync=sync_of(zone.sequence, node_statuses(now=timezone.now()), zone=zone.name),
         blocking=blocking_of(request, zone) if may_edit and tab == "records" else Blocking(),
         is_pinned=is_pinned(zone, request.user),
+        lock=next((lock for lock in locks_against(request.user, zone) if not lock.name), None) if may_edit else None,
     )
 
 

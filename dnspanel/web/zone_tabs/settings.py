@@ -10,6 +10,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.forms import ZoneSettingsForm
 from dnspanel.web.layout import PanelRequest
+from dnspanel.web.zone_tabs.locks import lock_form, locks_context
 from dnspanel.zones import access
 from dnspanel.zones.errors import QuotaExceeded, SettingsRefused
 from dnspanel.zones.settings_of_zone import change_settings
@@ -34,4 +35,5 @@ def zone_settings(request: PanelRequest, zone_name: str) -> HttpResponse:
                 return redirect("zone-list")
             return redirect("zone-detail", zone.name)
     status = 422 if form.is_bound else 200
-    return render_zone(request, zone, "settings", "zone_tabs/settings.html", {"form": form}, status=status)
+    context = {"form": form, **locks_context(zone, lock_form(request, zone))}
+    return render_zone(request, zone, "settings", "zone_tabs/settings.html", context, status=status)

@@ -57,7 +57,7 @@ def publish(zone: Zone, key: Key, author: User | Actor | None, value: str = "192
 
 def test_an_rrset_that_is_locked_is_changed_by_its_manager_alone(zone: Zone, alice: User, token: Actor) -> None:
     lock(zone, WWW, author=alice, manager=manager_of(token))
-    with pytest.raises(Locked, match=r"^A www\.example\.test is locked: Managed by Terraform\. Only the token terraform"):
+    with pytest.raises(Locked, match=r"^A www\.example\.test is locked: .*\. Only the token terraform"):
         publish(zone, WWW, alice)
     with pytest.raises(Locked):
         draft.replace_rrset(author=alice, zone=zone, rrset=rr("www.example.test. 60 A 192.0.2.9"), now=NOW)
@@ -75,7 +75,7 @@ def test_a_name_and_a_zone_are_locked_with_all_that_they_hold(zone: Zone, make_z
     publish(zone, MAIL, alice)
     other = make_zone("www 300 A 192.0.2.1", name="other.test.")
     lock(other, author=alice)
-    with pytest.raises(Locked, match="^A www.other.test is locked: Managed by Terraform.$"):
+    with pytest.raises(Locked, match=r"^A www\.other\.test is locked: Managed by Terraform\.$"):
         publish(other, ("www.other.test.", rdtypes.A), alice)
 
 

@@ -1,0 +1,134 @@
+"""The views of a zone's locks: what only its manager changes, with the reason. In the tab of its settings."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from dnspanel.accounts.actors import Actor, actor_of
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import User
+from dnspanel.web.access.grant_form import MONO
+from dnspanel.web.access.rights_form import person_or_token
+from dnspanel.web.editor.zone_head import render_zone
+from dnspanel.web.forms import PanelForm
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access
+from dnspanel.zones.errors import LockRefused, LockUnknown
+from dnspanel.zones.lock_rules import locks_of
+from dnspanel.zones.locks import LONGEST_REASON, NOBODY, Manager, add_lock, lift_lock
+from dnspanel.zones.models import Zone
+from replication.dns import names, rdata
+from replication.errors import BadName, BadRdata
+
+
+class LockForm(PanelForm):
+    """What is to be locked, why, and whom the lock lets through."""
+
+    name = forms.CharField(
+        label="Name",
+        required=False,
+        max_length=1100,
+        widget=forms.TextInput(attrs={**MONO, "placeholder": "www"}),
+        help_text="Empty: the whole zone. @ is the zone's own name.",
+    )
+    type = forms.CharField(
+        label="Type",
+        required=False,
+        max_length=20,
+        widget=forms.TextInput(attrs={**MONO, "placeholder": "A"}),
+        help_text="Empty: every type at the name.",
+    )
+    reason = forms.CharField(
+        label="Why",
+        max_length=LONGEST_REASON,
+        widget=forms.TextInput(attrs={"placeholder": "Managed by Terraform"}),
+        help_text="Whoever tries to change it reads this.",
+    )
+    who = forms.CharField(
+        label="May still change it",
+        required=False,
+        max_length=1100,
+        widget=forms.TextInput(attrs={**MONO, "placeholder": "nobody"}),
+        help_text="A person, the visible beginning of a token, or the name of a TSIG key.",
+    )
+
+    def __init__(self, *args: Any, zone: Zone, reader: Actor, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.zone, self.reader = zone, reader
+
+    def clean_name(self) -> str:
+        text = self.cleaned_data["name"].strip()
+        try:
+            return names.parse(text, self.zone.name) if text else ""
+        except BadName as exc:
+            raise forms.ValidationError(str(exc)) from exc
+
+    def clean_type(self) -> int | None:
+        text = self.cleaned_data["type"].strip()
+        try:
+            return rdata.type_from_text(text) if text else None
+        except BadRdata as exc:
+            raise forms.ValidationError(exc.reason) from exc
+
+    def clean_who(self) -> Manager:
+        text = self.cleaned_data["who"].strip()
+        if not text:
+            return NOBODY
+        found = person_or_token(text, self.reader)
+        return Manager(person=found) if isinstance(found, User) else Manager(person=found.owner, token=found)
+
+
+def locks_context(zone: Zone, form: LockForm) -> dict[str, object]:
+    """Return what the card of a zone's locks shows."""
+    return {"lock_form": form, "locks": locks_of(zone)}
+
+
+def lock_form(request: PanelRequest, zone: Zone, data: QueryDict | None = None) -> LockForm:
+    """Return the form of a new lock, with what was sent to it."""
+    reader = actor_of(request.user)
+    assert reader is not None  # who may set the zone is somebody
+    return LockForm(data, zone=zone, reader=reader)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def zone_locks(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Show the locks of a zone; a POST places one."""
+    zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
+    form = lock_form(request, zone, request.POST or None)
+    if form.is_valid():
+        given = form.cleaned_data
+        try:
+            lock = add_lock(
+                zone=zone,
+                name=given["name"],
+                type=given["type"],
+                reason=given["reason"],
+                manager=given["who"],
+                author=request.user,
+                now=timezone.now(),
+            )
+        except LockRefused as exc:
+            form.refuse(exc.field, str(exc))
+        else:
+            messages.success(request, f"{lock.what} is locked.")
+            return redirect("zone-locks", zone.name)
+    status = 422 if form.is_bound else 200
+    return render_zone(request, zone, "settings", "zone_tabs/locks.html", locks_context(zone, form), status)
+
+
+@require_POST
+def zone_lock_lift(request: PanelRequest, zone_name: str, lock_id: int) -> HttpResponse:
+    """The lock is gone."""
+    zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
+    try:
+        lift_lock(zone=zone, lock_id=lock_id, author=request.user, now=timezone.now())
+    except LockUnknown as exc:
+        messages.warning(request, str(exc))
+    else:
+        messages.success(request, "The lock is lifted.")
+    return redirect("zone-locks", zone.name)
