@@ -23,6 +23,7 @@ from dnspanel.api.v2.resources import (
     import_files,
     import_zones,
     imports,
+    locks,
     many_rrsets,
     many_zones,
     me,
@@ -87,6 +88,8 @@ urlpatterns: list[URLPattern] = [
     path(
         f"{_ROLLOVERS}/<int:rollover_id>/cancel", dnssec_rollovers.RolloverCancel.as_view(), name="v2-rollover-cancel"
     ),
+    path(f"{_ZONE}/locks", locks.ZoneLocks.as_view(), name="v2-locks"),
+    path(f"{_ZONE}/locks/<int:lock_id>", locks.ZoneLock.as_view(), name="v2-lock"),
     path(f"{_ZONE}/clones", zones.ZoneClones.as_view(), name="v2-zone-clones"),
     path(_ZONE, zones.ZoneDetail.as_view(), name="v2-zone"),
     path("api/v2/bulk/deletions", zones.Deletions.as_view(), name="v2-deletions"),

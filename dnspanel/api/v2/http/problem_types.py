@@ -27,6 +27,7 @@ _ALL = (
     ProblemType("bad-header", 400, "A header cannot be read", "`errors` names the header."),
     ProblemType("unauthenticated", 401, "A valid token is needed", "Send a token as `Authorization: Bearer …`."),
     ProblemType("forbidden", 403, "The token may not do this", "The token or its owner lacks a permission or right."),
+    ProblemType("locked", 403, "Somebody locked it", "`detail` says why, and who may still change it."),
     ProblemType("not-found", 404, "There is nothing here", "It does not exist, or the token may not know about it."),
     ProblemType(
         "method-not-allowed", 405, "The method does not fit the resource", "The header `Allow` lists those that do."

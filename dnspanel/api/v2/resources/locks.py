@@ -1,0 +1,115 @@
+"""Locks of a zone: what only its manager changes, with the reason for everybody else."""
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts.grants import Right
+from dnspanel.api.v2.http.answers import actor_in, done
+from dnspanel.api.v2.http.conditional_write import tagged
+from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.problems import bad_value
+from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.schema.fields import PAGED, Shape, Text, page_of, read, stamp
+from dnspanel.zones import access
+from dnspanel.zones.locks import LONGEST_REASON, NOBODY, add_lock, lift_lock, manager_of
+from dnspanel.zones.models import Lock
+from replication.dns import names, rdata
+from replication.errors import BadName, BadRdata
+
+
+class NewLockSerializer(Shape):
+    """What is to be locked: a zone, a name in it, or an RRset."""
+
+    name = Text(
+        default="",
+        allow_blank=True,
+        max_length=1100,
+        help_text="Relative to the zone, or absolute. Empty: the whole zone.",
+    )
+    type = Text(default="", allow_blank=True, max_length=20, help_text="Empty: every type at the name.")
+    reason = Text(max_length=LONGEST_REASON, help_text="Who tries to change it reads this.")
+    mine = serializers.BooleanField(default=False, help_text="Whether it lets this token through; else nobody.")
+
+
+class LockSerializer(Shape):
+    """A lock."""
+
+    id = serializers.IntegerField()
+    name = serializers.CharField(allow_null=True, help_text="Null: the whole zone.")
+    type = serializers.CharField(allow_null=True, help_text="Null: every type.")
+    reason = serializers.CharField()
+    manager = serializers.CharField(allow_null=True, help_text="Whom it lets through, in words. Null: nobody.")
+    placed_by = serializers.CharField(allow_null=True)
+    placed_at = serializers.DateTimeField()
+
+
+class ZoneLocks(V2View):
+    """The locks of a zone."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="listLocks", parameters=PAGED, responses=page_of(LockSerializer))
+    def get(self, request: Request, zone_name: str) -> HttpResponse:
+        """List a zone's locks"""
+        zone = access.zone_for(actor_in(request), zone_name, Right.SETTINGS)
+        found = Lock.objects.filter(zone=zone).select_related("zone", "person", "token", "placed_by")
+        return page_by_id(request, page_request(request, int), found, each_as(_json))
+
+    @extend_schema(operation_id="createLock", request=NewLockSerializer, responses={201: LockSerializer})
+    def post(self, request: Request, zone_name: str) -> HttpResponse:
+        """Lock a zone, a name or an RRset
+
+        From then on nobody but its manager changes or deletes it, by no face
+        of the panel. Whoever may change the zone's settings can lift it.
+        """
+        actor = actor_in(request)
+        zone = access.zone_for(actor, zone_name, Right.SETTINGS)
+        values = read(NewLockSerializer, request.data)
+        try:
+            name = names.parse(values["name"], zone.name) if values["name"] else ""
+            type_ = rdata.type_from_text(values["type"]) if values["type"] else None
+        except BadName as exc:
+            raise bad_value("/name", str(exc)) from exc
+        except BadRdata as exc:
+            raise bad_value("/type", exc.reason) from exc
+        lock = add_lock(
+            zone=zone,
+            name=name,
+            type=type_,
+            reason=values["reason"],
+            manager=manager_of(actor) if values["mine"] else NOBODY,
+            author=actor,
+            now=timezone.now(),
+        )
+        return tagged(_json(lock), 201, Location=f"{request.path}/{lock.pk}")
+
+
+class ZoneLock(V2View):
+    """A lock of a zone."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="deleteLock", responses={204: None})
+    def delete(self, request: Request, zone_name: str, lock_id: int) -> HttpResponse:
+        """Lift a lock"""
+        actor = actor_in(request)
+        zone = access.zone_for(actor, zone_name, Right.SETTINGS)
+        lift_lock(zone=zone, lock_id=lock_id, author=actor, now=timezone.now())
+        return done()
+
+
+def _json(lock: Lock) -> dict[str, Any]:
+    return {
+        "id": lock.pk,
+        "name": lock.name or None,
+        "type": None if lock.type is None else rdata.type_to_text(lock.type),
+        "reason": lock.reason,
+        "manager": lock.manager or None,
+        "placed_by": lock.placed_by.username if lock.placed_by else None,
+        "placed_at": stamp(lock.placed_at),
+    }
