@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 
@@ -63,7 +64,9 @@ def take_back_signing(
 
     The first publication up to `up_to` that changed its signing is marked with the reason, and `beside` gets that one's
     sequence too, in the transaction. A rollover of its keys has ended. None, and no mark, where none of them changed
-    the signing, or a key of then has no private part any more. By the panel itself.
+    the signing, or a key of then has no private part any more. By the panel itself. Where the way back leads over NSEC,
+    to another NSEC3 chain, its second half is a publication of its own, not returned; a panel that dies between the two
+    leaves the zone with NSEC, which validates.
     """
     with transaction.atomic(durable=True):
         changes = SigningChange.objects.filter(zone=zone)
@@ -79,19 +82,29 @@ def take_back_signing(
         known.filter(deleted_at=None).exclude(pk__in=keys).update(deleted_at=now)
         rollovers = Rollover.objects.filter(zone=zone, ended_at=None)
         rollovers.update(ended_at=now, is_cancelled=True, waits_for=f"Its last step was taken back: {reason}")
-        inverse = sign_within(
-            zone=zone,
-            decide=lambda zone, state: replace(before, row_ids={**before.row_ids, **state.row_ids}),
-            author=None,
-            channel=Channel.SYSTEM,
-            now=now,
-            action="dnssec.take_back",
-            reason=f"Publication {first.publication_id} is taken back: {reason}",
-        )
+        terms: dict[str, Any] = {
+            "zone": zone,
+            "author": None,
+            "channel": Channel.SYSTEM,
+            "now": now,
+            "action": "dnssec.take_back",
+            "reason": f"Publication {first.publication_id} is taken back: {reason}",
+        }
+        inverse = sign_within(decide=lambda _, state: _as(before, state), **terms)
         if inverse is not None:
             Publication.objects.filter(pk=first.publication_id).update(failed_reason=reason)
             beside(inverse, first.publication_id)
-        return inverse
+        half = replace(before, nsec3=None)
+    if inverse is not None and before.denial is not None:
+        with transaction.atomic(durable=True):
+            # Whoever signs it in another way meanwhile means that.
+            sign_within(decide=lambda _, state: _as(before, state) if state == _as(half, state) else state, **terms)
+    return inverse
+
+
+def _as(wanted: SigningState, state: SigningState) -> SigningState:
+    """Signed as is wanted, with the rows that there are."""
+    return replace(wanted, row_ids={**wanted.row_ids, **state.row_ids})
 
 
 def draft_again(*, publication: Publication, author: Drafter, now: datetime) -> Draft:

@@ -8,8 +8,10 @@ from dnspanel.zones import bulk, edit, failed
 from dnspanel.zones.dnssec import queries, rollovers, sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.rollover import Kind
+from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import CannotUndo
-from dnspanel.zones.models import Channel, Operation, Publication, Rollover, Zone, ZoneKey
+from dnspanel.zones.models import Channel, Operation, Publication, Rollover, SigningChange, Zone, ZoneKey
+from replication.codec.dnssec import Nsec3
 from replication.dns import rrset
 from tests.people import make_person
 
@@ -149,6 +151,23 @@ def test_a_zone_is_signed_as_it_was_before_the_first_that_changed_it(zone: Zone)
     assert [key.pk for key in ZoneKey.objects.filter(deleted_at=None)] == [good.keys[0].id]
     assert Rollover.objects.get().is_cancelled
     assert values() == ["192.0.2.2"]  # what others changed stays
+
+
+def test_the_way_back_to_another_nsec3_chain_leads_over_nsec_to_its_end(zone: Zone) -> None:
+    sign.sign(zones=[zone], acting=acting())
+    [salted] = sign.set_denial(zone=zone, nsec3=Nsec3(salt=b"\xab"), acting=acting())
+    good = queries.signing_of(zone)
+    to_nsec, to_other = sign.set_denial(zone=zone, nsec3=Nsec3(iterations=1), acting=acting())
+    inverse, marked = take_signing_back(salted, to_other)
+    assert inverse is not None
+    assert marked == [to_nsec.sequence]
+    assert queries.signing_of(zone) == good
+    states = SigningChange.objects.filter(zone=zone).order_by("revision_number")
+    denials = [SigningState.from_json(each.after).denial for each in states]
+    assert denials[-5:] == [Nsec3(salt=b"\xab"), None, Nsec3(iterations=1), None, Nsec3(salt=b"\xab")]
+    last = Publication.objects.latest("sequence")
+    assert last.sequence == inverse.sequence + 1
+    assert last.reason == inverse.reason
 
 
 def test_a_signing_that_nobody_changed_is_not_taken_back(zone: Zone) -> None:
