@@ -5,7 +5,7 @@ column are picked out of all that the zone has, which a bound keeps to 0.2 s; a 
 narrowed it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -14,7 +14,7 @@ from django.db.models import F, Func, IntegerField, Q, QuerySet, TextField
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Collate, Left
 
-from dnspanel.zones.find_rrsets import StoredKey
+from dnspanel.zones.find_rrsets import StoredKey, between
 
 _MOST_COMPARED = 100  # characters of a value or comment
 _LONGEST_CURSOR = 4000
@@ -79,10 +79,13 @@ def first_drafted(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | N
     return _first(rows.annotate(sort_key=_DRAFTED[order.column]), order, start, limit)
 
 
-def merged(first: list[SortedKey], second: list[SortedKey], order: RRsetOrder) -> list[SortedKey]:
-    """Both, in the order."""
+def merged(first: Iterable[SortedKey], second: Iterable[SortedKey], order: RRsetOrder) -> list[SortedKey]:
+    """Both, in the order. What has no comment comes last, also in the descending order."""
     by_key = sorted((*first, *second), key=lambda place: place.key)
-    return sorted(by_key, key=lambda place: place.by, reverse=order.descending)
+    found = sorted(by_key, key=lambda place: place.by, reverse=order.descending)
+    if order.column is RRsetColumn.COMMENT:
+        found.sort(key=lambda place: place.by == "")
+    return found
 
 
 def sorted_cursor(place: SortedKey) -> str:
@@ -105,12 +108,58 @@ def sorted_place(after: str, order: RRsetOrder) -> SortedKey | None:
 
 
 def _first(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
+    if order.column in {RRsetColumn.TYPE, RRsetColumn.TTL}:
+        return _of_few_values(rows, order, start, limit)
+    if order.column is not RRsetColumn.COMMENT:
+        return _of_many_values(rows, order, start, limit)
+    without = start is not None and not start.by
+    found = [] if without else _of_many_values(rows.filter(sort_key__gt=""), order, start, limit)
+    if len(found) == limit:
+        return found
+    return found + _of_one_value(rows, "", start.key if start and without else None, limit - len(found))
+
+
+def _of_many_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
+    """In the order, all that is behind `start` compared at once."""
     if start is not None:
         way = "lt" if order.descending else "gt"
         owner_key, type_ = start.key
         behind = Q(owner_key__gt=owner_key) | Q(owner_key=owner_key, type__gt=type_)
         rows = rows.filter(**{f"sort_key__{way}e": start.by}).filter(Q(**{f"sort_key__{way}": start.by}) | behind)
-    rows = rows.order_by("-sort_key" if order.descending else "sort_key", "owner_key", "type")
+    return _places(rows.order_by("-sort_key" if order.descending else "sort_key", "owner_key", "type"), limit)
+
+
+def _of_few_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
+    """In the order, where many RRsets have the same value: no names are compared.
+
+    1. What has the same value as `start` follows it along the primary key.
+    2. The first values behind it are picked out, in no order of names. All but the last of them are complete.
+    3. Of the last value, the first RRsets are read along the primary key.
+    """
+    found: list[SortedKey] = []
+    if start is not None:
+        found = _of_one_value(rows, start.by, start.key, limit)
+        rows = rows.filter(**{"sort_key__lt" if order.descending else "sort_key__gt": start.by})
+    most = limit - len(found)
+    if not most:
+        return found
+    picked = _places(rows.order_by("-sort_key" if order.descending else "sort_key"), most)
+    if len(picked) < most:
+        return found + merged(picked, (), order)
+    last = picked[-1].by
+    complete = [place for place in picked if place.by != last]
+    return found + merged(complete, _of_one_value(rows, last, None, most - len(complete)), order)
+
+
+def _of_one_value(rows: "QuerySet[Any]", by: Any, behind: StoredKey | None, limit: int) -> list[SortedKey]:
+    """Those of one value, along the primary key."""
+    rows = rows.filter(sort_key=by)
+    if behind is not None:
+        rows = between(rows, behind)
+    return _places(rows.order_by("owner_key", "type"), limit)
+
+
+def _places(rows: "QuerySet[Any]", limit: int) -> list[SortedKey]:
     found = rows.values_list("sort_key", "owner_key", "type")[:limit]
     return [
         SortedKey(bytes(by) if isinstance(by, memoryview) else by, (bytes(owner_key), type_))

@@ -2,19 +2,22 @@
 
 No index is made for a column but the name: what a publication writes into a zone's row stands in no index, so
 PostgreSQL puts the new row beside the old one and touches none of them. The first zones by another column are picked
-out of all that a person sees: 45 ms of 263,238, by an author's or a team's name 90 ms.
+out of all that a person sees: 45 ms of 263,238.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from django.db.models import F, Q, QuerySet, Value
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import F, Func, IntegerField, Q, QuerySet, Value
 from django.db.models.expressions import Combinable
-from django.db.models.functions import Coalesce, Collate, Lower
+from django.db.models.functions import Cast
 
+from dnspanel.accounts.models import Team, User
 from dnspanel.zones.models import Zone
 
 
@@ -60,7 +63,7 @@ def named_behind(zones: "QuerySet[Zone]", name: str, *, descending: bool) -> "Qu
 def ordered(zones: "QuerySet[Zone]", order: ZoneOrder, after: str, limit: int) -> tuple[list[int], str]:
     """Ids of the first of these zones behind a cursor ("": of all), and the cursor of what follows ("": nothing).
 
-    For every column but the name; in one query, by DNSSEC in up to two. What is no cursor is the beginning.
+    For every column but the name; in up to two queries. What is no cursor is the beginning.
     """
     if order.column is ZoneColumn.DNSSEC:
         found = _by_dnssec(zones, order, _place(after, _state), limit + 1)
@@ -92,19 +95,56 @@ def _by_dnssec(zones: "QuerySet[Zone]", order: ZoneOrder, start: tuple[Any, str]
 
 
 def _by_key(zones: "QuerySet[Zone]", order: ZoneOrder, after: str, limit: int) -> list[_Row]:
-    key, read = _KEYS[order.column]
+    if order.column in _NAMED:
+        ranks = _Ranks.of(*_NAMED[order.column])
+        key: Combinable = ranks.expression
+        start = _place(after, str)
+        start = None if start is None else ranks.place(*start, descending=order.descending)
+    else:
+        key, read = _KEYS[order.column]
+        ranks, start = None, _place(after, read)
     zones = zones.annotate(sort_key=key)
-    start = _place(after, read)
     if start is not None:
         at, name = start
         way = "lt" if order.descending else "gt"
         zones = zones.filter(**{f"sort_key__{way}e": at}).filter(Q(**{f"sort_key__{way}": at}) | Q(name__gt=name))
     rows = zones.order_by("-sort_key" if order.descending else "sort_key", "name")
-    return list(rows.values_list("pk", "name", "sort_key")[:limit])
+    found = list(rows.values_list("pk", "name", "sort_key")[:limit])
+    return found if ranks is None else [(pk, name, ranks.names[rank]) for pk, name, rank in found]
 
 
-def _text(column: str) -> Combinable:
-    return Collate(Coalesce(Lower(column), Value("")), "C")
+@dataclass(frozen=True, slots=True)
+class _Ranks:
+    """Places of names in the order of the alphabet: comparing these of 263,238 zones takes half as long.
+
+    The first name is that of nobody.
+    """
+
+    names: tuple[str, ...]
+    expression: Combinable
+
+    @classmethod
+    def of(cls, column: str, owners: "QuerySet[Any]") -> "_Ranks":
+        """Those of all people or teams, for the zones' column with their id."""
+        by_name = sorted((str(name).lower(), pk) for pk, name in owners.all())
+        ranks = [0] * max((pk for _, pk in by_name), default=0)
+        for rank, (_, pk) in enumerate(by_name, 1):
+            ranks[pk - 1] = rank
+        of_zone = Func(
+            Cast(Value(ranks), ArrayField(IntegerField())),
+            F(column),
+            template="COALESCE((%(expressions)s], 0)",
+            arg_joiner=")[",
+            output_field=IntegerField(),
+        )
+        return cls(("", *(name for name, _ in by_name)), of_zone)
+
+    def place(self, of: str, zone_name: str, *, descending: bool) -> tuple[int, str]:
+        """The rank of a name and the zone behind which to go on; where the name is gone, what would follow it."""
+        rank = bisect_left(self.names, of)
+        if rank < len(self.names) and self.names[rank] == of:
+            return rank, zone_name
+        return (rank - 1 if descending else rank), ""
 
 
 def _state(text: str) -> bool:
@@ -124,9 +164,13 @@ _KEYS: dict[ZoneColumn, tuple[Combinable, Callable[[str], Any]]] = {
     ZoneColumn.RRSETS: (F("rrset_count"), _number),
     ZoneColumn.SERIAL: (F("serial"), _number),
     ZoneColumn.CHANGED: (F("changed_at"), datetime.fromisoformat),
-    ZoneColumn.AUTHOR: (_text("changed_by__username"), str),
-    ZoneColumn.TEAM: (_text("team__name"), str),
     ZoneColumn.SYNC: (F("sequence"), _number),
+}
+
+# The zones' column, and ids and names of what it refers to; these are unique whichever case they are written in.
+_NAMED: dict[ZoneColumn, tuple[str, QuerySet[Any]]] = {
+    ZoneColumn.AUTHOR: ("changed_by_id", User.objects.values_list("pk", "username")),
+    ZoneColumn.TEAM: ("team_id", Team.objects.values_list("pk", "name")),
 }
 
 

@@ -67,6 +67,8 @@ def test_each_order_has_the_rows_of_the_editor_once(
     assert len(rows) >= 4
     by_name = sorted(rows, key=lambda row: (relative_key(row.change.name, ZONE), row.change.type))
     expected = sorted(by_name, key=lambda row: sort_key(order, row), reverse=order.descending)  # type: ignore[arg-type]
+    if order.column is RRsetColumn.COMMENT:
+        expected.sort(key=lambda row: sort_key(order, row) == "")
     assert pages(zone, bob, order, filters, limit=2) == expected
 
 
