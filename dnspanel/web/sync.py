@@ -9,17 +9,26 @@ from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.web.templatetags.panel import duration
 from replication.wire.protocol import Unanswered
 
-_MOST_NAMED = 1
-
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """How many active nodes have acked a zone's newest revision; `tone` is ok, warn, bad or quiet."""
+    """How many active nodes have acked a zone's newest revision; `tone` is ok, warn, bad or quiet.
+
+    Of those that have not, one is named with what it lacks, and the others are counted.
+    """
 
     tone: str
     acked: int
     total: int
-    behind: str  # "ns3 late 40 s", "ns3 has no answer for www.example.com. ALIAS: …", or nothing
+    node: str = ""
+    problem: str = ""  # "late 40 s", "has no answer for www.example.com. ALIAS: …"; without a node: why none is counted
+    more: int = 0
+
+    @property
+    def behind(self) -> str:
+        """What is behind, in one line: "ns3 late 40 s, 5 more"; or nothing."""
+        named = f"{self.node} {self.problem}".strip()
+        return f"{named}, {self.more} more" if self.more else named
 
 
 def sync_of(sequence: int, statuses: Sequence[NodeStatus], *, zone: str = "") -> Sync:
@@ -31,20 +40,19 @@ def sync_of(sequence: int, statuses: Sequence[NodeStatus], *, zone: str = "") ->
     late = [status for status in active if not status.has_acked(sequence)]
     lacking = {status.node.name: found for status in active if (found := _lacks(status, zone)) and status not in late}
     if not active:
-        return Sync("quiet", 0, 0, "no active node")
+        return Sync("quiet", 0, 0, problem="no active node")
     if lacking and not late:
         name, (first, *others) = next(iter(lacking.items()))
         more = f" (and {len(others)} more)" if others else ""
-        behind = f"{name} has no answer for {first.name} {first.type}: {first.problem}{more}"
-        return Sync("warn", len(active) - len(lacking), len(active), behind)
+        problem = f"has no answer for {first.name} {first.type}: {first.problem}{more}"
+        return Sync("warn", len(active) - len(lacking), len(active), name, problem)
     if not late:
-        return Sync("ok", len(active), len(active), "")
-    named = [f"{status.node.name} {_spoken(status.health)}" for status in late[:_MOST_NAMED]]
-    if len(late) > _MOST_NAMED:
-        named.append(f"{len(late) - _MOST_NAMED} more")
+        return Sync("ok", len(active), len(active))
     fault = any(status.health.word in FAULTS for status in late)
     acked = len(active) - len(late) - len(lacking)
-    return Sync("bad" if fault else "warn", acked, len(active), ", ".join(named))
+    first_late, more_late = late[0], len(late) - 1
+    tone = "bad" if fault else "warn"
+    return Sync(tone, acked, len(active), first_late.node.name, _spoken(first_late.health), more_late)
 
 
 def _lacks(status: NodeStatus, zone: str) -> list[Unanswered]:

@@ -255,7 +255,7 @@ def rrset_page(
 def sorted_rrset_page(
     *, zone: Zone, author: User, order: RRsetOrder, filters: RRsetFilter = EVERYTHING, after: str = "", limit: int = 100
 ) -> RRsetPage:
-    """What `rrset_page` shows, in another order; each RRset by what the author's draft makes of it. In at most 15 queries.
+    """What `rrset_page` shows, in another order; each RRset as the author's draft leaves it. In at most 15 queries.
 
     Raises TooManyToSort where the zone has too many RRsets for this column and no filter finds few among them.
     """
