@@ -27,6 +27,8 @@ class User(AbstractUser):
     sessions_ended = models.IntegerField(default=0)
     # What was given in place of the settings' quotas: {`quota_amounts.Kind`: amount, or null for any}.
     quotas: "models.JSONField[Any]" = models.JSONField(default=dict, db_default={}, blank=True)
+    # {list: {"hidden": [column], "dense": bool}}, by `list_looks`
+    list_looks: "models.JSONField[Any]" = models.JSONField(default=dict, db_default={}, blank=True)
 
     class Meta:
         constraints = [

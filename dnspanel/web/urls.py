@@ -3,7 +3,7 @@
 from allauth.account import views as allauth
 from django.urls import include, path, register_converter
 
-from dnspanel.web import account, docs, layout, one_time_page
+from dnspanel.web import account, docs, layout, list_looks, one_time_page
 from dnspanel.web.access import quotas
 from dnspanel.web.converters import ZoneNameConverter
 from dnspanel.web.dashboard import pages as dashboard
@@ -18,6 +18,7 @@ urlpatterns = [
     path("account/inactive/", allauth.account_inactive, name="account_inactive"),
     path("account/password/", account.change_password, name="account_change_password"),
     path("account/quotas/", quotas.own_quotas, name="account-quotas"),
+    path("account/lists/<str:of>/", list_looks.list_look, name="list-look"),
     path("once/<str:key>/", one_time_page.one_time_page, name="one-time-page"),
     path("welcome/<str:secret>/", account.welcome, name="welcome"),
     path("frame/draft/", layout.draft_pill, name="draft-pill"),

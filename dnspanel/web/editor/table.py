@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
+from dnspanel.accounts.list_looks import ListName, look_of
 from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.statement_time import searching_for
 from dnspanel.web.editor.additions import FALLBACK_TTL, Addition, Occupied, add_entry
@@ -116,6 +117,7 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
         "next_after": page.next_after,
         "sort": sort,
         "heads": heads,
+        "look": look_of(request.user, ListName.RECORDS),
         "not_sorted": not_sorted,
         "filters": filters,
         "stopped_at": names.owner_text(page.stopped_at, zone.name) if page.stopped_at else "",

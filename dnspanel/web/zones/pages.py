@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
 from dnspanel.accounts.grants import Right
+from dnspanel.accounts.list_looks import ListName, look_of
 from dnspanel.accounts.quota_amounts import Kind
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.reads.queries import NodeStatus, node_statuses
@@ -59,12 +60,12 @@ LONGEST_NAME = 1100
 
 COLUMNS = (
     Column(ZoneColumn.NAME, "Name"),
-    Column(ZoneColumn.DNSSEC, "DNSSEC"),
-    Column(ZoneColumn.RRSETS, "RRsets", "num", falls=True),
-    Column(ZoneColumn.SERIAL, "Serial", "num", falls=True),
-    Column(ZoneColumn.CHANGED, "Revision", falls=True),
-    Column(ZoneColumn.AUTHOR, "Author"),
-    Column(ZoneColumn.SYNC, "On nodes", falls=True),
+    Column(ZoneColumn.DNSSEC, "DNSSEC", "col-dnssec"),
+    Column(ZoneColumn.RRSETS, "RRsets", "num col-rrsets", falls=True),
+    Column(ZoneColumn.SERIAL, "Serial", "num col-serial", falls=True),
+    Column(ZoneColumn.CHANGED, "Revision", "col-changed", falls=True),
+    Column(ZoneColumn.AUTHOR, "Author", "col-author"),
+    Column(ZoneColumn.SYNC, "On nodes", "col-sync", falls=True),
     Column(ZoneColumn.TEAM, "Team"),
 )
 
@@ -117,6 +118,7 @@ def zone_list(request: PanelRequest) -> HttpResponse:
         "next_after": page.next_after,
         "sort": "" if order == BY_NAME else sort,
         "heads": heads,
+        "look": look_of(request.user, ListName.ZONES),
         "looked_to": page.looked_to,
         "search_text": search,
         "searched": searched,

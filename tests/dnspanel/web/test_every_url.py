@@ -96,6 +96,7 @@ DOORS = [
     Door("account_change_password", "GET", SIGNED_IN),
     Door("account_change_password", "POST", SIGNED_IN),
     Door("account-quotas", "GET", SIGNED_IN),
+    Door("list-look", "POST", SIGNED_IN, {"of": "zones"}, {"column": "serial"}),
     Door("draft-pill", "GET", SIGNED_IN),
     Door("fleet-pill", "GET", FLEET),
     # Delivery

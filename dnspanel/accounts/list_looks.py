@@ -1,0 +1,70 @@
+"""How lists look to a person: which columns they leave out, and how dense their rows are. Verbs."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+from django.db import transaction
+
+from dnspanel.accounts.models import User
+
+
+class ListName(StrEnum):
+    """The lists that a person may set up."""
+
+    ZONES = "zones"
+    RECORDS = "records"
+
+
+# The columns that can be left out, and what they are called; the others say what a row is about.
+COLUMNS: Mapping[ListName, Mapping[str, str]] = MappingProxyType(
+    {
+        ListName.ZONES: {
+            "dnssec": "DNSSEC",
+            "rrsets": "RRsets",
+            "serial": "Serial",
+            "changed": "Revision",
+            "author": "Author",
+            "sync": "On nodes",
+            "marks": "Team and tags",
+        },
+        ListName.RECORDS: {"ttl": "TTL", "comment": "Comment"},
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ListLook:
+    """How a list looks: the columns that are left out, and whether its rows are dense."""
+
+    of: ListName
+    hidden: frozenset[str] = frozenset()
+    dense: bool = False
+
+    @property
+    def css(self) -> str:
+        """The CSS classes of the table."""
+        return " ".join([f"no-{column}" for column in sorted(self.hidden)] + ["is-dense"] * self.dense)
+
+    @property
+    def columns(self) -> tuple[tuple[str, str, bool], ...]:
+        """Each column that can be left out: key, text, and whether it is there."""
+        return tuple((key, text, key not in self.hidden) for key, text in COLUMNS[self.of].items())
+
+
+def look_of(person: User, of: ListName) -> ListLook:
+    """How this list looks to the person; without a query."""
+    stored = person.list_looks.get(of, {})
+    return ListLook(of, frozenset(stored.get("hidden", ())) & COLUMNS[of].keys(), bool(stored.get("dense")))
+
+
+def set_look(*, person: User, of: ListName, columns: Iterable[str], dense: bool) -> ListLook:
+    """The list has these columns for the person from now on; names of no column are passed over."""
+    hidden = COLUMNS[of].keys() - set(columns)
+    with transaction.atomic(durable=True):
+        looks = User.objects.select_for_update(no_key=True).values_list("list_looks", flat=True).get(pk=person.pk)
+        looks = looks | {of: {"hidden": sorted(hidden), "dense": dense}}
+        User.objects.filter(pk=person.pk).update(list_looks=looks)
+    person.list_looks = looks
+    return look_of(person, of)
