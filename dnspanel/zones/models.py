@@ -273,6 +273,7 @@ class SearchText(models.Model):
         indexes = [
             # Whoever writes many texts sorts them into the index at the end.
             GinIndex(OpClass("text", "gin_trgm_ops"), name="search_text_trigram", gin_pending_list_limit=256 << 10),
+            models.Index(fields=["zone", "first_key"], condition=Q(has_comments=True), name="search_text_comments"),
         ]
 
 

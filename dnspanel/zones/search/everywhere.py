@@ -98,7 +98,8 @@ def rrsets_found(
     rows: list[Found] = []
     compared, count = 0, _FEWEST_BLOCKS
     while True:
-        blocks = _blocks(zones, search, progress, after, count)
+        ahead = _blocks(zones, search, progress, after, count)
+        blocks = _first_of(ahead, MOST_COMPARED - compared)
         wanted = limit + 1 - len(rows)
         fitting = list(_rows(blocks, search, after)[:wanted]) if blocks else []
         for row in fitting:
@@ -108,7 +109,7 @@ def rrsets_found(
         if len(rows) > limit:
             return FoundPage(tuple(rows[:limit]), rows[limit - 1].place, left_out=progress.left_out)
         if len(fitting) < wanted:
-            if len(blocks) < count:
+            if len(ahead) < count and len(blocks) == len(ahead):
                 return FoundPage(tuple(rows), None, left_out=progress.left_out)
             after = _behind(blocks[-1])
         compared += sum(block.rrsets for block in blocks)
@@ -141,19 +142,45 @@ def _blocks(
     return sorted(found)[:count]
 
 
+def _first_of(blocks: list[_Block], most: int) -> list[_Block]:
+    """The first blocks, one at least, up to the one with which they have so many RRsets."""
+    total = 0
+    for count, block in enumerate(blocks, start=1):
+        total += block.rrsets
+        if total >= most:
+            return blocks[:count]
+    return blocks
+
+
 def _rows(blocks: list[_Block], search: Search, after: Place) -> "QuerySet[StoredRRset]":
     """The RRsets of these blocks that fit and are behind a place."""
-    complete = [block.zone_id for block in blocks if not block.first_key and block.end_key is None]
-    within = Q(zone__in=complete)
-    for block in blocks:
-        if block.end_key is not None:
-            within |= Q(zone=block.zone_id, owner_key__gte=block.first_key, owner_key__lt=block.end_key)
-        elif block.first_key:
-            within |= Q(zone=block.zone_id, owner_key__gte=block.first_key)
-    rows = StoredRRset.objects.filter(within, pk__gt=tuple(after))
+    complete = []
+    within = Q()
+    for zone_id, first_key, end_key in _ranges(blocks):
+        if zone_id != after.zone_id and not first_key and end_key is None:
+            complete.append(zone_id)
+            continue
+        part = Q(zone=zone_id, owner_key__gte=first_key)
+        if end_key is not None:
+            part &= Q(owner_key__lt=end_key)
+        if zone_id == after.zone_id:  # asked of all, PostgreSQL reads the full index for it
+            part &= Q(pk__gt=tuple(after))
+        within |= part
+    rows = StoredRRset.objects.filter(within | Q(zone__in=complete))
     rows = by_more_than_the_zone(rrset_conditions.fitting(rows, search), search.words)
     # As a sum it is no order that PostgreSQL would read all RRsets in, to find those of some zones among them.
     return rows.select_related("zone").order_by(F("zone_id") + 0, "owner_key", "type")
+
+
+def _ranges(blocks: list[_Block]) -> list[tuple[int, bytes, bytes | None]]:
+    """Zone, first key and key behind the last of these blocks; those that follow each other are one."""
+    ranges: list[tuple[int, bytes, bytes | None]] = []
+    for block in blocks:
+        if ranges and ranges[-1][0] == block.zone_id and ranges[-1][2] == block.first_key:
+            ranges[-1] = (block.zone_id, ranges[-1][1], block.end_key)
+        else:
+            ranges.append((block.zone_id, block.first_key, block.end_key))
+    return ranges
 
 
 def by_more_than_the_zone(rows: Rows, words: tuple[Term, ...]) -> Rows:

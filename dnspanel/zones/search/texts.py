@@ -22,7 +22,7 @@ from dnspanel.zones.models import Revision, SearchProgress, SearchText, Zone
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.search.rrset_conditions import condition, lowered, with_texts
 from dnspanel.zones.search.terms import Filter, Span, Term, beginning_of, escaped_bytes, rdata_spellings
-from replication.dns import names
+from replication.dns import names, rdtypes
 from replication.errors import BadName
 
 MOST_NEW_ZONES = 500
@@ -30,6 +30,7 @@ MOST_BLOCKS = 60  # of a large zone that are looked into for a page: as many RRs
 
 # What the index knows: three letters or digits in a row. Without them, PostgreSQL would read all of it.
 _IN_TRIGRAMS = re.compile(r"\w{3}")
+_EVERYWHERE = frozenset({rdtypes.A, rdtypes.AAAA, rdtypes.CNAME, rdtypes.MX, rdtypes.NS, rdtypes.SOA, rdtypes.TXT})
 _BEHIND_ALL_KEYS = b"\xff" * 256
 
 
@@ -124,8 +125,9 @@ def _fitting(rrsets: "QuerySet[StoredRRset]", terms: tuple[Term, ...]) -> "Query
 
 def _saying(terms: Sequence[Term], column: str, *, all_pieces: bool) -> Q | None:
     found: Q | None = None
+    has_ttl = any(term.filter is Filter.TTL for term in terms)
     for term in terms:
-        says = _says(term, column, all_pieces)
+        says = _says(term, column, all_pieces or (has_ttl and _is_everywhere(term)))
         if says is not None:
             found = says if found is None else found & says
     return found
@@ -145,6 +147,11 @@ def _says(term: Term, column: str, all_pieces: bool) -> Q | None:
             any_of_them |= Q(**{f"{column}__contains": piece})
         found = any_of_them if found is None else found & any_of_them
     return found
+
+
+def _is_everywhere(term: Term) -> bool:
+    """Whether it asks for types that most zones have: beside a TTL, which no index knows, theirs is of no use."""
+    return term.filter is Filter.TYPE and isinstance(term.meaning, frozenset) and bool(term.meaning & _EVERYWHERE)
 
 
 def _is_in_trigrams(pieces: list[str]) -> bool:

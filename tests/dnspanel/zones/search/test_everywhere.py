@@ -140,6 +140,20 @@ def test_a_page_ends_when_enough_was_compared_and_says_where(
     assert page.next_after == Place(zones["shop.test."].pk + 1, b"", 0)
 
 
+def test_a_page_takes_no_more_blocks_than_it_may_compare(
+    zones: dict[str, Zone], bob: User, catch_up: CatchUp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a zone of 1,000,000 RRsets, a page read 86,000 to display 50."""
+    monkeypatch.setattr(texts_upkeep, "NAMES_OF_BLOCK", 7)
+    monkeypatch.setattr(everywhere, "_OF_BLOCK", 7)
+    monkeypatch.setattr(everywhere, "MOST_COMPARED", 10)
+    catch_up()
+    page = rrsets_found(person=bob, search=parse("zone:large zz"), now=NOW)
+    assert page.looked_to == "large.test."
+    assert page.next_after is not None
+    assert page.next_after.owner_key == b"h13\0"  # the second block has ended
+
+
 def test_a_page_costs_as_many_queries_whatever_there_is(zones: dict[str, Zone], bob: User, catch_up: CatchUp) -> None:
     catch_up()
     with CaptureQueriesContext(connection) as captured:
