@@ -10,7 +10,7 @@ import selectors
 import socket
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from replication.dns import names
 
@@ -27,19 +27,22 @@ def query(name: str, *, edns: bool = False, do: bool = False) -> bytes:
 
 def addresses_in(reply: bytes) -> set[bytes]:
     """The A records of a reply whose answer section holds nothing else but CNAMEs and As."""
+    return {rdata for _, rdata in _a_records(reply)}
+
+
+def _a_records(reply: bytes) -> Iterator[tuple[int, bytes]]:
+    """TTL and address of each A record."""
     _, _, questions, answers, _, _ = struct.unpack_from(">HHHHHH", reply)
     offset = 12
     for _ in range(questions):
         offset = _skip_name(reply, offset) + 4
-    found = set()
     for _ in range(answers):
         offset = _skip_name(reply, offset)
-        rtype, _, _, length = struct.unpack_from(">HHIH", reply, offset)
+        rtype, _, ttl, length = struct.unpack_from(">HHIH", reply, offset)
         offset += 10
         if rtype == 1:
-            found.add(reply[offset : offset + length])
+            yield ttl, reply[offset : offset + length]
         offset += length
-    return found
 
 
 def _skip_name(reply: bytes, offset: int) -> int:
@@ -54,11 +57,20 @@ def _skip_name(reply: bytes, offset: int) -> int:
 
 def ask(node: Address, wire: bytes, timeout: float = 2.0) -> set[bytes]:
     """The A records that the node answers to this query."""
+    return addresses_in(_reply(node, wire, timeout))
+
+
+def ttls(node: Address, name: str) -> set[int]:
+    """The TTLs of the A records with which the node answers."""
+    return {ttl for ttl, _ in _a_records(_reply(node, query(name), 2.0))}
+
+
+def _reply(node: Address, wire: bytes, timeout: float) -> bytes:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.settimeout(timeout)
         sock.connect(node)
         sock.send(wire)
-        return addresses_in(sock.recv(4096))
+        return sock.recv(4096)
 
 
 def has_address(node: Address, name: str) -> bool:

@@ -21,6 +21,7 @@ _BUSY_REVISIONS = 5_000
 _BUSY = timedelta(seconds=5)
 _LONGEST_WAIT = timedelta(minutes=10)
 
+# The end of a block as one bound, behind all names for the last: with an `or`, each block is read to the zone's end.
 _WRITE = """
 INSERT INTO zones_searchtext (zone_id, first_key, end_key, text, types, ttls, has_comments)
 SELECT b.zone_id, b.first_key, b.end_key, E'\\n' || COALESCE(said.text, '') || E'\\n', COALESCE(said.types, '{}'),
@@ -36,7 +37,8 @@ CROSS JOIN LATERAL (
         UNION ALL SELECT name_displayed(r.name) WHERE r.name LIKE '%%xn--%%'
         UNION ALL SELECT lower(r.comment) WHERE r.comment <> ''
     ) AS lines (line)
-    WHERE r.zone_id = b.zone_id AND r.owner_key >= b.first_key AND (b.end_key IS NULL OR r.owner_key < b.end_key)
+    WHERE r.zone_id = b.zone_id AND r.owner_key >= b.first_key
+        AND r.owner_key < COALESCE(b.end_key, decode(repeat('ff', 256), 'hex'))
 ) AS said"""
 
 # The first of every so many names of a range, but the very first: there a block ends and the next begins.

@@ -13,14 +13,13 @@ from django.db.models import Q, QuerySet
 
 from dnspanel.zones.models import Zone
 from dnspanel.zones.search import texts, zone_conditions
-from dnspanel.zones.search.terms import Filter, Search, Term
+from dnspanel.zones.search.terms import Filter, Search
 
 Row = TypeVar("Row")
 
 _FIRST, _MORE = 500, 20_000  # zones asked at a time
 MOST_COMPARED = 20_000  # a tenth of a second
 MOST_COMPARED_BY_TYPE = 40_000  # of types and TTLs, texts say more in less
-_FEW = 6_000  # texts of zones that are asked one by one
 _OFTEN = _FIRST // 100  # so many of the first zones: a page is full before the index has been asked
 _SOON = frozenset({Filter.TYPE, Filter.TTL})
 
@@ -54,17 +53,7 @@ def zones_fitting(
         rows += zones.filter(among, holding)[: limit - len(rows)]
         if until is None or len(rows) >= limit:
             return Fitting(rows)
-        if compared == 0 and len(rows) < _OFTEN and (few := _few_with(inside, known)) is not None:
+        if compared == 0 and len(rows) < _OFTEN and (few := zone_conditions.few_with(inside, known)) is not None:
             return Fitting([*rows, *zones.filter(holding, pk__in=few, name__gt=until)[: limit - len(rows)]])
         after, compared, count = until, compared + count, min(_MORE, most - compared - count)
     return Fitting(rows, after)
-
-
-def _few_with(inside: tuple[Term, ...], known: texts.Progress) -> list[int] | None:
-    """The ids of all zones that may fit, if the index of texts knows that they are few."""
-    if not known.is_complete or known.left_out:
-        return None
-    for terms in zone_conditions.fitting_together(inside):
-        if texts.in_index(terms) and (few := texts.zones_with(terms, _FEW)) is not None:
-            return [*few, *known.new_zones]
-    return None

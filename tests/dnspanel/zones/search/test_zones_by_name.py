@@ -7,7 +7,7 @@ from django.test.utils import CaptureQueriesContext
 from dnspanel.accounts.models import User
 from dnspanel.zones import edit, queries
 from dnspanel.zones.models import SearchText, Zone
-from dnspanel.zones.search import texts_upkeep, zones_by_name
+from dnspanel.zones.search import texts_upkeep, zone_conditions, zones_by_name
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.dnspanel.zones.search.conftest import CatchUp
 from tests.people import NOW
@@ -93,7 +93,7 @@ def test_pages_find_the_same_however_far_they_look_and_the_texts_are(
     monkeypatch.setattr(zones_by_name, "MOST_COMPARED", most)
     monkeypatch.setattr(zones_by_name, "MOST_COMPARED_BY_TYPE", most)
     monkeypatch.setattr(zones_by_name, "_OFTEN", 100)
-    monkeypatch.setattr(zones_by_name, "_FEW", few)
+    monkeypatch.setattr(zone_conditions, "FEW_TEXTS", few)
     if state != "without texts":
         catch_up()
     if state == "old texts":
@@ -103,6 +103,7 @@ def test_pages_find_the_same_however_far_they_look_and_the_texts_are(
         SearchText.objects.update(text="\nnothing of what is published\n", types=[99], ttls=[99])
     for search, letters in FOUND.items():
         assert paged(bob, search, limit) == letters, search
+        assert "".join(zone.name[0] for zone in queries.found_zones(Zone.objects.order_by("name"), search)) == letters
 
 
 def test_a_page_ends_when_enough_zones_were_asked_and_says_where(

@@ -4,6 +4,7 @@ import pytest
 
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.zones.models import Zone
+from dnspanel.zones.search import zones_by_name
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, MakeZone
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -28,6 +29,21 @@ def test_an_rdata_is_found_in_every_zone_page_by_page(call: Caller, zone: Zone, 
     everything = ["mail.example.test.", "a.other.test.", "www.other.test."]
     assert found(call, "q=192.0.2.9&kind=rrset") == everything
     assert found(call, "q=has:192.0.2.9&limit=1") == ["example.test.", "other.test.", *everything]
+
+
+def test_an_answer_that_looked_through_enough_zones_has_a_next_one(
+    call: Caller, zone: Zone, other: Zone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(zones_by_name, "_FIRST", 1)
+    monkeypatch.setattr(zones_by_name, "MOST_COMPARED", 1)
+    for path, names in {
+        "/zones?q=name:a.o": ["other.test."],
+        "/search?q=name:a.o%20zone:test": ["other.test."],
+    }.items():
+        first = call.get(path)
+        assert first["items"] == []
+        assert first["next"]
+        assert [item.get("name") or item["zone"] for item in call.all(path)][: len(names)] == names
 
 
 def test_what_a_token_does_not_see_is_not_found(make_caller: MakeCaller, zone: Zone, other: Zone) -> None:
