@@ -40,6 +40,8 @@ ZoneError
 ├── PolicyRefused         a DNSSEC policy cannot be so
 ├── PolicyUnknown         no such DNSSEC policy
 ├── RunUnknown            no such run of DNSSEC policies
+├── DraftUnknown          no such draft with a name, as far as this person may know
+├── DraftRefused          a draft cannot be put aside, be taken up or have a name as it is
 ├── TemplateUnknown       no such template, as far as this person may know
 ├── TemplateRefused       a template, or what is to be made of it, cannot be so
 ├── TemplateMoved         somebody published another version of the template meanwhile

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from dnspanel.accounts.actors import Author, token_of, user_of
 from dnspanel.zones import soa
-from dnspanel.zones.errors import Locked
+from dnspanel.zones.errors import Locked, LockUnknown
 from dnspanel.zones.models import Lock, Zone
 from replication.dns import rdtypes
 from replication.dns.rrset import Change, Key
@@ -15,6 +15,14 @@ def locks_of(zone: Zone) -> Sequence[Lock]:
     if not zone.has_locks:
         return ()
     return tuple(Lock.objects.filter(zone=zone).select_related("person", "token").order_by("name", "type", "pk"))
+
+
+def lock_in(zone: Zone, lock_id: int) -> Lock:
+    """This lock of the zone. Raises LockUnknown."""
+    found = next((lock for lock in locks_of(zone) if lock.pk == lock_id), None)
+    if found is None:
+        raise LockUnknown(zone.name)
+    return found
 
 
 def locks_against(author: Author, zone: Zone) -> Sequence[Lock]:

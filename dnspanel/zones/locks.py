@@ -14,9 +14,9 @@ from dnspanel.accounts.actors import Author, token_of, user_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Token, User
 from dnspanel.zones import access
-from dnspanel.zones.errors import LockRefused, LockUnknown, Unknown
+from dnspanel.zones.errors import LockRefused, Unknown
 from dnspanel.zones.find_zones import locked
-from dnspanel.zones.lock_rules import locks_of
+from dnspanel.zones.lock_rules import lock_in, locks_of
 from dnspanel.zones.models import Lock, Zone
 from replication.dns import names, rdata, rdtypes
 
@@ -87,9 +87,7 @@ def lift_lock(*, zone: Zone, lock_id: int, author: Author, now: datetime) -> Non
     """The lock is gone. Raises LockUnknown, Unknown, and RightMissing as `add_lock` does."""
     with transaction.atomic():
         found = _locked(zone, author)
-        lock = next((lock for lock in locks_of(found) if lock.pk == lock_id), None)
-        if lock is None:
-            raise LockUnknown(zone.name)
+        lock = lock_in(found, lock_id)
         _record("zone.unlock", lock, author, now)
         lock.delete()
         zone.has_locks = Lock.objects.filter(zone=found).exists()

@@ -169,6 +169,7 @@ V2_ZONES = [
     Door("v2-rrset-expiry", "DELETE", "-0-+-++", {**ZONE, **WWW}),
     Door("v2-locks", "GET", "-0---++", ZONE),
     Door("v2-locks", "POST", "-0---++", ZONE, {"name": "www", "type": "TXT", "reason": "a test"}),
+    Door("v2-lock", "GET", "-0---00", {**ZONE, "lock_id": 1}),
     Door("v2-lock", "DELETE", "-0---00", {**ZONE, "lock_id": 1}),
     Door("v2-zone-changes", "POST", "-0-+-++", ZONE, {"changes": [{"op": "replace", "name": "www", "type": "A", **A}]}),
     Door(

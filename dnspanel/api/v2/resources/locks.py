@@ -10,12 +10,13 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.grants import Right
 from dnspanel.api.v2.http.answers import actor_in, done
-from dnspanel.api.v2.http.conditional_write import tagged
+from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, Shape, Text, page_of, read, stamp
 from dnspanel.zones import access
+from dnspanel.zones.lock_rules import lock_in
 from dnspanel.zones.locks import LONGEST_REASON, NOBODY, add_lock, lift_lock, manager_of
 from dnspanel.zones.models import Lock
 from replication.dns import names, rdata
@@ -92,14 +93,19 @@ class ZoneLocks(V2View):
 class ZoneLock(V2View):
     """A lock of a zone."""
 
-    unconditional = True
+    @extend_schema(operation_id="getLock", responses=LockSerializer)
+    def get(self, request: Request, zone_name: str, lock_id: int) -> HttpResponse:
+        """Read a lock"""
+        zone = access.zone_for(actor_in(request), zone_name, Right.SETTINGS)
+        return tagged(_json(lock_in(zone, lock_id)))
 
     @extend_schema(operation_id="deleteLock", responses={204: None})
     def delete(self, request: Request, zone_name: str, lock_id: int) -> HttpResponse:
         """Lift a lock"""
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.SETTINGS)
-        lift_lock(zone=zone, lock_id=lock_id, author=actor, now=timezone.now())
+        with conditional_write(request, f"lock/{lock_id}", lambda: _json(lock_in(zone, lock_id))):
+            lift_lock(zone=zone, lock_id=lock_id, author=actor, now=timezone.now())
         return done()
 
 

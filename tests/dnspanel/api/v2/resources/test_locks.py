@@ -23,6 +23,8 @@ def test_who_is_kept_out_is_told_why(call: Caller, zone: Zone) -> None:
     problem = call.problem(403, "PUT", WWW, A)
     assert problem["code"] == "locked"
     assert problem["detail"] == "A www.example.test is locked: Managed by Terraform."
+    assert call.get(f"{LOCKS}/{pk}")["reason"] == "Managed by Terraform"
+    call.problem(412, "DELETE", f"{LOCKS}/{pk}", if_match='"other"')
     assert call("DELETE", f"{LOCKS}/{pk}").status_code == 204
     assert call("PUT", WWW, A).status_code == 202
     assert RRset.objects.get(zone=zone, name="www.example.test.", type=1).rdata == ["192.0.2.77"]
