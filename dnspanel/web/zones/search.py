@@ -45,6 +45,7 @@ def search(request: PanelRequest) -> HttpResponse:
         "filters": FILTERS,
         "zones": _with_sync(zones),
         "more_zones": bool(zones.next_after),
+        "zones_looked_to": zones.looked_to,
         "rows": [_displayed(found) for found in page.rows],
         "next_after": page.next_after.to_text() if page.next_after else "",
         "looked_to": page.looked_to,
@@ -70,9 +71,9 @@ def search_suggestions(request: PanelRequest) -> JsonResponse:
     return JsonResponse({"suggestions": suggestions(person=request.user, text=text)})
 
 
-def _found(request: PanelRequest, text: str, searched: Search) -> tuple[queries.Page[queries.ZoneRow], FoundPage, str]:
+def _found(request: PanelRequest, text: str, searched: Search) -> tuple[queries.ZonePage, FoundPage, str]:
     """Return some zones and a page of RRsets, and why nothing was looked for if the search is too general."""
-    zones: queries.Page[queries.ZoneRow] = queries.Page((), "")
+    zones = queries.ZonePage((), "")
     after = place_of(request.GET.get("after", ""))
     try:
         with searching_for(text):

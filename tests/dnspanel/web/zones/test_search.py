@@ -80,6 +80,9 @@ def test_each_state_says_what_it_is(estate: None, browser: Browser, bob: User, m
     monkeypatch.setattr(zones_by_name, "MOST_COMPARED", 1)
     listed = client.get(LIST, {"q": "value:zz"})
     assert "Looked as far as" in listed.content.decode()
+    page = client.get(SEARCH, {"q": "value:zz zone:test"}).content.decode()
+    assert "No zone up to" in page
+    assert "Nothing matches" not in page
     end = client.get(LIST, {"q": "value:zz", "after": "zzz."}, headers={**HTMX, "HX-Target": "zone-more"})
     assert "Everything was looked through" in end.content.decode()
     monkeypatch.setattr(zone_conditions, "MANY_ZONES", 0)
