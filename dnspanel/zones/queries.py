@@ -149,16 +149,17 @@ class DraftCounts:
 
 
 def zone_page(
-    *, user: Person, search: str = "", order: ZoneOrder = BY_NAME, after: str = "", limit: int = 100
+    *, user: Person, search: str = "", order: ZoneOrder = BY_NAME, after: str = "", limit: int = 100, part: int = 1
 ) -> ZonePage:
-    """Zones in this order, those that a search finds (see `search.terms`).
+    """Zones in this order, those that a search finds (see `search.terms`); `part` is that of `zones_fitting`.
 
     A search that looks into zones is answered by name, whatever the order: see `order_for`.
     """
     zones, searched = zones_visible_to(user), parse(search)
     order = order_for(searched, order)
     if order == BY_NAME:
-        found = zones_fitting(_listed(zones), searched, now=timezone.now(), after=_storable(after), limit=limit + 1)
+        behind = _storable(after)
+        found = zones_fitting(_listed(zones), searched, now=timezone.now(), after=behind, limit=limit + 1, part=part)
         rows = [_zone_row(zone) for zone in found.rows]
         if len(rows) > limit:
             return ZonePage(tuple(rows[:limit]), rows[limit - 1].name)
