@@ -261,7 +261,14 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = envsecret("PANEL_REDIS_URL")
 # Holds the limits on sign-in and nothing else. In PostgreSQL, because signing in must not need Redis.
-CACHES = {"default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "accounts_limits"}}
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "accounts_limits",
+        # Beyond so many, a third is deleted, expired or not: whoever tries many names must not reset a count of others.
+        "OPTIONS": {"MAX_ENTRIES": 100_000},
+    }
+}
 
 CELERY_BROKER_URL = REDIS_URL
 CELERY_TASK_IGNORE_RESULT = True
