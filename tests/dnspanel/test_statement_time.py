@@ -212,7 +212,7 @@ def test_other_requests_of_api_v1_are_503(make_caller: MakeCaller, monkeypatch: 
     ("path", "slow"),
     [
         ("/zones?q=example", "zones._filtered"),
-        ("/search?q=example", "search.found_zones"),
+        ("/search?q=example", "search.zones_fitting"),
         ("/zones/example.test./rrsets?q=www", "rrsets.last_compared"),
     ],
 )

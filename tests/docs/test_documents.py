@@ -291,7 +291,8 @@ def test_every_check_of_zones_is_explained() -> None:
         r'return (?="target-)',
     )
     code = re.compile(rf'(?:{"|".join(before)})"([a-z-]+)"')
-    paths = [ROOT / "dnspanel" / "zones" / f"{name}.py" for name in ("rules", "mail_rules", "value_rules", "plan")]
+    modules = ("rules", "mail_rules", "value_rules", "plan", "across_zones")
+    paths = [ROOT / "dnspanel" / "zones" / f"{name}.py" for name in modules]
     found = {word for path in paths for word in code.findall(path.read_text())}
     made = {f"{type}-single" for type in ("soa", "cname", "dname")} | {"soa-not-apex", "dnskey-not-apex"}
     rows = [line for line in (ROOT / "docs" / "use" / "checks.md").read_text().splitlines() if line.startswith("| `")]
