@@ -36,6 +36,7 @@ class DisplayValue:
 
     text: str
     disabled: bool
+    readable: str = ""
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,11 @@ class DisplayRow:
     @property
     def name(self) -> str:
         return self.row.change.name
+
+    @property
+    def punycode(self) -> str:
+        """The owner as the DNS has it, if it is written in its own script; "" if that is the same."""
+        return punycode_owner(self.row.change.name, self.zone)
 
     @property
     def type(self) -> str:
@@ -182,6 +188,11 @@ class DisplayRecord:
     """A record in a diff: added, deleted or unchanged."""
 
     record: RecordDiff
+    type: int
+
+    @property
+    def readable(self) -> str:
+        return readable_rdata(self.type, self.record.rdata)
 
     @property
     def css(self) -> str:
@@ -225,6 +236,11 @@ class DisplayDiff:
         return rdata.type_to_text(self.diff.change.type)
 
     @property
+    def punycode(self) -> str:
+        """The owner as the DNS has it, if it is written in its own script; "" if that is the same."""
+        return punycode_owner(self.diff.change.name, self.zone)
+
+    @property
     def query(self) -> str:
         return rrset_query(self.diff.change.name, self.diff.change.type)
 
@@ -243,7 +259,7 @@ class DisplayDiff:
 
     @property
     def records(self) -> list[DisplayRecord]:
-        return [DisplayRecord(record) for record in self.diff.records]
+        return [DisplayRecord(record, self.diff.change.type) for record in self.diff.records]
 
     @property
     def before(self) -> RRset | None:
@@ -293,7 +309,21 @@ def rrset_query(name: str, type: int) -> str:
 def display_values(rrset: RRset | None) -> list[DisplayValue]:
     if rrset is None:
         return []
-    return [DisplayValue(text, text in rrset.disabled) for text in rrset.rdata]
+    return [DisplayValue(text, text in rrset.disabled, readable_rdata(rrset.type, text)) for text in rrset.rdata]
+
+
+def punycode_owner(name: str, zone: str) -> str:
+    """Return the owner name inside its zone as the DNS has it, if people read it in another script; else ""."""
+    owner = names.relative_text(name, zone)
+    return owner if "xn--" in owner and owner != names.owner_text(name, zone) else ""
+
+
+def readable_rdata(type: int, text: str) -> str:
+    """Return a value with the names that it points at in their own script; "" if that is the same."""
+    if "xn--" not in text:
+        return ""
+    readable = rdata.with_names(type, text, names.display)
+    return "" if readable == text else readable
 
 
 def display_rows(zone: str, rows: Iterable[RRsetRow], *, name_above: str = "") -> list[DisplayRow]:

@@ -22,6 +22,7 @@ Key = tuple[str, int]
 # A warning that is worth an error: only who accepts it by this code, where a reason is given, gets over it.
 BREAKING_DS = "ds-breaks-zone"
 LOW_TTL = 30
+_INTERNATIONAL = "xn--"
 MAX_CHAIN = 16
 _ADDRESSES = frozenset((rdtypes.A, rdtypes.AAAA, rdtypes.ALIAS))
 HOST_TARGETS = frozenset((rdtypes.MX, rdtypes.NS, rdtypes.SRV))
@@ -432,6 +433,27 @@ def _values(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         yield Violation(Severity(severity), code, rrset.name, rrset.type, message)
 
 
+def _look_alikes(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
+    """About the labels of its name, those of the zone only with its SOA; and notes about names that it points at."""
+    if _INTERNATIONAL in rrset.name:
+        labels = names.labels(rrset.name)
+        own = labels if rrset.type == rdtypes.SOA else _below_zone(near, labels)
+        for severity, code, message in value_rules.look_alikes(own):
+            yield Violation(Severity(severity), code, rrset.name, rrset.type, message)
+    if rrset.type not in rdata.POINTING or not any(_INTERNATIONAL in text for text in rrset.served):
+        return
+    for target in sorted(targets_of(rrset)):
+        labels = names.labels(target)
+        if names.is_within(target, near.zone):
+            labels = _below_zone(near, labels)
+        for _, code, message in value_rules.look_alikes(labels):
+            yield _note(rrset, code, f"{_what(near, rrset)} points at {target}: {message}")
+
+
+def _below_zone(near: Neighbourhood, labels: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    return labels[: len(labels) - len(names.labels(near.zone))]
+
+
 def _addresses(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     private = [text for text in rrset.served if _is_private(text)]
     if private:
@@ -474,6 +496,7 @@ _RULES: tuple[tuple[Rule, frozenset[int] | None], ...] = (
     (_owner, None),
     (_mail, frozenset((rdtypes.TXT,))),
     (_values, None),
+    (_look_alikes, None),
     (_addresses, frozenset((rdtypes.A, rdtypes.AAAA))),
     (_svcb, frozenset((rdtypes.SVCB, rdtypes.HTTPS))),
 )

@@ -3,10 +3,10 @@
 Pure, and without a look at other RRsets; `rules` has those that need one, `mail_rules` those about mail.
 """
 
-import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from dnspanel.zones import letters
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset
 
@@ -17,18 +17,10 @@ _TRANSPORTS = frozenset(("_tcp", "_udp", "_sctp", "_dccp"))  # RFC 6698 3
 # RFC 8659 4, RFC 9495, and what else is registered with IANA.
 _CAA_TAGS = frozenset(("issue", "issuewild", "iodef", "contactemail", "contactphone", "issuevmc", "issuemail"))
 _CAA_ISSUES = frozenset(("issue", "issuewild", "issuevmc", "issuemail"))
-# Scripts that are written together (UTS 39 5.1, "highly restrictive").
-_TOGETHER = (
-    frozenset(("LATIN", "CJK", "HIRAGANA", "KATAKANA")),
-    frozenset(("LATIN", "CJK", "BOPOMOFO")),
-    frozenset(("LATIN", "CJK", "HANGUL")),
-)
-# Letters that look like those of ASCII in most fonts (UTS 39, confusables.txt), so that a whole label may pass for one.
-_LOOK_LIKE_ASCII = frozenset("аеорсухіјѕһӏԁԛԝɡɑαονρτυι")
 
 
 def check_values(rrset: RRset) -> Iterator[Finding]:
-    """What is doubtful about the served records of an RRset, and about its own name."""
+    """What is doubtful about the served records of an RRset."""
     if rrset.type in _MUST_BE_HOSTS:
         yield from _hosts(rrset)
     if rrset.type == rdtypes.SRV and is_misplaced(rrset.name, rrset.type):
@@ -37,8 +29,6 @@ def check_values(rrset: RRset) -> Iterator[Finding]:
         yield "warning", "tlsa-owner", f"clients ask for a TLSA at a name like _443._tcp, not at {rrset.name}"
     elif rrset.type == rdtypes.CAA:
         yield from _caa(rrset)
-    if "xn--" in rrset.name:
-        yield from _look_alikes(rrset.name)
 
 
 @lru_cache(maxsize=4096)
@@ -122,20 +112,20 @@ def _tag_and_value(text: str) -> tuple[str, str]:
     return tag.lower(), value[1:-1]
 
 
-def _look_alikes(name: str) -> Iterator[Finding]:
-    for label, text in zip(names.labels(name), names.display(name).split("."), strict=False):
-        if text.isascii():
-            continue
-        scripts = {script for letter in text if (script := _script(letter))}
-        what = f"{label.decode('ascii')} is “{text}”"
-        if len(scripts) > 1 and not any(scripts <= together for together in _TOGETHER):
-            listed = " and ".join(sorted(script.capitalize() for script in scripts))
-            yield "note", "mixed-scripts", f"{what} and mixes letters of {listed}: readers may be misled"
-        elif all(letter in _LOOK_LIKE_ASCII or letter.isascii() for letter in text):
-            yield "note", "looks-like-ascii", f"{what}, which looks like another name in plain letters"
+def look_alikes(name_labels: Iterable[bytes]) -> Iterator[Finding]:
+    """What readers may take labels for that are not in plain letters (UTS 39)."""
+    for label in name_labels:
+        if label.startswith(b"xn--"):
+            yield from _look_alikes_of(label)
 
 
 @lru_cache(maxsize=4096)
-def _script(letter: str) -> str:
-    """The script of a letter, as its name in Unicode begins; "" for digits, marks and signs of no script."""
-    return unicodedata.name(letter, "").split(" ", 1)[0] if letter.isalpha() else ""
+def _look_alikes_of(label: bytes) -> tuple[Finding, ...]:
+    text = names.display(f"{label.decode('ascii')}.")[:-1]
+    if text.isascii():
+        return ()
+    what, plain = f"{label.decode('ascii')} is “{text}”", letters.looks_like(text)
+    taken = f"it may be taken for “{plain}”" if plain else "readers may be misled"
+    if scripts := letters.mixed_scripts(text):
+        return (("warning", "mixed-scripts", f"{what} and mixes letters of {' and '.join(scripts)}: {taken}"),)
+    return (("note", "looks-like-ascii", f"{what}: {taken}"),) if plain else ()

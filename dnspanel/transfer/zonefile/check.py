@@ -87,6 +87,9 @@ def suspects(content: Content, ordered: list[bytes]) -> Suspects:
         found.slight |= {record: None for record in ordered if record.endswith(_TAIL_CAA)}
     if content.low_ttls:
         found.slight |= dict.fromkeys(content.low_ttls)
+    found.slight |= {record: None for record in ordered if b"xn--" in record}
+    if "xn--" in content.zone:
+        found.slight[APEX_SOA] = None
     if cuts:
         _suspect_below(content, ordered, found)
     if content.hosts or content.aliases:

@@ -47,6 +47,21 @@ def test_an_owner_is_relative_and_readable() -> None:
     assert DisplayRow(ZONE, row(rrset("xn--bcher-kva.example.test."), None)).owner == "bücher"
 
 
+def test_international_names_stand_in_both_forms() -> None:
+    alias = rrset("xn--bcher-kva.example.test.", 5, 300, "xn--mnchen-3ya.test.")
+    display = DisplayRow(ZONE, row(alias, alias))
+    assert (display.owner, display.punycode) == ("bücher", "xn--bcher-kva")
+    assert [(value.text, value.readable) for value in display.values] == [("xn--mnchen-3ya.test.", "münchen.test.")]
+    change = DisplayDiff(ZONE, diff(Change(alias.name, alias.type, None, alias)))
+    assert (change.punycode, [record.readable for record in change.records]) == ("xn--bcher-kva", ["münchen.test."])
+    plain = DisplayRow(ZONE, row(rrset(), rrset("www.example.test.", 16, 300, '"include:xn--mnchen-3ya.test"')))
+    assert (plain.punycode, [value.readable for value in plain.values]) == ("", [""])
+    at_apex = DisplayRow("xn--bcher-kva.test.", row(rrset("xn--bcher-kva.test."), None))
+    assert (at_apex.owner, at_apex.punycode) == ("@", "")
+    nothing_legal = DisplayRow(ZONE, row(rrset("xn--a-ecp.example.test."), None))
+    assert nothing_legal.punycode == ""
+
+
 def test_a_long_rrset_shows_its_first_values_until_asked() -> None:
     many = rrset("www.example.test.", 1, 300, *(f"192.0.2.{n}" for n in range(100)))
     display = DisplayRow(ZONE, row(many, many))

@@ -3,7 +3,8 @@
 import pytest
 
 from dnspanel.zones.rules import Severity, check_zone, names_to_know
-from replication.dns.rrset import RRset
+from replication.dns import rdata, rdtypes
+from replication.dns.rrset import RRset, make
 from tests.dnspanel.zones.conftest import ZONE, rr
 
 APEX = (
@@ -110,7 +111,10 @@ def test_what_is_right_is_not_complained_about(lines: list[str], around: tuple[s
         ("caa-iodef", ['@ 300 CAA 0 iodef "a@example.net"'], ()),
         ("caa-nobody", ['@ 300 CAA 0 issue ";" | 0 issue "ca.example.net"'], ()),
         ("mixed-scripts", ["xn--pple-43d 300 A 192.0.2.1"], ()),
+        ("mixed-scripts", ["www 300 CNAME xn--pple-43d.example.net."], ()),
         ("looks-like-ascii", ["xn--80ak6aa92e 300 A 192.0.2.1"], ()),
+        ("looks-like-ascii", ["www 300 CNAME xn--80ak6aa92e.example.net."], ()),
+        ("looks-like-ascii", ["@ 300 MX 10 xn--80ak6aa92e.example.net."], ()),
         ("dkim-malformed", ['s._domainkey 300 TXT "v=DKIM1; k=rsa"'], ()),
         ("spf-duplicate", ['@ 300 TXT "v=spf1 -all" | "v=spf1 mx -all"'], ()),
         ("dmarc-policy", ['_dmarc 300 TXT "v=DMARC1; rua=mailto:a@example.test"'], ()),
@@ -118,6 +122,28 @@ def test_what_is_right_is_not_complained_about(lines: list[str], around: tuple[s
 )
 def test_what_breaks_a_rule_is_named(code: str, lines: list[str], around: tuple[str, ...]) -> None:
     assert code in codes(*lines, around=around)
+
+
+def test_the_labels_of_a_zone_are_looked_at_once_with_its_soa() -> None:
+    zone = "xn--pple-43d.test."
+    texts = {
+        "SOA": "ns1.example.net. host.example.net. 1 2 3 4 5", "NS": "ns1.example.net.", "A": "192.0.2.1",
+        "MX": f"10 mail.{zone}",
+    }  # fmt: skip
+    rrsets = [make(zone, rdata.type_from_text(type_), 300, [text]) for type_, text in texts.items()]
+    found = check_zone(zone, {(r.name, r.type): r for r in rrsets}, {(r.name, r.type) for r in rrsets})
+    [mixed] = [violation for violation in found if violation.code == "mixed-scripts"]
+    assert (mixed.severity, mixed.type) == ("warning", rdtypes.SOA)
+    assert mixed.message == (
+        "xn--pple-43d is “аpple” and mixes letters of Cyrillic and Latin: it may be taken for “apple”"
+    )
+
+
+def test_the_look_of_a_target_is_only_a_note() -> None:
+    [rrset] = [rr("www 300 CNAME xn--pple-43d.example.net.")]
+    [found] = check_zone(ZONE, {(rrset.name, rrset.type): rrset}, {(rrset.name, rrset.type)})
+    assert (found.severity, found.code) == ("note", "mixed-scripts")
+    assert found.message.startswith("CNAME www points at xn--pple-43d.example.net.: xn--pple-43d is “аpple”")
 
 
 def test_a_dname_over_existing_names_is_refused_and_a_delegation_over_them_warned_of() -> None:

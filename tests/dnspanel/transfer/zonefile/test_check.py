@@ -15,7 +15,7 @@ from tests.full import examples
 ZONE = "example.test."
 OWNERS = (
     *("@", "a", "b", "a.b", "c.a", "x.c.a", "*.a", "*", "_dmarc", "example.test", "b.example.test"),
-    *("_sip._tcp", "_443._tcp.a", "s._domainkey", "xn--80ak6aa92e"),
+    *("_sip._tcp", "_443._tcp.a", "s._domainkey", "xn--80ak6aa92e", "xn--pple-43d"),
 )
 TARGETS = (
     *OWNERS[:7],
