@@ -59,7 +59,7 @@ def test_warnings_are_counted_marked_and_can_be_looked_at_alone(
     put(bob, zone, "@ 300 MX 10 nowhere")
     client = browser(bob)
     page = client.get(ZONE).content.decode()
-    assert "2 warnings" in page
+    assert '<span class="num">2</span> <span class="not-phone">warnings</span>' in page
     assert "resolvers ask again every 5 seconds" in page
     alone = client.get(ZONE + "?in=warnings").content.decode()
     assert alone.count('<tbody class="rrset') == 2
