@@ -46,7 +46,7 @@ from dnspanel.zones.search import rrset_conditions, texts, zone_conditions
 from dnspanel.zones.search.terms import Search, parse
 from dnspanel.zones.search.zones_by_name import zones_fitting
 from dnspanel.zones.store_rrsets import rrset_of
-from dnspanel.zones.zone_order import BY_NAME, ZoneColumn, ZoneOrder, named_behind, ordered
+from dnspanel.zones.zone_order import BY_NAME, ZoneColumn, ZoneOrder, named_before, ordered
 from replication.codec.keys import name_from_relative_key, relative_key
 from replication.dns import names
 from replication.dns.rrset import Change, Key
@@ -166,7 +166,7 @@ def zone_page(
         return ZonePage(tuple(rows), found.looked_to, looked_to=found.looked_to)
     zones = zone_conditions.fitting(zones, searched, now=timezone.now())
     if order.column is ZoneColumn.NAME:
-        by_name = _listed(named_behind(zones, _storable(after), descending=order.descending))
+        by_name = _listed(named_before(zones, _storable(after)))
         rows = [_zone_row(zone) for zone in by_name[: limit + 1]]
         return ZonePage(tuple(rows[:limit]), rows[limit - 1].name if len(rows) > limit else "")
     pks, next_after = ordered(zones, order, _storable(after), limit)

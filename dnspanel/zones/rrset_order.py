@@ -15,6 +15,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Collate, Left
 
 from dnspanel.zones.find_rrsets import StoredKey, between
+from dnspanel.zones.sort_order import SortOrder, number_in
 
 _MOST_COMPARED = 100  # characters of a value or comment
 _LONGEST_CURSOR = 4000
@@ -31,11 +32,10 @@ class RRsetColumn(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class RRsetOrder:
-    """By a column, up or down."""
+class RRsetOrder(SortOrder[RRsetColumn]):
+    """By a column, up or down; RRsets that are the same in it come by canonical order of names."""
 
     column: RRsetColumn = RRsetColumn.NAME
-    descending: bool = False
 
 
 AS_EDITED = RRsetOrder()  # by canonical order of names, at each SOA and NS first
@@ -55,10 +55,7 @@ class TooManyToSort(Exception):
 
 def rrset_order_of(text: str) -> RRsetOrder:
     """The order that a URL names: `ttl`, or `-ttl` for the longest first; an editor's own for anything else."""
-    try:
-        return RRsetOrder(RRsetColumn(text.removeprefix("-")), text.startswith("-"))
-    except ValueError:
-        return AS_EDITED
+    return RRsetOrder.of_url(text, RRsetColumn, AS_EDITED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +119,9 @@ def _first(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, li
 def _of_many_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
     """In the order, all that is behind `start` compared at once."""
     if start is not None:
-        way = "lt" if order.descending else "gt"
         owner_key, type_ = start.key
-        behind = Q(owner_key__gt=owner_key) | Q(owner_key=owner_key, type__gt=type_)
-        rows = rows.filter(**{f"sort_key__{way}e": start.by}).filter(Q(**{f"sort_key__{way}": start.by}) | behind)
-    return _places(rows.order_by("-sort_key" if order.descending else "sort_key", "owner_key", "type"), limit)
+        rows = order.behind(rows, start.by, Q(owner_key__gt=owner_key) | Q(owner_key=owner_key, type__gt=type_))
+    return _places(order.sorted(rows, "owner_key", "type"), limit)
 
 
 def _of_few_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
@@ -139,11 +134,11 @@ def _of_few_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | 
     found: list[SortedKey] = []
     if start is not None:
         found = _of_one_value(rows, start.by, start.key, limit)
-        rows = rows.filter(**{"sort_key__lt" if order.descending else "sort_key__gt": start.by})
+        rows = order.beyond(rows, start.by)
     most = limit - len(found)
     if not most:
         return found
-    picked = _places(rows.order_by("-sort_key" if order.descending else "sort_key"), most)
+    picked = _places(order.sorted(rows), most)
     if len(picked) < most:
         return found + merged(picked, (), order)
     last = picked[-1].by
@@ -168,10 +163,7 @@ def _places(rows: "QuerySet[Any]", limit: int) -> list[SortedKey]:
 
 
 def _number(text: bytes) -> int:
-    number = int(text)
-    if not 0 <= number < 2**31:
-        raise ValueError(number)
-    return number
+    return number_in(text, 2**31)
 
 
 def _text(text: bytes) -> str:

@@ -19,6 +19,7 @@ from django.db.models.functions import Cast
 
 from dnspanel.accounts.models import Team, User
 from dnspanel.zones.models import Zone
+from dnspanel.zones.sort_order import SortOrder, number_in
 
 
 class ZoneColumn(StrEnum):
@@ -35,11 +36,10 @@ class ZoneColumn(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ZoneOrder:
+class ZoneOrder(SortOrder[ZoneColumn]):
     """By a column, up or down; zones that are the same in it come by name."""
 
     column: ZoneColumn = ZoneColumn.NAME
-    descending: bool = False
 
 
 BY_NAME = ZoneOrder()
@@ -47,17 +47,12 @@ BY_NAME = ZoneOrder()
 
 def order_of(text: str) -> ZoneOrder:
     """The order that a URL names: `rrsets`, or `-rrsets` for the largest first; by name for anything else."""
-    try:
-        return ZoneOrder(ZoneColumn(text.removeprefix("-")), text.startswith("-"))
-    except ValueError:
-        return BY_NAME
+    return ZoneOrder.of_url(text, ZoneColumn, BY_NAME)
 
 
-def named_behind(zones: "QuerySet[Zone]", name: str, *, descending: bool) -> "QuerySet[Zone]":
-    """Those behind this name ("": all) by name, along its index."""
-    if name:
-        zones = zones.filter(name__lt=name) if descending else zones.filter(name__gt=name)
-    return zones.order_by("-name" if descending else "name")
+def named_before(zones: "QuerySet[Zone]", name: str) -> "QuerySet[Zone]":
+    """Those before this name ("": all), the last one first, along the index of names."""
+    return (zones.filter(name__lt=name) if name else zones).order_by("-name")
 
 
 def ordered(zones: "QuerySet[Zone]", order: ZoneOrder, after: str, limit: int) -> tuple[list[int], str]:
@@ -106,10 +101,8 @@ def _by_key(zones: "QuerySet[Zone]", order: ZoneOrder, after: str, limit: int) -
     zones = zones.annotate(sort_key=key)
     if start is not None:
         at, name = start
-        way = "lt" if order.descending else "gt"
-        zones = zones.filter(**{f"sort_key__{way}e": at}).filter(Q(**{f"sort_key__{way}": at}) | Q(name__gt=name))
-    rows = zones.order_by("-sort_key" if order.descending else "sort_key", "name")
-    found = list(rows.values_list("pk", "name", "sort_key")[:limit])
+        zones = order.behind(zones, at, Q(name__gt=name))
+    found = list(order.sorted(zones, "name").values_list("pk", "name", "sort_key")[:limit])
     return found if ranks is None else [(pk, name, ranks.names[rank]) for pk, name, rank in found]
 
 
@@ -152,10 +145,7 @@ def _state(text: str) -> bool:
 
 
 def _number(text: str) -> int:
-    number = int(text)
-    if not 0 <= number < 2**63:
-        raise ValueError(text)
-    return number
+    return number_in(text, 2**63)
 
 
 # What is compared, and how a cursor says it. How many nodes have a zone follows from how new its revision is: what is

@@ -1,4 +1,4 @@
-"""The list of zones by each of its columns, up and down, page by page."""
+"""The list of zones by each of its columns, up and down, page by page; with `zones.sort_order`."""
 
 from datetime import timedelta
 
