@@ -100,7 +100,7 @@ class Neighbourhood:
         return f".{self.zone}{self.zone}" if self.zone != names.ROOT else "\0"
 
     def display(self, name: str) -> str:
-        return names.owner_text(name, self.zone) if name != self.zone else self.zone
+        return _displayed(name, self.zone)
 
     def ancestors(self, name: str) -> Iterator[str]:
         """The names above this one inside the zone, the nearest first, the apex last."""
@@ -256,13 +256,13 @@ def _ttl(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     if not 0 <= rrset.ttl <= MAX_TTL:
         yield _error(rrset, "ttl-range", f"the TTL {rrset.ttl} is out of range: 0 to {MAX_TTL} seconds")
     elif rrset.ttl < LOW_TTL:
-        yield _warning(rrset, "ttl-low", f"{_what(near, rrset)}: resolvers ask again every {rrset.ttl} seconds")
+        yield _warning(rrset, "ttl-low", f"{_what(near.zone, rrset)}: resolvers ask again every {rrset.ttl} seconds")
 
 
 def _single(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     if len(rrset.served) > 1:
         code = f"{rdata.type_to_text(rrset.type).lower()}-single"
-        yield _error(rrset, code, f"{_what(near, rrset)} can have only one record")
+        yield _error(rrset, code, f"{_what(near.zone, rrset)} can have only one record")
 
 
 def _apex_types(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
@@ -316,7 +316,7 @@ def _dname(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 def _nesting(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     answering = near.answered_by.get(rrset.name)
     if answering is not None and is_shadowed(rrset, answering, near.at(answering).get(rdtypes.NS)):
-        message = f"{_what(near, rrset)} is never answered from here: the zone {answering} answers for this name"
+        message = f"{_what(near.zone, rrset)} is never answered from here: the zone {answering} answers for this name"
         yield _warning(rrset, "shadowed", message)
 
 
@@ -334,7 +334,7 @@ def _delegation(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     if cut is not None:
         glue = rrset.type in (rdtypes.A, rdtypes.AAAA) and rrset.name in targets_of(near.at(cut)[rdtypes.NS])
         if not glue:
-            message = f"{_what(near, rrset)} is never answered: {near.display(cut)} is delegated to other servers"
+            message = f"{_what(near.zone, rrset)} is never answered: {near.display(cut)} is delegated to other servers"
             yield _warning(rrset, "occluded", message)
         return
     if rrset.type == rdtypes.NS and rrset.name != near.zone:
@@ -345,7 +345,7 @@ def _delegation(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
             message = f"delegating {near.display(rrset.name)} hides what lies below it: {listed}"
             yield _warning(rrset, "occludes", message)
     if rrset.type == rdtypes.DS and rrset.name != near.zone and rdtypes.NS not in here:
-        yield _warning(rrset, "ds-without-ns", f"{_what(near, rrset)} does nothing without NS records at its name")
+        yield _warning(rrset, "ds-without-ns", f"{_what(near.zone, rrset)} does nothing without NS records at its name")
 
 
 def _targets(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
@@ -378,14 +378,13 @@ def _target_within(near: Neighbourhood, rrset: RRset, target: str) -> Iterator[V
 
 def fault_of_target(zone: str, rrset: RRset, target: str, answers: Mapping[int, RRset]) -> Violation | None:
     """A warning about a name that an RRset of the zone points at, and that has these answers, if nobody gets far."""
-    what = _what(Neighbourhood(zone, {}, {}), rrset)
     if rrset.type in HOST_TARGETS and rdtypes.CNAME in answers:
-        message = f"{what} points at {target}, which is a CNAME; it must be a host with addresses"
+        message = f"{_what(zone, rrset)} points at {target}, which is a CNAME; it must be a host with addresses"
         return _warning(rrset, "target-is-cname", message)
     if rrset.type in HOST_TARGETS and not has_address(answers):
-        return _warning(rrset, "target-missing", f"{what} points at {target}, which has no address")
+        return _warning(rrset, "target-missing", f"{_what(zone, rrset)} points at {target}, which has no address")
     if not answers:
-        return _warning(rrset, "target-missing", f"{what} points at {target}, which does not exist")
+        return _warning(rrset, "target-missing", f"{_what(zone, rrset)} points at {target}, which does not exist")
     return None
 
 
@@ -447,7 +446,7 @@ def _look_alikes(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         if names.is_within(target, near.zone):
             labels = _below_zone(near, labels)
         for _, code, message in value_rules.look_alikes(labels):
-            yield _note(rrset, code, f"{_what(near, rrset)} points at {target}: {message}")
+            yield _note(rrset, code, f"{_what(near.zone, rrset)} points at {target}: {message}")
 
 
 def _below_zone(near: Neighbourhood, labels: tuple[bytes, ...]) -> tuple[bytes, ...]:
@@ -463,7 +462,7 @@ def _addresses(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 def _svcb(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     if any(map(_is_bad_ech, rrset.served)):
-        message = f"the ech of {_what(near, rrset)} is no ECHConfigList (RFC 9849), so clients will not use it"
+        message = f"the ech of {_what(near.zone, rrset)} is no ECHConfigList (RFC 9849), so clients will not use it"
         yield _warning(rrset, "ech-malformed", message)
 
 
@@ -508,8 +507,12 @@ def _rules_of(type: int) -> tuple[Rule, ...]:
     return tuple(rule for rule, types in _RULES if types is None or type in types)
 
 
-def _what(near: Neighbourhood, rrset: RRset) -> str:
-    return f"{rdata.type_to_text(rrset.type)} {near.display(rrset.name)}"
+def _displayed(name: str, zone: str) -> str:
+    return names.owner_text(name, zone) if name != zone else zone
+
+
+def _what(zone: str, rrset: RRset) -> str:
+    return f"{rdata.type_to_text(rrset.type)} {_displayed(rrset.name, zone)}"
 
 
 def _error(rrset: RRset, code: str, message: str) -> Violation:
