@@ -9,6 +9,7 @@ from django.db import transaction
 
 from dnspanel.zones import bulk, draft
 from dnspanel.zones.bulk import Beside
+from dnspanel.zones.dnssec import queries
 from dnspanel.zones.dnssec.publish_state import sign_within
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.draft import Drafter
@@ -94,11 +95,11 @@ def take_back_signing(
         if inverse is not None:
             Publication.objects.filter(pk=first.publication_id).update(failed_reason=reason)
             beside(inverse, first.publication_id)
-        half = replace(before, nsec3=None)
-    if inverse is not None and before.denial is not None:
+        left = queries.signing_of(zone)
+    if left != _as(before, left):
         with transaction.atomic(durable=True):
             # Whoever signs it in another way meanwhile means that.
-            sign_within(decide=lambda _, state: _as(before, state) if state == _as(half, state) else state, **terms)
+            sign_within(decide=lambda _, state: _as(before, state) if state == left else state, **terms)
     return inverse
 
 
