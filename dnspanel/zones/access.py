@@ -24,7 +24,7 @@ from dnspanel.zones.find_zones import ids_of_living, living_zone
 from dnspanel.zones.lock_rules import refuse_locked
 from dnspanel.zones.models import Zone, gone_at
 from dnspanel.zones.rules import ancestors_within
-from replication.dns import names, rdtypes
+from replication.dns import names
 from replication.dns.rrset import Change
 from replication.errors import BadName
 
@@ -195,7 +195,7 @@ def refuse_changes(author: Author, zone: Zone, changes: Iterable[Change]) -> Non
     for change in changes:
         name, type_, before, after = change.name, change.type, change.before, change.after
         right = Right.ADD if before is None else Right.REMOVE if after is None else Right.CHANGE
-        if not limited[right] or before == after or (type_ == rdtypes.SOA and soa.same(before, after)):
+        if not limited[right] or soa.same(before, after):
             continue
         if actor is None or not all(_allows(layer, zone, right, name, type_) for layer in actor.layers):
             raise RightMissing(right, zone.name, name, type_)

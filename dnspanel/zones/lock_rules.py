@@ -6,7 +6,6 @@ from dnspanel.accounts.actors import Author, token_of, user_of
 from dnspanel.zones import soa
 from dnspanel.zones.errors import Locked, LockUnknown
 from dnspanel.zones.models import Lock, Zone
-from replication.dns import rdtypes
 from replication.dns.rrset import Change, Key
 
 
@@ -42,7 +41,7 @@ def refuse_locked(author: Author, zone: Zone, changes: Iterable[Change] | None) 
     if changes is None:
         raise Locked(zone.name, locks[0])
     for change in changes:
-        if change.before == change.after or (change.type == rdtypes.SOA and soa.same(change.before, change.after)):
+        if soa.same(change.before, change.after):
             continue
         if lock := lock_of(locks, change.name, change.type):
             raise Locked(zone.name, lock, change.name, change.type)
