@@ -18,7 +18,7 @@ from replication.dns.rrset import Change, Key, RRset
 RowFields = tuple[str, bytes, int, int, Sequence[str], object, Sequence[str], str]
 
 _CHUNK = 256 << 10
-_BEHIND_ALL = b"\xff" * 64  # no label has more than 63 bytes
+BEHIND_ALL_KEYS = b"\xff" * 64  # of owners: no label has more than 63 bytes
 COLUMNS = "r.zone_id, r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment"
 
 _AT_NAMES = f"""
@@ -217,7 +217,7 @@ def _subtree(name: str, zone_name: str) -> tuple[bytes, bytes]:
     """The owner key of a name, and what comes behind the last one below it."""
     key = relative_key(name, zone_name)
     # Keys below `www` start with its own key; everything but the apex is below the apex.
-    return key, _BEHIND_ALL if name == zone_name else key[:-1] + b"\x01"
+    return key, BEHIND_ALL_KEYS if name == zone_name else key[:-1] + b"\x01"
 
 
 def _chunks(rows: Iterable[bytes]) -> Iterator[bytes]:

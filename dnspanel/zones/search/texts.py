@@ -22,6 +22,7 @@ from dnspanel.zones.models import Revision, SearchProgress, SearchText, Zone
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.search.rrset_conditions import condition, lowered, with_texts
 from dnspanel.zones.search.terms import Filter, Span, Term, beginning_of, escaped_bytes, rdata_spellings
+from dnspanel.zones.store_rrsets import BEHIND_ALL_KEYS
 from replication.dns import names, rdtypes
 from replication.errors import BadName
 
@@ -31,7 +32,6 @@ MOST_BLOCKS = 60  # of a large zone that are looked into for a page: as many RRs
 # What the index knows: three letters or digits in a row. Without them, PostgreSQL would read all of it.
 _IN_TRIGRAMS = re.compile(r"\w{3}")
 _EVERYWHERE = frozenset({rdtypes.A, rdtypes.AAAA, rdtypes.CNAME, rdtypes.MX, rdtypes.NS, rdtypes.SOA, rdtypes.TXT})
-_BEHIND_ALL_KEYS = b"\xff" * 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def holds(terms: tuple[Term, ...], known: Progress) -> Q:
     texts = SearchText.objects.alias(read=Func(F("text"), template="(%(expressions)s || '')", output_field=TextField()))
     # Two bounds and not an equation: that PostgreSQL would turn around, and read the RRsets of all zones first.
     blocks = texts.filter(may, zone__gte=OuterRef("pk"), zone__lte=OuterRef("pk"))
-    end = Coalesce(OuterRef("end_key"), Value(_BEHIND_ALL_KEYS), output_field=BinaryField())
+    end = Coalesce(OuterRef("end_key"), Value(BEHIND_ALL_KEYS), output_field=BinaryField())
     rrsets = StoredRRset.objects.filter(zone=OuterRef("zone"), owner_key__gte=OuterRef("first_key"), owner_key__lt=end)
     if _says_all(terms):
         found = _row_by_row(blocks)

@@ -11,6 +11,7 @@ from django.db.models import Count
 
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.zones.models import Change, LogHead, Publication, Revision, RevisionKind, SearchProgress, SearchText, Zone
+from dnspanel.zones.store_rrsets import BEHIND_ALL_KEYS
 
 NAMES_OF_BLOCK = 500
 ZONES_AT_A_TIME = 1_000
@@ -38,7 +39,7 @@ CROSS JOIN LATERAL (
         UNION ALL SELECT lower(r.comment) WHERE r.comment <> ''
     ) AS lines (line)
     WHERE r.zone_id = b.zone_id AND r.owner_key >= b.first_key
-        AND r.owner_key < COALESCE(b.end_key, decode(repeat('ff', 256), 'hex'))
+        AND r.owner_key < COALESCE(b.end_key, %s::bytea)
 ) AS said"""
 
 # The first of every so many names of a range, but the very first: there a block ends and the next begins.
@@ -187,4 +188,4 @@ def _write_ranges(ranges: Sequence[Range]) -> None:
     for some in _batches(ranges):
         columns: list[Any] = [list(column) for column in zip(*some, strict=True)]
         with connection.cursor() as cursor:
-            cursor.execute(_WRITE, columns)
+            cursor.execute(_WRITE, [*columns, BEHIND_ALL_KEYS])
