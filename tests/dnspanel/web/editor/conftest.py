@@ -29,8 +29,9 @@ def with_an_event_loop() -> Iterator[None]:
 def open_page(
     with_an_event_loop: None, chromium: Chromium, live_server: LiveServer, browser: Browser
 ) -> Iterator[OpenPage]:
-    """Opens a page, the editor of a small zone, in a browser of this person's own."""
+    """Opens a page, the editor of a small zone, in a browser of this person's own; its scripts have no errors."""
     contexts: list[BrowserContext] = []
+    complaints: list[str] = []
 
     def open_page(person: User, path: str = EDITOR, **how: object) -> Page:
         context = chromium.new_context(**how)  # type: ignore[arg-type]
@@ -38,6 +39,7 @@ def open_page(
         cookie = browser(person).cookies["sessionid"].value
         context.add_cookies([{"name": "sessionid", "value": cookie, "url": live_server.url}])
         page = context.new_page()
+        page.on("pageerror", lambda error: complaints.append(str(error)))
         page.set_default_timeout(10_000)
         page.goto(live_server.url + path)
         return page
@@ -45,3 +47,4 @@ def open_page(
     yield open_page
     for context in contexts:
         context.close()
+    assert complaints == []

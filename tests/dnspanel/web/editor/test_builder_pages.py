@@ -1,19 +1,15 @@
 """Builders in a real browser: previewed as typed, drafted by keyboard, and clean for axe with all that can be shown."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import Page, expect
-from pytest_django.live_server_helper import LiveServer
 
 from dnspanel.accounts.models import User
 from dnspanel.zones.models import Operation
-from tests.browser import chromium as chromium
 from tests.dnspanel.fleet.dnssec.nameservers import RESOLVER, resolver_of, serving
-from tests.dnspanel.web.conftest import Browser, MakeZone
-from tests.dnspanel.web.editor.test_leaving import with_an_event_loop as with_an_event_loop
+from tests.dnspanel.web.conftest import MakeZone
+from tests.dnspanel.web.editor.conftest import OpenPage
 from tests.dnspanel.web.test_every_page import AXE, RUN_AXE, TAGS
 from tests.ports import free_port
 
@@ -21,20 +17,12 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def page(
-    chromium: Chromium, live_server: LiveServer, browser: Browser, bob: User, make_zone: MakeZone
-) -> Iterator[Page]:
+def page(open_page: OpenPage, bob: User, make_zone: MakeZone) -> Page:
     """Bob's browser, at the builders of a small zone."""
     make_zone("mail 300 A 192.0.2.2", "@ 300 MX 10 mail", '@ 300 TXT "v=spf1 mx -all"')
-    context = chromium.new_context(reduced_motion="reduce")
-    cookie = browser(bob).cookies["sessionid"].value
-    context.add_cookies([{"name": "sessionid", "value": cookie, "url": live_server.url}])
-    page = context.new_page()
-    page.set_default_timeout(10_000)
-    page.goto(f"{live_server.url}/zones/example.test./")
+    page = open_page(bob, reduced_motion="reduce")
     page.get_by_role("link", name="Builders").click()
-    yield page
-    context.close()
+    return page
 
 
 def test_a_record_is_previewed_as_typed_and_enter_only_previews(page: Page) -> None:

@@ -1,42 +1,21 @@
 """What was typed into an open row is not lost: by a link, by the review, or by reloading; in a real browser."""
 
-from collections.abc import Iterator
-
 import pytest
-from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import Dialog, Page, expect
-from pytest_django.live_server_helper import LiveServer
 
 from dnspanel.accounts.models import User
 from dnspanel.zones.models import Operation
-from tests.browser import chromium as chromium
-from tests.dnspanel.web.conftest import Browser, MakeZone
+from tests.dnspanel.web.conftest import MakeZone
+from tests.dnspanel.web.editor.conftest import OpenPage
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def with_an_event_loop() -> Iterator[None]:
-    """Playwright runs one in this thread, which Django takes for a view that must not ask the database."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-        yield
-
-
 @pytest.fixture
-def page(
-    chromium: Chromium, live_server: LiveServer, browser: Browser, bob: User, make_zone: MakeZone
-) -> Iterator[Page]:
+def page(open_page: OpenPage, bob: User, make_zone: MakeZone) -> Page:
     """Bob's browser, at the editor of a small zone."""
     make_zone("www 300 A 192.0.2.1", "mail 300 A 192.0.2.2")
-    context = chromium.new_context()
-    cookie = browser(bob).cookies["sessionid"].value
-    context.add_cookies([{"name": "sessionid", "value": cookie, "url": live_server.url}])
-    page = context.new_page()
-    page.set_default_timeout(10_000)
-    page.goto(f"{live_server.url}/zones/example.test./")
-    yield page
-    context.close()
+    return open_page(bob)
 
 
 def open_row(page: Page, owner: str) -> None:

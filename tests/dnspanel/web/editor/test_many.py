@@ -1,18 +1,14 @@
 """Many records changed alike: by ticks, by the filter, with script and without."""
 
-from collections.abc import Iterator
-
 import pytest
-from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import Page, expect
-from pytest_django.live_server_helper import LiveServer
 
 from dnspanel.accounts.models import User
 from dnspanel.zones import queries
 from dnspanel.zones.models import Operation, Zone
 from replication.dns.rdtypes import A
-from tests.browser import chromium as chromium
 from tests.dnspanel.web.conftest import Browser, MakeZone
+from tests.dnspanel.web.editor.conftest import OpenPage
 from tests.dnspanel.zones.conftest import rr
 
 MANY = "/zones/example.test./many/"
@@ -91,26 +87,9 @@ def test_without_a_tick_nothing_is_done(zone: Zone, browser: Browser, bob: User)
     assert "Nothing was ticked" in response.content.decode()
 
 
-@pytest.fixture(scope="module")
-def with_an_event_loop() -> Iterator[None]:
-    """Playwright runs one in this thread, which Django takes for a view that must not ask the database."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-        yield
-
-
 @pytest.fixture
-def page(
-    with_an_event_loop: None, chromium: Chromium, live_server: LiveServer, browser: Browser, bob: User, zone: Zone
-) -> Iterator[Page]:
-    context = chromium.new_context()
-    cookie = browser(bob).cookies["sessionid"].value
-    context.add_cookies([{"name": "sessionid", "value": cookie, "url": live_server.url}])
-    page = context.new_page()
-    page.set_default_timeout(10_000)
-    page.goto(f"{live_server.url}{RECORDS}")
-    yield page
-    context.close()
+def page(open_page: OpenPage, bob: User, zone: Zone) -> Page:
+    return open_page(bob)
 
 
 @pytest.mark.browser

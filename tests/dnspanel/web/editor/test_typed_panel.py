@@ -1,17 +1,12 @@
 """The side panel in a real browser: by keyboard alone, checked as typed, and as wide as a phone."""
 
-from collections.abc import Iterator
-
 import pytest
-from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import Page, expect
-from pytest_django.live_server_helper import LiveServer
 
 from dnspanel.accounts.models import User
 from dnspanel.zones.models import Operation
-from tests.browser import chromium as chromium
-from tests.dnspanel.web.conftest import Browser, MakeZone
-from tests.dnspanel.web.editor.test_leaving import with_an_event_loop as with_an_event_loop
+from tests.dnspanel.web.conftest import MakeZone
+from tests.dnspanel.web.editor.conftest import OpenPage
 from tests.dnspanel.web.test_every_page import AXE, RUN_AXE, TAGS
 from tests.dnspanel.zones.typed.test_computed import ED25519
 
@@ -20,22 +15,10 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def page(
-    chromium: Chromium, live_server: LiveServer, browser: Browser, bob: User, make_zone: MakeZone
-) -> Iterator[Page]:
+def page(open_page: OpenPage, bob: User, make_zone: MakeZone) -> Page:
     """Bob's browser, at the editor of a zone with a mail server."""
     make_zone("mail 300 A 192.0.2.2", "@ 300 MX 10 mail")
-    context = chromium.new_context(reduced_motion="reduce")
-    cookie = browser(bob).cookies["sessionid"].value
-    context.add_cookies([{"name": "sessionid", "value": cookie, "url": live_server.url}])
-    page = context.new_page()
-    complaints: list[str] = []
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.set_default_timeout(10_000)
-    page.goto(f"{live_server.url}/zones/example.test./")
-    yield page
-    context.close()
-    assert complaints == []
+    return open_page(bob, reduced_motion="reduce")
 
 
 def drafted() -> list[tuple[str, list[str]]]:
