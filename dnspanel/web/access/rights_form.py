@@ -38,9 +38,10 @@ class Verdict:
     refusal: str = "nothing gives it"
 
 
-class _AboutRRsetForm(PanelForm):
-    """The RRset to explain, in a zone that a subclass knows; without a name, any name that a grant allows."""
+class AboutRRsetForm(PanelForm):
+    """A name and a type in a zone that a subclass knows; neither has to be there."""
 
+    without_type: int | None = rdtypes.A  # what a field left empty means
     name = forms.CharField(
         label="Name", required=False, max_length=1100, widget=forms.TextInput(attrs={**MONO, "placeholder": "www"})
     )
@@ -64,19 +65,19 @@ class _AboutRRsetForm(PanelForm):
             raise forms.ValidationError(f"{name} is not in {zone.name}")
         return name
 
-    def clean_type(self) -> int:
+    def clean_type(self) -> int | None:
         text = self.cleaned_data["type"].strip()
         try:
-            return rdtypes.type_from_text(text) if text else rdtypes.A
+            return rdtypes.type_from_text(text) if text else self.without_type
         except BadRdata as exc:
             raise forms.ValidationError(exc.reason) from exc
 
     def subject(self, zone: Zone) -> Subject:
-        """Return what is asked about; the form must be valid."""
+        """Return what is asked about; the form must be valid. Without a name it is any name that a grant allows."""
         return subject_of(zone, self.cleaned_data["name"], self.cleaned_data["type"])
 
 
-class ExplainRightsForm(_AboutRRsetForm):
+class ExplainRightsForm(AboutRRsetForm):
     """The zone and RRset to explain."""
 
     zone = forms.CharField(label="Zone", max_length=1100, widget=forms.TextInput(attrs=MONO))
@@ -100,7 +101,7 @@ class ExplainRightsForm(_AboutRRsetForm):
         return verdicts_of_person(reasons_of(person), self.subject(self.cleaned_data["zone"]))
 
 
-class WhoMayForm(_AboutRRsetForm):
+class WhoMayForm(AboutRRsetForm):
     """Who, and on which RRset of one zone; nobody named: the one who asks."""
 
     who = forms.CharField(

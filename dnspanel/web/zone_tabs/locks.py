@@ -13,36 +13,20 @@ from dnspanel.accounts.actors import Actor, actor_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import User
 from dnspanel.web.access.grant_form import MONO
-from dnspanel.web.access.rights_form import person_or_token
+from dnspanel.web.access.rights_form import AboutRRsetForm, person_or_token
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.forms import PanelForm
 from dnspanel.web.layout import PanelRequest
 from dnspanel.zones import access
 from dnspanel.zones.errors import LockRefused, LockUnknown
 from dnspanel.zones.lock_rules import locks_of
 from dnspanel.zones.locks import LONGEST_REASON, NOBODY, Manager, add_lock, lift_lock
 from dnspanel.zones.models import Zone
-from replication.dns import names, rdata
-from replication.errors import BadName, BadRdata
 
 
-class LockForm(PanelForm):
+class LockForm(AboutRRsetForm):
     """What is to be locked, why, and whom the lock lets through."""
 
-    name = forms.CharField(
-        label="Name",
-        required=False,
-        max_length=1100,
-        widget=forms.TextInput(attrs={**MONO, "placeholder": "www"}),
-        help_text="Empty: the whole zone. @ is the zone's own name.",
-    )
-    type = forms.CharField(
-        label="Type",
-        required=False,
-        max_length=20,
-        widget=forms.TextInput(attrs={**MONO, "placeholder": "A"}),
-        help_text="Empty: every type at the name.",
-    )
+    without_type = None
     reason = forms.CharField(
         label="Why",
         max_length=LONGEST_REASON,
@@ -60,20 +44,11 @@ class LockForm(PanelForm):
     def __init__(self, *args: Any, zone: Zone, reader: Actor, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.zone, self.reader = zone, reader
+        self.fields["name"].help_text = "Empty: the whole zone. @ is the zone's own name."
+        self.fields["type"].help_text = "Empty: every type at the name."
 
-    def clean_name(self) -> str:
-        text = self.cleaned_data["name"].strip()
-        try:
-            return names.parse(text, self.zone.name) if text else ""
-        except BadName as exc:
-            raise forms.ValidationError(str(exc)) from exc
-
-    def clean_type(self) -> int | None:
-        text = self.cleaned_data["type"].strip()
-        try:
-            return rdata.type_from_text(text) if text else None
-        except BadRdata as exc:
-            raise forms.ValidationError(exc.reason) from exc
+    def zone_meant(self) -> Zone | None:
+        return self.zone
 
     def clean_who(self) -> Manager:
         text = self.cleaned_data["who"].strip()
