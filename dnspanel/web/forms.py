@@ -30,6 +30,7 @@ from replication.errors import BadName, ReplicationError
 MOST_ZONES_AT_ONCE = 1000
 # Characters of what is typed into the search field of a list.
 LONGEST_SEARCH = 300
+_LONGEST_ID = 18  # digits
 NS_TTL = 3600
 MOST_REFUSALS = 10  # that a field shows
 _NO_NAME = "Give at least one name."
@@ -53,6 +54,11 @@ def _class_of(widget: forms.Widget) -> str:
     if isinstance(widget, forms.Select):
         return "select"
     return "textarea" if isinstance(widget, forms.Textarea) else "input"
+
+
+def id_in(text: str) -> int | None:
+    """Return the id of a row that a URL or a form has; None for what cannot be one."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _LONGEST_ID else None
 
 
 def checked_search(text: str) -> str:

@@ -20,7 +20,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.downloads import file_response
 from dnspanel.statement_time import searching_for
 from dnspanel.transfer.exports.csv_table import harmless_cell
-from dnspanel.web.forms import LONGEST_SEARCH
+from dnspanel.web.forms import LONGEST_SEARCH, id_in
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.zones import audit_links
 from dnspanel.zones.audit_chain import PUBLICATION
@@ -34,7 +34,6 @@ MOST_EXPORTED = 100_000
 MOST_CHANGES = 50
 # A file goes to disk beyond this.
 _MOST_IN_MEMORY = 1 << 20
-LONGEST_ID = 18  # digits
 FILTERS = ("who", "action", "from")
 # What people look for most, as searches.
 CHIPS = (
@@ -153,11 +152,7 @@ def filters_of(search: str) -> Filters:
 def _place(request: PanelRequest) -> Place:
     """Return the cursor of the request; an invalid one means the first page."""
     entry, _, publication = request.GET.get("after", "").partition("-")
-    return Place(_number(entry), _number(publication))
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= LONGEST_ID else None
+    return Place(id_in(entry), id_in(publication))
 
 
 def _cursor(place: Place) -> str:

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dnspanel.accounts.actors import actor_of, can
 from dnspanel.accounts.roles import Permission
 from dnspanel.web.confirm import ask, before_secret
-from dnspanel.web.forms import PublishingForm
+from dnspanel.web.forms import PublishingForm, id_in
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.one_time_page import show_once
 from dnspanel.webhooks import hooks
@@ -24,7 +24,6 @@ from dnspanel.webhooks.queries import deliveries_page, webhook_rows
 from dnspanel.zones import access
 
 MOST_DELIVERIES = MOST_WEBHOOKS = 50
-LONGEST_ID = 18  # digits
 
 
 class WebhookForm(PublishingForm):
@@ -197,8 +196,7 @@ def webhook_replay(request: PanelRequest, delivery_id: int) -> HttpResponse:
 
 def _cursor(request: PanelRequest) -> int | None:
     """Return the cursor of the request, the id below which the list starts; None (invalid) means the first page."""
-    before = request.GET.get("before", "")
-    return int(before) if before.isascii() and before.isdecimal() and len(before) <= LONGEST_ID else None
+    return id_in(request.GET.get("before", ""))
 
 
 def _labels(webhook: Webhook) -> list[str]:

@@ -8,11 +8,11 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.alerts.models import Route
 from dnspanel.alerts.queries import alert_summary, open_alerts, past_alerts
 from dnspanel.fleet.nodes.heartbeats import WATCH, heartbeats
+from dnspanel.web.forms import id_in
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access
 
 MOST_PAST = 50
-LONGEST_ID = 18  # digits
 
 
 @require_safe
@@ -51,5 +51,4 @@ def alert_pill(request: PanelRequest) -> HttpResponse:
 
 def _cursor(request: PanelRequest) -> int | None:
     """Return the cursor of the request, the id below which the list starts; None (invalid) means the first page."""
-    before = request.GET.get("before", "")
-    return int(before) if before.isascii() and before.isdecimal() and len(before) <= LONGEST_ID else None
+    return id_in(request.GET.get("before", ""))

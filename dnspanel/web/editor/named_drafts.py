@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.roles import Permission
 from dnspanel.web.editor.review import publish_seen, review_page
+from dnspanel.web.forms import id_in
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access, named_drafts, queries
 from dnspanel.zones.errors import DraftRefused, DraftUnknown
@@ -25,8 +26,7 @@ DRAFTS_PER_PAGE = 50
 def draft_list(request: PanelRequest) -> HttpResponse:
     """List the person's drafts with a name, and those shared with them; htmx gets only the next rows."""
     access.require(request.user, Permission.READ)
-    text = request.GET.get("before", "")
-    before = int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
+    before = id_in(request.GET.get("before", ""))
     found = named_drafts.named_draft_page(request.user, before=before, limit=DRAFTS_PER_PAGE + 1)
     listed = found[:DRAFTS_PER_PAGE]
     context: dict[str, object] = {
@@ -130,8 +130,7 @@ def _share(request: PanelRequest, named: NamedDraft) -> HttpResponse:
 
 
 def _unshare(request: PanelRequest, named: NamedDraft) -> HttpResponse:
-    text = request.POST.get("share", "")
-    share_id = int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else 0
+    share_id = id_in(request.POST.get("share", "")) or 0
     named_drafts.unshare(by=request.user, named=named, share_id=share_id, now=timezone.now())
     return _to(named)
 

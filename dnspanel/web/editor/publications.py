@@ -12,6 +12,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.reads.queries import NodeStatus, node_statuses
 from dnspanel.statement_time import searching_for
 from dnspanel.web.editor.days import day_of
+from dnspanel.web.forms import id_in
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.sync import Sync, sync_of
 from dnspanel.zones import access
@@ -53,7 +54,10 @@ def publication_list(request: PanelRequest) -> HttpResponse:
     )
     with searching_for("".join(typed.values())):
         page = publication_page(
-            person=request.user, filters=filters, before=_before(request), limit=PUBLICATIONS_PER_PAGE
+            person=request.user,
+            filters=filters,
+            before=id_in(request.GET.get("before", "")),
+            limit=PUBLICATIONS_PER_PAGE,
         )
     query = request.GET.copy()
     query.pop("before", None)
@@ -72,8 +76,3 @@ def publication_list(request: PanelRequest) -> HttpResponse:
     target = request.htmx.target
     part = "editor/_publication_rows.html" if target == "more-publications" else "editor/_publication_list.html"
     return render(request, part, context)
-
-
-def _before(request: PanelRequest) -> int | None:
-    text = request.GET.get("before", "")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None

@@ -18,6 +18,7 @@ from dnspanel.accounts.who_may import people_with_rights, tokens_with_rights
 from dnspanel.web.access.describe_grant import limits_of, what_of
 from dnspanel.web.access.rights_form import WhoMayForm, subject_of
 from dnspanel.web.editor.zone_head import render_zone
+from dnspanel.web.forms import id_in
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access
 from dnspanel.zones.models import Zone
@@ -90,10 +91,10 @@ def _people(request: PanelRequest, actor: Actor, zone: Zone) -> dict[str, object
 
 def _tokens(request: PanelRequest, actor: Actor, zone: Zone, now: datetime) -> dict[str, object]:
     """Return the page of tokens that is asked for, in four queries; those that can do nothing here are left out."""
-    subject, before = subject_of(zone), request.GET.get("before", "")
+    subject, before = subject_of(zone), id_in(request.GET.get("before", ""))
     tokens = tokens_with_rights(actor, subject, now)
-    if before.isascii() and before.isdecimal() and len(before) < 19:
-        tokens = tokens.filter(pk__lt=int(before))
+    if before is not None:
+        tokens = tokens.filter(pk__lt=before)
     found = list(tokens[: PER_PAGE + 1])
     listed = found[:PER_PAGE]
     owners = reasons_of_people(list({token.owner_id: token.owner for token in listed}.values()))
