@@ -13,6 +13,9 @@ RUN apt-get update \
 COPY requirements /requirements
 
 FROM build AS build-panel
+# python-ldap has no wheel.
+RUN DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
+       gcc libc6-dev libldap-dev libsasl2-dev python3-dev
 RUN python3 -m venv /opt/dnspanel \
     && /opt/dnspanel/bin/pip install --no-cache-dir --require-hashes --requirement /requirements/panel.txt
 
@@ -21,7 +24,17 @@ RUN python3 -m venv /opt/dnspanel \
     && /opt/dnspanel/bin/pip install --no-cache-dir --require-hashes --requirement /requirements/agent.txt
 
 
+FROM python AS catalogs
+RUN apt-get update \
+    && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends gettext
+COPY locale /locale
+RUN for catalog in /locale/*/LC_MESSAGES/django.po; do msgfmt --output-file="${catalog%.po}.mo" "$catalog"; done
+
+
 FROM python AS panel
+RUN apt-get update \
+    && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends libldap-2.5-0 libsasl2-2 \
+    && rm -rf /var/lib/apt/lists/*
 # Directories that volumes are mounted on get their owner from here.
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin dnspanel \
     && install -d -o dnspanel -g dnspanel -m 0750 /generated/panel /generated/postgres /generated/redis \
@@ -34,6 +47,7 @@ COPY replication replication
 COPY dnspanel dnspanel
 COPY templates templates
 COPY static static
+COPY --from=catalogs /locale locale
 ENV PATH=/opt/dnspanel/bin:$PATH \
     PANEL_STATIC_ROOT=/srv/static \
     PANEL_VAR=/var/lib/dnspanel

@@ -35,6 +35,8 @@ class Lock(IntEnum):
     SIGNALLING_NAMES = 9  # writing signalling names
     SEARCH_TEXTS = 10  # writing what searches look into
     UNPROVEN = 11  # asking nodes for zones that did not validate on them
+    FRONTS = 12  # giving fronts their settings
+    COMPLAINTS = 13  # writing what the checks say against what is published
     WORKER = 0x64700001  # import · 64 + worker
     READER = 0x64700002  # import
     PIECE = 0x64700003  # piece of an import
@@ -42,10 +44,17 @@ class Lock(IntEnum):
     EXPORT = 0x64700010  # export; held by the transaction that reads its snapshot
     COMPARISON = 0x64700011  # comparison
     WEBHOOK = 0x64700020  # webhook: sending
+    SECONDARY = 0x64700021  # secondary: sending; 0: noting publications
+    SECONDARY_QUESTIONS = 0x64700022  # secondary: asking for serials
+    TRANSFER_IN = 0x64700023  # zone: transferring it from its primary
+    NOTICE_ADDRESSES = 0x64700025  # sending NOTIFY to addresses of zones
+    NEW_SIGNATURES = 0x64700026  # publishing a week's signatures for secondaries
+    EVIDENCE = 0x64700024  # destination of the audit log: sending
     WATCH = 0x64700030  # checking for alerts
     ROUTE = 0x64700031  # route: sending
     POLICY_RUN = 0x64700060  # run of DNSSEC policies
     TEMPLATE_RUN = 0x64700061  # run of templates
+    CHANGE_RUN = 0x64700062  # run that changes many zones
     RESOURCE = 0x64700040  # CRC-32 of a resource of API v2: conditional writes
     QUOTA = 0x64700050  # twice a person's id, or twice a team's and 1: what they have is being counted
 

@@ -134,6 +134,39 @@ def check_resolvers(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
 
 
 @register(OWN)
+def check_gateway_addresses(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """E014: no secondary could be configured."""
+    for name, ports in (("GATEWAY_ADDRESSES", (53, 5340)), ("GATEWAY_TLS_ADDRESSES", (853, 8530))):
+        if wrong := [text for text in getattr(settings, name) if not is_resolver(text)]:
+            usual, other = ports
+            hint = f"Give IP addresses, with a port where it is not {usual}: 192.0.2.1,[2001:db8::1]:{other}."
+            return [Error(f"PANEL_{name}: {wrong[0]} is no IP address.", hint=hint, id="dnspanel.E014")]
+    return []
+
+
+@register(Tags.files, OWN)
+def check_gateway_tls(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """E016: the gateway could not speak TLS."""
+    if not 0 <= settings.UPDATE_TLS_PORT <= 65535:
+        hint = "Give a port, such as 853, or 0 to speak no TLS."
+        return [Error("PANEL_UPDATE_TLS_PORT is no port.", hint=hint, id="dnspanel.E016")]
+    files = settings.UPDATE_TLS_CERTIFICATE, settings.UPDATE_TLS_KEY
+    if not settings.UPDATE_TLS_PORT or not any(files):
+        return []
+    if not all(files):
+        hint = "Give both; or neither, and the panel makes its own."
+        message = "Only one of PANEL_UPDATE_TLS_CERTIFICATE and PANEL_UPDATE_TLS_KEY is given."
+        return [Error(message, hint=hint, id="dnspanel.E016")]
+    if unreadable := [path for path in files if not os.access(path, os.R_OK)]:
+        hint = (
+            "Give PEM files that the panel's user may read: the certificate with what leads to its authority, the key."
+        )
+        message = f"PANEL_UPDATE_TLS_CERTIFICATE or PANEL_UPDATE_TLS_KEY: {unreadable[0]} cannot be read."
+        return [Error(message, hint=hint, id="dnspanel.E016")]
+    return []
+
+
+@register(OWN)
 def check_trust_anchors(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """E013: every signed zone would seem bogus."""
     wrong = [text for text in settings.TRUST_ANCHORS if not _is_trust_anchor(text)]

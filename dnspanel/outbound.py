@@ -4,7 +4,7 @@ A request from the panel's own place in the network is worth something to an
 attacker: other services of the host, the cloud's metadata, the office behind
 it. So a name is resolved here, every address that it stands for is checked,
 and the caller connects to one of these, so that a second answer of the DNS
-changes nothing. Webhooks, imports and comparisons all ask here.
+changes nothing. Webhooks, imports, comparisons and secondaries all ask here.
 """
 
 import re
@@ -12,6 +12,8 @@ import socket
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+from dnspanel.texts import gettext
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -75,7 +77,7 @@ class NotAllowed(OutboundError):
     def __init__(self, host: str, address: str) -> None:
         self.host, self.address = host, address
         leads = "is" if host == address else "leads to what is"
-        super().__init__(f"{host} {leads} not a public address.")
+        super().__init__(gettext("{host} {leads} not a public address.").format(host=host, leads=leads))
 
 
 class NoAddress(OutboundError):
@@ -91,9 +93,9 @@ def canonical_host(host: str) -> str:
     try:
         name = host.encode("idna").decode().lower().removesuffix(".")
     except UnicodeError as exc:
-        raise BadHost(f"{host} is not a host name.") from exc
+        raise BadHost(gettext("{host} is not a host name.").format(host=host)) from exc
     if len(name) > LONGEST_HOST or not all(map(_LABEL.fullmatch, name.split("."))):
-        raise BadHost(f"{host} is not a host name." if host else "No host is named.")
+        raise BadHost(gettext("{host} is not a host name.").format(host=host) if host else gettext("No host is named."))
     return name
 
 
@@ -104,7 +106,7 @@ def allowed_addresses(host: str, port: int, networks: Sequence[str], *, resolve:
     """
     found = (resolve or resolved)(host, port)
     if not found:
-        raise NoAddress(f"{host} has no address.")
+        raise NoAddress(gettext("{host} has no address.").format(host=host))
     for address in found:
         if not is_allowed(address, networks):
             raise NotAllowed(host, address)
@@ -128,7 +130,11 @@ def resolved(host: str, port: int) -> list[str]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as exc:
-        raise NoAddress(f"{host} cannot be resolved: {getattr(exc, 'strerror', None) or exc}.") from exc
+        raise NoAddress(
+            gettext("{host} cannot be resolved: {value}.").format(
+                host=host, value=getattr(exc, "strerror", None) or exc
+            )
+        ) from exc
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 

@@ -14,6 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 from psycopg.conninfo import conninfo_to_dict
 
 from dnspanel.accounts.quota_amounts import Kind, parse_quotas
+from dnspanel.languages import LANGUAGES as OUR_LANGUAGES
 
 
 def envstr(name: str, default: str | None = None) -> str:
@@ -146,6 +147,13 @@ OUTBOUND_NETWORKS = envnetworks("PANEL_OUTBOUND_NETWORKS", "")
 OUTBOUND_HTTP = envbool("PANEL_OUTBOUND_HTTP", False)
 # Imports and comparisons of people, and questions to parents, go to public addresses; besides, to these networks.
 SOURCE_NETWORKS = envnetworks("PANEL_SOURCE_NETWORKS", "")
+# OpenID Connect providers are asked at public addresses over https; besides, in these networks.
+OIDC_NETWORKS = envnetworks("PANEL_OIDC_NETWORKS", "")
+# The audit log is sent to public addresses; besides, into these networks.
+EVIDENCE_NETWORKS = envnetworks("PANEL_EVIDENCE_NETWORKS", "")
+
+# Secondaries have public addresses; besides, addresses in these networks.
+SECONDARY_NETWORKS = envnetworks("PANEL_SECONDARY_NETWORKS", "")
 
 # Prometheus may ask /metrics from these networks without a token.
 METRICS_NETWORKS = envnetworks("PANEL_METRICS_NETWORKS", "")
@@ -153,6 +161,16 @@ METRICS_NETWORKS = envnetworks("PANEL_METRICS_NETWORKS", "")
 # Where the gateway takes DNS UPDATE and AXFR.
 UPDATE_HOST = envstr("PANEL_UPDATE_HOST", "127.0.0.1")
 UPDATE_PORT = int(envstr("PANEL_UPDATE_PORT", "5340"))
+# Where it takes zone transfers over TLS too (RFC 9103), 0: nowhere; by these PEM files, or by its own authority.
+UPDATE_TLS_PORT = int(envstr("PANEL_UPDATE_TLS_PORT", "0"))
+UPDATE_TLS_CERTIFICATE = envstr("PANEL_UPDATE_TLS_CERTIFICATE", "")
+UPDATE_TLS_KEY = envstr("PANEL_UPDATE_TLS_KEY", "")
+# Where secondaries reach it, as their configuration is to say; over TLS, the same hosts at that port by default.
+GATEWAY_ADDRESSES = envlist(
+    "PANEL_GATEWAY_ADDRESSES",
+    f"[{UPDATE_HOST}]:{UPDATE_PORT}" if ":" in UPDATE_HOST else f"{UPDATE_HOST}:{UPDATE_PORT}",
+)
+GATEWAY_TLS_ADDRESSES = envlist("PANEL_GATEWAY_TLS_ADDRESSES", "")
 
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -166,12 +184,18 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
     "dnspanel.accounts",
     "dnspanel.zones",
     "dnspanel.publish",
     "dnspanel.transfer",
     "dnspanel.fleet",
     "dnspanel.webhooks",
+    "dnspanel.secondaries",
+    "dnspanel.primaries",
+    "dnspanel.evidence",
     "dnspanel.alerts",
     "dnspanel.backup",
     "dnspanel.monitoring",
@@ -197,6 +221,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "dnspanel.web.own_language.LanguageMiddleware",
     "dnspanel.web.signed_in.SignedInMiddleware",
 ]
 
@@ -292,9 +317,11 @@ CELERY_TASK_ROUTES = {
     "dnspanel.fleet.tasks.tend_log": {"queue": "system"},
     "dnspanel.fleet.tasks.tend_hold": {"queue": "system"},
     "dnspanel.zones.tasks.run_policies": {"queue": "bulk"},
+    "dnspanel.zones.tasks.run_changes": {"queue": "bulk"},
     "dnspanel.zones.tasks.*": {"queue": "system"},
     "dnspanel.api.tasks.*": {"queue": "system"},
     "dnspanel.transfer.tasks.forget_old_files": {"queue": "system"},
+    "dnspanel.transfer.tasks.keep_addresses": {"queue": "system"},
     "dnspanel.transfer.tasks.drive_transfers": {"queue": "push"},
     # Somebody asked for it, and nobody asks again.
     "dnspanel.fleet.tasks.check_node": {"queue": "system"},
@@ -302,6 +329,9 @@ CELERY_TASK_ROUTES = {
     "dnspanel.publish.*": {"queue": "publish"},
     "dnspanel.fleet.*": {"queue": "push"},
     "dnspanel.webhooks.*": {"queue": "push"},
+    "dnspanel.secondaries.*": {"queue": "push"},
+    "dnspanel.primaries.*": {"queue": "push"},
+    "dnspanel.evidence.*": {"queue": "push"},
     "dnspanel.alerts.*": {"queue": "push"},
     "dnspanel.transfer.tasks.read_import": {"queue": "sources"},
     "dnspanel.transfer.tasks.run_cutover_check": {"queue": "sources"},
@@ -327,14 +357,31 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 5.0,
         "options": {"expires": 5},
     },
+    "drive-change-runs": {
+        "task": "dnspanel.zones.tasks.drive_change_runs",
+        "schedule": 5.0,
+        "options": {"expires": 5},
+    },
+    "look-at-what-is-published": {
+        "task": "dnspanel.zones.tasks.look_at_what_is_published",
+        "schedule": 5.0,
+        "options": {"expires": 5},
+    },
     "drive-policy-runs": {
         "task": "dnspanel.zones.tasks.drive_policy_runs",
         "schedule": 5.0,
         "options": {"expires": 5},
     },
+    "look-at-ldap-people": {
+        "task": "dnspanel.accounts.tasks.look_at_ldap_people",
+        "schedule": 60.0,
+        "options": {"expires": 55},
+    },
     "resume-denial": {"task": "dnspanel.zones.tasks.resume_denial", "schedule": 60.0, "options": {"expires": 55}},
+    "publish-due": {"task": "dnspanel.zones.tasks.publish_due", "schedule": 10.0, "options": {"expires": 9}},
     "remove-expired": {"task": "dnspanel.zones.tasks.remove_expired", "schedule": 30.0, "options": {"expires": 25}},
     "drive-transfers": {"task": "dnspanel.transfer.tasks.drive_transfers", "schedule": 2.0, "options": {"expires": 5}},
+    "keep-addresses": {"task": "dnspanel.transfer.tasks.keep_addresses", "schedule": 60.0, "options": {"expires": 55}},
     "forget-old-files": {"task": "dnspanel.transfer.tasks.forget_old_files", "schedule": 3600.0},
     "tend-hold": {"task": "dnspanel.fleet.tasks.tend_hold", "schedule": 3.0, "options": {"expires": 5}},
     "tend-log": {"task": "dnspanel.fleet.tasks.tend_log", "schedule": 60.0, "options": {"expires": 50}},
@@ -363,6 +410,7 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 5.0,
         "options": {"expires": 5},
     },
+    "set-up-fronts": {"task": "dnspanel.fleet.tasks.set_up_fronts", "schedule": 1.0, "options": {"expires": 3}},
     "end-drains": {"task": "dnspanel.fleet.tasks.end_drains", "schedule": 5.0, "options": {"expires": 5}},
     "tidy-identities": {"task": "dnspanel.fleet.tasks.tidy_identities", "schedule": 3600.0},
     "drive-rollovers": {"task": "dnspanel.fleet.tasks.drive_rollovers", "schedule": 10.0, "options": {"expires": 9}},
@@ -379,7 +427,38 @@ CELERY_BEAT_SCHEDULE = {
     },
     "advance-delivery": {"task": "dnspanel.fleet.tasks.advance_delivery", "schedule": 1.0, "options": {"expires": 3}},
     "notice-events": {"task": "dnspanel.webhooks.tasks.notice_events", "schedule": 2.0, "options": {"expires": 5}},
+    "ask-quiet-hooks": {
+        "task": "dnspanel.webhooks.tasks.ask_quiet_hooks",
+        "schedule": 30.0,
+        "options": {"expires": 25},
+    },
+    "drive-secondaries": {
+        "task": "dnspanel.secondaries.tasks.drive_secondaries",
+        "schedule": 2.0,
+        "options": {"expires": 5},
+    },
+    "ask-secondaries": {
+        "task": "dnspanel.secondaries.tasks.ask_secondaries",
+        "schedule": 2.0,
+        "options": {"expires": 5},
+    },
+    "drive-transfers-in": {
+        "task": "dnspanel.primaries.tasks.drive_transfers_in",
+        "schedule": 2.0,
+        "options": {"expires": 5},
+    },
+    "follow-members": {
+        "task": "dnspanel.secondaries.tasks.follow_members",
+        "schedule": 30.0,
+        "options": {"expires": 25},
+    },
+    "renew-signatures-elsewhere": {
+        "task": "dnspanel.secondaries.tasks.renew_signatures",
+        "schedule": 60.0,
+        "options": {"expires": 55},
+    },
     "forget-answers": {"task": "dnspanel.api.tasks.forget_answers", "schedule": 3600.0, "options": {"expires": 3500}},
+    "drive-evidence": {"task": "dnspanel.evidence.tasks.drive_evidence", "schedule": 5.0, "options": {"expires": 5}},
     "forget-old-deliveries": {"task": "dnspanel.webhooks.tasks.forget_old_deliveries", "schedule": 86_400.0},
 }
 
@@ -450,6 +529,7 @@ AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",
     "allauth.account.auth_backends.AuthenticationBackend",
+    "dnspanel.accounts.providers.ldap.backend.LdapBackend",
 ]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
@@ -464,7 +544,19 @@ ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_ADAPTER = "dnspanel.accounts.adapter.PanelAccountAdapter"
 ACCOUNT_SESSION_REMEMBER = None
 # Wrong passwords: from one address, and by `sign_ins.tries_key`, whose window is how long somebody waits at most.
-ACCOUNT_RATE_LIMITS = {"login_failed": "10/m/ip,5/300s/key"}
+# And how often one address, maybe of an office, goes to a provider and comes back, which makes sessions and entries.
+ACCOUNT_RATE_LIMITS = {"login_failed": "10/m/ip,5/300s/key", "oidc": "300/m/ip"}
+SOCIALACCOUNT_ADAPTER = "dnspanel.accounts.providers.oidc.adapter.PanelSocialAccountAdapter"
+
+# Links that set a password, by mail and by administrators.
+PASSWORD_RESET_TIMEOUT = 86_400
+# Second factors. Accounts are made by invitation, so that no address waits to be verified; `web.confirm` asks again.
+MFA_ADAPTER = "dnspanel.accounts.mfa_adapter.PanelMFAAdapter"
+MFA_ALLOW_UNVERIFIED_EMAIL = True
+MFA_REAUTHENTICATION_REQUIRED = False
+MFA_RECOVERY_CODES_SHOW_ONCE = True
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
+MFA_TOTP_TOLERANCE = 1  # steps of 30 seconds by which clocks may differ
 
 # Mail: alerts go through this server; without one they go by webhook only.
 MAIL_TLS = envstr("PANEL_MAIL_TLS", "starttls")  # starttls, tls or no
@@ -477,6 +569,7 @@ EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = envstr("PANEL_MAIL_FROM", "dnspanel@localhost")
 EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'console'}.EmailBackend"
 
+SESSION_ENGINE = "dnspanel.accounts.session_store"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = BEHIND_TLS
 SESSION_COOKIE_HTTPONLY = True
 # A session in which nobody did anything for so long ends; open pages that ask for their live parts do not count.
@@ -505,6 +598,8 @@ CONTENT_SECURITY_POLICY = {
 }
 
 LANGUAGE_CODE = "en"
+LANGUAGES = OUR_LANGUAGES
+LOCALE_PATHS = [BASE_DIR / "locale"]
 TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = True

@@ -14,6 +14,8 @@ import psycopg
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, OperationalError, connection, connections, transaction
 
+from dnspanel.texts import gettext
+
 READ, SEARCH, WRITE = "read", "search", "write"
 WORKER, GATEWAY, COLLECTOR = "worker", "gateway", "collector"
 COMMAND = "command"  # a process that does not say what it is
@@ -55,8 +57,10 @@ def searching() -> Iterator[None]:
             raise
         seconds = settings.STATEMENT_SECONDS[SEARCH]
         raise SearchTooGeneral(
-            f"The search took longer than {seconds:g} s and was ended. Look for something longer, or for a full name or"
-            " value."
+            gettext(
+                "The search took longer than {seconds:g} s and was ended. Look for something longer, or "
+                "for a full name or value."
+            ).format(seconds=seconds)
         ) from exc
 
 

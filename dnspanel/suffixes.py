@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from dnspanel.texts import gettext
 from replication.dns import names
 from replication.errors import BadName
 
@@ -55,7 +56,7 @@ def parse_suffixes(rules: Iterable[str]) -> Suffixes:
         elif rule.startswith("*."):
             parents.add(names.parse(rule[2:]))
         elif "*" in rule:
-            raise BadName(text=rule, reason="only the first label of a suffix can be a star")
+            raise BadName(text=rule, reason=gettext("only the first label of a suffix can be a star"))
         else:
             exact.add(names.parse(rule))
     return Suffixes(frozenset(exact), frozenset(parents), frozenset(exceptions))

@@ -23,12 +23,14 @@ from replication.codec.sealed import SealingKey
 from replication.errors import BadBytes, Busy, Gap, NeedsSnapshot, NodeUnreachable, NotServed, Refused
 from replication.steps import Nothing, Refuse, SendSnapshot, Way, next_step
 from replication.store.snapshot import snapshot_id
+from replication.wire.front import FrontSettings
 from replication.wire.position import Position
 from replication.wire.protocol import (
     ACK_PATH,
     CERTIFICATE_PATH,
     CHECK_PATH,
     COMPUTED_TYPES_PATH,
+    FRONT_PATH,
     KEYS_PATH,
     LOG_PATH,
     REPAIRS_PATH,
@@ -170,14 +172,15 @@ class NodeClient:
         target = f"{SNAPSHOTS_PATH}/{snapshot}/chunks/{number}"
         self._request("PUT", target, stored, len(stored), self._seconds_for(len(stored)))
 
-    def install_snapshot(self, snapshot: str, raw_size: int) -> Ack:
-        """Make the snapshot what PowerDNS answers from; `raw_size` says how long to wait.
+    def install_snapshot(self, snapshot: str, raw_size: int, *, unproven: Collection[str] = ()) -> Ack:
+        """Make the snapshot what PowerDNS answers from; `raw_size` says how long to wait, `unproven` is as in `push`.
 
         Raises Busy where another push is under way, or where the agent has put new files in place and starts
         anew: ask again. Repeating is harmless as long as chunks are sent again that `offer_snapshot` names.
         """
         seconds = self._answer_seconds + INSTALL_SECONDS + raw_size / SLOWEST_INSTALLED_PER_SECOND
-        return Ack.from_json(self._request("POST", f"{SNAPSHOTS_PATH}/{snapshot}/install", b"", 0, seconds))
+        target = f"{SNAPSHOTS_PATH}/{snapshot}/install"
+        return Ack.from_json(self._request("POST", target, b"", 0, seconds, _unproven_header(unproven)))
 
     def restart(self) -> None:
         """PowerDNS ends, and whoever supervises it starts it again. Raises NotServed where it does not run."""
@@ -190,6 +193,14 @@ class NodeClient:
         """
         body = encode_message(chosen.to_json())
         self._request("PUT", COMPUTED_TYPES_PATH, body, len(body), self._answer_seconds + RESTART_SECONDS)
+
+    def set_up_front(self, settings: FrontSettings) -> None:
+        """The front goes by these settings. Twice does no harm.
+
+        Raises Refused where the installed dnsdist would not start with them, and by an agent that is no front's.
+        """
+        body = encode_message(settings.to_json())
+        self._request("PUT", FRONT_PATH, body, len(body), self._answer_seconds)
 
     def top(self) -> Top:
         """What PowerDNS is asked most. Raises NodeUnreachable, or NotServed while PowerDNS does not say."""
@@ -225,21 +236,21 @@ class NodeClient:
         Raises what the agent refuses with (Gap, NotServed, Busy, Refused ...), or NodeUnreachable: then the
         node may or may not have applied them, and sending them again is harmless.
         """
-        headers = f"Prefer: {RESPOND_ASYNC}\r\n" if may_defer else ""
-        if unproven:
-            headers += f"{UNPROVEN}: {encode_unproven(unproven)}\r\n"
+        headers = (f"Prefer: {RESPOND_ASYNC}\r\n" if may_defer else "") + _unproven_header(unproven)
         return Ack.from_json(self._request("PUT", SEGMENTS_PATH, body, size, self._seconds_for(size), headers))
 
     def ack(self) -> Ack:
         """Up to where PowerDNS answers, after an ack with `applied`. Raises NotServed, Busy, NodeUnreachable."""
         return Ack.from_json(self._get(ACK_PATH))
 
-    def repair(self, sealed: bytes) -> "RepairAnswer":
+    def repair(self, sealed: bytes, *, unproven: Collection[str] = ()) -> "RepairAnswer":
         """Send a repair (`repair.seal_repair`); return once PowerDNS was seen to answer accordingly.
 
-        Raises Gap where the node is not at its position, and what `push` raises; repeating is harmless.
+        `unproven` is as in `push`. Raises Gap where the node is not at its position, and what `push` raises; repeating
+        is harmless.
         """
-        answer = self._request("PUT", REPAIRS_PATH, sealed, len(sealed), self._seconds_for(len(sealed)))
+        seconds = self._seconds_for(len(sealed))
+        answer = self._request("PUT", REPAIRS_PATH, sealed, len(sealed), seconds, _unproven_header(unproven))
         return RepairAnswer(Ack.from_json(answer), tuple(map(str, answer.get("words", ()))), int(answer.get("rows", 0)))
 
     def check(self) -> None:
@@ -404,6 +415,7 @@ def send_snapshot(
     raw_size: int,
     sent: Callable[[int, int], None] = lambda number, size: None,
     restart_seconds: float = RESTART_SECONDS,
+    unproven: Collection[str] = (),
 ) -> Ack:
     """Bring a node to a snapshot, whatever is there; return its ack.
 
@@ -411,8 +423,8 @@ def send_snapshot(
     2. Have it installed. A node that needs new files puts them in place and starts anew; then
        ask again, for `restart_seconds`.
 
-    `sent` is called with each chunk's number and size. Raises what the agent refuses with, or NodeUnreachable; calling
-    again continues where this ended.
+    `sent` is called with each chunk's number and size; `unproven` is as in `NodeClient.push`. Raises what the agent
+    refuses with, or NodeUnreachable; calling again continues where this ended.
     """
     name = snapshot_id(sealed)
     until = 0.0
@@ -424,7 +436,7 @@ def send_snapshot(
                 client.send_chunk(name, number, stored)
                 sent(number, len(stored))
             is_complete = True
-            return client.install_snapshot(name, raw_size)
+            return client.install_snapshot(name, raw_size, unproven=unproven)
         except (Busy, NodeUnreachable, NotServed) as exc:
             may_start_anew = isinstance(exc, Busy) or (is_complete and isinstance(exc, NodeUnreachable))
             if not until and may_start_anew:
@@ -432,6 +444,10 @@ def send_snapshot(
             if time.monotonic() >= until:
                 raise
             time.sleep(_RESTART_PAUSE_SECONDS)
+
+
+def _unproven_header(zones: Collection[str]) -> str:
+    return f"{UNPROVEN}: {encode_unproven(zones)}\r\n" if zones else ""
 
 
 class _Broken(Exception):

@@ -84,12 +84,12 @@ def verify_signatures(
             asker.verify_denial(f"absent-{secrets.token_hex(4)}.{mark.name.lstrip('.')}", rdtypes.A)
 
 
-def problem_of(
+def complaint_of(
     zone: str, questions: Iterable[tuple[str, int]], address: str, port: int, *, now: float, seconds: float
-) -> str:
-    """What is wrong with the signatures and proofs in the answers to these questions (name, type), in words.
+) -> NotServed | None:
+    """What is wrong with the signatures and proofs in the answers to these questions (name, type).
 
-    The zone's DNSKEY RRset comes before them. Empty if all is well. Raises NotServed where no answer comes, which says
+    The zone's DNSKEY RRset comes before them. None if all is well. Raises NotServed where no answer comes, which says
     nothing about signatures.
     """
     try:
@@ -99,8 +99,8 @@ def problem_of(
     except NotServed as exc:
         if not exc.question.endswith(WITH_DNSSEC):
             raise
-        return str(exc)
-    return ""
+        return exc
+    return None
 
 
 @dataclass(slots=True)

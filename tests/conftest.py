@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack
 
 import pytest
 from django.conf import settings
@@ -38,6 +39,13 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """In place of pytest-django's: a copy of a template, which is migrated once and not by every process."""
-    with django_db_blocker.unblock(), database.test_database():
+    """In place of pytest-django's: a copy of a template, which is migrated once and not by every process.
+
+    A test that says nothing of a database is refused it: what it wrote would be there in all tests after it.
+    """
+    with ExitStack() as made:
+        with django_db_blocker.unblock():
+            made.enter_context(database.test_database())
         yield
+        with django_db_blocker.unblock():
+            made.close()

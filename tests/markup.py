@@ -18,6 +18,8 @@ _BLOCK_ELEMENTS = """
 BLOCK_ELEMENTS = frozenset(_BLOCK_ELEMENTS.split())
 _START_TAG = re.compile(r"<([a-z][a-z0-9]*)\b")
 _DJANGO = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}")
+# Django reads a tag on one line, however many names a message has.
+_MESSAGE_TAG = re.compile(r"\{% (?:blocktranslate|url) [^%]*%\}")
 _STRING = re.compile(r"""(["']).*?\1""")
 
 _VERBATIM = re.compile(r"(<(pre|textarea)\b.*?</\2>)", re.DOTALL)
@@ -35,7 +37,7 @@ def folded(html: str) -> str:
 
 def complaints_of_template(text: str) -> Iterator[tuple[int, str]]:
     """Line number and complaint: a line too long, or two block elements that begin on one line."""
-    yield from _long_lines(text)
+    yield from _long_lines(_MESSAGE_TAG.sub("", text))
     for number, line in enumerate(text.splitlines(), 1):
         started = [name for name in _START_TAG.findall(_DJANGO.sub("", line)) if name in BLOCK_ELEMENTS]
         if len(started) > 1:

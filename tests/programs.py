@@ -20,7 +20,7 @@ def install(step: Callable[[], object]) -> str:
 def main() -> None:
     steps: list[Callable[[], object]] = [partial(of_suite, suite) for suite in ("trixie", "sid")]
     steps += [partial(python_programs, name) for name in ("clients", "clients-certbot1")]
-    steps += [partial(go_programs, name) for name in ("go-powerdns", "pebble")]
+    steps += [partial(go_programs, name) for name in ("go-powerdns", "pebble", "oidc-provider", "saml-provider")]
     with ThreadPoolExecutor(len(steps)) as pool:
         for problem in filter(None, pool.map(install, steps)):
             print(problem)  # noqa: T201

@@ -70,6 +70,8 @@ def fresh_stack() -> Iterator[Stack]:
 PATIENCE = {"PANEL_RING0_PATIENCE": "20", "PANEL_REFUSAL_PATIENCE": "6"}
 # Nobody answers: what the world's DNS says of the zones of a test is nobody's business.
 NO_RESOLVER = {"PANEL_DNS_RESOLVERS": "127.0.0.1:9"}
+# Other name servers of a test run on this machine.
+OTHER_SERVERS = {"PANEL_SECONDARY_NETWORKS": "127.0.0.0/8", "PANEL_SOURCE_NETWORKS": "127.0.0.0/8"}
 
 
 class PreparedStack(Stack):
@@ -123,7 +125,7 @@ def new_stack(name: str, *, sample_zones: bool, traffic: bool, durable: bool = F
         traffic=traffic,
         durable=durable,
         free_ports=OF_STACKS,
-        environment=PATIENCE | NO_RESOLVER,
+        environment=PATIENCE | NO_RESOLVER | OTHER_SERVERS,
     )
 
 

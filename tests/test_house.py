@@ -41,7 +41,7 @@ WRITING_METHODS = {
 # Statements in SQL that write to a table of ours.
 SQL_WRITES = re.compile(
     r"\b(INSERT INTO|DELETE FROM|UPDATE|COPY)\s+"
-    r"(accounts|alerts|api|backup|fleet|publish|transfer|webhooks|zones)_[a-z]+(?=[\s(]|$)"
+    r"(accounts|alerts|api|backup|fleet|publish|secondaries|transfer|webhooks|zones)_[a-z]+(?=[\s(]|$)"
 )
 
 # Words that no reader of DNS, PowerDNS or Django knows, or that meant several things: what to say instead.

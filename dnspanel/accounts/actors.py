@@ -17,7 +17,7 @@ from dnspanel.accounts.roles import PERMISSIONS, Permission
 ROLE_RIGHTS = {
     Role.READER: frozenset({Right.READ}),
     Role.EDITOR: EVERY_RIGHT,
-    Role.ADMINISTRATOR: EVERY_RIGHT | {Right.EXPORT_KEYS},
+    Role.ADMINISTRATOR: frozenset(Right),
 }
 
 
@@ -72,9 +72,9 @@ def actor_of(person: Person) -> Actor | None:
     if not isinstance(person, User) or not person.is_active:
         return None
     role, known = getattr(person, "_actor", ("", None))
-    if known is None or role != person.role:
+    if known is None or role != (person.role, person.own_role_id):
         known = _actor(person)
-        person._actor = person.role, known  # type: ignore[attr-defined]
+        person._actor = (person.role, person.own_role_id), known  # type: ignore[attr-defined]
     return known
 
 
@@ -111,7 +111,7 @@ def token_of(author: Author) -> Token | None:
 def _actor(user: User) -> Actor:
     memberships = _memberships(user)
     grants = [*_by_role(user), *map(_by_team, memberships), *_by_grant(user)]
-    permissions = PERMISSIONS[user.role]
+    permissions = permissions_by_role(user)
     rights = frozenset[Right]().union(*(grant.rights for grant in grants))
     if Right.READ in rights:
         permissions |= {Permission.READ}
@@ -122,9 +122,23 @@ def _actor(user: User) -> Actor:
     return Actor(user, permissions, tuple(grants), teams=tuple(membership.team for membership in memberships))
 
 
+def permissions_by_role(user: User) -> frozenset[Permission]:
+    """What the person's role gives besides rights over zones."""
+    own = user.own_role
+    return PERMISSIONS[user.role] | (frozenset(map(Permission, own.permissions)) if own is not None else frozenset())
+
+
+def rights_by_role(user: User) -> frozenset[Right]:
+    """The rights over every zone that the person's role gives."""
+    own = user.own_role
+    return ROLE_RIGHTS.get(Role(user.role), frozenset()) | (
+        frozenset(map(Right, own.rights)) if own is not None else frozenset()
+    )
+
+
 def _by_role(user: User) -> Iterable[Grant]:
-    rights = ROLE_RIGHTS.get(Role(user.role))
-    return () if rights is None else (Grant(rights, everywhere=True),)
+    rights = rights_by_role(user)
+    return (Grant(rights, everywhere=True),) if rights else ()
 
 
 def _memberships(user: User) -> list[Membership]:

@@ -1,6 +1,6 @@
 """The audit log: every act that is not a publication; publications are their own record. Verbs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -49,6 +49,11 @@ def record(*, action: str, by: Author, now: datetime, target: str = "", **detail
 
 def record_each(*, action: str, by: Author, now: datetime, targets: Mapping[str, Mapping[str, Any]]) -> None:
     """The same for many targets at once, in one query: target → details."""
+    record_all(action=action, by=by, now=now, entries=targets.items())
+
+
+def record_all(*, action: str, by: Author, now: datetime, entries: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+    """The same where a target may be there more than once: pairs of target and details."""
     where = _origin.get()
     AuditEntry.objects.bulk_create(
         AuditEntry(
@@ -61,5 +66,5 @@ def record_each(*, action: str, by: Author, now: datetime, targets: Mapping[str,
             target=target,
             details=details,
         )
-        for target, details in targets.items()
+        for target, details in entries
     )

@@ -5,7 +5,11 @@ from django.db.models import Q
 from dnspanel.accounts.models import AuditEntry, Token
 
 _ABOUT_TOKENS = ("token.create", "token.rotate", "token.revoke", "token.change", "token.secret")
-_ABOUT_PEOPLE = ("person.join", "person.role", "person.close", "person.open", "person.password", "person.quotas")
+_ABOUT_PEOPLE = (
+    *("person.join", "person.role", "person.close", "person.open", "person.password", "person.quotas"),
+    *("second-factor.reset", "second-factor.wanted", "second-factor.failed", "second-factor.replayed"),
+    *("second-factor.locked", "session.end-all", "person.password-link", "person.same"),
+)
 
 
 def entries_about_token(token: Token, limit: int = 20) -> tuple[AuditEntry, ...]:

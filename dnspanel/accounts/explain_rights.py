@@ -6,9 +6,9 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Q
+from django.db.models import Q, prefetch_related_objects
 
-from dnspanel.accounts.actors import ROLE_RIGHTS
+from dnspanel.accounts.actors import ROLE_RIGHTS, rights_by_role
 from dnspanel.accounts.grants import RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, Role, Token, User
 
@@ -36,13 +36,14 @@ class Subject:
 
 
 def reasons_of(user: User) -> tuple[Reason, ...]:
-    """Everything that gives this person rights, in two queries; nothing does to a closed account."""
+    """Everything that gives this person rights, in three queries at most; nothing does to a closed account."""
     return reasons_of_people([user])[user.pk]
 
 
 def reasons_of_people(people: Sequence[User]) -> dict[int, tuple[Reason, ...]]:
-    """The same of many people, in two queries for all of them; by id."""
+    """The same of many people, in three queries at most for all of them; by id."""
     active = [person for person in people if person.is_active]
+    prefetch_related_objects([person for person in active if person.own_role_id is not None], "own_role")
     members: dict[int, list[Membership]] = {}
     for member in Membership.objects.select_related("team").filter(user__in=active).order_by("team__name"):
         members.setdefault(member.user_id, []).append(member)
@@ -64,6 +65,11 @@ def reasons_over(reasons: Collection[Reason], subject: Subject) -> tuple[Reason,
     return tuple(reason for reason in reasons if reason.grant.rights and reason.grant.covers_zone(*zone))
 
 
+def rights_over(reason: Reason, subject: Subject) -> frozenset[Right]:
+    """The rights that this gives over the zone, and over the RRset if there is one."""
+    return frozenset(right for right in reason.grant.rights if _gives(reason.grant, right, subject))
+
+
 def reasons_for(reasons: Collection[Reason], right: Right, subject: Subject) -> tuple[Reason, ...]:
     """Those that give this right; none means that the person may not."""
     return tuple(reason for reason in reasons if _gives(reason.grant, right, subject))
@@ -78,9 +84,9 @@ def _gives(grant: Grant, right: Right, subject: Subject) -> bool:
 
 
 def _reasons(user: User, memberships: Collection[Membership], given: Collection[GrantRow]) -> Iterator[Reason]:
-    role = Role(user.role)
-    if role in ROLE_RIGHTS:
-        yield Reason("role", f"as {role.label.lower()}", Grant(ROLE_RIGHTS[role], everywhere=True))
+    if rights := rights_by_role(user):
+        name = user.role_name if user.own_role_id else user.role_name.lower()
+        yield Reason("role", f"as {name}", Grant(rights, everywhere=True))
     for member in memberships:
         grant = Grant(ROLE_RIGHTS[Role(member.role)], teams=frozenset({member.team_id}))
         yield Reason("team", f"as {member.role} in the team {member.team.name}", grant, member.team_id)

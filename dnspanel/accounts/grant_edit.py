@@ -4,7 +4,7 @@ Whoever may manage people may give anything they have themselves; a token that
 may manage people gives no more than its scope lets through.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
 from django.db import transaction
@@ -14,7 +14,8 @@ from dnspanel.accounts.actors import ROLE_RIGHTS, Actor, Author, user_of
 from dnspanel.accounts.errors import AboveYou, GrantRefused, GrantUnknown
 from dnspanel.accounts.grants import Grant, is_part
 from dnspanel.accounts.models import GrantRow, Role, Team, User
-from dnspanel.accounts.roles import powers_of
+from dnspanel.accounts.roles import Permission, is_below, powers_of
+from dnspanel.texts import gettext
 from replication.dns import rdtypes
 
 LONGEST_TAG = 64
@@ -31,9 +32,6 @@ def grant_by_id(pk: int) -> GrantRow:
     if row is None:
         raise GrantUnknown
     return row
-
-
-_RANKS = (Role.MEMBER, Role.READER, Role.EDITOR, Role.ADMINISTRATOR)
 
 
 def give_grant(*, grant: Grant, to: User | Team, by: Author, now: datetime) -> GrantRow:
@@ -114,7 +112,7 @@ def faults_of_scope(scope: Sequence[Grant]) -> list[str]:
 def refuse_more_than_own(by: Author, grant: Grant) -> None:
     """Raise GrantRefused when an actor would give what it does not have, as far as the grants' forms tell."""
     if isinstance(by, Actor) and not all(any(is_part(grant, mine) for mine in layer) for layer in by.layers):
-        raise GrantRefused({"rights": ["You cannot give what you do not have."]})
+        raise GrantRefused({"rights": [gettext("You cannot give what you do not have.")]})
 
 
 def refuse_at_or_above(by: Author, user: User) -> None:
@@ -124,7 +122,7 @@ def refuse_at_or_above(by: Author, user: User) -> None:
     """
     if not isinstance(by, Actor) or by.token is None or _may_all_that_its_owner_may(by):
         return
-    if _RANKS.index(Role(user.role)) >= _RANKS.index(Role(by.user.role)):
+    if not is_below(user.role, by.user.role):
         raise AboveYou(user.username)
 
 
@@ -133,12 +131,17 @@ def _may_all_that_its_owner_may(by: Actor) -> bool:
     return powers_of(by.user.role) <= by.permissions and any(is_part(everywhere, mine) for mine in by.scope or ())
 
 
+def refuse_more_permissions(by: Author, permissions: Collection[Permission]) -> None:
+    """Raise GrantRefused when an actor would give a role with permissions that it does not have."""
+    if isinstance(by, Actor) and not set(permissions) - {Permission.SECRETS} <= by.permissions:
+        raise GrantRefused({"role": [gettext("You cannot give a role that may do more than you.")]})
+
+
 def refuse_higher_role(by: Author, role: str) -> None:
     """Raise GrantRefused when the role may do more than whoever gives it."""
     if not isinstance(by, Actor):
         return
-    if not powers_of(role) <= by.permissions:
-        raise GrantRefused({"role": ["You cannot give a role that may do more than you."]})
+    refuse_more_permissions(by, powers_of(role))
     rights = ROLE_RIGHTS.get(Role(role))
     if rights is not None:
         refuse_more_than_own(by, Grant(rights, everywhere=True))

@@ -21,11 +21,13 @@ class Right(StrEnum):
     DNSSEC = "dnssec"  # sign, unsign, make and retire keys
     TEMPLATES = "templates"  # make, change and delete templates of these teams, or of the whole panel
     EXPORT_KEYS = "export-keys"  # see private DNSSEC keys: whoever has one can forge the zone
+    GOVERN = "govern"  # say what of the zone needs approval, and when it is frozen; and publish past that
 
 
 RECORD_RIGHTS = frozenset({Right.ADD, Right.CHANGE, Right.REMOVE})
-# What "everything" stands for. Private keys leave the panel only for who was given that by name.
-EVERY_RIGHT = frozenset(Right) - {Right.EXPORT_KEYS}
+# What "everything" stands for. Private keys leave the panel only for who was given that by name, and only who was given
+# that by name goes past others' approval.
+EVERY_RIGHT = frozenset(Right) - {Right.EXPORT_KEYS, Right.GOVERN}
 
 
 @dataclass(frozen=True, slots=True)

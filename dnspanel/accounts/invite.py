@@ -13,6 +13,7 @@ from dnspanel.accounts.actors import Author, user_of
 from dnspanel.accounts.errors import AccountRefused, InvitationExpired, InvitationUnknown, InvitationUsed
 from dnspanel.accounts.grant_edit import refuse_higher_role
 from dnspanel.accounts.models import Invitation, Role, User
+from dnspanel.texts import gettext
 
 LIFETIME = timedelta(hours=48)
 SECRET_BYTES = 32
@@ -64,7 +65,7 @@ def accept_invitation(*, secret: str, username: str, email: str, password: str, 
     try:
         _claim(invitation, user, now)
     except IntegrityError as exc:  # somebody took the name or the address since we looked
-        raise AccountRefused({"username": ["This name or email address has just been taken."]}) from exc
+        raise AccountRefused({"username": [gettext("This name or email address has just been taken.")]}) from exc
     return user
 
 

@@ -1,30 +1,67 @@
 """People, teams, grants and tokens: who acts, and what they were given. `grants` and `actors` say what it means."""
 
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any
 
+from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 from django.db.models.functions import Lower
+
+from dnspanel.accounts.browser_names import browser_name
+from dnspanel.accounts.session_store import SessionStore
+from dnspanel.texts import gettext_lazy
 
 
 class Role(models.TextChoices):
     """What a person may do at least; each role includes the ones below it, teams and grants add to it."""
 
-    ADMINISTRATOR = "administrator", "Administrator"  # everything, people and nodes included
-    EDITOR = "editor", "Editor"  # edits and publishes every zone
-    READER = "reader", "Reader"  # sees everything, changes nothing
-    MEMBER = "member", "Member"  # only what teams and grants give
+    ADMINISTRATOR = "administrator", gettext_lazy("Administrator")  # everything, people and nodes included
+    EDITOR = "editor", gettext_lazy("Editor")  # edits and publishes every zone
+    READER = "reader", gettext_lazy("Reader")  # sees everything, changes nothing
+    MEMBER = "member", gettext_lazy("Member")  # only what teams and grants give
+
+
+class OwnRole(models.Model):
+    """A role that somebody made: permissions, and rights over all zones (`own_roles` writes it)."""
+
+    name = models.CharField(max_length=40)
+    permissions = ArrayField(models.CharField(max_length=64), default=list)  # sorted `roles.Permission`
+    rights = ArrayField(models.CharField(max_length=16), default=list)  # sorted `grants.Right`
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(Lower("name"), name="own_role_name_unique")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+# How the password column begins of who signs in with the password of an LDAP server: Django takes it for none.
+BY_LDAP = f"{UNUSABLE_PASSWORD_PREFIX}ldap:"
 
 
 class User(AbstractUser):
-    """A person who signs in."""
+    """A person who signs in, or a service account: nobody signs in with that, and it has no mail address."""
 
-    email = models.EmailField(unique=True)
+    email = models.EmailField(unique=True, null=True)  # type: ignore[assignment]  # noqa: DJ001  (null keeps it unique)
+    is_service = models.BooleanField(default=False, db_default=False)
+    # Another account of the same person, or of whom the service account is: it approves nothing of theirs. That one
+    # names none itself (`same_person` writes it).
+    same_person_as = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="other_accounts"
+    )
     role = models.CharField(max_length=16, choices=Role, default=Role.READER)
+    own_role = models.ForeignKey(OwnRole, null=True, blank=True, on_delete=models.PROTECT, related_name="people")
     # How often all sessions were ended: a session of before is none, also once the account is open again.
     sessions_ended = models.IntegerField(default=0)
+    # The name of the time zone of the times on this person's pages, by `own_clock`.
+    time_zone = models.CharField(max_length=64, default="UTC", db_default="UTC")
+    # The code of the language of this person's pages, by `own_language`; empty: what their browser asks for.
+    language = models.CharField(max_length=8, default="", db_default="", blank=True)
     # What was given in place of the settings' quotas: {`quota_amounts.Kind`: amount, or null for any}.
     quotas: "models.JSONField[Any]" = models.JSONField(default=dict, db_default={}, blank=True)
     # {list: {"hidden": [column], "dense": bool}}, by `list_looks`
@@ -33,9 +70,41 @@ class User(AbstractUser):
     class Meta:
         constraints = [
             models.CheckConstraint(condition=models.Q(role__in=Role.values), name="user_role_known"),
+            models.CheckConstraint(
+                condition=models.Q(own_role=None) | models.Q(role=Role.MEMBER), name="user_own_role_of_member"
+            ),
             # People sign in without minding upper and lower case, so two names may not differ by it alone.
             models.UniqueConstraint(Lower("username"), name="user_name_unique"),
+            models.CheckConstraint(
+                condition=models.Q(email__isnull=False, is_service=False) | models.Q(email=None, is_service=True),
+                name="user_service_has_no_mail",
+            ),
         ]
+
+    @property
+    def signs_in_by_ldap(self) -> bool:
+        """Whether the person's password is that of an LDAP server; then there is none here."""
+        return self.password.startswith(BY_LDAP)
+
+    @property
+    def has_password(self) -> bool:
+        """Whether the person types a password to sign in: one that is kept here, or that of an LDAP server."""
+        return self.signs_in_by_ldap or self.has_usable_password()
+
+    @property
+    def human_id(self) -> int:
+        """Which human being it is: the same for each account of theirs."""
+        return self.same_person_as_id or self.pk
+
+    @property
+    def role_name(self) -> str:
+        """What the role is called; one query for a role of one's own."""
+        return self.own_role.name if self.own_role is not None else Role(self.role).label
+
+    @property
+    def role_key(self) -> str:
+        """How forms name the role: a `Role`, or "own:" and the id of an own one."""
+        return self.role if self.own_role_id is None else f"own:{self.own_role_id}"
 
     def get_session_auth_hash(self) -> str:
         return self._with_sessions(super().get_session_auth_hash())
@@ -45,6 +114,37 @@ class User(AbstractUser):
 
     def _with_sessions(self, hashed: str) -> str:
         return f"{hashed}.{self.sessions_ended}" if self.sessions_ended else hashed
+
+
+class Session(AbstractBaseSession):
+    """A session of a browser: Django's, with what `session_store` reads out of its data."""
+
+    user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="+")  # null: nobody signed in yet
+    began_at = models.DateTimeField(null=True)
+    seen_at = models.DateTimeField(null=True)
+    address = models.GenericIPAddressField(null=True)
+    browser = models.CharField(max_length=200, blank=True)  # as it calls itself
+    # Which session at a provider it came from (`oidc.logout.session_key`); empty: from none, or none that is named.
+    at_provider = models.CharField(max_length=64, blank=True, default="", db_default="")
+
+    class Meta(AbstractBaseSession.Meta):
+        abstract = False
+        indexes = [
+            models.Index(fields=["at_provider"], name="session_at_provider", condition=~models.Q(at_provider="")),
+        ]
+
+    @classmethod
+    def get_session_store_class(cls) -> "type[SessionStore]":
+        return SessionStore
+
+    @property
+    def public_id(self) -> str:
+        """What pages call it: its key is what signs a browser in."""
+        return sha256(f"session:{self.session_key}".encode()).hexdigest()[:32]
+
+    @property
+    def browser_name(self) -> str:
+        return browser_name(self.browser)
 
 
 class Invitation(models.Model):
@@ -107,11 +207,32 @@ class GrantRow(models.Model):
         ]
 
 
+class SecondFactorRule(models.Model):
+    """Everybody with a role, or in a team, has to have a second factor, some days after the rule was made."""
+
+    role = models.CharField(max_length=24, null=True, unique=True)  # noqa: DJ001  (a `role_key`; null keeps it unique)
+    team = models.OneToOneField(Team, null=True, on_delete=models.CASCADE, related_name="+")
+    since = models.DateTimeField()
+    grace_days = models.SmallIntegerField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(role=None, team__isnull=False) | models.Q(role__isnull=False, team=None),
+                name="second_factor_rule_of_one",
+            )
+        ]
+
+
 class TokenKind(models.TextChoices):
     """How a token proves itself."""
 
-    API = "api", "API token"  # a secret of 256 bits, of which only the SHA-256 is stored
-    TSIG = "tsig", "TSIG key"  # signs DNS messages (RFC 8945), so the key itself is stored, encrypted
+    API = "api", gettext_lazy("API token")  # a secret of 256 bits, of which only the SHA-256 is stored
+    TSIG = "tsig", gettext_lazy("TSIG key")  # signs DNS messages (RFC 8945), so the key itself is stored, encrypted
+    SCIM = (
+        "scim",
+        gettext_lazy("SCIM token"),
+    )  # of a directory that keeps people here; as an API token, and opens no API
 
 
 class Token(models.Model):
@@ -155,12 +276,137 @@ class Token(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=models.Q(kind="api", secret_sha256__isnull=False, tsig_name=None)
+                condition=models.Q(kind__in=["api", "scim"], secret_sha256__isnull=False, tsig_name=None)
                 | models.Q(kind="tsig", secret_sha256=None, tsig_name__isnull=False, tsig_secret__isnull=False),
                 name="token_has_its_secret",
             ),
         ]
         indexes = [models.Index(fields=["owner", "-id"], name="token_of_owner")]
+
+
+class ProviderKind(models.TextChoices):
+    """What a sign-in provider speaks."""
+
+    OIDC = "oidc", "OpenID Connect"
+    SAML = "saml", "SAML 2.0"
+    LDAP = "ldap", "LDAP"
+
+
+class SignInProvider(models.Model):
+    """A provider at which people sign in; its kind and its issuer never become others."""
+
+    kind = models.CharField(max_length=4, choices=ProviderKind, default=ProviderKind.OIDC)
+    slug = models.SlugField(max_length=40, unique=True)  # in the URLs that the provider is told
+    name = models.CharField(max_length=40)  # on the button
+    issuer = models.TextField()  # of SAML: its entity ID; of LDAP: its URI, which may become another
+    client_id = models.CharField(max_length=255)  # of SAML: the panel's entity ID; of LDAP: its bind DN
+    client_secret = models.BinaryField(default=bytes)  # `vault.encrypt_secret`; SAML has none
+    scopes = models.CharField(max_length=300, default="")  # of OpenID Connect
+    metadata = models.TextField(default="")  # of SAML: its XML, which says what keys sign; of LDAP: its CA in PEM
+    metadata_url = models.TextField(default="")  # where that is read anew; empty: pasted
+    metadata_at = models.DateTimeField(null=True)  # when it was read there
+    # Of SAML: names of the attributes that say who somebody is, as `saml.rows.ATTRIBUTES`; of LDAP: `ldap.terms`.
+    attributes: "models.JSONField[Any]" = models.JSONField(default=dict)
+    group_claim = models.CharField(max_length=250)
+    rules: "models.JSONField[Any]" = models.JSONField(default=list)  # list of `providers.identity.Rule.to_json`
+    makes_people = models.BooleanField(default=False)  # whoever is let in for the first time gets an account
+    mail_domains = ArrayField(models.CharField(max_length=253), default=list)  # of first sign-ins; empty: any
+    links_by_mail = models.BooleanField(default=False)  # a verified address opens the account that has it
+    trusts_mail = models.BooleanField(default=False)  # says nothing of it, and verifies each address
+    session_hours = models.IntegerField()
+    active = models.BooleanField(default=True)
+    created_at = models.DateTimeField()
+    # Of LDAP: when a worker last began to look at its people, and why it could not; empty: it could.
+    looked_at = models.DateTimeField(null=True)
+    look_fault = models.TextField(default="", db_default="")
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=models.Q(session_hours__gt=0), name="oidc_session_has_length")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ProviderLink(models.Model):
+    """Who somebody at a provider is here, and what its rules gave them."""
+
+    provider = models.ForeignKey(SignInProvider, on_delete=models.CASCADE, related_name="links")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="provider_links")
+    subject = models.CharField(max_length=255)  # unique at its provider alone
+    # {"role": the role of before the rules decided it, "teams": {id: role in it of before, or null for none}}
+    given: "models.JSONField[Any]" = models.JSONField(default=dict)
+    linked_at = models.DateTimeField()
+    signed_in_at = models.DateTimeField(null=True)
+    # Of LDAP: when the panel last looked for the person, and since when they are gone or disabled there.
+    looked_at = models.DateTimeField(null=True)
+    absent_since = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["provider", "subject"], name="oidc_subject_unique"),
+            models.UniqueConstraint(fields=["provider", "user"], name="oidc_person_unique"),
+        ]
+
+
+class ScimDirectory(models.Model):
+    """A directory elsewhere that keeps people and groups here, over SCIM 2.0 and by the token of its account."""
+
+    name = models.CharField(max_length=40)
+    account = models.OneToOneField(User, on_delete=models.PROTECT, related_name="scim_directory")  # a service account
+    rules: "models.JSONField[Any]" = models.JSONField(default=list)  # list of `providers.identity.Rule.to_json`
+    # What members of a group without a rule are in the team of the group's name; empty: nothing.
+    team_role = models.CharField(max_length=16, blank=True, choices=[("editor", "Editor"), ("reader", "Reader")])
+    takes_over = models.BooleanField(default=False)  # accounts that exist already, but those of administrators
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(Lower("name"), name="scim_directory_name_unique")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ScimPerson(models.Model):
+    """A person that a directory keeps: one alone, because two would contradict each other."""
+
+    directory = models.ForeignKey(ScimDirectory, on_delete=models.CASCADE, related_name="people")
+    user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="scim_person")
+    external_id = models.CharField(max_length=255, blank=True)
+    display_name = models.CharField(max_length=255, blank=True)
+    given: "models.JSONField[Any]" = models.JSONField(default=dict)  # as `ProviderLink.given`
+    changed_at = models.DateTimeField()
+    deleted_at = models.DateTimeField(null=True)  # there; the account here is closed, and history names it
+
+    class Meta:
+        indexes = [models.Index(fields=["directory", "external_id"], name="scim_person_external")]
+
+
+class ScimGroup(models.Model):
+    """A group of a directory; `team` is the one of its name, where groups are teams."""
+
+    directory = models.ForeignKey(ScimDirectory, on_delete=models.CASCADE, related_name="groups")
+    name = models.CharField(max_length=300)
+    external_id = models.CharField(max_length=255, blank=True)
+    team = models.ForeignKey(Team, null=True, on_delete=models.SET_NULL, related_name="+")
+    people = models.ManyToManyField(ScimPerson, related_name="groups")
+    created_at = models.DateTimeField()
+    changed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["directory", "name"], name="scim_group_name_unique")]
+
+
+class SeenAssertion(models.Model):
+    """An assertion of a SAML provider that was taken; it is not taken again."""
+
+    provider = models.ForeignKey(SignInProvider, on_delete=models.CASCADE, related_name="+")
+    digest = models.BinaryField(max_length=32)  # SHA-256 of its ID
+    ends_at = models.DateTimeField(db_index=True)  # too old by then; the row may go
+    # {"question", "claims"} until the browser has come back for it with its session
+    said: "models.JSONField[Any]" = models.JSONField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["provider", "digest"], name="assertion_seen_once")]
 
 
 class AuditEntry(models.Model):

@@ -17,12 +17,19 @@ class Permission(StrEnum):
     SECRETS = "read the secrets of one's own TSIG keys again"
 
 
+# Each includes the one before it.
+UPWARDS = (Role.MEMBER, Role.READER, Role.EDITOR, Role.ADMINISTRATOR)
 PERMISSIONS: dict[str, frozenset[Permission]] = {
     Role.MEMBER: frozenset(),
     Role.READER: frozenset({Permission.READ, Permission.FLEET}),
     Role.EDITOR: frozenset({Permission.READ, Permission.FLEET, Permission.EDIT, Permission.SECRETS}),
     Role.ADMINISTRATOR: frozenset(Permission),
 }
+
+
+def is_below(role: str, other: str) -> bool:
+    """Whether the first role may less than the other."""
+    return UPWARDS.index(Role(role)) < UPWARDS.index(Role(other))
 
 
 def powers_of(role: str) -> frozenset[Permission]:

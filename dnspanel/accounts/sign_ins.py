@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.models import AuditEntry, User
+from dnspanel.accounts.sessions import forget_dead_sessions
 
 UNKNOWN = "an unknown name"
 # For so long, an address from which an account was signed in to is one that it knows.
@@ -55,7 +56,9 @@ def connect() -> None:
 
 
 def _signed_in(*, user: User, **signal: Any) -> None:
-    audit.record(action="sign-in", by=user, now=timezone.now(), target=user.username)
+    now = timezone.now()
+    audit.record(action="sign-in", by=user, now=now, target=user.username)
+    forget_dead_sessions(user=user, now=now)
 
 
 def _signed_out(*, user: User | None, **signal: Any) -> None:
@@ -77,9 +80,13 @@ def _account_named(credentials: Mapping[str, Any]) -> str:
     return UNKNOWN if found is None else found.username
 
 
-def _account(credentials: Mapping[str, Any]) -> User | None:
-    typed = _typed(credentials)
+def account_named(typed: str) -> User | None:
+    """The account of this name or mail address, as the form of the sign-in takes either. One query."""
     return User.objects.filter(Q(username__iexact=typed) | Q(email__iexact=typed)).first() if typed else None
+
+
+def _account(credentials: Mapping[str, Any]) -> User | None:
+    return account_named(_typed(credentials))
 
 
 def _typed(credentials: Mapping[str, Any]) -> str:

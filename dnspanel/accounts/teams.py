@@ -1,5 +1,7 @@
 """Teams and who is in them; which zones a team looks after is said where zones are edited. Verbs."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
@@ -10,6 +12,7 @@ from dnspanel.accounts.errors import TeamNameTaken, TeamRefused, TeamUnknown
 from dnspanel.accounts.grant_edit import refuse_at_or_above, refuse_more_than_own
 from dnspanel.accounts.grants import Grant
 from dnspanel.accounts.models import Membership, Role, Team, User
+from dnspanel.texts import gettext
 
 LONGEST_NAME = 64
 MEMBER_ROLES = (Role.READER, Role.EDITOR)
@@ -68,7 +71,7 @@ def set_member(*, team: Team, user: User, role: str, by: Author, now: datetime) 
     token gives more than it has itself, AboveYou to a token.
     """
     if role not in MEMBER_ROLES:
-        raise TeamRefused({"role": ["In a team a person is reader or editor."]})
+        raise TeamRefused({"role": [gettext("In a team a person is reader or editor.")]})
     refuse_more_than_own(by, _grant_of_member(team, role))
     refuse_at_or_above(by, user)
     with transaction.atomic():
@@ -97,6 +100,45 @@ def remove_member(*, team: Team, user: User, by: Author, now: datetime) -> None:
             audit.record(action="team.remove", by=by, now=now, target=team.name, person=user.username)
 
 
+@dataclass(frozen=True, slots=True)
+class MemberChange:
+    """What somebody is in a team and shall be: a role, or None for no member."""
+
+    team: Team
+    user: User
+    before: str | None
+    after: str | None
+
+
+def change_members(*, changes: Sequence[MemberChange], by: Author, now: datetime) -> None:
+    """These people are in these teams so, each written down, in few queries for all of them.
+
+    Within the caller's transaction, which has locked the teams, and for whom it is no question who asks.
+    """
+    real = [change for change in changes if change.before != change.after]
+    Membership.objects.bulk_create(
+        [Membership(team=each.team, user=each.user, role=each.after) for each in real if each.after is not None],
+        update_conflicts=True,
+        unique_fields=["team", "user"],
+        update_fields=["role"],
+    )
+    leaving: dict[Team, list[User]] = {}
+    entries: dict[str, list[tuple[str, dict[str, str]]]] = {"team.add": [], "team.change": [], "team.remove": []}
+    for each in real:
+        person = {"person": each.user.username}
+        if each.after is None:
+            leaving.setdefault(each.team, []).append(each.user)
+            entries["team.remove"].append((each.team.name, person))
+        elif each.before is None:
+            entries["team.add"].append((each.team.name, person | {"role": each.after}))
+        else:
+            entries["team.change"].append((each.team.name, person | {"role": each.after, "before": each.before}))
+    for team, people in leaving.items():
+        Membership.objects.filter(team=team, user__in=people).delete()
+    for action, listed in entries.items():
+        audit.record_all(action=action, by=by, now=now, entries=listed)
+
+
 def _grant_of_member(team: Team, role: str) -> Grant:
     return Grant(ROLE_RIGHTS[Role(role)], teams=frozenset({team.pk}))
 
@@ -112,9 +154,9 @@ def _locked(team: Team) -> Team:
 def _checked(name: str) -> str:
     name = " ".join(name.split())
     if not name:
-        raise TeamRefused({"name": ["A team needs a name."]})
+        raise TeamRefused({"name": [gettext("A team needs a name.")]})
     if len(name) > LONGEST_NAME:
-        raise TeamRefused({"name": [f"At most {LONGEST_NAME} characters."]})
+        raise TeamRefused({"name": [gettext("At most {longest_name} characters.").format(longest_name=LONGEST_NAME)]})
     if not name.isprintable():
-        raise TeamRefused({"name": ["The name has characters that cannot be shown."]})
+        raise TeamRefused({"name": [gettext("The name has characters that cannot be shown.")]})
     return name

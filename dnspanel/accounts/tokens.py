@@ -13,15 +13,15 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Q, QuerySet
 
 from dnspanel.accounts import audit, grant_edit, tsig
-from dnspanel.accounts.actors import Actor, Author, actor_of, actor_of_token, token_of, user_of
+from dnspanel.accounts.actors import Actor, Author, actor_of, actor_of_token, token_of
 from dnspanel.accounts.errors import (
-    NotYours,
     TokenDead,
     TokenElsewhere,
     TokenQuotaExceeded,
@@ -34,8 +34,10 @@ from dnspanel.accounts.models import Token, TokenKind, User
 from dnspanel.accounts.quota_amounts import Kind
 from dnspanel.accounts.quotas import Holder, holders_for, members_bound_by, refuse_beyond
 from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.service_accounts import refuse_tokens_of_another
 from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
 from dnspanel.prepared_statements import prepared_cursor
+from dnspanel.texts import gettext
 from replication.dns import names
 from replication.errors import BadName
 
@@ -77,19 +79,19 @@ def create_token(*, owner: User, terms: TokenTerms, by: Author, now: datetime) -
     Raises TokenRefused with the fields at fault: a purpose is missing, a
     network is none, the end is past, a right is given that the owner (or the
     token that makes this one) does not have, a limit is wider than that one's.
-    Raises TokenDead when the token that makes it was revoked meanwhile.
+    Raises TokenDead when the token that makes it was revoked meanwhile, NotYours for an owner who is another person.
     """
+    refuse_tokens_of_another(owner=owner, by=by)
     terms = _inherited(terms, by)
     _refuse_bad_terms(owner, terms, by, now)
-    secret = SECRET_START + secrets.token_urlsafe(32)
+    secret = new_secret()
     with transaction.atomic():
         maker = _living_maker(by, now)
         _refuse_too_many(owner, now)
         token = Token.objects.create(
             kind=TokenKind.API,
             owner=owner,
-            prefix=secret[:PREFIX_LENGTH],
-            secret_sha256=_sha256(secret),
+            **kept_of(secret),
             created_at=now,
             made_with=maker,
             **_allowance_after(maker),
@@ -117,10 +119,11 @@ def create_tsig_key(
     Raises as `create_token` does, TokenRefused also for a bad name, algorithm
     or secret and to a token whose writes must carry If-Match, and TsigNameTaken.
     """
+    refuse_tokens_of_another(owner=owner, by=by)
     terms = _inherited(terms, by)
     _refuse_bad_terms(owner, terms, by, now)
     if (made_by := token_of(by)) and made_by.needs_if_match:
-        raise TokenRefused({"token": ["Your token must send If-Match, which DNS UPDATE does not have."]})
+        raise TokenRefused({"token": [gettext("Your token must send If-Match, which DNS UPDATE does not have.")]})
     key_name, algorithm = _key_name(name), tsig.algorithm_of(algorithm)
     if secret:
         tsig.refuse_bad_secret(secret)
@@ -158,23 +161,28 @@ def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta 
     whose own limits are narrower.
     """
     _refuse_wider(by, token)
+    if token.kind == TokenKind.SCIM:
+        raise TokenRefused(
+            {"token": [gettext("A new secret of a directory’s token is made on the page of the directory.")]}
+        )
     if token.kind != TokenKind.API:
-        raise TokenRefused({"token": ["Make a new TSIG key beside this one instead: its name cannot be used twice."]})
+        raise TokenRefused(
+            {"token": [gettext("Make a new TSIG key beside this one instead: its name cannot be used twice.")]}
+        )
     end = now + min(max(overlap, timedelta()), LONGEST_OVERLAP)
-    secret = SECRET_START + secrets.token_urlsafe(32)
+    secret = new_secret()
     with transaction.atomic():
         maker = _living_maker(by, now)
         locked = Token.objects.select_for_update().get(pk=token.pk)
         refuse_dead(locked, now)
         if locked.rotated_to_id is not None:
-            raise TokenDead("This token has been rotated already; rotate the newer one.")
+            raise TokenDead(gettext("This token has been rotated already; rotate the newer one."))
         _refuse_too_many(locked.owner, now, replaced=1)
         new = Token.objects.create(
             kind=TokenKind.API,
             owner_id=locked.owner_id,
             purpose=locked.purpose,
-            prefix=secret[:PREFIX_LENGTH],
-            secret_sha256=_sha256(secret),
+            **kept_of(secret),
             scope=locked.scope,
             permissions=locked.permissions,
             networks=locked.networks,
@@ -197,9 +205,7 @@ def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta 
 
 def _refuse_wider(by: Author, token: Token) -> None:
     """Nobody gets the secret of another person's token, nor a token that of a wider one; the panel itself may."""
-    person = user_of(by)
-    if person is not None and person.pk != token.owner_id:
-        raise NotYours
+    refuse_tokens_of_another(owner=token.owner, by=by)
     mine = by if isinstance(by, Actor) else None
     if mine is None or mine.token is None or mine.token.pk == token.pk:
         return
@@ -214,7 +220,35 @@ def _refuse_wider(by: Author, token: Token) -> None:
     )
     freer = _outliving(terms, by) or mine.token.needs_if_match > token.needs_if_match
     if freer or not _is_within_scope(token, mine):
-        raise TokenRefused({"token": ["You cannot rotate a token that may do more than yours."]})
+        raise TokenRefused({"token": [gettext("You cannot rotate a token that may do more than yours.")]})
+
+
+def give_tokens(*, person: User, to: User, ids: Collection[int], by: Author, now: datetime) -> list[int]:
+    """Those tokens of these ids that are the person's and work are `to`'s, with what was rotated to them; their ids.
+
+    None may come to open more: each must be a part of what the person themselves may do now. Within a transaction.
+    Raises TokenRefused, TokenQuotaExceeded.
+    """
+    if not ids:
+        return []
+    alive = alive_tokens(now).filter(owner=person, rotated_to=None, pk__in=ids).exclude(kind=TokenKind.SCIM)
+    found = list(alive.select_for_update(of=("self",)).select_related("owner").order_by("pk"))
+    actor = actor_of(person)
+    for token in found:
+        if actor is None or not _is_part_of(token, actor.grants, actor.permissions):
+            raise TokenRefused(
+                {
+                    "tokens": [
+                        gettext("“{purpose}” may more than {username} now: make a new one instead.").format(
+                            purpose=token.purpose, username=person.username
+                        )
+                    ]
+                }
+            )
+        _refuse_too_many(to, now)
+        Token.objects.filter(pk__in=_earlier_forms([token.pk]) | {token.pk}).update(owner=to)
+        audit.record(action="token.give", by=by, now=now, target=token.purpose, token=token.pk, to=to.username)
+    return [token.pk for token in found]
 
 
 def revoke_token(*, token: Token, by: Author, now: datetime) -> None:
@@ -226,11 +260,16 @@ def revoke_token(*, token: Token, by: Author, now: datetime) -> None:
     """
     _refuse_above(by, token)
     with transaction.atomic():
-        # First they end, then their own are looked for: `_living_maker` lets nobody in between make another.
-        for ending in _line_of(token):
-            for each in Token.objects.filter(pk__in=ending).order_by("pk"):
-                _end(each, by, now)
+        end_token(token=token, by=by, now=now)
     token.revoked_at = token.revoked_at or now
+
+
+def end_token(*, token: Token, by: Author, now: datetime) -> None:
+    """The same within the caller's transaction, for whom it is no question who asks."""
+    # First they end, then their own are looked for: `_living_maker` lets nobody in between make another.
+    for ending in _line_of(token):
+        for each in Token.objects.filter(pk__in=ending).order_by("pk"):
+            _end(each, by, now)
 
 
 def ending_with(token: Token) -> int:
@@ -251,9 +290,12 @@ def _refuse_above(by: Author, token: Token) -> None:
 
 def _is_within_scope(token: Token, actor: Actor) -> bool:
     """Whether the token gives no more than this actor's."""
-    grants = map(Grant.from_json, token.scope)
-    within = all(any(is_part(grant, own) for own in actor.scope or ()) for grant in grants)
-    return within and set(map(Permission, token.permissions)) <= actor.permissions
+    return _is_part_of(token, actor.scope or (), actor.permissions)
+
+
+def _is_part_of(token: Token, grants: Collection[Grant], permissions: Collection[Permission]) -> bool:
+    within = all(any(is_part(grant, own) for own in grants) for grant in map(Grant.from_json, token.scope))
+    return within and set(map(Permission, token.permissions)) <= set(permissions)
 
 
 def _line_of(token: Token) -> Iterator[set[int]]:
@@ -307,15 +349,18 @@ def _allowance_after(earlier: Token | None) -> dict[str, object]:
     return {"allowance_of_id": earlier.allowance_of_id, "allowance": earlier.allowance}
 
 
-def actor_by_secret(*, secret: str, address: str | None, now: datetime) -> Actor:
-    """The actor that this API token is, used from this address. One query, and now and then one to note the use.
+def actor_by_secret(*, secret: str, address: str | None, now: datetime, kind: TokenKind = TokenKind.API) -> Actor:
+    """The actor that this token is, used from this address. One query, and now and then one to note the use.
 
     Raises TokenUnknown, TokenDead (revoked, expired, unused for too long, its
     owner gone) or TokenElsewhere; who asks with a bad token must not be told which.
     """
     if not secret.startswith(SECRET_START):
         raise TokenUnknown
-    return actor_by_token(token=_token_of(_sha256(secret)), address=address, now=now)
+    token = _token_of(_sha256(secret))
+    if token.kind != kind:  # what keeps people opens no API, and no API token keeps people
+        raise TokenUnknown
+    return actor_by_token(token=token, address=address, now=now)
 
 
 _TOKEN_FIELDS = [field.attname for field in Token._meta.concrete_fields]
@@ -347,7 +392,7 @@ def actor_by_token(*, token: Token, address: str | None, now: datetime) -> Actor
         raise TokenElsewhere
     actor = actor_of_token(token)
     if actor is None:
-        raise TokenDead("The account of this token's owner is closed.")
+        raise TokenDead(gettext("The account of this token's owner is closed."))
     _note_use(token, address, now)
     return actor
 
@@ -361,13 +406,15 @@ def tsig_secret(token: Token) -> bytes:
 def refuse_dead(token: Token, now: datetime) -> None:
     """Raise TokenDead if the token may not be used any more."""
     if token.revoked_at is not None:
-        raise TokenDead(f"This token was revoked on {token.revoked_at:%Y-%m-%d}.")
+        raise TokenDead(gettext("This token was revoked on {revoked_at:%Y-%m-%d}.").format(revoked_at=token.revoked_at))
     if token.expires_at is not None and token.expires_at <= now:
-        raise TokenDead(f"This token expired on {token.expires_at:%Y-%m-%d}.")
+        raise TokenDead(gettext("This token expired on {expires_at:%Y-%m-%d}.").format(expires_at=token.expires_at))
     if token.unused_days is not None:
         used = token.last_used_at or token.created_at
         if used + timedelta(days=token.unused_days) <= now:
-            raise TokenDead(f"This token was not used for {token.unused_days} days.")
+            raise TokenDead(
+                gettext("This token was not used for {unused_days} days.").format(unused_days=token.unused_days)
+            )
 
 
 def tokens_visible_to(actor: Actor) -> QuerySet[Token]:
@@ -516,9 +563,11 @@ def _columns(terms: TokenTerms) -> dict[str, object]:
 
 def _key_name(name: str) -> str:
     try:
-        return names.parse(name)
+        key_name = names.parse(name)
     except BadName as exc:
         raise TokenRefused({"name": [str(exc)]}) from exc
+    tsig.refuse_reserved(key_name)
+    return key_name
 
 
 def _is_within(address: str | None, networks: Sequence[str]) -> bool:
@@ -549,6 +598,16 @@ def request_limits(token: Token) -> dict[int, int]:
     if token.allowance_of_id is not None and token.allowance is not None:
         limits[token.allowance_of_id] = token.allowance
     return limits
+
+
+def new_secret() -> str:
+    """A secret of an API token or a directory's, told once."""
+    return SECRET_START + secrets.token_urlsafe(32)
+
+
+def kept_of(secret: str) -> dict[str, Any]:
+    """The columns of a token by which the secret is known again."""
+    return {"prefix": secret[:PREFIX_LENGTH], "secret_sha256": _sha256(secret)}
 
 
 def _sha256(secret: str) -> bytes:

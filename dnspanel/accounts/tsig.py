@@ -4,10 +4,13 @@ import base64
 import binascii
 
 from dnspanel.accounts.errors import TokenRefused
+from dnspanel.texts import gettext
 
 # hmac-md5 is for keys that are in use elsewhere already.
 OLD_ALGORITHM = "hmac-md5"
 ALGORITHMS = ("hmac-sha256", "hmac-sha512", "hmac-sha384", "hmac-sha224", "hmac-sha1", OLD_ALGORITHM)
+# Keys below this name are those of secondaries, and no token has one.
+OF_SECONDARIES = "secondaries.dnspanel."
 LEAST_BITS = 128  # RFC 8945, section 8, wants no less than the digest; half of SHA-256's is what nobody guesses
 
 # How some programs spell it.
@@ -23,8 +26,22 @@ def algorithm_of(text: str) -> str:
     name = text.lower().removesuffix(".")
     name = _LONG_NAMES.get(name, name)
     if name not in ALGORITHMS:
-        raise TokenRefused({"algorithm": [f"Use one of {', '.join(ALGORITHMS)}."]})
+        raise TokenRefused({"algorithm": [gettext("Use one of {list}.").format(list=", ".join(ALGORITHMS))]})
     return name
+
+
+def refuse_reserved(name: str) -> None:
+    """Raise TokenRefused for a canonical name that only a secondary's key has."""
+    if name.endswith(f".{OF_SECONDARIES}"):
+        raise TokenRefused(
+            {
+                "name": [
+                    gettext("Names below {of_secondaries} are those of secondaries' keys.").format(
+                        of_secondaries=OF_SECONDARIES
+                    )
+                ]
+            }
+        )
 
 
 def refuse_bad_secret(text: str) -> None:
@@ -34,14 +51,28 @@ def refuse_bad_secret(text: str) -> None:
     except (ValueError, binascii.Error):
         secret = b""
     if not secret:
-        raise TokenRefused({"key": ["The key must be Base64."]})
+        raise TokenRefused({"key": [gettext("The key must be Base64.")]})
     if 8 * len(secret) < LEAST_BITS:
-        raise TooShort({"key": [f"The key has {8 * len(secret)} bits; use at least {LEAST_BITS}."]})
+        raise TooShort(
+            {
+                "key": [
+                    gettext("The key has {value} bits; use at least {least_bits}.").format(
+                        value=8 * len(secret), least_bits=LEAST_BITS
+                    )
+                ]
+            }
+        )
 
 
 def refuse_new_of_old_algorithm(algorithm: str) -> None:
     """Raise TokenRefused for an algorithm that no new key is made for."""
     if algorithm == OLD_ALGORITHM:
         raise TokenRefused(
-            {"algorithm": [f"{algorithm} is only for a key that is in use already: give that, or use hmac-sha256."]}
+            {
+                "algorithm": [
+                    gettext(
+                        "{algorithm} is only for a key that is in use already: give that, or use hmac-sha256."
+                    ).format(algorithm=algorithm)
+                ]
+            }
         )

@@ -86,6 +86,7 @@ def change_tsig_key(*, key: Token, by: Actor, name: str, algorithm: str, secret:
     """
     if key.owner_id != by.user.pk:
         raise NotYours
+    tsig.refuse_reserved(name)
     algorithm = tsig.algorithm_of(algorithm)
     if secret is not None:
         tsig.refuse_bad_secret(secret)

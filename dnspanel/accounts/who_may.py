@@ -29,7 +29,13 @@ def people_with_rights(actor: Actor, subject: Subject) -> QuerySet[User]:
     of_person = giving.filter(user=OuterRef("pk"))
     of_team = giving.filter(team__memberships__user=OuterRef("pk"))
     in_team = Membership.objects.filter(team=subject.team_id, user=OuterRef("pk"))
-    having = Q(role__in=ROLE_RIGHTS) | Q(Exists(of_person)) | Q(Exists(of_team)) | Q(Exists(in_team))
+    having = (
+        Q(role__in=ROLE_RIGHTS)
+        | Q(own_role__rights__len__gt=0)
+        | Q(Exists(of_person))
+        | Q(Exists(of_team))
+        | Q(Exists(in_team))
+    )
     return people_visible_to(actor).filter(having, is_active=True).order_by("username")
 
 

@@ -16,19 +16,16 @@ from django.db.models import Q
 from dnspanel.accounts.vault import decrypt_secret
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.alerts.describe import payload_of, subject_of, text_of
-from dnspanel.alerts.errors import NotTold
-from dnspanel.alerts.mail import send_mail
 from dnspanel.alerts.models import Message, Route, RouteKind
 from dnspanel.alerts.watch import GATHER
-from dnspanel.webhooks.errors import AddressRefused, NoAnswer
+from dnspanel.webhooks.errors import AddressRefused, NoAnswer, NotTold
+from dnspanel.webhooks.mail import Mail, send_mail
 from dnspanel.webhooks.post import Answer, Post, post
 from dnspanel.webhooks.sign import signed_headers
 
 # Before the second attempt, the third and so on: a day in all.
 WAITS = tuple(timedelta(seconds=s) for s in (5, 30, 120, 600, 3600, 3 * 3600, 8 * 3600, 12 * 3600))
 MOST_ATTEMPTS = len(WAITS) + 1
-
-Mail = Callable[..., Answer]
 
 logger = logging.getLogger(__name__)
 

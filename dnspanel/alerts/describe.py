@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from dnspanel.alerts.models import Message, Severity
+from dnspanel.webhooks.payload import moment
 
 # A mail names so many; the page has them all.
 MOST_NAMED = 50
@@ -48,7 +49,7 @@ def payload_of(messages: Sequence[Message], *, now: datetime) -> bytes:
     wrong, over = _split(messages)
     kind = "alerts" if wrong or over else "test"
     data = {"raised": [_alert_json(message) for message in wrong], "over": [_alert_json(message) for message in over]}
-    message = {"type": kind, "timestamp": _moment(now), "data": data}
+    message = {"type": kind, "timestamp": moment(now), "data": data}
     return json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode()
 
 
@@ -90,13 +91,9 @@ def _alert_json(message: Message) -> dict[str, object]:
         "kind": alert.kind,
         "severity": alert.severity,
         "sentence": alert.sentence,
-        "since": _moment(alert.since),
-        "over_at": _moment(alert.over_at) if alert.over_at else None,
+        "since": moment(alert.since),
+        "over_at": moment(alert.over_at) if alert.over_at else None,
     }
-
-
-def _moment(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _spoken(at: datetime) -> str:

@@ -2,9 +2,11 @@
 
 AlertError
 ├── RouteUnknown          no such route
-├── RouteRefused          a field of the route is not acceptable
-└── NotTold               nobody took the message
+└── RouteRefused          a field of the route is not acceptable
 """
+
+from dnspanel.field_faults import FieldsRefused
+from dnspanel.texts import gettext
 
 
 class AlertError(Exception):
@@ -15,16 +17,8 @@ class RouteUnknown(AlertError):
     """No such route."""
 
     def __init__(self) -> None:
-        super().__init__("There is no such route.")
+        super().__init__(gettext("There is no such route."))
 
 
-class RouteRefused(AlertError):
+class RouteRefused(AlertError, FieldsRefused):
     """The route cannot be made like this; `fields` maps each field to what is wrong with it."""
-
-    def __init__(self, fields: dict[str, list[str]]) -> None:
-        self.fields = fields
-        super().__init__(" ".join(message for messages in fields.values() for message in messages))
-
-
-class NotTold(AlertError):
-    """Nobody took the message, in the words of whoever refused it."""

@@ -10,24 +10,30 @@ from uuid import UUID
 from cryptography import x509
 from django.conf import settings
 from django.db import connection
-from django.db.models import Count, Max, Min
+from django.db.models import Count, Max, Min, Q
 from redis.exceptions import RedisError
 
 from dnspanel.alerts.models import DiskMark
-from dnspanel.alerts.rules import AlertInputs, DeliveryInputs, NodeInputs, ZonesInputs
+from dnspanel.alerts.rules import AlertInputs, DeliveryInputs, HookInputs, NodeInputs, TransfersInputs, ZonesInputs
 from dnspanel.backup.models import Backup
+from dnspanel.evidence.health import destinations_health
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Authority, Bootstrap, Delivery, Divergence
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, heartbeats
 from dnspanel.fleet.reads.queries import NodeStatus, node_statuses
+from dnspanel.primaries.models import TransferredZone
 from dnspanel.publish.models import Segment, Stall
 from dnspanel.publish.schemas import schemas_in_use
+from dnspanel.secondaries.queries import late_secondaries
 from dnspanel.zones.dnssec.presigned import ENDS_SOON
-from dnspanel.zones.models import LogHead, Publication
+from dnspanel.zones.hook_health import troubled_hooks
+from dnspanel.zones.models import LogHead, Publication, PublishHook, PublishRequest, RequestState, WhenSilent
 
 # A publication that was taken back is told for so long, and looked for among so many.
 FAILED_FOR = timedelta(days=1)
 FAILED_AMONG = 1_000
+PAST_RULES_FOR = timedelta(days=1)
+MOST_REQUESTS = 50
 # Growth over less time says nothing.
 LEAST_GROWTH_TIME = timedelta(hours=6)
 
@@ -69,7 +75,13 @@ _ZONES = """
             SELECT zone_id, 'ending', signatures_end, NULL FROM zones_signing
             WHERE signatures_end IS NOT NULL AND signatures_end <= %(ending)s
             UNION ALL
+            SELECT zone_id, 'expired', min(remove_at), NULL FROM zones_expiry
+            WHERE remove_at <= %(now)s AND refusal <> '' GROUP BY zone_id
+            UNION ALL
             SELECT zone_id, 'rollover', due_refused_at, NULL FROM zones_signing WHERE due_refused_at IS NOT NULL
+            UNION ALL
+            SELECT zone_id, 'untransferred', coalesce(failed_since, alert_at), NULL FROM primaries_transferredzone
+            WHERE alert_at <= %(now)s
         ) c JOIN zones_zone z ON z.id = c.zone_id AND z.deleted_at IS NULL
     ) ranked WHERE place <= %(most)s ORDER BY kind, place"""
 
@@ -95,13 +107,17 @@ def read(now: datetime) -> Reading:
     authority = Authority.objects.only("client_pem", "created_at").first()
     disk = shutil.disk_usage(next(path for path in (settings.VAR_DIR, *settings.VAR_DIR.parents) if path.exists()))
     zones = _zones(now)
+    requests = _requests(now)
     inputs = AlertInputs(
         nodes=_nodes(statuses, now),
+        secondaries=tuple(late_secondaries(now)),
         stalls=tuple(Stall.objects.order_by("schema").values_list("message", flat=True)),
         unencoded_since=_first_after(log.epoch, _encoded_everywhere(encoded)),
         hold_reason=log.held_reason,
         delivery=_delivery(),
         failed=_failed(log.sequence, now),
+        past_rules=tuple((r.pk, r.ended_by.username if r.ended_by else "", r.reason) for r in requests if r.ended_at),
+        unpublished=tuple((r.pk, r.name, r.refusal) for r in requests if not r.ended_at),
         damaged_segments=Segment.objects.filter(damaged=True).count(),
         redis_answers=redis_answers(),
         collector_at=beats.get(COLLECTOR),
@@ -112,6 +128,10 @@ def read(now: datetime) -> Reading:
         unknown=zones.get("unknown", ZonesInputs()),
         rollovers=zones.get("rollover", ZonesInputs()),
         ending=zones.get("ending", ZonesInputs()),
+        expired=zones.get("expired", ZonesInputs()),
+        transfers=_transfers(zones["untransferred"], now) if "untransferred" in zones else TransfersInputs(),
+        hooks=tuple(map(_hook, troubled_hooks())),
+        evidence=destinations_health(),
         set_up_at=authority.created_at if authority else None,
         disk_free_bytes=disk.free,
         disk_bytes=disk.total,
@@ -128,8 +148,8 @@ def encoded_by_schema(epoch: UUID, of_nodes: Sequence[int]) -> dict[int, int]:
 
 
 def _zones(now: datetime) -> dict[str, ZonesInputs]:
-    """The signed zones with a trouble, by which: their parents, nodes on which they do not validate, a rollover that
-    stands still, signatures that end."""
+    """The zones with a trouble, by which: their parents, nodes on which they do not validate, a rollover that stands
+    still, signatures that end, a record that stays though it expired, primaries from which nothing comes."""
     parameters: dict[str, Any] = {
         "partial": now - PARTIAL_FOR,
         "unknown": now - UNKNOWN_FOR,
@@ -137,6 +157,7 @@ def _zones(now: datetime) -> dict[str, ZonesInputs]:
         "silent": now - PARENT_FOR,
         "told": now - DS_FOR,
         "ending": now + ENDS_SOON,
+        "now": now,
         "most": MOST_ZONES_NAMED,
     }
     found: dict[str, ZonesInputs] = {}
@@ -146,6 +167,13 @@ def _zones(now: datetime) -> dict[str, ZonesInputs]:
             before = found.get(kind, ZonesInputs())
             found[kind] = ZonesInputs(total, (*before.first, (name, since)))
     return found
+
+
+def _transfers(late: ZonesInputs, now: datetime) -> TransfersInputs:
+    """Why the first of these zones is not transferred, and how many of them no node has."""
+    rows = TransferredZone.objects.filter(alert_at__lte=now, zone__deleted_at=None)
+    reason = rows.filter(zone__name=late.first[0][0]).values_list("error", flat=True).first()
+    return TransfersInputs(late, reason or "", rows.filter(zone__is_served=False).count())
 
 
 def redis_answers() -> bool:
@@ -226,6 +254,18 @@ def _delivery() -> DeliveryInputs:
 def _failed(head: int, now: datetime) -> tuple[tuple[int, str], ...]:
     recent = Publication.objects.filter(sequence__gt=head - FAILED_AMONG, at__gte=now - FAILED_FOR)
     return tuple(recent.exclude(failed_reason="").order_by("sequence").values_list("sequence", "failed_reason"))
+
+
+def _requests(now: datetime) -> list[PublishRequest]:
+    """Requests that went past rules lately, and those that were not published at their time."""
+    past = Q(state=RequestState.PAST_RULES, ended_at__gte=now - PAST_RULES_FOR)
+    late = Q(state=RequestState.OPEN, draft__isnull=False, tried_at__isnull=False) & ~Q(refusal="")
+    return list(PublishRequest.objects.filter(past | late).select_related("ended_by").order_by("pk")[:MOST_REQUESTS])
+
+
+def _hook(hook: PublishHook) -> HookInputs:
+    assert hook.failing_since is not None
+    return HookInputs(hook.pk, hook.called, hook.scope, hook.failing_since, hook.when_silent == WhenSilent.REFUSE)
 
 
 def _certificate_ends(authority: Authority | None) -> datetime | None:

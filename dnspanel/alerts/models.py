@@ -5,12 +5,14 @@ from typing import Any
 from django.db import models
 from django.db.models import Q
 
+from dnspanel.texts import gettext_lazy
+
 
 class Severity(models.TextChoices):
     """How soon somebody has to look."""
 
-    WARNING = "warning", "warning"
-    CRITICAL = "critical", "critical"
+    WARNING = "warning", gettext_lazy("warning")
+    CRITICAL = "critical", gettext_lazy("critical")
 
 
 class Alert(models.Model):
@@ -33,8 +35,8 @@ class Alert(models.Model):
 class RouteKind(models.TextChoices):
     """How somebody is told."""
 
-    MAIL = "mail", "mail"
-    WEBHOOK = "webhook", "signed webhook"
+    MAIL = "mail", gettext_lazy("mail")
+    WEBHOOK = "webhook", gettext_lazy("signed webhook")
 
 
 class Route(models.Model):

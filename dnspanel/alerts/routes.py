@@ -4,17 +4,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, time
 from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
 
+from dnspanel import quiet_hours
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author
 from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.alerts.errors import RouteRefused, RouteUnknown
 from dnspanel.alerts.models import Message, Route, RouteKind, Severity
+from dnspanel.texts import gettext
+from dnspanel.time_zones import UnknownTimeZone, time_zone_named
 from dnspanel.webhooks.errors import AddressRefused, NoAnswer
 from dnspanel.webhooks.guard import Resolve, checked_addresses, parse_target
 from dnspanel.webhooks.sign import new_secret
@@ -59,7 +61,7 @@ def create_route(*, terms: RouteTerms, by: Author, now: datetime, resolve: Resol
 def change_route(*, route: Route, terms: RouteTerms, by: Author, now: datetime, resolve: Resolve | None = None) -> None:
     """These terms hold from now on; its kind stays what it is. Raises as `create_route` does, and RouteUnknown."""
     if terms.kind != route.kind:
-        raise RouteRefused({"kind": ["Make a new route for another way of being told."]})
+        raise RouteRefused({"kind": [gettext("Make a new route for another way of being told.")]})
     _refuse_bad_terms(terms, resolve, address_checked=terms.address == route.address)
     try:
         with transaction.atomic():
@@ -92,7 +94,7 @@ def switch_route(*, route: Route, active: bool, by: Author, now: datetime) -> No
 def rotate_secret(*, route: Route, by: Author, now: datetime) -> str:
     """A new secret signs from now on, and is returned this once. Raises RouteRefused for mail."""
     if route.kind != RouteKind.WEBHOOK:
-        raise RouteRefused({"kind": ["Mail is not signed."]})
+        raise RouteRefused({"kind": [gettext("Mail is not signed.")]})
     secret = new_secret()
     with transaction.atomic():
         current = _locked(route)
@@ -127,13 +129,11 @@ def _refuse_bad_terms(terms: RouteTerms, resolve: Resolve | None, *, address_che
         faults["address"] = [fault]
     if terms.least not in Severity.values:
         faults["least"] = [f"Choose one of {', '.join(Severity.values)}."]
-    if (terms.quiet_from is None) != (terms.quiet_until is None):
-        missing = "quiet_from" if terms.quiet_from is None else "quiet_until"
-        faults[missing] = ["Quiet hours have a beginning and an end; leave both empty for none."]
+    faults |= quiet_hours.faults_of(terms.quiet_from, terms.quiet_until)
     try:
-        ZoneInfo(terms.time_zone)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        faults["time_zone"] = ["There is no such time zone; write it like Europe/Berlin."]
+        time_zone_named(terms.time_zone)
+    except UnknownTimeZone as fault:
+        faults["time_zone"] = [str(fault)]
     if faults:
         raise RouteRefused(faults)
 

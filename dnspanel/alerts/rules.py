@@ -11,8 +11,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from dnspanel.alerts.models import Severity
+from dnspanel.evidence.health import DestinationHealth
 from dnspanel.fleet.health import Health, Word, spoken
 from dnspanel.fleet.models import NodeState
+from dnspanel.secondaries.queries import LateSecondary
+from replication.wire.front import front_report_in
 
 # A code lives for a quarter of an hour; a node that was made longer ago should have been reached by now.
 NEVER_CONTACTED_FOR = timedelta(minutes=20)
@@ -36,6 +39,10 @@ BOOTSTRAP_SLOW = timedelta(minutes=15)
 DIVERGED_FOR = timedelta(minutes=5)
 PINNED_FOR = timedelta(hours=1)
 BACKUP_AGE = timedelta(hours=26)
+EVIDENCE_FAILS_FOR, EVIDENCE_CRITICAL = timedelta(minutes=5), timedelta(hours=1)
+# Who is sent the log from its beginning has old acts before it, and is no trouble while it takes some.
+EVIDENCE_BEHIND_FOR = timedelta(minutes=10)
+EVIDENCE_REJECTED_FOR = timedelta(days=1)
 SIGNATURES_CRITICAL = timedelta(days=2)  # the first signature of a zone ends within this, or has ended
 
 KINDS: Mapping[str, str] = {
@@ -52,12 +59,17 @@ KINDS: Mapping[str, str] = {
     "node.certificate": "A node's certificate ends",
     "node.clock": "A node's clock is off",
     "node.bootstrap": "A node does not get its snapshot",
+    "node.front": "A front has fewer nodes in rotation than it should",
+    "secondary.late": "A secondary is behind for longer than its bound",
+    "secondary.silent": "A secondary does not answer",
     "panel.stall": "Publishing stands still",
     "panel.log_age": "Publications wait to be encoded",
     "panel.held": "Publishing is held",
     "panel.stopped": "Delivery was stopped",
     "panel.pinned": "The fleet is pinned",
     "panel.failed": "A publication was taken back",
+    "panel.past_rules": "A publication went past the rules of approval",
+    "panel.planned": "A planned publication was not published at its time",
     "panel.object": "An object of the log is damaged",
     "panel.redis": "Redis does not answer",
     "panel.collector": "The collector is silent",
@@ -69,6 +81,12 @@ KINDS: Mapping[str, str] = {
     "panel.parents": "Parents of signed zones do not answer",
     "panel.rollovers": "DNSSEC rollovers stand still",
     "panel.signatures": "Signatures that zones came with end",
+    "panel.expired": "Records that should have gone by themselves stay",
+    "panel.transfers": "Zones are not transferred from their primaries",
+    "panel.hook": "A publish hook does not answer",
+    "panel.evidence": "A destination of the audit log takes nothing",
+    "panel.evidence_behind": "A destination of the audit log is behind",
+    "panel.evidence_rejected": "A destination of the audit log would not keep acts",
 }
 
 
@@ -123,15 +141,38 @@ class ZonesInputs:
 
 
 @dataclass(frozen=True, slots=True)
+class TransfersInputs:
+    """Zones that get nothing from their primaries elsewhere, since when; why the first; how many no node has."""
+
+    late: ZonesInputs = ZonesInputs()
+    reason: str = ""
+    unserved: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HookInputs:
+    """A publish hook that does not answer, since when, and whether nothing of its zones is published by that."""
+
+    hook_id: int
+    called: str
+    scope: str
+    since: datetime
+    refuses: bool
+
+
+@dataclass(frozen=True, slots=True)
 class AlertInputs:
     """What is known of the fleet and the panel at one moment."""
 
     nodes: tuple[NodeInputs, ...] = ()
+    secondaries: tuple[LateSecondary, ...] = ()
     stalls: tuple[str, ...] = ()
     unencoded_since: datetime | None = None  # of the oldest publication that no segment holds
     hold_reason: str = ""
     delivery: DeliveryInputs = DeliveryInputs()
     failed: tuple[tuple[int, str], ...] = ()  # sequence, why
+    past_rules: tuple[tuple[int, str, str], ...] = ()  # id of the request, whose publication, why
+    unpublished: tuple[tuple[int, str, str], ...] = ()  # id of the request, its name, why not
     damaged_segments: int = 0
     redis_answers: bool = True
     collector_at: datetime | None = None
@@ -144,13 +185,18 @@ class AlertInputs:
     unknown: ZonesInputs = ZonesInputs()  # those whose parents could not be asked for long
     rollovers: ZonesInputs = ZonesInputs()  # those whose rollover waits for something that does not come
     ending: ZonesInputs = ZonesInputs()  # those whose signatures, which they came with, end soon: at that time
+    expired: ZonesInputs = ZonesInputs()  # those with an RRset that should have been removed by itself since then
+    transfers: TransfersInputs = TransfersInputs()
+    hooks: tuple[HookInputs, ...] = ()
+    evidence: tuple[DestinationHealth, ...] = ()
     set_up_at: datetime | None = None  # when the panel began to have something to lose
 
 
 def conditions(inputs: AlertInputs, now: datetime, *, is_open: Collection[str] = ()) -> list[Condition]:
     """Return everything that is wrong; `is_open` has the keys of what was wrong at the last look."""
     known = inputs.collector_at is not None and now - inputs.collector_at <= CONTACT_KNOWN_FOR
-    found = list(_of_panel(inputs, now, is_open))
+    found = [*_of_panel(inputs, now, is_open), *_of_secondaries(inputs, now)]
+    found += [*_of_hooks(inputs, now), *_of_evidence(inputs, now)]
     for node in inputs.nodes:
         if node.state in {NodeState.ACTIVE, NodeState.DRAINED}:
             found += _of_node(node, now, is_open, contact_is_known=known)
@@ -161,6 +207,7 @@ def _of_node(node: NodeInputs, now: datetime, is_open: Collection[str], *, conta
     rules = (
         _health(node, now, contact_is_known=contact_is_known),
         _powerdns(node),
+        _front(node),
         _diverged(node, now),
         _disk(node, is_open),
         _map(node, is_open),
@@ -190,8 +237,19 @@ def _health(node: NodeInputs, now: datetime, *, contact_is_known: bool) -> Condi
 def _powerdns(node: NodeInputs) -> Condition | None:
     if not (unserved := str(node.report.get("unserved", ""))):
         return None
-    message = f"PowerDNS on {node.name} does not answer as it should: {unserved}"
+    program = "dnsdist" if node.report.get("front") else "PowerDNS"
+    message = f"{program} on {node.name} does not answer as it should: {unserved}"
     return Condition(f"node.powerdns:{node.name}", "node.powerdns", Severity.CRITICAL, message, node.node_id)
+
+
+def _front(node: NodeInputs) -> Condition | None:
+    """Of a front only: below the minimum clients may get no answer, or an old one."""
+    report = front_report_in(node.report)
+    if report is None or not report.is_below_minimum:
+        return None
+    found = f"{report.in_rotation} of {len(report.backends)} nodes"
+    message = f"{node.name} has {found} in rotation, and should have {report.minimum} at least."
+    return Condition(f"node.front:{node.name}", "node.front", Severity.CRITICAL, message, node.node_id)
 
 
 def _diverged(node: NodeInputs, now: datetime) -> Condition | None:
@@ -281,10 +339,59 @@ def _bootstrap(node: NodeInputs, now: datetime) -> Condition | None:
     return Condition(key, kind, Severity.WARNING, message, node.node_id)
 
 
+def _of_secondaries(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:
+    """Silent and late are one trouble: who does not answer cannot be seen to be in sync."""
+    for each in inputs.secondaries:
+        key = f"secondary:{each.name}"
+        if each.silent_since is not None:
+            message = f"The secondary {each.name} has answered no question for {spoken(now - each.silent_since)}."
+            yield Condition(key, "secondary.silent", Severity.CRITICAL, message)
+        elif each.behind_since is not None:
+            first = each.first.rstrip(".")
+            zones = first if each.zones == 1 else f"{each.zones:,} zones, {first} first"
+            lasting = spoken(now - each.behind_since)
+            message = f"The secondary {each.name} is behind with {zones}, for {lasting}."
+            yield Condition(key, "secondary.late", Severity.WARNING, message)
+
+
+def _of_hooks(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:
+    for hook in inputs.hooks:
+        effect = "are refused" if hook.refuses else "go without its answer"
+        severity = Severity.CRITICAL if hook.refuses else Severity.WARNING
+        message = f"The publish hook {hook.called} has not answered for {spoken(now - hook.since)}."
+        message += f" Publications of {hook.scope} {effect}."
+        yield Condition(f"panel.hook:{hook.hook_id}", "panel.hook", severity, message)
+
+
+def _of_evidence(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:
+    """One that fails is behind by that: the same trouble. What it would not keep is another one."""
+    for each in inputs.evidence:
+        key, lacks = f"evidence:{each.pk}", "1 act waits" if each.behind == 1 else f"{each.behind:,} acts wait"
+        if each.failing_since is not None and (lasting := now - each.failing_since) >= EVIDENCE_FAILS_FOR:
+            severity = Severity.CRITICAL if lasting >= EVIDENCE_CRITICAL else Severity.WARNING
+            message = f"{each.name} has taken nothing of the audit log for {spoken(lasting)}: {lacks}."
+            yield Condition(key, "panel.evidence", severity, message)
+        elif _is_behind(each, now):
+            message = f"{each.name} is behind with the audit log: {lacks}, and nobody sends them."
+            yield Condition(key, "panel.evidence_behind", Severity.WARNING, message)
+        if each.rejected_at is not None and now - each.rejected_at < EVIDENCE_REJECTED_FOR:
+            message = f"{each.name} took acts of the audit log and would not keep them; its page has its words."
+            yield Condition(f"panel.evidence_rejected:{each.pk}", "panel.evidence_rejected", Severity.WARNING, message)
+
+
+def _is_behind(destination: DestinationHealth, now: datetime) -> bool:
+    """Whether it lacks something old, and was sent nothing for long though it could have been."""
+    times = (destination.oldest_at, destination.sent_at, destination.begun_at)
+    is_slow = all(at is None or now - at >= EVIDENCE_BEHIND_FOR for at in times)
+    return is_slow and destination.oldest_at is not None and destination.failing_since is None
+
+
 def _of_panel(inputs: AlertInputs, now: datetime, is_open: Collection[str]) -> Iterator[Condition]:
     yield from _of_publishing(inputs, now)
     yield from _of_delivery(inputs, now)
     yield from _of_signing(inputs, now)
+    yield from _of_expiry(inputs, now)
+    yield from _of_transfers(inputs, now)
     if not inputs.redis_answers:
         message = "Redis does not answer: publications are found by polling, later, and there are no live numbers."
         yield Condition("panel.redis", "panel.redis", Severity.CRITICAL, message)
@@ -327,6 +434,25 @@ def _of_signing(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:
         yield Condition("panel.signatures", "panel.signatures", severity, message)
 
 
+def _of_expiry(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:
+    if inputs.expired.count:
+        message = f"{_zones(inputs.expired, now)}: a record has expired, but stays; its row says why."
+        yield Condition("panel.expired", "panel.expired", Severity.WARNING, message)
+
+
+def _of_transfers(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:
+    transfers = inputs.transfers
+    if not transfers.late.count:
+        return
+    message = f"{_zones(transfers.late, now)}: nothing comes from their primaries elsewhere."
+    if transfers.unserved:
+        unserved = "1 of them is" if transfers.unserved == 1 else f"{transfers.unserved:,} of them are"
+        message += f" No node answers for what never came or has expired: {unserved} not served."
+    message += f" The first: {transfers.reason}"
+    severity = Severity.CRITICAL if transfers.unserved else Severity.WARNING
+    yield Condition("panel.transfers", "panel.transfers", severity, message)
+
+
 def _zones(zones: ZonesInputs, now: datetime) -> str:
     count = "1 zone" if zones.count == 1 else f"{zones.count:,} zones"
     named = ", ".join(f"{name} {_time(now - at)}" for name, at in zones.first)
@@ -353,6 +479,12 @@ def _of_publishing(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:
     for sequence, reason in inputs.failed:
         message = f"Publication {sequence:,} was taken back: {reason}"
         yield Condition(f"panel.failed:{sequence}", "panel.failed", Severity.CRITICAL, message)
+    for request, who, reason in inputs.past_rules:
+        message = f"{who or 'Somebody'} published past the rules of approval: {reason}"
+        yield Condition(f"panel.past_rules:{request}", "panel.past_rules", Severity.WARNING, message)
+    for request, name, reason in inputs.unpublished:
+        message = f"“{name}” was not published at its time: {reason}"
+        yield Condition(f"panel.planned:{request}", "panel.planned", Severity.WARNING, message)
     if inputs.damaged_segments:
         objects = "1 segment is" if inputs.damaged_segments == 1 else f"{inputs.damaged_segments:,} segments are"
         message = f"{objects} damaged or gone from the storage: nodes that need them get a snapshot instead."

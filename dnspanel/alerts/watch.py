@@ -14,9 +14,12 @@ from django.db.models import Max
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.alerts.inputs import Reading, read
 from dnspanel.alerts.models import Alert, DiskMark, Message, Route, Severity
-from dnspanel.alerts.quiet import quiet_until
 from dnspanel.alerts.rules import Condition, conditions
 from dnspanel.fleet.nodes.heartbeats import WATCH, beat, heartbeats
+from dnspanel.quiet_hours import quiet_until
+from dnspanel.webhooks.models import EventKind
+from dnspanel.webhooks.notice import Told, tell
+from dnspanel.webhooks.payload import moment
 
 LOOK_EVERY = timedelta(seconds=5)
 # What comes and goes within this time is one alert, not many.
@@ -58,6 +61,8 @@ def keep(found: Sequence[Condition], *, now: datetime) -> Looked:
     1. What is new is raised, and every route that wants to know gets a message that waits.
     2. What is known stays; if it has become critical, it is told again.
     3. What has not been seen for OVER_AFTER is over; whoever was told of it is told that, too.
+
+    Webhooks that subscribed to alerts are told of each step.
     """
     by_key = {condition.key: condition for condition in found}
     with transaction.atomic():
@@ -68,6 +73,8 @@ def keep(found: Sequence[Condition], *, now: datetime) -> Looked:
         _end(gone, now)
         if raised or worse:
             _tell([*raised, *worse], now)
+        begun = [Told(EventKind.ALERT, f"{a.pk}:{a.severity}", _told_of(a)) for a in (*raised, *worse)]
+        tell([*begun, *(Told(EventKind.ALERT_OVER, f"{a.pk}", _told_of(a)) for a in gone)], now=now)
     for alert in raised:
         logger.warning("alert %s %s: %s", alert.severity, alert.key, alert.sentence)
     for alert in gone:
@@ -139,6 +146,18 @@ def _tell(alerts: Sequence[Alert], now: datetime) -> None:
             (again if message.pk else fresh).append(message)
     Message.objects.bulk_create(fresh)
     Message.objects.bulk_update(again, ["due_at", "attempts", "sent_at", "failed_at"])
+
+
+def _told_of(alert: Alert) -> dict[str, object]:
+    """What webhooks are told of an alert."""
+    return {
+        "id": alert.pk,
+        "about": alert.key,
+        "kind": alert.kind,
+        "severity": alert.severity,
+        "sentence": alert.sentence,
+        "since": moment(alert.since),
+    }
 
 
 def _end(gone: Sequence[Alert], now: datetime) -> None:

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.errors import BadToken
-from dnspanel.accounts.models import User
+from dnspanel.accounts.models import TokenKind, User
 from dnspanel.accounts.tokens import actor_by_secret
 
 if TYPE_CHECKING:  # views import this module
@@ -26,12 +26,15 @@ REFUSAL = "There is no such token, or it may not be used any more, or not from h
 class TokenAuthentication(BaseAuthentication):
     """The token in `X-API-Key` or `Authorization: Bearer`; then `request.auth` is the `Actor`."""
 
+    kind = TokenKind.API
+
     def authenticate(self, request: Request) -> tuple[User, Actor] | None:
         secret = secret_in(request)
         if not secret:
             return None
         try:
-            actor = actor_by_secret(secret=secret, address=request.META.get("REMOTE_ADDR"), now=timezone.now())
+            address = request.META.get("REMOTE_ADDR")
+            actor = actor_by_secret(secret=secret, address=address, now=timezone.now(), kind=self.kind)
         except BadToken as exc:
             raise AuthenticationFailed(REFUSAL) from exc
         return actor.user, actor

@@ -258,9 +258,9 @@ def _rrset(host: str, type_: int, current: RRset | None, texts: Iterable[str]) -
     addresses = tuple(texts)
     if not addresses:
         return None
-    return (
-        make(host, type_, current.ttl, addresses, (), current.comment) if current else make(host, type_, TTL, addresses)
-    )
+    if current is None:
+        return make(host, type_, TTL, addresses)
+    return make(host, type_, current.ttl, addresses, (), current.comment, notes=current.notes)
 
 
 def _actor(request: HttpRequest) -> Actor | None:

@@ -61,15 +61,18 @@ class Counters:
         self._away_until = 0.0
         self._lock = Lock()
 
-    def count(self, key: str, *, clock: Callable[[], float] = time.monotonic) -> int:
-        """How often this was called with this key, here and (while Redis answers) in all other processes."""
+    def count(self, key: str, *, seconds: int = WINDOW, clock: Callable[[], float] = time.monotonic) -> int:
+        """How often this was called with this key, here and (while Redis answers) in all other processes.
+
+        The key is forgotten `seconds` after its first call.
+        """
         if clock() >= self._away_until:
             try:
-                return int(self._shared.incr(key, WINDOW))
+                return int(self._shared.incr(key, seconds))
             except RedisError:
                 with self._lock:
                     self._away_until = clock() + REDIS_LEFT_ALONE_FOR
-        return int(self._own.incr(key, WINDOW))
+        return int(self._own.incr(key, seconds))
 
 
 class TokenThrottle(BaseThrottle):

@@ -10,6 +10,7 @@ app_name = "api"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("dnspanel.api.v1.urls")),
     path("", include("dnspanel.api.v2.urls")),
+    path("scim/v2/", include("dnspanel.api.scim.urls")),
     path("metrics", MetricsView.as_view(), name="metrics"),
     # The two paths of the dyndns2 protocol; clients that ask elsewhere can be told where.
     path("nic/update", dyndns.update, name="dyndns"),

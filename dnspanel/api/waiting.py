@@ -1,4 +1,4 @@
-"""Waiting until the nodes answer with a publication, holding no connection to the database meanwhile."""
+"""Waiting until the nodes answer with a publication, and secondaries if wanted, holding no connection meanwhile."""
 
 import time
 from collections.abc import Callable
@@ -8,6 +8,7 @@ from typing import Any
 from django.db import connection
 
 from dnspanel.fleet.models import NodeState
+from dnspanel.secondaries.arrival import secondaries_lacking
 from dnspanel.zones.models import Publication
 
 LONGEST_WAIT = 60.0  # seconds
@@ -32,18 +33,20 @@ def wait_for_nodes(
     publication: Publication,
     seconds: float,
     *,
+    with_secondaries: bool = False,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> bool:
     """Whether every node that takes pushes answers with the publication, after at most so many seconds.
 
-    Not within a transaction. Returns at once when there are no such nodes,
-    and when too many wait already.
+    With secondaries, whether each of them that has its zones does too. Not within a transaction. Returns at once when
+    there is nobody to wait for, and when too many wait already.
     """
+    has_arrived = is_at_all if with_secondaries else is_everywhere
     if seconds <= 0 or not _places.acquire(blocking=False):
-        return is_everywhere(publication) is True
+        return has_arrived(publication) is True
     try:
-        return _wait(publication, clock() + min(seconds, LONGEST_WAIT), clock, sleep)
+        return _wait(lambda: has_arrived(publication), clock() + min(seconds, LONGEST_WAIT), clock, sleep)
     finally:
         _places.release()
 
@@ -52,6 +55,12 @@ def is_everywhere(publication: Publication) -> bool | None:
     """Whether every node that takes pushes has proved the publication; None when there is no such node. One query."""
     proofs = proofs_of(publication)
     return all(proofs) if proofs else None
+
+
+def is_at_all(publication: Publication) -> bool | None:
+    """`is_everywhere`, where secondaries answer with it besides; None when there is neither a node nor who lacks it."""
+    at_nodes = is_everywhere(publication)
+    return False if at_nodes is not False and secondaries_lacking(publication) else at_nodes
 
 
 def proofs_of(publication: Publication) -> list[bool]:
@@ -66,10 +75,12 @@ def proofs_of(publication: Publication) -> list[bool]:
         return [acked for (acked,) in cursor.fetchall()]
 
 
-def _wait(publication: Publication, end: float, clock: Callable[[], float], sleep: Callable[[float], None]) -> bool:
+def _wait(
+    ask: Callable[[], bool | None], end: float, clock: Callable[[], float], sleep: Callable[[float], None]
+) -> bool:
     pause = _FIRST_PAUSE
     while True:
-        everywhere = is_everywhere(publication)
+        everywhere = ask()
         left = end - clock()
         if everywhere is not False or left <= 0:
             return everywhere is True

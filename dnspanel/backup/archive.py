@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from dnspanel.backup.errors import BadArchive, WrongKey
+from dnspanel.texts import gettext
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -55,12 +56,16 @@ class Manifest:
         try:
             message: Any = json.loads(text)
             if message["format"] != FORMAT:
-                raise BadArchive(f"it has format {message['format']}, and this panel reads format {FORMAT}.")
+                raise BadArchive(
+                    gettext("it has format {message}, and this panel reads format {format}.").format(
+                        message=message["format"], format=FORMAT
+                    )
+                )
             values = {field.name: message[field.name] for field in fields(cls)}
             values["migrations"] = {app: tuple(names) for app, names in values["migrations"].items()}
             return cls(**values)
         except (ValueError, KeyError, TypeError, AttributeError) as exc:
-            raise BadArchive("its manifest cannot be read.") from exc
+            raise BadArchive(gettext("its manifest cannot be read.")) from exc
 
 
 def fingerprint(master_key: str) -> str:
@@ -97,7 +102,7 @@ def read_archive(file: IO[bytes], dump: Path) -> Manifest:
             _copy_dump(tar, manifest, dump)
             return manifest
     except (tarfile.TarError, EOFError) as exc:
-        raise BadArchive("it is not a whole tar file.") from exc
+        raise BadArchive(gettext("it is not a whole tar file.")) from exc
 
 
 def _add(tar: tarfile.TarFile, name: str, content: IO[bytes], size: int, made_at: datetime) -> None:
@@ -110,7 +115,7 @@ def _read_manifest(tar: tarfile.TarFile) -> bytes:
     content = _member(tar, MANIFEST)
     text = content.read(_MAX_MANIFEST + 1)
     if len(text) > _MAX_MANIFEST:
-        raise BadArchive("its manifest is too large.")
+        raise BadArchive(gettext("its manifest is too large."))
     return text
 
 
@@ -125,7 +130,7 @@ def _copy_dump(tar: tarfile.TarFile, manifest: Manifest, dump: Path) -> None:
             digest.update(piece)
             file.write(piece)
     if size != manifest.size or digest.hexdigest() != manifest.sha256:
-        raise BadArchive(f"{DUMP} is damaged: its SHA-256 is not what the manifest says.")
+        raise BadArchive(gettext("{dump} is damaged: its SHA-256 is not what the manifest says.").format(dump=DUMP))
 
 
 def _member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
@@ -133,5 +138,5 @@ def _member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
     member = tar.next()
     content = tar.extractfile(member) if member is not None and member.isfile() and member.name == name else None
     if content is None:
-        raise BadArchive(f"{name} is missing.")
+        raise BadArchive(gettext("{name} is missing.").format(name=name))
     return content

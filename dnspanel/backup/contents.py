@@ -16,6 +16,7 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 # use an invitation or enroll a node; and counts of a moment, answers for retries and messages taken are nothing later.
 LEFT_OUT = (
     "django_session",
+    "accounts_session",
     "accounts_invitation",
     "accounts_limits",
     "fleet_enrolmentcode",

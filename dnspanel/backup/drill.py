@@ -27,6 +27,7 @@ from dnspanel.backup.restore import refuse_newer, replace_database
 from dnspanel.publish import publication_log
 from dnspanel.publish.full_zone import full_batch
 from dnspanel.publish.session import snapshot
+from dnspanel.texts import gettext
 from replication.codec.schema import schema_for
 
 _SEGMENT_SCHEMAS = "SELECT DISTINCT schema FROM publish_segment WHERE epoch = %s ORDER BY schema"
@@ -100,7 +101,9 @@ def _scratch_database(panel: Target) -> Iterator[Target]:
         try:
             conn.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(name))
         except psycopg.errors.InsufficientPrivilege as exc:
-            raise ProgramFailed("CREATE DATABASE", f"{exc} The panel's role needs CREATEDB for a drill.") from exc
+            raise ProgramFailed(
+                "CREATE DATABASE", gettext("{exc} The panel's role needs CREATEDB for a drill.").format(exc=exc)
+            ) from exc
         try:
             yield scratch
         finally:

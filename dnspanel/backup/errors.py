@@ -8,6 +8,8 @@ BackupError
 └── DatabaseNotEmpty      there is something that a restore would replace
 """
 
+from dnspanel.texts import gettext
+
 
 class BackupError(Exception):
     """Something about a backup that a person can read and mend."""
@@ -25,7 +27,7 @@ class BadArchive(BackupError):
     """Not an archive of ours, damaged, or of a newer panel. Nothing was changed."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"This archive cannot be used: {reason} Nothing was changed.")
+        super().__init__(gettext("This archive cannot be used: {reason} Nothing was changed.").format(reason=reason))
 
 
 class WrongKey(BackupError):
@@ -33,8 +35,11 @@ class WrongKey(BackupError):
 
     def __init__(self, *, archive: str, ours: str) -> None:
         super().__init__(
-            f"The archive belongs to a panel with another PANEL_MASTER_KEY (fingerprint {archive}, not {ours})."
-            " Its keys could not be decrypted: set the master key of that panel. Nothing was changed."
+            gettext(
+                "The archive belongs to a panel with another PANEL_MASTER_KEY (fingerprint {archive}, "
+                "not {ours}). Its keys could not be decrypted: set the master key of that panel. Nothing "
+                "was changed."
+            ).format(archive=archive, ours=ours)
         )
 
 
@@ -42,7 +47,9 @@ class DatabaseInUse(BackupError):
     """Processes of the panel are connected."""
 
     def __init__(self, who: str) -> None:
-        super().__init__(f"The database is in use by {who}. Stop the panel first. Nothing was changed.")
+        super().__init__(
+            gettext("The database is in use by {who}. Stop the panel first. Nothing was changed.").format(who=who)
+        )
 
 
 class DatabaseNotEmpty(BackupError):
@@ -50,5 +57,7 @@ class DatabaseNotEmpty(BackupError):
 
     def __init__(self, tables: int) -> None:
         super().__init__(
-            f"The database has {tables} tables already. Give --replace to lose what is in them. Nothing was changed."
+            gettext(
+                "The database has {tables} tables already. Give --replace to lose what is in them. Nothing was changed."
+            ).format(tables=tables)
         )

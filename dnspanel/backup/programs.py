@@ -11,6 +11,7 @@ from typing import IO, Any
 from django.db import connection
 
 from dnspanel.backup.errors import ProgramFailed
+from dnspanel.texts import gettext
 
 _INSTALLED = Path("/usr/lib/postgresql")
 _ENVIRONMENT = {
@@ -79,7 +80,9 @@ def refuse_failure(program: str, returncode: int, stderr: bytes) -> None:
     """Raise ProgramFailed, with the last lines that it wrote to stderr, if the program failed."""
     if returncode:
         lines = stderr.decode(errors="replace").strip().splitlines()[-5:]
-        raise ProgramFailed(program, " ".join(lines) or f"it ended with status {returncode}")
+        raise ProgramFailed(
+            program, " ".join(lines) or gettext("it ended with status {returncode}").format(returncode=returncode)
+        )
 
 
 def _path(program: str) -> str:
@@ -87,5 +90,5 @@ def _path(program: str) -> str:
     beside = sorted(_INSTALLED.glob(f"*/bin/{program}"), key=lambda path: int(path.parts[-3]))
     found = str(beside[-1]) if beside else shutil.which(program)
     if found is None:
-        raise ProgramFailed(program, "it is not installed; on Debian it is in the package postgresql-client")
+        raise ProgramFailed(program, gettext("it is not installed; on Debian it is in the package postgresql-client"))
     return found

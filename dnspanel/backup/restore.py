@@ -22,6 +22,7 @@ from dnspanel.backup import contents
 from dnspanel.backup.archive import DUMP, Manifest, read_archive, refuse_another_key
 from dnspanel.backup.errors import BadArchive, DatabaseInUse, DatabaseNotEmpty
 from dnspanel.backup.programs import Target, panel_database, refuse_failure, run, start
+from dnspanel.texts import gettext
 from dnspanel.zones.hold import hold
 
 # Where the log's head can say that it is held.
@@ -71,7 +72,9 @@ def refuse_newer(manifest: Manifest) -> None:
     apps = {app for app, _ in known}
     newer = [name for name in unknown if name.split(".")[0] in apps and tuple(name.split(".", 1)) not in known]
     if newer:
-        raise BadArchive(f"it was made by a newer panel ({manifest.panel}; {newer[0]}).")
+        raise BadArchive(
+            gettext("it was made by a newer panel ({panel}; {newer}).").format(panel=manifest.panel, newer=newer[0])
+        )
 
 
 def replace_database(*, target: Target, dump: Path, after: str = "") -> None:

@@ -3,12 +3,24 @@
 import click
 
 from dnspanel import __version__
+from dnspanel.cli.access import access
+from dnspanel.cli.directories import directories
 from dnspanel.cli.dnssec import dnssec
+from dnspanel.cli.evidence import evidence
+from dnspanel.cli.expiries import expiries
 from dnspanel.cli.exports import export
+from dnspanel.cli.fronts import fronts
+from dnspanel.cli.hooks import hooks
 from dnspanel.cli.imports import import_files, imports
+from dnspanel.cli.locks import locks
+from dnspanel.cli.name_servers import name_servers
 from dnspanel.cli.nodes import nodes
+from dnspanel.cli.primaries import primaries
 from dnspanel.cli.records import records
+from dnspanel.cli.requests import requests
+from dnspanel.cli.secondaries import secondaries
 from dnspanel.cli.session import Session, shared_options
+from dnspanel.cli.teams import teams
 from dnspanel.cli.templates import templates
 from dnspanel.cli.tokens import tokens, whoami
 from dnspanel.cli.waiting import wait
@@ -46,5 +58,29 @@ def dnspanel(context: click.Context) -> None:
     context.ensure_object(Session)
 
 
-for command in (zones, records, templates, dnssec, import_files, imports, export, wait, nodes, tokens, whoami):
+for command in (
+    zones,
+    records,
+    locks,
+    requests,
+    hooks,
+    access,
+    expiries,
+    templates,
+    name_servers,
+    dnssec,
+    import_files,
+    imports,
+    export,
+    wait,
+    nodes,
+    fronts,
+    secondaries,
+    primaries,
+    teams,
+    tokens,
+    directories,
+    evidence,
+    whoami,
+):
     dnspanel.add_command(command)

@@ -12,7 +12,7 @@ from dnspanel.cli.dnssec_other_keys import other_key
 from dnspanel.cli.dnssec_policies import policy
 from dnspanel.cli.dnssec_rollovers import rollover
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import C, Session, pass_session, shared_options
+from dnspanel.cli.session import Session, options, pass_session, shared_options
 from dnspanel.cli.written import publish, show_written, writing_options
 from dnspanel.cli.zone_paths import zone_path
 
@@ -35,6 +35,12 @@ _NODES = (
     Column("LAST CHANGE", "has_last_change"),
     Column("WHY", "reason"),
 )
+_UNPROVEN = (
+    Column("ZONE", "zone"),
+    Column("NODE", "node"),
+    Column("SINCE", lambda row: output.moment(row["since"])),
+    Column("PROBLEM", "problem"),
+)
 # Between two looks at whether a worker has asked a parent.
 _PARENT_PAUSE = 1.0
 _CDS = {"none": [], "sha256": [2], "sha384": [4], "both": [2, 4], "delete": [0]}
@@ -45,14 +51,8 @@ def dnssec() -> None:
     """DNSSEC: sign zones, the DS for their parents, and keys."""
 
 
-def nsec3_options(command: C) -> C:
-    """How it is proved that a name does not exist."""
-    for option in reversed(_NSEC3):
-        command = option(command)
-    return command
-
-
-_NSEC3 = (
+# How it is proved that a name does not exist.
+nsec3_options = options(
     click.option("--nsec3", is_flag=True, help="Prove by NSEC3 that names do not exist, not by NSEC."),
     click.option("--opt-out", is_flag=True, help="NSEC3 that does not prove unsigned delegations."),
     click.option("--narrow", is_flag=True, help="NSEC3 proofs that are made for each question."),
@@ -279,6 +279,14 @@ def parent(session: Session, zone: str, ask: bool, timeout: int) -> None:
 def nodes(session: Session, zone: str) -> None:
     """Ask every node what it answers for a zone: keys, serial, and whether its signatures are good."""
     session.show_rows(session.client.items(zone_path(zone, "dnssec", "nodes")), _NODES, none="No node serves zones.")
+
+
+@dnssec.command()
+@shared_options
+@pass_session
+def unproven(session: Session) -> None:
+    """List the zones that do not validate on a node, though nothing that was published did that."""
+    session.show_rows(session.client.items("/dnssec/unproven"), _UNPROVEN, none="Every zone validates on every node.")
 
 
 @dnssec.command("keys")

@@ -62,7 +62,7 @@ def show(session: Session, zone: str) -> None:
 @pass_session
 def set_policy(session: Session, zone: str, name: str) -> None:
     """Give a zone a policy of its own. The zone itself does not change: that is what `run` does."""
-    body = {"policy": _named(session, name)["id"]}
+    body = {"policy": policy_named(session, name)["id"]}
     found = session.client.send("PUT", zone_path(zone, "dnssec", "policy"), body)
     session.show(found, {"policy": found["policy"]["name"], "from": found["source"]})
 
@@ -92,14 +92,14 @@ def run(session: Session, name: str | None, search: str, apply: bool) -> None:
       dnspanel dnssec policy run --search tag:customers
       dnspanel dnssec policy run --policy Standard --apply
     """
-    body = {"policy": None if name is None else _named(session, name)["id"], "search": search}
+    body = {"policy": None if name is None else policy_named(session, name)["id"], "search": search}
     done = run_to_end(session, _RUNS, {**body, "dry_run": True})
     if apply:
         done = run_to_end(session, _RUNS, {"dry_run": False, "dry_run_of": done["id"]})
     show_run(session, _RUNS, done, _FOUND, carried_out=apply)
 
 
-def _named(session: Session, name: str) -> Mapping[str, Any]:
+def policy_named(session: Session, name: str) -> Mapping[str, Any]:
     """The policy of this name or id. Raises UsageError where there is none."""
     for each in session.client.items("/dnssec/policies"):
         if name in (each["name"], str(each["id"])):

@@ -12,7 +12,7 @@ from dnspanel.cli import output
 from dnspanel.cli.errors import Refused
 from dnspanel.cli.output import Column
 from dnspanel.cli.passphrase import passphrase_in, passphrase_option
-from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.session import Session, options, pass_session, shared_options
 from dnspanel.cli.upload import upload
 from dnspanel.cli.waiting import DEFAULT_TIMEOUT, wait_for
 
@@ -45,7 +45,9 @@ _PLANNED = (
     "removed",
     "values_removed",
 )
-_WAITING_OPTIONS = (
+
+# Options of commands that publish an import.
+applying_options = options(
     click.option("--confirm", is_flag=True, help="Publish though zones lose much."),
     click.option("--wait", is_flag=True, help="Wait until every node answers with it."),
     click.option(
@@ -56,13 +58,6 @@ _WAITING_OPTIONS = (
         help="With --wait: seconds, once all is published.",
     ),
 )
-
-
-def applying_options(command: Any) -> Any:
-    """Options of commands that publish an import."""
-    for option in reversed(_WAITING_OPTIONS):
-        command = option(command)
-    return command
 
 
 @click.command("import")

@@ -55,6 +55,7 @@ def show(session: Session, name: str) -> None:
         "latency": None if live.get("latency_ms") is None else f"{live['latency_ms']:.2f} ms",
         "last contact": output.moment(node["contact_at"]),
         "DNS": f"{node['dns_address']} port {node['dns_port']}",
+        "public addresses": node["public_addresses"] or None,
         "agent": f"{node['agent_host']} port {node['agent_port']}",
     }
     session.show(node, details)

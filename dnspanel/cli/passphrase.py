@@ -1,4 +1,4 @@
-"""The option that names the file of a passphrase: on the command line itself everybody on the machine could read it."""
+"""Options that name the file of a secret: on the command line itself everybody on the machine could read it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,22 +6,34 @@ from typing import Any
 
 import click
 
+# A file to be read; `-` is the standard input.
+FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+
 
 def passphrase_option(help: str) -> Callable[[Any], Any]:
     """The option `--keys-passphrase-file`."""
-    kind = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
-    return click.option("--keys-passphrase-file", metavar="FILE", type=kind, help=help)
+    return click.option("--keys-passphrase-file", metavar="FILE", type=FILE, help=help)
 
 
 def passphrase_in(path: Path | None) -> dict[str, str]:
     """The member of a body that says the passphrase: the only line of the file; nothing without a file."""
     if path is None:
         return {}
+    return {"keys_passphrase": only_line_of(path, "a passphrase")}
+
+
+def only_line_of(path: Path, what: str) -> str:
+    """The only line of a file that holds `what` (a passphrase). Raises UsageError."""
+    lines = text_of(path).splitlines()
+    if len(lines) != 1 or not lines[0]:
+        raise click.UsageError(f"{path}: {what} is one line, and nothing else is in its file.")
+    return lines[0]
+
+
+def text_of(path: Path) -> str:
+    """What the file holds. Raises UsageError."""
     try:
         with click.open_file(str(path), encoding="utf-8") as file:
-            lines = file.read().splitlines()
+            return str(file.read())
     except (OSError, UnicodeDecodeError) as exc:
         raise click.UsageError(f"{path} cannot be read.") from exc
-    if len(lines) != 1 or not lines[0]:
-        raise click.UsageError(f"{path}: a passphrase is one line, and nothing else is in its file.")
-    return {"keys_passphrase": lines[0]}

@@ -83,7 +83,7 @@ def set_records(
 ) -> None:
     """Make these the records at NAME and TYPE, in place of all there may be.
 
-    Without --ttl the present TTL stays; new records get 3600 s.
+    Without --ttl the present TTL stays; new records get the zone's default, or 3600 s.
 
     \b
     Examples:
@@ -138,6 +138,50 @@ def delete(session: Session, zone: str, name: str, type: str, **how: Any) -> Non
 
 
 @records.command()
+@click.argument("zone")
+@click.argument("name")
+@click.argument("type")
+@click.option("--comment", help='Of all of them together; "" takes it away.')
+@click.option("--tag", "tags", multiple=True, help="In place of all tags; once for each.")
+@click.option("--no-tags", is_flag=True, help="They have no tag.")
+@click.option("--value-comment", "of_values", nargs=2, multiple=True, metavar="VALUE TEXT", help="Of one value.")
+@shared_options
+@writing_options
+@pass_session
+def note(
+    session: Session,
+    zone: str,
+    name: str,
+    type: str,
+    comment: str | None,
+    tags: Sequence[str],
+    no_tags: bool,
+    of_values: Sequence[tuple[str, str]],
+    wait: bool,
+    timeout: int,
+    reason: str,
+) -> None:
+    """Set the comment and tags of the records at NAME and TYPE, and comments of single values.
+
+    What is not remarks stays. An empty TEXT takes the comment of a value away.
+
+    \b
+    Example:
+      dnspanel records note example.net www A --tag shop --value-comment 192.0.2.1 "first rack"
+    """
+    path = zone_path(zone, "rrsets", segment(name), segment(type))
+    body: dict[str, Any] = {} if comment is None else {"comment": comment}
+    if tags or no_tags:
+        body["tags"] = list(tags)
+    if of_values:
+        remarks = {**session.client.get(path).get("value_comments", {}), **dict(of_values)}
+        body["value_comments"] = {value: text for value, text in remarks.items() if text}
+    if not body or (tags and no_tags):
+        raise click.UsageError("Say --comment, --tag or --no-tags, or --value-comment.")
+    show_written(session, publish(session, "PATCH", path, body, wait=wait, timeout=timeout), waited=wait)
+
+
+@records.command()
 @click.option("--where", help="All records that this search finds in all zones, as in the panel: type:a has:192.0.2.7")
 @click.option("--at", "places", nargs=3, multiple=True, metavar="ZONE NAME TYPE", help="These; once for each.")
 @click.option("--set-ttl", type=click.IntRange(0, 2**31 - 1), help="Seconds.")
@@ -148,6 +192,8 @@ def delete(session: Session, zone: str, name: str, type: str, **how: Any) -> Non
 @click.option("--replace-with", help="What comes in place of --find; with --pattern, * is what it stood for there.")
 @click.option("--pattern", is_flag=True, help="--find is a pattern.")
 @click.option("--set-comment", help='"" takes it away.')
+@click.option("--add-tag", "add_tags", multiple=True, help="Once for each.")
+@click.option("--remove-tag", "remove_tags", multiple=True, help="Once for each.")
 @click.option("--enable", is_flag=True, help="All values are served.")
 @click.option("--disable", is_flag=True, help="They are kept, and not served.")
 @click.option("--delete", is_flag=True, help="They are gone.")
@@ -201,6 +247,7 @@ def _act(*, find: str | None, replace_with: str | None, pattern: bool, **told: A
             acts.append({"op": op.replace("_", "-"), "values": list(told[op])})
     if told["set_comment"] is not None:
         acts.append({"op": "set-comment", "comment": told["set_comment"]})
+    acts += [{"op": op.replace("_", "-"), "tags": list(told[op])} for op in ("add_tags", "remove_tags") if told[op]]
     acts += [{"op": op} for op in ("enable", "disable", "delete") if told[op]]
     if (find is None) != (replace_with is None):
         raise click.UsageError("--find and --replace-with go together.")
@@ -259,4 +306,5 @@ def _present_ttl(session: Session, zone: str, name: str, type: str) -> int:
     except Refused as exc:
         if exc.code != "not-found":
             raise
-        return DEFAULT_TTL
+        of_zone = session.client.get(zone_path(zone))["default_ttl"]
+        return DEFAULT_TTL if of_zone is None else int(of_zone)

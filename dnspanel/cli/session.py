@@ -35,6 +35,20 @@ class Session:
     def is_json(self) -> bool:
         return self.output == "json"
 
+    def named(self, path: str, name: str, what: str) -> Mapping[str, Any]:
+        """The only one in the list at `path` of this name or id; `what` it is, for a sentence.
+
+        Raises UsageError where there is none, or several teams have one.
+        """
+        found: list[Mapping[str, Any]] = [
+            each for each in self.client.items(path) if name in (each["name"], str(each["id"]))
+        ]
+        if len(found) > 1:
+            raise click.UsageError(f"There are {len(found)} {what}s {name}: give an id.")
+        if not found:
+            raise click.UsageError(f"There is no {what} {name}.")
+        return found[0]
+
     def show_rows(self, rows: Iterable[Mapping[str, Any]], columns: Sequence[Column], *, none: str) -> None:
         """A list."""
         if self.is_json:
@@ -55,11 +69,20 @@ def pass_session(command: C) -> C:
     return click.make_pass_decorator(Session)(command)  # type: ignore[return-value]
 
 
+def options(*each: Callable[[Any], Any]) -> Callable[[C], C]:
+    """Several options for a command, in the order in which `--help` names them."""
+
+    def with_options(command: C) -> C:
+        for option in reversed(each):
+            command = option(command)
+        return command
+
+    return with_options
+
+
 def shared_options(command: C) -> C:
     """Options that stand before the command's name or after it, as one likes."""
-    for option in reversed(_SHARED):
-        command = option(command)
-    return command
+    return options(*_SHARED)(command)
 
 
 def _keep(context: click.Context, parameter: click.Parameter, value: str | None) -> None:

@@ -157,14 +157,8 @@ def run(
 
 
 def _named(session: Session, name: str) -> Mapping[str, Any]:
-    """The template of this name or id. Raises UsageError where there is none, or several teams have one."""
-    found = [each for each in session.client.items("/templates") if name in (each["name"], str(each["id"]))]
-    if len(found) > 1:
-        raise click.UsageError(f"There are {len(found)} templates {name}: give an id.")
-    if not found:
-        raise click.UsageError(f"There is no template {name}.")
-    one: Mapping[str, Any] = found[0]
-    return one
+    """The template of this name or id. Raises UsageError."""
+    return session.named("/templates", name, "template")
 
 
 def _values(settings: Sequence[str]) -> dict[str, str]:

@@ -21,6 +21,7 @@ _RIGHTS = (
     "dnssec",
     "templates",
     "export-keys",
+    "govern",
 )
 _LISTED = (
     Column("ID", "id", right=True),

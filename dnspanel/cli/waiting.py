@@ -1,4 +1,4 @@
-"""Waits until every node answers with a publication."""
+"""Waits until every node, and with --all every secondary, answers with a publication."""
 
 import math
 import time
@@ -21,33 +21,36 @@ DEFAULT_TIMEOUT = 60
 @click.argument("sequence", type=click.IntRange(min=1), required=False)
 @click.option("--zone", help="Wait for this zone's newest publication instead.")
 @click.option("--timeout", type=click.IntRange(1, 86_400), default=DEFAULT_TIMEOUT, show_default=True, help="Seconds.")
+@click.option("--all", "with_secondaries", is_flag=True, help="Wait for secondaries besides nodes.")
 @shared_options
 @pass_session
-def wait(session: Session, sequence: int | None, zone: str | None, timeout: int) -> None:
+def wait(session: Session, sequence: int | None, zone: str | None, timeout: int, with_secondaries: bool) -> None:
     """Wait until every node answers with a publication.
 
-    Exit code 3 says that some node did not in time; the message names it.
+    Exit code 3 says that some node, or secondary, did not in time; the message names it.
 
     \b
     Examples:
       dnspanel wait 4711
-      dnspanel wait --zone example.net --timeout 300
+      dnspanel wait --zone example.net --all --timeout 300
     """
     if (sequence is None) == (zone is None):
         raise click.UsageError("Give a sequence, or --zone.")
     if zone is not None:
         sequence = session.client.get(zone_path(zone))["sequence"]
     assert sequence is not None
-    session.show(publication := wait_for(session, sequence, timeout), details_of(publication))
+    publication = wait_for(session, sequence, timeout, with_secondaries=with_secondaries)
+    session.show(publication, details_of(publication))
 
 
-def wait_for(session: Session, sequence: int, timeout: int) -> Mapping[str, Any]:
-    """The publication, once every node answers with it. Raises Unreachable with those that do not."""
+def wait_for(session: Session, sequence: int, timeout: int, *, with_secondaries: bool = False) -> Mapping[str, Any]:
+    """The publication, once every node (and secondary) answers with it. Raises Unreachable with those that do not."""
     until = time.monotonic() + timeout
+    query = {"wait_for": "all"} if with_secondaries else {}
     while True:
         left = max(0, min(LONGEST_REQUEST, math.ceil(until - time.monotonic())))
-        publication: Mapping[str, Any] = session.client.get(f"/publications/{sequence}", wait=left)
-        if publication["everywhere"]:
+        publication: Mapping[str, Any] = session.client.get(f"/publications/{sequence}", wait=left, **query)
+        if publication["everywhere"] and publication["at_secondaries"] is not False:
             return publication
         if time.monotonic() >= until:
             raise Unreachable(f"Publication {sequence} is on {_reach_text(publication)}{_late(publication)}")
@@ -70,4 +73,5 @@ def _reach_text(publication: Mapping[str, Any]) -> str:
 
 def _late(publication: Mapping[str, Any]) -> str:
     late = [f"{node['node']}: {node['detail']}" for node in publication["nodes"] or () if node["state"] != "answers"]
+    late += publication["secondaries_lacking"] or ()
     return "\n  ".join([".", *late])

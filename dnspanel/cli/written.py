@@ -1,23 +1,15 @@
 """Writes: sent with `wait` or as a dry run, and their result as text."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import click
 
 from dnspanel.cli import output
-from dnspanel.cli.session import C, Session
+from dnspanel.cli.session import Session, options
 from dnspanel.cli.waiting import DEFAULT_TIMEOUT, LONGEST_REQUEST, wait_for
 
-
-def writing_options(command: C) -> C:
-    """Options of every command that publishes."""
-    for option in reversed(_WRITING):
-        command = option(command)
-    return command
-
-
-_WRITING = (
+_WAITING = (
     click.option("--wait", is_flag=True, help="Wait until every node answers with it."),
     click.option(
         "--timeout",
@@ -26,8 +18,13 @@ _WRITING = (
         show_default=True,
         help="With --wait: seconds.",
     ),
-    click.option("--reason", default="", help="Why, for the history."),
 )
+_WRITING = (*_WAITING, click.option("--reason", default="", help="Why, for the history."))
+
+# Options of every command that publishes.
+writing_options = options(*_WRITING)
+# Those of a command that publishes and takes no reason.
+waiting_options = options(*_WAITING)
 
 
 def publish(
@@ -75,7 +72,13 @@ def show_plans(session: Session, answer: Mapping[str, Any]) -> None:
     if session.is_json:
         output.show_json(answer)
         return
-    for plan in answer["plans"]:
+    show_changes_of(answer["plans"])
+    output.tell("Nothing was written.")
+
+
+def show_changes_of(plans: Iterable[Mapping[str, Any]]) -> None:
+    """What these plans would do, with what is said against it."""
+    for plan in plans:
         for change in plan["changes"]:
             show_change(change)
         for violation in plan["violations"]:
@@ -84,7 +87,6 @@ def show_plans(session: Session, answer: Mapping[str, Any]) -> None:
             output.tell(f"Needs --confirm: {reason}")
         if not plan["changes"]:
             output.tell(f"{plan['zone']}: everything is so already.")
-    output.tell("Nothing was written.")
 
 
 def show_change(change: Mapping[str, Any]) -> None:

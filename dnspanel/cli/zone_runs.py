@@ -27,15 +27,24 @@ def run_to_end(session: Session, path: str, body: Mapping[str, Any]) -> Mapping[
 
 
 def show_run(
-    session: Session, path: str, run: Mapping[str, Any], columns: Sequence[Column], *, carried_out: bool
+    session: Session,
+    path: str,
+    run: Mapping[str, Any],
+    columns: Sequence[Column],
+    *,
+    carried_out: bool,
+    to_carry_out: str = "With --apply",
 ) -> None:
-    """What a run found or did, zone by zone and counted. Exits with 1 if it failed, or refused a zone."""
+    """What a run found or did, zone by zone and counted. Exits with 1 if it failed, or refused a zone.
+
+    `to_carry_out` is what a dry run says of how it is carried out.
+    """
     if session.is_json:
         output.show_json(run)
     else:
         session.show_rows(session.client.items(f"{path}/{run['id']}/zones"), columns, none="No zone.")
         output.tell(", ".join(f"{count:,} {finding}" for finding, count in run["counts"].items()))
     if not carried_out:
-        output.tell("Nothing was written. With --apply it is carried out.")
+        output.tell(f"Nothing was written. {to_carry_out} it is carried out.")
     if run["state"] != "done" or run["counts"].get("refused"):
         raise click.exceptions.Exit(Refused.exit_code)

@@ -6,12 +6,14 @@ from typing import Any
 import click
 
 from dnspanel.cli import output
+from dnspanel.cli.dnssec_policies import policy_named
 from dnspanel.cli.errors import Refused
 from dnspanel.cli.many import only_act, tell_others, tell_refusals
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, pass_session, shared_options
 from dnspanel.cli.written import publish, show_written, writing_options
 from dnspanel.cli.zone_paths import zone_path
+from dnspanel.cli.zone_runs import run_to_end, show_run
 
 _LISTED = (
     Column("ZONE", "name"),
@@ -33,6 +35,9 @@ _HISTORY = (
     Column("REMOVED", "removed", right=True),
     Column("REASON", "reason"),
 )
+
+_RUNS = "/change-runs"
+_OUTCOMES = (Column("ZONE", "zone"), Column("OUTCOME", "outcome"), Column("WHY", "message"))
 
 
 @click.group()
@@ -74,6 +79,7 @@ def show(session: Session, zone: str) -> None:
 @zones.command()
 @click.argument("zone")
 @click.option("--nameserver", "nameservers", multiple=True, help="Once for each; else the panel's defaults.")
+@click.option("--set", "name_server_set", type=int, help="Id of a set of name servers, which the zone follows.")
 @click.option("--hostmaster", help="The mailbox of the SOA, as a name; else the panel's default.")
 @click.option("--team", type=int, help="Id of the team that it belongs to.")
 @writing_options
@@ -149,6 +155,10 @@ def delete(
 @click.option("--team", type=int, help="Id of the team that they go to.")
 @click.option("--no-team", is_flag=True, help="Take them out of their teams.")
 @click.option("--delete", is_flag=True, help="Move them to the trash, in one publication.")
+@click.option("--policy", help="Name of the DNSSEC policy that they get themselves; as a job.")
+@click.option("--no-policy", is_flag=True, help="Take away their own, so that those of tags and teams count; as a job.")
+@click.option("--job", is_flag=True, help="As a job, of any number of zones: each with its outcome, to be taken back.")
+@click.option("--undo", type=int, metavar="RUN", help="Take back what this job changed, and nothing else.")
 @click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")
 @click.option("--confirm", is_flag=True, help="Delete them though they are many.")
 @writing_options
@@ -159,6 +169,8 @@ def change(
     names: tuple[str, ...],
     where: str | None,
     *,
+    job: bool,
+    undo: int | None,
     dry_run: bool,
     confirm: bool,
     wait: bool,
@@ -166,7 +178,7 @@ def change(
     reason: str,
     **told: Any,
 ) -> None:
-    """Change tags and team of many zones, or delete them.
+    """Change tags, team or DNSSEC policy of many zones, or delete them.
 
     Zones that the token may not change, and those that are published
     meanwhile, stay as they are and are named.
@@ -176,11 +188,23 @@ def change(
       dnspanel zones change --where 'shop dnssec:off' --add-tag to-sign --dry-run
       dnspanel zones change a.example b.example --team 3
       dnspanel zones change --where tag:closed --delete --reason 'contract ended' --wait
+      dnspanel zones change --where tag:shop --policy Standard --dry-run
+      dnspanel zones change --where tag:shop --add-tag eu --job
+      dnspanel zones change --undo 12
     """
+    if undo is not None:
+        if names or where is not None or any(told.values()):
+            raise click.UsageError("--undo stands alone.")
+        show_run(session, _RUNS, run_to_end(session, _RUNS, {"undo_of": undo}), _OUTCOMES, carried_out=True)
+        return
     if (where is None) == (not names):
         raise click.UsageError("Give --where, or zones.")
     found: dict[str, Any] = {"where": where} if where is not None else {"zones": list(names)}
-    body = {**found, "act": _act(**told), "reason": reason, "confirm": confirm}
+    act = _act(session, **told)
+    if job or act["op"] == "set-policy":
+        _change_as_job(session, {**found, "act": act, "reason": reason}, dry_run=dry_run, confirm=confirm)
+        return
+    body = {**found, "act": act, "reason": reason, "confirm": confirm}
     if dry_run:
         _show_preview(session, session.client.send("POST", "/bulk/zones", body, query={"dry_run": True}))
         return
@@ -193,7 +217,23 @@ def change(
         tell_refusals(outcome, _of_zone)
 
 
-def _act(*, add_tags: Sequence[str], remove_tags: Sequence[str], team: int | None, **flags: bool) -> dict[str, Any]:
+def _change_as_job(session: Session, body: Mapping[str, Any], *, dry_run: bool, confirm: bool) -> None:
+    done = run_to_end(session, _RUNS, body)
+    if not dry_run and done["state"] == "done" and done["counts"].get("change"):
+        done = run_to_end(session, _RUNS, {"dry_run_of": done["id"], "confirm": confirm})
+        output.tell(f"Job {done['id']}; `dnspanel zones change --undo {done['id']}` takes it back.")
+    show_run(session, _RUNS, done, _OUTCOMES, carried_out=not dry_run, to_carry_out="Without --dry-run")
+
+
+def _act(
+    session: Session,
+    *,
+    add_tags: Sequence[str],
+    remove_tags: Sequence[str],
+    team: int | None,
+    policy: str | None,
+    **flags: bool,
+) -> dict[str, Any]:
     """The one act that the options say. Raises UsageError for none, and for several."""
     acts: list[dict[str, Any]] = []
     if add_tags:
@@ -206,7 +246,11 @@ def _act(*, add_tags: Sequence[str], remove_tags: Sequence[str], team: int | Non
         acts.append({"op": "set-team", "team": None})
     if flags["delete"]:
         acts.append({"op": "delete"})
-    return only_act(acts, "--add-tag, --remove-tag, --team, --no-team, --delete")
+    if policy is not None:
+        acts.append({"op": "set-policy", "policy": policy_named(session, policy)["id"]})
+    if flags["no_policy"]:
+        acts.append({"op": "set-policy", "policy": None})
+    return only_act(acts, "--add-tag, --remove-tag, --team, --no-team, --policy, --no-policy, --delete")
 
 
 def _show_preview(session: Session, preview: Mapping[str, Any]) -> None:

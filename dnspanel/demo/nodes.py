@@ -95,6 +95,7 @@ class DemoNode:
                 api_key=api_key,
                 cache_entries=CACHE_ENTRIES,
                 caches=not self.is_ring0,
+                transfers_to=pdnsconf.LOOPBACK if self.is_ring0 else (),
                 computed_types=read_computed_types(self.directory / "state"),
             )
         )

@@ -104,7 +104,7 @@ class Stack:
 
     @property
     def ports(self) -> dict[str, int]:
-        """Port by name: web, update, postgres, redis, ns1-dns, ns1-agent, ns1-statistics, ..."""
+        """Port by name: web, update, update-tls, postgres, redis, ns1-dns, ns1-agent, ns1-statistics, ..."""
         if not self._ports:
             self._ports = self._stored_ports()
         return self._ports
@@ -190,6 +190,7 @@ class Stack:
             "PATH": ":".join([*programs, "/usr/sbin", "/sbin"]),
             "PANEL_TRUSTED_PROXIES": "unix",
             "PANEL_UPDATE_PORT": str(self.update_port),
+            "PANEL_UPDATE_TLS_PORT": str(self.ports["update-tls"]),
             "PANEL_URL": self.url,
             "PANEL_VAR": str(self.directory / "panel"),
             "PYTHONPATH": str(unprivileged.CHECKOUT),
@@ -344,7 +345,7 @@ class Stack:
         if "web" in self._requested_ports:
             chosen["web"] = self._requested_ports["web"]
         of_servers = [f"{name}-{kind}" for name in self.server_names for kind in NODE_PORTS]
-        for name in ("web", "update", *STORES, *of_servers):
+        for name in ("web", "update", "update-tls", *STORES, *of_servers):
             if name in chosen and not ports.wait_until_free(chosen[name], seconds=patience):
                 if name == "web":
                     raise ports.PortTaken(chosen[name], "the web page", instead="set PANEL_PORT to another port")

@@ -7,12 +7,13 @@ class FleetConfig(AppConfig):
     def ready(self) -> None:
         from dnspanel.fleet.nodes.computed_types import answer_who_asks
         from dnspanel.fleet.reads.acked import acked_everywhere
-        from dnspanel.fleet.signals import released
-        from dnspanel.fleet.tasks import wake_nodes, wake_released_nodes
+        from dnspanel.fleet.signals import fronts_changed, released
+        from dnspanel.fleet.tasks import wake_fronts, wake_nodes, wake_released_nodes
         from dnspanel.publish.signals import segment_sealed
         from dnspanel.zones.signals import acked_everywhere_requested, answers_requested
 
         segment_sealed.connect(wake_nodes, dispatch_uid="wake the nodes")
         released.connect(wake_released_nodes, dispatch_uid="wake the released nodes")
+        fronts_changed.connect(wake_fronts, dispatch_uid="give fronts their settings")
         answers_requested.connect(answer_who_asks, dispatch_uid="what the nodes answer")
         acked_everywhere_requested.connect(acked_everywhere, dispatch_uid="what all nodes have acked")

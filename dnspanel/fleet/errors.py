@@ -4,6 +4,7 @@ FleetError
 ├── UnknownNode             no node of this name
 ├── NameTaken               a node of this name exists
 ├── BadNode                 a value from which no node can be made
+├── BadFront                a value that no front can have
 ├── WrongState              the node's state does not allow this act
 ├── GroupRefused            a group cannot be so, or not go
 ├── DeliveryRefused         delivery cannot be stopped, pinned or go on like this
@@ -11,6 +12,8 @@ FleetError
 ├── CodeRefused             no such code, expired, or used by another request
 └── BadRequest              not a signing request we would sign
 """
+
+from dnspanel.texts import gettext
 
 
 class FleetError(Exception):
@@ -20,13 +23,13 @@ class FleetError(Exception):
 class UnknownNode(FleetError):
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(f"There is no node {name}.")
+        super().__init__(gettext("There is no node {name}.").format(name=name))
 
 
 class NameTaken(FleetError):
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(f"A node named {name} exists already.")
+        super().__init__(gettext("A node named {name} exists already.").format(name=name))
 
 
 class BadNode(FleetError):
@@ -35,6 +38,10 @@ class BadNode(FleetError):
     def __init__(self, field: str, reason: str) -> None:
         self.field = field
         super().__init__(reason)
+
+
+class BadFront(BadNode):
+    """A value that no front can have."""
 
 
 class WrongState(FleetError):
@@ -69,11 +76,11 @@ class CodeRefused(FleetError):
     """One answer for unknown, expired and used codes: a stranger learns nothing from it."""
 
     def __init__(self) -> None:
-        super().__init__("This code is unknown, has expired, or was used. Make a new one on the node's page.")
+        super().__init__(gettext("This code is unknown, has expired, or was used. Make a new one on the node's page."))
 
 
 class BadRequest(FleetError):
     """Not a certificate signing request that we would sign."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"The signing request cannot be used: {reason}.")
+        super().__init__(gettext("The signing request cannot be used: {reason}.").format(reason=reason))

@@ -6,6 +6,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from dnspanel.fleet.models import NodeState
+from dnspanel.texts import gettext_noop
 
 # The collector reports contact every few seconds, so three missed reports are an outage.
 OFFLINE_AFTER = timedelta(seconds=15)
@@ -18,16 +19,16 @@ STALE_AFTER = timedelta(minutes=5)
 class Word(StrEnum):
     """The state of a node as pages name it."""
 
-    LIVE = "live"
-    CATCHING_UP = "catching up"
-    LATE = "late"
-    STALE = "stale"
-    LIMITED = "held back"
-    OFFLINE = "offline"
-    REJECTING = "rejecting"
-    DRAINED = "drained"
-    WAITING = "waiting for approval"
-    RETIRED = "retired"
+    LIVE = gettext_noop("live")
+    CATCHING_UP = gettext_noop("catching up")
+    LATE = gettext_noop("late")
+    STALE = gettext_noop("stale")
+    LIMITED = gettext_noop("held back")
+    OFFLINE = gettext_noop("offline")
+    REJECTING = gettext_noop("rejecting")
+    DRAINED = gettext_noop("drained")
+    WAITING = gettext_noop("waiting for approval")
+    RETIRED = gettext_noop("retired")
 
 
 # Words that mean a fault rather than a change on its way.

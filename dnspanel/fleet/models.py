@@ -6,14 +6,16 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from dnspanel.texts import gettext_lazy
+
 
 class NodeState(models.TextChoices):
     """Where a node stands in its life; how it is doing just now is worked out in `fleet.health`."""
 
-    AWAITING_APPROVAL = "awaiting", "waiting for approval"
-    ACTIVE = "active", "active"
-    DRAINED = "drained", "drained"
-    RETIRED = "retired", "retired"
+    AWAITING_APPROVAL = "awaiting", gettext_lazy("waiting for approval")
+    ACTIVE = "active", gettext_lazy("active")
+    DRAINED = "drained", gettext_lazy("drained")
+    RETIRED = "retired", gettext_lazy("retired")
 
 
 class NodeGroup(models.Model):
@@ -89,6 +91,8 @@ class Node(models.Model):
     state = models.CharField(max_length=16, choices=NodeState, default=NodeState.AWAITING_APPROVAL)
     dns_address = models.GenericIPAddressField()
     dns_port = models.IntegerField(default=53)
+    # By which resolvers reach it, canonical and sorted, for names of name servers; empty: by `dns_address`.
+    public_addresses = ArrayField(models.TextField(), default=list, db_default=[])
     agent_host = models.CharField(max_length=253)
     agent_port = models.IntegerField()
     schema = models.SmallIntegerField(default=4)
@@ -111,6 +115,8 @@ class Node(models.Model):
     tags = ArrayField(models.TextField(), default=list, db_default=[])  # sorted, lower case
     # A private pdns_server beside the publisher that gets everything first and answers nobody else's questions.
     is_ring0 = models.BooleanField(default=False, db_default=False)
+    # A dnsdist in front of nodes: it has no zones, and gets publications to let go of what its cache has from before.
+    is_front = models.BooleanField(default=False, db_default=False)
     # Why it is drained, by whom, since when, and when it takes pushes again by itself.
     drain_reason = models.TextField(blank=True, default="", db_default="")
     drained_at = models.DateTimeField(null=True)
@@ -145,6 +151,37 @@ class Node(models.Model):
     def pins(self) -> frozenset[str]:
         """The SHA-256 of the certificates that its agent may show; none once they were revoked."""
         return frozenset(pin for pin in (self.certificate_sha256, self.next_certificate_sha256) if pin)
+
+
+class Front(models.Model):
+    """What a person sets of a front; `fleet.nodes.fronts` says what each number may be."""
+
+    node = models.OneToOneField(Node, on_delete=models.CASCADE, primary_key=True, related_name="front")
+    minimum = models.IntegerField(default=1)
+    most_behind = models.IntegerField(default=0)
+    behind_seconds = models.FloatField(default=1.0)
+    queries_per_second = models.IntegerField(default=0)
+    cache_entries = models.IntegerField(default=0)
+    # The digest of the settings that its agent has taken, and when.
+    pushed = models.CharField(max_length=32, blank=True, default="")
+    pushed_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return self.node.name
+
+
+class FrontBackend(models.Model):
+    """A node that a front asks, and its share beside the others'."""
+
+    front = models.ForeignKey(Front, on_delete=models.CASCADE, related_name="backends", db_index=False)
+    node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="+")
+    weight = models.IntegerField(default=1)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["front", "node"], name="front_backend_once")]
+
+    def __str__(self) -> str:
+        return f"{self.front_id} {self.node_id}"
 
 
 class UnprovenZone(models.Model):
@@ -250,8 +287,8 @@ class Heartbeat(models.Model):
 class Choice(models.TextChoices):
     """Whose content counts where nodes know what the panel does not."""
 
-    TAKE_OVER = "take_over", "take over what the nodes have"
-    KEEP = "keep", "keep what the panel has"
+    TAKE_OVER = "take_over", gettext_lazy("take over what the nodes have")
+    KEEP = "keep", gettext_lazy("keep what the panel has")
 
 
 class AheadReport(models.Model):
@@ -320,12 +357,12 @@ class AheadRRset(models.Model):
 class ParentState(models.TextChoices):
     """What the last look at a zone's parent that came to something found."""
 
-    UNKNOWN = "unknown", "not known yet"
-    MATCHES = "matches", "the DS names a key that signs"
-    NO_DS = "no-ds", "no DS"
-    PARTIAL = "partial", "a DS at some servers only"
-    DIFFERS = "differs", "a DS that leads to no key"
-    BOGUS = "bogus", "signatures do not validate"
+    UNKNOWN = "unknown", gettext_lazy("not known yet")
+    MATCHES = "matches", gettext_lazy("the DS names a key that signs")
+    NO_DS = "no-ds", gettext_lazy("no DS")
+    PARTIAL = "partial", gettext_lazy("a DS at some servers only")
+    DIFFERS = "differs", gettext_lazy("a DS that leads to no key")
+    BOGUS = "bogus", gettext_lazy("signatures do not validate")
 
 
 class ParentCheck(models.Model):

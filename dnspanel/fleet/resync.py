@@ -13,6 +13,7 @@ from dnspanel.fleet.nodes.enroll import require_permission
 from dnspanel.fleet.push.bootstrap import ask_for_snapshot
 from dnspanel.fleet.tasks import bootstrap_node, check_node
 from dnspanel.publish.schemas import KNOWN
+from dnspanel.texts import gettext
 from dnspanel.wake import wake
 
 # What was not begun by then is not worth much: somebody will press the button again.
@@ -31,8 +32,8 @@ def resync(*, node: Node, now: datetime, by: Author) -> None:
 def rebuild(*, node: Node, schema: int, now: datetime, by: Author) -> None:
     """The node gets the snapshot that the PowerDNS installed on it needs. Raise WrongState."""
     require_permission(by)
-    if schema not in KNOWN or schema == node.schema:
-        raise WrongState(node.name, f"cannot be rebuilt with schema {schema}")
+    if schema not in KNOWN or schema == node.schema or node.is_front:
+        raise WrongState(node.name, gettext("cannot be rebuilt with schema {schema}").format(schema=schema))
     with transaction.atomic():
         _ask(node, reason=f"its PowerDNS needs schema {schema}", schema=schema, now=now)
         audit.record(action="node.rebuild", by=by, now=now, target=node.name, schema=schema)
@@ -42,10 +43,12 @@ def rebuild(*, node: Node, schema: int, now: datetime, by: Author) -> None:
 def check_now(*, node: Node, now: datetime, by: Author) -> None:
     """The node reads every row that it serves and compares it; its page shows how far it is. Raises WrongState."""
     require_permission(by)
+    if node.is_front:
+        raise WrongState(node.name, gettext("is a front, and has no rows"))
     if node.state not in (NodeState.ACTIVE, NodeState.DRAINED):
-        raise WrongState(node.name, "is not enrolled")
+        raise WrongState(node.name, gettext("is not enrolled"))
     if not wake(check_node, node.pk, lifetime=_LIFETIME):
-        raise WrongState(node.name, "cannot be asked just now: the queue of tasks does not answer")
+        raise WrongState(node.name, gettext("cannot be asked just now: the queue of tasks does not answer"))
     with transaction.atomic():
         audit.record(action="node.check", by=by, now=now, target=node.name)
         events.note(node_id=node.pk, kind="check", message="A check of every row was asked for.", now=now, by=by)
@@ -53,6 +56,6 @@ def check_now(*, node: Node, now: datetime, by: Author) -> None:
 
 def _ask(node: Node, *, reason: str, schema: int, now: datetime) -> None:
     if node.state != NodeState.ACTIVE:
-        raise WrongState(node.name, "takes no pushes")
+        raise WrongState(node.name, gettext("takes no pushes"))
     if not ask_for_snapshot(node_id=node.pk, reason=reason, now=now, schema=schema):
-        raise WrongState(node.name, "is being given a snapshot already")
+        raise WrongState(node.name, gettext("is being given a snapshot already"))

@@ -23,7 +23,7 @@ from dnspanel.fleet import events
 from dnspanel.fleet.dnssec import drive, parent_checks, signalling_names
 from dnspanel.fleet.integrity import compare, decision, repair, unknown_history
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.nodes import computed_types, enroll, keys, machines, rotate
+from dnspanel.fleet.nodes import computed_types, enroll, fronts, keys, machines, rotate
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
 from dnspanel.fleet.push import acks, maintenance
 from dnspanel.fleet.push.bootstrap import ask_for_snapshot
@@ -40,7 +40,7 @@ from dnspanel.zones.dnssec import automatic
 from replication.errors import ReplicationError
 from replication.push import NodeClient, bring_to_head
 from replication.wire.position import Position
-from replication.wire.protocol import MAX_UNPROVEN, Ack
+from replication.wire.protocol import Ack
 
 # How often the progress of a node far behind is recorded: an edit in the middle of an import is proved that late.
 PROGRESS_SECONDS = 0.25
@@ -110,6 +110,20 @@ def set_up_computed_types() -> None:
     """Every node follows ALIAS and runs LUA as it shall, one after the other."""
     with while_postgresql_answers():
         computed_types.set_up(now=timezone.now())
+
+
+@shared_task(ignore_result=True)
+def set_up_fronts() -> None:
+    """Every front has its settings. Twice, late or never does no harm."""
+    with while_postgresql_answers(), locked(Lock.FRONTS) as mine:
+        if mine:
+            fronts.push_settings(now=timezone.now())
+
+
+def wake_fronts(**_: Any) -> None:
+    """Fronts get what is new of them and their nodes. A dead broker costs a second."""
+    if Node.objects.filter(is_front=True).exclude(state=NodeState.RETIRED).exists():
+        wake(set_up_fronts)
 
 
 @shared_task(ignore_result=True)
@@ -386,7 +400,7 @@ def _bring_to_head(node: Node, connection: AgentConnection, client: NodeClient) 
     begin = _acked(node)
     before = have = connection.place(begin)
     log = DatabaseChangeLog(node.schema, limit=node.limit)  # type: ignore[attr-defined]
-    passing = unproven.names_of(node)[:MAX_UNPROVEN] if node.has_unproven else ()  # type: ignore[attr-defined]
+    passing = unproven.names_of(node) if node.has_unproven else ()  # type: ignore[attr-defined]
     ack: Ack | None = None
     until, at_head = started, False  # one request, whose ack somebody may wait for
     while not at_head:

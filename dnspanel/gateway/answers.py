@@ -21,15 +21,26 @@ import dns.update
 from django.db import DatabaseError
 
 from dnspanel.accounts.tokens import request_limits
-from dnspanel.gateway import axfr, discovery, taken
+from dnspanel.gateway import axfr, discovery, from_primaries, ixfr, taken, to_networks, to_secondaries
 from dnspanel.gateway.errors import GatewayError, MessageRefused, TsigRefused
 from dnspanel.gateway.limits import Rates
-from dnspanel.gateway.signatures import Signed, Signer, sign_refusal, verify
+from dnspanel.gateway.signatures import (
+    Signature,
+    Signed,
+    SignedByPrimary,
+    SignedBySecondary,
+    Signer,
+    sign_refusal,
+    verify,
+)
+from dnspanel.gateway.tls import OverTls
 from dnspanel.gateway.update import name_of, read_update
+from dnspanel.secondaries import record
 from dnspanel.zones import access, direct, tsig_permissions
+from dnspanel.zones.access import Visibility
 from dnspanel.zones.direct import Patch
-from dnspanel.zones.errors import PublishingOnHold, Unknown, ZoneError
-from dnspanel.zones.models import Channel, TsigAct
+from dnspanel.zones.errors import PublishingOnHold, Unknown, ZoneError, unserved_reason
+from dnspanel.zones.models import Channel, TsigAct, Zone
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import RRset
 from replication.errors import ReplicationError
@@ -48,15 +59,16 @@ class Query:
 
     wire: bytes
     message: dns.message.Message
-    signed: Signed | None
+    signed: Signature | None
     address: str
     over_tcp: bool
     now: datetime
+    tls: OverTls | None = None  # over TCP without TLS, or UDP
 
     @property
     def key(self) -> str:
         """The name of its key, for the log."""
-        return "none" if self.signed is None else str(self.signed.token.tsig_name)
+        return "none" if self.signed is None else self.signed.key_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +81,9 @@ class Reply:
     reason: str = ""
 
 
-def answers(wire: bytes, *, address: str, over_tcp: bool, now: datetime) -> Generator[bytes, None, None]:
+def answers(
+    wire: bytes, *, address: str, over_tcp: bool, now: datetime, tls: OverTls | None = None
+) -> Generator[bytes, None, None]:
     """The messages that answer this one: none for what is no question, many for a zone transfer."""
     if len(wire) < HEADER_SIZE or wire[2] & 0x80:  # QR: answering answers would make two servers talk for ever
         return
@@ -78,6 +92,10 @@ def answers(wire: bytes, *, address: str, over_tcp: bool, now: datetime) -> Gene
         signed = verify(message, wire, address=address, now=now)
     except TsigRefused as refusal:
         logger.info("refused from=%s: %s", address, refusal)
+        if from_primaries.is_notice(message):
+            from_primaries.note_refused(from_primaries.row_for(message), address=address, now=now)
+        if refusal.secondary_id is not None:
+            record.note_refusal(secondary_id=refusal.secondary_id, reason=f"{refusal}.", address=address, now=now)
         bare = _rendered(message, Reply(dns.rcode.NOTAUTH), HEADER_SIZE + PAYLOAD)
         yield sign_refusal(bare, refusal, now)
         return
@@ -88,7 +106,7 @@ def answers(wire: bytes, *, address: str, over_tcp: bool, now: datetime) -> Gene
         logger.error("the database does not answer: %s", exc)
         yield _without_content(wire, dns.rcode.SERVFAIL)
         return
-    yield from _answers_to(Query(wire, message, signed, address, over_tcp, now))
+    yield from _answers_to(Query(wire, message, signed, address, over_tcp, now, tls))
 
 
 def _answers_to(query: Query) -> Iterator[bytes]:
@@ -129,7 +147,11 @@ def _reply(query: Query) -> Reply:
     if isinstance(message, dns.update.UpdateMessage):
         return _update(query, message)
     if message.opcode() == dns.opcode.QUERY:
-        return _lookup(message)
+        return _lookup(query)
+    if from_primaries.is_notice(message):
+        signed_for = query.signed.row if isinstance(query.signed, SignedByPrimary) else None
+        from_primaries.take_notice(message, address=query.address, signed_for=signed_for, now=query.now)
+        return Reply(dns.rcode.NOERROR)
     return Reply(dns.rcode.NOTIMP)
 
 
@@ -175,18 +197,25 @@ def _carry_out(query: Query, message: dns.update.UpdateMessage, signed: Signed, 
     return Reply(dns.rcode.NOERROR)
 
 
-def _lookup(message: dns.message.Message) -> Reply:
+def _lookup(query: Query) -> Reply:
     """The SOA or NS of a zone; for a name inside of one, its SOA as the authority."""
+    message = query.message
     if len(message.question) != 1:
         raise MessageRefused(dns.rcode.FORMERR, "not one question")
     question = message.question[0]
     if question.rdclass != dns.rdataclass.IN or question.rdtype not in (rdtypes.SOA, rdtypes.NS):
         raise MessageRefused(dns.rcode.REFUSED, "only the SOA and NS of zones are answered here")
     name = name_of(question.name)
+    if isinstance(query.signed, SignedBySecondary) and question.rdtype == rdtypes.SOA:
+        catalog = to_secondaries.apex_of_catalog(query.signed.secondary, name)
+        if catalog is not None:
+            return Reply(dns.rcode.NOERROR, (catalog,))
     zone = discovery.zone_around(name)
     apex = {} if zone is None else discovery.apex_of(zone)
     if zone is None or rdtypes.SOA not in apex:
         raise MessageRefused(dns.rcode.REFUSED, f"{name} is in no zone of this panel")
+    if not zone.is_served:
+        raise MessageRefused(dns.rcode.REFUSED, unserved_reason(zone.name))
     found = apex.get(int(question.rdtype)) if name == zone.name else None
     return Reply(dns.rcode.NOERROR, (found,)) if found else Reply(dns.rcode.NOERROR, (), (apex[rdtypes.SOA],))
 
@@ -198,8 +227,20 @@ def _is_transfer(query: Query) -> bool:
 
 
 def _transfer(query: Query) -> Iterator[bytes]:
-    """The zone, to a key that may read it; a question for the changes is answered with all of it (RFC 1995)."""
+    """The zone, or what changed in it, to a key that may read it, or to a network that it is open to."""
     question = query.message.question[0]
+    if isinstance(query.signed, SignedBySecondary):
+        yield from _transfer_to_secondary(query, query.signed)
+        return
+    if query.signed is None and question.rdclass == dns.rdataclass.IN:
+        yield from to_networks.messages(
+            query.message,
+            name=name_of(question.name),
+            over_tcp=query.over_tcp,
+            address=query.address,
+            now=query.now,
+        )
+        return
     if not query.over_tcp or question.rdclass != dns.rdataclass.IN:
         raise MessageRefused(dns.rcode.REFUSED, "zones are transferred over TCP")
     signed, name = _signature_of(query), name_of(question.name)
@@ -208,18 +249,54 @@ def _transfer(query: Query) -> Iterator[bytes]:
         raise MessageRefused(dns.rcode.REFUSED, "this message was taken before: sign another one")
     actor = tsig_permissions.actor_for(signed.actor, name, TsigAct.TRANSFER)
     zone = access.zone_for_reading(actor, name)
+    if not zone.is_served:
+        raise MessageRefused(dns.rcode.REFUSED, unserved_reason(zone.name))
     with axfr.a_turn():
         count = 0
         visibility = access.visibility_of(actor, zone)
-        for wire in axfr.messages(zone, visibility, id=query.message.id, qtype=int(question.rdtype)):
+        for wire in _wires(zone, visibility, query.message):
             count += 1
             yield wire
     logger.info("transferred zone=%s key=%s to=%s messages=%d", zone.name, query.key, query.address, count)
 
 
+def _wires(zone: Zone, visibility: Visibility | None, message: dns.message.Message) -> Iterator[bytes]:
+    """The messages of the zone; who sees a part of it gets no changes, which may be about the rest."""
+    if visibility is not None:
+        yield from axfr.messages(zone, visibility, id=message.id, qtype=int(message.question[0].rdtype))
+        return
+    with ixfr.transfer_of(zone, since=to_secondaries.serial_known(message)) as transfer:
+        yield from to_secondaries.wires(transfer, message, name=zone.name, over_tcp=True)
+
+
+def _transfer_to_secondary(query: Query, signed: SignedBySecondary) -> Iterator[bytes]:
+    """The zone, or what changed in it, to a secondary that gets it; each signed message once."""
+    question, secondary = query.message.question[0], signed.secondary
+    if question.rdclass != dns.rdataclass.IN:
+        raise MessageRefused(dns.rcode.REFUSED, "only class IN is here")
+    id = taken.id_of(signed, query.message.id)
+    if query.over_tcp and taken.take(id=id, time_signed=signed.tsig.time_signed, now=query.now) is not None:
+        reason = "this message was taken before: sign another one"
+        record.note_refusal(
+            secondary_id=secondary.pk, reason=f"A replay: {reason}.", address=query.address, now=query.now
+        )
+        raise MessageRefused(dns.rcode.REFUSED, reason)
+    yield from to_secondaries.messages(
+        secondary,
+        query.message,
+        name=name_of(question.name),
+        over_tcp=query.over_tcp,
+        tls=query.tls,
+        address=query.address,
+        now=query.now,
+    )
+
+
 def _signature_of(query: Query) -> Signed:
-    """Who signed the message; raises MessageRefused when nobody did, or this key too many."""
-    if query.signed is None:
+    """Who signed the message; raises MessageRefused when nobody did, a secondary, or this key too many."""
+    if isinstance(query.signed, SignedBySecondary):
+        raise MessageRefused(dns.rcode.REFUSED, "the key of a secondary is for transfers alone")
+    if not isinstance(query.signed, Signed):
         raise MessageRefused(dns.rcode.REFUSED, "this needs a TSIG key")
     token, now = query.signed.token, query.now.timestamp()
     for key, limit in request_limits(token).items():

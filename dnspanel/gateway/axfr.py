@@ -7,7 +7,7 @@ pointer to the question, which every message repeats.
 
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import dns.flags
@@ -27,15 +27,17 @@ MESSAGE_SIZE = 32_000
 _FETCH = 2000
 _HEADER = struct.Struct(">HHHHHH")
 _QUESTION = struct.Struct(">HH")
-_RECORD = struct.Struct(">HHIH")
 _TO_QUESTION = b"\xc0\x0c"
-_IN = 1
+RECORD = struct.Struct(">HHIH")  # after the owner: type, class, TTL, length of the rdata
+IN = 1
 
 _SELECT = "SELECT name, type, ttl, rdata, disabled FROM zones_rrset WHERE zone_id = %s"
 _SOA = f"{_SELECT} AND name = %s AND type = {rdtypes.SOA}"
 _OTHERS = f"{_SELECT} AND type <> {rdtypes.SOA} ORDER BY owner_key, type"
 
 _at_once = threading.BoundedSemaphore(MAX_AT_ONCE)
+
+Row = tuple[str, int, int, list[str], list[str]]  # name, type, TTL, rdata, disabled
 
 
 @contextmanager
@@ -51,11 +53,16 @@ def a_turn() -> Iterator[None]:
 
 def messages(zone: Zone, sees: Visibility | None, *, id: int, qtype: int) -> Iterator[bytes]:
     """The messages of the transfer, unsigned; raises Unknown for a zone that is gone."""
-    question = names.to_wire(zone.name) + _QUESTION.pack(qtype, _IN)
+    return packed(_records(zone, sees), zone.name, id=id, qtype=qtype)
+
+
+def packed(records: Iterable[bytes], zone_name: str, *, id: int, qtype: int) -> Iterator[bytes]:
+    """Records of one answer in messages, unsigned, as they come; each repeats the question, which records point at."""
+    question = names.to_wire(zone_name) + _QUESTION.pack(qtype, IN)
     flags = dns.flags.QR | dns.flags.AA | dns.opcode.to_flags(dns.opcode.QUERY)
     waiting: list[bytes] = []
     size = 0
-    for record in _records(zone, sees):
+    for record in records:
         if waiting and size + len(record) > MESSAGE_SIZE:
             yield _HEADER.pack(id, flags, 1, len(waiting), 0, 0) + question + b"".join(waiting)
             waiting, size = [], 0
@@ -64,30 +71,51 @@ def messages(zone: Zone, sees: Visibility | None, *, id: int, qtype: int) -> Ite
     yield _HEADER.pack(id, flags, 1, len(waiting), 0, 0) + question + b"".join(waiting)
 
 
-def _records(zone: Zone, sees: Visibility | None) -> Iterator[bytes]:
-    """Every record that is served and seen, the SOA first and last."""
-    with transaction.atomic():
-        with connection.cursor() as cursor:
-            # Both queries see one state of the zone, whoever publishes meanwhile.
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            cursor.execute(_SOA, [zone.pk, zone.name])
-            soa = [record for row in cursor.fetchall() for record in _of_row(row, zone.name)]
-        if not soa:
-            raise Unknown(zone.name)
-        yield soa[0]
-        with connection.chunked_cursor() as cursor:
-            cursor.execute(_OTHERS, [zone.pk])
-            while rows := cursor.fetchmany(_FETCH):
-                for row in rows:
-                    if sees is None or sees(row[0], row[1]):
-                        yield from _of_row(row, zone.name)
-        yield soa[0]
+def read_one_state() -> None:
+    """Every query of this transaction, which has just begun, sees one state, whoever publishes meanwhile."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 
 
-def _of_row(row: tuple[str, int, int, list[str], list[str]], zone_name: str) -> Iterator[bytes]:
+def soa_records(zone: Zone) -> list[bytes]:
+    """The zone's SOA as it is served, in a transaction that `read_one_state` began; raises Unknown."""
+    with connection.cursor() as cursor:
+        cursor.execute(_SOA, [zone.pk, zone.name])
+        soa = [record for row in cursor.fetchall() for record in records_of(row, zone.name)]
+    if not soa:
+        raise Unknown(zone.name)
+    return soa
+
+
+def records_after_soa(zone: Zone, sees: Visibility | None, soa: bytes) -> Iterator[bytes]:
+    """All records of an AXFR, the SOA first and last, in that same transaction."""
+    yield soa
+    with connection.chunked_cursor() as cursor:
+        cursor.execute(_OTHERS, [zone.pk])
+        while rows := cursor.fetchmany(_FETCH):
+            for row in rows:
+                if sees is None or sees(row[0], row[1]):
+                    yield from records_of(row, zone.name)
+    yield soa
+
+
+def records_of(row: Row, zone_name: str) -> Iterator[bytes]:
+    """Those records of a row that are served."""
     name, type_, ttl, texts, disabled = row
-    owner = names.to_wire(name)[: -len(names.to_wire(zone_name))] + _TO_QUESTION
+    owner = owner_of(name, zone_name)
     for text in texts:
         if text not in disabled:
             wire = rdata.to_wire(type_, text)
-            yield owner + _RECORD.pack(type_, _IN, ttl, len(wire)) + wire
+            yield owner + RECORD.pack(type_, IN, ttl, len(wire)) + wire
+
+
+def owner_of(name: str, zone_name: str) -> bytes:
+    """An owner name of the zone in a message of `packed`: it ends in a pointer to the question."""
+    return names.to_wire(name)[: -len(names.to_wire(zone_name))] + _TO_QUESTION
+
+
+def _records(zone: Zone, sees: Visibility | None) -> Iterator[bytes]:
+    """Every record that is served and seen, the SOA first and last."""
+    with transaction.atomic():
+        read_one_state()
+        yield from records_after_soa(zone, sees, soa_records(zone)[0])

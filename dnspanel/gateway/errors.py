@@ -2,6 +2,7 @@
 
 GatewayError
 ├── MessageRefused        answered with its rcode
+├── TlsRefused            a TLS connection that is closed before anything is asked
 └── TsigRefused           the signature proves nothing
 """
 
@@ -22,9 +23,26 @@ class MessageRefused(GatewayError):
         super().__init__(reason)
 
 
-class TsigRefused(GatewayError):
-    """The signature proves nothing; `key` is given where the answer has to be signed nevertheless."""
+class TlsRefused(GatewayError):
+    """The connection is not let in; the text says what is wrong with the client."""
 
-    def __init__(self, error: dns.rcode.Rcode, tsig: TSIG, owner: str, key: dns.tsig.Key | None = None) -> None:
-        self.error, self.tsig, self.owner, self.key = error, tsig, owner, key
-        super().__init__(f"{dns.rcode.to_text(error, tsig=True)} for the key {owner}")
+
+class TsigRefused(GatewayError):
+    """The signature proves nothing; `key` is given where the answer has to be signed nevertheless.
+
+    `secondary_id` is that of the secondary whose key was named, if it was one's.
+    """
+
+    def __init__(
+        self,
+        error: dns.rcode.Rcode,
+        tsig: TSIG,
+        owner: str,
+        key: dns.tsig.Key | None = None,
+        *,
+        secondary_id: int | None = None,
+        reason: str = "",
+    ) -> None:
+        self.error, self.tsig, self.owner, self.key, self.secondary_id = error, tsig, owner, key, secondary_id
+        more = f": {reason}" if reason else ""
+        super().__init__(f"{dns.rcode.to_text(error, tsig=True)} for the key {owner}{more}")

@@ -1,4 +1,4 @@
-"""The gateway's sockets: UDP and TCP on one port, everything bounded.
+"""The gateway's sockets: UDP and TCP on one port, TLS on another where wanted, everything bounded.
 
 asyncio holds the connections; each message is answered in one of a few
 threads, each with a database connection of its own. Who sends too much is
@@ -8,21 +8,26 @@ not answered over UDP, where senders can be forged, and cut off over TCP.
 import asyncio
 import logging
 import socket
+import ssl
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
+from functools import partial
 from ipaddress import IPv6Address, ip_address
 from threading import Barrier, BrokenBarrierError
 from typing import Any
 from uuid import uuid4
 
-from django.db import close_old_connections, connection
+from django.db import DatabaseError, close_old_connections, connection
 
 from dnspanel.accounts import audit
 from dnspanel.gateway.answers import answers
+from dnspanel.gateway.errors import TlsRefused
 from dnspanel.gateway.limits import Rates
+from dnspanel.gateway.tls import Contexts, OverTls, let_in, note_refused_handshake, refusal_of
+from dnspanel.secondaries.errors import CertificateRefused
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +37,7 @@ MAX_CONNECTIONS = 300
 MAX_CONNECTIONS_OF_ONE = 50
 IDLE_SECONDS = 15.0
 SEND_SECONDS = 10.0
+HANDSHAKE_SECONDS = 10.0
 STOP_SECONDS = 5.0
 PER_SECOND, BURST = 300, 600  # messages of one address
 _LENGTH_BYTES = 2
@@ -42,8 +48,8 @@ Clock = Callable[[], datetime]
 class Gateway:
     """Listens between `start` and `stop`."""
 
-    def __init__(self, host: str, port: int, *, clock: Clock) -> None:
-        self.host, self.port = host, port
+    def __init__(self, host: str, port: int, *, clock: Clock, tls_port: int | None = None) -> None:
+        self.host, self.port, self.tls_port = host, port, tls_port
         self._clock = clock
         self._rates = Rates()
         self._threads = ThreadPoolExecutor(THREADS, "gateway")
@@ -53,9 +59,11 @@ class Gateway:
         self._connections: Counter[str] = Counter()
         self._udp: asyncio.DatagramTransport | None = None
         self._tcp: asyncio.Server | None = None
+        self._tls: socket.socket | None = None
+        self._contexts = Contexts()
 
     async def start(self) -> None:
-        """Both sockets listen on the host's port; port 0 becomes a free one. Raises OSError."""
+        """The sockets listen on the host's ports; a port 0 becomes a free one. Raises OSError."""
         loop = asyncio.get_running_loop()
         self._tcp = await asyncio.start_server(self._serve_connection, self.host, self.port, backlog=128)
         self.port = self._tcp.sockets[0].getsockname()[1]
@@ -65,7 +73,12 @@ class Gateway:
         )
         self._udp = transport
         _enlarge_buffer(transport.get_extra_info("socket"))
-        logger.info("listening host=%s port=%d", self.host, self.port)
+        if self.tls_port is not None:
+            self._tls = socket.create_server((self.host, self.tls_port), family=family, backlog=128)
+            self._tls.setblocking(False)
+            self.tls_port = self._tls.getsockname()[1]
+            self._keep(asyncio.create_task(self._accept_tls(self._tls)))
+        logger.info("listening host=%s port=%d tls_port=%s", self.host, self.port, self.tls_port or "none")
 
     async def stop(self) -> None:
         """Nothing new is accepted; what is under way is finished, as far as it does not take long."""
@@ -79,6 +92,8 @@ class Gateway:
             task.cancel()
         if self._udp is not None:
             self._udp.close()
+        if self._tls is not None:
+            self._tls.close()
         await asyncio.get_running_loop().run_in_executor(None, self._end_threads)
 
     # UDP
@@ -105,18 +120,26 @@ class Gateway:
         assert task is not None
         self._keep(task)
         address = plain_address(writer.get_extra_info("peername")[0])
+        with closing(writer), self._counted(address) as is_let_in:
+            if is_let_in:
+                await self._converse(reader, writer, address)
+
+    @contextmanager
+    def _counted(self, address: str) -> Iterator[bool]:
+        """Whether there is room for one more connection, of this address too; it takes it meanwhile."""
         self._connections[address] += 1
         try:
-            if self._connections[address] <= MAX_CONNECTIONS_OF_ONE and self._connections.total() <= MAX_CONNECTIONS:
-                # Gone, silent, or not taking what it asked for: in each case there is nobody to tell.
-                with suppress(OSError, asyncio.IncompleteReadError, TimeoutError):
-                    await self._converse(reader, writer, address)
+            # Gone, silent, or not taking what it asked for: in each case there is nobody to tell.
+            with suppress(OSError, asyncio.IncompleteReadError, TimeoutError):
+                of_one, all_of_them = self._connections[address], self._connections.total()
+                yield of_one <= MAX_CONNECTIONS_OF_ONE and all_of_them <= MAX_CONNECTIONS
         finally:
             self._connections[address] -= 1
             self._connections += Counter()  # forget the zeros
-            writer.close()
 
-    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, address: str) -> None:
+    async def _converse(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, address: str, tls: OverTls | None = None
+    ) -> None:
         """Answer one message after the other until the client leaves or is silent for too long."""
         loop = asyncio.get_running_loop()
 
@@ -134,32 +157,112 @@ class Gateway:
             if not self._admits(address):
                 return
             self._waiting += 1
-            await self._answer(wire, address, send, over_tcp=True)
+            await self._answer(wire, address, send, over_tcp=True, tls=tls)
 
-    # Both
+    # TLS
+
+    async def _accept_tls(self, listening: socket.socket) -> None:
+        """Take connections until the gateway stops, each with the context of its moment."""
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, (host, *_) = await loop.sock_accept(listening)
+            except OSError as exc:  # no file descriptor is left: others will end
+                logger.error("no connection is taken: %s", exc)
+                await asyncio.sleep(1)
+                continue
+            self._keep(asyncio.create_task(self._serve_tls(connection, plain_address(host))))
+
+    async def _serve_tls(self, connection: socket.socket, address: str) -> None:
+        """Shake hands, and converse with whoever may come in."""
+        context = None
+        with self._counted(address) as is_let_in:
+            try:
+                if is_let_in and self._admits(address):
+                    loop = asyncio.get_running_loop()
+                    context = await loop.run_in_executor(self._threads, self._current_context)
+            finally:
+                if context is None:
+                    connection.close()
+            if context is not None and (found := await self._handshake(connection, address, context)) is not None:
+                reader, writer, tls = found
+                with closing(writer):
+                    await self._converse(reader, writer, address, tls)
+
+    async def _handshake(
+        self, connection: socket.socket, address: str, context: ssl.SSLContext
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, OverTls] | None:
+        """The streams of a client that was let in; None for another, whose refusal is noted. Raises OSError."""
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader(loop=loop)
+        protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+        try:
+            transport, _ = await loop.connect_accepted_socket(
+                lambda: protocol, connection, ssl=context, ssl_handshake_timeout=HANDSHAKE_SECONDS
+            )
+        except ssl.SSLError as exc:
+            refusal = refusal_of(exc)
+        else:
+            writer = asyncio.StreamWriter(transport, protocol, reader, loop)
+            try:
+                return reader, writer, let_in(writer.get_extra_info("ssl_object"))
+            except TlsRefused as exc:
+                writer.close()
+                refusal = exc
+        if refusal is not None:
+            await loop.run_in_executor(self._threads, self._note_refusal, refusal, address)
+        return None
+
+    def _current_context(self) -> ssl.SSLContext | None:
+        """In a thread. None, and a line in the log, where there is none to be had."""
+        close_old_connections()
+        try:
+            return self._contexts.current(self._clock())
+        except (CertificateRefused, OSError, DatabaseError) as exc:
+            logger.error("no TLS: %s", exc)
+            return None
+        finally:
+            close_old_connections()
+
+    def _note_refusal(self, refusal: TlsRefused, address: str) -> None:
+        """In a thread."""
+        close_old_connections()
+        try:
+            note_refused_handshake(refusal, address, self._clock())
+        except DatabaseError as exc:
+            logger.error("the database does not answer: %s", exc)
+        finally:
+            close_old_connections()
+
+    # All
 
     def _admits(self, address: str) -> bool:
         now = asyncio.get_running_loop().time()
         return self._waiting < MAX_WAITING and self._rates.allows(address, now=now, per_second=PER_SECOND, burst=BURST)
 
-    async def _answer(self, wire: bytes, address: str, send: Callable[[bytes], None], *, over_tcp: bool) -> None:
+    async def _answer(
+        self, wire: bytes, address: str, send: Callable[[bytes], None], *, over_tcp: bool, tls: OverTls | None = None
+    ) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._answering.add(task)
         try:
-            await asyncio.get_running_loop().run_in_executor(self._threads, self._work, wire, address, send, over_tcp)
+            work = partial(self._work, wire, address, send, over_tcp, tls)
+            await asyncio.get_running_loop().run_in_executor(self._threads, work)
         finally:
             self._answering.discard(task)
             self._waiting -= 1
 
-    def _work(self, wire: bytes, address: str, send: Callable[[bytes], None], over_tcp: bool) -> None:
+    def _work(
+        self, wire: bytes, address: str, send: Callable[[bytes], None], over_tcp: bool, tls: OverTls | None
+    ) -> None:
         """In a thread: find the answer and send it. A bug costs one answer, never the process."""
         close_old_connections()
         try:
             # Closed here and now, because a transfer that breaks off must end its transaction in this thread.
             with (
                 audit.coming_from(audit.Origin(address, str(uuid4()))),
-                closing(answers(wire, address=address, over_tcp=over_tcp, now=self._clock())) as replies,
+                closing(answers(wire, address=address, over_tcp=over_tcp, now=self._clock(), tls=tls)) as replies,
             ):
                 for reply in replies:
                     send(reply)

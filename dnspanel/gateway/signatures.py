@@ -5,7 +5,8 @@ dead at once. dnspython computes; the time is an argument.
 """
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -23,7 +24,14 @@ from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.errors import BadToken
 from dnspanel.accounts.models import Token, TokenKind
 from dnspanel.accounts.tokens import actor_by_token, tsig_secret
+from dnspanel.accounts.tsig import OF_SECONDARIES
+from dnspanel.gateway import from_primaries
 from dnspanel.gateway.errors import TsigRefused
+from dnspanel.primaries.keys import key_for
+from dnspanel.primaries.models import TransferredZone
+from dnspanel.secondaries import keys
+from dnspanel.secondaries.addresses import is_within
+from dnspanel.secondaries.models import Secondary
 from replication.dns import names
 from replication.errors import BadName
 
@@ -48,40 +56,146 @@ class Signed:
     key: dns.tsig.Key
     tsig: TSIG
 
+    @property
+    def holder(self) -> str:
+        """Whose key it is, among all keys."""
+        return str(self.token.pk)
 
-def verify(message: dns.message.Message, wire: bytes, *, address: str, now: datetime) -> Signed | None:
+    @property
+    def key_name(self) -> str:
+        """The name of the key."""
+        return str(self.token.tsig_name)
+
+
+@dataclass(frozen=True, slots=True)
+class SignedBySecondary:
+    """A message of a secondary, and the one of its keys that signed it."""
+
+    secondary: Secondary
+    key: dns.tsig.Key
+    tsig: TSIG
+
+    @property
+    def holder(self) -> str:
+        """Whose key it is, among all keys."""
+        return f"secondary {self.secondary.pk}"
+
+    @property
+    def key_name(self) -> str:
+        """The name of the key."""
+        return self.secondary.tsig_name
+
+
+@dataclass(frozen=True, slots=True)
+class SignedByPrimary:
+    """A NOTIFY that is signed by the key of its zone's primaries; `row` is where the zone comes from."""
+
+    row: TransferredZone
+    key: dns.tsig.Key
+    tsig: TSIG
+
+    @property
+    def key_name(self) -> str:
+        """The name of the key."""
+        return self.key.name.to_text()
+
+
+Signature = Signed | SignedBySecondary | SignedByPrimary
+
+
+def verify(message: dns.message.Message, wire: bytes, *, address: str, now: datetime) -> Signature | None:
     """Who signed this message; None when nobody did. Raises TsigRefused."""
     if message.tsig is None:
         return None
     tsig = message.tsig[0]
     assert isinstance(tsig, TSIG)
     owner = message.tsig.name
-    token = _token(owner)
+    name = _name(owner)
+    if from_primaries.is_notice(message):
+        return _verify_primary(message, tsig, owner, wire, now)
+    if name is not None and name.endswith(f".{OF_SECONDARIES}"):
+        return _verify_secondary(name, tsig, owner, wire, address, now)
+    token = None if name is None else _token(name)
     if token is None:
         raise TsigRefused(dns.rcode.BADKEY, tsig, owner.to_text())
     algorithm = _OFFICIAL_NAMES.get(token.tsig_algorithm) or dns.name.from_text(token.tsig_algorithm)
     key = dns.tsig.Key(owner, tsig_secret(token), algorithm)
-    try:
-        _validate(wire, key, owner, tsig, int(now.timestamp()), b"", _start_of_last_record(wire))
-        if abs(tsig.time_signed - int(now.timestamp())) > FUDGE:
-            raise dns.tsig.BadTime
+    with _refusing(tsig, owner, lambda: key):
+        _refuse_invalid(wire, key, tsig, now)
         actor = actor_by_token(token=token, address=address, now=now)
+    return Signed(actor, token, key, tsig)
+
+
+def _verify_secondary(
+    name: str, tsig: TSIG, owner: dns.name.Name, wire: bytes, address: str, now: datetime
+) -> SignedBySecondary:
+    secondary = keys.secondary_by_key_name(name)
+    if secondary is None:
+        raise TsigRefused(dns.rcode.BADKEY, tsig, owner.to_text())
+    with _refusing(tsig, owner, lambda: keys.key_of(secondary), secondary.pk):
+        key = _signing_key(keys.good_keys_of(secondary, now), tsig, wire, now)
+    if not is_within(address, secondary.networks, secondary.addresses):
+        # Which of its faults a key has is not for who tries it; the secondary's page says it.
+        reason = f"it came from {address}, which is in none of its networks"
+        raise TsigRefused(dns.rcode.BADKEY, tsig, owner.to_text(), secondary_id=secondary.pk, reason=reason)
+    return SignedBySecondary(secondary, key, tsig)
+
+
+def _verify_primary(
+    message: dns.message.Message, tsig: TSIG, owner: dns.name.Name, wire: bytes, now: datetime
+) -> SignedByPrimary:
+    """Each zone's primaries have a key of their own: that of another zone, or a token, proves nothing."""
+    row = from_primaries.row_for(message)
+    key = None if row is None else key_for(row)
+    if row is None or key is None or key.name != owner:
+        raise TsigRefused(dns.rcode.BADKEY, tsig, owner.to_text())
+    with _refusing(tsig, owner, lambda: key):
+        _refuse_invalid(wire, key, tsig, now)
+    return SignedByPrimary(row, key, tsig)
+
+
+@contextmanager
+def _refusing(
+    tsig: TSIG, owner: dns.name.Name, key: Callable[[], dns.tsig.Key], secondary_id: int | None = None
+) -> Iterator[None]:
+    """TsigRefused for what is wrong with a signature; a wrong time is told under the key (RFC 8945, section 5.2.3)."""
+    try:
+        yield
     except dns.tsig.BadTime as exc:
-        raise TsigRefused(dns.rcode.BADTIME, tsig, owner.to_text(), key) from exc
+        raise TsigRefused(dns.rcode.BADTIME, tsig, owner.to_text(), key(), secondary_id=secondary_id) from exc
     except dns.tsig.BadSignature as exc:
-        raise TsigRefused(dns.rcode.BADSIG, tsig, owner.to_text()) from exc
+        raise TsigRefused(dns.rcode.BADSIG, tsig, owner.to_text(), secondary_id=secondary_id) from exc
     except (dns.tsig.BadAlgorithm, BadToken) as exc:
         # Which of its faults a key has is not for who tries it.
-        raise TsigRefused(dns.rcode.BADKEY, tsig, owner.to_text()) from exc
+        raise TsigRefused(dns.rcode.BADKEY, tsig, owner.to_text(), secondary_id=secondary_id) from exc
     except dns.tsig.PeerError as exc:
         raise ValueError("a request with the error of an answer") from exc
-    return Signed(actor, token, key, tsig)
+
+
+def _signing_key(candidates: Sequence[dns.tsig.Key], tsig: TSIG, wire: bytes, now: datetime) -> dns.tsig.Key:
+    """The first of the keys that signed the message; raises what is wrong with the last one."""
+    *older, last = candidates
+    for key in older:
+        try:
+            _refuse_invalid(wire, key, tsig, now)
+        except dns.tsig.BadSignature:
+            continue
+        return key
+    _refuse_invalid(wire, last, tsig, now)
+    return last
+
+
+def _refuse_invalid(wire: bytes, key: dns.tsig.Key, tsig: TSIG, now: datetime) -> None:
+    """Raise what dnspython does for a signature that is not the key's, or not of now."""
+    _validate(wire, key, key.name, tsig, int(now.timestamp()), b"", _start_of_last_record(wire))
+    if abs(tsig.time_signed - int(now.timestamp())) > FUDGE:
+        raise dns.tsig.BadTime
 
 
 class Signer:
     """Signs the messages of one answer; each signature covers the one before it."""
 
-    def __init__(self, signed: Signed) -> None:
+    def __init__(self, signed: Signature) -> None:
         self._key, self._request = signed.key, signed.tsig
         self._context: Any = None
 
@@ -135,11 +249,14 @@ def _template(request: TSIG, now: datetime, *, error: int = 0, other: bytes = b"
     )
 
 
-def _token(owner: dns.name.Name) -> Token | None:
+def _name(owner: dns.name.Name) -> str | None:
     try:
-        name = names.from_wire(owner.to_wire() or b"")
+        return names.from_wire(owner.to_wire() or b"")
     except BadName:
         return None
+
+
+def _token(name: str) -> Token | None:
     return Token.objects.select_related("owner").filter(kind=TokenKind.TSIG, tsig_name=name).first()
 
 

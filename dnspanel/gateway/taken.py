@@ -11,15 +11,15 @@ from threading import Lock
 from uuid import UUID, uuid5
 
 from dnspanel.gateway.models import TakenMessage
-from dnspanel.gateway.signatures import FUDGE, Signed
+from dnspanel.gateway.signatures import FUDGE, Signed, SignedBySecondary
 
 _MESSAGES = UUID("a0a1d9a4-0a3f-4f0d-9a54-5a1b7c6f6f2e")
 _FORGET_EVERY = timedelta(minutes=1)
 
 
-def id_of(signed: Signed, message_id: int) -> UUID:
+def id_of(signed: Signed | SignedBySecondary, message_id: int) -> UUID:
     """What a message is known by: only who has the key can make another one with the same."""
-    return uuid5(_MESSAGES, f"{signed.token.pk}:{message_id}:{signed.tsig.mac.hex()}")
+    return uuid5(_MESSAGES, f"{signed.holder}:{message_id}:{signed.tsig.mac.hex()}")
 
 
 def take(*, id: UUID, time_signed: int, now: datetime) -> TakenMessage | None:

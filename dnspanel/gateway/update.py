@@ -20,6 +20,7 @@ from dnspanel.zones import soa
 from dnspanel.zones.direct import CurrentRRsets
 from dnspanel.zones.merge import Changes
 from replication.dns import names, rdata, rdtypes
+from replication.dns.notes import NO_NOTES, Notes
 from replication.dns.rrset import Key, RRset, make
 
 ANY = int(dns.rdatatype.ANY)
@@ -98,7 +99,8 @@ class Update:
         """The RRsets that become different; raises MessageRefused for a prerequisite that does not hold."""
         by_name = {name: _Name() for name in self.names}
         for (name, type_), rrset in current.items():
-            by_name[name].rrsets[type_] = _Values(rrset.ttl, dict.fromkeys(rrset.rdata), rrset.disabled, rrset.comment)
+            values = _Values(rrset.ttl, dict.fromkeys(rrset.rdata), rrset.disabled, rrset.comment, rrset.notes)
+            by_name[name].rrsets[type_] = values
         self._refuse_unmet(by_name)
         for act in self.acts:
             _carry_out(act, by_name[act.name], is_apex=act.name == self.zone_name)
@@ -123,6 +125,7 @@ class _Values:
     texts: dict[str, None]
     disabled: tuple[str, ...] = ()
     comment: str = ""
+    notes: Notes = NO_NOTES
 
 
 @dataclass(slots=True)
@@ -144,7 +147,7 @@ class _Name:
         if values is None or not values.texts:
             return None
         disabled = [text for text in values.disabled if text in values.texts]
-        return make(name, type_, values.ttl, values.texts, disabled, values.comment)
+        return make(name, type_, values.ttl, values.texts, disabled, values.comment, notes=values.notes)
 
 
 def read_update(message: dns.update.UpdateMessage) -> Update:

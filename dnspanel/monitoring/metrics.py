@@ -22,6 +22,7 @@ from dnspanel.alerts.rules import KINDS, NodeInputs
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.health import OFFLINE_AFTER, Word
 from dnspanel.fleet.models import NodeState, Release
+from dnspanel.fleet.nodes.fronts import report_of
 from dnspanel.fleet.reads.queries import NodeStatus
 
 QUEUES = ("publish", "push", "bootstrap", "sources", "bulk", "system")
@@ -53,7 +54,9 @@ class _Fleet(Collector):
     def collect(self) -> Iterator[Metric]:
         yield from _of_nodes(self._reading, self._now)
         yield from _of_traffic(self._reading.statuses)
+        yield from _of_fronts(self._reading.statuses)
         yield from _of_panel(self._reading)
+        yield from _of_evidence(self._reading)
         yield from _of_alerts()
 
 
@@ -136,6 +139,23 @@ def _of_traffic(statuses: Sequence[NodeStatus]) -> Iterator[Family]:
     yield from (queries, answers, cache, latency, memory)
 
 
+def _of_fronts(statuses: Sequence[NodeStatus]) -> Iterator[Family]:
+    """The nodes behind each front, as dnsdist counts them; since it was started."""
+    rotation = _gauge("front_backend_in_rotation", "Whether dnsdist asks the node, and it answers", "node", "backend")
+    queries = _counter("front_backend_queries", "Questions that dnsdist sent the node", "node", "backend")
+    drops = _counter("front_backend_drops", "Questions that the node left without an answer", "node", "backend")
+    latency = _gauge("front_backend_latency_seconds", "dnsdist's own average of the node's time", "node", "backend")
+    for status in statuses:
+        report = report_of(status.node) if status.node.is_front else None
+        for backend in report.backends if report else ():
+            labels = [status.node.name, backend.name]
+            rotation.add_metric(labels, backend.is_in and backend.is_up)
+            queries.add_metric(labels, backend.queries)
+            drops.add_metric(labels, backend.drops)
+            latency.add_metric(labels, backend.latency_ms / 1000)
+    yield from (rotation, queries, drops, latency)
+
+
 def _of_panel(reading: Reading) -> Iterator[Family]:
     inputs = reading.inputs
     encoded = _gauge("log_encoded", "Up to which sequence there are segments", "schema")
@@ -165,6 +185,19 @@ def _of_panel(reading: Reading) -> Iterator[Family]:
     yield _stages(reading.epoch)
     yield _queue_depths()
     yield from _push_latencies()
+
+
+def _of_evidence(reading: Reading) -> Iterator[Family]:
+    """Destinations of the audit log that are on."""
+    backlog = _gauge("evidence_backlog", "Acts of the audit log that a destination lacks", "destination")
+    success = _gauge("evidence_success_timestamp_seconds", "When it confirmed something last", "destination")
+    failing = _gauge("evidence_failing", "Whether it does not take what it is sent", "destination")
+    for each in reading.inputs.evidence:
+        backlog.add_metric([each.name], each.behind)
+        failing.add_metric([each.name], each.failing_since is not None)
+        if each.sent_at is not None:
+            success.add_metric([each.name], each.sent_at.timestamp())
+    yield from (backlog, success, failing)
 
 
 def _stages(epoch: UUID) -> Family:

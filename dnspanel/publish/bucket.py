@@ -17,6 +17,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from django.core.files.base import ContentFile, File
 from storages.backends.s3 import S3Storage
 
+from dnspanel.texts import gettext
+
 CONNECT_SECONDS = 3
 ANSWER_SECONDS = 15
 ATTEMPTS = 2
@@ -94,7 +96,7 @@ def _as_os_errors(name: str) -> Iterator[None]:
     except ClientError as exc:
         code = str(exc.response.get("Error", {}).get("Code", ""))
         if code in _NOT_FOUND:
-            raise FileNotFoundError(f"there is no object {name}") from exc
+            raise FileNotFoundError(gettext("there is no object {name}").format(name=name)) from exc
         raise OSError(f"the bucket refuses: {exc}") from exc
     except BotoCoreError as exc:
         raise ConnectionError(str(exc)) from exc

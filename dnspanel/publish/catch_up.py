@@ -12,6 +12,7 @@ from dnspanel.publish.errors import DamagedObject, SegmentsAhead, StoreAhead
 from dnspanel.publish.objects import open_segment_object
 from dnspanel.publish.session import Connection
 from dnspanel.publish.signing import all_public_keys
+from dnspanel.texts import gettext
 from dnspanel.zones.hold import is_of_this_history
 from replication.errors import BadBytes, BadSegment, Diverged, ReplicationError, WrongEpoch
 from replication.store.store import Store
@@ -40,10 +41,14 @@ def catch_up(store: Store, conn: Connection, head: Position, encoded: publicatio
         return
     _apply(store, publication_log.stored_segments(conn, store.schema.number, head.epoch, after=have), have)
     if (end := store.position()) is None or end.sequence != encoded.sequence:
-        raise BadSegment(reason=f"the panel's LMDB is at {end}, and no segments lead to {encoded.sequence}")
+        raise BadSegment(
+            reason=gettext("the panel's LMDB is at {end}, and no segments lead to {sequence}").format(
+                end=end, sequence=encoded.sequence
+            )
+        )
     logger.info("caught up schema=%s from=%s to=%s", store.schema.number, have, encoded.sequence)
     if encoded.digests and (found := store.digests()) != encoded.digests:
-        raise Diverged(expected=b"".join(encoded.digests), found=b"".join(found), what="the panel's LMDB")
+        raise Diverged(expected=b"".join(encoded.digests), found=b"".join(found), what=gettext("the panel's LMDB"))
 
 
 def is_cured_by_rebuild(error: ReplicationError) -> bool:
@@ -60,9 +65,16 @@ def _apply(store: Store, segments: list[publication_log.StoredSegment], have: in
     keys = all_public_keys()
     for segment in segments:
         if segment.first > have + 1:
-            raise BadSegment(reason=f"the log from {have + 1} to {segment.first - 1} was pruned")
+            raise BadSegment(
+                reason=gettext("the log from {value} to {value2} was pruned").format(
+                    value=have + 1, value2=segment.first - 1
+                )
+            )
         if segment.damaged:
-            raise DamagedObject(object_name=segment.object_name, reason=f"{segment.object_name} is known to be damaged")
+            raise DamagedObject(
+                object_name=segment.object_name,
+                reason=gettext("{object_name} is known to be damaged").format(object_name=segment.object_name),
+            )
         try:
             with open_segment_object(segment.object_name) as file:
                 store.apply(open_segment(file, keys))

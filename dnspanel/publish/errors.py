@@ -11,6 +11,7 @@ Permanent (replication)
     └── DamagedObject     a stored object is missing, or is not what was stored
 """
 
+from dnspanel.texts import gettext
 from replication.errors import BadSegment, Permanent, Transient
 
 
@@ -18,7 +19,11 @@ class StorageUnreachable(Transient):
     """The storage named `segments` did not do what was requested; what was to be published waits."""
 
     def __init__(self, *, object_name: str, reason: str) -> None:
-        super().__init__(f"the storage of segments does not answer as it should for {object_name}: {reason}")
+        super().__init__(
+            gettext("the storage of segments does not answer as it should for {object_name}: {reason}").format(
+                object_name=object_name, reason=reason
+            )
+        )
         self.object_name, self.reason = object_name, reason
 
 
@@ -26,7 +31,7 @@ class ZoneNotEncoded(Permanent):
     """One zone cannot be compiled; a publication that mends the zone lets the log go on."""
 
     def __init__(self, *, zone_name: str, reason: str) -> None:
-        super().__init__(f"{zone_name} cannot be encoded: {reason}")
+        super().__init__(gettext("{zone_name} cannot be encoded: {reason}").format(zone_name=zone_name, reason=reason))
         self.zone_name, self.reason = zone_name, reason
 
 
@@ -35,9 +40,11 @@ class ChainBroken(Permanent):
 
     def __init__(self, *, zone_name: str, sequence: int, reason: str) -> None:
         super().__init__(
-            f"from sequence {sequence} on the DS above {zone_name} names a zone {reason}: resolvers that validate "
-            "would answer nothing of it. Publish what sets the DS or the keys right; or let it pass: "
-            f"manage.py let_pass {sequence} --reason …"
+            gettext(
+                "from sequence {sequence} on the DS above {zone_name} names a zone {reason}: resolvers "
+                "that validate would answer nothing of it. Publish what sets the DS or the keys right; "
+                "or let it pass: manage.py let_pass {sequence} --reason …"
+            ).format(sequence=sequence, zone_name=zone_name, reason=reason)
         )
         self.zone_name, self.sequence = zone_name, sequence
 
@@ -46,7 +53,11 @@ class SegmentsAhead(Permanent):
     """PostgreSQL was restored or altered: sequences that nodes have are to be handed out again."""
 
     def __init__(self, *, segments: int, head: int) -> None:
-        super().__init__(f"segments reach sequence {segments}, the log only {head}: is this a restored database?")
+        super().__init__(
+            gettext("segments reach sequence {segments}, the log only {head}: is this a restored database?").format(
+                segments=segments, head=head
+            )
+        )
         self.segments, self.head = segments, head
 
     @property
@@ -60,7 +71,9 @@ class StoreAhead(Permanent):
 
     def __init__(self, *, store: int, segments: int) -> None:
         super().__init__(
-            f"the panel's LMDB is at sequence {store}, segments reach only {segments}: run manage.py rebuild_lmdb"
+            gettext(
+                "the panel's LMDB is at sequence {store}, segments reach only {segments}: run manage.py rebuild_lmdb"
+            ).format(store=store, segments=segments)
         )
         self.store, self.segments = store, segments
 
@@ -86,7 +99,7 @@ class RotationUnderWay(KeyRefused):
     """There is a new key already that is not in use yet."""
 
     def __init__(self) -> None:
-        super().__init__("A new key is on its way to the nodes already; it has to come into use first.")
+        super().__init__(gettext("A new key is on its way to the nodes already; it has to come into use first."))
 
 
 class KeyStillNeeded(KeyRefused):

@@ -19,7 +19,7 @@ from dnspanel.publish.session import Connection
 
 _STATES = """
     SELECT s.zone_id, s.state FROM zones_signing s JOIN zones_zone z ON z.id = s.zone_id
-    WHERE z.deleted_at IS NULL AND (%(only)s::bigint[] IS NULL OR z.id = ANY(%(only)s))"""
+    WHERE z.deleted_at IS NULL AND z.is_served AND (%(only)s::bigint[] IS NULL OR z.id = ANY(%(only)s))"""
 
 _PRIVATE = "SELECT id, private_encrypted FROM zones_zonekey WHERE id = ANY(%s)"
 

@@ -35,12 +35,13 @@ _HEAD = "SELECT cluster, epoch, sequence FROM zones_loghead"
 
 _ZONES = """
     SELECT id, name, serial FROM zones_zone
-    WHERE deleted_at IS NULL AND (%(only)s::bigint[] IS NULL OR id = ANY(%(only)s)) ORDER BY id"""
+    WHERE deleted_at IS NULL AND is_served AND (%(only)s::bigint[] IS NULL OR id = ANY(%(only)s)) ORDER BY id"""
 
 _RRSETS = """
     SELECT r.zone_id, r.name, r.type, r.ttl, r.rdata, r.disabled
     FROM zones_rrset r JOIN zones_zone z ON z.id = r.zone_id
-    WHERE z.deleted_at IS NULL AND (%(only)s::bigint[] IS NULL OR z.id = ANY(%(only)s)) ORDER BY r.zone_id"""
+    WHERE z.deleted_at IS NULL AND z.is_served AND (%(only)s::bigint[] IS NULL OR z.id = ANY(%(only)s))
+    ORDER BY r.zone_id"""
 
 _TYPE_NS, _TYPE_DS, _TYPE_RRSIG, _TYPE_NSEC3, _TYPE_ENT = 2, 43, 46, 50, 0
 # Types that only PowerDNS has, or that dnspython does not read: their rdata is names, or is spelt out below.

@@ -22,6 +22,7 @@ from django.core.files.base import ContentFile, File
 from django.core.files.storage import FileSystemStorage, storages
 
 from dnspanel.publish.errors import DamagedObject, StorageUnreachable
+from dnspanel.texts import gettext
 
 _HASH_DIGITS = 16
 _PIECE = 1 << 20
@@ -105,7 +106,10 @@ def open_segment_object(name: str) -> BinaryIO:
                 digest.update(piece)
             file.seek(0)
         if not name.endswith("-" + digest.hexdigest()[:_HASH_DIGITS]):
-            raise DamagedObject(object_name=name, reason=f"the object {name} is not what was stored under this name")
+            raise DamagedObject(
+                object_name=name,
+                reason=gettext("the object {name} is not what was stored under this name").format(name=name),
+            )
     except BaseException:
         file.close()
         raise
@@ -149,7 +153,9 @@ def _errors_of_storage(name: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as exc:
-        raise DamagedObject(object_name=name, reason=f"the object {name} is missing from the storage") from exc
+        raise DamagedObject(
+            object_name=name, reason=gettext("the object {name} is missing from the storage").format(name=name)
+        ) from exc
     except OSError as exc:
         raise StorageUnreachable(object_name=name, reason=str(exc)) from exc
 

@@ -15,6 +15,7 @@ from uuid import UUID
 from dnspanel.publish.models import PreparedRows
 from dnspanel.publish.objects import delete_object, open_object, put_object
 from dnspanel.publish.session import Connection
+from dnspanel.texts import gettext
 from replication.codec.keys import zone_prefix
 from replication.codec.schema import Dbi
 from replication.errors import BadSegment
@@ -71,7 +72,7 @@ def prepared_puts(prepared: Prepared, zone_ids: Collection[int]) -> PackedPuts |
         with open_object(prepared.object_name) as file:
             packed = file.read()
         if _name_of(packed, prepared.digest) != prepared.object_name:
-            raise BadSegment(reason="the object is damaged")
+            raise BadSegment(reason=gettext("the object is damaged"))
         puts = PackedPuts(packed, prepared.rows, prepared.digest)
         _check(puts, {zone_prefix(zone_id) for zone_id in zone_ids})
     except (BadSegment, OSError) as exc:
@@ -106,12 +107,16 @@ def _check(puts: PackedPuts, zones: set[bytes]) -> None:
     seen: set[bytes] = set()
     for run in puts.runs():
         if run.dbi is not Dbi.RECORDS or not (isinstance(run, Puts) or run.kind is OpKind.PUT):
-            raise BadSegment(reason="something else than rows of records")
+            raise BadSegment(reason=gettext("something else than rows of records"))
         rows = run.rows if isinstance(run, Puts) else [(run.key, run.body)]
         keys = [key for key, _ in rows]
         if last >= keys[0] or not ascend(keys):
-            raise BadSegment(reason="the rows are not sorted")
+            raise BadSegment(reason=gettext("the rows are not sorted"))
         last = keys[-1]
         seen.update([key[:4] for key in keys])
     if seen != zones:
-        raise BadSegment(reason=f"rows of {len(seen)} zones for {len(zones)} zones, or of others")
+        raise BadSegment(
+            reason=gettext("rows of {seen} zones for {zones} zones, or of others").format(
+                seen=len(seen), zones=len(zones)
+            )
+        )

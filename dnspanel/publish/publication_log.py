@@ -20,7 +20,7 @@ from uuid import UUID
 from dnspanel.publish.prepared import Prepared
 from dnspanel.publish.session import Connection
 from dnspanel.zones import soa
-from dnspanel.zones.models import RevisionKind
+from dnspanel.zones.models import NOT_SERVED, RevisionKind
 from replication.codec.keys import relative_key
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset, Serial
@@ -247,12 +247,12 @@ def zone_steps(conn: Connection, range: Range) -> list[ZoneStep]:
 def _zone_step(revisions: Sequence[tuple[int, str, str, int]]) -> ZoneStep:
     kinds = [kind for _, _, kind, _ in revisions]
     zone_id, name, last_kind, serial = revisions[-1]
-    served = last_kind != RevisionKind.DELETE
+    served = last_kind not in NOT_SERVED
     return ZoneStep(
         zone_id=zone_id,
         name=name,
         serial=serial if served else None,
-        served_before=kinds[0] in (RevisionKind.CHANGE, RevisionKind.DELETE),
+        served_before=kinds[0] in (RevisionKind.CHANGE, RevisionKind.DELETE, RevisionKind.EXPIRE),
         is_full=served and (RevisionKind.CREATE in kinds or RevisionKind.RESTORE in kinds),
     )
 
@@ -263,7 +263,7 @@ def zones_served_at(conn: Connection, sequence: int) -> list[ZoneStep]:
     return [
         ZoneStep(zone_id, name, serial, served_before=False, is_full=True)
         for zone_id, name, kind, serial in rows
-        if kind != RevisionKind.DELETE
+        if kind not in NOT_SERVED
     ]
 
 

@@ -14,6 +14,7 @@ from dnspanel.publish.publisher import Publisher, this_publisher
 from dnspanel.publish.session import Connection, snapshot
 from dnspanel.publish.signals import segment_sealed
 from dnspanel.publish.snapshots import keep_snapshot
+from dnspanel.texts import gettext
 from replication.codec.schema import schema_for
 from replication.errors import Busy, Diverged
 from replication.wire.position import Position
@@ -34,7 +35,7 @@ def rebuild_store(*, schema: int, now: datetime) -> Position | None:
     publisher = this_publisher()
     with publisher.session.publishing(wait_seconds=_WAIT_SECONDS) as conn:
         if conn is None:
-            raise Busy(what="the publisher's lock")
+            raise Busy(what=gettext("the publisher's lock"))
         with snapshot(conn):
             head = publication_log.read_head(conn)
             encoded = publication_log.read_encoded(conn, schema, head.position.epoch) if head else None

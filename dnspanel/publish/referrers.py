@@ -15,7 +15,7 @@ from itertools import repeat
 
 from dnspanel.publish.publication_log import Range
 from dnspanel.publish.session import Connection
-from dnspanel.zones.models import RevisionKind
+from dnspanel.zones.models import NOT_SERVED
 from replication.dns import rdtypes
 from replication.wire.operations import ZoneMark
 
@@ -69,7 +69,7 @@ def referring_marks(
     if not zone_ids:
         return []
     rows = conn.execute(_MARKS, (sorted(zone_ids), range.last)).fetchall()
-    return [ZoneMark(zone_id, name, serial) for zone_id, name, serial, kind in rows if kind != RevisionKind.DELETE]
+    return [ZoneMark(zone_id, name, serial) for zone_id, name, serial, kind in rows if kind not in NOT_SERVED]
 
 
 def _names_of_zones(conn: Connection, zone_ids: Collection[int]) -> list[str]:

@@ -8,7 +8,7 @@ from dnspanel.publish import operations, publication_log, signing
 from dnspanel.publish.session import Connection, reading
 from dnspanel.publish.zone_signing import attached_rows, signings_at
 from dnspanel.zones.dnssec.signing_state import UNSIGNED
-from dnspanel.zones.models import LogHead, RevisionKind
+from dnspanel.zones.models import NOT_SERVED, LogHead
 from replication.codec import keys
 from replication.codec.schema import Dbi, schema_for
 from replication.compile import Row
@@ -86,7 +86,7 @@ def _zone_at(conn: Connection, zone_id: int, sequence: int) -> publication_log.Z
         return None
     name, kind, serial = row
     return publication_log.ZoneStep(
-        zone_id, name, None if kind == RevisionKind.DELETE else serial, served_before=False, is_full=True
+        zone_id, name, None if kind in NOT_SERVED else serial, served_before=False, is_full=True
     )
 
 

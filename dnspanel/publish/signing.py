@@ -23,6 +23,7 @@ from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
 from dnspanel.advisory_locks import Lock, lock_until_commit
 from dnspanel.publish.errors import KeyStillNeeded, RotationUnderWay
 from dnspanel.publish.models import Segment, SigningKey, Snapshot
+from dnspanel.texts import gettext
 from dnspanel.zones.models import LogHead
 from replication.wire.keyring import Keyring, encode_keyring, signer_for
 
@@ -76,9 +77,9 @@ def retire_former(*, now: datetime, by: Author) -> int:
     assert current.in_use_at is not None
     before = current.in_use_at + SWITCHED_AFTER
     if Segment.objects.filter(sealed_at__lt=before, damaged=False).exists():
-        raise KeyStillNeeded("Segments sealed with the former key are still kept for nodes that are behind.")
+        raise KeyStillNeeded(gettext("Segments sealed with the former key are still kept for nodes that are behind."))
     if Snapshot.objects.filter(made_at__lt=before).exists():
-        raise KeyStillNeeded("A snapshot sealed with the former key is still kept for new nodes.")
+        raise KeyStillNeeded(gettext("A snapshot sealed with the former key is still kept for new nodes."))
     former = SigningKey.objects.filter(retired_at=None, in_use_at__lt=current.in_use_at)
     with transaction.atomic():
         names = [short(key) for key in former]

@@ -26,6 +26,7 @@ from dnspanel.publish.models import Segment, Snapshot
 from dnspanel.publish.objects import put_object, read_object
 from dnspanel.publish.prune import discard_objects, objects_of
 from dnspanel.publish.publisher import store_path, this_publisher
+from dnspanel.texts import gettext
 from dnspanel.zones.models import LogHead
 from replication.errors import BadSnapshot, Diverged, ReplicationError
 from replication.store.snapshot import MANIFEST_NAME, Manifest, chunk_name, open_manifest, snapshot_id, write_snapshot
@@ -161,7 +162,7 @@ def _refuse_diverged(manifest: Manifest) -> None:
     row = Segment.objects.filter(schema=manifest.schema, epoch=at.epoch, last=at.sequence).first()
     found = manifest.digest_main + manifest.digest_records
     if row is not None and bytes(row.digest) != found:
-        raise Diverged(expected=bytes(row.digest), found=found, what="the panel's LMDB")
+        raise Diverged(expected=bytes(row.digest), found=found, what=gettext("the panel's LMDB"))
 
 
 def _directory_of(manifest: Manifest, sealed: bytes) -> str:

@@ -14,6 +14,7 @@ from dnspanel.publish.errors import ZoneNotEncoded
 from dnspanel.publish.publication_log import Range, ZoneStep
 from dnspanel.publish.sealing_keys import sealing_key
 from dnspanel.publish.session import Connection
+from dnspanel.texts import gettext
 from dnspanel.zones.dnssec.signing_state import NSEC3NARROW, NSEC3PARAM, PRESIGNED, UNSIGNED, KeyState, SigningState
 from replication.codec.dnssec import KeyObject, MetadataObject
 from replication.codec.schema import Dbi, Schema
@@ -184,7 +185,9 @@ def _metadata_rows(name: str, state: SigningState, schema: Schema) -> dict[str, 
 
 def _key_rows(name: str, key: KeyState, schema: Schema, texts: Mapping[int, str], with_key: SealingKey) -> Rows:
     if key.id not in texts:
-        raise ZoneNotEncoded(zone_name=name, reason=f"the private part of its key {key.id} is gone")
+        raise ZoneNotEncoded(
+            zone_name=name, reason=gettext("the private part of its key {id} is gone").format(id=key.id)
+        )
     found = KeyObject(name, texts[key.id], key.flags, key.active, key.published)
     return schema.key_rows(key.id, seal_key(found, with_key, row_id=key.id))
 

@@ -89,6 +89,7 @@ class ReadyRRset(NamedTuple):
     wires: tuple[bytes, ...]
     disabled: tuple[str, ...] = ()
     comment: str = ""
+    notes: str = ""  # of `replication.dns.notes`, as one text
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +135,10 @@ class ParsedZone:
         return self.name != "" and not any(fault.severity is Severity.ERROR for fault in self.faults)
 
 
+# Beside the options of a job: [id, version] of the set of name servers that is ours.
+SERVER_SET = "server_set"
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """How an import reads zones and what it does with them, unless a zone has a choice of its own.
@@ -142,7 +147,8 @@ class Options:
     `rrsets` (RRsets of the source replace the zone's, the others stay),
     `replace` (the zone becomes what the source says) or `skip`.
     `ttl` replaces every TTL, else `ttl_least` and `ttl_most` bound them.
-    `nameservers` and `soa` are `keep`, `ours` (the settings' defaults; with
+    `nameservers` and `soa` are `keep`, `ours` (those of the set of name servers
+    that new zones of the team begin with, else the settings' defaults; with
     `soa="ours"` the serial is kept) or `missing` (ours only where the source
     has none, as in most CSV files). `signatures` is `drop` (records of
     DNSSEC's own types are left out, with a warning) or `keep`: a zone that is

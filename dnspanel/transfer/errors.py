@@ -11,6 +11,8 @@ TransferError
 └── WrongState          a job is not in the state for what was asked
 """
 
+from dnspanel.texts import gettext
+
 
 class TransferError(Exception):
     """Base of all; its text is a message for people."""
@@ -52,7 +54,7 @@ class KeyLocked(TransferError):
     """A sealed key that is not opened; `lock` is a `sealed_keys.KeyLock`."""
 
     def __init__(self, lock: str) -> None:
-        super().__init__(f"A sealed key was not opened: {lock}.")
+        super().__init__(gettext("A sealed key was not opened: {lock}.").format(lock=lock))
         self.lock = lock
 
 

@@ -6,21 +6,23 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from dnspanel.texts import gettext_lazy
+
 
 class State(models.TextChoices):
     """Where a job is. Those that work by themselves are in ACTIVE_STATES."""
 
-    UPLOADING = "uploading", "waiting for its source"
-    SCANNING = "scanning", "scanning"
-    CHOOSING = "choosing", "waiting for choices"
-    PLANNING = "planning", "dry run"
-    PLANNED = "planned", "waiting for a go-ahead"
-    APPLYING = "applying", "applying"
-    DONE = "done", "done"
-    UNDOING = "undoing", "undoing"
-    UNDONE = "undone", "undone"
-    CANCELLED = "cancelled", "cancelled"
-    FAILED = "failed", "failed"
+    UPLOADING = "uploading", gettext_lazy("waiting for its source")
+    SCANNING = "scanning", gettext_lazy("scanning")
+    CHOOSING = "choosing", gettext_lazy("waiting for choices")
+    PLANNING = "planning", gettext_lazy("dry run")
+    PLANNED = "planned", gettext_lazy("waiting for a go-ahead")
+    APPLYING = "applying", gettext_lazy("applying")
+    DONE = "done", gettext_lazy("done")
+    UNDOING = "undoing", gettext_lazy("undoing")
+    UNDONE = "undone", gettext_lazy("undone")
+    CANCELLED = "cancelled", gettext_lazy("cancelled")
+    FAILED = "failed", gettext_lazy("failed")
 
 
 ACTIVE_STATES = (State.SCANNING, State.PLANNING, State.APPLYING, State.UNDOING)
@@ -28,16 +30,16 @@ ENDED_STATES = (State.DONE, State.UNDONE, State.CANCELLED, State.FAILED)
 
 
 class SourceKind(models.TextChoices):
-    FILES = "files", "zone files"
-    PASTE = "paste", "pasted zone file"
-    AXFR = "axfr", "zone transfer"
-    POWERDNS_API = "powerdns-api", "PowerDNS HTTP API"
-    POWERDNS_SQL = "powerdns-sql", "PowerDNS database"
-    POWERDNS_DUMP = "powerdns-dump", "PowerDNS database dump"
-    POWERDNS_LMDB = "powerdns-lmdb", "PowerDNS LMDB"
+    FILES = "files", gettext_lazy("zone files")
+    PASTE = "paste", gettext_lazy("pasted zone file")
+    AXFR = "axfr", gettext_lazy("zone transfer")
+    POWERDNS_API = "powerdns-api", gettext_lazy("PowerDNS HTTP API")
+    POWERDNS_SQL = "powerdns-sql", gettext_lazy("PowerDNS database")
+    POWERDNS_DUMP = "powerdns-dump", gettext_lazy("PowerDNS database dump")
+    POWERDNS_LMDB = "powerdns-lmdb", gettext_lazy("PowerDNS LMDB")
     CSV = "csv", "CSV"
     JSON = "json", "JSON"
-    RETRY = "retry", "corrected zones of an import"
+    RETRY = "retry", gettext_lazy("corrected zones of an import")
 
 
 class ImportJob(models.Model):
@@ -86,11 +88,11 @@ class ImportJob(models.Model):
 
 
 class PieceState(models.TextChoices):
-    SPOOLED = "spooled", "read"
-    SCANNED = "scanned", "scanned"
-    PLANNED = "planned", "planned"
-    APPLIED = "applied", "applied"
-    UNDONE = "undone", "undone"
+    SPOOLED = "spooled", gettext_lazy("read")
+    SCANNED = "scanned", gettext_lazy("scanned")
+    PLANNED = "planned", gettext_lazy("planned")
+    APPLIED = "applied", gettext_lazy("applied")
+    UNDONE = "undone", gettext_lazy("undone")
 
 
 class ImportPiece(models.Model):
@@ -131,15 +133,18 @@ class ImportPiece(models.Model):
 class Action(models.TextChoices):
     """What the dry run decided for a zone."""
 
-    CREATE = "create", "create"
-    UNION = "union", "union"  # the values of both
-    RRSETS = "rrsets", "replace RRsets"  # RRsets of the source take the place of the zone's; the others stay
-    REPLACE = "replace", "replace the zone"
-    SKIP = "skip", "skip"
-    NOTHING = "nothing", "nothing to change"
-    FAILED = "failed", "cannot be imported"
-    DUPLICATE = "duplicate", "a second time in the source"
-    WAITING = "waiting", "changed since the dry run"
+    CREATE = "create", gettext_lazy("create")
+    UNION = "union", gettext_lazy("union")  # the values of both
+    RRSETS = (
+        "rrsets",
+        gettext_lazy("replace RRsets"),
+    )  # RRsets of the source take the place of the zone's; the others stay
+    REPLACE = "replace", gettext_lazy("replace the zone")
+    SKIP = "skip", gettext_lazy("skip")
+    NOTHING = "nothing", gettext_lazy("nothing to change")
+    FAILED = "failed", gettext_lazy("cannot be imported")
+    DUPLICATE = "duplicate", gettext_lazy("a second time in the source")
+    WAITING = "waiting", gettext_lazy("changed since the dry run")
 
 
 # What changes a zone that exists.
@@ -208,10 +213,10 @@ class ImportFault(models.Model):
 
 
 class KeptKind(models.TextChoices):
-    METADATA = "metadata", "metadata"
-    KEY = "key", "DNSSEC key"
-    COMMENT = "comment", "comment"
-    TSIG = "tsig", "TSIG key"
+    METADATA = "metadata", gettext_lazy("metadata")
+    KEY = "key", gettext_lazy("DNSSEC key")
+    COMMENT = "comment", gettext_lazy("comment")
+    TSIG = "tsig", gettext_lazy("TSIG key")
 
 
 class KeptItem(models.Model):
@@ -230,21 +235,21 @@ class KeptItem(models.Model):
 class RunState(models.TextChoices):
     """Where an export or a comparison is. A run that is interrupted starts again."""
 
-    WAITING = "waiting", "waiting for a worker"
-    RUNNING = "running", "running"
-    DONE = "done", "done"
-    CANCELLED = "cancelled", "cancelled"
-    FAILED = "failed", "failed"
+    WAITING = "waiting", gettext_lazy("waiting for a worker")
+    RUNNING = "running", gettext_lazy("running")
+    DONE = "done", gettext_lazy("done")
+    CANCELLED = "cancelled", gettext_lazy("cancelled")
+    FAILED = "failed", gettext_lazy("failed")
 
 
 UNFINISHED_STATES = (RunState.WAITING, RunState.RUNNING)
 
 
 class ExportFormat(models.TextChoices):
-    BIND = "bind", "BIND zone files"
+    BIND = "bind", gettext_lazy("BIND zone files")
     JSON = "json", "JSON"
     CSV = "csv", "CSV"
-    QUERIES = "queries", "query file"
+    QUERIES = "queries", gettext_lazy("query file")
 
 
 class ExportJob(models.Model):
@@ -339,12 +344,12 @@ class CutoverZone(models.Model):
 class DifferenceKind(models.TextChoices):
     """What differs; SERIAL and NAMESERVERS are what a cut-over is expected to change."""
 
-    RCODE = "rcode", "other response code"
-    RECORDS = "records", "other records"
-    TTL = "ttl", "other TTL"
-    SILENT = "silent", "no answer"
-    SERIAL = "serial", "other SOA"
-    NAMESERVERS = "nameservers", "other name servers"
+    RCODE = "rcode", gettext_lazy("other response code")
+    RECORDS = "records", gettext_lazy("other records")
+    TTL = "ttl", gettext_lazy("other TTL")
+    SILENT = "silent", gettext_lazy("no answer")
+    SERIAL = "serial", gettext_lazy("other SOA")
+    NAMESERVERS = "nameservers", gettext_lazy("other name servers")
 
 
 EXPECTED_KINDS = (DifferenceKind.SERIAL, DifferenceKind.NAMESERVERS)

@@ -4,18 +4,22 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
 
 from dnspanel.accounts.actors import Actor, Author, Person, actor_of, actor_of_token
 from dnspanel.accounts.grants import RECORD_RIGHTS, Right
 from dnspanel.accounts.models import Team
 from dnspanel.accounts.roles import Permission
+from dnspanel.texts import gettext
 from dnspanel.transfer import zone_changes
 from dnspanel.transfer.documents import SourceFault
 from dnspanel.transfer.models import UNFINISHED_STATES, CutoverCheck, CutoverZone, ExportJob, ImportJob, ImportPiece
 from dnspanel.zones import access, nesting
 from dnspanel.zones.errors import Forbidden, RightMissing
+from dnspanel.zones.governing import NO_RULES, Rules, every_rule, refusals
 from dnspanel.zones.lock_rules import refuse_locked
-from dnspanel.zones.models import Revision, Zone, ZoneKey
+from dnspanel.zones.models import Revision, RevisionKind, Zone, ZoneKey
+from dnspanel.zones.parts import Part
 from replication.dns.rrset import Change, RRset
 
 _ALL_RIGHTS = frozenset({Right.READ, Right.CREATE_ZONE, *RECORD_RIGHTS})
@@ -30,6 +34,7 @@ class ImportRights:
     actor: Actor | None
     may_create: bool
     team: Team | None  # that new zones belong to
+    rules: Rules = NO_RULES  # of approval, and freezes: of all zones
 
     def zones_in_reach(self, zone_ids: Collection[int]) -> dict[int, Zone] | None:
         """Those of these zones that it may know about, by id, with their teams; None: all of them."""
@@ -46,14 +51,21 @@ class ImportRights:
         self, zone: Zone, changes: zone_changes.Changes, current: Mapping[zone_changes.Key, RRset]
     ) -> SourceFault | None:
         """The fault of changes that the author may not make to a zone in reach; None if they are allowed."""
-        made = (Change(*key, current.get(key), new) for key, new in changes.items())
+        made = [Change(*key, current.get(key), new) for key, new in changes.items()]
         try:
+            access.refuse_transferred(zone)
             if self.actor is None:
                 refuse_locked(self.author, zone, made)
             else:
                 access.refuse_changes(self.actor, zone, made)
         except RightMissing as refusal:
             return _fault(zone.name, str(refusal))
+        if self.rules and self.author is not None:
+            part = Part(
+                zone.pk, RevisionKind.CHANGE, [Change(*key, current.get(key), new) for key, new in changes.items()]
+            )
+            kept = refusals(self.rules.of(zone), zone, part, self.author, "", (), timezone.now())
+            return next((_fault(zone.name, str(each)) for each in kept), None)
         return None
 
 
@@ -71,11 +83,15 @@ def rights_of(job: ImportJob) -> ImportRights:
     """What this import may do now. Raises Forbidden as `actor_of_job`."""
     author = actor_of_job(job)
     if author is None or not isinstance(author, Actor) or all(map(author.may_everywhere, _ALL_RIGHTS)):
-        return ImportRights(author, None, True, None)
+        return ImportRights(author, None, True, None, _rules(author))
     try:
-        return ImportRights(author, author, True, team_of_new_zones(author))
+        return ImportRights(author, author, True, team_of_new_zones(author), _rules(author))
     except RightMissing:
-        return ImportRights(author, author, False, None)
+        return ImportRights(author, author, False, None, _rules(author))
+
+
+def _rules(author: Author) -> Rules:
+    return NO_RULES if author is None else every_rule()
 
 
 def may_sign(job: ImportJob) -> bool:
@@ -144,7 +160,7 @@ def refuse_partial_visibility(author: Author) -> None:
     if isinstance(author, Actor) and author.scope is not None:
         reading = [grant for grant in author.scope if Right.READ in grant.rights]
         if not reading or any(grant.is_limited for grant in reading):
-            raise Forbidden(Permission.READ, "This token sees only parts of zones, so it cannot export them.")
+            raise Forbidden(Permission.READ, gettext("This token sees only parts of zones, so it cannot export them."))
 
 
 def zones_with_hidden_keys(zones: "QuerySet[Zone]", author: Author) -> "QuerySet[Zone]":

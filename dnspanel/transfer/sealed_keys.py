@@ -29,6 +29,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
+from dnspanel.texts import gettext
 from dnspanel.transfer.errors import KeyLocked, PassphraseRefused
 from replication.dns import names, rdata, rdtypes
 
@@ -74,7 +75,11 @@ _MESSAGES = {
 def refuse_passphrase(passphrase: str) -> None:
     """Raise PassphraseRefused for one that is too short to hold."""
     if not FEWEST_CHARACTERS <= len(passphrase) <= MOST_CHARACTERS:
-        raise PassphraseRefused(f"A passphrase has {FEWEST_CHARACTERS} to {MOST_CHARACTERS:,} characters.")
+        raise PassphraseRefused(
+            gettext("A passphrase has {fewest_characters} to {most_characters:,} characters.").format(
+                fewest_characters=FEWEST_CHARACTERS, most_characters=MOST_CHARACTERS
+            )
+        )
 
 
 class Sealer:

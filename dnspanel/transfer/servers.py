@@ -19,6 +19,7 @@ from dnspanel import outbound
 from dnspanel.accounts.actors import Author, actor_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
+from dnspanel.texts import gettext
 from dnspanel.transfer.errors import ServerRefused, SourceAway
 from dnspanel.transfer.models import SourceKind
 from dnspanel.zones.errors import Forbidden
@@ -66,7 +67,7 @@ def refuse_dns_server(field: str, address: str, port: int, *, port_field: str) -
     try:
         canonical = str(ip_address(address))
     except ValueError:
-        raise ServerRefused(field, "This is not an IP address.") from None
+        raise ServerRefused(field, gettext("This is not an IP address.")) from None
     _refuse_port(port, DNS_PORTS, port_field)
     _refuse_host(field, canonical, port)
 
@@ -76,7 +77,7 @@ def addresses_for(author: Author) -> Addresses | None:
 
     It raises ServerRefused where it may not, SourceAway when the host has none.
     """
-    return None if author is None else _allowed
+    return None if author is None else allowed
 
 
 def every_address(host: str, port: int) -> Sequence[str]:
@@ -92,21 +93,24 @@ def is_allowed(address: str) -> bool:
     return outbound.is_allowed(address, settings.SOURCE_NETWORKS)
 
 
-def _allowed(host: str, port: int) -> Sequence[str]:
+def allowed(host: str, port: int) -> Sequence[str]:
+    """The addresses of a host to which jobs of people connect; raises ServerRefused or SourceAway."""
     try:
         name = outbound.canonical_host(host)
         return outbound.allowed_addresses(name, port, settings.SOURCE_NETWORKS)
     except outbound.NoAddress as exc:
         raise SourceAway(str(exc)) from exc
     except outbound.NotAllowed as exc:
-        raise ServerRefused("", f"{exc} The operator can allow networks by PANEL_SOURCE_NETWORKS.") from exc
+        raise ServerRefused(
+            "", gettext("{exc} The operator can allow networks by PANEL_SOURCE_NETWORKS.").format(exc=exc)
+        ) from exc
     except outbound.BadHost as exc:
         raise ServerRefused("", str(exc)) from exc
 
 
 def _refuse_host(field: str, host: str, port: int) -> None:
     try:
-        _allowed(host, port)
+        allowed(host, port)
     except (ServerRefused, SourceAway) as exc:
         raise ServerRefused(field, str(exc)) from exc
 
@@ -114,7 +118,12 @@ def _refuse_host(field: str, host: str, port: int) -> None:
 def _refuse_port(port: int, low: Sequence[int], field: str) -> None:
     if port not in low and not _FIRST_FREE_PORT <= port <= 65535:
         usual = "".join(f"{each}, or " for each in low)
-        raise ServerRefused(field, f"Port {port} is not one of such a server: use {usual}one from 1024 on.")
+        raise ServerRefused(
+            field,
+            gettext("Port {port} is not one of such a server: use {usual}one from 1024 on.").format(
+                port=port, usual=usual
+            ),
+        )
 
 
 def _axfr(parameters: Mapping[str, Any]) -> tuple[str, str, int]:
@@ -126,14 +135,16 @@ def _powerdns_api(parameters: Mapping[str, Any]) -> tuple[str, str, int]:
         parts = urlsplit(parameters["url"].strip())
         port = parts.port
     except ValueError:
-        raise ServerRefused("url", "This is not a URL.") from None
+        raise ServerRefused("url", gettext("This is not a URL.")) from None
     return "url", parts.hostname or "", port or (443 if parts.scheme == "https" else 80)
 
 
 def _powerdns_sql(parameters: Mapping[str, Any]) -> tuple[str, str, int]:
     kind = parameters["kind"]
     if kind not in DATABASE_PORTS:
-        raise ServerRefused("kind", "A database in a file is read by the operator’s command line only; upload a dump.")
+        raise ServerRefused(
+            "kind", gettext("A database in a file is read by the operator’s command line only; upload a dump.")
+        )
     return "host", parameters.get("host") or "", parameters.get("port") or DATABASE_PORTS[kind]
 
 

@@ -17,6 +17,7 @@ from dnspanel.transfer.cutover import check
 from dnspanel.transfer.exports import jobs as export_jobs
 from dnspanel.transfer.imports import jobs, worker
 from dnspanel.transfer.models import CutoverCheck, ExportJob, ImportJob
+from dnspanel.transfer.vanity import keep as vanity
 from dnspanel.transfer.zone_templates import runs
 from dnspanel.wake import wake, wake_each
 
@@ -77,6 +78,13 @@ def drive_transfers() -> str:
     wake_each(run_cutover_check, checks)
     wake_each(run_template, runs.unfinished_runs())
     return f"imports={imports} unread={unread} exports={exports} checks={checks}"
+
+
+@shared_task(ignore_result=True)
+def keep_addresses() -> str:
+    """Every minute: names of name servers in zones here have the addresses of their nodes."""
+    close_old_connections()
+    return f"published={vanity.bring_into_step(now=timezone.now())}"
 
 
 @shared_task(ignore_result=True)

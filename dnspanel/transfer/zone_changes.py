@@ -6,6 +6,7 @@ from dnspanel.transfer.documents import ParsedZone, ReadyRRset
 from dnspanel.transfer.models import Action
 from dnspanel.zones import soa
 from replication.dns import rdata, rdtypes
+from replication.dns.notes import parse_notes
 from replication.dns.rrset import RRset, make
 from replication.errors import BadRRset
 
@@ -62,7 +63,8 @@ def values_removed(changes: Mapping[Key, RRset | None], current: Mapping[Key, RR
 
 
 def rrset_of(ready: ReadyRRset) -> RRset:
-    return RRset(ready.name, ready.type, ready.ttl, ready.texts, ready.disabled, ready.comment)
+    notes = parse_notes(ready.notes)
+    return RRset(ready.name, ready.type, ready.ttl, ready.texts, ready.disabled, ready.comment, notes)
 
 
 def _unites(action: str, key: Key, current: Mapping[Key, RRset]) -> bool:
@@ -76,7 +78,8 @@ def _united(ours: RRset, theirs: RRset) -> RRset | None:
         return ours
     disabled = (*ours.disabled, *(text for text in theirs.disabled if text in new))
     try:
-        return make(ours.name, ours.type, ours.ttl, (*ours.rdata, *new), disabled, ours.comment or theirs.comment)
+        texts, comment, notes = (*ours.rdata, *new), ours.comment or theirs.comment, ours.notes.joined(theirs.notes)
+        return make(ours.name, ours.type, ours.ttl, texts, disabled, comment, notes=notes)
     except BadRRset:
         return None
 

@@ -1,7 +1,8 @@
 """A zone, or a part of it, as zone-file text to edit, and what the edited text makes of it. Writes nothing.
 
 The text is what an export writes, but ALIAS and LUA as people write them: one record per line, an RRset's comment at
-the end of its first line, a disabled record as `;!disabled name ttl IN TYPE rdata`. It is read by the parser of
+the end of its first line, a disabled record as `;!disabled name ttl IN TYPE rdata`, tags and comments of values as
+`;!noted name TYPE {…}`. It is read by the parser of
 imports. What changes is the difference from the text as it was made (the base), so what others published meanwhile,
 and what is not in the text, stays as it is; both texts are only spellings: the verb of the draft decides.
 """
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from dnspanel.accounts.models import User
+from dnspanel.texts import gettext
 from dnspanel.transfer import limits
 from dnspanel.transfer.documents import Document, ReadyRRset, SourceFault
 from dnspanel.transfer.exports.bind import rrset_text
@@ -31,6 +33,7 @@ from dnspanel.zones.rules import Severity
 from dnspanel.zones.selection import Selection
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
+from replication.dns.notes import format_notes, parse_notes
 from replication.dns.rrset import Change, Key, RRset
 
 MOST_RRSETS = 5_000
@@ -137,6 +140,9 @@ def _read(zone: str, text: str) -> Reader:
             reason = f"all values of a name and type have one TTL: {kept} above, {ttl} here"
             reader.report(place, Unreadable(reason, "ttl-differs"))
         content.finish()
+        for place in content.misplaced_notes():
+            reason = "there is no such name, type or value here that this could be noted of"
+            reader.report(place, Unreadable(reason, "noted"))
         for record in content.too_large:
             reason = "these values do not fit into one DNS answer together"
             reader.report(content.place_of(record), Unreadable(reason, "rrset-too-large"))
@@ -147,7 +153,9 @@ def _read(zone: str, text: str) -> Reader:
 
 
 def _no_include(path: str) -> Document:
-    raise Unreadable(f"there are no files here, so “{path}” cannot be included", "include-missing")
+    raise Unreadable(
+        gettext("there are no files here, so “{path}” cannot be included").format(path=path), "include-missing"
+    )
 
 
 def _compare(
@@ -204,7 +212,8 @@ def _requested(ready: ReadyRRset | None, was: ReadyRRset | None, seen: RRset | N
     comment = ready.comment
     if was is not None and seen is not None and comment == was.comment:
         comment = seen.comment
-    return RRset(ready.name, ready.type, ready.ttl, ready.texts, ready.disabled, comment)
+    notes = parse_notes(ready.notes)
+    return RRset(ready.name, ready.type, ready.ttl, ready.texts, ready.disabled, comment, notes)
 
 
 def _is_as_displayed(seen: RRset | None, was: ReadyRRset | None, zone: str) -> bool:
@@ -259,7 +268,8 @@ def _title(key: Key) -> str:
 
 def _row(rrset: RRset | ReadyRRset) -> Row:
     texts = rrset.texts if isinstance(rrset, ReadyRRset) else rrset.rdata
-    return rrset.name, rrset.type, rrset.ttl, texts, rrset.disabled, rrset.comment
+    notes = rrset.notes if isinstance(rrset, ReadyRRset) else format_notes(rrset.notes)
+    return rrset.name, rrset.type, rrset.ttl, texts, rrset.disabled, rrset.comment, notes
 
 
 def _lines(rrset: RRset, zone: str) -> str:

@@ -3,22 +3,27 @@
 from typing import Any
 
 import redis
+from allauth.account.adapter import get_adapter
 from allauth.account.views import PasswordChangeView
+from allauth.account.views import logout as logout_view
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth import login
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse_lazy
+from django.urls import reverse, reverse_lazy
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_safe
 
 from dnspanel.accounts import invite
 from dnspanel.accounts.errors import AccountRefused, BadInvitation
-from dnspanel.accounts.models import Role
+from dnspanel.accounts.models import Role, User
+from dnspanel.accounts.providers.oidc.logout import CAME_BY, sign_out_url
+from dnspanel.texts import gettext
 from dnspanel.web.forms import WelcomeForm
-from dnspanel.web.layout import no_store
+from dnspanel.web.layout import PanelRequest, no_store
 
 REDIS_SECONDS = 1
 
@@ -39,24 +44,48 @@ def welcome(request: HttpRequest, secret: str) -> HttpResponse:
     except BadInvitation as exc:
         return render(request, "account/welcome_refused.html", {"refusal": str(exc)}, status=410)
     except AccountRefused as exc:
-        for field, messages in exc.fields.items():
-            for message in messages:
-                form.refuse(field, message)
-    word = role.label.lower()
-    context = {"form": form, "role": word, "article": "an" if word[0] in "aeiou" else "a"}
+        form.refuse_all(exc.fields)
+    context = {"form": form, "role": role.label}
     return render(request, "account/welcome.html", context, status=422 if form.is_bound else 200)
+
+
+@require_safe
+def who_is_here(request: PanelRequest) -> HttpResponse:
+    """Say who is signed in: as a page, for a tab in which somebody did that for another one, and as JSON for that."""
+    if get_adapter().is_ajax(request):
+        return JsonResponse({"user": request.user.username})
+    return render(request, "account/here.html")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def sign_out(request: HttpRequest) -> HttpResponse:
+    """Sign out, after a yes; who came from a provider is shown the way to sign out there too."""
+    came_by = request.session.get(CAME_BY, {})
+    response: HttpResponse = logout_view(request)
+    url = sign_out_url(came_by, settings.PANEL_URL + reverse("account_login"))
+    if request.method == "POST" and url:
+        return render(request, "account/signed_out.html", {"provider": came_by["name"], "url": url})
+    return response
 
 
 class _ChangePassword(PasswordChangeView):  # type: ignore[misc]  # allauth is untyped
     success_url = reverse_lazy("zone-list")
 
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Who signs in by a provider alone has no password to change."""
+        if isinstance(request.user, User) and not request.user.has_usable_password():
+            messages.info(request, gettext("You have no password here: you sign in by a provider."))
+            return redirect("account-providers")
+        response: HttpResponse = super().dispatch(request, *args, **kwargs)
+        return response
+
     def get_form(self, *args: Any, **kwargs: Any) -> Any:
         form = super().get_form(*args, **kwargs)
         for field in form.fields.values():
             field.widget.attrs = {"class": "input", "autocomplete": field.widget.attrs.get("autocomplete", "")}
-        form.fields["oldpassword"].label = "Present password"
-        form.fields["password2"].label = "New password again"
-        form.fields["password1"].help_text = "At least 10 characters."
+        form.fields["oldpassword"].label = gettext("Present password")
+        form.fields["password2"].label = gettext("New password again")
+        form.fields["password1"].help_text = gettext("At least 10 characters.")
         return form
 
 

@@ -12,6 +12,8 @@ from pprint import pformat
 from typing import Any
 from urllib.parse import urlencode
 
+from dnspanel.texts import gettext, gettext_lazy
+
 Document = Mapping[str, Any]
 METHODS = ("get", "post", "put", "patch", "delete")
 DEEPEST = 6  # of nested schemas in an example
@@ -84,7 +86,9 @@ def slug(text: str) -> str:
 def problems_of(document: Document) -> tuple[Answer, ...]:
     """Return every kind of problem, by status, as the document describes it."""
     responses = document.get("components", {}).get("responses", {})
-    named = ((name.removeprefix("Problem"), each) for name, each in responses.items() if name.startswith("Problem"))
+    named = (
+        (name.removeprefix(gettext("Problem")), each) for name, each in responses.items() if name.startswith("Problem")
+    )
     return tuple(Answer(status, each.get("description", "")) for status, each in sorted(named))
 
 
@@ -155,7 +159,7 @@ def _example_answer(document: Document, answers: Mapping[str, Mapping[str, Any]]
         media = answer.get("content", {}).get("application/json", {})
         if status < "3" and "schema" in media:
             example = media.get("example", example_of(media["schema"], document))
-            return json.dumps(example, ensure_ascii=False, indent=2)
+            return json.dumps(example, ensure_ascii=False, indent=2, default=str)
     return ""
 
 
@@ -211,7 +215,7 @@ _EXAMPLES = {
     "q": "shop",
     "code": "not-found",
     "id": "1",
-    "purpose": "CI for shop",
+    "purpose": gettext_lazy("CI for shop"),
     "username": "ana",
     "email": "ana@example.com",
     "url": "https://hooks.example.com/dns",
@@ -222,7 +226,7 @@ def curl_text(method: str, url: str, body: Any) -> str:
     """Return the call as a shell command; a `body` of None means no body."""
     lines = ["curl" if method == "get" else f"curl -X {method.upper()}", f"-H 'Authorization: Bearer {TOKEN}'"]
     if body is not None:
-        text = json.dumps(body, ensure_ascii=False).replace("'", "'\\''")
+        text = json.dumps(body, ensure_ascii=False, default=str).replace("'", "'\\''")
         lines += ["-H 'Content-Type: application/json'", f"-d '{text}'"]
     return " \\\n  ".join([*lines, f"'{url}'"])
 

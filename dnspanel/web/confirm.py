@@ -1,4 +1,6 @@
-"""Asks before an act that is hard to take back or opens much: what it will do, and in the second case a password.
+"""Asks before an act that is hard to take back or opens much: what it will do, and in the second case to sign in again.
+
+That is by the password, or by a code of the second factor.
 
 The question is the answer to the POST that asks for the act, and a form like
 any other: it sends the same again, with a yes. So it needs no script, and no
@@ -16,12 +18,17 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
+from dnspanel.accounts.errors import SecondFactorRefused
+from dnspanel.accounts.providers.ldap.backend import message_of
+from dnspanel.accounts.second_factor import second_factors_of, use_code
+from dnspanel.texts import format_lazy, gettext, gettext_lazy
 from dnspanel.web.layout import PanelRequest
 
-# After a sign-in or a password, for so long none is asked for again.
+# After a sign-in, a password or a code, for so long none is asked for again.
 PASSWORD_HOLDS = timedelta(minutes=10)
 _PASSWORD_AT = "password-at"
-_OF_THE_QUESTION = frozenset({"csrfmiddlewaretoken", "confirmed", "password"})
+_LONGEST_CODE = 40
+_OF_THE_QUESTION = frozenset({"csrfmiddlewaretoken", "confirmed", "password", "second_factor"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +45,14 @@ class Question:
 
 
 def before_secret(*, forged: str, back: str) -> Question:
-    """Asks for the password before a signing secret is made; `forged` is what whoever has it can send."""
+    """Asks for the password before a signing secret is made; `forged` is what whoever has it can send.
+
+    It is called when modules are read, so its texts wait for who reads them.
+    """
     return Question(
-        title="Show a signing secret",
-        effects=(f"Whoever has it can send the receiver {forged}.",),
-        button="Make and show it",
+        title=gettext_lazy("Show a signing secret"),
+        effects=(format_lazy(gettext_lazy("Whoever has it can send the receiver {forged}."), forged=forged),),
+        button=gettext_lazy("Make and show it"),
         back=back,
         needs_password=True,
         only_password=True,
@@ -58,13 +68,15 @@ def ask(request: PanelRequest, question: Question) -> HttpResponse | None:
         return None
     fault = ""
     if request.POST.get("confirmed") == "yes":
-        fault = _fault_of_password(request, now) if wants_password else ""
+        fault = _fault_of_proof(request, now) if wants_password else ""
         if not fault:
             return None
     context = {
         "question": question,
         "wants_password": wants_password,
         "fault": fault,
+        "has_password": request.user.has_password,
+        "may_send_code": wants_password and bool(second_factors_of(request.user).codes),
         "sent": list(_sent(request)),
     }
     response = render(request, "confirm.html", context, status=422 if fault else 200)
@@ -73,7 +85,7 @@ def ask(request: PanelRequest, question: Question) -> HttpResponse | None:
 
 
 def note_password(request: HttpRequest, now: datetime) -> None:
-    """The person has just proved that they know the password."""
+    """The person has just shown that it is them."""
     request.session[_PASSWORD_AT] = now.timestamp()
 
 
@@ -88,16 +100,25 @@ def _password_is_recent(request: PanelRequest, now: datetime) -> bool:
     return 0 <= age < PASSWORD_HOLDS.total_seconds()
 
 
-def _fault_of_password(request: PanelRequest, now: datetime) -> str:
-    """What is wrong with the password that was sent; "" if it is the person's own."""
-    password = request.POST.get("password", "")
-    if not password:
-        return "Type your password."
+def _fault_of_proof(request: PanelRequest, now: datetime) -> str:
+    """What is wrong with the password or code that was sent; "" if it is the person's own."""
+    password, code = request.POST.get("password", ""), request.POST.get("second_factor", "")
+    if not (password or code):
+        return (
+            gettext("Type your password.")
+            if request.user.has_password
+            else gettext("Type a code of your second factor.")
+        )
     if not ratelimit.consume(request, action="reauthenticate", user=request.user):
-        return "These were too many tries. Wait a minute."
+        return gettext("These were too many tries. Wait a minute.")
+    if not password:
+        try:
+            use_code(user=request.user, code=code[:_LONGEST_CODE], address=request.META.get("REMOTE_ADDR", ""), now=now)
+        except SecondFactorRefused as exc:
+            return str(exc)
     # By the name, as at the sign-in: a wrong one stands in the audit log.
-    if authenticate(request, username=request.user.get_username(), password=password) != request.user:
-        return "This is not your password."
+    elif authenticate(request, username=request.user.get_username(), password=password) != request.user:
+        return message_of(request) or gettext("This is not your password.")
     note_password(request, now)
     return ""
 

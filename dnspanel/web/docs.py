@@ -15,6 +15,7 @@ from drf_spectacular.generators import SchemaGenerator
 from dnspanel.accounts.actors import actor_of
 from dnspanel.accounts.models import Token, TokenKind
 from dnspanel.accounts.tokens import tokens_visible_to
+from dnspanel.texts import gettext_lazy
 from dnspanel.web.access.tokens import state_of
 from dnspanel.web.api_document import TOKEN, Group, groups_of, problems_of
 from dnspanel.web.layout import PanelRequest
@@ -29,24 +30,24 @@ class Guide:
 
 
 GUIDES = (
-    Guide("start", "Overview"),
-    Guide("errors", "Errors"),
-    Guide("paging", "Paging and filters"),
-    Guide("etag", "ETag and 412"),
-    Guide("idempotency", "Idempotency key"),
-    Guide("limits", "Limits"),
-    Guide("webhooks", "Webhooks"),
-    Guide("powerdns", "PowerDNS-compatible API"),
+    Guide("start", gettext_lazy("Overview")),
+    Guide("errors", gettext_lazy("Errors")),
+    Guide("paging", gettext_lazy("Paging and filters")),
+    Guide("etag", gettext_lazy("ETag and 412")),
+    Guide("idempotency", gettext_lazy("Idempotency key")),
+    Guide("limits", gettext_lazy("Limits")),
+    Guide("webhooks", gettext_lazy("Webhooks")),
+    Guide("powerdns", gettext_lazy("PowerDNS-compatible API")),
     Guide("dyndns2", "dyndns2"),
-    Guide("rfc2136", "DNS UPDATE (RFC 2136)"),
-    Guide("cli", "Command line"),
+    Guide("rfc2136", gettext_lazy("DNS UPDATE (RFC 2136)")),
+    Guide("cli", gettext_lazy("Command line")),
 )
 
 
 @require_safe
 def api_docs(request: PanelRequest, page: str = "start") -> HttpResponse:
     """Show one guide, or the operations of one task."""
-    groups = _groups()
+    groups = _groups(settings.PANEL_URL)
     guide = next((each for each in GUIDES if each.slug == page), None)
     # A task may be called as a guide is: its pages are prefixed.
     group = next((each for each in groups if f"task-{each.slug}" == page), None)
@@ -93,5 +94,5 @@ def _document() -> dict[str, Any]:
 
 
 @cache
-def _groups() -> tuple[Group, ...]:
-    return groups_of(_document(), settings.PANEL_URL)
+def _groups(panel_url: str) -> tuple[Group, ...]:
+    return groups_of(_document(), panel_url)

@@ -1,25 +1,31 @@
 """Forms of zones, nodes and people: they check shape and make values canonical; they never save."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
 from django import forms
+from django.conf import settings
 from django.utils import timezone
+from django.utils.functional import lazy
 
 from dnspanel.accounts.actors import Author, actor_of
 from dnspanel.accounts.grants import Right
-from dnspanel.accounts.models import Role, Team
+from dnspanel.accounts.models import OwnRole, Role, Team
+from dnspanel.accounts.own_roles import role_by_id
+from dnspanel.accounts.providers.ldap.visit import LONGEST_NAME, LONGEST_PASSWORD
 from dnspanel.fleet.integrity.unknown_history import TYPED
 from dnspanel.fleet.models import Choice
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.zones import rules
 from dnspanel.zones.edit import NewZone
 from dnspanel.zones.errors import MassDeletion
-from dnspanel.zones.models import Zone
+from dnspanel.zones.models import Zone, ZoneTemplate
 from dnspanel.zones.reverse_names import ReverseZones, reverse_zones_of
 from dnspanel.zones.search.terms import parse
+from dnspanel.zones.server_sets import ServerSet, default_set, newest_set
 from dnspanel.zones.settings_of_zone import teams_to_choose_from
 from dnspanel.zones.soa import default_soa, first_serial
 from dnspanel.zones.zone_defaults import HOSTMASTER, NAMESERVERS, Defaults, zone_defaults
@@ -33,7 +39,9 @@ LONGEST_SEARCH = 300
 _LONGEST_ID = 18  # digits
 NS_TTL = 3600
 MOST_REFUSALS = 10  # that a field shows
-_NO_NAME = "Give at least one name."
+_NO_NAME = gettext_lazy("Give at least one name.")
+# What is no prose: names, addresses, keys.
+MONO = {"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}
 
 
 class PanelForm(forms.Form):
@@ -49,8 +57,31 @@ class PanelForm(forms.Form):
         """Add an error that a verb raised; for an unknown field it becomes an error of the whole form."""
         self.add_error(field if field in self.fields else None, message)
 
+    def refuse_all(self, faults: Mapping[str, Sequence[str]]) -> None:
+        """Add the errors that a verb raised, each at its field."""
+        for field, messages in faults.items():
+            for message in messages:
+                self.refuse(field, message)
+
+
+def _by_your_clock() -> str:
+    return gettext("By your clock, in the time zone {get_current_timezone}.").format(
+        get_current_timezone=timezone.get_current_timezone()
+    )
+
+
+class OwnClockField(forms.DateTimeField):
+    """A moment to the minute, typed by the clock of the reader's time zone, which the help text names by default."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs.setdefault("help_text", lazy(_by_your_clock, str)())  # whose clock is known when a page is made
+        attrs = {"type": "datetime-local", "class": "input"}
+        super().__init__(widget=forms.DateTimeInput(format="%Y-%m-%dT%H:%M", attrs=attrs), **kwargs)
+
 
 def _class_of(widget: forms.Widget) -> str:
+    if isinstance(widget, forms.CheckboxInput | forms.RadioSelect):
+        return ""
     if isinstance(widget, forms.Select):
         return "select"
     return "textarea" if isinstance(widget, forms.Textarea) else "input"
@@ -69,9 +100,18 @@ def checked_search(text: str) -> str:
         raise forms.ValidationError(f"{search.faults[0].word}: {search.faults[0].message}")
     if search.unknown:
         closest = search.unknown[0].closest
-        meant = f" Did you mean {closest}:?" if closest else ""
-        raise forms.ValidationError(f"There is no filter {search.unknown[0].name}: here.{meant}")
+        meant = gettext(" Did you mean {closest}:?").format(closest=closest) if closest else ""
+        raise forms.ValidationError(
+            gettext("There is no filter {name}: here.{meant}").format(name=search.unknown[0].name, meant=meant)
+        )
     return text
+
+
+class SecretInput(forms.PasswordInput):
+    """A field that never shows again what was typed into it."""
+
+    def __init__(self) -> None:
+        super().__init__(attrs={"autocomplete": "new-password", "spellcheck": "false"}, render_value=False)
 
 
 class PublishingForm(PanelForm):
@@ -91,14 +131,14 @@ class ApexForm(PanelForm):
 
     nameservers = forms.CharField(
         widget=forms.Textarea(attrs={"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}),
-        label="Name servers",
-        help_text="One per line; the first one is also the primary in the SOA.",
+        label=gettext_lazy("Name servers"),
+        help_text=gettext_lazy("One per line; the first one is also the primary in the SOA."),
         max_length=4000,
     )
     hostmaster = forms.CharField(
         widget=forms.TextInput(attrs={"class": "input input-mono", "spellcheck": "false"}),
-        label="Hostmaster",
-        help_text="The mail address for the SOA, as an address or as a name.",
+        label=gettext_lazy("Hostmaster"),
+        help_text=gettext_lazy("The mail address for the SOA, as an address or as a name."),
         max_length=300,
     )
 
@@ -106,7 +146,10 @@ class ApexForm(PanelForm):
         return tuple(dict.fromkeys(_names_by_line(self.cleaned_data["nameservers"])))
 
     def clean_hostmaster(self) -> str:
-        return _mailbox(self.cleaned_data["hostmaster"])
+        return mailbox_name(self.cleaned_data["hostmaster"])
+
+
+NO_SET = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +166,10 @@ class ReverseChoice:
     @property
     def label(self) -> str:
         if len(self.zones) == 1:
-            return f"Use {self.zones[0]}"
-        return f"Use {len(self.zones)} zones, {self.zones[0]} to {self.zones[-1]}"
+            return gettext("Use {zones}").format(zones=self.zones[0])
+        return gettext("Use {zones} zones, {zones2} to {zones3}").format(
+            zones=len(self.zones), zones2=self.zones[0], zones3=self.zones[-1]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +181,9 @@ class ReverseOffer:
 
     @property
     def error(self) -> str:
-        return f"{self.typed} is not the name of a zone. Choose its reverse zone, or write another name."
+        return gettext("{typed} is not the name of a zone. Choose its reverse zone, or write another name.").format(
+            typed=self.typed
+        )
 
     @property
     def hint(self) -> str:
@@ -156,13 +203,24 @@ class NewZoneForm(ApexForm, PublishingForm):
         widget=forms.Textarea(
             attrs={"rows": 3, "class": "textarea input-mono", "autofocus": True, "spellcheck": "false"}
         ),
-        label="Name",
-        help_text="One per line makes several zones. Unicode names are welcome.",
+        label=gettext_lazy("Name"),
+        help_text=gettext_lazy("One per line makes several zones. Unicode names are welcome."),
         max_length=300 * MOST_ZONES_AT_ONCE,
     )
-    team = forms.ModelChoiceField(Team.objects.none(), label="Team", required=False, empty_label="no team")
+    team = forms.ModelChoiceField(
+        Team.objects.none(), label=gettext_lazy("Team"), required=False, empty_label=gettext_lazy("no team")
+    )
+    server_set = forms.TypedChoiceField(
+        label=gettext_lazy("Set of name servers"),
+        required=False,
+        coerce=int,
+        empty_value=None,
+        help_text=gettext_lazy(
+            "Zones with its name servers follow it. Those below, and the hostmaster, count where no set does."
+        ),
+    )
     template = forms.TypedChoiceField(
-        label="Template",
+        label=gettext_lazy("Template"),
         required=False,
         coerce=int,
         empty_value=None,
@@ -176,24 +234,36 @@ class NewZoneForm(ApexForm, PublishingForm):
                 "hx-sync": "this:replace",
             }
         ),
-        help_text="Records that the zones begin with besides; its own NS take the place of these.",
+        help_text=gettext_lazy("Records that the zones begin with besides; its own NS take the place of these."),
     )
     keep = forms.BooleanField(
-        label="Keep them in step with the template’s next versions",
+        label=gettext_lazy("Keep them in step with the template’s next versions"),
         required=False,
-        widget=forms.CheckboxInput(attrs={"class": ""}),
     )
     delegate = forms.BooleanField(
-        label="Delegate them in the zones above, where I may change these",
+        label=gettext_lazy("Delegate them in the zones above, where I may change these"),
         required=False,
-        widget=forms.CheckboxInput(attrs={"class": ""}),
-        help_text="NS and glue go into your draft; you publish them as any other change.",
+        help_text=gettext_lazy("NS and glue go into your draft; you publish them as any other change."),
     )
-    reason = forms.CharField(label="Reason", required=False, max_length=500, help_text="Kept in the history, optional.")
+    reason = forms.CharField(
+        label=gettext_lazy("Reason"),
+        required=False,
+        max_length=500,
+        help_text=gettext_lazy("Kept in the history, optional."),
+    )
 
-    def __init__(self, *args: Any, author: Author, templates: Sequence[tuple[int, str]] = (), **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        author: Author,
+        templates: Sequence[tuple[int, str]] = (),
+        sets: Sequence[ZoneTemplate] = (),
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.author = author
+        self._sets = {each.pk: each for each in sets}
+        self._offer_sets()
         field = self.fields["template"]
         assert isinstance(field, forms.ChoiceField)
         field.choices = [("", "none"), *templates]
@@ -207,6 +277,30 @@ class NewZoneForm(ApexForm, PublishingForm):
             field.required, field.empty_label = True, None
         elif not teams:
             del self.fields["team"]
+
+    def _offer_sets(self) -> None:
+        if not self._sets:
+            self.fields.pop("server_set", None)
+            return
+        field = self.fields["server_set"]
+        assert isinstance(field, forms.ChoiceField)
+        named = [(pk, f"{each.name} ({each.team.name})" if each.team else each.name) for pk, each in self._sets.items()]
+        field.choices = [
+            ("", gettext("the default of the team, else of the panel")),
+            (NO_SET, gettext("none: those below")),
+            *named,
+        ]
+        for name in ("nameservers", "hostmaster"):
+            self.fields[name].required = False
+
+    def _chosen_set(self) -> ServerSet | None:
+        """Return the set that the zones begin with; None for the typed name servers."""
+        if "server_set" not in self.fields:
+            return None
+        chosen, team = self.cleaned_data.get("server_set"), self.cleaned_data.get("team")
+        if chosen is None:
+            return default_set(None if team is None else team.pk)
+        return newest_set(self._sets[chosen]) if chosen in self._sets else None
 
     @staticmethod
     def defaults() -> dict[str, str]:
@@ -236,14 +330,24 @@ class NewZoneForm(ApexForm, PublishingForm):
         if not read:
             raise forms.ValidationError(_NO_NAME)
         if len(self.readable_names) > MOST_ZONES_AT_ONCE:
-            message = f"At most {MOST_ZONES_AT_ONCE:,} zones at once; these are {len(self.readable_names):,}."
+            message = gettext("At most {most_zones_at_once:,} zones at once; these are {readable_names:,}.").format(
+                most_zones_at_once=MOST_ZONES_AT_ONCE, readable_names=len(self.readable_names)
+            )
             raise forms.ValidationError(message)
         return self.readable_names
 
     def clean(self) -> dict[str, Any]:
-        """Add `zones`, each with its first RRsets; rules that they violate become errors of the name servers."""
+        """Add `zones`, each with its first RRsets; rules that they violate become errors of the name servers.
+
+        And the set of name servers that they follow, if they do.
+        """
         cleaned = self.cleaned_data
-        cleaned["zones"] = []
+        cleaned["zones"], cleaned["server_set"] = [], self._chosen_set()
+        if cleaned["server_set"] is None:
+            for name in ("nameservers", "hostmaster"):
+                if not cleaned.get(name) and not self.has_error(name):
+                    self.refuse(name, gettext("This field is required."))
+                    cleaned.pop(name, None)
         if not {"names", "nameservers", "hostmaster"} <= cleaned.keys():
             return cleaned
         try:
@@ -255,8 +359,12 @@ class NewZoneForm(ApexForm, PublishingForm):
         return cleaned
 
     def _apex(self, zone_name: str) -> tuple[RRset, ...]:
-        servers = self.cleaned_data["nameservers"]
-        mailbox, serial = self.cleaned_data["hostmaster"], first_serial(timezone.now())
+        servers, serial = self.cleaned_data["nameservers"], first_serial(timezone.now())
+        mailbox, of_set = self.cleaned_data["hostmaster"], self.cleaned_data["server_set"]
+        if of_set is not None:
+            mailbox = of_set.servers.hostmaster or mailbox or settings.DEFAULT_HOSTMASTER
+            soa = default_soa(zone_name, of_set.servers.first, mailbox, serial)
+            return soa, of_set.servers.nameservers(zone_name)
         soa = default_soa(zone_name, servers[0], mailbox, serial)
         return soa, rrset.make(zone_name, rdtypes.NS, NS_TTL, servers)
 
@@ -266,17 +374,17 @@ class CloneZoneForm(NewZoneForm):
 
     nameservers = None  # type: ignore[assignment]  # as the source has them
     hostmaster = None  # type: ignore[assignment]
+    server_set = None  # type: ignore[assignment]
     tags = forms.BooleanField(
-        label="Its tags too",
+        label=gettext_lazy("Its tags too"),
         required=False,
         initial=True,
-        widget=forms.CheckboxInput(attrs={"class": ""}),
-        help_text="Whoever may see or change zones by these tags sees or changes the new ones.",
+        help_text=gettext_lazy("Whoever may see or change zones by these tags sees or changes the new ones."),
     )
 
     def __init__(self, *args: Any, author: Author, **kwargs: Any) -> None:
         super().__init__(*args, author=author, **kwargs)
-        self.fields["names"].label = "Name of the new zone"
+        self.fields["names"].label = gettext("Name of the new zone")
 
     def clean(self) -> dict[str, Any]:
         """Nothing besides: the records are those of a zone that is published."""
@@ -298,7 +406,9 @@ class ZoneDefaultsForm(ApexForm):
         for name, variable in (("nameservers", NAMESERVERS), ("hostmaster", HOSTMASTER)):
             if variable in defaults.fixed:
                 self.fields[name].disabled = True
-                self.fields[name].help_text = f"{variable} in the panel's environment fixes it."
+                self.fields[name].help_text = gettext("{variable} in the panel's environment fixes it.").format(
+                    variable=variable
+                )
 
     def clean_seen(self) -> datetime | None:
         try:
@@ -307,8 +417,13 @@ class ZoneDefaultsForm(ApexForm):
             return None
 
 
-def _mailbox(text: str) -> str:
-    """Return the name that a mail address, or a name, means in a SOA; raise ValidationError if it is neither."""
+def mailbox_name(text: str) -> str:
+    """Return the name that a mail address, or a name, means in a SOA; raise ValidationError if it is neither.
+
+    Where nothing is typed, it is "".
+    """
+    if not text:
+        return ""
     local, at, domain = text.partition("@")
     try:
         return names.parse(local.replace(".", "\\.") + "." + domain if at else text)
@@ -344,27 +459,29 @@ def _read_names(text: str, leave_out: Collection[str] = ()) -> tuple[list[str], 
         try:
             found.append(names.parse(line))
         except ReplicationError as exc:
-            wrong.append(f"Line {number}: {exc}")
+            wrong.append(gettext("Line {number}: {exc}").format(number=number, exc=exc))
     return found, wrong
 
 
 def _first_of(messages: list[str]) -> list[str]:
     """Return as many messages as a person reads, and how many more there are."""
     more = len(messages) - MOST_REFUSALS
-    return [*messages[:MOST_REFUSALS], f"And {more:,} more lines."] if more > 0 else messages
+    return [*messages[:MOST_REFUSALS], gettext("And {more:,} more lines.").format(more=more)] if more > 0 else messages
 
 
 class ZoneSettingsForm(PanelForm):
     """Tags and team of a zone."""
 
     tags = forms.CharField(
-        label="Tags",
+        label=gettext_lazy("Tags"),
         required=False,
         max_length=4000,
-        help_text="Small letters, digits, dots, dashes, underscores.",
-        widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}),
+        help_text=gettext_lazy("Small letters, digits, dots, dashes, underscores."),
+        widget=forms.TextInput(attrs=MONO),
     )
-    team = forms.ModelChoiceField(Team.objects.none(), label="Team", required=False, empty_label="no team")
+    team = forms.ModelChoiceField(
+        Team.objects.none(), label=gettext_lazy("Team"), required=False, empty_label=gettext_lazy("no team")
+    )
 
     def __init__(self, *args: Any, zone: Zone, author: Author, **kwargs: Any) -> None:
         super().__init__(*args, initial={"tags": " ".join(zone.tags), "team": zone.team_id}, **kwargs)
@@ -390,7 +507,7 @@ class TypedNameForm(PublishingForm):
         except BadName:
             typed = ""
         if typed != self.zone_name:
-            raise forms.ValidationError(f"This is not {self.zone_name}")
+            raise forms.ValidationError(gettext("This is not {zone_name}").format(zone_name=self.zone_name))
         return typed
 
 
@@ -398,9 +515,9 @@ class GoneForm(TypedNameForm):
     """The typed name of a zone in the trash, which confirms that nothing of it can come back."""
 
     typed = forms.CharField(
-        label="Type the zone's name to delete it for good",
+        label=gettext_lazy("Type the zone's name to delete it for good"),
         max_length=1100,
-        widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}),
+        widget=forms.TextInput(attrs=MONO),
     )
 
 
@@ -408,13 +525,18 @@ class DeleteZoneForm(TypedNameForm):
     """The typed name of the zone, which confirms that the zone and all its RRsets are deleted."""
 
     typed = forms.CharField(
-        label="Type the zone's name to delete it",
+        label=gettext_lazy("Type the zone's name to delete it"),
         max_length=1100,
-        widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}),
+        widget=forms.TextInput(attrs=MONO),
     )
-    reason = forms.CharField(label="Reason", required=False, max_length=500, help_text="Kept in the history, optional.")
+    reason = forms.CharField(
+        label=gettext_lazy("Reason"),
+        required=False,
+        max_length=500,
+        help_text=gettext_lazy("Kept in the history, optional."),
+    )
     typed_count = forms.IntegerField(
-        label="Type how many zones you delete",
+        label=gettext_lazy("Type how many zones you delete"),
         required=False,
         widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "inputmode": "numeric"}),
     )
@@ -428,7 +550,7 @@ class DeleteZoneForm(TypedNameForm):
         self.mass_deletion = mass_deletion
         if self.cleaned_data.get("typed_count") == mass_deletion.total:
             return True
-        self.add_error("typed_count", f"Type {mass_deletion.total} to confirm it.")
+        self.add_error("typed_count", gettext("Type {total} to confirm it.").format(total=mass_deletion.total))
         return False
 
 
@@ -437,9 +559,14 @@ class DecisionForm(PanelForm):
 
     choice = forms.CharField(widget=forms.HiddenInput)
     reason = forms.CharField(
-        label="Reason", required=False, max_length=500, help_text="Kept in the audit log, optional."
+        label=gettext_lazy("Reason"),
+        required=False,
+        max_length=500,
+        help_text=gettext_lazy("Kept in the audit log, optional."),
     )
-    accepts_breaks = forms.BooleanField(label="These zones may break, for the reason above", required=False)
+    accepts_breaks = forms.BooleanField(
+        label=gettext_lazy("These zones may break, for the reason above"), required=False
+    )
     typed = forms.CharField(
         max_length=60, required=False, widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"})
     )
@@ -448,7 +575,7 @@ class DecisionForm(PanelForm):
         sent = args[0].get("choice", "") if args else choice
         super().__init__(*args, auto_id=f"id_{sent}_%s", initial={"choice": choice}, **kwargs)
         typed = TYPED.get(Choice(sent)) if sent in Choice.values else None
-        self.fields["typed"].label = f"Type “{typed}”" if typed else "Type it out"
+        self.fields["typed"].label = gettext("Type “{typed}”").format(typed=typed) if typed else gettext("Type it out")
 
 
 class InviteForm(PanelForm):
@@ -457,24 +584,55 @@ class InviteForm(PanelForm):
     role = forms.ChoiceField(choices=Role.choices, initial=Role.EDITOR)
 
 
+def role_choices() -> list[tuple[str, str]]:
+    """The built-in roles, then the own ones; each as `User.role_key` names it. One query."""
+    own = OwnRole.objects.order_by("name").values_list("pk", "name")
+    return [*Role.choices, *((f"own:{pk}", name) for pk, name in own)]
+
+
 class RoleForm(PanelForm):
     """The new role of a person."""
 
-    role = forms.ChoiceField(choices=Role.choices)
+    role = forms.ChoiceField(choices=role_choices)
+
+    def chosen(self) -> tuple[Role, OwnRole | None]:
+        """The role, and the own one if it is that; raises RoleUnknown for one that was deleted meanwhile."""
+        chosen = self.cleaned_data["role"]
+        if chosen in Role.values:
+            return Role(chosen), None
+        return Role.MEMBER, role_by_id(int(chosen.removeprefix("own:")))
+
+
+class LdapPasswordForm(PanelForm):
+    """Name and password at an LDAP server."""
+
+    typed = forms.CharField(
+        label=gettext_lazy("Name there"),
+        max_length=LONGEST_NAME,
+        widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}),
+    )
+    password = forms.CharField(
+        label=gettext_lazy("Password there"),
+        strip=False,
+        max_length=LONGEST_PASSWORD,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
 
 
 class WelcomeForm(PanelForm):
     """The account that an invitation creates."""
 
     username = forms.CharField(
-        label="Name",
+        label=gettext_lazy("Name"),
         max_length=150,
         widget=forms.TextInput(attrs={"autofocus": True, "autocomplete": "username", "spellcheck": "false"}),
     )
-    email = forms.EmailField(label="Mail address", widget=forms.EmailInput(attrs={"autocomplete": "email"}))
+    email = forms.EmailField(
+        label=gettext_lazy("Mail address"), widget=forms.EmailInput(attrs={"autocomplete": "email"})
+    )
     password = forms.CharField(
         strip=False,
         max_length=200,
-        help_text="At least 10 characters.",
+        help_text=gettext_lazy("At least 10 characters."),
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )

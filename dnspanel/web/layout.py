@@ -1,10 +1,12 @@
 """The frame around every page: navigation, the pills of the top bar, and the htmx events of responses."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -12,10 +14,16 @@ from django.views.decorators.http import require_safe
 from django_htmx.middleware import HtmxDetails
 
 from dnspanel.accounts.actors import can
-from dnspanel.accounts.models import User
+from dnspanel.accounts.models import SignInProvider, User
+from dnspanel.accounts.passkeys import are_possible
+from dnspanel.accounts.providers.rows import offered
 from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.session_store import MUST_SET_UP
 from dnspanel.alerts.queries import AlertSummary, alert_summary
 from dnspanel.fleet.reads.queries import FleetSummary, fleet_summary
+from dnspanel.languages import LANGUAGES
+from dnspanel.texts import gettext_lazy
+from dnspanel.web.script_texts import script_texts
 from dnspanel.zones import access, queries
 from dnspanel.zones.hold import Hold, current_hold
 
@@ -48,13 +56,13 @@ class DraftSummary:
 
 # Text, icon, view, key, permission that shows it (None: everybody), and the first word of the views it contains.
 _NAV: tuple[tuple[str, str, str, str, Permission | None, set[str]], ...] = (
-    ("Home", "home", "home", "h", None, {"home"}),
-    ("Zones", "zones", "zone-list", "z", None, {"zone", "template"}),
-    ("Changes", "changes", "changes", "c", Permission.READ, {"changes", "publication", "draft"}),
-    ("Imports", "import", "import-list", "i", Permission.EDIT, {"import", "cutover"}),
-    ("Nodes", "nodes", "node-list", "n", Permission.FLEET, {"node", "alert"}),
-    ("People", "people", "people", "p", Permission.PEOPLE, {"people", "person", "team", "grant"}),
-    ("Access", "key", "token-list", "t", None, {"token", "webhook", "audit", "docs"}),
+    (gettext_lazy("Home"), "home", "home", "h", None, {"home"}),
+    (gettext_lazy("Zones"), "zones", "zone-list", "z", None, {"zone", "template", "server"}),
+    (gettext_lazy("Changes"), "changes", "changes", "c", Permission.READ, {"changes", "publication", "draft"}),
+    (gettext_lazy("Imports"), "import", "import-list", "i", Permission.EDIT, {"import", "cutover"}),
+    (gettext_lazy("Nodes"), "nodes", "node-list", "n", Permission.FLEET, {"node", "alert", "secondary"}),
+    (gettext_lazy("People"), "people", "people", "p", Permission.PEOPLE, {"people", "person", "team", "grant"}),
+    (gettext_lazy("Access"), "key", "token-list", "t", None, {"token", "webhook", "audit", "docs"}),
 )
 
 
@@ -63,47 +71,77 @@ class Frame:
 
     def __init__(self, request: HttpRequest) -> None:
         self._request = request
+        # Who has to set up a second factor first sees nothing around that.
+        is_locked = bool(getattr(request, "session", {}).get(MUST_SET_UP))
+        self._user = AnonymousUser() if is_locked else request.user
+
+    @property
+    def languages(self) -> tuple[tuple[str, str], ...]:
+        """The languages of pages: the code, and the name that each gives itself."""
+        return LANGUAGES
+
+    @cached_property
+    def script_texts(self) -> dict[str, str]:
+        """What scripts say, by its English; empty for English."""
+        return script_texts()
 
     @cached_property
     def nav(self) -> tuple[NavEntry, ...]:
+        if not self._user.is_authenticated:
+            return ()
         match = self._request.resolver_match
         here = (match.view_name or "").partition("-")[0] if match else ""
         return tuple(
             NavEntry(text, icon, reverse(self._reachable(view)), key, current=here in groups)
             for text, icon, view, key, permission, groups in _NAV
-            if permission is None or can(self._request.user, permission)
+            if permission is None or can(self._user, permission)
         )
 
     def _reachable(self, view: str) -> str:
         """The view, or what stands in its place for who has no draft: everybody's publications."""
-        has_draft = view != "changes" or can(self._request.user, Permission.EDIT)
+        has_draft = view != "changes" or can(self._user, Permission.EDIT)
         return view if has_draft else "publication-list"
 
     @cached_property
     def draft(self) -> DraftSummary | None:
         """The counts of the person's draft; None if they cannot edit."""
-        return draft_of(self._request.user) if can(self._request.user, Permission.EDIT) else None
+        return draft_of(self._user) if can(self._user, Permission.EDIT) else None
 
     @cached_property
     def fleet(self) -> FleetSummary | None:
         """The state of the fleet; None if the person may not see nodes."""
-        return fleet_summary() if can(self._request.user, Permission.FLEET) else None
+        return fleet_summary() if can(self._user, Permission.FLEET) else None
 
     @cached_property
     def alerts(self) -> AlertSummary | None:
         """The open alerts; None if the person may not see nodes."""
-        return alert_summary() if can(self._request.user, Permission.FLEET) else None
+        return alert_summary() if can(self._user, Permission.FLEET) else None
+
+    @cached_property
+    def providers(self) -> Sequence[SignInProvider]:
+        """The providers that the sign-in page has buttons for."""
+        return offered()
 
     @cached_property
     def hold(self) -> Hold | None:
         """Why nothing can be published; None if publishing is not on hold, or if nobody is signed in."""
-        return current_hold() if self._request.user.is_authenticated else None
+        return current_hold() if self._user.is_authenticated else None
+
+    @property
+    def sends_mail(self) -> bool:
+        """Whether there is a mail server."""
+        return bool(settings.EMAIL_HOST)
+
+    @property
+    def has_passkeys(self) -> bool:
+        """Whether browsers allow passkeys at the panel's address."""
+        return are_possible()
 
     @cached_property
     def may(self) -> dict[str, bool]:
         """Permissions: `frame.may.edit`, `.nodes`, `.people`, …; `frame.may.create`: zones, in at least one team."""
-        may = {permission.name.lower(): can(self._request.user, permission) for permission in Permission}
-        return may | {"create": access.may_create_zones(self._request.user)}
+        may = {permission.name.lower(): can(self._user, permission) for permission in Permission}
+        return may | {"create": access.may_create_zones(self._user)}
 
 
 def frame(request: HttpRequest) -> dict[str, object]:

@@ -8,6 +8,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
 from dnspanel.accounts.list_looks import ListName, set_look
+from dnspanel.texts import gettext
 from dnspanel.web.layout import PanelRequest
 
 
@@ -20,7 +21,7 @@ def list_look(request: PanelRequest, of: str) -> HttpResponse:
         raise Http404 from exc
     dense = request.POST.get("dense") == "yes"
     set_look(person=request.user, of=name, columns=request.POST.getlist("column"), dense=dense)
-    messages.success(request, "The list looks so from now on, wherever you sign in.")
+    messages.success(request, gettext("The list looks so from now on, wherever you sign in."))
     return redirect(_list_of(request.POST.get("next", "")))
 
 

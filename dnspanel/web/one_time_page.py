@@ -12,6 +12,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_GET
 
 from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
+from dnspanel.texts import gettext
 from dnspanel.web.layout import PanelRequest, no_store
 
 _KEY = "one-time-page"
@@ -32,7 +33,7 @@ def one_time_page(request: PanelRequest, key: str) -> HttpResponse:
     if waiting.get("key") != key:
         return redirect("home")
     if "page" not in waiting:
-        messages.info(request, "The secret was shown once, and is not shown again.")
+        messages.info(request, gettext("The secret was shown once, and is not shown again."))
         return redirect(waiting["after"])
     request.session[_KEY] = {"key": key, "after": waiting["after"]}
     return HttpResponse(decrypt_secret(waiting["page"].encode()))

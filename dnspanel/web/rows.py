@@ -7,13 +7,16 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
+from dnspanel.texts import gettext
+from dnspanel.transfer.noted import noted_line_of
 from dnspanel.zones.find_rrsets import display_rank
-from dnspanel.zones.history import RecordDiff, RRsetDiff
+from dnspanel.zones.history import HistoryRow, RecordDiff, RRsetDiff
 from dnspanel.zones.models import Expiry, Lock
 from dnspanel.zones.queries import RRsetRow
 from dnspanel.zones.typed.layouts import LAYOUTS
 from replication.codec import keys
 from replication.dns import names, rdata, rdtypes
+from replication.dns.notes import NO_NOTES
 from replication.dns.rrset import RRset
 
 # A row shows this many values of an RRset; the rest on demand.
@@ -37,6 +40,7 @@ class DisplayValue:
     text: str
     disabled: bool
     readable: str = ""
+    comment: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,7 @@ class DisplayRow:
     expiry: Expiry | None = None  # when it is removed by itself, which `row_expiries` knows
     blocked: str = ""  # why it cannot be published, which `blocking` knows
     warned: str = ""  # the first warning that the draft has about it
+    revision: HistoryRow | None = None  # that changed it last, which `row_revisions` knows
 
     @property
     def id(self) -> str:
@@ -164,6 +169,10 @@ class DisplayRow:
         return self.rrset.comment if self.rrset else ""
 
     @property
+    def tags(self) -> tuple[str, ...]:
+        return self.rrset.notes.tags if self.rrset else ()
+
+    @property
     def values(self) -> list[DisplayValue]:
         found = display_values(self.rrset)
         return found if self.all_values else found[:MOST_VALUES]
@@ -171,7 +180,7 @@ class DisplayRow:
     @property
     def is_compact(self) -> bool:
         """Whether there are many short values, to be shown side by side."""
-        values = self.rrset.rdata if self.rrset else ()
+        values = self.rrset.rdata if self.rrset and not self.rrset.notes.comments else ()
         return len(values) > COMPACT_FROM and max(map(len, values)) <= COMPACT_WIDTH
 
     @property
@@ -210,6 +219,15 @@ class DisplayRecord:
     @property
     def disabled(self) -> bool:
         return self.record.disabled
+
+
+@dataclass(frozen=True, slots=True)
+class NoteDiff:
+    """Something noted about an RRset, before and after; empty: nothing."""
+
+    title: str
+    before: str
+    after: str
 
 
 @dataclass(frozen=True)
@@ -262,6 +280,21 @@ class DisplayDiff:
         return [DisplayRecord(record, self.diff.change.type) for record in self.diff.records]
 
     @property
+    def noted(self) -> list[NoteDiff]:
+        """How its tags and the comments of its values change; of what is new, what it has."""
+        before, after = (NO_NOTES if each is None else each.notes for each in (self.before, self.after))
+        if before == after or self.after is None:
+            return []
+        tags = NoteDiff(gettext("Tags"), " ".join(before.tags), " ".join(after.tags))
+        pairs = [tags] if tags.before != tags.after else []
+        old, new = dict(before.comments), dict(after.comments)
+        values = [value for value in self.after.rdata if old.get(value, "") != new.get(value, "")]
+        return pairs + [
+            NoteDiff(gettext("Comment of {value}").format(value=value), old.get(value, ""), new.get(value, ""))
+            for value in values
+        ]
+
+    @property
     def before(self) -> RRset | None:
         return self.diff.change.before
 
@@ -309,7 +342,11 @@ def rrset_query(name: str, type: int) -> str:
 def display_values(rrset: RRset | None) -> list[DisplayValue]:
     if rrset is None:
         return []
-    return [DisplayValue(text, text in rrset.disabled, readable_rdata(rrset.type, text)) for text in rrset.rdata]
+    remarks = dict(rrset.notes.comments)
+    return [
+        DisplayValue(text, text in rrset.disabled, readable_rdata(rrset.type, text), remarks.get(text, ""))
+        for text in rrset.rdata
+    ]
 
 
 def punycode_owner(name: str, zone: str) -> str:
@@ -349,4 +386,6 @@ def _lines(rrset: RRset | None) -> list[str]:
         return []
     head = f"{rrset.name} {rrset.ttl} IN {rdata.type_to_text(rrset.type)}"
     remark = f" ; {' '.join(rrset.comment.split())}" if rrset.comment else ""
-    return [f"{'; ' if text in rrset.disabled else ''}{head} {text}{remark}" for text in rrset.rdata]
+    lines = [f"{'; ' if text in rrset.disabled else ''}{head} {text}{remark}" for text in rrset.rdata]
+    remarks = noted_line_of(rrset.name, rdata.type_to_text(rrset.type), rrset.notes)
+    return [*lines, remarks.rstrip()] if remarks else lines

@@ -8,9 +8,20 @@ from uuid import UUID, uuid4
 from django.urls import reverse
 from django.utils import timezone
 
-from dnspanel.zones.models import UNFINISHED_STATES, PolicyRun, PolicyRunZone, RunState, TemplateRun, TemplateRunZone
+from dnspanel.zones.models import (
+    UNFINISHED_STATES,
+    ChangeRun,
+    ChangeRunZone,
+    PolicyRun,
+    PolicyRunZone,
+    RunState,
+    TemplateRun,
+    TemplateRunZone,
+)
 
-Run = TypeVar("Run", PolicyRun, TemplateRun)
+AnyRun = PolicyRun | TemplateRun | ChangeRun
+RunZone = PolicyRunZone | TemplateRunZone | ChangeRunZone
+Run = TypeVar("Run", PolicyRun, TemplateRun, ChangeRun)
 # By what is found: tone, and words for a dry run and for the run itself.
 Labels = Mapping[str, tuple[str, str, str]]
 
@@ -57,6 +68,11 @@ class DisplayRun(Generic[Run]):
         return reverse(f"{self.page}-cancel", args=[self.run.pk])
 
     @property
+    def apply_class(self) -> str:
+        """How the button that carries it out looks."""
+        return "btn-primary"
+
+    @property
     def tone(self) -> str:
         return _TONES[RunState(self.run.state)][0]
 
@@ -91,18 +107,16 @@ class Counted:
     label: str
     tone: str
     count: int
-    zones: list[PolicyRunZone | TemplateRunZone]
+    zones: list[RunZone]
 
     @property
     def is_partial(self) -> bool:
         return len(self.zones) < self.count
 
 
-def counted(
-    run: PolicyRun | TemplateRun, labels: Labels, listed: Iterable[tuple[str, PolicyRunZone | TemplateRunZone]]
-) -> list[Counted]:
+def counted(run: AnyRun, labels: Labels, listed: Iterable[tuple[str, RunZone]]) -> list[Counted]:
     """What the run counted so far; which zones it listed, each with what was found, is asked once it has ended."""
-    zones: dict[str, list[PolicyRunZone | TemplateRunZone]] = {}
+    zones: dict[str, list[RunZone]] = {}
     if run.state not in UNFINISHED_STATES:
         for finding, row in listed:
             zones.setdefault(finding, []).append(row)

@@ -2,40 +2,80 @@
 
 import time
 from collections.abc import Callable
+from datetime import datetime
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth import logout
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 
-from dnspanel.accounts.errors import GrantUnknown, TeamUnknown, TokenQuotaExceeded, TokenUnknown
-from dnspanel.accounts.models import Role
+from dnspanel.accounts.errors import (
+    DirectoryUnknown,
+    GrantUnknown,
+    PasskeyUnknown,
+    ProviderUnknown,
+    RoleUnknown,
+    SessionUnknown,
+    TeamUnknown,
+    TokenQuotaExceeded,
+    TokenUnknown,
+)
+from dnspanel.accounts.models import Role, User
+from dnspanel.accounts.own_time_zone import time_zone_of
 from dnspanel.accounts.roles import PERMISSIONS, Permission
+from dnspanel.accounts.second_factor_rules import second_factor_due
+from dnspanel.accounts.session_store import MUST_SET_UP, SEEN, SESSION_ENDS, note_seen
+from dnspanel.accounts.session_store import note_sign_in as note_session
 from dnspanel.alerts.errors import RouteUnknown
+from dnspanel.evidence.errors import DestinationUnknown
 from dnspanel.fleet.errors import UnknownNode
+from dnspanel.secondaries.errors import SecondaryUnknown
 from dnspanel.statement_time import RETRY_AFTER, SearchTooGeneral, was_ended
+from dnspanel.texts import gettext
 from dnspanel.transfer.errors import QuotaExceeded as ImportQuotaExceeded
 from dnspanel.webhooks.errors import WebhookUnknown
 from dnspanel.zones import access, queries
 from dnspanel.zones.errors import (
+    ChangeRunUnknown,
     DraftUnknown,
     PolicyUnknown,
     PublishingOnHold,
     QuotaExceeded,
+    RequestUnknown,
+    RuleUnknown,
     RunUnknown,
     TemplateRunUnknown,
     TemplateUnknown,
+    ViewUnknown,
 )
 
-# Everybody may call these. `enroll-agent` knows its callers by a one-time code, `welcome` by an invitation.
-OPEN_VIEWS = frozenset({"account_login", "account_inactive", "welcome", "enroll-agent", "healthz"})
+# Everybody may call these. `enroll-agent` knows its callers by a one-time code, `welcome` by an invitation,
+# `webhook-stop-mails` by the key of a link in a mail, `password-link` by a link for one person, and `mfa_authenticate`
+# by the password that they have just typed.
+OPEN_VIEWS = frozenset(
+    {
+        *("account_login", "mfa_authenticate", "account_inactive", "password-forgotten", "password-link"),
+        *("passkey-sign-in", "welcome", "webhook-stop-mails", "enroll-agent", "healthz", "language"),
+        # The way to a provider and back from it, where its answer is matched to what was kept of the question.
+        *("openid_connect_login", "openid_connect_callback", "oidc-ended", "saml-acs", "saml-finish", "saml-metadata"),
+    }
+)
 
-_SEEN = "seen"
-_SEEN_NOTED_EVERY = 60  # seconds
+# What opens to who has to set up a second factor first: that, their password, and the way out.
+SET_UP_VIEWS = frozenset(
+    {
+        *("account-signing-in", "account-app", "account-passkey", "account-codes", "one-time-page"),
+        *("account-sessions", "account_change_password", "account_logout"),
+    }
+)
+_SEEN_NOTED_EVERY = _RULES_LOOKED_AT_EVERY = 60  # seconds
+_RULES_LOOKED_AT = "second-factor-rules-at"
 
 View = Callable[..., HttpResponse]
 
@@ -46,21 +86,41 @@ _UNKNOWN = (
     UnknownNode,
     TokenUnknown,
     TeamUnknown,
+    RoleUnknown,
     GrantUnknown,
+    ProviderUnknown,
+    DestinationUnknown,
+    DirectoryUnknown,
     WebhookUnknown,
+    SecondaryUnknown,
     RouteUnknown,
     PolicyUnknown,
+    ChangeRunUnknown,
     RunUnknown,
     TemplateUnknown,
     TemplateRunUnknown,
     DraftUnknown,
+    SessionUnknown,
+    ViewUnknown,
+    RequestUnknown,
+    RuleUnknown,
+    PasskeyUnknown,
 )
 
 
-def note_sign_in(*, request: HttpRequest | None, **signal: object) -> None:
+def note_sign_in(*, request: HttpRequest | None, user: User, **signal: object) -> None:
     """Receive `user_logged_in`: with the session that is saved then, not in the first request after it."""
     if request is not None and hasattr(request, "session"):
-        request.session[_SEEN] = int(time.time())
+        note_session(request, time.time())
+        due = _look_at_rules(request, user, time.time())
+        if due is not None and MUST_SET_UP not in request.session and hasattr(request, "_messages"):
+            when = timezone.localtime(due, time_zone_of(user)).strftime("%Y-%m-%d %H:%M")
+            messages.warning(
+                request,
+                gettext("Set up a second factor, in the menu under Signing in. It is needed by {when}.").format(
+                    when=when
+                ),
+            )
 
 
 class SignedInMiddleware:
@@ -70,7 +130,10 @@ class SignedInMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self.get_response(request)
+        try:
+            response = self.get_response(request)
+        finally:
+            timezone.deactivate()  # the thread serves somebody else next
         # Nothing of a person's pages and files stays behind in a browser or on the way, once they have signed out.
         response.headers.setdefault("Cache-Control", "no-store")
         # One URL gives a page or a fragment; a cache must not take one for the other.
@@ -85,7 +148,8 @@ class SignedInMiddleware:
         if match is not None and (match.app_names[:1] == ["api"] or match.view_name in OPEN_VIEWS):
             return None
         if request.user.is_authenticated and self._is_active(request):
-            return None
+            timezone.activate(time_zone_of(request.user))
+            return None if _may_go_on(request) else _to_set_up(request)
         wants_json = request.get_preferred_type(["text/html", "application/json"]) == "application/json"
         if request.headers.get("HX-Request") or wants_json:
             # Never a form to sign in inside a table: `panel.js` opens a dialog on top, and asks again afterwards.
@@ -94,12 +158,13 @@ class SignedInMiddleware:
 
     def _is_active(self, request: HttpRequest) -> bool:
         """Whether the person did something lately, not only an open page; else they are signed out."""
-        now, seen = time.time(), request.session.get(_SEEN)
-        if seen is not None and now - seen > settings.SESSION_IDLE_MINUTES * 60:
+        now, seen = time.time(), request.session.get(SEEN)
+        is_over = now >= request.session.get(SESSION_ENDS, now + 1)  # of who came from a provider
+        if is_over or (seen is not None and now - seen > settings.SESSION_IDLE_MINUTES * 60):
             logout(request)
             return False
         if _is_by_the_person(request) and (seen is None or now - seen > _SEEN_NOTED_EVERY):
-            request.session[_SEEN] = int(now)
+            note_seen(request, now)
         return True
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
@@ -113,7 +178,9 @@ class SignedInMiddleware:
         if isinstance(exception, SearchTooGeneral):
             return _refused(request, 422, "too_general.html", str(exception))
         if was_ended(exception):
-            message = "The database took longer than a page may take. Nothing was changed; try again in a few seconds."
+            message = gettext(
+                "The database took longer than a page may take. Nothing was changed; try again in a few seconds."
+            )
             response = _refused(request, 503, "too_slow.html", message)
             response["Retry-After"] = str(RETRY_AFTER)
             return response
@@ -124,6 +191,36 @@ class SignedInMiddleware:
         if isinstance(exception, access.Forbidden):
             return forbidden(request, exception.permission)
         return None
+
+
+def _look_at_rules(request: HttpRequest, user: User, now: float) -> datetime | None:
+    """Note in the session whether the person has to set up a second factor before all else; returns by when."""
+    due = second_factor_due(user)
+    request.session[_RULES_LOOKED_AT] = int(now)
+    if due is not None and due.timestamp() <= now:
+        request.session[MUST_SET_UP] = True
+    else:
+        request.session.pop(MUST_SET_UP, None)
+    return due
+
+
+def _may_go_on(request: HttpRequest) -> bool:
+    """Whether this view opens to the person; a rule, or the end of a grace, is noticed within a minute."""
+    now = time.time()
+    looked_at = request.session.get(_RULES_LOOKED_AT, 0)
+    if request.session.get(MUST_SET_UP) or not 0 <= now - looked_at < _RULES_LOOKED_AT_EVERY:
+        assert isinstance(request.user, User)
+        _look_at_rules(request, request.user, now)
+    match = request.resolver_match
+    return not request.session.get(MUST_SET_UP) or (match is not None and match.view_name in SET_UP_VIEWS)
+
+
+def _to_set_up(request: HttpRequest) -> HttpResponse:
+    """Return the way to the page where a second factor is set up."""
+    page = reverse("account-signing-in")
+    if request.headers.get("HX-Request"):
+        return HttpResponse("Set up a second factor first.", status=403, headers={"HX-Redirect": page})
+    return redirect(page)
 
 
 def _is_by_the_person(request: HttpRequest) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from dnspanel.fleet.health import FAULTS, Health
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.reads.queries import NodeStatus
+from dnspanel.texts import gettext
 from dnspanel.web.templatetags.panel import duration
 from replication.wire.protocol import Unanswered
 
@@ -28,7 +29,7 @@ class Sync:
     def behind(self) -> str:
         """What is behind, in one line: "ns3 late 40 s, 5 more"; or nothing."""
         named = f"{self.node} {self.problem}".strip()
-        return f"{named}, {self.more} more" if self.more else named
+        return gettext("{named}, {more} more").format(named=named, more=self.more) if self.more else named
 
 
 def sync_of(sequence: int, statuses: Sequence[NodeStatus], *, zone: str = "") -> Sync:
@@ -40,11 +41,13 @@ def sync_of(sequence: int, statuses: Sequence[NodeStatus], *, zone: str = "") ->
     late = [status for status in active if not status.has_acked(sequence)]
     lacking = {status.node.name: found for status in active if (found := _lacks(status, zone)) and status not in late}
     if not active:
-        return Sync("quiet", 0, 0, problem="no active node")
+        return Sync("quiet", 0, 0, problem=gettext("no active node"))
     if lacking and not late:
         name, (first, *others) = next(iter(lacking.items()))
-        more = f" (and {len(others)} more)" if others else ""
-        problem = f"has no answer for {first.name} {first.type}: {first.problem}{more}"
+        more = gettext(" (and {others} more)").format(others=len(others)) if others else ""
+        problem = gettext("has no answer for {name} {type}: {problem}{more}").format(
+            name=first.name, type=first.type, problem=first.problem, more=more
+        )
         return Sync("warn", len(active) - len(lacking), len(active), name, problem)
     if not late:
         return Sync("ok", len(active), len(active))
@@ -62,4 +65,4 @@ def _lacks(status: NodeStatus, zone: str) -> list[Unanswered]:
 
 
 def _spoken(health: Health) -> str:
-    return f"{health.word} {duration(health.lag_seconds)}" if health.lag_seconds >= 1 else str(health.word)
+    return f"{gettext(health.word)} {duration(health.lag_seconds)}" if health.lag_seconds >= 1 else gettext(health.word)

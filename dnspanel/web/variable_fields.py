@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.forms import PanelForm
 from dnspanel.zones.errors import TemplateRefused
 from dnspanel.zones.template_text import LONGEST_VALUE, Fault, Variable, VariableKind
@@ -12,10 +13,12 @@ from dnspanel.zones.template_text import LONGEST_VALUE, Fault, Variable, Variabl
 PREFIX = "v-"
 
 _HELP = {
-    VariableKind.HOSTNAME: "A host name; with a final dot it is a whole one, without it lies below the zone.",
-    VariableKind.IPV4: "An IPv4 address.",
-    VariableKind.IPV6: "An IPv6 address.",
-    VariableKind.TEXT: "Any text.",
+    VariableKind.HOSTNAME: gettext_lazy(
+        "A host name; with a final dot it is a whole one, without it lies below the zone."
+    ),
+    VariableKind.IPV4: gettext_lazy("An IPv4 address."),
+    VariableKind.IPV6: gettext_lazy("An IPv6 address."),
+    VariableKind.TEXT: gettext_lazy("Any text."),
     VariableKind.NUMBER: "A number.",
 }
 
@@ -51,7 +54,7 @@ class VariablesForm(PanelForm):
 
 
 def _field(variable: Variable) -> forms.Field:
-    default = f" Empty: {variable.default}" if variable.default else ""
+    default = gettext(" Empty: {default}").format(default=variable.default) if variable.default else ""
     attrs = {"class": "input input-mono", "autocomplete": "off", "spellcheck": "false", "autocapitalize": "off"}
     return forms.CharField(
         label=variable.label,

@@ -10,6 +10,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Token
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import refuse_dead
+from dnspanel.texts import gettext
 from dnspanel.webhooks.errors import TooNarrow, WebhookUnknown
 from dnspanel.webhooks.models import Delivery, EventKind, Webhook
 from dnspanel.zones.errors import Forbidden
@@ -18,8 +19,12 @@ from dnspanel.zones.errors import Forbidden
 NEEDED = {
     EventKind.SAVED: Permission.READ,
     EventKind.EVERYWHERE: Permission.READ,
+    EventKind.OPENED: Permission.READ,
+    EventKind.ENDED: Permission.READ,
     EventKind.NODE: Permission.FLEET,
     EventKind.IMPORT: Permission.EDIT,
+    EventKind.ALERT: Permission.FLEET,
+    EventKind.ALERT_OVER: Permission.FLEET,
 }
 
 
@@ -84,7 +89,7 @@ def listener(webhook: Webhook, *, now: datetime) -> Actor:
         refuse_dead(token, now)
         actor = actor_of_token(token)
     if actor is None:
-        raise TokenDead("The account of this webhook's owner is closed.")
+        raise TokenDead(gettext("The account of this webhook's owner is closed."))
     return actor
 
 

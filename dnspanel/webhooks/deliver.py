@@ -4,25 +4,32 @@ At least once: an attempt is recorded after it was made, and whoever is killed
 in between has sent something that will be sent again, under the same `webhook-id`.
 """
 
+import hashlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
 from django.db.models.functions import Coalesce
+from django.urls import reverse
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.errors import TokenDead
 from dnspanel.accounts.vault import decrypt_secret
 from dnspanel.webhooks import hooks
 from dnspanel.webhooks.access import listener
-from dnspanel.webhooks.errors import AddressRefused, NoAnswer
-from dnspanel.webhooks.models import Delivery, DeliveryState, Event, Webhook
-from dnspanel.webhooks.payload import payload
-from dnspanel.webhooks.post import Post, post
+from dnspanel.webhooks.errors import AddressRefused, NoAnswer, NotTold
+from dnspanel.webhooks.mail import Mail, send_mail
+from dnspanel.webhooks.messages import Line, chat_body, line_of, mail_text, subject_of
+from dnspanel.webhooks.models import READ_BY_PEOPLE, Delivery, DeliveryState, Event, Format, Webhook
+from dnspanel.webhooks.payload import Listener, contents, listener_of, payload
+from dnspanel.webhooks.post import Answer, Post, post
 from dnspanel.webhooks.sign import signed_headers
+from dnspanel.zones.models import PublishHook
 
 # Before the second attempt, the third and so on: a day in all.
 WAITS = tuple(timedelta(seconds=s) for s in (5, 30, 120, 600, 3600, 3 * 3600, 8 * 3600, 12 * 3600))
@@ -34,6 +41,9 @@ PATIENCE = timedelta(days=3)
 LEAST_FAILURES = 10
 LONGEST_RETRY_AFTER = timedelta(days=1)
 KEPT = timedelta(days=30)
+# Of what people read, so many events go in one message; what is about to be due goes along.
+MOST_TOGETHER = 50
+SOON = timedelta(seconds=30)
 _FORGOTTEN_AT_ONCE = 5_000
 _GONE = 410
 
@@ -52,6 +62,9 @@ class Attempt:
     final: bool = False
 
 
+_NOT_SEEN = Attempt(error="The webhook's owner may not see this any more.", final=True)
+
+
 def webhooks_with_due(*, now: datetime) -> list[int]:
     """The webhooks for which something can be sent now."""
     waiting = Delivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=now, webhook__active=True)
@@ -59,37 +72,43 @@ def webhooks_with_due(*, now: datetime) -> list[int]:
     return list(waiting.filter(rested).order_by().values_list("webhook", flat=True).distinct())
 
 
-def deliver_next(*, webhook_id: int, clock: Callable[[], datetime], send: Post = post) -> bool:
+def deliver_next(*, webhook_id: int, clock: Callable[[], datetime], send: Post = post, mail: Mail = send_mail) -> bool:
     """What is due first for this webhook was attempted and recorded; False when nothing is due.
 
     1. A webhook that may not listen any more is switched off.
-    2. What its listener may see is sent, outside of any transaction.
+    2. What its listener may see is sent, outside of any transaction: an event by itself to a program, all that wait
+       together to people.
     3. The outcome is recorded. A crash before this line repeats the attempt.
     """
     now = clock()
     webhook = Webhook.objects.select_related("owner", "token").filter(pk=webhook_id, active=True).first()
     if webhook is None or (webhook.resting_until is not None and webhook.resting_until > now):
         return False
-    due = Delivery.objects.filter(webhook=webhook, state=DeliveryState.WAITING, next_at__lte=now)
-    delivery = due.select_related("event").order_by("next_at", "pk").first()
+    waiting = Delivery.objects.filter(webhook=webhook, state=DeliveryState.WAITING)
+    waiting = waiting.select_related("event").order_by("next_at", "pk")
+    delivery = waiting.filter(next_at__lte=now).first()
     if delivery is None:
         return False
     try:
-        actor = listener(webhook, now=now)
+        told = listener_of(webhook, listener(webhook, now=now))
     except TokenDead as exc:
         switch_off(webhook=webhook, reason=str(exc), now=now)
         return False
-    body = payload(delivery.event, actor)
+    if webhook.format in READ_BY_PEOPLE:
+        soon = waiting.filter(next_at__lte=now + SOON)[:MOST_TOGETHER]
+        _tell_people(webhook, list(soon), told, clock, send, mail)
+        return True
+    body = payload(delivery.event, told)
     if body is None:
-        attempt = Attempt(error="The webhook's owner may not see this any more.", final=True)
+        record_attempt(webhook=webhook, delivery=delivery, attempt=_NOT_SEEN, now=clock(), sent=False)
     else:
         attempt = _attempt(webhook, delivery.event, body, now, send)
-    record_attempt(webhook=webhook, delivery=delivery, attempt=attempt, now=clock(), sent=body is not None)
+        record_attempt(webhook=webhook, delivery=delivery, attempt=attempt, now=clock())
     return True
 
 
 def record_attempt(*, webhook: Webhook, delivery: Delivery, attempt: Attempt, now: datetime, sent: bool = True) -> None:
-    """The delivery is over, or waits for its next attempt; the webhook knows whether it works.
+    """The delivery is over, or waits for its next attempt; the webhook knows whether it works (if it was `sent`).
 
     One that was recorded by somebody else meanwhile stays as it is.
     """
@@ -144,12 +163,69 @@ def forget_old_deliveries(*, now: datetime) -> int:
     return gone
 
 
-def secrets_of(webhook: Webhook, *, now: datetime) -> list[str]:
+def secrets_of(of: Webhook | PublishHook, *, now: datetime) -> list[str]:
     """The secrets that sign: the newest, and for a day the one before it."""
-    found = [decrypt_secret(webhook.secret).decode()]
-    if webhook.old_secret is not None and webhook.old_secret_until is not None and webhook.old_secret_until > now:
-        found.append(decrypt_secret(webhook.old_secret).decode())
+    found = [decrypt_secret(of.secret).decode()]
+    if of.old_secret is not None and of.old_secret_until is not None and of.old_secret_until > now:
+        found.append(decrypt_secret(of.old_secret).decode())
     return found
+
+
+def _tell_people(
+    webhook: Webhook,
+    deliveries: Sequence[Delivery],
+    told: Listener,
+    clock: Callable[[], datetime],
+    send: Post,
+    mail: Mail,
+) -> None:
+    """These deliveries went out as one message, except for those that the owner may not see any more."""
+    seen: list[Delivery] = []
+    lines: list[Line] = []
+    for delivery in deliveries:
+        facts = contents(delivery.event, told)
+        if facts is None:
+            record_attempt(webhook=webhook, delivery=delivery, attempt=_NOT_SEEN, now=clock(), sent=False)
+        else:
+            seen.append(delivery)
+            lines.append(line_of(delivery.event.kind, facts, url=_page_of(facts)))
+    if not seen:
+        return
+    attempt = _attempt_message(webhook, lines, _message_id(seen), send, mail)
+    now = clock()
+    for delivery in seen:
+        record_attempt(webhook=webhook, delivery=delivery, attempt=attempt, now=now, sent=delivery is seen[0])
+
+
+def _attempt_message(webhook: Webhook, lines: Sequence[Line], message_id: str, send: Post, mail: Mail) -> Attempt:
+    try:
+        if webhook.format == Format.MAIL:
+            stop = f"{settings.PANEL_URL}{reverse('webhook-stop-mails', args=[hooks.stop_key(webhook)])}"
+            page = f"{settings.PANEL_URL}{reverse('webhook-detail', args=[webhook.pk])}"
+            # RFC 8058: a mail program's own button stops the mails without a page.
+            headers = {"List-Unsubscribe": f"<{stop}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
+            text = mail_text(lines, settings_url=page, stop_url=stop)
+            answer = mail(webhook.owner.email, subject_of(lines), text, message_id=message_id, headers=headers)
+        else:
+            answer = send(webhook.url, {"Content-Type": "application/json"}, chat_body(webhook.format, lines))
+    except (AddressRefused, NoAnswer, NotTold) as exc:
+        return Attempt(error=str(exc))
+    return _attempt_of(answer)
+
+
+def _page_of(facts: Mapping[str, Any]) -> str:
+    """The page of the publication, request or alert that these facts are of; "" for other events."""
+    if "severity" in facts:
+        return f"{settings.PANEL_URL}{reverse('alert-list')}"
+    if "sequence" in facts:
+        return f"{settings.PANEL_URL}{reverse('publication', args=[facts['sequence']])}"
+    return f"{settings.PANEL_URL}{reverse('draft-request', args=[facts['key']])}" if "key" in facts else ""
+
+
+def _message_id(deliveries: Sequence[Delivery]) -> str:
+    """The same for every attempt at the same events."""
+    named = ",".join(str(delivery.pk) for delivery in deliveries)
+    return f"told_{hashlib.sha256(named.encode()).hexdigest()[:32]}"
 
 
 def _attempt(webhook: Webhook, event: Event, body: bytes, now: datetime, send: Post) -> Attempt:
@@ -163,6 +239,10 @@ def _attempt(webhook: Webhook, event: Event, body: bytes, now: datetime, send: P
         answer = send(webhook.url, {"Content-Type": "application/json", **headers}, body)
     except (AddressRefused, NoAnswer) as exc:
         return Attempt(error=str(exc))
+    return _attempt_of(answer)
+
+
+def _attempt_of(answer: Answer) -> Attempt:
     return Attempt(
         error=_fault_of(answer.status),
         status=answer.status,

@@ -4,12 +4,15 @@ WebhookError
 ├── WebhookUnknown        no such webhook or delivery, as far as this person may know
 ├── WebhookRefused        a field of the webhook is not acceptable
 ├── AddressRefused        the panel does not send to where this URL leads
-└── NoAnswer              the receiver did not answer, or not as HTTP asks
+├── NoAnswer              the receiver did not answer, or not as HTTP asks
+└── NotTold               the mail server did not take the mail
 
 TooNarrow is a zones.errors.Forbidden: a token of some names or types makes no webhook.
 """
 
 from dnspanel.accounts.roles import Permission
+from dnspanel.field_faults import FieldsRefused
+from dnspanel.texts import gettext
 from dnspanel.zones.errors import Forbidden, ZoneError
 
 
@@ -21,15 +24,11 @@ class WebhookUnknown(WebhookError):
     """No such webhook or delivery, as far as this person may know."""
 
     def __init__(self, what: str = "webhook") -> None:
-        super().__init__(f"There is no such {what}.")
+        super().__init__(gettext("There is no such {what}.").format(what=what))
 
 
-class WebhookRefused(WebhookError):
+class WebhookRefused(WebhookError, FieldsRefused):
     """The webhook cannot be made like this; `fields` maps each field to what is wrong with it."""
-
-    def __init__(self, fields: dict[str, list[str]]) -> None:
-        self.fields = fields
-        super().__init__(" ".join(message for messages in fields.values() for message in messages))
 
 
 class AddressRefused(WebhookError):
@@ -38,6 +37,10 @@ class AddressRefused(WebhookError):
 
 class NoAnswer(WebhookError):
     """Nobody answered in time, or what answered did not speak HTTP, or its certificate is not good."""
+
+
+class NotTold(WebhookError):
+    """No mail server took the mail, in the words of whoever refused it."""
 
 
 class TooNarrow(Forbidden):

@@ -11,6 +11,7 @@ from django.conf import settings
 
 from dnspanel import outbound
 from dnspanel.outbound import Resolve as Resolve
+from dnspanel.texts import gettext
 from dnspanel.webhooks.errors import AddressRefused, NoAnswer
 
 LONGEST_URL = 2000
@@ -38,37 +39,45 @@ class Target:
 def parse_target(url: str) -> Target:
     """Take a URL apart. Raises AddressRefused with the part that is not acceptable."""
     if len(url) > LONGEST_URL:
-        raise AddressRefused(f"The URL has more than {LONGEST_URL} characters.")
+        raise AddressRefused(gettext("The URL has more than {longest_url} characters.").format(longest_url=LONGEST_URL))
     if any(ord(character) <= 0x20 or ord(character) == 0x7F for character in url) or "\\" in url:
-        raise AddressRefused("The URL has spaces, control characters or backslashes in it.")
+        raise AddressRefused(gettext("The URL has spaces, control characters or backslashes in it."))
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as exc:
-        raise AddressRefused(f"This is not a URL: {exc}.") from exc
+        raise AddressRefused(gettext("This is not a URL: {exc}.").format(exc=exc)) from exc
     scheme = _scheme(parts)
     if parts.username is not None or parts.password is not None:
-        raise AddressRefused("The URL has a user name or password in it; signatures prove the sender instead.")
+        raise AddressRefused(gettext("The URL has a user name or password in it; signatures prove the sender instead."))
     if parts.fragment:
-        raise AddressRefused("The URL has a fragment (#…), which no server is ever told.")
+        raise AddressRefused(gettext("The URL has a fragment (#…), which no server is ever told."))
     port = _PORTS[scheme] if port is None else port
     if port not in _PORTS.values() and port < _FIRST_FREE_PORT:
-        raise AddressRefused(f"Port {port} is not one for HTTP: use 443, or one from {_FIRST_FREE_PORT} on.")
+        raise AddressRefused(
+            gettext("Port {port} is not one for HTTP: use 443, or one from {first_free_port} on.").format(
+                port=port, first_free_port=_FIRST_FREE_PORT
+            )
+        )
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if not path.isascii():
-        raise AddressRefused("Write characters other than ASCII in the path as %XX.")
+        raise AddressRefused(gettext("Write characters other than ASCII in the path as %XX."))
     return Target(scheme, _host(parts.hostname or ""), port, path)
 
 
-def checked_addresses(target: Target, *, resolve: Resolve | None = None) -> list[str]:
-    """The addresses of the target's host, all of them allowed.
+def checked_addresses(
+    target: Target, *, resolve: Resolve | None = None, networks: str = "OUTBOUND_NETWORKS"
+) -> list[str]:
+    """The addresses of the target's host, all of them allowed; `networks` names the setting with the operator's.
 
     Raises AddressRefused if one of them is not, NoAnswer if there is none.
     """
     try:
-        return outbound.allowed_addresses(target.host, target.port, settings.OUTBOUND_NETWORKS, resolve=resolve)
+        return outbound.allowed_addresses(target.host, target.port, getattr(settings, networks), resolve=resolve)
     except outbound.NotAllowed as exc:
-        raise AddressRefused(f"{exc} The operator can allow networks by PANEL_OUTBOUND_NETWORKS.") from exc
+        raise AddressRefused(
+            gettext("{exc} The operator can allow networks by PANEL_{networks}.").format(exc=exc, networks=networks)
+        ) from exc
     except outbound.NoAddress as exc:
         raise NoAnswer(str(exc)) from exc
 
@@ -77,8 +86,8 @@ def _scheme(parts: SplitResult) -> str:
     if parts.scheme == "https" or (parts.scheme == "http" and settings.OUTBOUND_HTTP):
         return parts.scheme
     if parts.scheme == "http":
-        raise AddressRefused("Use an https URL: over http anybody on the way could read what is sent.")
-    raise AddressRefused("The URL must start with https://")
+        raise AddressRefused(gettext("Use an https URL: over http anybody on the way could read what is sent."))
+    raise AddressRefused(gettext("The URL must start with https://"))
 
 
 def _host(host: str) -> str:
@@ -86,4 +95,4 @@ def _host(host: str) -> str:
     try:
         return outbound.canonical_host(host)
     except outbound.BadHost as exc:
-        raise AddressRefused(str(exc) if host else "The URL names no host.") from exc
+        raise AddressRefused(str(exc) if host else gettext("The URL names no host.")) from exc

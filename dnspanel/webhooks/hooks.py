@@ -1,38 +1,70 @@
 """What people and tokens do to webhooks: make, change, test, replay, rotate, delete. Verbs."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from dataclasses import fields as fields_of
+from datetime import datetime, time, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID, uuid4
 
+from django.conf import settings
+from django.core.signing import BadSignature, Signer
 from django.db import IntegrityError, transaction
 
+from dnspanel import quiet_hours
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Actor, Author
+from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import User
 from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
+from dnspanel.texts import gettext
 from dnspanel.webhooks import notice
 from dnspanel.webhooks.access import NEEDED, require_webhooks
 from dnspanel.webhooks.errors import AddressRefused, NoAnswer, WebhookRefused, WebhookUnknown
 from dnspanel.webhooks.guard import Resolve, checked_addresses, parse_target
-from dnspanel.webhooks.models import SUBSCRIBABLE, Delivery, DeliveryState, Event, EventKind, Webhook
+from dnspanel.webhooks.models import (
+    READ_BY_PEOPLE,
+    SUBSCRIBABLE,
+    Delivery,
+    DeliveryState,
+    Event,
+    EventKind,
+    Format,
+    Webhook,
+)
+from dnspanel.webhooks.pace import GATHERED
 from dnspanel.webhooks.sign import new_secret
 from dnspanel.webhooks.signals import due
+from dnspanel.zones.access import zones_within_reach
+from dnspanel.zones.errors import SettingsRefused
+from dnspanel.zones.named_drafts import teams_known_to
+from dnspanel.zones.settings_of_zone import canonical_tags
 
 MOST_PER_OWNER = 50
+MOST_IN_SCOPE = 100
 # How long the old secret signs beside the new one.
 OVERLAP = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookTerms:
-    """What a webhook is told, and where; made by a form or the API."""
+    """What a webhook is told, where and how; made by a form or the API.
+
+    Of publications, those alone that change a zone of these names, with one of these tags or of one of these teams
+    (ids), if any are given.
+    """
 
     url: str
     events: Collection[str]
     description: str = ""
+    format: str = Format.EVENTS
+    zones: Collection[str] = ()
+    tags: Collection[str] = ()
+    teams: Collection[int] = ()
+    gather_minutes: int = 0
+    quiet_from: time | None = None
+    quiet_until: time | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +92,15 @@ def create_webhook(
     try:
         with transaction.atomic():
             if Webhook.objects.filter(owner=actor.user).count() >= MOST_PER_OWNER:
-                raise WebhookRefused({"url": [f"You have {MOST_PER_OWNER} webhooks, and that is the most."]})
+                raise WebhookRefused(
+                    {
+                        "url": [
+                            gettext("You have {most_per_owner} webhooks, and that is the most.").format(
+                                most_per_owner=MOST_PER_OWNER
+                            )
+                        ]
+                    }
+                )
             notice.open_watch(now=now)
             webhook = Webhook.objects.create(
                 owner=actor.user,
@@ -83,30 +123,24 @@ def change_webhook(
     webhook: Webhook,
     by: User | Actor,
     now: datetime,
-    url: str | None = None,
-    events: Collection[str] | None = None,
-    description: str | None = None,
     active: bool | None = None,
     resolve: Resolve | None = None,
+    **given: Any,
 ) -> None:
-    """What is given holds from now on. Switching it on forgets its failures; what was given up stays so.
+    """What is given, of the fields of WebhookTerms, holds from now on; what waits already goes as it was to.
 
-    Raises as `create_webhook` does.
+    Switching it on forgets its failures; what was given up stays so. Raises as `create_webhook` does.
     """
     actor = require_webhooks(by)
-    terms = WebhookTerms(
-        url=webhook.url if url is None else url,
-        events=webhook.events if events is None else events,
-        description=webhook.description if description is None else description,
-    )
-    _refuse_bad_terms(terms, actor, resolve, url_checked=terms.url == webhook.url)
-    given = {"url": url, "events": events, "description": description, "active": active}
+    terms = replace(_terms_of(webhook), **given)
+    if terms.format != webhook.format:
+        raise WebhookRefused({"format": [gettext("The format stays what it is; make another webhook.")]})
+    _refuse_bad_terms(terms, actor, resolve, before=webhook)
     with transaction.atomic():
         locked = _locked(webhook)
-        columns = _columns(terms) | {"active": active}
-        changed = [
-            name for name, value in given.items() if value is not None and getattr(locked, name) != columns[name]
-        ]
+        columns = _columns(terms) | ({} if active is None else {"active": active})
+        wanted = given.keys() | ({"active"} if active is not None else set())
+        changed = [name for name, value in columns.items() if name in wanted and getattr(locked, name) != value]
         fields = {name: columns[name] for name in changed}
         before = {name: getattr(locked, name) for name in changed}
         if "active" in changed:
@@ -169,19 +203,47 @@ def replay_delivery(*, delivery: Delivery, by: Author, now: datetime) -> Deliver
     return replay
 
 
+def stop_key(webhook: Webhook) -> str:
+    """What a link in a mail names it by: who has the mail may stop such mails, and do nothing else."""
+    return _stop_signer().sign(str(webhook.pk))
+
+
+def webhook_of_stop_key(key: str) -> Webhook:
+    """The webhook whose mails this key stops; raises WebhookUnknown."""
+    try:
+        found = Webhook.objects.filter(pk=int(_stop_signer().unsign(key)), format=Format.MAIL).first()
+    except (BadSignature, ValueError) as exc:
+        raise WebhookUnknown from exc
+    if found is None:
+        raise WebhookUnknown
+    return found
+
+
+def stop_mails(*, webhook: Webhook, now: datetime) -> None:
+    """The webhook is off, by the link in one of its mails; its owner may switch it on again."""
+    with transaction.atomic():
+        locked = _locked(webhook)
+        if locked.active:
+            off = {"disabled_at": now, "disabled_reason": "Stopped by the link in a mail."}
+            Webhook.objects.filter(pk=webhook.pk).update(active=False, **off)
+            give_up_waiting(webhook_id=webhook.pk, reason="The mails were stopped.")
+            _record("webhook.off", webhook, by=None, now=now, why=off["disabled_reason"])
+
+
+def _stop_signer() -> Signer:
+    return Signer(salt="dnspanel.webhooks.stop")
+
+
 def give_up_waiting(*, webhook_id: int, reason: str) -> None:
     """What waits for this webhook has failed."""
     waiting = Delivery.objects.filter(webhook=webhook_id, state=DeliveryState.WAITING)
     waiting.update(state=DeliveryState.FAILED, next_at=None, error=reason)
 
 
-def _refuse_bad_terms(terms: WebhookTerms, actor: Actor, resolve: Resolve | None, *, url_checked: bool = False) -> None:
-    faults: dict[str, list[str]] = {}
-    if not url_checked:
-        try:
-            checked_addresses(parse_target(terms.url), resolve=resolve)
-        except (AddressRefused, NoAnswer) as exc:
-            faults["url"] = [str(exc)]
+def _refuse_bad_terms(
+    terms: WebhookTerms, actor: Actor, resolve: Resolve | None, *, before: Webhook | None = None
+) -> None:
+    faults = _faults_of_address(terms, actor, resolve, before)
     if not terms.events:
         faults["events"] = ["Choose at least one event."]
     for name in sorted(set(terms.events)):
@@ -191,8 +253,61 @@ def _refuse_bad_terms(terms: WebhookTerms, actor: Actor, resolve: Resolve | None
             faults.setdefault("events", []).append(f"You may not {NEEDED[EventKind(name)]}, so not be told of {name}.")
     if len(terms.description) > 100:
         faults["description"] = ["At most 100 characters."]
+    faults |= _faults_of_scope(terms, actor, before) | _faults_of_pace(terms)
     if faults:
         raise WebhookRefused(faults)
+
+
+def _faults_of_address(
+    terms: WebhookTerms, actor: Actor, resolve: Resolve | None, before: Webhook | None
+) -> dict[str, list[str]]:
+    if terms.format not in Format.values:
+        return {"format": [f"Choose one of {', '.join(Format.values)}."]}
+    if terms.format == Format.MAIL:
+        if terms.url:
+            return {"url": ["Mail goes to the address of your account; leave this empty."]}
+        if not settings.EMAIL_HOST:
+            return {"format": ["No mail server is set: the operator gives one by PANEL_MAIL_HOST."]}
+        return (
+            {} if (before.owner if before else actor.user).email else {"format": ["Your account has no mail address."]}
+        )
+    if before is not None and terms.url == before.url:
+        return {}
+    try:
+        checked_addresses(parse_target(terms.url), resolve=resolve)
+    except (AddressRefused, NoAnswer) as exc:
+        return {"url": [str(exc)]}
+    return {}
+
+
+def _faults_of_scope(terms: WebhookTerms, actor: Actor, before: Webhook | None) -> dict[str, list[str]]:
+    """Names and teams that the actor does not see are told of as if they were not there; those of before may stay."""
+    faults: dict[str, list[str]] = {}
+    for name, values in (("zones", terms.zones), ("tags", terms.tags), ("teams", terms.teams)):
+        if len(values) > MOST_IN_SCOPE:
+            return {name: [f"At most {MOST_IN_SCOPE}."]}
+    wanted = set(terms.zones) - set(before.zones if before else ())
+    known = set(zones_within_reach(actor, Right.READ).filter(name__in=wanted).values_list("name", flat=True))
+    if unknown := sorted(wanted - known):
+        faults["zones"] = [f"There is no zone {name}" for name in unknown[:5]]
+    try:
+        canonical_tags(terms.tags)
+    except SettingsRefused as exc:
+        faults["tags"] = [str(exc)]
+    of_teams = set(terms.teams) - set(before.teams if before else ())
+    if of_teams - set(teams_known_to(actor.user).filter(pk__in=of_teams).values_list("pk", flat=True)):
+        faults["teams"] = ["There is no such team, as far as you may know."]
+    return faults
+
+
+def _faults_of_pace(terms: WebhookTerms) -> dict[str, list[str]]:
+    if terms.gather_minutes not in GATHERED:
+        return {"gather_minutes": [f"Choose one of {', '.join(map(str, GATHERED))}."]}
+    if faults := quiet_hours.faults_of(terms.quiet_from, terms.quiet_until):
+        return faults
+    if terms.format not in READ_BY_PEOPLE and (terms.gather_minutes or terms.quiet_from is not None):
+        return {"gather_minutes" if terms.gather_minutes else "quiet_from": ["A program is told at once."]}
+    return {}
 
 
 def _locked(webhook: Webhook) -> Webhook:
@@ -203,8 +318,23 @@ def _locked(webhook: Webhook) -> Webhook:
     return locked
 
 
+def _terms_of(webhook: Webhook) -> WebhookTerms:
+    return WebhookTerms(**{field.name: getattr(webhook, field.name) for field in fields_of(WebhookTerms)})
+
+
 def _columns(terms: WebhookTerms) -> dict[str, Any]:
-    return {"url": terms.url, "events": sorted(set(terms.events)), "description": terms.description.strip()}
+    return {
+        "format": terms.format,
+        "url": terms.url,
+        "events": sorted(set(terms.events)),
+        "description": terms.description.strip(),
+        "zones": sorted(set(terms.zones)),
+        "tags": canonical_tags(terms.tags),
+        "teams": sorted(set(terms.teams)),
+        "gather_minutes": terms.gather_minutes,
+        "quiet_from": terms.quiet_from,
+        "quiet_until": terms.quiet_until,
+    }
 
 
 def _health_of(*, active: bool, now: datetime) -> dict[str, Any]:
@@ -217,7 +347,7 @@ def _health_of(*, active: bool, now: datetime) -> dict[str, Any]:
 
 def _refuse_inactive(webhook: Webhook) -> None:
     if not webhook.active:
-        raise WebhookRefused({"active": ["The webhook is switched off; switch it on first."]})
+        raise WebhookRefused({"active": [gettext("The webhook is switched off; switch it on first.")]})
 
 
 def _webhook_of_form(form_id: UUID | None, actor: Actor) -> NewWebhook | None:
@@ -227,13 +357,16 @@ def _webhook_of_form(form_id: UUID | None, actor: Actor) -> NewWebhook | None:
 
 def _record(action: str, webhook: Webhook, *, by: Author, now: datetime, **details: object) -> None:
     # The host alone: for some receivers the path is the password.
-    host = urlsplit(webhook.url).hostname or ""
+    host = "mail" if webhook.format == Format.MAIL else urlsplit(webhook.url).hostname or ""
     audit.record(action=action, by=by, now=now, target=host, webhook=webhook.pk, **details)
 
 
 def _told(columns: Mapping[str, object]) -> dict[str, object]:
     """The values as the audit log tells them: of the URL the host alone, as in `_record`."""
-    return {name: urlsplit(str(value)).hostname if name == "url" else value for name, value in columns.items()}
+    return {
+        name: urlsplit(str(value)).hostname if name == "url" else str(value) if isinstance(value, time) else value
+        for name, value in columns.items()
+    }
 
 
 def _wake_on_commit(webhook: Webhook) -> None:

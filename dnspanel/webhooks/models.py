@@ -7,29 +7,70 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
+from dnspanel.texts import gettext_lazy
+
 
 class EventKind(models.TextChoices):
     """What a webhook can be told about; the value is the `type` of its payload."""
 
-    SAVED = "publication.saved", "A publication was saved"
-    EVERYWHERE = "publication.everywhere", "Every node answers with a publication"
-    NODE = "node.state", "A node's state changed"
-    IMPORT = "import.finished", "An import ended"
-    PING = "ping", "A test that somebody asked for"
+    SAVED = "publication.saved", gettext_lazy("A publication was saved")
+    EVERYWHERE = "publication.everywhere", gettext_lazy("Every node answers with a publication")
+    OPENED = "request.opened", gettext_lazy("Somebody asks for approval")
+    ENDED = "request.ended", gettext_lazy("A request was published, declined or withdrawn")
+    NODE = "node.state", gettext_lazy("A node's state changed")
+    IMPORT = "import.finished", gettext_lazy("An import ended")
+    ALERT = "alert.raised", gettext_lazy("An alert was raised, or has become critical")
+    ALERT_OVER = "alert.over", gettext_lazy("An alert is over")
+    PING = "ping", gettext_lazy("A test that somebody asked for")
 
 
 # What one may subscribe to; a ping comes only when asked for.
-SUBSCRIBABLE = (EventKind.SAVED, EventKind.EVERYWHERE, EventKind.NODE, EventKind.IMPORT)
+SUBSCRIBABLE = (
+    EventKind.SAVED,
+    EventKind.EVERYWHERE,
+    EventKind.OPENED,
+    EventKind.ENDED,
+    EventKind.NODE,
+    EventKind.IMPORT,
+    EventKind.ALERT,
+    EventKind.ALERT_OVER,
+)
+
+
+class Format(models.TextChoices):
+    """In which form a webhook is told."""
+
+    EVENTS = "events", gettext_lazy("Signed events, for programs")
+    MAIL = "mail", gettext_lazy("Mail to you")
+    SLACK = "slack", "Slack"
+    MATTERMOST = "mattermost", "Mattermost"
+    TEAMS = "teams", "Microsoft Teams"
+
+
+# Read by people: what happens within a short time comes as one message.
+READ_BY_PEOPLE = frozenset({Format.MAIL, Format.SLACK, Format.MATTERMOST, Format.TEAMS})
 
 
 class Webhook(models.Model):
-    """A URL that is told of events: of what its owner may see, and no more than its token may, if one made it."""
+    """A URL, or its owner's mail address, that is told of events: of what its owner may see, and its token if one
+    made it.
+    """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="webhooks")
     # The token that made it; the webhook ends with it (or with the one that it was rotated to).
     token = models.ForeignKey("accounts.Token", null=True, on_delete=models.CASCADE, related_name="webhooks")
-    url = models.TextField()
+    format = models.CharField(max_length=12, choices=Format, default=Format.EVENTS, db_default=Format.EVENTS)
+    url = models.TextField()  # "" for mail, which goes to the address that the owner has by then
     events = ArrayField(models.CharField(max_length=32))  # sorted EventKind values
+    # Told of publications and requests that change a zone of these names, with one of these tags, or of one of these
+    # teams (ids); of all where all three are empty.
+    zones = ArrayField(models.TextField(), default=list, db_default=[])
+    tags = ArrayField(models.TextField(), default=list, db_default=[])
+    teams = ArrayField(models.IntegerField(), default=list, db_default=[])
+    # For people: events are gathered for so long, and wait for the end of the quiet hours.
+    gather_minutes = models.IntegerField(default=0, db_default=0)
+    quiet_from = models.TimeField(null=True)
+    quiet_until = models.TimeField(null=True)
     description = models.CharField(max_length=100, blank=True)
     secret = models.BinaryField()  # `vault.encrypt_secret` of "whsec_…"
     # After a rotation both sign, until this time.
@@ -49,6 +90,11 @@ class Webhook(models.Model):
     class Meta:
         indexes = [models.Index(fields=["owner", "-id"], name="webhook_of_owner")]
 
+    @property
+    def receiver(self) -> str:
+        """The URL, or for mail the address that the owner has now; reads the owner."""
+        return (self.owner.email or "") if self.format == Format.MAIL else self.url
+
 
 class Event(models.Model):
     """Something that happened, once: `subject` keeps it from being noticed twice. `uid` is its `webhook-id`."""
@@ -66,9 +112,9 @@ class Event(models.Model):
 
 
 class DeliveryState(models.TextChoices):
-    WAITING = "waiting", "waiting"
-    DELIVERED = "delivered", "delivered"
-    FAILED = "failed", "failed"
+    WAITING = "waiting", gettext_lazy("waiting")
+    DELIVERED = "delivered", gettext_lazy("delivered")
+    FAILED = "failed", gettext_lazy("failed")
 
 
 class Delivery(models.Model):

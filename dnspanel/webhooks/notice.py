@@ -6,10 +6,12 @@ committed together.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import uuid4
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from dnspanel.accounts.errors import TokenDead
 from dnspanel.fleet.health import WELL, Word
@@ -19,8 +21,9 @@ from dnspanel.transfer.imports import queries
 from dnspanel.transfer.models import ENDED_STATES, ImportJob
 from dnspanel.webhooks.access import listener
 from dnspanel.webhooks.models import Delivery, Event, EventKind, NodeWatch, Watch, Webhook
-from dnspanel.webhooks.payload import moment, told_of
-from dnspanel.zones.models import Publication
+from dnspanel.webhooks.pace import due_at
+from dnspanel.webhooks.payload import listener_of, moment, told_of
+from dnspanel.zones.models import Publication, PublishRequest, RequestState
 
 # So many publications are told of in one transaction.
 BATCH = 200
@@ -63,6 +66,8 @@ def notice(*, now: datetime) -> int:
         events = [
             *_saved(watch, EventKind.SAVED in subscribed),
             *_everywhere(watch, EventKind.EVERYWHERE in subscribed),
+            *(_opened(watch) if EventKind.OPENED in subscribed else ()),
+            *(_ended(watch) if EventKind.ENDED in subscribed else ()),
             *_node_states(now, EventKind.NODE in subscribed),
             *(_imports(watch) if EventKind.IMPORT in subscribed else ()),
         ]
@@ -73,10 +78,28 @@ def notice(*, now: datetime) -> int:
         return len(events)
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What happened besides what a look finds: `subject` names it among those of its kind, for good."""
+
+    kind: EventKind
+    subject: str
+    facts: Mapping[str, object]
+
+
+def tell(happened: Collection[Told], *, now: datetime) -> None:
+    """Each of these waits for each webhook that subscribed to it and may see it; in the caller's transaction."""
+    webhooks = Webhook.objects.filter(active=True, events__overlap=list({each.kind for each in happened}))
+    listening = list(webhooks.select_related("owner", "token")) if happened else []
+    if listening:
+        events = _fresh(_event(each.kind, each.subject, now, each.facts) for each in happened)
+        _tell(listening, Event.objects.bulk_create(events), now)
+
+
 def _tell(webhooks: Iterable[Webhook], events: Collection[Event], now: datetime) -> None:
     """Each event waits for each webhook that subscribed to it and may see it."""
     Delivery.objects.bulk_create(
-        Delivery(webhook=webhook, event=event, created_at=now, next_at=now)
+        Delivery(webhook=webhook, event=event, created_at=now, next_at=due_at(webhook, now))
         for webhook in webhooks
         for event in _of_interest(webhook, events, now)
     )
@@ -87,7 +110,7 @@ def _of_interest(webhook: Webhook, events: Collection[Event], now: datetime) -> 
     if not subscribed:
         return []
     try:
-        return told_of(listener(webhook, now=now), subscribed)
+        return told_of(listener_of(webhook, listener(webhook, now=now)), subscribed)
     except TokenDead:  # nothing is sent, but `deliver` comes by, switches the webhook off and says why
         return subscribed[:1]
 
@@ -206,13 +229,50 @@ def _told_word(word: Word) -> str:
     return Word.LIVE if word in WELL else word
 
 
+def _opened(watch: Watch) -> list[Event]:
+    found = PublishRequest.objects.filter(asked_at__gte=watch.looked_at - _COMMIT_TIME, draft__isnull=False)
+    return _fresh(_request_event(EventKind.OPENED, request, request.asked_at) for request in _with_people(found))
+
+
+def _ended(watch: Watch) -> list[Event]:
+    found = PublishRequest.objects.filter(ended_at__gte=watch.looked_at - _COMMIT_TIME)
+    return _fresh(
+        _request_event(EventKind.ENDED, request, request.ended_at)
+        for request in _with_people(found)
+        if request.ended_at is not None
+    )
+
+
+def _with_people(requests: "QuerySet[PublishRequest]") -> "QuerySet[PublishRequest]":
+    return requests.select_related("author", "ended_by").order_by("pk")[:BATCH]
+
+
+def _request_event(kind: EventKind, request: PublishRequest, at: datetime) -> Event:
+    details = {
+        "key": str(request.key),
+        "name": request.name,
+        "state": request.state if kind == EventKind.ENDED else RequestState.OPEN,
+        "author": request.author.username if request.author else None,
+        "by": request.ended_by.username if kind == EventKind.ENDED and request.ended_by else None,
+        "reason": request.reason,
+        "publish_at": moment(request.publish_at) if request.publish_at else None,
+        "zone_ids": request.zone_ids,
+    }
+    return _event(kind, f"{request.key}", at, details)
+
+
+def _fresh(events: Iterable[Event]) -> list[Event]:
+    """Those of the events that nobody has noticed yet."""
+    by_subject = {event.subject: event for event in events}
+    known = set(Event.objects.filter(subject__in=by_subject).values_list("subject", flat=True))
+    return [event for subject, event in by_subject.items() if subject not in known]
+
+
 def _imports(watch: Watch) -> list[Event]:
     ended = ImportJob.objects.select_related("author").filter(
         state__in=ENDED_STATES, ended_at__gte=watch.looked_at - _COMMIT_TIME
     )
-    jobs = {f"{EventKind.IMPORT}:{job.pk}:{moment(job.ended_at)}": job for job in ended if job.ended_at}
-    known = set(Event.objects.filter(subject__in=jobs).values_list("subject", flat=True))
-    return [_import_event(job) for subject, job in jobs.items() if subject not in known]
+    return _fresh(_import_event(job) for job in ended)
 
 
 def _import_event(job: ImportJob) -> Event:

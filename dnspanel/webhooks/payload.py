@@ -7,44 +7,72 @@ away since is not told of any more; otherwise every attempt says the same.
 """
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
 from dnspanel.webhooks.access import NEEDED
-from dnspanel.webhooks.models import Event, EventKind
-from dnspanel.zones.access import zones_within_reach
-from dnspanel.zones.models import Publication, Revision
+from dnspanel.webhooks.models import Event, EventKind, Webhook
+from dnspanel.zones.access import tagged, zones_within_reach
+from dnspanel.zones.models import Publication, Revision, Zone
 
 # A publication may change a million zones; those that are not listed are counted, and read by the API.
 MOST_ZONES = 100
 
 
-def payload(event: Event, actor: Actor) -> bytes | None:
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Who is told: as whom, and of which zones alone (all if none is named)."""
+
+    actor: Actor
+    zones: Collection[str] = ()
+    tags: Collection[str] = ()
+    teams: Collection[int] = ()
+
+    @property
+    def hears_of_every_zone(self) -> bool:
+        """Whether no publication is kept from it."""
+        return not self.is_narrow and _sees_every_zone(self.actor)
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it wants to hear of some zones alone."""
+        return bool(self.zones or self.tags or self.teams)
+
+
+def listener_of(webhook: Webhook, actor: Actor) -> Listener:
+    """The listener that this webhook is, as `actor`."""
+    return Listener(actor, webhook.zones, webhook.tags, webhook.teams)
+
+
+def payload(event: Event, listener: Listener) -> bytes | None:
     """The body for this listener; None when it may see nothing of the event."""
-    data = _data(event, actor)
+    data = contents(event, listener)
     if data is None:
         return None
     body = {"type": event.kind, "number": event.pk, "timestamp": moment(event.at), "data": data}
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-def told_of(actor: Actor, events: Collection[Event]) -> list[Event]:
-    """Those of the events of which this listener may see something, by one query at most."""
+def told_of(listener: Listener, events: Collection[Event]) -> list[Event]:
+    """Those of the events of which this listener may see something and wants to hear, by two queries at most."""
+    actor = listener.actor
     allowed = [event for event in events if NEEDED[EventKind(event.kind)] in actor.permissions]
-    if not _sees_every_zone(actor):
+    if not listener.hears_of_every_zone:
         seen = set(
-            _revisions(actor, [event.facts["sequence"] for event in allowed if "sequence" in event.facts])
+            _revisions(listener, [event.facts["sequence"] for event in allowed if "sequence" in event.facts])
             .values_list("publication", flat=True)
             .distinct()
         )
-        allowed = [event for event in allowed if _is_seen(event, seen, actor)]
+        zones = _zones_heard_of(listener, {pk for event in allowed for pk in event.facts.get("zone_ids", ())})
+        allowed = [event for event in allowed if _is_seen(event, seen, zones, actor)]
     return allowed
 
 
@@ -53,29 +81,34 @@ def moment(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _is_seen(event: Event, publications: set[int], actor: Actor) -> bool:
-    """For a listener who does not see all zones."""
+def _is_seen(event: Event, publications: set[int], zones: Mapping[int, str], actor: Actor) -> bool:
+    """For a listener who does not see, or hear of, all zones."""
     if event.kind == EventKind.IMPORT:  # tells of zones without naming them, so only to who ran it
-        return bool(event.facts["author_id"] == actor.user.pk)
+        return _sees_every_zone(actor) or bool(event.facts["author_id"] == actor.user.pk)
+    if "zone_ids" in event.facts:
+        return not zones.keys().isdisjoint(event.facts["zone_ids"])
     return "sequence" not in event.facts or event.facts["sequence"] in publications
 
 
-def _data(event: Event, actor: Actor) -> dict[str, Any] | None:
+def contents(event: Event, listener: Listener) -> dict[str, Any] | None:
+    """The facts of the event for this listener: `data` of the body; None when it may see nothing of the event."""
     if event.kind == EventKind.PING:
         return {"message": "Somebody asked for this test."}
-    if not told_of(actor, [event]):
+    if not told_of(listener, [event]):
         return None
     if event.kind in {EventKind.SAVED, EventKind.EVERYWHERE}:
-        return _publication(event, actor)
+        return _publication(event, listener)
+    if event.kind in {EventKind.OPENED, EventKind.ENDED}:
+        return _request(event, listener)
     return {name: value for name, value in event.facts.items() if name != "author_id"}
 
 
-def _publication(event: Event, actor: Actor) -> dict[str, Any] | None:
+def _publication(event: Event, listener: Listener) -> dict[str, Any] | None:
     sequence = event.facts["sequence"]
     publication = Publication.objects.select_related("author", "token").filter(pk=sequence).first()
     if publication is None:
         return None
-    revisions = _revisions(actor, [sequence])
+    revisions = _revisions(listener, [sequence])
     data = {
         "sequence": sequence,
         "at": moment(publication.at),
@@ -89,8 +122,27 @@ def _publication(event: Event, actor: Actor) -> dict[str, Any] | None:
     }
     if event.kind == EventKind.EVERYWHERE:
         data["everywhere_at"] = event.facts["everywhere_at"]
-        data["nodes"] = event.facts["nodes"] if Permission.FLEET in actor.permissions else None
+        data["nodes"] = event.facts["nodes"] if Permission.FLEET in listener.actor.permissions else None
     return data
+
+
+def _request(event: Event, listener: Listener) -> dict[str, Any]:
+    """Without the ids of zones; those of which the listener may know are named."""
+    zone_ids = event.facts["zone_ids"]
+    names = sorted(_zones_heard_of(listener, zone_ids).values())
+    told = {name: value for name, value in event.facts.items() if name != "zone_ids"}
+    url = f"{settings.PANEL_URL}/api/v2/requests/{told['key']}"
+    return told | {"url": url, "zone_count": len(names), "zones": names[:MOST_ZONES]}
+
+
+def _zones_heard_of(listener: Listener, ids: Collection[int]) -> dict[int, str]:
+    """The names of those of these zones of which the listener may know and wants to hear; no query without ids."""
+    if not ids:
+        return {}
+    zones = Zone.objects.filter(pk__in=ids)
+    if not _sees_every_zone(listener.actor):
+        zones = zones.filter(pk__in=zones_within_reach(listener.actor, Right.READ))
+    return dict(_heard_of(listener, zones).values_list("pk", "name"))
 
 
 def _zones(revisions: "QuerySet[Revision]") -> list[dict[str, Any]]:
@@ -111,12 +163,21 @@ def _zones(revisions: "QuerySet[Revision]") -> list[dict[str, Any]]:
     ]
 
 
-def _revisions(actor: Actor, sequences: Collection[int]) -> "QuerySet[Revision]":
-    """What these publications did to zones that the listener may know about."""
+def _revisions(listener: Listener, sequences: Collection[int]) -> "QuerySet[Revision]":
+    """What these publications did to zones that the listener may know and wants to hear about."""
     revisions = Revision.objects.filter(publication__in=sequences)
-    if _sees_every_zone(actor):
+    if listener.is_narrow:
+        revisions = revisions.filter(zone__in=_heard_of(listener, Zone.objects.all()))
+    if _sees_every_zone(listener.actor):
         return revisions
-    return revisions.filter(zone__in=zones_within_reach(actor, Right.READ))
+    return revisions.filter(zone__in=zones_within_reach(listener.actor, Right.READ))
+
+
+def _heard_of(listener: Listener, zones: "QuerySet[Zone]") -> "QuerySet[Zone]":
+    """Those of the zones of which the listener wants to hear."""
+    if not listener.is_narrow:
+        return zones
+    return zones.filter(Q(name__in=listener.zones) | tagged(listener.tags) | Q(team__in=listener.teams))
 
 
 def _sees_every_zone(actor: Actor) -> bool:

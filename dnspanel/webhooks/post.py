@@ -7,13 +7,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError
 from urllib3.response import BaseHTTPResponse
 
+from dnspanel.texts import gettext
 from dnspanel.webhooks.errors import NoAnswer
 from dnspanel.webhooks.guard import Resolve, Target, checked_addresses, parse_target
 
@@ -32,52 +33,70 @@ class Answer:
     text: str
     ms: float
     retry_after: int | None = None
+    body: bytes = b""  # as it came, cut after MOST_ANSWER_BYTES
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 Post = Callable[[str, Mapping[str, str], bytes], Answer]  # URL, headers, body
 
 
-def post(url: str, headers: Mapping[str, str], body: bytes, *, resolve: Resolve | None = None) -> Answer:
-    """Send the body to the URL's host, at an address that was checked just now.
+def post(
+    url: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    resolve: Resolve | None = None,
+    seconds: float | None = None,
+    networks: str = "OUTBOUND_NETWORKS",
+    tls: ssl.SSLContext | None = None,
+) -> Answer:
+    """Send the body to the URL's host, at an address that was checked just now; wait `seconds`, or ANSWER_SECONDS.
+
+    `networks` names the setting with the operator's networks; `tls` is another context than that of the system.
 
     Raises AddressRefused where the panel does not send to, NoAnswer when
     nobody answered in HTTP and in time. Whatever status was answered is an Answer.
     """
     begun = time.monotonic()
+    seconds = ANSWER_SECONDS if seconds is None else seconds
     target = parse_target(url)
-    addresses = checked_addresses(target, resolve=resolve)
-    connection = _connected(target, addresses[:_MOST_ADDRESSES])
+    addresses = checked_addresses(target, resolve=resolve, networks=networks)
+    connection = _connected(target, addresses[:_MOST_ADDRESSES], tls or _tls())
     try:
-        with _cut_after(connection, ANSWER_SECONDS):
-            response = _request(connection, target, headers, body)
-            text = _beginning(response)
+        with _cut_after(connection, seconds):
+            response = _request(connection, target, headers, body, seconds)
+            beginning = _beginning(response)
     finally:
         connection.close()
     ms = (time.monotonic() - begun) * 1000
-    return Answer(response.status, text, ms, _seconds(response.headers.get("Retry-After", "")))
+    text = beginning.decode("utf-8", "replace").replace("\0", "")
+    wait = _seconds(response.headers.get("Retry-After", ""))
+    return Answer(response.status, text, ms, wait, beginning, response.headers)
 
 
-def _connected(target: Target, addresses: list[str]) -> HTTPConnection:
+def _connected(target: Target, addresses: list[str], tls: ssl.SSLContext) -> HTTPConnection:
     """A connection to the first of the addresses that takes one. Raises NoAnswer."""
     failure: Exception | None = None
     for address in addresses:
-        connection = _connection(target, address)
+        connection = _connection(target, address, tls)
         try:
             connection.connect()
             return connection
         except (HTTPError, OSError, ValueError) as exc:
             connection.close()
             failure = exc
-    raise NoAnswer(f"No connection to {target.host}, port {target.port}: {_describe(failure)}") from failure
+    raise NoAnswer(
+        gettext("No connection to {host}, port {port}: {failure}").format(
+            host=target.host, port=target.port, failure=_describe(failure)
+        )
+    ) from failure
 
 
-def _connection(target: Target, address: str) -> HTTPConnection:
+def _connection(target: Target, address: str, tls: ssl.SSLContext) -> HTTPConnection:
     """Not yet connected; to the address, while TLS and HTTP speak of the host."""
     if target.scheme == "http":
         return HTTPConnection(address, target.port, timeout=CONNECT_SECONDS)
-    return HTTPSConnection(
-        address, target.port, timeout=CONNECT_SECONDS, ssl_context=_tls(), server_hostname=target.host
-    )
+    return HTTPSConnection(address, target.port, timeout=CONNECT_SECONDS, ssl_context=tls, server_hostname=target.host)
 
 
 @cache
@@ -86,21 +105,27 @@ def _tls() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-def _request(connection: HTTPConnection, target: Target, headers: Mapping[str, str], body: bytes) -> BaseHTTPResponse:
+def _request(
+    connection: HTTPConnection, target: Target, headers: Mapping[str, str], body: bytes, seconds: float
+) -> BaseHTTPResponse:
     own = {"Host": target.host_header, "User-Agent": "dnspanel", "Accept-Encoding": "identity", "Connection": "close"}
-    connection.timeout = ANSWER_SECONDS
+    connection.timeout = seconds
     try:
         connection.request("POST", target.path, body, {**own, **headers}, preload_content=False, decode_content=False)
         return connection.getresponse()
     except (HTTPError, OSError, http.client.HTTPException, ValueError) as exc:
-        raise NoAnswer(f"{target.host} did not answer in HTTP within {ANSWER_SECONDS:g} s: {_describe(exc)}") from exc
+        raise NoAnswer(
+            gettext("{host} did not answer in HTTP within {seconds:g} s: {exc}").format(
+                host=target.host, seconds=seconds, exc=_describe(exc)
+            )
+        ) from exc
 
 
-def _beginning(response: BaseHTTPResponse) -> str:
-    """The beginning of the body as text; what cannot be read does not matter, since the status is there."""
+def _beginning(response: BaseHTTPResponse) -> bytes:
+    """The beginning of the body; what cannot be read does not matter, since the status is there."""
     with suppress(HTTPError, OSError, http.client.HTTPException, ValueError):
-        return response.read(MOST_ANSWER_BYTES, decode_content=False).decode("utf-8", "replace").replace("\0", "")
-    return ""
+        return response.read(MOST_ANSWER_BYTES, decode_content=False)
+    return b""
 
 
 @contextmanager
@@ -131,5 +156,7 @@ def _seconds(retry_after: str) -> int | None:
 def _describe(exc: Exception | None) -> str:
     """What happened, without the objects that urllib3 prints."""
     cause = exc.__cause__ or exc.__context__ or exc if exc else exc
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"its certificate is not good: {cause.verify_message}".rstrip(".") + "."
     text = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
     return f"{text}".rstrip(".") + "."

@@ -9,9 +9,11 @@ import base64
 import hashlib
 import hmac
 import secrets as chance
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 SECRET_START = "whsec_"
+# As Standard Webhooks has it: the clocks of sender and receiver may differ by so much.
+TOLERANCE_SECONDS = 300
 
 
 def new_secret() -> str:
@@ -27,6 +29,16 @@ def signed_headers(*, message_id: str, timestamp: int, body: bytes, secrets: Seq
         "webhook-timestamp": str(timestamp),
         "webhook-signature": " ".join(f"v1,{_signature(secret, signed)}" for secret in secrets),
     }
+
+
+def is_signed(*, message_id: str, now: float, headers: Mapping[str, str], body: bytes, secret: str) -> bool:
+    """Whether these headers prove that who has the secret sent this body under this id, within minutes of now."""
+    moment = headers.get("webhook-timestamp", "")
+    if not (moment.isascii() and moment.isdigit() and len(moment) < 12 and abs(int(moment) - now) <= TOLERANCE_SECONDS):
+        return False
+    result = f"v1,{_signature(secret, f'{message_id}.{moment}.'.encode() + body)}".encode()
+    given = headers.get("webhook-signature", "").encode("utf-8", "replace").split(b" ")[:10]
+    return headers.get("webhook-id") == message_id and any(hmac.compare_digest(each, result) for each in given)
 
 
 def _signature(secret: str, signed: bytes) -> str:

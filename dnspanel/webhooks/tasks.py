@@ -14,7 +14,7 @@ from django.utils import timezone
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.celery import while_postgresql_answers
 from dnspanel.wake import wake
-from dnspanel.webhooks import deliver
+from dnspanel.webhooks import deliver, publish_hooks
 from dnspanel.webhooks.notice import notice
 
 # A sender lets other webhooks have their turn after this long.
@@ -51,6 +51,13 @@ def forget_old_deliveries() -> str:
     with while_postgresql_answers():
         return f"forgot deliveries={deliver.forget_old_deliveries(now=timezone.now())}"
     return "PostgreSQL is away"
+
+
+@shared_task(ignore_result=True)
+def ask_quiet_hooks() -> None:
+    """Publish hooks that nobody asked lately are asked an example. Twice, late or never does no harm."""
+    with while_postgresql_answers():
+        publish_hooks.ask_quiet_hooks(clock=timezone.now)
 
 
 def wake_sender(*, webhook_id: int, **_: Any) -> None:

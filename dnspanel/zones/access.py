@@ -5,6 +5,7 @@ is planned, so the verbs that publish ask `refuse_changes` themselves.
 """
 
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from functools import reduce
 from operator import or_
 
@@ -19,6 +20,7 @@ from dnspanel.zones import soa
 from dnspanel.zones.errors import Forbidden as Forbidden
 from dnspanel.zones.errors import InTrash as InTrash
 from dnspanel.zones.errors import RightMissing as RightMissing
+from dnspanel.zones.errors import Transferred as Transferred
 from dnspanel.zones.errors import Unknown as Unknown
 from dnspanel.zones.find_zones import ids_of_living, living_zone
 from dnspanel.zones.lock_rules import refuse_locked
@@ -36,14 +38,28 @@ def zones_visible_to(person: Person) -> QuerySet[Zone]:
     return zones_within_reach(person, Right.READ).filter(deleted_at=None)
 
 
+def zones_seen_by(person: Person) -> QuerySet[Zone]:
+    """The zones all of which this person sees: what a search finds inside of others would tell a token too much."""
+    actor = actor_of(person)
+    if actor is None or actor.scope is None:
+        return zones_visible_to(person)
+    unlimited = tuple(grant for grant in actor.scope if Right.READ in grant.rights and not grant.is_limited)
+    return zones_visible_to(replace(actor, scope=unlimited))
+
+
 def closest_zones_visible_to(person: Person, owners: Collection[str]) -> dict[str, Zone]:
     """The closest live zone above each of these names that has one, where the person may know of it; in two queries."""
+    return closest_zones(owners, zones_visible_to(person))
+
+
+def closest_zones(owners: Collection[str], among: QuerySet[Zone]) -> dict[str, Zone]:
+    """The closest live zone above each of these names, where it is `among` these; in two queries."""
     chains = {owner: [owner, *ancestors_within(owner, names.ROOT)] for owner in owners}
     live = ids_of_living({at for chain in chains.values() for at in chain})
     closest = {owner: next((live[at] for at in chain if at in live), None) for owner, chain in chains.items()}
     ids = {zone_id for zone_id in closest.values() if zone_id is not None}
-    visible = zones_visible_to(person).in_bulk(ids) if ids else {}
-    return {owner: visible[zone_id] for owner, zone_id in closest.items() if zone_id is not None and zone_id in visible}
+    found = among.in_bulk(ids) if ids else {}
+    return {owner: found[zone_id] for owner, zone_id in closest.items() if zone_id is not None and zone_id in found}
 
 
 def trash_visible_to(person: Person) -> QuerySet[Zone]:
@@ -100,11 +116,20 @@ def unknown_to(person: Person, name: str) -> Unknown:
 
 
 def zone_for_editing(person: Person, name: str) -> Zone:
-    """The zone of this name, to change records; raises Unknown, or Forbidden to a person who may only read it."""
+    """The zone of this name, to change records; raises Unknown, or Forbidden to a person who may only read it.
+
+    That is everybody where its primary is elsewhere: Transferred.
+    """
     zone = zone_for_reading(person, name)
-    if not may_edit_zone(person, zone):
-        raise Forbidden(Permission.EDIT)
+    require_editor(person, zone)
+    refuse_transferred(zone)
     return zone
+
+
+def refuse_transferred(zone: Zone) -> None:
+    """Raise Transferred for a zone whose primary is elsewhere: not even the panel changes it, but by a transfer."""
+    if zone.transferred_from:
+        raise Transferred(zone.name, zone.transferred_from)
 
 
 def zone_for(person: Person, name: str, right: Right) -> Zone:
@@ -141,6 +166,12 @@ def require_right(author: Person | None, zone: Zone, right: Right) -> None:
         raise RightMissing(right, zone.name)
 
 
+def require_editor(author: Person | None, zone: Zone) -> None:
+    """Raise Forbidden unless the author may change any record of the zone; the panel itself (None) may."""
+    if author is not None and not may_edit_zone(author, zone):
+        raise Forbidden(Permission.EDIT)
+
+
 def has_right(person: Person, zone: Zone, right: Right) -> bool:
     """Whether this person has the right over this zone (at some name and type)."""
     actor = actor_of(person)
@@ -150,6 +181,14 @@ def has_right(person: Person, zone: Zone, right: Right) -> bool:
 def may_edit_zone(person: Person, zone: Zone) -> bool:
     """Whether this person may change any record of this zone."""
     return any(has_right(person, zone, right) for right in RECORD_RIGHTS)
+
+
+def may_edit_here(person: Person, zone: Zone) -> bool:
+    """Whether this person may change any record of this zone, and the zone is changed here: its primary is this panel.
+
+    For what a page offers: a change itself says from where the zone comes.
+    """
+    return not zone.transferred_from and may_edit_zone(person, zone)
 
 
 def may_edit(person: Person) -> bool:
@@ -183,8 +222,10 @@ def team_for_new_zone(author: Author, team: Team | None, zone_name: str) -> Team
 def refuse_changes(author: Author, zone: Zone, changes: Iterable[Change]) -> None:
     """Raise RightMissing for the first of these changes that the author may not publish, Locked for a locked one.
 
-    A serial that moves by itself is nobody's change.
+    Raises Transferred for a zone whose primary is elsewhere, whoever the author is. A serial that moves by itself is
+    nobody's change.
     """
+    refuse_transferred(zone)
     actor = None if author is None else actor_of(author)
     if author is None:
         return

@@ -62,6 +62,28 @@ def faults(moves: Sequence[Move], person: Person | None) -> dict[int, list[Viola
     return found
 
 
+def leading_nowhere(owned: Mapping[int, tuple[Zone, Sequence[RRset]]]) -> Iterator[tuple[int, Violation, int]]:
+    """For {zone id: (zone, RRsets)} as they are published: zone id, a warning, and the id of the zone it leads into.
+
+    Of every zone of the panel, so each of them is for who may know about that other zone.
+    """
+    within = {
+        zone.name: {target for rrset in rrsets for target in targets_of(rrset) if names.is_within(target, zone.name)}
+        for zone, rrsets in owned.values()
+    }
+    answered = nesting.answering_zones({name: targets - {name} for name, targets in within.items() if targets})
+    leading = [
+        each for zone, rrsets in owned.values() for each in _leading_out(zone, rrsets, answered.get(zone.name, {}))
+    ]
+    targets = list(dict.fromkeys(target for _, _, target in leading))
+    for start in range(0, len(targets), MOST_TARGETS):
+        closest = access.closest_zones(targets[start : start + MOST_TARGETS], Zone.objects.filter(deleted_at=None))
+        answers = _answers(closest, {})
+        for zone, rrset, target in leading:
+            if target in answers and (fault := fault_of_target(zone.name, rrset, target, answers[target])) is not None:
+                yield zone.pk, fault, closest[target].pk
+
+
 def pointers_into(zone: Zone, person: Person) -> tuple[list[Pointer], bool]:
     """The records of other zones that point at names of this one, and whether there may be more of them.
 
@@ -107,13 +129,11 @@ def _leading_nowhere(
 ) -> Iterator[tuple[int, Violation]]:
     """What is put into a zone and points at a name of another one that is not there."""
     leading = [
-        (move.zone, change.after, target)
+        each
         for move in moves
-        for change in move.changes
-        if change.after is not None and change.type != rdtypes.DNAME
-        for target in sorted(targets_of(change.after))
-        if (not names.is_within(target, move.zone.name) or target in move.answered_by)
-        and not _is_classless(change.after, target)
+        for each in _leading_out(
+            move.zone, (change.after for change in move.changes if change.after is not None), move.answered_by
+        )
     ]
     if not leading or person is None:
         return
@@ -126,6 +146,18 @@ def _leading_nowhere(
             fault = fault_of_target(zone.name, rrset, target, answers[target])
             if fault is not None:
                 yield zone.pk, fault
+
+
+def _leading_out(
+    zone: Zone, rrsets: Iterable[RRset], answered_by: Mapping[str, str]
+) -> Iterator[tuple[Zone, RRset, str]]:
+    """Those of these RRsets of a zone that point at names for which others answer, with each such name."""
+    for rrset in rrsets:
+        if rrset.type == rdtypes.DNAME:
+            continue
+        for target in sorted(targets_of(rrset)):
+            if (target in answered_by or not names.is_within(target, zone.name)) and not _is_classless(rrset, target):
+                yield zone, rrset, target
 
 
 def _hidden(closest: Mapping[str, Zone], person: Person) -> set[str]:

@@ -23,6 +23,24 @@ from dnspanel.zones.search.zone_conditions import in_zone_name
 from replication.dns import names, rdtypes
 
 PUBLISH = "publish"
+# The action of an act that the chain has, and the tables have no more.
+GONE = "audit.gone"
+# What a row of an export has.
+COLUMNS = (
+    "number",
+    "hash",
+    "at",
+    "kind",
+    "id",
+    "user",
+    "token",
+    "token_id",
+    "action",
+    "target",
+    "address",
+    "request_id",
+    "details",
+)
 _MOST_NAMED = 3
 # Up to so many zones with a word in their names are looked up by their ids.
 _FEW_ZONES = 1_000
@@ -127,6 +145,35 @@ def all_acts(actor: Actor, *, filters: Filters, most: int) -> Iterator[Act]:
         page, place = acts_page(actor, filters=filters, after=place, limit=min(most, _PAGE))
         most -= len(page)
         yield from page
+
+
+def row_of(act: Act) -> dict[str, Any]:
+    """The act as a row of an export."""
+    row = {name: getattr(act, name) for name in COLUMNS}
+    return row | {"at": act.at.isoformat()}
+
+
+def linked_acts(*, after: int, limit: int, now: datetime) -> list[Act]:
+    """The acts with the next numbers of the chain behind `after`, in its order, for the panel itself.
+
+    One that is gone from the tables has the action GONE and the time `now`: its number and hash are still there.
+    """
+    links = list(AuditLink.objects.filter(number__gt=after).order_by("number")[:limit])
+    entries = AuditEntry.objects.select_related("user", "token")
+    rows = Publication.objects.select_related("author", "token")
+    acts = [
+        *_acts(entries.filter(pk__in=[link.ref for link in links if link.kind == ENTRY])),
+        *_published(rows.filter(pk__in=[link.ref for link in links if link.kind == PUBLICATION])),
+    ]
+    found = {(act.kind, act.id): act for act in acts}
+    return [
+        replace(
+            found.get((link.kind, link.ref)) or Act(link.kind, link.ref, now, "", "", None, GONE, "", "", ""),
+            number=link.number,
+            hash=bytes(link.chain).hex(),
+        )
+        for link in links
+    ]
 
 
 def rrset_changes(actor: Actor, sequence: int, most: int) -> list[Change]:

@@ -9,6 +9,7 @@ whoever calls can record the sequence together with what it published.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 from django.db import IntegrityError, connection, transaction
 
@@ -19,13 +20,16 @@ from dnspanel.advisory_locks import SqlLock
 from dnspanel.zones import access, find_zones, nesting, quotas, soa, store_rrsets
 from dnspanel.zones.dnssec.queries import presigned_zones
 from dnspanel.zones.dnssec.trust import newly_broken
-from dnspanel.zones.errors import NameReserved, NamesTaken
+from dnspanel.zones.errors import HookRefused, NameReserved, NamesTaken
+from dnspanel.zones.governing import refused_zones
 from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.history import change_of
 from dnspanel.zones.lock_rules import kept_from, locks_against
 from dnspanel.zones.merge import Changes
 from dnspanel.zones.models import Change as StoredChange
 from dnspanel.zones.models import Operation, Publication, RevisionKind, Zone
+from dnspanel.zones.parts import Part
+from dnspanel.zones.publish_hooks import after_hooks
 from dnspanel.zones.sequence_log import NewRevision, append_publication
 from dnspanel.zones.store_rrsets import copy_rows as copy_rows
 from dnspanel.zones.store_rrsets import rrsets_of_zones as rrsets_of_zones
@@ -36,6 +40,7 @@ from replication.dns.rrset import Change, Key, RRset
 RESERVED = "position.dnspanel.invalid."
 
 Beside = Callable[[Publication], object]
+R = TypeVar("R")
 
 # One array: Django looks at each of thousands of parameters several times. Name by name, because PostgreSQL takes
 # hundreds of them in an `ANY` for a reason to read the whole table.
@@ -105,13 +110,14 @@ class _Move:
         return [Change(self.zone.name, rdtypes.SOA, before, after)] if before != after else []
 
     def revision(self) -> NewRevision:
+        """What it is in the log: one that no node had comes to them with it."""
         added = sum(change.before is None for change in self.changes)
         removed = sum(change.after is None for change in self.changes)
         soa_changed = not soa.same(self.soa_before, self.soa_after)
         return NewRevision(
             zone_id=self.zone.pk,
             zone_name=self.zone.name,
-            kind=RevisionKind.CHANGE,
+            kind=RevisionKind.CHANGE if self.zone.is_served else RevisionKind.RESTORE,
             number=self.zone.revision + 1,
             serial=soa.serial_of(self.soa_after).value,
             rrset_count=self.zone.rrset_count + added - removed,
@@ -164,10 +170,11 @@ def allocate_zone_ids(count: int) -> list[int]:
         return sorted(id for (id,) in cursor.fetchall())
 
 
+@after_hooks
 def create_ready_zones(
     *,
     zones: Sequence[BulkZone],
-    rows: Iterable[bytes],
+    rows: Callable[[], Iterable[bytes]],
     author: Author,
     channel: str,
     now: datetime,
@@ -176,18 +183,18 @@ def create_ready_zones(
     beside: Beside = nothing,
     signed: Collection[str] = (),
 ) -> Publication:
-    """These zones exist with the RRsets in `rows` (of `copy_rows`), each at revision 1, in one publication.
+    """These zones exist with the RRsets that `rows` makes (of `copy_rows`), each at revision 1, in one publication.
 
     `beside` signs those whose names are `signed`.
     Or none does: raises NamesTaken with all names that have a zone,
     NamesRefused with all that nobody or not this author may have (see
-    `nesting`), NameReserved, QuotaExceeded, or IntegrityError for rows that the
+    `nesting`), NameReserved, QuotaExceeded, HookRefused, or IntegrityError for rows that the
     database refuses.
     """
     try:
         with transaction.atomic(durable=True):
             refuse_new_zones(zones=zones, author=author, team=team)
-            insert_zones(zones=zones, rows=rows, author=author, now=now, team=team)
+            insert_zones(zones=zones, rows=rows(), author=author, now=now, team=team)
             own = [zone.id for zone in zones]
             nesting.refuse_names(zone_names=[z.name for z in zones], own=own, author=author, signed=signed)
             publication = append_publication(
@@ -229,10 +236,10 @@ def insert_zones(
         raise ValueError(f"{found} RRsets came for {len(zones)} zones that have {expected}")
 
 
-def creations(zones: Iterable[BulkZone]) -> list[NewRevision]:
+def creations(zones: Iterable[BulkZone], kind: RevisionKind = RevisionKind.CREATE) -> list[NewRevision]:
     """The first revision of each new zone."""
     return [
-        NewRevision(zone.id, zone.name, RevisionKind.CREATE, 1, zone.serial, zone.rrset_count, added=zone.rrset_count)
+        NewRevision(zone.id, zone.name, kind, 1, zone.serial, zone.rrset_count, added=zone.rrset_count)
         for zone in zones
     ]
 
@@ -256,33 +263,41 @@ def change_zones(
     now: datetime,
     reason: str = "",
     beside: Beside = nothing,
+    by_transfer: bool = False,
 ) -> tuple[Publication | None, list[int]]:
     """The zones have these changes, each in a revision of its own, all in one publication (None: nothing to do).
 
-    Returned besides are the ids of zones that were left alone, because they
-    are gone, not at their base revision any more, or locked where they would change. RRsets that are so
-    already are not touched; a zone without any other gets no revision. Each
-    SOA has a higher serial than before: that of the new SOA if it is one.
-    Only where a zone is served with the signatures that it came with, the SOA
-    is exactly the new one. A zone never loses its SOA. Raises QuotaExceeded for a zone that becomes
-    too large, and IntegrityError for what the database refuses: rules are the
-    caller's.
+    Returned besides are the ids of zones that were left alone, because they are gone, not at their base revision any
+    more, locked where they would change, or have their primary elsewhere. RRsets that are so already are not touched;
+    a zone without any other gets no revision. Each SOA has a higher serial than before: that of the new SOA if it is
+    one. Only where a zone is served with the signatures that it came with, the SOA is exactly the new one. Only zones
+    with their primary elsewhere are changed `by_transfer`, whose SOA is exactly the new one too; nodes that did not
+    have such a zone get it. A zone never loses its SOA. Raises QuotaExceeded for a zone that becomes too large, and
+    IntegrityError for what the database refuses: rules are the caller's.
     """
     by_zone = {change.zone_id: change for change in changes}
-    with transaction.atomic(durable=True):
-        prefer_indexes()
-        locked = _locked(by_zone)
-        zones = {
-            id: zone
-            for id, zone in locked.items()
-            if zone.revision == by_zone[id].base_revision and not kept_from(author, zone, by_zone[id].changes)
-        }
-        decided = {id: by_zone[id].changes for id in zones}
-        fixed = presigned_zones(list(zones))
-        moves = _moves(zones, _at_names(zones, decided), decided, now, fixed)
-        quotas.refuse_larger(author, [(move.zone, move.growth) for move in moves])
-        publication = _carry_out(moves, author, channel, now, reason, beside)
-    return publication, [id for id in by_zone if id not in zones]
+
+    def change(left: Collection[int]) -> tuple[Publication | None, list[int]]:
+        with transaction.atomic(durable=True):
+            prefer_indexes()
+            locked = _locked(by_zone)
+            zones = {
+                id: zone
+                for id, zone in locked.items()
+                if zone.revision == by_zone[id].base_revision
+                and by_transfer == bool(zone.transferred_from)
+                and not kept_from(author, zone, by_zone[id].changes)
+            }
+            decided = {id: by_zone[id].changes for id in zones}
+            fixed = zones if by_transfer else presigned_zones(list(zones))
+            moves = _moves(zones, _at_names(zones, decided), decided, now, fixed)
+            refused = _refused_by_rules(moves, author, reason, now).union(left)
+            moves = [move for move in moves if move.zone.pk not in refused]
+            quotas.refuse_larger(author, [(move.zone, move.growth) for move in moves])
+            publication = _carry_out(moves, author, channel, now, reason, beside)
+        return publication, [id for id in by_zone if id not in zones or id in refused]
+
+    return _leaving_refused(change)
 
 
 def delete_zones(
@@ -298,30 +313,37 @@ def delete_zones(
     """The zones (id, expected revision) are in the trash, in one publication (None: there was nothing to do).
 
     Returned besides are the ids of those left alone: gone, at another
-    revision, or locked. Drafts forget their operations on deleted zones. Raises
+    revision, locked, or governed by a rule. Drafts forget their operations on deleted zones. Raises
     RightMissing, and MassDeletion for too many zones unless a person
     `confirmed` it.
     """
     expected = dict(zones)
-    with transaction.atomic(durable=True):
-        if not confirmed:
-            refuse_mass_deletion(author=author, count=len(expected), now=now)
-        prefer_indexes()
-        found = {
-            id: zone
-            for id, zone in _locked(expected).items()
-            if zone.revision == expected[id] and not locks_against(author, zone)
-        }
-        for zone in found.values():
-            access.require_right(author, zone, Right.DELETE_ZONE)
-        publication = None
-        if found:
-            revisions = into_trash(zones=found.values(), now=now)
-            publication = append_publication(
-                revisions=revisions, author=author, channel=channel, now=now, reason=reason, form_id=None
-            )
-            beside(publication)
-    return publication, [id for id in expected if id not in found]
+
+    def delete(left: Collection[int]) -> tuple[Publication | None, list[int]]:
+        with transaction.atomic(durable=True):
+            if not confirmed:
+                refuse_mass_deletion(author=author, count=len(expected), now=now)
+            prefer_indexes()
+            found = {
+                id: zone
+                for id, zone in _locked(expected).items()
+                if zone.revision == expected[id] and not locks_against(author, zone)
+            }
+            parts = {id: Part(id, RevisionKind.DELETE, ()) for id in found}
+            refused = refused_zones(found.values(), parts, author=author, reason=reason, now=now).union(left)
+            found = {id: zone for id, zone in found.items() if id not in refused}
+            for zone in found.values():
+                access.require_right(author, zone, Right.DELETE_ZONE)
+            publication = None
+            if found:
+                revisions = into_trash(zones=found.values(), now=now)
+                publication = append_publication(
+                    revisions=revisions, author=author, channel=channel, now=now, reason=reason, form_id=None
+                )
+                beside(publication)
+        return publication, [id for id in expected if id not in found]
+
+    return _leaving_refused(delete)
 
 
 def into_trash(*, zones: Iterable[Zone], now: datetime) -> list[NewRevision]:
@@ -349,37 +371,63 @@ def undo_zone_changes(
 ) -> tuple[Publication | None, list[tuple[str, str, int]]]:
     """What publication `sequence` changed is as it was before, wherever nobody changed it since; in one publication.
 
-    Returned besides are the RRsets (zone name, name, type) that were kept:
-    those that are not any more what that publication left, those at names
-    where taking back would put a CNAME beside other data, DS that would break a zone here, what is locked, and all
-    those of zones in the trash or served with the signatures that they came with. An
-    RRset that is already as it was before is not touched, so undoing twice
-    changes nothing. Zones that it created or deleted are not looked at.
+    Returned besides are the RRsets (zone name, name, type) that were kept: those that are not any more what that
+    publication left, those at names where taking back would put a CNAME beside other data, DS that would break a zone
+    here, what is locked, and all those of zones that a rule of approval or a freeze is about, that are in the trash,
+    that have their primary elsewhere (but for the panel itself), or that are served with the signatures that they
+    came with. An RRset that is already as it was before is not touched, so undoing twice changes nothing. Zones that
+    it created or deleted are not looked at.
     """
-    with transaction.atomic(durable=True):
-        prefer_indexes()
-        published = _published_by(sequence)
-        zones = _locked(published)
-        for id in presigned_zones(list(zones)):
-            del zones[id]
-        current = _at_names(zones, {id: [change.key for change in published[id].changes] for id in zones})
-        inverse: dict[int, dict[Key, RRset | None]] = {}
-        kept: list[tuple[str, str, int]] = []
-        for id, of_zone in published.items():
-            if id in zones:
-                inverse[id], stay = of_zone.taken_back(current[id])
-                locked_names = {name for name, _ in kept_from(author, zones[id], inverse[id])}
-                stay += [key for key in inverse[id] if key[0] in locked_names]
-                inverse[id] = {key: rrset for key, rrset in inverse[id].items() if key[0] not in locked_names}
-            else:
-                stay = [change.key for change in of_zone.changes]
-            kept += [(of_zone.name, *key) for key in stay]
-        for id, key in _breaking(inverse, current):
-            del inverse[id][key]
-            kept.append((zones[id].name, *key))
-        moves = _moves(zones, current, inverse, now)
-        publication = _carry_out(moves, author, channel, now, reason, beside)
-    return publication, kept
+
+    def undo(left: Collection[int]) -> tuple[Publication | None, list[tuple[str, str, int]]]:
+        with transaction.atomic(durable=True):
+            prefer_indexes()
+            published = _published_by(sequence)
+            zones = _locked(published)
+            elsewhere = [id for id, zone in zones.items() if zone.transferred_from and author is not None]
+            for id in {*presigned_zones(list(zones)), *elsewhere}:
+                del zones[id]
+            current = _at_names(zones, {id: [change.key for change in published[id].changes] for id in zones})
+            inverse: dict[int, dict[Key, RRset | None]] = {}
+            kept: list[tuple[str, str, int]] = []
+            for id, of_zone in published.items():
+                if id in zones:
+                    inverse[id], stay = of_zone.taken_back(current[id])
+                    locked_names = {name for name, _ in kept_from(author, zones[id], inverse[id])}
+                    stay += [key for key in inverse[id] if key[0] in locked_names]
+                    inverse[id] = {key: rrset for key, rrset in inverse[id].items() if key[0] not in locked_names}
+                else:
+                    stay = [change.key for change in of_zone.changes]
+                kept += [(of_zone.name, *key) for key in stay]
+            for id, key in _breaking(inverse, current):
+                del inverse[id][key]
+                kept.append((zones[id].name, *key))
+            moves = _moves(zones, current, inverse, now)
+            refused = _refused_by_rules(moves, author, reason, now).union(left)
+            kept += [(zones[id].name, *key) for id in refused for key in inverse.get(id, ())]
+            moves = [move for move in moves if move.zone.pk not in refused]
+            publication = _carry_out(moves, author, channel, now, reason, beside)
+        return publication, kept
+
+    return _leaving_refused(undo)
+
+
+def _leaving_refused(act: Callable[[Collection[int]], R]) -> R:
+    """What the act returns, once publish hooks were asked and it leaves those zones alone for which one refuses it."""
+    left: set[int] = set()
+    with_hooks = after_hooks(act)
+    while True:
+        try:
+            return with_hooks(left)
+        except HookRefused as refusal:
+            if left.issuperset(refusal.zones):
+                raise
+            left |= refusal.zones.keys()
+
+
+def _refused_by_rules(moves: Sequence[_Move], author: Author, reason: str, now: datetime) -> set[int]:
+    parts = {move.zone.pk: Part(move.zone.pk, RevisionKind.CHANGE, move.changes) for move in moves}
+    return refused_zones([move.zone for move in moves], parts, author=author, reason=reason, now=now)
 
 
 def _breaking(decided: Mapping[int, Changes], current: Mapping[int, Mapping[Key, RRset]]) -> list[tuple[int, Key]]:
@@ -440,7 +488,7 @@ def _moves(
             for key, rrset in afters.items()
             if key != apex and (found := of_zone.get(key)) != rrset
         ]
-        if changes or not soa.same(before, after) or (before != new_soa and id in fixed):
+        if changes or not soa.same(before, after) or (before != new_soa and id in fixed) or not zone.is_served:
             moves.append(_Move(zone, changes, before, new_soa))
     return moves
 
@@ -452,6 +500,8 @@ def _carry_out(
     if not moves:
         return None
     revisions = [move.revision() for move in moves]
+    if coming := [move.zone.pk for move in moves if not move.zone.is_served]:
+        Zone.objects.filter(pk__in=coming).update(is_served=True)
     store_rrsets.write_changes((each.zone_id, each.zone_name, each.changes) for each in revisions)
     publication = append_publication(
         revisions=revisions, author=author, channel=channel, now=now, reason=reason, form_id=None

@@ -9,6 +9,7 @@ from uuid import UUID
 from dnspanel.accounts.actors import Author
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
+from dnspanel.texts import gettext
 from dnspanel.zones import access, edit, soa, store_rrsets
 from dnspanel.zones.errors import CannotClone, RightMissing
 from dnspanel.zones.models import Publication, Zone
@@ -52,7 +53,8 @@ def renamed(rrset: RRset, source: str, target: str) -> RRset:
 
     texts = {text: rdata.with_names(rrset.type, text, rename) for text in rrset.rdata}
     disabled = [texts[text] for text in rrset.disabled]
-    return make(names.parse(rename(rrset.name)), rrset.type, rrset.ttl, texts.values(), disabled, rrset.comment)
+    owner, notes = names.parse(rename(rrset.name)), rrset.notes.renamed(texts.__getitem__)
+    return make(owner, rrset.type, rrset.ttl, texts.values(), disabled, rrset.comment, notes=notes)
 
 
 def content_for_clones(*, source: Zone, author: Author, count: int = 1) -> Content:
@@ -65,8 +67,10 @@ def content_for_clones(*, source: Zone, author: Author, count: int = 1) -> Conte
         raise RightMissing(Right.READ, source.name)
     if source.rrset_count * count > MOST_CLONED:
         raise CannotClone(
-            f"{source.name} has {source.rrset_count:,} records, and clones have at most {MOST_CLONED:,} together: "
-            "export it and import it under the new name"
+            gettext(
+                "{name} has {rrset_count:,} records, and clones have at most {most_cloned:,} together: "
+                "export it and import it under the new name"
+            ).format(name=source.name, rrset_count=source.rrset_count, most_cloned=MOST_CLONED)
         )
     found = store_rrsets.rrsets_of_zones([source.pk])[source.pk].values()
     left = [rrset for rrset in found if is_of_one_name(rrset, source.name)]
@@ -88,16 +92,17 @@ def clone_zone(
 ) -> Publication:
     """Zones of these canonical names exist, with the source's records, in one publication; or none does.
 
-    Copied are published RRsets with comments and disabled values, and how the serial moves; names inside of the source
-    become names inside of the new zone, as owners and where records point at them. Not copied are keys, signatures and
-    DS: these are of one name. Each begins with a serial of its own, and signed if its policy says so. `with_tags`
-    takes the right to change settings of the new zones. Raises as `content_for_clones` and `edit.create_zones` do.
+    Copied are published RRsets with comments and disabled values, the default TTL, and how the serial moves; names
+    inside of the source become names inside of the new zone, as owners and where records point at them. Not copied are
+    keys, signatures and DS: these are of one name. Each begins with a serial of its own, and signed if its policy says
+    so. `with_tags` takes the right to change settings of the new zones. Raises as `content_for_clones` and
+    `edit.create_zones` do.
     """
     content = content_for_clones(source=source, author=author, count=len(zone_names))
 
     def beside() -> None:
         made = Zone.objects.filter(name__in=zone_names, deleted_at=None)
-        made.update(soa_edit_api=source.soa_edit_api, soa_edit=source.soa_edit)
+        made.update(soa_edit_api=source.soa_edit_api, soa_edit=source.soa_edit, default_ttl=source.default_ttl)
         for zone in made.select_related("team") if with_tags and source.tags else ():
             change_settings(zone=zone, tags=source.tags, team=zone.team, author=author, now=now)
 

@@ -93,8 +93,12 @@ def _change(
 
 
 def _merged(now: RRset, copy: RRset) -> RRset:
-    """The values of both, with the TTL and comment that stand there. Raises ValueError for types of one value."""
+    """The values of both, with their notes, and the TTL and comment that stand there.
+
+    Raises ValueError for types of one value.
+    """
     if now.type in _OF_ONE_VALUE:
         raise ValueError("it has one value, so there are no values of both to keep")
     disabled = (*now.disabled, *(text for text in copy.disabled if text not in now.rdata))
-    return make(now.name, now.type, now.ttl, (*now.rdata, *copy.rdata), disabled, now.comment or copy.comment)
+    comment, notes = now.comment or copy.comment, now.notes.joined(copy.notes)
+    return make(now.name, now.type, now.ttl, (*now.rdata, *copy.rdata), disabled, comment, notes=notes)

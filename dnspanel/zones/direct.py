@@ -20,6 +20,7 @@ from dnspanel.zones.find_zones import locked
 from dnspanel.zones.merge import Changes, Edit
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.plan import Seen, ZonePlan, plan_zones
+from dnspanel.zones.publish_hooks import after_hooks
 from dnspanel.zones.revision import Accepted
 from dnspanel.zones.rules import with_ancestors
 from dnspanel.zones.sequence_log import Alongside, nothing, publication_of_form
@@ -87,7 +88,8 @@ def extended(rrset: RRset) -> Step:
         if current is None:
             return rrset
         disabled = (*current.disabled, *(text for text in rrset.disabled if text not in current.rdata))
-        return make(current.name, current.type, current.ttl, (*current.rdata, *rrset.rdata), disabled, current.comment)
+        texts, notes = (*current.rdata, *rrset.rdata), current.notes.joined(rrset.notes)
+        return make(current.name, current.type, current.ttl, texts, disabled, current.comment, notes=notes)
 
     return step
 
@@ -100,7 +102,8 @@ def without(rdata_texts: Collection[str]) -> Step:
             return None
         left = tuple(text for text in current.rdata if text not in rdata_texts)
         disabled = tuple(text for text in current.disabled if text in left)
-        return replace(current, rdata=left, disabled=disabled) if left else None
+        notes = current.notes.of_values(left)
+        return replace(current, rdata=left, disabled=disabled, notes=notes) if left else None
 
     return step
 
@@ -152,6 +155,7 @@ def publish_patches(
         return Outcome(publication_of_form(form_id, otherwise=refusal), ())
 
 
+@after_hooks
 def _publish(
     patches: Sequence[Patch],
     *,

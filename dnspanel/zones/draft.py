@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.models import User
+from dnspanel.texts import gettext
 from dnspanel.zones import access, quotas, store_rrsets
 from dnspanel.zones.errors import CannotResolve, CannotUndo, Unknown
 from dnspanel.zones.merge import Edit, is_already_so
@@ -116,15 +117,6 @@ def drop_operation(*, author: Drafter, zone: Zone, name: str, type: int) -> bool
     return dropped > 0
 
 
-def discard(*, author: Drafter, zone: Zone | None = None) -> int:
-    """The author's draft (of this zone) is empty; returns how many operations it had."""
-    operations = operations_of(author)
-    if zone is not None:
-        operations = operations.filter(zone=zone)
-    dropped, _ = operations.delete()
-    return dropped
-
-
 def resolve(*, author: Drafter, operation_id: int, choice: Choice, now: datetime) -> Operation | None:
     """The conflict of this operation is settled; None when the operation is thereby gone, or was.
 
@@ -162,7 +154,9 @@ def draft_changes(
         clash = next((change for change in changes if change.key in drafted), None)
         if clash is not None:
             what = f"{rdata.type_to_text(clash.type)} {clash.name}"
-            raise CannotUndo(f"Your draft changes {what} already. Publish or discard that first.")
+            raise CannotUndo(
+                gettext("Your draft changes {what} already. Publish or discard that first.").format(what=what)
+            )
         used = quotas.operation_count(person(author).pk, quotas.operations_to_count(author))
         quotas.refuse_operations(author, used=used, added=len(changes))
         Operation.objects.bulk_create(
@@ -205,7 +199,9 @@ def _draft_rrsets(
     for zone_name, owner_names in owners.values():
         for name in owner_names:
             if not names.is_within(name, zone_name):
-                raise BadName(text=name, reason=f"it is not inside the zone {zone_name}")
+                raise BadName(
+                    text=name, reason=gettext("it is not inside the zone {zone_name}").format(zone_name=zone_name)
+                )
     with transaction.atomic(durable=True):
         draft = open_draft(author, now)
         counted = quotas.operations_in(draft, quotas.operations_to_count(author))
@@ -274,16 +270,16 @@ def _resolved(change: Change, theirs: RRset | None, choice: Choice) -> RRset | N
         return change.after
     mine = change.after
     if mine is None or theirs is None:
-        raise CannotResolve("One side deletes the RRset, so there are no records of both to keep.")
+        raise CannotResolve(gettext("One side deletes the RRset, so there are no records of both to keep."))
     if mine.type == rdtypes.SOA:
-        raise CannotResolve("A zone has one SOA record; choose one of the two.")
+        raise CannotResolve(gettext("A zone has one SOA record; choose one of the two."))
     union = (*mine.rdata, *theirs.rdata)
     disabled = (*mine.disabled, *(text for text in theirs.disabled if text not in mine.rdata))
     comment = mine.comment or theirs.comment
     try:
-        return make(mine.name, mine.type, mine.ttl, union, disabled, comment)
+        return make(mine.name, mine.type, mine.ttl, union, disabled, comment, notes=mine.notes.joined(theirs.notes))
     except BadRRset as exc:
-        raise CannotResolve(f"The records of both do not fit together: {exc}.") from exc
+        raise CannotResolve(gettext("The records of both do not fit together: {exc}.").format(exc=exc)) from exc
 
 
 def _operation(draft: Draft, zone: Zone, change: Change, base_revision: int, now: datetime) -> Operation:

@@ -11,7 +11,8 @@ from django.db import IntegrityError, transaction
 from dnspanel.accounts.actors import Author
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
-from dnspanel.zones import access, bulk, nesting, pieces, quotas, soa, store_rrsets
+from dnspanel.texts import gettext
+from dnspanel.zones import access, bulk, nesting, pieces, quotas, server_sets, soa, store_rrsets
 from dnspanel.zones.computed_types import COMPUTED, reasons_against
 from dnspanel.zones.dnssec.first_signing import sign_new_zones
 from dnspanel.zones.dnssec.queries import presigned_zones
@@ -30,8 +31,10 @@ from dnspanel.zones.lock_rules import refuse_locked
 from dnspanel.zones.merge import Edit
 from dnspanel.zones.models import TRASH_DAYS, Channel, Publication, RevisionKind, Zone
 from dnspanel.zones.plan import plan_zones
+from dnspanel.zones.publish_hooks import after_hooks
 from dnspanel.zones.rules import Severity, check_zone, names_below
 from dnspanel.zones.sequence_log import Alongside, NewRevision, append_publication, nothing, publication_of_form
+from dnspanel.zones.server_sets import ServerSet
 from replication.dns import names, rdtypes
 from replication.dns.rrset import Change, RRset, make
 from replication.errors import BadRRset
@@ -64,18 +67,24 @@ def create_zone(
     rrsets: Sequence[RRset] | None = None,
     nameservers: Sequence[str] | None = None,
     hostmaster: str | None = None,
+    server_set: ServerSet | None = None,
+    soa_is_made: bool = False,
     team: Team | None = None,
     reason: str = "",
     form_id: UUID | None = None,
     soa_edit: soa.SoaEdit | None = None,
     alongside: Alongside = nothing,
     then: Then | None = None,
+    awaits_transfer: bool = False,
 ) -> Publication:
     """The zone exists, is revision 1, and is in the log.
 
     `name` may be typed by a person: it becomes canonical here. A SOA or apex
-    NS that `rrsets` lacks is made from `nameservers` and `hostmaster`, whose
-    defaults are settings. With `soa_edit` the zone's serial moves in that way
+    NS that `rrsets` lacks is made from `nameservers` and `hostmaster`; without
+    `nameservers` from `server_set`, else from the set that new zones of the
+    team begin with, and then the zone is kept in step with that; else from the
+    settings. A SOA that only the face has made (`soa_is_made`) names whom the
+    set says. With `soa_edit` the zone's serial moves in that way
     from now on, the one that it begins with included. Raises BadName,
     NameRefused (NameTaken, or for a name that nobody or not this author may
     have: see `nesting`), QuotaExceeded or RuleViolations (errors only;
@@ -86,11 +95,16 @@ def create_zone(
     belongs to `team`, or to the only team in which the author may create
     zones; raises RightMissing for who may not. `alongside` runs in the same transaction,
     when the zone is in its table; `then` does as the last step of that transaction, when the zone is in the log, and
-    publishes what belongs to its beginning: that publication is returned.
+    publishes what belongs to its beginning: that publication is returned. One that `awaits_transfer` is not signed,
+    and no node gets it before its first transfer; `alongside` says from where.
     """
     zone_name = names.parse(name)
     team = access.team_for_new_zone(author, team, zone_name)
-    content = _completed(zone_name, rrsets or (), _servers(nameservers), hostmaster, now)
+    brings_own = nameservers is not None or _has_nameservers(zone_name, rrsets or ())
+    if server_set is None and not brings_own and not awaits_transfer:
+        server_set = server_sets.default_set(None if team is None else team.pk)
+    begins = _Apex(_servers(nameservers), hostmaster, server_set, soa_is_made)
+    content = _completed(zone_name, rrsets or (), begins, now)
     if soa_edit is not None:
         content = [_with_first_serial(rrset, zone_name, soa_edit, now) for rrset in content]
     _refuse_errors(zone_name, content)
@@ -100,16 +114,23 @@ def create_zone(
             made = Zone.objects.filter(name=zone_name, deleted_at=None)
             made.update(soa_edit_api=soa_edit.api, soa_edit=soa_edit.edit)
 
-    def beside() -> None:
+    def begin() -> None:
         move_serials()
+        _follow(server_set, [(zone_name, content)], now)
+
+    def beside() -> None:
+        begin()
         alongside()
 
+    if awaits_transfer:
+        kind = RevisionKind.AWAIT
+        return _create([(zone_name, content)], author, team, channel, now, reason, form_id, beside, then, kind)
     if len(content) <= pieces.PIECE_RRSETS:
         return _create([(zone_name, content)], author, team, channel, now, reason, form_id, beside, then)
     quotas.refuse_rrsets(author, team, [(zone_name, len(content))])
     try:
         first = [rrset for rrset in content if rrset.name == zone_name]
-        created = _create([(zone_name, first)], author, team, channel, now, reason, None, move_serials, then)
+        created = _create([(zone_name, first)], author, team, channel, now, reason, None, begin, then)
     except ZoneError as refusal:
         return publication_of_form(form_id, otherwise=refusal)
     zone = Zone.objects.get(name=zone_name, deleted_at=None, sequence=created.sequence)
@@ -136,6 +157,7 @@ def create_zones(
     reason: str = "",
     form_id: UUID | None = None,
     team: Team | None = None,
+    server_set: ServerSet | None = None,
     alongside: Alongside = nothing,
 ) -> Publication:
     """All these zones exist, in one publication; or none does. `alongside` is as of `create_zone`.
@@ -151,16 +173,24 @@ def create_zones(
     For bulk: RRsets must be such as `rrset.make` returns. Refused is only what
     the database refuses (duplicates, a CNAME beside other data), names outside
     of the zone, and the types that not every node answers. Missing SOA and apex
-    NS are made from the settings. `alongside` runs in the same transaction, when
+    NS are made from `server_set`, as of `create_zone`; zones with its name
+    servers are kept in step with it. `alongside` runs in the same transaction, when
     the zones are in their table.
     """
     team = access.team_for_new_zone(author, team, zones[0].name)
-    servers = _servers(None)
-    content = [(zone.name, _completed(zone.name, zone.rrsets or (), servers, None, now)) for zone in zones]
+    if server_set is None and not all(_has_nameservers(zone.name, zone.rrsets or ()) for zone in zones):
+        server_set = server_sets.default_set(None if team is None else team.pk)
+    begins = _Apex(_servers(None), None, server_set)
+    content = [(zone.name, _completed(zone.name, zone.rrsets or (), begins, now)) for zone in zones]
     for name, rrsets in content:
         if any(rrset.type in COMPUTED or not rrset.name.endswith(name) for rrset in rrsets):
             _refuse_errors(name, rrsets)
-    return _create(content, author, team, channel, now, reason, form_id, alongside)
+
+    def beside() -> None:
+        _follow(server_set, content, now)
+        alongside()
+
+    return _create(content, author, team, channel, now, reason, form_id, beside)
 
 
 def delete_zone(
@@ -191,6 +221,7 @@ def delete_zone(
     )
 
 
+@after_hooks
 def delete_zones(
     *,
     zones: Sequence[ZoneToDelete],
@@ -234,6 +265,7 @@ def _refuse_deletion(author: Author, expected: ZoneToDelete, found: Zone | None)
         raise RevisionMoved(found.name, expected=expected.at_revision, found=found.revision)
 
 
+@after_hooks
 def restore_zone(
     *, zone: Zone, author: Author, channel: str, now: datetime, reason: str = "", form_id: UUID | None = None
 ) -> Publication:
@@ -277,6 +309,7 @@ def empty_trash(*, now: datetime) -> int:
     return by_model.get("zones.Zone", 0)
 
 
+@after_hooks
 def _create(
     zones: Sequence[tuple[str, Sequence[RRset]]],
     author: Author,
@@ -287,6 +320,7 @@ def _create(
     form_id: UUID | None,
     alongside: Alongside,
     then: Then | None = None,
+    kind: RevisionKind = RevisionKind.CREATE,
 ) -> Publication:
     ids = bulk.allocate_zone_ids(len(zones))
     new = [
@@ -299,11 +333,13 @@ def _create(
             bulk.refuse_new_zones(zones=new, author=author, team=team)
             bulk.insert_zones(zones=new, rows=rows, author=author, now=now, team=team)
             alongside()
-            if channel != Channel.IMPORT:
+            if kind == RevisionKind.AWAIT:
+                Zone.objects.filter(pk__in=ids).update(is_served=False)
+            elif channel != Channel.IMPORT:
                 sign_new_zones(zone_ids=ids, author=author, now=now)
             nesting.refuse_names(zone_names=[zone.name for zone in new], own=ids, author=author)
             publication = append_publication(
-                revisions=bulk.creations(new),
+                revisions=bulk.creations(new, kind),
                 author=author,
                 channel=channel,
                 now=now,
@@ -320,21 +356,62 @@ def _create(
         return publication_of_form(form_id, otherwise=NameTaken(taken[0]) if taken else clash)
 
 
+@dataclass(frozen=True, slots=True)
+class _Apex:
+    """What the apex of a new zone gets where its RRsets lack it; the name servers are the set's, if there is one."""
+
+    nameservers: Sequence[str]
+    hostmaster: str | None
+    server_set: ServerSet | None
+    soa_is_made: bool = False
+
+    def servers(self, zone: str) -> RRset:
+        if self.server_set is not None:
+            return self.server_set.servers.nameservers(zone)
+        return make(zone, rdtypes.NS, soa.DEFAULT_TTL, self.nameservers)
+
+    def soa(self, zone: str, now: datetime) -> RRset:
+        mailbox = self.hostmaster or settings.DEFAULT_HOSTMASTER
+        primary = self.nameservers[0]
+        if self.server_set is not None:
+            primary = self.server_set.servers.first
+            mailbox = self.hostmaster or self.server_set.servers.hostmaster or mailbox
+        return soa.default_soa(zone, primary, mailbox, soa.first_serial(now))
+
+    def named(self, made: RRset) -> RRset:
+        """The SOA that a face has made for want of one, with whom the set says."""
+        return made if self.server_set is None else self.server_set.servers.named_in_new(made)
+
+
 def _servers(nameservers: Sequence[str] | None) -> list[str]:
     return [names.parse(server) for server in nameservers or settings.DEFAULT_NAMESERVERS]
 
 
-def _completed(
-    zone: str, rrsets: Sequence[RRset], servers: Sequence[str], hostmaster: str | None, now: datetime
-) -> list[RRset]:
+def _has_nameservers(zone: str, rrsets: Sequence[RRset]) -> bool:
+    return any(rrset.type == rdtypes.NS and rrset.name == zone for rrset in rrsets)
+
+
+def _follow(server_set: ServerSet | None, zones: Sequence[tuple[str, Sequence[RRset]]], now: datetime) -> None:
+    """Those of the new zones that have the set's name servers are kept in step with it."""
+    if server_set is None:
+        return
+    following = [name for name, rrsets in zones if server_sets.has_servers_of(server_set, name, rrsets)]
+    if following:
+        server_sets.link_new_zones(
+            template_id=server_set.template_id, version=server_set.version, zone_names=following, now=now
+        )
+
+
+def _completed(zone: str, rrsets: Sequence[RRset], begins: _Apex, now: datetime) -> list[RRset]:
     """The RRsets with a SOA and apex NS, made where they lack."""
     at_apex = {rrset.type for rrset in rrsets if rrset.name == zone}
     content = list(rrsets)
+    if begins.soa_is_made:
+        content = [begins.named(rrset) if rrset.type == rdtypes.SOA else rrset for rrset in content]
     if rdtypes.NS not in at_apex:
-        content.insert(0, make(zone, rdtypes.NS, soa.DEFAULT_TTL, servers))
+        content.insert(0, begins.servers(zone))
     if rdtypes.SOA not in at_apex:
-        mailbox = hostmaster or settings.DEFAULT_HOSTMASTER
-        content.insert(0, soa.default_soa(zone, servers[0], mailbox, soa.first_serial(now)))
+        content.insert(0, begins.soa(zone, now))
     return content
 
 
@@ -348,7 +425,11 @@ def _refuse_errors(zone: str, content: Sequence[RRset]) -> None:
     by_key: dict[tuple[str, int], RRset] = {}
     for rrset in content:
         if by_key.setdefault((rrset.name, rrset.type), rrset) is not rrset:
-            raise BadRRset(name=rrset.name, type=rrset.type, reason=f"{rrset.name} is given twice with one type")
+            raise BadRRset(
+                name=rrset.name,
+                type=rrset.type,
+                reason=gettext("{name} is given twice with one type").format(name=rrset.name),
+            )
     types = {rrset.type for rrset in content}
     violations = check_zone(
         zone,
@@ -369,9 +450,10 @@ def _serial_in(zone: str, rrsets: Iterable[RRset]) -> int:
 
 def _restoration(zone: Zone, now: datetime) -> NewRevision:
     """The revision that brings the zone back, which is live; its SOA has the next serial: secondaries must see that it
-    moved on. But that of a zone with the signatures that it came with: they are of its serial too.
+    moved on. But that of a zone with the signatures that it came with: they are of its serial too; and that of a zone
+    that is transferred, which is its primary's. One that no node had before is not brought to them.
     """
-    is_fixed = bool(presigned_zones([zone.pk]))
+    is_fixed = bool(zone.transferred_from or presigned_zones([zone.pk]))
     broken = [] if is_fixed else [child for _, child, _ in nesting.broken_below([zone.pk])]
     near = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {zone.name, *broken})})[zone.pk]
     before = near[zone.name, rdtypes.SOA]
@@ -386,7 +468,7 @@ def _restoration(zone: Zone, now: datetime) -> NewRevision:
     return NewRevision(
         zone.pk,
         zone.name,
-        RevisionKind.RESTORE,
+        RevisionKind.RESTORE if zone.is_served else RevisionKind.AWAIT,
         zone.revision + 1,
         serial.value,
         zone.rrset_count,

@@ -159,7 +159,15 @@ def _publish(batch: Sequence[Outcome], by: Author, reason: str, now: datetime) -
         *(move.revision() for move in moves),
     ]
     if revisions:
-        append_publication(revisions=revisions, author=by, channel=Channel.SYSTEM, now=now, reason=reason, form_id=None)
+        append_publication(
+            revisions=revisions,
+            author=by,
+            channel=Channel.SYSTEM,
+            now=now,
+            reason=reason,
+            form_id=None,
+            is_governed=False,
+        )
 
 
 def _refuse_others(live: Sequence[bulk.BulkZone | Zone], by: Author) -> None:

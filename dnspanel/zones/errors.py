@@ -5,7 +5,13 @@ ZoneError
 │   └── InTrash           it was deleted, and this person may know of it
 ├── Forbidden             the person may not do it
 │   └── RightMissing      not with this zone, or not with this RRset
-│       └── Locked        somebody locked it, with a reason
+│       ├── Locked        somebody locked it, with a reason
+│       ├── Transferred   it comes from a primary elsewhere, and is changed there
+│       ├── KeptBack      a rule keeps it from being published
+│       │   ├── ApprovalNeeded  a rule asks for others' approval, or for a ticket
+│       │   └── Frozen    nothing is published in this time
+│       └── HookRefused   a publish hook says no, or nothing
+│           └── HookUnasked  one must be asked first
 ├── RevisionMoved         the zone is not at the revision that the writer expects
 ├── NameRefused           a zone cannot have this name
 │   ├── NameTaken
@@ -41,11 +47,18 @@ ZoneError
 ├── PolicyUnknown         no such DNSSEC policy
 ├── RunUnknown            no such run of DNSSEC policies
 ├── DraftUnknown          no such draft with a name, as far as this person may know
+├── RequestUnknown        no such request for approval, as far as this person may know
+├── RequestRefused        a request for approval cannot be asked, answered or published as it is
+├── RuleRefused           a rule of approval, or a freeze, cannot be so
+├── RuleUnknown           no such rule, as far as this person may know
 ├── DraftRefused          a draft cannot be put aside, be taken up or have a name as it is
+├── ViewUnknown           no such saved view, as far as this person may know
+├── ViewRefused           a view cannot be saved so
 ├── TemplateUnknown       no such template, as far as this person may know
 ├── TemplateRefused       a template, or what is to be made of it, cannot be so
 ├── TemplateMoved         somebody published another version of the template meanwhile
 ├── TemplateRunUnknown    no such run of templates, as far as this person may know
+├── ChangeRunUnknown      no such run that changes many zones, as far as this person may know
 ├── RolloverUnknown       the zone has no such rollover
 ├── RunRefused            zones cannot be signed as their policies say just now
 ├── BadFields             fields of a record's form cannot be so
@@ -58,14 +71,18 @@ ZoneError
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
+from dnspanel.texts import gettext
 from replication.dns import rdata
 
 if TYPE_CHECKING:
+    from dnspanel.accounts.actors import Author
+    from dnspanel.zones.hook_questions import Question
     from dnspanel.zones.merge import Conflict
     from dnspanel.zones.models import Lock
     from dnspanel.zones.rules import Violation
@@ -80,7 +97,7 @@ class Unknown(ZoneError):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(f"There is no zone {name}")
+        super().__init__(gettext("There is no zone {name}").format(name=name))
 
 
 class InTrash(Unknown):
@@ -98,7 +115,7 @@ class Forbidden(ZoneError):
 
     def __init__(self, permission: Permission, reason: str = "") -> None:
         self.permission = permission
-        super().__init__(reason or f"You may not {permission.value}.")
+        super().__init__(reason or gettext("You may not {value}.").format(value=permission.value))
 
 
 _ACTS = {
@@ -112,6 +129,7 @@ _ACTS = {
     Right.DNSSEC: "sign the zone or change its keys",
     Right.TEMPLATES: "make or change the template",
     Right.EXPORT_KEYS: "read the private keys of the zone",
+    Right.GOVERN: "say what needs approval, or publish past it, in",
 }
 
 
@@ -121,7 +139,9 @@ class RightMissing(Forbidden):
     def __init__(self, right: Right, zone_name: str, name: str = "", type: int = 0) -> None:
         self.right, self.zone_name, self.name, self.type = right, zone_name, name, type
         what = f"{rdata.type_to_text(type)} {name} in {zone_name}" if name else zone_name
-        super().__init__(Permission.EDIT, f"You may not {_ACTS[right]} {what.rstrip('.')}.")
+        super().__init__(
+            Permission.EDIT, gettext("You may not {right} {what}.").format(right=_ACTS[right], what=what.rstrip("."))
+        )
 
 
 class Locked(RightMissing):
@@ -135,12 +155,80 @@ class Locked(RightMissing):
         self.args = (f"{what.rstrip('.')} is locked: {lock.reason.rstrip('.')}.{through}",)
 
 
+class Transferred(RightMissing):
+    """The zone's primary is elsewhere: nobody changes it here."""
+
+    def __init__(self, zone_name: str, transferred_from: str) -> None:
+        super().__init__(Right.CHANGE, zone_name)
+        self.args = (transferred_reason(zone_name, transferred_from),)
+
+
+def unserved_reason(zone_name: str) -> str:
+    """Why nobody is given a zone that comes from elsewhere and is not served."""
+    return f"{zone_name} is not served: it has expired, or nothing has come from its primaries yet."
+
+
+def transferred_reason(zone_name: str, transferred_from: str) -> str:
+    """Why nothing of a zone is changed here, for people."""
+    return f"{zone_name.rstrip('.')} is transferred from {transferred_from}: it is changed there, and read here."
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Who tried to publish something, by which way, why and when."""
+
+    author: "Author"
+    channel: str
+    reason: str
+    at: datetime
+
+
+class KeptBack(RightMissing):
+    """A rule keeps this from being published; `attempt` is set once that was refused to somebody."""
+
+    attempt: Attempt | None = None
+
+    def __init__(self, zone_name: str, reason: str) -> None:
+        super().__init__(Right.CHANGE, zone_name)
+        self.args = (reason,)
+
+
+class ApprovalNeeded(KeptBack):
+    """A rule asks for the approval of others, or for a ticket, before this is published."""
+
+
+class Frozen(KeptBack):
+    """Nothing is published in this zone just now."""
+
+
+class HookRefused(RightMissing):
+    """A publish hook did not let exactly this pass; `zones` are those that it is about, by id."""
+
+    def __init__(self, zones: Mapping[int, str], reason: str) -> None:
+        self.zones = zones
+        super().__init__(Right.CHANGE, next(iter(zones.values()), ""))
+        self.args = (reason,)
+
+
+class HookUnasked(HookRefused):
+    """Publish hooks must be asked these questions first, outside of transactions: `publish_hooks.after_hooks` does."""
+
+    def __init__(self, questions: "Sequence[Question]", author: "Author", now: datetime) -> None:
+        self.questions, self.author, self.now = questions, author, now
+        zones = {pk: name for question in questions for pk, name in question.zones.items()}
+        super().__init__(zones, gettext("A publish hook was not asked about this."))
+
+
 class RevisionMoved(ZoneError):
     """The zone is not at the revision that the writer expects."""
 
     def __init__(self, zone_name: str, *, expected: int, found: int) -> None:
         self.zone_name, self.expected, self.found = zone_name, expected, found
-        super().__init__(f"{zone_name} is at revision {found} by now, not {expected}.")
+        super().__init__(
+            gettext("{zone_name} is at revision {found} by now, not {expected}.").format(
+                zone_name=zone_name, found=found, expected=expected
+            )
+        )
 
 
 class NameRefused(ZoneError):
@@ -155,7 +243,7 @@ class NameTaken(NameRefused):
     """A zone of this name exists."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(name, f"The zone {name} exists already.")
+        super().__init__(name, gettext("The zone {name} exists already.").format(name=name))
 
 
 class PublicSuffix(NameRefused):
@@ -165,8 +253,10 @@ class PublicSuffix(NameRefused):
         what = "the root" if name == "." else name
         super().__init__(
             name,
-            f"Nobody may have the zone {what}: it stands above the zones of everybody. If that is meant, the settings "
-            "PANEL_REFUSED_SUFFIXES and PANEL_PUBLIC_SUFFIX_LIST can be changed.",
+            gettext(
+                "Nobody may have the zone {what}: it stands above the zones of everybody. If that is "
+                "meant, the settings PANEL_REFUSED_SUFFIXES and PANEL_PUBLIC_SUFFIX_LIST can be changed."
+            ).format(what=what),
         )
 
 
@@ -178,7 +268,12 @@ class ReverseName(NameRefused):
         listed = ", ".join(self.zones[:4])
         more = f" and {len(self.zones) - 4} more" if len(self.zones) > 4 else ""
         where = f"{listed}{more}".removesuffix(".")
-        super().__init__(name, f"{network} is not the name of a zone; its reverse names lie in {where}.")
+        super().__init__(
+            name,
+            gettext("{network} is not the name of a zone; its reverse names lie in {where}.").format(
+                network=network, where=where
+            ),
+        )
 
 
 class NameOfOthers(NameRefused):
@@ -190,7 +285,12 @@ class NameOfOthers(NameRefused):
     def __init__(self, name: str, side: str, other: str) -> None:
         self.side, self.other = side, other
         which = f"{other}, and you may not change every record of that zone" if other else "a zone of another team"
-        super().__init__(name, f"You may not have the zone {name}: it lies {side} {which}.")
+        super().__init__(
+            name,
+            gettext("You may not have the zone {name}: it lies {side} {which}.").format(
+                name=name, side=side, which=which
+            ),
+        )
 
 
 class SignedAtParent(NameRefused):
@@ -199,8 +299,11 @@ class SignedAtParent(NameRefused):
     def __init__(self, name: str, parent: str) -> None:
         super().__init__(
             name,
-            f"{parent} holds a DS for {name}: resolvers that validate would answer nothing of it, because it would not "
-            f"be signed by the key that the DS names. Remove the DS from {parent} first, and wait for its TTL.",
+            gettext(
+                "{parent} holds a DS for {name}: resolvers that validate would answer nothing of it, "
+                "because it would not be signed by the key that the DS names. Remove the DS from "
+                "{parent} first, and wait for its TTL."
+            ).format(parent=parent, name=name),
         )
 
 
@@ -211,8 +314,10 @@ class BreaksBelow(NameRefused):
         self.child = child
         super().__init__(
             name,
-            f"{name} holds a DS for {child}, {reason}: resolvers that validate would answer nothing of it. Take the DS "
-            "out, or put the right one in.",
+            gettext(
+                "{name} holds a DS for {child}, {reason}: resolvers that validate would answer nothing "
+                "of it. Take the DS out, or put the right one in."
+            ).format(name=name, child=child, reason=reason),
         )
 
 
@@ -240,14 +345,20 @@ class NamesTaken(ZoneError):
     def __init__(self, names: Sequence[str]) -> None:
         self.names = tuple(names)
         first, more = self.names[0], len(self.names) - 1
-        super().__init__(f"The zone {first} exists already{f', and {more} more' if more else ''}.")
+        super().__init__(
+            gettext("The zone {first} exists already{part}.").format(
+                first=first, part=gettext(", and {more} more").format(more=more) if more else ""
+            )
+        )
 
 
 class NameReserved(NameRefused):
     """The panel needs this name for itself."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(name, f"The name {name} is reserved: the panel uses it to see how far a node is.")
+        super().__init__(
+            name, gettext("The name {name} is reserved: the panel uses it to see how far a node is.").format(name=name)
+        )
 
 
 class SettingsRefused(ZoneError):
@@ -270,7 +381,7 @@ class LockUnknown(ZoneError):
     """The zone has no such lock, or not any more."""
 
     def __init__(self, zone_name: str) -> None:
-        super().__init__(f"{zone_name} has no such lock any more.")
+        super().__init__(gettext("{zone_name} has no such lock any more.").format(zone_name=zone_name))
 
 
 class ExpiryRefused(ZoneError):
@@ -286,7 +397,7 @@ class NotSigned(DnssecRefused):
 
     def __init__(self, zone_name: str) -> None:
         self.zone_name = zone_name
-        super().__init__(f"{zone_name} is not signed.")
+        super().__init__(gettext("{zone_name} is not signed.").format(zone_name=zone_name))
 
 
 class BadKey(DnssecRefused):
@@ -301,7 +412,7 @@ class KeyUnknown(DnssecRefused):
     """The zone has no key of this id."""
 
     def __init__(self, zone_name: str, key_id: int) -> None:
-        super().__init__(f"{zone_name} has no DNSSEC key {key_id}.")
+        super().__init__(gettext("{zone_name} has no DNSSEC key {key_id}.").format(zone_name=zone_name, key_id=key_id))
 
 
 class PolicyRefused(ZoneError):
@@ -316,25 +427,62 @@ class PolicyUnknown(ZoneError):
     """No such policy."""
 
     def __init__(self) -> None:
-        super().__init__("There is no such DNSSEC policy.")
+        super().__init__(gettext("There is no such DNSSEC policy."))
 
 
 class DraftUnknown(ZoneError):
     """No such draft, as far as this person may know."""
 
     def __init__(self) -> None:
-        super().__init__("There is no such draft.")
+        super().__init__(gettext("There is no such draft."))
+
+
+class ViewUnknown(ZoneError):
+    """No such saved view, as far as this person may know."""
+
+    def __init__(self) -> None:
+        super().__init__(gettext("There is no such view."))
+
+
+class ViewRefused(ZoneError):
+    """A view cannot be saved so; nothing was changed."""
 
 
 class DraftRefused(ZoneError):
     """A draft cannot have this name, be put aside or be taken up as it is; nothing was changed."""
 
 
+class RequestUnknown(ZoneError):
+    """No such request, as far as this person may know."""
+
+    def __init__(self) -> None:
+        super().__init__(gettext("There is no such request."))
+
+
+class RequestRefused(ZoneError):
+    """A request cannot be asked, answered, withdrawn or published as it is; nothing was changed."""
+
+
+class RuleRefused(ZoneError):
+    """A rule of approval or a freeze cannot be so; `field` is what is wrong about it."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        self.field = field
+        super().__init__(reason)
+
+
+class RuleUnknown(ZoneError):
+    """No such rule of approval, or freeze, as far as this person may know."""
+
+    def __init__(self) -> None:
+        super().__init__(gettext("There is no such rule."))
+
+
 class TemplateUnknown(ZoneError):
     """No such template, as far as this person may know."""
 
     def __init__(self) -> None:
-        super().__init__("There is no such template.")
+        super().__init__(gettext("There is no such template."))
 
 
 class TemplateRefused(ZoneError):
@@ -353,28 +501,39 @@ class TemplateMoved(ZoneError):
 
     def __init__(self, *, found: int) -> None:
         self.found = found
-        super().__init__(f"The template is at version {found} by now. Compare with that, then publish yours.")
+        super().__init__(
+            gettext("The template is at version {found} by now. Compare with that, then publish yours.").format(
+                found=found
+            )
+        )
 
 
 class TemplateRunUnknown(ZoneError):
     """No such run of templates, as far as this person may know."""
 
     def __init__(self) -> None:
-        super().__init__("There is no such run of templates.")
+        super().__init__(gettext("There is no such run of templates."))
+
+
+class ChangeRunUnknown(ZoneError):
+    """No such run that changes many zones, as far as this person may know."""
+
+    def __init__(self) -> None:
+        super().__init__(gettext("There is no such run that changes zones."))
 
 
 class RunUnknown(ZoneError):
     """No such run, as far as this person may know."""
 
     def __init__(self) -> None:
-        super().__init__("There is no such run of DNSSEC policies.")
+        super().__init__(gettext("There is no such run of DNSSEC policies."))
 
 
 class RolloverUnknown(ZoneError):
     """The zone has no such rollover."""
 
     def __init__(self) -> None:
-        super().__init__("The zone has no such rollover.")
+        super().__init__(gettext("The zone has no such rollover."))
 
 
 class RunRefused(ZoneError):
@@ -389,7 +548,7 @@ class NothingToPublish(PublishRefused):
     """The draft holds no operation, or only such as others have published too."""
 
     def __init__(self) -> None:
-        super().__init__("There is nothing to publish.")
+        super().__init__(gettext("There is nothing to publish."))
 
 
 class Conflicts(PublishRefused):
@@ -399,7 +558,7 @@ class Conflicts(PublishRefused):
         self.conflicts = tuple(conflicts)
         names = ", ".join(f"{c.change.name} {rdata.type_to_text(c.change.type)}" for c in self.conflicts[:5])
         more = "" if len(self.conflicts) <= 5 else f" and {len(self.conflicts) - 5} more"
-        super().__init__(f"Changed by others meanwhile: {names}{more}.")
+        super().__init__(gettext("Changed by others meanwhile: {names}{more}.").format(names=names, more=more))
 
 
 class RuleViolations(PublishRefused):
@@ -416,7 +575,11 @@ class GuardHolds(PublishRefused):
     def __init__(self, zone_name: str, reasons: Sequence[str]) -> None:
         self.zone_name = zone_name
         self.reasons = tuple(reasons)
-        super().__init__(f"{zone_name}: {' '.join(self.reasons)} Confirm it by typing the zone's name.")
+        super().__init__(
+            gettext("{zone_name}: {list} Confirm it by typing the zone's name.").format(
+                zone_name=zone_name, list=" ".join(self.reasons)
+            )
+        )
 
 
 class MassDeletion(PublishRefused):
@@ -427,8 +590,10 @@ class MassDeletion(PublishRefused):
         minutes = int(window.total_seconds()) // 60
         before = f", after {lately:,} in the last {minutes} minutes" if lately else ""
         super().__init__(
-            f"This deletes {count:,} of {existing:,} zones{before}: more than {most:,} within {minutes} minutes wait"
-            " until somebody confirms it. Nothing was deleted."
+            gettext(
+                "This deletes {count:,} of {existing:,} zones{before}: more than {most:,} within "
+                "{minutes} minutes wait until somebody confirms it. Nothing was deleted."
+            ).format(count=count, existing=existing, before=before, most=most, minutes=minutes)
         )
 
     @property
@@ -446,8 +611,10 @@ class PublishedInPart(PublishRefused):
     def __init__(self, *, pieces: int, of: int, last: int) -> None:
         self.last = last
         super().__init__(
-            f"Others changed the same records meanwhile: {pieces:,} of {of:,} parts are published, up to publication"
-            f" {last}. Send the request again for the rest."
+            gettext(
+                "Others changed the same records meanwhile: {pieces:,} of {of:,} parts are published, up "
+                "to publication {last}. Send the request again for the rest."
+            ).format(pieces=pieces, of=of, last=last)
         )
 
 
@@ -460,7 +627,9 @@ class PublishingOnHold(PublishRefused):
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
-        super().__init__(f"Publishing is held: {reason} Drafts are kept; nothing was published.")
+        super().__init__(
+            gettext("Publishing is held: {reason} Drafts are kept; nothing was published.").format(reason=reason)
+        )
 
 
 class BadFields(ZoneError):
@@ -491,14 +660,22 @@ class DefaultsFixed(ZoneError):
     """The environment fixes a setting, so a page cannot change it."""
 
     def __init__(self, variable: str) -> None:
-        super().__init__(f"{variable} is set in the panel's environment, so it is not changed here.")
+        super().__init__(
+            gettext("{variable} is set in the panel's environment, so it is not changed here.").format(
+                variable=variable
+            )
+        )
 
 
 class DefaultsMoved(ZoneError):
     """Somebody changed the same settings since they were shown."""
 
     def __init__(self, username: str) -> None:
-        super().__init__(f"{username or 'Somebody'} changed them meanwhile. Look at them again, then change them.")
+        super().__init__(
+            gettext("{value} changed them meanwhile. Look at them again, then change them.").format(
+                value=username or gettext("Somebody")
+            )
+        )
 
 
 class NotInTrash(ZoneError):
@@ -506,7 +683,7 @@ class NotInTrash(ZoneError):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(f"{name} is not in the trash.")
+        super().__init__(gettext("{name} is not in the trash.").format(name=name))
 
 
 class StillOnItsWay(ZoneError):
@@ -514,7 +691,9 @@ class StillOnItsWay(ZoneError):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"The deletion of {name} is still on its way into the log of the nodes. Try again in some seconds."
+            gettext(
+                "The deletion of {name} is still on its way into the log of the nodes. Try again in some seconds."
+            ).format(name=name)
         )
 
 
@@ -522,4 +701,4 @@ class NotOnHold(ZoneError):
     """Publishing is not held, so there is no history to decide about."""
 
     def __init__(self) -> None:
-        super().__init__("Publishing is not held any more; somebody else may have decided first.")
+        super().__init__(gettext("Publishing is not held any more; somebody else may have decided first."))

@@ -13,9 +13,20 @@ from django.db.models import F, Q
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Actor, Author, Person, actor_of, actor_of_token, token_of, user_of
+from dnspanel.texts import gettext
 from dnspanel.zones import access
 from dnspanel.zones.direct import patch_of_steps, publish_patches, removed
-from dnspanel.zones.errors import ExpiryRefused, GuardHolds, PublishingOnHold, RightMissing, Unknown, ZoneError
+from dnspanel.zones.errors import (
+    ApprovalNeeded,
+    ExpiryRefused,
+    Frozen,
+    GuardHolds,
+    HookRefused,
+    PublishingOnHold,
+    RightMissing,
+    Unknown,
+    ZoneError,
+)
 from dnspanel.zones.find_zones import locked
 from dnspanel.zones.models import Channel, Expiry, Zone
 from dnspanel.zones.store_rrsets import rrsets_at_names
@@ -43,11 +54,11 @@ def set_expiry(*, zone: Zone, key: Key, remove_at: datetime, author: Author, now
     """
     name, type_ = key
     if key == (zone.name, rdtypes.SOA):
-        raise ExpiryRefused("A zone cannot be without its SOA.")
+        raise ExpiryRefused(gettext("A zone cannot be without its SOA."))
     with transaction.atomic():
         before = _locked(zone, key, author)
         if not now < remove_at <= now + LONGEST:
-            raise ExpiryRefused("Use a time from now on, within the next ten years.")
+            raise ExpiryRefused(gettext("Use a time from now on, within the next ten years."))
         owner_key = relative_key(name, zone.name)
         expiry = Expiry(zone=zone, owner_key=owner_key, type=type_, name=name, remove_at=remove_at, set_at=now)
         expiry.set_by, expiry.token = user_of(author), token_of(author)
@@ -83,10 +94,20 @@ def expiries_at(zone: Zone, owner_names: Collection[str], *, type: int | None = 
     return {(expiry.name, expiry.type): expiry for expiry in found}
 
 
-def expiring(person: Person, *, until: datetime, limit: int) -> list[Expiry]:
-    """The first that are removed until then, or should have been, in zones that this person may see. One query."""
+def expiring(
+    person: Person, *, until: datetime | None, limit: int, after: tuple[datetime, int] | None = None
+) -> list[Expiry]:
+    """The first that are removed until then, or should have been, in zones that this person may see. One query.
+
+    `after` is time and id of the last one of the page before. A token may not know of all of them: `visibility_of`.
+    """
     visible = access.zones_visible_to(person)
-    found = Expiry.objects.filter(remove_at__lte=until, zone__in=visible.values("pk")).select_related("zone", "set_by")
+    found = Expiry.objects.filter(zone__in=visible.values("pk")).select_related("zone", "set_by")
+    if until is not None:
+        found = found.filter(remove_at__lte=until)
+    if after is not None:
+        at, pk = after
+        found = found.filter(remove_at__gte=at).exclude(remove_at=at, pk__lte=pk)
     return list(found.order_by("remove_at", "pk")[:limit])
 
 
@@ -169,20 +190,21 @@ def _publish(expiries: Sequence[Expiry], now: datetime) -> None:
 def _author_of(expiry: Expiry) -> Actor:
     """Who set it, as they are now. Raises ExpiryRefused for who is not there any more."""
     if expiry.by_token and (expiry.token is None or expiry.token.revoked_at is not None):
-        raise ExpiryRefused("The token by which it was set is revoked.")
+        raise ExpiryRefused(gettext("The token by which it was set is revoked."))
     actor = None
     if expiry.token is not None:
         actor = actor_of_token(expiry.token)
     elif expiry.set_by is not None:
         actor = actor_of(expiry.set_by)
     if actor is None:
-        raise ExpiryRefused("The account of who set it is closed.")
+        raise ExpiryRefused(gettext("The account of who set it is closed."))
     return actor
 
 
 def _keep(expiry: Expiry, refusal: Exception, now: datetime) -> None:
     reason = str(refusal)
-    if isinstance(refusal, RightMissing) and expiry.set_by is not None:
+    governed = isinstance(refusal, ApprovalNeeded | Frozen | HookRefused)
+    if isinstance(refusal, RightMissing) and not governed and expiry.set_by is not None:
         reason = f"{expiry.set_by.username} may not delete it any more."
     logger.warning("%s %s stays though it expired: %s", expiry.name, rdata.type_to_text(expiry.type), reason)
     Expiry.objects.filter(pk=expiry.pk).update(refusal=reason, tried_at=now)
@@ -195,7 +217,11 @@ def _locked(zone: Zone, key: Key, author: Author) -> Expiry | None:
         raise Unknown(zone.name)
     rrset = rrsets_at_names({zone.pk: (zone.name, [name])})[zone.pk].get(key)
     if rrset is None:
-        raise ExpiryRefused(f"{name} has no published {rdata.type_to_text(type_)} that could be removed.")
+        raise ExpiryRefused(
+            gettext("{name} has no published {type_to_text} that could be removed.").format(
+                name=name, type_to_text=rdata.type_to_text(type_)
+            )
+        )
     access.refuse_changes(author, zone, [Change(name, type_, rrset, None)])
     return expiry_of(zone, key)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
+from dnspanel.texts import gettext
 from dnspanel.zones import bulk, draft
 from dnspanel.zones.bulk import Beside
 from dnspanel.zones.dnssec import queries
@@ -27,6 +28,7 @@ from dnspanel.zones.models import (
     ZoneKey,
 )
 from dnspanel.zones.store_rrsets import rrsets_at_names
+from dnspanel.zones.transferred import stop_serving
 from replication.dns import rdtypes
 from replication.dns.rrset import Change
 
@@ -36,7 +38,8 @@ _BROUGHT = (RevisionKind.CREATE, RevisionKind.RESTORE)
 def take_back(*, sequence: int, reason: str, now: datetime, beside: Beside) -> Publication | None:
     """What this publication changed is as it was, and it is marked with the reason; return the publication that did it.
 
-    Zones that it brought are in the trash. What others changed since stays.
+    Zones that it brought are in the trash, but those whose primary is elsewhere: no node has
+    them. What others changed since stays.
     None, and no mark, where nothing of it is left to take back. `beside` runs
     in the transaction of each publication that takes back. By the panel itself.
     """
@@ -46,9 +49,10 @@ def take_back(*, sequence: int, reason: str, now: datetime, beside: Beside) -> P
         beside(inverse)
 
     explanation = f"Publication {sequence} is taken back: {reason}"
-    brought = Revision.objects.filter(publication=sequence, kind__in=_BROUGHT).values_list("zone_id", "zone__revision")
-    deleted = None
-    if zones := list(brought):
+    brought = Revision.objects.filter(publication=sequence, kind__in=_BROUGHT)
+    elsewhere = brought.exclude(zone__transferred_from="").values_list("zone_id", flat=True)
+    deleted = stop_serving(zone_ids=list(elsewhere), channel=Channel.SYSTEM, now=now, reason=explanation, beside=mark)
+    if zones := list(brought.filter(zone__transferred_from="").values_list("zone_id", "zone__revision")):
         deleted, _ = bulk.delete_zones(
             zones=zones, author=None, channel=Channel.SYSTEM, now=now, reason=explanation, confirmed=True, beside=mark
         )
@@ -66,8 +70,7 @@ def take_back_signing(
     The first publication up to `up_to` that changed its signing is marked with the reason, and `beside` gets that one's
     sequence too, in the transaction. A rollover of its keys has ended. None, and no mark, where none of them changed
     the signing, or a key of then has no private part any more. By the panel itself. Where the way back leads over NSEC,
-    to another NSEC3 chain, its second half is a publication of its own, not returned; a panel that dies between the two
-    leaves the zone with NSEC, which validates.
+    to another NSEC3 chain, its second half is a publication of its own, not returned.
     """
     with transaction.atomic(durable=True):
         changes = SigningChange.objects.filter(zone=zone)
@@ -104,8 +107,8 @@ def take_back_signing(
 
 
 def _as(wanted: SigningState, state: SigningState) -> SigningState:
-    """Signed as is wanted, with the rows that there are."""
-    return replace(wanted, row_ids={**wanted.row_ids, **state.row_ids})
+    """Signed as is wanted, with the rows that there are. What was due then is not: it may be what did not validate."""
+    return replace(wanted, row_ids={**wanted.row_ids, **state.row_ids}, due_nsec3=None)
 
 
 def draft_again(*, publication: Publication, author: Drafter, now: datetime) -> Draft:
@@ -122,7 +125,7 @@ def draft_again(*, publication: Publication, author: Drafter, now: datetime) -> 
                 author=author, zone=zone, changes=changes, base_revision=zone.revision, now=now
             )
     if drafted is None:
-        raise CannotUndo("It changed nothing that a draft could hold; zones that it brought are in the trash.")
+        raise CannotUndo(gettext("It changed nothing that a draft could hold; zones that it brought are in the trash."))
     return drafted
 
 

@@ -1,7 +1,7 @@
 """What happened to a zone: its revisions, what each changed, and what the zone was at any of them."""
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -155,6 +155,13 @@ def rrset_history(*, zone: Zone, name: str, type: int, limit: int = 50) -> tuple
     people = ("revision__publication__author", "revision__publication__token")
     newest = rows.select_related(*people).order_by("-revision__number")[:limit]
     return tuple((history_row(row.revision), diff(change_of(row))) for row in newest)
+
+
+def revisions_numbered(*, zone: Zone, numbers: Collection[int]) -> dict[int, HistoryRow]:
+    """These revisions of the zone that there are, by number; in one query."""
+    people = ("publication__author", "publication__token")
+    found = Revision.objects.filter(zone=zone, number__in=set(numbers)).select_related(*people)
+    return {revision.number: history_row(revision) for revision in found}
 
 
 def rrsets_at(*, zone: Zone, number: int) -> Iterator[RRset]:

@@ -13,6 +13,7 @@ from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, token_of, user_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Token, User
+from dnspanel.texts import gettext
 from dnspanel.zones import access
 from dnspanel.zones.errors import LockRefused, Unknown
 from dnspanel.zones.find_zones import locked
@@ -53,20 +54,27 @@ def add_lock(
     """
     reason = " ".join(reason.split())
     if not reason or len(reason) > LONGEST_REASON:
-        raise LockRefused("reason", f"Say why, in up to {LONGEST_REASON} characters: others will read it.")
+        raise LockRefused(
+            "reason",
+            gettext("Say why, in up to {longest_reason} characters: others will read it.").format(
+                longest_reason=LONGEST_REASON
+            ),
+        )
     if name and not names.is_within(name, zone.name):
-        raise LockRefused("name", f"{name} is not in {zone.name}")
+        raise LockRefused("name", gettext("{name} is not in {name2}").format(name=name, name2=zone.name))
     if type is not None and not name:
-        raise LockRefused("type", "A type is locked at a name: say which.")
+        raise LockRefused("type", gettext("A type is locked at a name: say which."))
     if type in _UNLOCKABLE:
-        raise LockRefused("type", f"{rdata.type_to_text(type or 0)} is made by the panel.")
+        raise LockRefused(
+            "type", gettext("{type_to_text} is made by the panel.").format(type_to_text=rdata.type_to_text(type or 0))
+        )
     with transaction.atomic():
         found = _locked(zone, author)
         existing = locks_of(found)
         if any((lock.name, lock.type) == (name, type) for lock in existing):
-            raise LockRefused("name", "This is locked already; lift that lock first.")
+            raise LockRefused("name", gettext("This is locked already; lift that lock first."))
         if len(existing) >= MOST:
-            raise LockRefused("name", f"A zone has at most {MOST} locks.")
+            raise LockRefused("name", gettext("A zone has at most {most} locks.").format(most=MOST))
         lock = Lock.objects.create(
             zone=found,
             name=name,

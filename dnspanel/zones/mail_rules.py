@@ -9,6 +9,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
+from dnspanel.texts import gettext
 from replication.dns import rdata
 from replication.dns.rrset import RRset
 
@@ -25,11 +26,19 @@ def check_txt(rrset: RRset) -> Iterator[Finding]:
     texts = [text_of(rrset.type, record) for record in rrset.served]
     spf = [text for text in texts if text.lower() == "v=spf1" or text.lower().startswith("v=spf1 ")]
     if len(spf) > 1:
-        yield "warning", "spf-duplicate", f"{rrset.name} has {len(spf)} SPF records; receivers then use none of them"
+        yield (
+            "warning",
+            "spf-duplicate",
+            gettext("{name} has {spf} SPF records; receivers then use none of them").format(
+                name=rrset.name, spf=len(spf)
+            ),
+        )
     for text in spf:
         lookups = spf_lookups(text)
         if lookups > MAX_SPF_LOOKUPS:
-            message = f"the SPF record of {rrset.name} needs {lookups} DNS look-ups; above {MAX_SPF_LOOKUPS} it fails"
+            message = gettext(
+                "the SPF record of {name} needs {lookups} DNS look-ups; above {max_spf_lookups} it fails"
+            ).format(name=rrset.name, lookups=lookups, max_spf_lookups=MAX_SPF_LOOKUPS)
             yield "warning", "spf-lookups", message
     if rrset.name.startswith("_dmarc."):
         yield from _dmarc(rrset.name, texts)
@@ -61,12 +70,14 @@ def _dkim(name: str, texts: list[str]) -> Iterator[Finding]:
         yield (
             "warning",
             "dkim-duplicate",
-            f"{name} has {len(texts)} TXT records; which key counts is open (RFC 6376 3.6.2.2)",
+            gettext("{name} has {texts} TXT records; which key counts is open (RFC 6376 3.6.2.2)").format(
+                name=name, texts=len(texts)
+            ),
         )
     for text in texts:
         if found := _fault_of_dkim(text):
             severity, code, message = found
-            yield severity, code, f"the DKIM record {name} {message}"
+            yield severity, code, gettext("the DKIM record {name} {message}").format(name=name, message=message)
 
 
 @lru_cache(maxsize=1024)
@@ -74,32 +85,60 @@ def _fault_of_dkim(text: str) -> Finding | None:
     """What is wrong with the text of a DKIM key record (RFC 6376 3.6.1), if anything is."""
     tags = {part.split("=")[0].strip(): "".join(part.partition("=")[2].split()) for part in text.split(";")}
     if tags.get("v", "DKIM1") != "DKIM1" or "p" not in tags:
-        return "warning", "dkim-malformed", "is none: it begins with v=DKIM1 and has the key behind p="
+        return "warning", "dkim-malformed", gettext("is none: it begins with v=DKIM1 and has the key behind p=")
     if not tags["p"]:
-        return "note", "dkim-revoked", "has no key: what it signed is not valid any more"
+        return "note", "dkim-revoked", gettext("has no key: what it signed is not valid any more")
     try:
         key = base64.b64decode(tags["p"], validate=True)
         if tags.get("k", "rsa") == "ed25519":
-            return None if len(key) == _ED25519_BYTES else ("warning", "dkim-key", "has an Ed25519 key of another size")
+            return (
+                None
+                if len(key) == _ED25519_BYTES
+                else ("warning", "dkim-key", gettext("has an Ed25519 key of another size"))
+            )
         public = load_der_public_key(key)
     except (binascii.Error, ValueError, UnsupportedAlgorithm):
-        return "warning", "dkim-key", "has a key that cannot be read: was a part of it lost?"
+        return "warning", "dkim-key", gettext("has a key that cannot be read: was a part of it lost?")
     if not isinstance(public, RSAPublicKey):
-        return "warning", "dkim-key", "has a key of another algorithm than it says"
+        return "warning", "dkim-key", gettext("has a key of another algorithm than it says")
     if public.key_size < LEAST_DKIM_BITS:
-        return "warning", "dkim-weak", f"has a key of {public.key_size} bits, which receivers refuse (RFC 8301)"
+        return (
+            "warning",
+            "dkim-weak",
+            gettext("has a key of {key_size} bits, which receivers refuse (RFC 8301)").format(key_size=public.key_size),
+        )
     if public.key_size < GOOD_DKIM_BITS:
-        return "note", "dkim-short", f"has a key of {public.key_size} bits; {GOOD_DKIM_BITS} are asked for (RFC 8301)"
+        return (
+            "note",
+            "dkim-short",
+            gettext("has a key of {key_size} bits; {good_dkim_bits} are asked for (RFC 8301)").format(
+                key_size=public.key_size, good_dkim_bits=GOOD_DKIM_BITS
+            ),
+        )
     return None
 
 
 def _dmarc(name: str, texts: list[str]) -> Iterator[Finding]:
     policies = [text for text in texts if text.replace(" ", "").lower().startswith("v=dmarc1")]
     if len(policies) > 1:
-        yield "warning", "dmarc-duplicate", f"{name} has {len(policies)} DMARC records; receivers then use none of them"
+        yield (
+            "warning",
+            "dmarc-duplicate",
+            gettext("{name} has {policies} DMARC records; receivers then use none of them").format(
+                name=name, policies=len(policies)
+            ),
+        )
     for text in policies:
         tags = {part.split("=")[0].strip().lower(): part.partition("=")[2].strip() for part in text.split(";")}
         if tags.get("p", "").lower() not in {"none", "quarantine", "reject"}:
-            yield "warning", "dmarc-policy", f"the DMARC record {name} needs p=none, p=quarantine or p=reject"
+            yield (
+                "warning",
+                "dmarc-policy",
+                gettext("the DMARC record {name} needs p=none, p=quarantine or p=reject").format(name=name),
+            )
         if not tags.get("rua"):
-            yield "note", "dmarc-rua", f"the DMARC record {name} asks nobody to report: it has no rua="
+            yield (
+                "note",
+                "dmarc-rua",
+                gettext("the DMARC record {name} asks nobody to report: it has no rua=").format(name=name),
+            )

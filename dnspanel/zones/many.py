@@ -9,9 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from dnspanel.zones.rrset_notes import rrset_tags
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import RRset, make
-from replication.errors import ReplicationError
+from replication.errors import BadRRset, ReplicationError
 
 MOST_STARS = 8
 MOST_VALUES = 100
@@ -34,7 +35,7 @@ def set_ttl(ttl: int) -> Act:
     """The RRset has this TTL, in seconds."""
 
     def act(rrset: RRset) -> RRset:
-        return make(rrset.name, rrset.type, ttl, rrset.rdata, rrset.disabled, rrset.comment)
+        return make(rrset.name, rrset.type, ttl, rrset.rdata, rrset.disabled, rrset.comment, notes=rrset.notes)
 
     return act
 
@@ -42,6 +43,33 @@ def set_ttl(ttl: int) -> Act:
 def set_comment(comment: str) -> Act:
     """The RRset has this comment; "" takes it away."""
     return lambda rrset: replace(rrset, comment=comment)
+
+
+def add_tags(tags: Sequence[str]) -> Act:
+    """The RRset has these tags besides. Raises ValueError for none, and for what is not a tag."""
+    added = _tags(tags)
+    return lambda rrset: replace(rrset, notes=rrset.notes.with_tags(_fitting((*rrset.notes.tags, *added), rrset)))
+
+
+def remove_tags(tags: Sequence[str]) -> Act:
+    """The RRset lacks these tags. Raises ValueError as `add_tags` does."""
+    gone = frozenset(_tags(tags))
+    return lambda rrset: replace(rrset, notes=rrset.notes.with_tags([t for t in rrset.notes.tags if t not in gone]))
+
+
+def _tags(typed: Sequence[str]) -> tuple[str, ...]:
+    found = rrset_tags(typed)
+    if not found:
+        raise ValueError("say which tags")
+    return found
+
+
+def _fitting(tags: Sequence[str], rrset: RRset) -> tuple[str, ...]:
+    """The tags, if an RRset can have them all. Raises BadRRset."""
+    try:
+        return rrset_tags(tags)
+    except ValueError as exc:
+        raise BadRRset(name=rrset.name, type=rrset.type, reason=str(exc)) from exc
 
 
 def switch(*, on: bool) -> Act:
@@ -59,7 +87,7 @@ def set_values(texts: Sequence[str]) -> Act:
     def act(rrset: RRset) -> RRset:
         parsed = [rdata.parse(rrset.type, text) for text in values]
         disabled = [text for text in rrset.disabled if text in parsed]
-        return make(rrset.name, rrset.type, rrset.ttl, parsed, disabled, rrset.comment)
+        return make(rrset.name, rrset.type, rrset.ttl, parsed, disabled, rrset.comment, notes=rrset.notes)
 
     return act
 
@@ -67,7 +95,12 @@ def set_values(texts: Sequence[str]) -> Act:
 def add_values(texts: Sequence[str]) -> Act:
     """The RRset has these values besides. Raises ValueError as `set_values` does."""
     values = _checked(texts)
-    return lambda rrset: make(rrset.name, rrset.type, rrset.ttl, [*rrset.rdata, *values], rrset.disabled, rrset.comment)
+
+    def act(rrset: RRset) -> RRset:
+        texts = [*rrset.rdata, *values]
+        return make(rrset.name, rrset.type, rrset.ttl, texts, rrset.disabled, rrset.comment, notes=rrset.notes)
+
+    return act
 
 
 def remove_values(texts: Sequence[str]) -> Act:
@@ -85,7 +118,8 @@ def remove_values(texts: Sequence[str]) -> Act:
         left = tuple(text for text in rrset.rdata if text not in gone)
         if not left:
             return delete(rrset)
-        return replace(rrset, rdata=left, disabled=tuple(text for text in rrset.disabled if text in left))
+        disabled = tuple(text for text in rrset.disabled if text in left)
+        return replace(rrset, rdata=left, disabled=disabled, notes=rrset.notes.of_values(left))
 
     return act
 
@@ -131,7 +165,8 @@ def replace_text(find: str, replacement: str, *, is_pattern: bool = False) -> Ac
             return rrset
         parsed = {text: rdata.parse(rrset.type, after) for text, after in texts.items()}
         disabled = [parsed[text] for text in rrset.disabled]
-        return make(rrset.name, rrset.type, rrset.ttl, parsed.values(), disabled, rrset.comment)
+        notes = rrset.notes.renamed(parsed.__getitem__)
+        return make(rrset.name, rrset.type, rrset.ttl, parsed.values(), disabled, rrset.comment, notes=notes)
 
     return act
 

@@ -5,7 +5,7 @@ is done wholly or, for a reason that is told, not at all.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -17,7 +17,8 @@ from dnspanel.accounts.actors import actor_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.accounts.roles import Permission
-from dnspanel.zones import access, bulk, nesting, quotas
+from dnspanel.texts import gettext
+from dnspanel.zones import access, bulk, governing, nesting, quotas
 from dnspanel.zones.draft import Drafter
 from dnspanel.zones.errors import Forbidden, RightMissing, SettingsRefused
 from dnspanel.zones.find_zones import locked
@@ -77,6 +78,10 @@ class ZonesOutcome:
         return sum(zone.rrset_count for zone in self.changed)
 
 
+def _nothing(_: ZonesOutcome) -> None:
+    """What happens beside a change, if nothing is asked for."""
+
+
 def marks_of(*, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Marks:
     """These tags, canonical, to be added and removed. Raises SettingsRefused for what is not a tag."""
     return Marks(tuple(canonical_tags(add)), tuple(canonical_tags(remove)))
@@ -85,11 +90,20 @@ def marks_of(*, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Marks:
 def preview_marks(*, selection: ZoneSelection, marks: Marks, author: Drafter) -> ZonesOutcome:
     """What `change_marks` would do now. Raises as it does, but for quotas."""
     _require_somewhere(author, Right.SETTINGS)
-    return _marked(selected_zones(selection, author, MOST_ZONES), marks, author)
+    return marked(selected_zones(selection, author, MOST_ZONES), marks, author)
 
 
-def change_marks(*, zones: Sequence[Zone], marks: Marks, author: Drafter, now: datetime) -> ZonesOutcome:
+def change_marks(
+    *,
+    zones: Sequence[Zone],
+    marks: Marks,
+    author: Drafter,
+    now: datetime,
+    beside: Callable[[ZonesOutcome], None] = _nothing,
+) -> ZonesOutcome:
     """These zones have the tags and the team; the audit log says for each what it had before.
+
+    The zones of the outcome are as they were; `beside` is called with it within the transaction.
 
     What they have by now counts: a tag that somebody else added meanwhile stays. Left alone, with the reason, are
     zones that are gone, whose settings the author may not change, by which the author would gain a right, or around
@@ -100,7 +114,7 @@ def change_marks(*, zones: Sequence[Zone], marks: Marks, author: Drafter, now: d
     with transaction.atomic(durable=True):
         nesting.take_turns(author)
         alive = locked([zone.pk for zone in zones])
-        outcome = _marked(alive, marks, author)
+        outcome = marked(alive, marks, author)
         living = {zone.pk for zone in alive}
         outcome.refused += [(zone, "It is gone by now.") for zone in zones if zone.pk not in living]
         joining = [zone for zone in outcome.changed if marks.moves and zone.team_id != marks.team_id_of(zone)]
@@ -118,13 +132,14 @@ def change_marks(*, zones: Sequence[Zone], marks: Marks, author: Drafter, now: d
         ]
         with connection.cursor() as cursor:
             cursor.execute(_UPDATE, [json.dumps(rows)])
+        beside(outcome)
     return outcome
 
 
 def preview_deletion(*, selection: ZoneSelection, author: Drafter) -> ZonesOutcome:
     """Which of the zones `delete_found` would delete now. Raises TooMany, and Forbidden."""
     _require_somewhere(author, Right.DELETE_ZONE)
-    return _deletable(selected_zones(selection, author, MOST_DELETED), author)
+    return deletable(selected_zones(selection, author, MOST_DELETED), author)
 
 
 def delete_found(
@@ -136,7 +151,7 @@ def delete_found(
     alone, with the reason. Raises MassDeletion for too many unless a person `confirmed` it, and Forbidden.
     """
     _require_somewhere(author, Right.DELETE_ZONE)
-    outcome = _deletable(zones, author)
+    outcome = deletable(zones, author)
     publication, left = bulk.delete_zones(
         zones=[(zone.pk, zone.revision) for zone in outcome.changed],
         author=author,
@@ -146,7 +161,11 @@ def delete_found(
         confirmed=confirmed,
     )
     moved = set(left)
-    outcome.refused += [(zone, "It was changed meanwhile.") for zone in outcome.changed if zone.pk in moved]
+    outcome.refused += [
+        (zone, "It was changed meanwhile, or a publish hook did not let it pass.")
+        for zone in outcome.changed
+        if zone.pk in moved
+    ]
     outcome.changed = [zone for zone in outcome.changed if zone.pk not in moved]
     return publication, outcome
 
@@ -162,10 +181,13 @@ def selected_zones(selection: ZoneSelection, author: Drafter, most: int) -> list
     return zones
 
 
-def _marked(zones: Sequence[Zone], marks: Marks, author: Drafter) -> ZonesOutcome:
+def marked(zones: Sequence[Zone], marks: Marks, author: Drafter) -> ZonesOutcome:
+    """Which of these zones would have other tags or another team. Raises SettingsRefused for a team."""
     if marks.moves and marks.team is not None and marks.team not in teams_to_choose_from(author):
-        raise SettingsRefused("team", f"You cannot give zones to the team {marks.team.name}.")
+        raise SettingsRefused("team", gettext("You cannot give zones to the team {name}.").format(name=marks.team.name))
     outcome = ZonesOutcome()
+    leaving = (z for z in zones if set(z.tags).difference(marks.tags_of(z)) or marks.team_id_of(z) != z.team_id)
+    rules = governing.rules_about(list(leaving))
     for zone in sorted(zones, key=lambda zone: zone.name):
         try:
             access.require_right(author, zone, Right.SETTINGS)
@@ -174,6 +196,7 @@ def _marked(zones: Sequence[Zone], marks: Marks, author: Drafter) -> ZonesOutcom
                 outcome.unchanged += 1
                 continue
             refuse_gain(author, zone, tags, team_id)
+            governing.refuse_escape(rules, author, zone, tags, team_id)
         except (RightMissing, SettingsRefused) as exc:
             outcome.refused.append((zone, str(exc)))
         else:
@@ -203,7 +226,8 @@ def _details(zone: Zone, marks: Marks, teams: dict[int, Team]) -> dict[str, obje
     }
 
 
-def _deletable(zones: Sequence[Zone], author: Drafter) -> ZonesOutcome:
+def deletable(zones: Sequence[Zone], author: Drafter) -> ZonesOutcome:
+    """Which of these zones the author may delete."""
     outcome = ZonesOutcome()
     for zone in zones:
         try:

@@ -14,6 +14,7 @@ from dnspanel.accounts.actors import Actor, actor_of
 from dnspanel.accounts.grants import RECORD_RIGHTS
 from dnspanel.accounts.roles import Permission
 from dnspanel.statement_time import SearchTooGeneral
+from dnspanel.texts import gettext
 from dnspanel.zones import access, direct, draft, store_rrsets
 from dnspanel.zones.draft import Drafter, KeyInZone
 from dnspanel.zones.errors import Forbidden, RightMissing
@@ -217,11 +218,13 @@ def _found(
         after, looks = page.next_after, looks + 1
         if looks == MOST_LOOKS:
             raise SearchTooGeneral(
-                f"Up to {page.looked_to}, {len(published):,} records are found, and there is more to look through. "
-                "Look for something longer, or in fewer zones."
+                gettext(
+                    "Up to {looked_to}, {published:,} records are found, and there is more to look through. "
+                    "Look for something longer, or in fewer zones."
+                ).format(looked_to=page.looked_to, published=len(published))
             )
-    zones = zone_conditions.fitting(visible, Search(search.about_zones), now=now)
-    drafted = rrset_conditions.fitting(_drafted(author).filter(zone__in=zones), search)
+    zones = zone_conditions.fitting(visible, Search(search.about_zones_alone), now=now)
+    drafted = rrset_conditions.fitting(_drafted(author).filter(zone__in=zones), search, access.zones_seen_by(author))
     operations = by_more_than_the_zone(drafted, search.words)[: MOST_SELECTED + 1]
     return published, {(row.zone_id, row.name, row.type): row for row in operations}, page.left_out
 

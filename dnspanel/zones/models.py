@@ -18,6 +18,7 @@ from django.db import models
 from django.db.models import F, Func, Q
 from django.db.models.functions import Lower, Reverse, Upper
 
+from dnspanel.texts import gettext_lazy
 from dnspanel.zones.soa import SoaEdit
 from replication.dns import rdata
 
@@ -32,11 +33,12 @@ def gone_at(deleted_at: datetime) -> datetime:
 class Channel(models.TextChoices):
     """How a publication arrived."""
 
-    WEB = "web", "web"
+    WEB = "web", gettext_lazy("web")
     API = "api", "API"
-    IMPORT = "import", "import"
-    DYNAMIC_UPDATE = "dynamic", "dynamic update"
-    SYSTEM = "system", "system"
+    IMPORT = "import", gettext_lazy("import")
+    DYNAMIC_UPDATE = "dynamic", gettext_lazy("dynamic update")
+    TRANSFER = "transfer", gettext_lazy("transfer")
+    SYSTEM = "system", gettext_lazy("system")
 
 
 class LogHead(models.Model):
@@ -119,8 +121,14 @@ class Zone(models.Model):
     # How the serial moves, as PowerDNS's API words it: `soa.SoaEdit`.
     soa_edit_api = models.CharField(max_length=32, blank=True, default="INCREASE", db_default="INCREASE")
     soa_edit = models.CharField(max_length=32, blank=True, default="", db_default="")
+    # The TTL that new RRsets begin with; null: that of the SOA.
+    default_ttl = models.IntegerField(null=True)
     # Whether there is a row of `Lock`: publications of all other zones need not ask.
     has_locks = models.BooleanField(default=False, db_default=False)
+    # The addresses of its primaries, for people; empty: its primary is this panel. Then only transfers change it.
+    transferred_from = models.TextField(blank=True, default="", db_default="")
+    # Whether nodes have it: not before its first transfer, nor when it has expired.
+    is_served = models.BooleanField(default=True, db_default=True)
 
     class Meta:
         constraints = [
@@ -128,6 +136,10 @@ class Zone(models.Model):
             models.CheckConstraint(condition=Q(id__gt=0, id__lt=2**31 - 1), name="zone_id_is_a_domain_id"),
             models.CheckConstraint(condition=Q(serial__gte=0, serial__lt=2**32), name="zone_serial_u32"),
             models.CheckConstraint(condition=Q(name__endswith="."), name="zone_name_absolute"),
+            models.CheckConstraint(
+                condition=Q(default_ttl=None) | Q(default_ttl__gte=0, default_ttl__lt=2**31),
+                name="zone_default_ttl_rfc2181",
+            ),
         ]
         indexes = [
             GinIndex(OpClass(Upper("name"), "gin_trgm_ops"), name="zone_name_trigram"),
@@ -142,6 +154,7 @@ class Zone(models.Model):
             models.Index(fields=["deleted_at"], condition=~Q(deleted_at=None), name="zone_trash"),
             GinIndex(fields=["tags"], condition=~Q(tags=[]), name="zone_tags"),
             models.Index(fields=["created_by"], name="zone_created_by"),
+            models.Index(fields=["name"], condition=~Q(transferred_from=""), name="zone_transferred"),
         ]
 
     def __str__(self) -> str:
@@ -195,7 +208,7 @@ class TsigAct(models.TextChoices):
     """What a zone lets TSIG keys do."""
 
     UPDATE = "update", "DNS UPDATE"
-    TRANSFER = "transfer", "zone transfer"
+    TRANSFER = "transfer", gettext_lazy("zone transfer")
 
 
 class TsigPermission(models.Model):
@@ -229,6 +242,9 @@ class RRset(models.Model):
     rdata = ArrayField(models.TextField())
     disabled = ArrayField(models.TextField(), default=list)
     comment = models.TextField(blank=True, default="")
+    # `replication.dns.notes`: tags, and comments of values. Most have none, and an empty text costs a byte.
+    notes = models.TextField(blank=True, default="", db_default="")
+    changed_in = models.IntegerField(default=1, db_default=1)  # the number of the revision that changed it last
 
     class Meta:
         constraints = [
@@ -288,11 +304,53 @@ class SearchProgress(models.Model):
         constraints = [models.CheckConstraint(condition=Q(id=1), name="search_progress_single")]
 
 
+class Complaint(models.Model):
+    """What the checks say against an RRset as it is published, the worst; `complaints_upkeep` keeps it, behind what is.
+
+    With `into`, the id of another zone, it is about a name there, and is for who may know about that zone.
+    """
+
+    pk = models.CompositePrimaryKey("zone", "owner_key", "type", "into")
+    zone = models.ForeignKey(Zone, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
+    owner_key = models.BinaryField()
+    type = models.IntegerField()
+    into = models.IntegerField(default=0)  # 0: it is about its own zone alone
+    message = models.TextField()
+
+    class Meta:
+        indexes = [models.Index(fields=["into"], condition=~Q(into=0), name="complaint_into")]
+
+
+class ComplaintProgress(models.Model):
+    """The one row that says up to which publication complaints are kept, and how far the walk over everything is.
+
+    A walk finds what became wrong without a publication of the zone; the first one is that after an upgrade.
+    """
+
+    id = models.SmallIntegerField(primary_key=True, default=1)
+    sequence = models.BigIntegerField()
+    is_complete = models.BooleanField(default=False)  # the first walk has ended
+    walk_began_at = models.DateTimeField()
+    # The last name that the walk has looked at; null: it has ended.
+    zone_id = models.IntegerField(null=True, default=0)
+    owner_key = models.BinaryField(default=b"")
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="complaint_progress_single")]
+
+
 class RevisionKind(models.TextChoices):
-    CREATE = "create", "created"
-    CHANGE = "change", "changed"
-    DELETE = "delete", "deleted"
-    RESTORE = "restore", "restored"
+    CREATE = "create", gettext_lazy("created")
+    CHANGE = "change", gettext_lazy("changed")
+    DELETE = "delete", gettext_lazy("deleted")
+    RESTORE = "restore", gettext_lazy("restored")
+    # The zone is there, and no node has it; what brings it to them is a `RESTORE`.
+    AWAIT = "await", gettext_lazy("created to be transferred")
+    EXPIRE = "expire", gettext_lazy("expired")
+
+
+# Kinds after which no node has the zone, in the words of the database.
+NOT_SERVED = (RevisionKind.DELETE.value, RevisionKind.AWAIT.value, RevisionKind.EXPIRE.value)
 
 
 class Revision(models.Model):
@@ -318,7 +376,7 @@ class Revision(models.Model):
 class Change(models.Model):
     """One RRset before and after a revision; null means absent.
 
-    The values are `{"ttl", "rdata", "disabled", "comment"}`. A revision that
+    The values are those of `RRset.to_json`. A revision that
     creates or deletes a zone stores no changes: today's state with later
     changes undone says the same. Every other one lists the SOA, because its
     serial moves each time.
@@ -392,6 +450,7 @@ class Signing(models.Model):
                 fields=["signatures_end"], name="signing_signatures_end", condition=Q(signatures_end__isnull=False)
             ),
             models.Index(fields=["zone"], name="signing_paused", condition=Q(state__has_key="paused")),
+            models.Index(fields=["zone"], name="signing_due_nsec3", condition=Q(state__has_key="due_nsec3")),
         ]
 
 
@@ -478,6 +537,7 @@ class AcceptedBreak(models.Model):
 
 class Draft(models.Model):
     """Unpublished operations, over any number of zones: those that somebody works in, or those put aside with a name.
+    Or those that their owner discarded, for a while: without a name, and in nobody's hands.
 
     `author` is who works in it now: one draft at most for each person, and nobody where it is put aside. One with a
     name has an owner, in whosever hands it is. `key` is its address; `named_drafts` writes all but operations.
@@ -488,13 +548,18 @@ class Draft(models.Model):
     name = models.CharField(max_length=80, blank=True, default="", db_default="")
     key = models.UUIDField(default=uuid4, db_default=RandomUUID(), unique=True, editable=False)
     is_by_link = models.BooleanField(default=False, db_default=False)  # read by who has the address and sees its zones
+    # Ids of all in whose hands it was, and what came into it: who may have edited it does not approve it.
+    worked_in = ArrayField(models.IntegerField(), default=list, db_default=[])
     changed_at = models.DateTimeField()
+    discarded_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["owner", "name"], name="draft_name_unique"),
+            models.UniqueConstraint(fields=["owner", "name"], condition=~Q(name=""), name="draft_name_unique"),
             models.CheckConstraint(
-                condition=Q(author__isnull=False, name="", owner=None) | (Q(owner__isnull=False) & ~Q(name="")),
+                condition=Q(author__isnull=False, name="", owner=None, discarded_at=None)
+                | (Q(owner__isnull=False, discarded_at=None) & ~Q(name=""))
+                | Q(author=None, name="", owner__isnull=False, discarded_at__isnull=False),
                 name="draft_named_or_in_hand",
             ),
         ]
@@ -542,6 +607,226 @@ class Operation(models.Model):
         ]
 
 
+class ZoneRule(models.Model):
+    """What holds for a zone, for those with a tag, for those of a team, or for all; `publish_rules` writes it."""
+
+    zone = models.ForeignKey(Zone, null=True, on_delete=models.CASCADE, related_name="+")
+    tag = models.TextField(blank=True, default="")
+    team = models.ForeignKey("accounts.Team", null=True, on_delete=models.CASCADE, related_name="+")
+    reason = models.TextField()
+    placed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
+    placed_at = models.DateTimeField()
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self.scope}: {self.reason}"
+
+    @property
+    def scope(self) -> str:
+        """For which zones it holds, for people."""
+        if self.zone is not None:
+            return self.zone.name
+        if self.tag:
+            return f"zones tagged {self.tag}"
+        return f"zones of {self.team.name}" if self.team is not None else "every zone"
+
+    def covers(self, zone: Zone) -> bool:
+        """Whether it holds for this zone."""
+        if self.zone_id is not None:
+            return self.zone_id == zone.pk
+        if self.tag:
+            return self.tag in zone.tags
+        return self.team_id is None or self.team_id == zone.team_id
+
+
+_OF_ONE_SCOPE = (
+    Q(zone=None, tag="", team=None)
+    | Q(zone__isnull=False, tag="", team=None)
+    | (Q(zone=None, team=None) & ~Q(tag=""))
+    | Q(zone=None, tag="", team__isnull=False)
+)
+
+
+class ApprovalRule(ZoneRule):
+    """Changes of these zones are published when so many others approve, and say a ticket where one is asked for.
+
+    They come from members of the team, and from those whose role is this one or a higher one; from administrators
+    where neither is said.
+    """
+
+    needed = models.SmallIntegerField()
+    types = ArrayField(models.IntegerField(), default=list)  # only if one of these changes; empty: any
+    min_changes = models.IntegerField(default=1)  # only from so many changed RRsets of a zone on
+    approver_team = models.ForeignKey("accounts.Team", null=True, on_delete=models.SET_NULL, related_name="+")
+    approver_role = models.CharField(max_length=16, blank=True, default="")
+    tokens = models.ManyToManyField("accounts.Token", related_name="+")  # who publish without
+    ticket = models.TextField(blank=True, default="")  # as `ticket_patterns` reads it; empty: none is asked for
+    ticket_link = models.TextField(blank=True, default="")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=_OF_ONE_SCOPE, name="approvalrule_one_scope"),
+            models.CheckConstraint(condition=Q(needed__gte=0, needed__lte=3), name="approvalrule_needed"),
+        ]
+
+
+class Freeze(ZoneRule):
+    """Nothing of these zones is published from one time to another: once, or again and again.
+
+    `repeats` is an RFC 5545 RRULE, or empty; it counts from `starts_at` by the clocks of `time_zone`.
+    """
+
+    starts_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+    repeats = models.TextField(blank=True, default="")
+    time_zone = models.CharField(max_length=64, default="UTC")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=_OF_ONE_SCOPE, name="freeze_one_scope"),
+            models.CheckConstraint(condition=Q(ends_at__gt=F("starts_at")), name="freeze_ends_after_start"),
+        ]
+
+
+class WhenSilent(models.TextChoices):
+    """What becomes of a publication where a hook gives no answer that counts."""
+
+    REFUSE = "refuse", gettext_lazy("refused")
+    PASS = "pass", gettext_lazy("published, which the audit log says")
+
+
+class PublishHook(ZoneRule):
+    """A URL that is asked before these zones are published, and may say no; `webhooks.publish_hooks` writes it."""
+
+    name = models.CharField(max_length=40, blank=True, default="", db_default="")
+    url = models.TextField()  # for those alone who may govern its zones
+    secret = models.BinaryField()  # `vault.encrypt_secret` of "whsec_…"
+    # After a rotation both sign, until this time.
+    old_secret = models.BinaryField(null=True)
+    old_secret_until = models.DateTimeField(null=True)
+    seconds = models.SmallIntegerField()  # so long an answer is waited for
+    when_silent = models.CharField(max_length=6, choices=WhenSilent)
+    # Counts changes of what is above but the secret: what it answered before one of them does not count after it.
+    version = models.IntegerField(default=1, db_default=1)
+    # How it answered last, and since when, how often and why it has not: `hook_health` writes these.
+    questioned_at = models.DateTimeField(null=True)
+    ms = models.FloatField(null=True)  # of its last answer
+    failing_since = models.DateTimeField(null=True)
+    failures = models.IntegerField(default=0, db_default=0)
+    error = models.TextField(blank=True, default="", db_default="")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=_OF_ONE_SCOPE, name="publishhook_one_scope"),
+            models.CheckConstraint(condition=Q(seconds__gte=1, seconds__lte=10), name="publishhook_seconds"),
+        ]
+
+    @property
+    def called(self) -> str:
+        """What people call it who may not see its URL."""
+        return f"“{self.name}”" if self.name else f"for {self.scope}"
+
+
+class HookReply(models.Model):
+    """What a publish hook answered about a publication or a test, the newest of each hook; `hook_health` writes it."""
+
+    class Word(models.TextChoices):
+        YES = "yes", "yes"
+        NO = "no", "no"
+        SILENT = "silent", "no answer"
+
+    hook = models.ForeignKey(PublishHook, on_delete=models.CASCADE, related_name="replies", db_index=False)
+    at = models.DateTimeField()
+    word = models.CharField(max_length=6, choices=Word)
+    reason = models.TextField(blank=True)  # its own, or what is wrong, which may name its host
+    ticket = models.TextField(blank=True)
+    ms = models.FloatField()
+    zones = models.IntegerField()  # that it was asked about
+    is_test = models.BooleanField(default=False)
+
+    class Meta:
+        indexes = [models.Index(fields=["hook", "-id"], name="reply_of_hook")]
+
+
+class RequestState(models.TextChoices):
+    OPEN = "open", gettext_lazy("open")
+    PUBLISHED = "published", gettext_lazy("published")
+    DECLINED = "declined", gettext_lazy("declined")
+    WITHDRAWN = "withdrawn", gettext_lazy("withdrawn")
+    PAST_RULES = "past-rules", gettext_lazy("published past approval")
+
+
+class PublishRequest(models.Model):
+    """A draft with a name that is to be published once others approve, or at a time; it outlives the draft.
+
+    `publish_requests` writes it.
+    """
+
+    key = models.UUIDField(default=uuid4, unique=True, editable=False)
+    draft = models.OneToOneField(Draft, null=True, on_delete=models.SET_NULL, related_name="request")
+    name = models.CharField(max_length=80)
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+", db_index=False)
+    by_token = models.BooleanField(default=False)  # though the token may be gone
+    asked_at = models.DateTimeField()
+    reason = models.TextField(blank=True)
+    accepted = ArrayField(models.TextField(), default=list)  # codes of warnings that its author accepted
+    confirmed = models.BooleanField(default=False)  # what the guard would hold
+    zone_ids = ArrayField(models.IntegerField())  # at the time when it was asked
+    state = models.CharField(max_length=10, choices=RequestState, default=RequestState.OPEN)
+    ended_at = models.DateTimeField(null=True)
+    ended_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
+    publication = models.ForeignKey(Publication, null=True, on_delete=models.SET_NULL, related_name="requests")
+    # When it publishes itself, if it was told to; what stood in its way the last time.
+    publish_at = models.DateTimeField(null=True)
+    tried_at = models.DateTimeField(null=True)
+    refusal = models.TextField(blank=True, default="")
+
+    class Meta:
+        indexes = [
+            GinIndex(fields=["zone_ids"], name="request_zones"),
+            models.Index(
+                fields=["publish_at"], condition=Q(state="open", publish_at__isnull=False), name="request_due"
+            ),
+            models.Index(fields=["state", "-id"], name="request_state"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can still be published: nobody ended it, and its draft is there."""
+        return self.state == RequestState.OPEN and self.draft_id is not None
+
+
+class Verdict(models.TextChoices):
+    APPROVE = "approve", gettext_lazy("approved")
+    DECLINE = "decline", gettext_lazy("declined")
+    COMMENT = "comment", gettext_lazy("commented")
+
+
+class RequestNote(models.Model):
+    """What somebody said of a request: a verdict about what the draft was then, or a comment.
+
+    `seen` has a digest of each RRset that changes, by zone id, name and type: what moved since is what differs.
+    """
+
+    request = models.ForeignKey(PublishRequest, on_delete=models.CASCADE, related_name="notes")
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+", db_index=False)
+    at = models.DateTimeField()
+    verdict = models.CharField(max_length=8, choices=Verdict)
+    text = models.TextField(blank=True, default="")
+    seen: "models.JSONField[Any]" = models.JSONField(default=dict)
+
+
 class ZoneDefaults(models.Model):
     """What the form of new zones begins with; one row, which `zone_defaults` writes, or none: what the settings say."""
 
@@ -576,6 +861,36 @@ class Expiry(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["zone", "owner_key", "type"], name="expiry_unique")]
+
+
+class ViewPage(models.TextChoices):
+    """The pages of which there are saved views."""
+
+    ZONES = "zones", gettext_lazy("zones")
+    SEARCH = "search", gettext_lazy("search")
+    RECORDS = "records", gettext_lazy("records of a zone")
+
+
+class SavedView(models.Model):
+    """A search with its order under a name, of a person, and perhaps for a team of theirs; `saved_views` writes it."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
+    team = models.ForeignKey("accounts.Team", null=True, on_delete=models.SET_NULL, related_name="+")
+    page = models.CharField(max_length=7, choices=ViewPage)
+    zone = models.ForeignKey(Zone, null=True, on_delete=models.CASCADE, related_name="+")  # of records; null: any zone
+    name = models.CharField(max_length=60)
+    terms: "models.JSONField[Any]" = models.JSONField(default=dict)  # parameters of the page's URL, not empty
+    look: "models.JSONField[Any]" = models.JSONField(null=True)  # {"hidden": [column], "dense": bool}; null: each one's
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(F("owner"), F("page"), Lower("name"), name="saved_view_name_unique"),
+            models.CheckConstraint(condition=Q(zone=None) | Q(page="records"), name="saved_view_zone_of_records"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class ZoneMarks(models.Model):
@@ -641,11 +956,11 @@ class PolicyAttachment(models.Model):
 class RunState(models.TextChoices):
     """Where a run over many zones is."""
 
-    WAITING = "waiting", "waiting for a worker"
-    RUNNING = "running", "running"
-    DONE = "done", "done"
-    CANCELLED = "cancelled", "cancelled"
-    FAILED = "failed", "failed"
+    WAITING = "waiting", gettext_lazy("waiting for a worker")
+    RUNNING = "running", gettext_lazy("running")
+    DONE = "done", gettext_lazy("done")
+    CANCELLED = "cancelled", gettext_lazy("cancelled")
+    FAILED = "failed", gettext_lazy("failed")
 
 
 UNFINISHED_STATES = (RunState.WAITING, RunState.RUNNING)
@@ -714,8 +1029,9 @@ class PolicyRunZone(models.Model):
 class TemplateKind(models.TextChoices):
     """What a template is for."""
 
-    ZONE = "zone", "whole zones"
-    SNIPPET = "snippet", "records at a name"
+    ZONE = "zone", gettext_lazy("whole zones")
+    SNIPPET = "snippet", gettext_lazy("records at a name")
+    SERVERS = "servers", gettext_lazy("name servers")  # the NS of zones, and who is named in their SOA
 
 
 class ZoneTemplate(models.Model):
@@ -726,6 +1042,8 @@ class ZoneTemplate(models.Model):
     team = models.ForeignKey("accounts.Team", null=True, on_delete=models.CASCADE, related_name="+")
     description = models.CharField(max_length=500, blank=True)
     version = models.IntegerField(default=1)  # the newest
+    # Of name servers: new zones of the team, or (of the panel's) of teams without one and of none, begin with it.
+    is_default = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField()
 
@@ -733,6 +1051,12 @@ class ZoneTemplate(models.Model):
         constraints = [
             models.UniqueConstraint(Lower("name"), condition=Q(team=None), name="zone_template_name_of_panel"),
             models.UniqueConstraint(Lower("name"), F("team"), name="zone_template_name_of_team"),
+            models.UniqueConstraint(
+                fields=["team"], condition=Q(is_default=True), nulls_distinct=False, name="zone_template_default"
+            ),
+            models.CheckConstraint(
+                condition=Q(is_default=False) | Q(kind="servers"), name="zone_template_default_kind"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -746,6 +1070,7 @@ class TemplateVersion(models.Model):
     number = models.IntegerField()  # from 1
     text = models.TextField()
     variables: "models.JSONField[Any]" = models.JSONField(default=list)  # `template_text.Variable` as JSON
+    servers: "models.JSONField[Any]" = models.JSONField(null=True)  # `server_sets.Servers`, which the text says too
     note = models.CharField(max_length=500, blank=True)
     at = models.DateTimeField()
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -772,6 +1097,29 @@ class TemplateLink(models.Model):
         constraints = [models.UniqueConstraint(fields=["template", "zone"], name="template_link_unique")]
 
 
+class KeptAddresses(models.Model):
+    """A and AAAA of name servers' names in this zone are kept those of nodes, in the name of who said so.
+
+    Which names and nodes these are stands in the newest version of the set. `transfer.zone_templates.vanity` writes it.
+    """
+
+    template = models.ForeignKey(ZoneTemplate, on_delete=models.CASCADE, related_name="+", db_index=False)
+    zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")
+    set_at = models.DateTimeField()
+    set_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
+    by_token = models.BooleanField(default=False)  # though the token may be gone
+    # Why they could not be brought into step, and when that was tried last.
+    refusal = models.TextField(blank=True, default="")
+    tried_at = models.DateTimeField(null=True)
+    # What the parent of the zone said when somebody asked: `delegation.Point` as JSON.
+    asked_at = models.DateTimeField(null=True)
+    points: "models.JSONField[Any]" = models.JSONField(default=list)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["template", "zone"], name="kept_addresses_unique")]
+
+
 class TemplateRun(ZoneRun):
     """Zones are brought to a version of a template, or a dry run says what that would do; `zone_templates.runs` writes.
 
@@ -782,6 +1130,7 @@ class TemplateRun(ZoneRun):
     version = models.IntegerField()
     # Null: the zones that are kept in step. Else those that this finds, as in the list of zones, with these values.
     search = models.TextField(null=True)  # noqa: DJ001  (an empty search finds every zone)
+    names = ArrayField(models.TextField(), default=list, db_default=[])  # of zones; empty: what the search finds
     values: "models.JSONField[Any]" = models.JSONField(default=dict)
     keep = models.BooleanField(default=False)  # zones that were found are kept in step from then on
     overwrite = models.BooleanField(default=False)  # what was edited by hand too
@@ -803,6 +1152,58 @@ class TemplateRunZone(models.Model):
 
     class Meta:
         indexes = [models.Index(fields=["run", "outcome", "id"], name="templaterunzone_outcome")]
+
+
+class ZoneAct(models.TextChoices):
+    """What a run does to each of its zones."""
+
+    ADD_TAGS = "add-tags", gettext_lazy("add tags")
+    REMOVE_TAGS = "remove-tags", gettext_lazy("remove tags")
+    TEAM = "team", gettext_lazy("give to a team")
+    DELETE = "delete", gettext_lazy("move to the trash")
+    POLICY = "policy", gettext_lazy("give a DNSSEC policy")
+
+
+class ChangeRun(ZoneRun):
+    """Many zones are changed alike, or a dry run says which would be; `change_runs` writes it.
+
+    A run for good is over the zones that its dry run found to be changed, one that takes another back over those that
+    this one changed. It counts and lists zones by `change_runs.Outcome`.
+    """
+
+    act = models.CharField(max_length=11, choices=ZoneAct)
+    tags = ArrayField(models.TextField(), default=list)
+    team = models.ForeignKey("accounts.Team", null=True, on_delete=models.CASCADE, related_name="+")
+    policy = models.ForeignKey(DnssecPolicy, null=True, on_delete=models.CASCADE, related_name="+")
+    reason = models.TextField(blank=True, default="")
+    search = models.TextField(blank=True, default="")  # as in the list of zones
+    names = ArrayField(models.TextField(), default=list)  # of zones; empty: what the search finds
+    undo_of = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="undos")
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["author", "-id"], name="changerun_author"),
+            models.Index(fields=["state"], name="changerun_unfinished", condition=Q(state__in=UNFINISHED_STATES)),
+        ]
+
+
+class ChangeRunZone(models.Model):
+    """What a run found or did in a zone: every one that it changes, and of refused ones at most some.
+
+    `before` has what is needed to take it back; `revision` is that at which a dry run saw the zone.
+    """
+
+    run = models.ForeignKey(ChangeRun, on_delete=models.CASCADE, related_name="zones")
+    zone_id = models.IntegerField()
+    zone_name = models.TextField(db_collation="C")
+    outcome = models.CharField(max_length=7)
+    message = models.TextField(blank=True)
+    revision = models.IntegerField()
+    before: "models.JSONField[Any]" = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "zone_id"], name="changerunzone_zone")]
+        indexes = [models.Index(fields=["run", "outcome", "id"], name="changerunzone_outcome")]
 
 
 class AuditLink(models.Model):

@@ -5,7 +5,7 @@ to its owner in whosever hands it is, and only one person works in it at a time.
 in the order of their ids, before they look at them.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,17 +13,18 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Min, Q, QuerySet
+from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import actor_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.roles import Permission
+from dnspanel.texts import gettext, ngettext
 from dnspanel.zones import access, quotas
 from dnspanel.zones.draft import Drafter, open_draft, person
 from dnspanel.zones.errors import DraftRefused, DraftUnknown
-from dnspanel.zones.models import Draft, DraftShare, Operation, Zone
+from dnspanel.zones.models import Draft, DraftShare, Operation, PublishRequest, RequestState, Zone
 from replication.dns import rdata
 
 LONGEST_NAME = 80
@@ -62,16 +63,28 @@ def named_draft_page(reader: Drafter, *, before: int | None = None, limit: int =
 
 
 def named_draft(reader: Drafter, key: UUID) -> NamedDraft:
-    """The draft with this key, as its owner, a receiver of a share, or by its link. Raises DraftUnknown."""
+    """The draft with this key, as its owner, a receiver of a share, or by its link. Raises DraftUnknown.
+
+    One that waits for approval is read by who sees a zone of it.
+    """
     user = person(reader)
-    related = Draft.objects.select_related("owner", "author").prefetch_related("shares__user", "shares__team")
+    related = Draft.objects.select_related("owner", "author", "request").prefetch_related(
+        "shares__user", "shares__team"
+    )
     draft = related.filter(key=key).exclude(name="").first()
     if draft is None:
         raise DraftUnknown
     counted = _counts(reader, [draft]).get(draft.pk)
-    if not _listed(user).filter(pk=draft.pk).exists() and not (draft.is_by_link and counted):
+    is_open = draft.is_by_link or request_of(draft) is not None
+    if not _listed(user).filter(pk=draft.pk).exists() and not (is_open and counted):
         raise DraftUnknown
     return _named(draft, reader, set(user.memberships.values_list("team", flat=True)), counted)
+
+
+def request_of(draft: Draft) -> PublishRequest | None:
+    """The request to publish the draft, if one is open."""
+    found: PublishRequest | None = getattr(draft, "request", None)
+    return found if found is not None and found.is_open else None
 
 
 def draft_in_hand(author: Drafter) -> Draft | None:
@@ -79,11 +92,18 @@ def draft_in_hand(author: Drafter) -> Draft | None:
     return Draft.objects.select_related("owner").filter(author=person(author)).first()
 
 
-def put_aside(*, author: Drafter, name: str, now: datetime, zones: Collection[Zone] | None = None) -> Draft:
+def put_aside(
+    *,
+    author: Drafter,
+    name: str,
+    now: datetime,
+    zones: Collection[Zone] | None = None,
+    alongside: Callable[[Draft], object] = lambda made: None,
+) -> Draft:
     """What the author's draft holds (in these zones) is a draft of its own with this name, in nobody's hands.
 
-    A token moves what it sees. Raises DraftRefused for a name that cannot be, or if there is nothing to move;
-    QuotaExceeded.
+    A token moves what it sees. `alongside` runs in the same transaction. Raises DraftRefused for a name that cannot
+    be, or if there is nothing to move; QuotaExceeded.
     """
     access.require(author, Permission.EDIT)
     with _moving():
@@ -92,8 +112,26 @@ def put_aside(*, author: Drafter, name: str, now: datetime, zones: Collection[Zo
         if zones is not None:
             chosen = chosen.filter(zone__in=[zone.pk for zone in zones])
         if not chosen.exists():
-            raise DraftRefused("Your draft has no changes to put aside.")
-        return _aside(author, chosen, name, now)
+            raise DraftRefused(gettext("Your draft has no changes to put aside."))
+        made = _aside(author, chosen, name, now, before=current)
+        alongside(made)
+        return made
+
+
+def set_down(*, by: Drafter, named: NamedDraft, now: datetime, alongside: Callable[[Draft], object]) -> Draft:
+    """The draft, which nobody else works in, is in nobody's hands; `alongside` runs in the same transaction.
+
+    Raises DraftUnknown, DraftRefused while somebody else works in it, and Forbidden for who may only read it.
+    """
+    with _moving():
+        draft = locked_to_publish(by, named)[0]
+        if not Operation.objects.filter(draft=draft).exists():
+            raise DraftRefused(gettext("There is nothing in this draft."))
+        if draft.author_id is not None:
+            draft.author = None
+            draft.save(update_fields=["author"])
+        alongside(draft)
+        return draft
 
 
 def put_back(*, by: Drafter, named: NamedDraft, now: datetime) -> None:
@@ -129,13 +167,17 @@ def take_up(*, author: Drafter, named: NamedDraft, now: datetime, aside: str = "
             return
         _refuse_while_in_hand(draft, user)
         if not _sees_all(author, draft):
-            raise DraftRefused("This draft has changes that you may not see: somebody who sees them has to take it up.")
+            raise DraftRefused(
+                gettext("This draft has changes that you may not see: somebody who sees them has to take it up.")
+            )
         for current in by_id.values():
             if current.name:
                 _release(current)
             else:
                 _clear(author, current, draft, now, aside, merge=merge)
-        Draft.objects.filter(pk=draft.pk).update(author=user, changed_at=now)
+        Draft.objects.filter(pk=draft.pk).update(
+            author=user, changed_at=now, worked_in=sorted({*draft.worked_in, user.pk})
+        )
         _record("draft.take-up", author, now, draft)
 
 
@@ -154,6 +196,9 @@ def discard_named(*, by: Drafter, named: NamedDraft, now: datetime) -> int:
     with _moving():
         draft = _locked(named.draft, owner=by)
         lost = Operation.objects.filter(draft=draft).count()
+        PublishRequest.objects.filter(draft=draft, state=RequestState.OPEN).update(
+            state=RequestState.WITHDRAWN, ended_at=now, ended_by=person(by), draft=None
+        )
         _record("draft.discard", by, now, draft, changes=lost)
         draft.delete()
         return lost
@@ -169,13 +214,17 @@ def share(*, by: Drafter, named: NamedDraft, to: User | Team, may_edit: bool, no
     with _moving():
         draft = _locked(named.draft, owner=by)
         if to == person(by):
-            raise DraftRefused("It is yours already.")
+            raise DraftRefused(gettext("It is yours already."))
         known = teams_known_to(by) if isinstance(to, Team) else people_known_to(by)
         if not known.filter(pk=to.pk).exists():
             raise DraftRefused(NOBODY)
         shares = DraftShare.objects.filter(draft=draft)
         if shares.exclude(**receiver).count() >= MOST_SHARES:
-            raise DraftRefused(f"A draft is shared with at most {MOST_SHARES} people and teams.")
+            raise DraftRefused(
+                gettext("A draft is shared with at most {most_shares} people and teams.").format(
+                    most_shares=MOST_SHARES
+                )
+            )
         DraftShare.objects.update_or_create(draft=draft, **receiver, defaults={"may_edit": may_edit})
         _put_back_if_not_allowed(draft)
         _record("draft.share", by, now, draft, **_receiver(to), may_edit=may_edit)
@@ -213,9 +262,49 @@ def locked_to_publish(author: Drafter, named: NamedDraft) -> tuple[Draft, QueryS
     return draft, operations_seen(author, draft)
 
 
+def drafts_of(user: User) -> QuerySet[Draft]:
+    """The drafts of this person that hold anything: those with a name, and the one that they work in."""
+    own = Draft.objects.filter(Q(owner=user, discarded_at=None) | Q(author=user, owner=None))
+    return own.filter(Exists(Operation.objects.filter(draft=OuterRef("pk")))).order_by("pk")
+
+
+def give_drafts(*, person: User, to: User, ids: Collection[int], now: datetime) -> list[str]:
+    """Those drafts of these ids that are the person's are `to`'s, aside; their names. Within a transaction.
+
+    The one without a name gets that of the person; a name that `to` has already is told whose it was. Raises
+    DraftRefused for a service account, which takes up no draft.
+    """
+    if not ids:
+        return []
+    if to.is_service:
+        raise DraftRefused(gettext("A service account has no drafts: hand them over to a person."))
+    taken = set(Draft.objects.filter(owner=to).values_list("name", flat=True))
+    names = []
+    for draft in drafts_of(person).select_for_update(no_key=True, of=("self",)).filter(pk__in=ids):
+        name = draft.name or f"Draft of {person.username}"[:LONGEST_NAME]
+        if name in taken:
+            name = f"{name[: LONGEST_NAME - 36]} of {person.username[:32]}"
+        if name in taken:
+            raise DraftRefused(
+                gettext("{username} has a draft “{name}” already.").format(username=to.username, name=name)
+            )
+        author = None if draft.author_id == person.pk else draft.author_id
+        Draft.objects.filter(pk=draft.pk).update(owner=to, name=name, author=author, changed_at=now)
+        DraftShare.objects.filter(draft=draft, user=to).delete()
+        taken.add(name)
+        names.append(name)
+    return names
+
+
 def operations_seen(reader: Drafter, draft: Draft) -> QuerySet[Operation]:
     """What this reader sees of a draft: operations in zones, and for a token on RRsets, that they see."""
     return _seen_by(reader, Operation.objects.filter(draft=draft)).filter(zone__in=access.zones_visible_to(reader))
+
+
+def refuse_requested(draft: Draft) -> None:
+    """Raise DraftRefused for a draft that is published by its request alone. One query, none without a name."""
+    if draft.name and PublishRequest.objects.filter(draft=draft, state=RequestState.OPEN).exists():
+        raise DraftRefused(gettext("This draft waits for approval: its request publishes it, or is withdrawn first."))
 
 
 def forget_if_empty(draft: Draft) -> None:
@@ -288,12 +377,16 @@ def _sees_all(author: Drafter, draft: Draft) -> bool:
 def _refuse_to_edit(author: Drafter, named: NamedDraft) -> None:
     access.require(author, Permission.EDIT)
     if not named.may_edit:
-        raise access.Forbidden(Permission.EDIT, "This draft is shared with you to read only.")
+        raise access.Forbidden(Permission.EDIT, gettext("This draft is shared with you to read only."))
 
 
 def _refuse_while_in_hand(draft: Draft, user: User) -> None:
     if draft.author_id not in (None, user.pk):
-        raise DraftRefused(f"{User.objects.get(pk=draft.author_id).username} works in this draft now.")
+        raise DraftRefused(
+            gettext("{username} works in this draft now.").format(
+                username=User.objects.get(pk=draft.author_id).username
+            )
+        )
 
 
 @contextmanager
@@ -304,8 +397,8 @@ def _moving() -> Iterator[None]:
             yield
     except IntegrityError as exc:
         if "draft_name_unique" in str(exc):
-            raise DraftRefused("You have a draft of this name already.") from exc
-        raise DraftRefused("Your draft changed in another window meanwhile. Try again.") from exc
+            raise DraftRefused(gettext("You have a draft of this name already.")) from exc
+        raise DraftRefused(gettext("Your draft changed in another window meanwhile. Try again.")) from exc
 
 
 def _locked(draft: Draft, *, owner: Drafter | None = None) -> Draft:
@@ -315,10 +408,15 @@ def _locked(draft: Draft, *, owner: Drafter | None = None) -> Draft:
     return found
 
 
-def _aside(author: Drafter, operations: QuerySet[Operation], name: str, now: datetime) -> Draft:
-    """These operations are in a new draft with this name."""
+def _aside(author: Drafter, operations: QuerySet[Operation], name: str, now: datetime, *, before: Draft) -> Draft:
+    """These operations of the draft `before` are in a new draft with this name."""
     quotas.refuse_named_draft(author)
-    made = Draft.objects.create(owner=person(author), name=_clean(name), changed_at=now)
+    made = Draft.objects.create(
+        owner=person(author),
+        name=_clean(name),
+        changed_at=now,
+        worked_in=sorted({*before.worked_in, person(author).pk, *filter(None, [before.owner_id])}),
+    )
     changes = operations.update(draft=made)
     _record("draft.put-aside", author, now, made, changes=changes)
     return made
@@ -328,27 +426,34 @@ def _clear(author: Drafter, current: Draft, draft: Draft, now: datetime, aside: 
     """The current draft, which has no name, is gone: what it has is aside, or in the draft."""
     operations = Operation.objects.filter(draft=current)
     if merge:
-        _merge(author, operations, draft)
+        merge_into(author, operations, draft)
     elif aside:
         if operations.exists():
-            _aside(author, operations, aside, now)
+            _aside(author, operations, aside, now, before=current)
     elif (changes := operations.count()) > 0:
         raise DraftRefused(
-            f"Your draft has {changes:,} change{'' if changes == 1 else 's'}: name it, to put it aside, or merge both."
+            ngettext(
+                "Your draft has {changes:,} change: name it, to put it aside, or merge both.",
+                "Your draft has {changes:,} changes: name it, to put it aside, or merge both.",
+                changes,
+            ).format(changes=changes)
         )
     current.delete()
 
 
-def _merge(author: Drafter, operations: QuerySet[Operation], draft: Draft) -> None:
-    """These operations are in the draft too, which has none on the same RRsets."""
+def merge_into(author: Drafter, operations: QuerySet[Operation], draft: Draft) -> None:
+    """These operations are in the draft too, which has none on the same RRsets; who worked in them, worked in it."""
     there = Operation.objects.filter(draft=draft)
     places = set(there.values_list("zone", "name", "type"))
     mine = list(operations.values_list("zone", "name", "type"))
     if clash := next((place for place in mine if place in places), None):
         _, name, type_ = clash
         what = f"{rdata.type_to_text(type_)} {name}"
-        raise DraftRefused(f"Both change {what}: publish, discard or put aside one of them.")
+        raise DraftRefused(gettext("Both change {what}: publish, discard or put aside one of them.").format(what=what))
     quotas.refuse_operations(author, used=len(places), added=len(mine))
+    both = Draft.objects.filter(Q(pk=draft.pk) | Q(pk__in=operations.values("draft")))
+    draft.worked_in = sorted(set().union(*both.values_list("worked_in", flat=True)))
+    Draft.objects.filter(pk=draft.pk).update(worked_in=draft.worked_in)
     operations.update(draft=draft)
 
 
@@ -373,9 +478,13 @@ def _clean(name: str) -> str:
     """The name without spaces around it. Raises DraftRefused."""
     text = " ".join(name.split())
     if not text:
-        raise DraftRefused("A draft that is put aside needs a name.")
+        raise DraftRefused(gettext("A draft that is put aside needs a name."))
     if len(text) > LONGEST_NAME or not text.isprintable():
-        raise DraftRefused(f"A name has at most {LONGEST_NAME} characters, all of which can be printed.")
+        raise DraftRefused(
+            gettext("A name has at most {longest_name} characters, all of which can be printed.").format(
+                longest_name=LONGEST_NAME
+            )
+        )
     return text
 
 

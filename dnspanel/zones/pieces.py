@@ -25,6 +25,7 @@ from dnspanel.zones.find_zones import locked
 from dnspanel.zones.merge import Edit
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.plan import ZonePlan, plan_zones
+from dnspanel.zones.publish_hooks import after_hooks
 from dnspanel.zones.signals import room_requested
 from replication.dns.rrset import Change
 
@@ -77,15 +78,23 @@ def publish_in_pieces(
     for number, piece in enumerate(pieces, 1):
         has_room = has_room and _make_room()
         is_last = number == len(pieces)
-        try:
+
+        @after_hooks
+        def publish_piece(
+            piece: Mapping[int, Sequence[Change]] = piece, at: Mapping[int, int] = revisions, is_last: bool = is_last
+        ) -> tuple[tuple[ZonePlan, ...], Publication | None]:
             with transaction.atomic(durable=True):
-                of_piece = _plan(piece, revisions, now)
+                of_piece = _plan(piece, at, now)
                 for plan in () if fills_new_zone else of_piece:
                     access.refuse_changes(author, plan.zone, plan.changes)
                 quotas.refuse_growth(author, of_piece)
                 if is_last:
                     alongside()
-                publication = revision.carry_out(of_piece, author, channel, now, reason, form_id if is_last else None)
+                id = form_id if is_last else None
+                return of_piece, revision.carry_out(of_piece, author, channel, now, reason, id)
+
+        try:
+            of_piece, publication = publish_piece()
         except ZoneError as refusal:
             if outcome.publication is None:
                 raise

@@ -10,6 +10,7 @@ from datetime import datetime
 from django.conf import settings
 
 from dnspanel.accounts.actors import Author
+from dnspanel.texts import gettext
 from dnspanel.zones import across_zones, nesting, soa, store_rrsets
 from dnspanel.zones.across_zones import Move
 from dnspanel.zones.computed_types import reasons_against
@@ -99,7 +100,7 @@ def plan_zones(
     for zone_id, (zone, of_zone) in edits.items():
         read = known.get(zone_id, _NOTHING)
         if read.names is not None:
-            unseen[zone_id] = (zone.name, _names_near(zone, of_zone).difference(read.names))
+            unseen[zone_id] = (zone.name, names_near(zone, of_zone).difference(read.names))
     near = store_rrsets.rrsets_at_names(unseen)
     for zone_id, read in known.items():
         near.setdefault(zone_id, {}).update(read.rrsets)
@@ -107,16 +108,19 @@ def plan_zones(
     # Only zones that came signed have an RRSIG at the apex, and few did: mostly there is nothing to look up.
     candidates = [zone_id for zone_id, (zone, _) in edits.items() if (zone.name, rdtypes.RRSIG) in near[zone_id]]
     presigned = queries.presigned_zones(candidates) if candidates else set()
+    merged = {zone_id: merge(zone.name, of_zone, near[zone_id]) for zone_id, (zone, of_zone) in edits.items()}
+    around = {} if answered is None else _around({id: zone for id, (zone, _) in edits.items()}, merged, near)
     plans = [
         _plan_zone(
             zone,
-            of_zone,
+            merged[zone_id],
             near[zone_id],
             now,
             None if answered is None else answered.get(zone.name, {}),
+            around.get(zone_id),
             is_presigned=zone_id in presigned,
         )
-        for zone_id, (zone, of_zone) in edits.items()
+        for zone_id, (zone, _) in edits.items()
     ]
     if answered is not None:
         moves = [Move(plan.zone, plan.changes, near[plan.zone.pk], answered.get(plan.zone.name, {})) for plan in plans]
@@ -136,7 +140,8 @@ def _with_violations(plan: ZonePlan, more: Iterable[Violation]) -> ZonePlan:
     return replace(plan, violations=in_order([*plan.violations, *new])) if new else plan
 
 
-def _names_near(zone: Zone, edits: Iterable[Edit]) -> set[str]:
+def names_near(zone: Zone, edits: Iterable[Edit]) -> set[str]:
+    """The owner names of the zone at which a plan of these edits looks."""
     inside = [edit.change for edit in edits if names.is_within(edit.change.name, zone.name)]
     shapes = [change.after or change.before for change in inside]
     near = names_to_know(zone.name, [shape for shape in shapes if shape is not None])
@@ -154,17 +159,48 @@ def _answered_by_others(edits: Mapping[int, tuple[Zone, Sequence[Edit]]]) -> dic
     return nesting.answering_zones(owners)
 
 
+@dataclass(slots=True)
+class _Around:
+    """What a zone has around its changes, before and after them, and the first names below what cuts it there."""
+
+    before: dict[Key, RRset]
+    after: dict[Key, RRset]
+    below: dict[str, tuple[str, ...]]
+
+
+def _around(
+    zones: Mapping[int, Zone], merged: Mapping[int, Merged], near: Mapping[int, dict[Key, RRset]]
+) -> dict[int, _Around]:
+    """What the rules look at in each zone that changes; however many zones there are, in the same few queries."""
+    changing = {zone_id: of_zone for zone_id, of_zone in merged.items() if of_zone.apply}
+    at_risk = {zone_id: _names_at_risk(zones[zone_id], of_zone) for zone_id, of_zone in changing.items()}
+    pointers = store_rrsets.rrsets_with_rdata(at_risk, _POINTERS_SEEN)
+    below = _names_below(zones, changing)
+    found = {}
+    for zone_id, of_zone in changing.items():
+        before = near[zone_id] | {(rrset.name, rrset.type): rrset for rrset in pointers.get(zone_id, ())}
+        changed = {change.key for change in of_zone.apply}
+        after = {key: rrset for key, rrset in before.items() if key not in changed}
+        after |= {change.key: change.after for change in of_zone.apply if change.after is not None}
+        found[zone_id] = _Around(before, after, below.get(zone_id, {}))
+    _follow_chains(zones, changing, found)
+    return found
+
+
 def _plan_zone(
     zone: Zone,
-    edits: Sequence[Edit],
+    merged: Merged,
     near: dict[Key, RRset],
     now: datetime,
     answered: Mapping[str, str] | None,
+    around: _Around | None,
     *,
     is_presigned: bool,
 ) -> ZonePlan:
-    """The plan of one zone; `answered` is what `_answered_by_others` found for it, or None to look at no rules."""
-    merged = merge(zone.name, edits, near)
+    """The plan of one zone; `answered` is what `_answered_by_others` found for it, or None to look at no rules.
+
+    `around` is None where nothing changes.
+    """
     changes = sorted(merged.apply, key=lambda change: _canonical(change, zone.name))
     soa_before = near.get((zone.name, rdtypes.SOA))
     edited_soa = next((c.after for c in changes if c.key == (zone.name, rdtypes.SOA)), soa_before)
@@ -177,7 +213,7 @@ def _plan_zone(
         changes=tuple(changes),
         already_so=merged.already_so,
         conflicts=merged.conflicts,
-        violations=tuple(_violations(zone, merged, near, answered)) if answered is not None else (),
+        violations=() if answered is None or around is None else tuple(_violations(zone, merged, around, answered)),
         guard=tuple(_guard(zone, changes)) if answered is not None else (),
     )
 
@@ -190,8 +226,10 @@ def _refused(plan: ZonePlan) -> ZonePlan:
             "presigned",
             change.name,
             change.type,
-            f"{plan.zone.name} is served with the signatures that it came with, and nothing here could sign the "
-            f"{rdata.type_to_text(change.type)}: import it anew, or drop its signatures first",
+            gettext(
+                "{name} is served with the signatures that it came with, and nothing here could sign the "
+                "{type_to_text}: import it anew, or drop its signatures first"
+            ).format(name=plan.zone.name, type_to_text=rdata.type_to_text(change.type)),
         )
         for change in plan.changes
     )
@@ -203,16 +241,10 @@ def _canonical(change: Change, zone: str) -> tuple[bytes, int]:
     return (relative_key(change.name, zone) if inside else b"\xff", change.type)
 
 
-def _violations(zone: Zone, merged: Merged, near: dict[Key, RRset], answered: Mapping[str, str]) -> Iterator[Violation]:
+def _violations(zone: Zone, merged: Merged, around: _Around, answered: Mapping[str, str]) -> Iterator[Violation]:
     """What the changes break: all about the changed RRsets, and about their neighbours what was not so before."""
     changed = {change.key for change in merged.apply}
-    if not changed:
-        return
-    before = near | _pointers(zone, merged, near)
-    after = {key: rrset for key, rrset in before.items() if key not in changed}
-    after |= {change.key: change.after for change in merged.apply if change.after is not None}
-    _follow_chains(zone, merged, before, after)
-    below = _names_below(zone, merged)
+    before, after, below = around.before, around.after, around.below
     allow_lua, unanswered = settings.ALLOW_LUA_RECORDS, reasons_against(_types_for(zone.name, merged.apply))
     found = check_zone(
         zone.name, after, changed, below=below, answered_by=answered, allow_lua=allow_lua, unanswered=unanswered
@@ -241,8 +273,10 @@ def _breaking_ds(merged: Merged) -> list[Violation]:
             "ds-breaks-zone",  # BREAKING_DS
             name,
             rdtypes.DS,
-            f"with this DS resolvers that validate answer nothing of {name}, {reason}: only a draft publishes it, by "
-            f"which somebody accepts {BREAKING_DS} and says why",
+            gettext(
+                "with this DS resolvers that validate answer nothing of {name}, {reason}: only a draft "
+                "publishes it, by which somebody accepts {breaking_ds} and says why"
+            ).format(name=name, reason=reason, breaking_ds=BREAKING_DS),
         )
         for name, reason in newly_broken(before, after).items()
     ]
@@ -260,9 +294,9 @@ def _keys_by_hand(zone: Zone, merged: Merged) -> Iterator[Violation]:
         for change in touched:
             if change.after and made.intersection(map(in_one_piece, change.after.rdata)):
                 word = rdata.type_to_text(change.type)
-                message = (
-                    f"the panel makes the {word} of its own key {key.tag} itself; those of other signers stand here"
-                )
+                message = gettext(
+                    "the panel makes the {word} of its own key {tag} itself; those of other signers stand here"
+                ).format(word=word, tag=key.tag)
                 yield Violation(Severity.ERROR, "key-of-panel", zone.name, change.type, message)
     for change in touched:
         if change.type == rdtypes.DNSKEY:
@@ -280,62 +314,81 @@ def _types_for(zone: str, changes: Iterable[Change]) -> set[int]:
     return types | {rdtypes.ALIAS} if (zone, rdtypes.CNAME) in found else types
 
 
-def _pointers(zone: Zone, merged: Merged, near: Mapping[Key, RRset]) -> dict[Key, RRset]:
-    """RRsets that point by their whole rdata at a name that loses an RRset or becomes a CNAME."""
-    names_at_risk = {
+def _names_at_risk(zone: Zone, merged: Merged) -> set[str]:
+    """Names that lose an RRset or become a CNAME: what points at them by its whole rdata is looked at."""
+    return {
         change.name
         for change in merged.apply
         if (change.after is None and change.name != zone.name)
         or (change.type == rdtypes.CNAME and change.before is None)
     }
-    if not names_at_risk:
-        return {}
-    found = store_rrsets.rrsets_with_rdata(zone.id, names_at_risk, _POINTERS_SEEN)
-    return {(rrset.name, rrset.type): rrset for rrset in found}
 
 
-def _follow_chains(zone: Zone, merged: Merged, before: dict[Key, RRset], after: dict[Key, RRset]) -> None:
-    """Load what changed CNAMEs lead to, step by step, while that is another CNAME of the zone."""
-    known = {name for name, _ in before} | {change.name for change in merged.apply}
-    ends = [c.after for c in merged.apply if c.after is not None and c.type == rdtypes.CNAME]
+def _follow_chains(zones: Mapping[int, Zone], merged: Mapping[int, Merged], around: Mapping[int, _Around]) -> None:
+    """Load what changed CNAMEs lead to, step by step, while that is another CNAME of the zone; a query for a step."""
+    ends = {
+        zone_id: [c.after for c in of_zone.apply if c.after is not None and c.type == rdtypes.CNAME]
+        for zone_id, of_zone in merged.items()
+    }
+    ends = {zone_id: of_zone for zone_id, of_zone in ends.items() if of_zone}
+    known = {
+        zone_id: {name for name, _ in around[zone_id].before} | {change.name for change in merged[zone_id].apply}
+        for zone_id in ends
+    }
     for _ in range(_CHAIN_STEPS):
-        aliases = [after[t, rdtypes.CNAME] for end in ends for t in targets_of(end) if (t, rdtypes.CNAME) in after]
-        unknown = {t for alias in aliases for t in targets_of(alias) if names.is_within(t, zone.name)} - known
+        unknown = {}
+        for zone_id, of_zone in ends.items():
+            after = around[zone_id].after
+            aliases = [
+                after[t, rdtypes.CNAME] for end in of_zone for t in targets_of(end) if (t, rdtypes.CNAME) in after
+            ]
+            ends[zone_id] = aliases
+            inside = {t for alias in aliases for t in targets_of(alias) if names.is_within(t, zones[zone_id].name)}
+            if more := inside - known[zone_id]:
+                unknown[zone_id] = (zones[zone_id].name, more)
         if not unknown:
             return
-        loaded = store_rrsets.rrsets_at_names({zone.id: (zone.name, unknown)})[zone.id]
-        before |= loaded
-        after |= loaded
-        known |= unknown
-        ends = aliases
+        for zone_id, loaded in store_rrsets.rrsets_at_names(unknown).items():
+            around[zone_id].before.update(loaded)
+            around[zone_id].after.update(loaded)
+            known[zone_id] |= unknown[zone_id][1]
+        ends = {zone_id: ends[zone_id] for zone_id in unknown}
 
 
-def _names_below(zone: Zone, merged: Merged) -> dict[str, tuple[str, ...]]:
-    """The first names below each new delegation or DNAME, as they will be after the edits."""
-    found = {}
-    deleted = {change.key for change in merged.apply if change.after is None}
-    for change in merged.apply:
-        is_new = change.before is None and change.after is not None
-        if is_new and (change.type == rdtypes.DNAME or (change.type == rdtypes.NS and change.name != zone.name)):
-            limit = _BELOW_SEEN + len(deleted)
-            stored = store_rrsets.rrsets_below(zone.id, zone.name, change.name, limit)
-            stay = [rrset.name for rrset in stored if (rrset.name, rrset.type) not in deleted]
-            found[change.name] = tuple(dict.fromkeys(stay))[:_BELOW_SEEN]
+def _names_below(zones: Mapping[int, Zone], merged: Mapping[int, Merged]) -> dict[int, dict[str, tuple[str, ...]]]:
+    """The first names below each new delegation or DNAME, as they will be after the edits; in one query."""
+    tops = []
+    deleted = {}
+    for zone_id, of_zone in merged.items():
+        gone = deleted[zone_id] = {change.key for change in of_zone.apply if change.after is None}
+        for change in of_zone.apply:
+            is_new = change.before is None and change.after is not None
+            is_cut = change.type == rdtypes.NS and change.name != zones[zone_id].name
+            if is_new and (is_cut or change.type == rdtypes.DNAME):
+                tops.append((zone_id, zones[zone_id].name, change.name, _BELOW_SEEN + len(gone)))
+    found: dict[int, dict[str, tuple[str, ...]]] = {}
+    for (zone_id, _, name, _), stored in zip(tops, store_rrsets.rrsets_below(tops), strict=True):
+        stay = [rrset.name for rrset in stored if (rrset.name, rrset.type) not in deleted[zone_id]]
+        found.setdefault(zone_id, {})[name] = tuple(dict.fromkeys(stay))[:_BELOW_SEEN]
     return found
 
 
 def _guard(zone: Zone, changes: Sequence[Change]) -> Iterator[str]:
     removed = sum(change.after is None for change in changes)
     if removed > GUARD_DELETIONS:
-        yield f"This deletes {removed} RRsets."
+        yield gettext("This deletes {removed} RRsets.").format(removed=removed)
     elif zone.rrset_count >= GUARD_MIN_RRSETS and removed * 100 > GUARD_PERCENT * zone.rrset_count:
-        yield f"This deletes {removed} of {zone.rrset_count} RRsets."
+        yield gettext("This deletes {removed} of {rrset_count} RRsets.").format(
+            removed=removed, rrset_count=zone.rrset_count
+        )
     for change in changes:
         if change.before is None:
             continue
         kept = set(change.after.served) if change.after else set()
         lost = [text for text in change.before.served if text not in kept]
         if lost and change.type == rdtypes.NS and change.name == zone.name:
-            yield f"This removes the name server {', '.join(lost)} of the zone."
+            yield gettext("This removes the name server {list} of the zone.").format(list=", ".join(lost))
         elif change.type == rdtypes.DS and change.after is None:
-            yield f"This removes the DS of {change.name}: the zone below will not be validated any more."
+            yield gettext("This removes the DS of {name}: the zone below will not be validated any more.").format(
+                name=change.name
+            )

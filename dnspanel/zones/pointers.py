@@ -294,9 +294,10 @@ def _step(pair: Pair, place: Place, ttls: Mapping[Pair, int | None]) -> Step:
 
 
 def _naming(current: RRset | None, step: Step, ttl: int) -> RRset:
-    comment = current.comment if current is not None else ""
-    ttl = current.ttl if current is not None else ttl
-    return make(step.place.owner, rdtypes.PTR, ttl, [step.pair.name], (), comment)
+    values = [step.pair.name]
+    if current is None:
+        return make(step.place.owner, rdtypes.PTR, ttl, values)
+    return make(step.place.owner, rdtypes.PTR, current.ttl, values, (), current.comment, notes=current.notes)
 
 
 def _without(current: RRset | None, name: str) -> RRset | None:
@@ -307,7 +308,7 @@ def _without(current: RRset | None, name: str) -> RRset | None:
     if not kept:
         return None
     disabled = tuple(text for text in current.disabled if text in kept)
-    return make(current.name, current.type, current.ttl, kept, disabled, current.comment)
+    return make(current.name, current.type, current.ttl, kept, disabled, current.comment, notes=current.notes)
 
 
 def _draft(placed: Mapping[tuple[int, str], tuple[Place, RRset | None]], author: Drafter, now: datetime) -> Drafted:

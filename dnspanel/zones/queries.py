@@ -116,6 +116,7 @@ class RRsetRow:
     mark: Mark | None
     conflict: bool
     operation_id: int | None
+    changed_in: int = 0  # the number of the revision that changed it last; 0: it is not published
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +230,7 @@ def rrset_page(
     operations = {_key(operation): operation for operation in drafted}
     stored = {}
     if not filters.in_draft:
-        rrsets = _filtered_rrsets(zone, filters)
+        rrsets = _filtered_rrsets(zone, author, filters)
         rrsets = rrsets if where is None else rrsets.filter(where.among)
         published = in_display_order(rrsets, start, last, limit + 1, are_few=where is not None)
         stored = {_key(row): row for row in published}
@@ -263,7 +264,7 @@ def sorted_rrset_page(
     search = filters.search
     if not finds_in(zone, search):
         return RRsetPage((), "")
-    rrsets = _filtered_rrsets(zone, filters)
+    rrsets = _filtered_rrsets(zone, author, filters)
     if not filters.in_draft and zone.rrset_count > find_rrsets.MOST_COMPARED:
         where = texts.in_large_zone(zone, search.terms, b"") if search else None
         if where is not None and where.end is None:
@@ -281,7 +282,8 @@ def sorted_rrset_page(
             rrsets = rrsets.exclude(Exists(mine.filter(**here)))
         keys = first_drafted(mine.filter(displayed), order, start, limit + 1)
     if not filters.in_draft:
-        keys = merged(keys, first_stored(rrsets, order, start, limit + 1), order)
+        large = zone if zone.rrset_count > find_rrsets.MOST_COMPARED else None
+        keys = merged(keys, first_stored(rrsets, order, start, limit + 1, large), order)
     page = [place.key for place in keys[:limit]]
     stored = _at(StoredRRset.objects.filter(zone=zone), page)
     operations = _at(mine, page)
@@ -295,11 +297,16 @@ def place_before(zone: Zone, name: str) -> str:
     return _cursor_of((relative_key(name, zone.name), _BEFORE_ALL_TYPES))
 
 
+def place_behind(zone: Zone, key: Key) -> str:
+    """The cursor of the page of an editor that begins with what follows this RRset."""
+    return _cursor_of((relative_key(key[0], zone.name), key[1]))
+
+
 def finds_in(zone: Zone, search: Search) -> bool:
     """Whether a search can find anything in this zone: it fits the terms about zones. A query if there are any."""
     if search.faults:
         return False
-    about_zones = Search(search.about_zones)
+    about_zones = Search(search.about_zones_alone)
     zones = Zone.objects.filter(pk=zone.pk)
     return not about_zones or zone_conditions.fitting(zones, about_zones, now=timezone.now()).exists()
 
@@ -413,18 +420,20 @@ def _zone_row(zone: Zone) -> ZoneRow:
     )
 
 
-def _filtered_rrsets(zone: Zone, filters: RRsetFilter) -> QuerySet[StoredRRset]:
-    return _filtered(StoredRRset.objects.filter(zone=zone), filters)
+def _filtered_rrsets(zone: Zone, author: User, filters: RRsetFilter) -> QuerySet[StoredRRset]:
+    return _filtered(StoredRRset.objects.filter(zone=zone), author, filters)
 
 
 def _filtered_operations(zone: Zone, author: User, filters: RRsetFilter) -> QuerySet[Operation]:
-    return _filtered(Operation.objects.filter(draft__author=author, zone=zone), filters)
+    return _filtered(Operation.objects.filter(draft__author=author, zone=zone), author, filters)
 
 
-def _filtered(rows: QuerySet[Any], filters: RRsetFilter) -> QuerySet[Any]:
+def _filtered(rows: QuerySet[Any], author: User, filters: RRsetFilter) -> QuerySet[Any]:
     if filters.types:
         rows = rows.filter(type__in=filters.types)
-    return rrset_conditions.fitting(rows, filters.search) if filters.search else rows
+    if not filters.search:
+        return rows
+    return rrset_conditions.fitting(rows, filters.search, zones_visible_to(author))
 
 
 def _at(rows: QuerySet[Any], keys: list[StoredKey]) -> dict[StoredKey, Any]:
@@ -453,13 +462,13 @@ def _cursor_key(after: str) -> StoredKey | None:
 
 
 def _rrset_row(stored: StoredRRset | None, operation: Operation | None) -> RRsetRow:
-    before = rrset_of(stored) if stored is not None else None
+    before, number = (rrset_of(stored), stored.changed_in) if stored is not None else (None, 0)
     if operation is None:
         assert before is not None
-        return RRsetRow(Change(before.name, before.type, before, before), None, False, None)
+        return RRsetRow(Change(before.name, before.type, before, before), None, False, None, number)
     name, type_, drafted = operation.name, operation.type, edit_of(operation).change
     if is_already_so(before, drafted.after):
-        return RRsetRow(Change(name, type_, before, before), None, False, operation.pk)
+        return RRsetRow(Change(name, type_, before, before), None, False, operation.pk, number)
     mark: Mark = "added" if before is None else "deleted" if drafted.after is None else "changed"
     conflict = not soa.same(drafted.before, before)
-    return RRsetRow(Change(name, type_, before, drafted.after), mark, conflict, operation.pk)
+    return RRsetRow(Change(name, type_, before, drafted.after), mark, conflict, operation.pk, number)

@@ -19,6 +19,7 @@ from dnspanel.accounts.quotas import (
     refusal_message,
     refuse_beyond,
 )
+from dnspanel.texts import gettext
 from dnspanel.zones.errors import QuotaExceeded
 from dnspanel.zones.models import Draft, Operation, Zone
 from dnspanel.zones.plan import ZonePlan
@@ -108,7 +109,9 @@ def refuse_operations(author: Author, *, used: int, added: int) -> None:
         limit = holder.limits[Kind.OPERATIONS]
         if limit is not None and used + added > limit:
             message = refusal_message(holder, Kind.OPERATIONS, limit=limit, used=used, added=added)
-            raise QuotaExceeded(f"{message} Publish or discard some of the draft first.")
+            raise QuotaExceeded(
+                gettext("{message} Publish or discard some of the draft first.").format(message=message)
+            )
 
 
 def operations_to_count(author: Author) -> int:
@@ -137,7 +140,8 @@ def refuse_named_draft(author: Author) -> None:
 def named_draft_count(holder: Holder, most: int) -> int:
     """How many drafts with a name a person, or a team's members, have; counted up to `most`."""
     owners = members_bound_by(holder.pk) if holder.team else {"pk": holder.pk}
-    return Draft.objects.filter(owner__in=User.objects.filter(**owners).values("pk"))[:most].count()
+    found = Draft.objects.filter(owner__in=User.objects.filter(**owners).values("pk"), discarded_at=None)
+    return found[:most].count()
 
 
 def _limits(author: Author, team: Holder | None) -> tuple[Holder, ...]:

@@ -1,6 +1,6 @@
 """Publish: a draft becomes a revision of each zone and one sequence of the log. Verbs."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from dnspanel.accounts.actors import Author
+from dnspanel.texts import gettext
 from dnspanel.zones import access, draft, quotas, soa, store_rrsets
 from dnspanel.zones.dnssec.accepted_breaks import accept_break
 from dnspanel.zones.draft import Drafter, person
@@ -22,18 +23,27 @@ from dnspanel.zones.errors import (
     RuleViolations,
 )
 from dnspanel.zones.find_zones import locked
+from dnspanel.zones.governing import NO_PASSAGE, Passage
 from dnspanel.zones.history import revision_changes, rrset_before
 from dnspanel.zones.merge import Edit
 from dnspanel.zones.models import Change as StoredChange
 from dnspanel.zones.models import Draft, Operation, Publication, Revision, RevisionKind, SigningChange, Zone
-from dnspanel.zones.named_drafts import NamedDraft, forget_if_empty, locked_to_publish, operations_seen
+from dnspanel.zones.named_drafts import (
+    NamedDraft,
+    forget_if_empty,
+    locked_to_publish,
+    operations_seen,
+    refuse_requested,
+)
 from dnspanel.zones.plan import ZonePlan, plan_zones
+from dnspanel.zones.publish_hooks import after_hooks
 from dnspanel.zones.rules import BREAKING_DS, Severity, Violation
 from dnspanel.zones.sequence_log import NewRevision, append_publication, publication_of_form
 from replication.dns import rdtypes
 from replication.dns.rrset import Change
 
 Accepted = bool | Collection[str]
+Passing = Callable[[Sequence[ZonePlan]], Passage]  # raises whatever refuses the publication
 
 
 def preview(
@@ -47,6 +57,14 @@ def preview(
     return plan_zones(_edits_by_zone(alive, chosen), timezone.now(), author=author)
 
 
+def preview_of(of: Draft, *, author: Author) -> tuple[ZonePlan, ...]:
+    """What publishing all of this draft would do now, whoever sees how much of it."""
+    chosen = Operation.objects.filter(draft=of)
+    alive = Zone.objects.filter(pk__in=chosen.values("zone"), deleted_at=None).order_by("name")
+    return plan_zones(_edits_by_zone(alive, chosen), timezone.now(), author=author)
+
+
+@after_hooks
 def publish(
     *,
     author: Drafter,
@@ -58,6 +76,8 @@ def publish(
     form_id: UUID | None = None,
     accept_warnings: Accepted = False,
     confirmed: bool = False,
+    passing: Passing | None = None,
+    past_rules: bool = False,
 ) -> Publication:
     """The author's draft (of these zones) is published: saved, numbered and in the log; its operations are gone.
 
@@ -72,8 +92,11 @@ def publish(
     `accept_warnings` is True, or the codes of the warnings that the author
     accepted. A DS that breaks a zone here is accepted by its code only, and
     with a reason; the publisher then lets it pass. `confirmed` says that a
-    person confirmed a change that the guard would hold. Raises RightMissing for
-    an RRset that the author may not change, or PublishRefused: Conflicts, RuleViolations or
+    person confirmed a change that the guard would hold. `passing` says of the plans by what they pass rules of
+    approval; without it, a draft that waits for approval is refused. `past_rules`: the author goes past them, and past
+    freezes, with a reason. Raises RightMissing for
+    an RRset that the author may not change, ApprovalNeeded, Frozen, HookRefused, DraftRefused,
+    or PublishRefused: Conflicts, RuleViolations or
     GuardHolds, then the draft is as it was; or NothingToPublish, then
     operations that others have published as well are gone. The same form
     sent twice returns the first publication.
@@ -82,14 +105,17 @@ def publish(
         with transaction.atomic(durable=True):
             current, drafted = _locked_draft(author) if of is None else locked_to_publish(author, of)
             chosen = _in_zones(drafted, zones)
+            if current is not None and passing is None:
+                refuse_requested(current)
             operations = list(chosen)
             alive = locked({operation.zone_id for operation in operations})
             plans = plan_zones(_edits_by_zone(alive, operations), now, author=author)
+            passage = passing(plans) if passing is not None else Passage(past_rules=past_rules)
             refuse(plans, author, _named(accept_warnings, reason), confirmed)
             chosen.filter(zone__in=[zone.pk for zone in alive]).delete()
             if current is not None:
                 forget_if_empty(current)
-            publication = carry_out(plans, author, channel, now, reason, form_id)
+            publication = carry_out(plans, author, channel, now, reason, form_id, passage)
         if publication is None:
             raise NothingToPublish
         return publication
@@ -106,7 +132,11 @@ def undo_revision(*, revision: Revision, author: Drafter, now: datetime) -> Draf
     if revision.kind != RevisionKind.CHANGE:
         raise _not_by_draft(revision)
     if SigningChange.objects.filter(zone=revision.zone, revision_number=revision.number).exists():
-        raise CannotUndo(f"Revision {revision.number} changed how the zone is signed: change it back under DNSSEC.")
+        raise CannotUndo(
+            gettext("Revision {number} changed how the zone is signed: change it back under DNSSEC.").format(
+                number=revision.number
+            )
+        )
     inverse = [Change(*each.key, before=each.after, after=each.before) for each in revision_changes(revision=revision)]
     return draft.draft_changes(
         author=author, zone=revision.zone, changes=inverse, base_revision=revision.number, now=now
@@ -117,7 +147,7 @@ def restore_to(*, zone: Zone, number: int, author: Drafter, now: datetime) -> Dr
     """The author's draft takes the zone back to this revision. Raises CannotUndo as `undo_revision` does."""
     zone.refresh_from_db()
     if not 0 < number <= zone.revision:
-        raise CannotUndo(f"{zone.name} has no revision {number}.")
+        raise CannotUndo(gettext("{name} has no revision {number}.").format(name=zone.name, number=number))
     since = StoredChange.objects.filter(revision__zone=zone, revision__number__gt=number)
     first = since.order_by("owner_key", "type", "revision__number").distinct("owner_key", "type")
     then = {(change.name, change.type): rrset_before(change) for change in first}
@@ -182,6 +212,7 @@ def carry_out(
     now: datetime,
     reason: str,
     form_id: UUID | None,
+    passage: Passage = NO_PASSAGE,
 ) -> Publication | None:
     """Write what the plans say, nothing of which is refused, and append it to the log; None when they say nothing."""
     revisions = [_new_revision(plan) for plan in plans if plan.changes]
@@ -189,7 +220,13 @@ def carry_out(
         return None
     store_rrsets.write_changes((each.zone_id, each.zone_name, each.changes) for each in revisions)
     publication = append_publication(
-        revisions=revisions, author=author, channel=channel, now=now, reason=reason, form_id=form_id
+        revisions=revisions,
+        author=author,
+        channel=channel,
+        now=now,
+        reason=reason,
+        form_id=form_id,
+        passage=passage,
     )
     if any(violation.code == BREAKING_DS for plan in plans for violation in plan.violations):
         accept_break(publication=publication, by=author, reason=reason, now=now)

@@ -10,15 +10,28 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from django.db.models import F, Func, IntegerField, Q, QuerySet, TextField
+from django.db import connection
+from django.db.models import F, Func, IntegerField, Q, QuerySet, TextField, Value
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Collate, Left
 
 from dnspanel.zones.find_rrsets import StoredKey, between
+from dnspanel.zones.models import Zone
 from dnspanel.zones.sort_order import SortOrder, number_in
 
 _MOST_COMPARED = 100  # characters of a value or comment
 _LONGEST_CURSOR = 4000
+_IN_DRAFT = 2**31 - 1  # newer than every revision
+_AS_IT_CAME = 1  # the number of the first revision
+_CHANGES_LOOKED_AT = 4_000
+
+# Revision by revision: joined at once, PostgreSQL would read all changes of the zone to sort them.
+_NEWEST_CHANGES = """
+SELECT newest.number, c.owner_key FROM (
+    SELECT id, number FROM zones_revision WHERE zone_id = %s AND number <= %s ORDER BY number DESC LIMIT 500
+) AS newest
+CROSS JOIN LATERAL (SELECT owner_key FROM zones_change WHERE revision_id = newest.id OFFSET 0) AS c
+ORDER BY newest.number DESC LIMIT %s"""
 
 
 class RRsetColumn(StrEnum):
@@ -29,6 +42,7 @@ class RRsetColumn(StrEnum):
     TTL = "ttl"
     VALUE = "value"
     COMMENT = "comment"
+    CHANGED = "changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +60,7 @@ MOST_SORTED = {
     RRsetColumn.TTL: 1_200_000,
     RRsetColumn.VALUE: 300_000,
     RRsetColumn.COMMENT: 1_200_000,
+    RRsetColumn.CHANGED: 1_200_000,
 }
 
 
@@ -66,9 +81,23 @@ class SortedKey:
     key: StoredKey
 
 
-def first_stored(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
-    """The first of published RRsets behind `start` (None: of all)."""
-    return _first(rows.annotate(sort_key=_STORED[order.column]), order, start, limit)
+def first_stored(
+    rows: "QuerySet[Any]",
+    order: RRsetOrder,
+    start: SortedKey | None,
+    limit: int,
+    large_zone: Zone | None = None,
+) -> list[SortedKey]:
+    """The first of published RRsets behind `start` (None: of all).
+
+    Of a `large_zone`, what changed last is looked for among its newest changes first: not all RRsets are compared.
+    """
+    rows = rows.annotate(sort_key=_STORED[order.column])
+    if large_zone is not None and order.column is RRsetColumn.CHANGED and order.descending:
+        found = _changed_last(rows, large_zone, order, start, limit)
+        if len(found) == limit:
+            return found
+    return _first(rows, order, start, limit)
 
 
 def first_drafted(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
@@ -105,6 +134,8 @@ def sorted_place(after: str, order: RRsetOrder) -> SortedKey | None:
 
 
 def _first(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
+    if order.column is RRsetColumn.CHANGED:
+        return _by_change(rows, order, start, limit)
     if order.column in {RRsetColumn.TYPE, RRsetColumn.TTL}:
         return _of_few_values(rows, order, start, limit)
     if order.column is not RRsetColumn.COMMENT:
@@ -114,6 +145,38 @@ def _first(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, li
     if len(found) == limit:
         return found
     return found + _of_one_value(rows, "", start.key if start and without else None, limit - len(found))
+
+
+def _by_change(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
+    """In the order: most RRsets are as their zone came, and those are read along the primary key; others are few."""
+    changed = rows.filter(sort_key__gt=_AS_IT_CAME)
+    is_among_others = start is not None and start.by <= _AS_IT_CAME
+    at = start.key if start is not None and is_among_others else None
+    if order.descending:
+        found = [] if is_among_others else _of_many_values(changed, order, start, limit)
+        return found if len(found) == limit else found + _of_one_value(rows, _AS_IT_CAME, at, limit - len(found))
+    if start is not None and not is_among_others:
+        return _of_many_values(changed, order, start, limit)
+    found = _of_one_value(rows, _AS_IT_CAME, at, limit)
+    return found if len(found) == limit else found + _of_many_values(changed, order, None, limit - len(found))
+
+
+def _changed_last(
+    rows: "QuerySet[Any]", large_zone: Zone, order: RRsetOrder, start: SortedKey | None, limit: int
+) -> list[SortedKey]:
+    """In the order, those of the newest revisions that have some thousand changes together; fewer than `limit` say
+    nothing of the others. What a revision changed, and none after it, is among its changes."""
+    newest = _IN_DRAFT if start is None else start.by
+    with connection.cursor() as cursor:
+        cursor.execute(_NEWEST_CHANGES, [large_zone.pk, newest, _CHANGES_LOOKED_AT + 1])
+        found = cursor.fetchall()
+    if not found:
+        return []
+    oldest = found[-1][0]
+    if len(found) > _CHANGES_LOOKED_AT:  # of that one there may be more
+        oldest += 1
+    keys = {bytes(owner_key) for number, owner_key in found if number >= oldest}
+    return _of_many_values(rows.filter(sort_key__gte=oldest, owner_key__in=keys), order, start, limit)
 
 
 def _of_many_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
@@ -187,6 +250,7 @@ _STORED: dict[RRsetColumn, Combinable] = {
     RRsetColumn.TTL: F("ttl"),
     RRsetColumn.VALUE: _beginning(_FIRST_VALUE),
     RRsetColumn.COMMENT: _beginning("comment"),
+    RRsetColumn.CHANGED: F("changed_in"),
 }
 _DRAFTED: dict[RRsetColumn, Combinable] = {
     RRsetColumn.NAME: F("owner_key"),
@@ -194,6 +258,7 @@ _DRAFTED: dict[RRsetColumn, Combinable] = {
     RRsetColumn.TTL: Func(_displayed("%->>'ttl'"), template="(%(expressions)s)::int", output_field=IntegerField()),
     RRsetColumn.VALUE: _beginning(_displayed("%->'rdata'->>0")),
     RRsetColumn.COMMENT: _beginning(_displayed("%->>'comment'")),
+    RRsetColumn.CHANGED: Value(_IN_DRAFT, IntegerField()),
 }
 _READ: dict[RRsetColumn, Callable[[bytes], Any]] = {
     RRsetColumn.NAME: bytes,
@@ -201,4 +266,5 @@ _READ: dict[RRsetColumn, Callable[[bytes], Any]] = {
     RRsetColumn.TTL: _number,
     RRsetColumn.VALUE: _text,
     RRsetColumn.COMMENT: _text,
+    RRsetColumn.CHANGED: _number,
 }

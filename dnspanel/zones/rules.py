@@ -13,6 +13,7 @@ from functools import cache, cached_property
 from ipaddress import ip_network
 from socket import AF_INET, AF_INET6, inet_pton
 
+from dnspanel.texts import gettext
 from dnspanel.zones import mail_rules, value_rules
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import MAX_TTL, RRset
@@ -226,13 +227,15 @@ def in_order(violations: Iterable[Violation]) -> tuple[Violation, ...]:
 
 def _violations_of(near: Neighbourhood, rrset: RRset, allow_lua: bool) -> Iterator[Violation]:
     if not names.is_within(rrset.name, near.zone):
-        message = f"{rrset.name} is not inside the zone {near.zone}"
+        message = gettext("{name} is not inside the zone {zone}").format(name=rrset.name, zone=near.zone)
         yield Violation(Severity.ERROR, "not-in-zone", rrset.name, rrset.type, message)
         return
     if rrset.type == rdtypes.RRSIG:  # beside whatever it signs
         return
     if rrset.type == rdtypes.LUA and not allow_lua:
-        yield _error(rrset, "lua-refused", "LUA records run code on the name servers; a setting must allow them first")
+        yield _error(
+            rrset, "lua-refused", gettext("LUA records run code on the name servers; a setting must allow them first")
+        )
     elif rrset.type in near.unanswered and rrset.served:
         yield _error(rrset, "type-unanswered", near.unanswered[rrset.type])
     for rule in _rules_of(rrset.type):
@@ -242,27 +245,39 @@ def _violations_of(near: Neighbourhood, rrset: RRset, allow_lua: bool) -> Iterat
 def _apex(near: Neighbourhood) -> Iterator[Violation]:
     at = near.at(near.zone)
     if rdtypes.SOA not in at or not at[rdtypes.SOA].served:
-        message = f"{near.zone} needs its SOA record"
+        message = gettext("{zone} needs its SOA record").format(zone=near.zone)
         yield Violation(Severity.ERROR, "soa-missing", near.zone, rdtypes.SOA, message)
     if rdtypes.NS not in at or not at[rdtypes.NS].served:
-        message = f"{near.zone} needs at least one NS record"
+        message = gettext("{zone} needs at least one NS record").format(zone=near.zone)
         yield Violation(Severity.ERROR, "apex-ns-missing", near.zone, rdtypes.NS, message)
     elif len(at[rdtypes.NS].served) == 1:
-        message = f"{near.zone} has only one name server; two are the least that keeps it alive when one is down"
+        message = gettext(
+            "{zone} has only one name server; two are the least that keeps it alive when one is down"
+        ).format(zone=near.zone)
         yield Violation(Severity.WARNING, "ns-few", near.zone, rdtypes.NS, message)
 
 
 def _ttl(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     if not 0 <= rrset.ttl <= MAX_TTL:
-        yield _error(rrset, "ttl-range", f"the TTL {rrset.ttl} is out of range: 0 to {MAX_TTL} seconds")
+        yield _error(
+            rrset,
+            "ttl-range",
+            gettext("the TTL {ttl} is out of range: 0 to {max_ttl} seconds").format(ttl=rrset.ttl, max_ttl=MAX_TTL),
+        )
     elif rrset.ttl < LOW_TTL:
-        yield _warning(rrset, "ttl-low", f"{_what(near.zone, rrset)}: resolvers ask again every {rrset.ttl} seconds")
+        yield _warning(
+            rrset,
+            "ttl-low",
+            gettext("{zone}: resolvers ask again every {ttl} seconds").format(
+                zone=_what(near.zone, rrset), ttl=rrset.ttl
+            ),
+        )
 
 
 def _single(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     if len(rrset.served) > 1:
         code = f"{rdata.type_to_text(rrset.type).lower()}-single"
-        yield _error(rrset, code, f"{_what(near.zone, rrset)} can have only one record")
+        yield _error(rrset, code, gettext("{zone} can have only one record").format(zone=_what(near.zone, rrset)))
 
 
 def _apex_types(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
@@ -270,30 +285,38 @@ def _apex_types(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     at_apex = rrset.name == near.zone
     if rrset.type in _ONLY_AT_APEX and not at_apex:
         word = rdata.type_to_text(rrset.type)
-        message = f"a {word} stands only at {near.zone}, not at {near.display(rrset.name)}"
+        message = gettext("a {word} stands only at {zone}, not at {display}").format(
+            word=word, zone=near.zone, display=near.display(rrset.name)
+        )
         yield _error(rrset, f"{word.lower()}-not-apex", message)
     elif rrset.type == rdtypes.DS and at_apex:
-        yield _error(rrset, "ds-at-apex", f"a DS of {near.zone} belongs into its parent zone")
+        yield _error(rrset, "ds-at-apex", gettext("a DS of {zone} belongs into its parent zone").format(zone=near.zone))
 
 
 def _alone(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     here = near.at(rrset.name).keys() - {rdtypes.RRSIG}
     if rrset.type == rdtypes.CNAME and rrset.name == near.zone:
-        message = f"a CNAME cannot stand at the top of the zone, {near.zone}; {_instead_of_cname(near)}"
+        message = gettext("a CNAME cannot stand at the top of the zone, {zone}; {near}").format(
+            zone=near.zone, near=_instead_of_cname(near)
+        )
         yield _error(rrset, "cname-at-apex", message)
     elif rdtypes.CNAME in here and len(here) > 1:
         others = ", ".join(sorted(rdata.type_to_text(t) for t in here if t != rdtypes.CNAME))
-        message = f"a CNAME must be alone at its name, and {near.display(rrset.name)} also has {others}"
+        message = gettext("a CNAME must be alone at its name, and {display} also has {others}").format(
+            display=near.display(rrset.name), others=others
+        )
         yield Violation(Severity.ERROR, "cname-alone", rrset.name, rdtypes.CNAME, message)
     if rdtypes.ALIAS in here and rrset.type in _ADDRESSES and {rdtypes.A, rdtypes.AAAA} & here:
-        message = f"an ALIAS answers for A and AAAA, so {near.display(rrset.name)} cannot have those as well"
+        message = gettext("an ALIAS answers for A and AAAA, so {display} cannot have those as well").format(
+            display=near.display(rrset.name)
+        )
         yield Violation(Severity.ERROR, "alias-beside", rrset.name, rdtypes.ALIAS, message)
 
 
 def _instead_of_cname(near: Neighbourhood) -> str:
     if reason := near.unanswered.get(rdtypes.ALIAS):
-        return f"use A and AAAA: {reason}"
-    return "ALIAS does what is meant"
+        return gettext("use A and AAAA: {reason}").format(reason=reason)
+    return gettext("ALIAS does what is meant")
 
 
 def _dname(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
@@ -302,21 +325,33 @@ def _dname(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     for ancestor in near.ancestors(rrset.name):
         if rdtypes.DNAME in near.at(ancestor):
             dname = near.display(ancestor)
-            yield _error(rrset, "dname-below", f"{near.display(rrset.name)} lies below the DNAME {dname}")
+            yield _error(
+                rrset,
+                "dname-below",
+                gettext("{display} lies below the DNAME {dname}").format(display=near.display(rrset.name), dname=dname),
+            )
             return
     if rrset.type == rdtypes.DNAME and (under := near.below.get(rrset.name)):
         listed = ", ".join(near.display(name) for name in under)
-        yield _error(rrset, "dname-below", f"nothing may lie below the DNAME {near.display(rrset.name)}: {listed}")
+        yield _error(
+            rrset,
+            "dname-below",
+            gettext("nothing may lie below the DNAME {display}: {listed}").format(
+                display=near.display(rrset.name), listed=listed
+            ),
+        )
     here = near.at(rrset.name)
     if rdtypes.DNAME in here and rdtypes.NS in here and rrset.name != near.zone and rrset.type in (2, rdtypes.DNAME):
-        message = f"{near.display(rrset.name)} cannot be both a DNAME and a delegation"
+        message = gettext("{display} cannot be both a DNAME and a delegation").format(display=near.display(rrset.name))
         yield Violation(Severity.ERROR, "dname-beside-ns", rrset.name, rdtypes.DNAME, message)
 
 
 def _nesting(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     answering = near.answered_by.get(rrset.name)
     if answering is not None and is_shadowed(rrset, answering, near.at(answering).get(rdtypes.NS)):
-        message = f"{_what(near.zone, rrset)} is never answered from here: the zone {answering} answers for this name"
+        message = gettext("{zone} is never answered from here: the zone {answering} answers for this name").format(
+            zone=_what(near.zone, rrset), answering=answering
+        )
         yield _warning(rrset, "shadowed", message)
 
 
@@ -334,7 +369,9 @@ def _delegation(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     if cut is not None:
         glue = rrset.type in (rdtypes.A, rdtypes.AAAA) and rrset.name in targets_of(near.at(cut)[rdtypes.NS])
         if not glue:
-            message = f"{_what(near.zone, rrset)} is never answered: {near.display(cut)} is delegated to other servers"
+            message = gettext("{zone} is never answered: {display} is delegated to other servers").format(
+                zone=_what(near.zone, rrset), display=near.display(cut)
+            )
             yield _warning(rrset, "occluded", message)
         return
     if rrset.type == rdtypes.NS and rrset.name != near.zone:
@@ -342,10 +379,16 @@ def _delegation(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         hidden = [name for name in near.below.get(rrset.name, ()) if name not in glued]
         if hidden:
             listed = ", ".join(near.display(name) for name in hidden)
-            message = f"delegating {near.display(rrset.name)} hides what lies below it: {listed}"
+            message = gettext("delegating {display} hides what lies below it: {listed}").format(
+                display=near.display(rrset.name), listed=listed
+            )
             yield _warning(rrset, "occludes", message)
     if rrset.type == rdtypes.DS and rrset.name != near.zone and rdtypes.NS not in here:
-        yield _warning(rrset, "ds-without-ns", f"{_what(near.zone, rrset)} does nothing without NS records at its name")
+        yield _warning(
+            rrset,
+            "ds-without-ns",
+            gettext("{zone} does nothing without NS records at its name").format(zone=_what(near.zone, rrset)),
+        )
 
 
 def _targets(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
@@ -354,17 +397,27 @@ def _targets(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         return
     for target in sorted(targets):
         if rrset.type == rdtypes.CNAME and target == rrset.name:
-            yield _error(rrset, "cname-loop", f"the CNAME {near.display(rrset.name)} points at itself")
+            yield _error(
+                rrset,
+                "cname-loop",
+                gettext("the CNAME {display} points at itself").format(display=near.display(rrset.name)),
+            )
         elif names.is_within(target, near.zone) and rrset.type != rdtypes.DNAME:
             yield from _target_within(near, rrset, target)
         if target.endswith(near.doubled):
-            yield _warning(rrset, "doubled-name", f"{target} ends in the zone's name twice: is a final dot missing?")
+            yield _warning(
+                rrset,
+                "doubled-name",
+                gettext("{target} ends in the zone's name twice: is a final dot missing?").format(target=target),
+            )
 
 
 def _target_within(near: Neighbourhood, rrset: RRset, target: str) -> Iterator[Violation]:
     if rrset.type == rdtypes.NS and rrset.name != near.zone and names.is_within(target, rrset.name):
         if not {rdtypes.A, rdtypes.AAAA} & near.at(target).keys():
-            message = f"the delegation {near.display(rrset.name)} needs the address of {target} as glue"
+            message = gettext("the delegation {display} needs the address of {target} as glue").format(
+                display=near.display(rrset.name), target=target
+            )
             yield _warning(rrset, "glue-missing", message)
         return
     answers = near.answers_at(target)
@@ -373,18 +426,32 @@ def _target_within(near: Neighbourhood, rrset: RRset, target: str) -> Iterator[V
     if fault := fault_of_target(near.zone, rrset, target, answers):
         yield fault
     elif rrset.type == rdtypes.CNAME and _loops(near, rrset.name, target):
-        yield _warning(rrset, "cname-loop", f"the CNAME {near.display(rrset.name)} leads back to itself")
+        yield _warning(
+            rrset,
+            "cname-loop",
+            gettext("the CNAME {display} leads back to itself").format(display=near.display(rrset.name)),
+        )
 
 
 def fault_of_target(zone: str, rrset: RRset, target: str, answers: Mapping[int, RRset]) -> Violation | None:
     """A warning about a name that an RRset of the zone points at, and that has these answers, if nobody gets far."""
     if rrset.type in HOST_TARGETS and rdtypes.CNAME in answers:
-        message = f"{_what(zone, rrset)} points at {target}, which is a CNAME; it must be a host with addresses"
+        message = gettext("{zone} points at {target}, which is a CNAME; it must be a host with addresses").format(
+            zone=_what(zone, rrset), target=target
+        )
         return _warning(rrset, "target-is-cname", message)
     if rrset.type in HOST_TARGETS and not has_address(answers):
-        return _warning(rrset, "target-missing", f"{_what(zone, rrset)} points at {target}, which has no address")
+        return _warning(
+            rrset,
+            "target-missing",
+            gettext("{zone} points at {target}, which has no address").format(zone=_what(zone, rrset), target=target),
+        )
     if not answers:
-        return _warning(rrset, "target-missing", f"{_what(zone, rrset)} points at {target}, which does not exist")
+        return _warning(
+            rrset,
+            "target-missing",
+            gettext("{zone} points at {target}, which does not exist").format(zone=_what(zone, rrset), target=target),
+        )
     return None
 
 
@@ -408,18 +475,28 @@ def _loops(near: Neighbourhood, start: str, target: str) -> bool:
 
 def _owner(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     if rrset.name.endswith(near.doubled):
-        message = f"{rrset.name} ends in the zone's name twice: was a final dot missing?"
+        message = gettext("{name} ends in the zone's name twice: was a final dot missing?").format(name=rrset.name)
         yield _warning(rrset, "doubled-name", message)
     if rrset.name.startswith("*."):
         if rrset.type == rdtypes.ALIAS:
-            yield _error(rrset, "wildcard-alias", "PowerDNS does not answer an ALIAS at a wildcard; use A and AAAA")
+            yield _error(
+                rrset, "wildcard-alias", gettext("PowerDNS does not answer an ALIAS at a wildcard; use A and AAAA")
+            )
         elif rrset.type == rdtypes.NS:
-            yield _warning(rrset, "wildcard-ns", "resolvers disagree about NS records at a wildcard (RFC 4592)")
+            yield _warning(
+                rrset, "wildcard-ns", gettext("resolvers disagree about NS records at a wildcard (RFC 4592)")
+            )
         else:
-            message = f"{near.display(rrset.name)} answers for every name below it that does not exist otherwise"
+            message = gettext("{display} answers for every name below it that does not exist otherwise").format(
+                display=near.display(rrset.name)
+            )
             yield _note(rrset, "wildcard", message)
     elif rrset.type in (rdtypes.A, rdtypes.AAAA) and rrset.name.startswith("_") and rrset.name != near.zone:
-        yield _note(rrset, "underscore-host", f"{near.display(rrset.name)} is not a host name: it has an underscore")
+        yield _note(
+            rrset,
+            "underscore-host",
+            gettext("{display} is not a host name: it has an underscore").format(display=near.display(rrset.name)),
+        )
 
 
 def _mail(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
@@ -446,7 +523,13 @@ def _look_alikes(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         if names.is_within(target, near.zone):
             labels = _below_zone(near, labels)
         for _, code, message in value_rules.look_alikes(labels):
-            yield _note(rrset, code, f"{_what(near.zone, rrset)} points at {target}: {message}")
+            yield _note(
+                rrset,
+                code,
+                gettext("{zone} points at {target}: {message}").format(
+                    zone=_what(near.zone, rrset), target=target, message=message
+                ),
+            )
 
 
 def _below_zone(near: Neighbourhood, labels: tuple[bytes, ...]) -> tuple[bytes, ...]:
@@ -456,13 +539,15 @@ def _below_zone(near: Neighbourhood, labels: tuple[bytes, ...]) -> tuple[bytes, 
 def _addresses(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     private = [text for text in rrset.served if _is_private(text)]
     if private:
-        message = f"{', '.join(private)} is not reachable from the Internet"
+        message = gettext("{list} is not reachable from the Internet").format(list=", ".join(private))
         yield _note(rrset, "private-address", message)
 
 
 def _svcb(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     if any(map(_is_bad_ech, rrset.served)):
-        message = f"the ech of {_what(near.zone, rrset)} is no ECHConfigList (RFC 9849), so clients will not use it"
+        message = gettext("the ech of {zone} is no ECHConfigList (RFC 9849), so clients will not use it").format(
+            zone=_what(near.zone, rrset)
+        )
         yield _warning(rrset, "ech-malformed", message)
 
 

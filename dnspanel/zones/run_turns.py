@@ -21,9 +21,11 @@ from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Actor, Author, actor_of, actor_of_token, token_of, user_of
 from dnspanel.accounts.roles import Permission
 from dnspanel.advisory_locks import Lock, locked
+from dnspanel.statement_time import SearchTooGeneral
+from dnspanel.texts import gettext
 from dnspanel.zones.errors import Forbidden, PublishingOnHold, RunRefused, ZoneError
 from dnspanel.zones.hold import current_hold
-from dnspanel.zones.models import UNFINISHED_STATES, PolicyRun, Publication, RunState, TemplateRun, Zone
+from dnspanel.zones.models import UNFINISHED_STATES, ChangeRun, PolicyRun, Publication, RunState, TemplateRun, Zone
 from dnspanel.zones.signals import room_requested
 
 # A worker lets other jobs have their turn after this long.
@@ -35,7 +37,7 @@ _NOBODY = "Whoever began this may not do it any more: the account is closed or t
 
 logger = logging.getLogger(__name__)
 
-Run = TypeVar("Run", PolicyRun, TemplateRun)
+Run = TypeVar("Run", PolicyRun, TemplateRun, ChangeRun)
 
 
 class Stopped(Exception):
@@ -55,7 +57,11 @@ def begin(run: Run, *, by: Author, now: datetime, form_id: UUID | None, begun: S
             return first
         waiting = model.objects.filter(author=user, state__in=UNFINISHED_STATES)
         if by is not None and waiting.count() >= MOST_UNFINISHED:
-            raise RunRefused(f"{MOST_UNFINISHED} of your runs are not finished yet: wait for one, or cancel it.")
+            raise RunRefused(
+                gettext("{most_unfinished} of your runs are not finished yet: wait for one, or cancel it.").format(
+                    most_unfinished=MOST_UNFINISHED
+                )
+            )
         run.save(force_insert=True)
         if not run.dry_run:
             audit.record(action=action, by=by, now=now, target=target, search=run.search, run=run.pk)
@@ -66,14 +72,14 @@ def begin(run: Run, *, by: Author, now: datetime, form_id: UUID | None, begun: S
 def refuse_unless_done(dry_run: Run) -> None:
     """Raise RunRefused unless this is a dry run that has ended well."""
     if not dry_run.dry_run or dry_run.state != RunState.DONE:
-        raise RunRefused("Only a dry run that is done can be carried out.")
+        raise RunRefused(gettext("Only a dry run that is done can be carried out."))
 
 
 def cancel(run: Run, *, by: Author, now: datetime, action: str) -> None:
     """The run stops after the batch at hand; what was published stays. Raises RunRefused for one that has ended."""
     with transaction.atomic():
         if not unfinished(type(run), run.pk).update(state=RunState.CANCELLED, ended_at=now):
-            raise RunRefused("This run has ended already.")
+            raise RunRefused(gettext("This run has ended already."))
         if not run.dry_run:
             audit.record(action=action, by=by, now=now, target=f"run {run.pk}", run=run.pk)
 
@@ -127,8 +133,9 @@ def work(
             except (OperationalError, InterfaceError):
                 raise  # PostgreSQL is away: the same batch is tried again
             except Exception as exc:
-                _fail(run, str(exc) if isinstance(exc, ZoneError) else f"A fault of the panel: {type(exc).__name__}.")
-                if not isinstance(exc, ZoneError):
+                is_refusal = isinstance(exc, ZoneError | SearchTooGeneral)
+                _fail(run, str(exc) if is_refusal else f"A fault of the panel: {type(exc).__name__}.")
+                if not is_refusal:
                     raise
                 return False
             if time.monotonic() >= until:

@@ -1,6 +1,6 @@
 """The log: every publication gets the next sequence, without gaps, as the last step of its transaction. Verbs."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from json.encoder import encode_basestring as quoted
@@ -12,18 +12,47 @@ from django.db import connection, transaction
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, token_of, user_of
 from dnspanel.prepared_statements import prepared_cursor
-from dnspanel.zones.errors import PublishingOnHold
-from dnspanel.zones.models import Publication
+from dnspanel.zones import governing, publish_hooks
+from dnspanel.zones.errors import HookUnasked, PublishingOnHold
+from dnspanel.zones.governing import NO_PASSAGE, NOTHING_PASSED, Passage
+from dnspanel.zones.models import Publication, RevisionKind
+from dnspanel.zones.parts import Part, types_changed
 from dnspanel.zones.signals import published
 from replication.codec.keys import relative_key
 from replication.dns.rrset import Change, RRset
 
 Alongside = Callable[[], object]  # what a caller writes in the transaction of a publication
 
-# One statement, so that the one row that all publishers queue for is locked for one round trip and the commit.
+# Whether a rule is about one of the zones: few rules are looked at, before any zone.
+_ABOUT = """(
+    r.zone_id = ANY(%(zone_id)s::int[]) OR (r.zone_id IS NULL AND r.team_id IS NULL AND r.tag = '')
+    OR (r.zone_id IS NULL AND EXISTS (
+        SELECT FROM zones_zone z
+        WHERE z.id = ANY(%(zone_id)s::int[]) AND (z.team_id = r.team_id OR r.tag = ANY(z.tags))
+    ))
+)"""
+# One statement, so that the one row that all publishers queue for is locked for one round trip and the commit. That no
+# rule concerns these changes, and that no hook but those that let exactly them pass is about these zones, is part of
+# it, so that it costs no query.
 _APPEND = """
 WITH head AS (
-    UPDATE zones_loghead SET sequence = sequence + 1 WHERE id = 1 AND held_reason = '' RETURNING sequence, epoch
+    UPDATE zones_loghead SET sequence = sequence + 1 WHERE id = 1 AND held_reason = ''
+        AND (%(is_checked)s::boolean OR NOT (
+            EXISTS (
+                SELECT FROM zones_approvalrule r
+                WHERE (%(is_any)s::boolean OR (
+                    r.min_changes <= %(most_changes)s::int AND (r.types = '{}' OR r.types && %(types)s::int[])
+                )) AND {about}
+            )
+            OR EXISTS (
+                SELECT FROM zones_freeze r
+                WHERE (r.repeats <> '' OR (r.starts_at <= %(at)s AND r.ends_at > %(at)s)) AND {about}
+            )
+        ))
+        AND (%(is_free)s::boolean OR NOT EXISTS (
+            SELECT FROM zones_publishhook r WHERE NOT r.id = ANY(%(hooks)s::int[]) AND {about}
+        ))
+    RETURNING sequence, epoch
 ), publication AS (
     INSERT INTO zones_publication (
         sequence, epoch, at, author_id, token_id, channel, reason, form_id, address, request_id)
@@ -51,7 +80,7 @@ WITH head AS (
     JOIN revision USING (zone_id)
 )
 SELECT sequence, epoch FROM head
-"""
+""".replace("{about}", _ABOUT)
 
 
 def nothing() -> None:
@@ -85,8 +114,14 @@ def append_publication(
     now: datetime,
     reason: str,
     form_id: UUID | None,
+    passage: Passage = NO_PASSAGE,
+    is_governed: bool = True,
 ) -> Publication:
     """The log is one sequence longer, each zone has its new revision, and workers are woken on commit.
+
+    Whatever publishes comes through here, so here rules of approval and freezes hold, by `passage`, and publish hooks,
+    by what they answered (`publish_hooks`), but for the panel itself and for what is not `is_governed`: keys and
+    signatures, and a decision about a history. Raises ApprovalNeeded, Frozen or HookRefused.
 
     Must be the last step of a transaction: from here to the commit every
     other publisher waits. Raises IntegrityError when `form_id` has published before, and
@@ -105,15 +140,22 @@ def append_publication(
         **{name: _array([getattr(r, name) for r in revisions]) for name in _COLUMNS},
         "changes": f"[{','.join([_row(r, change) for r in revisions for change in r.changes])}]",
     }
-    # How many zones best are joined depends on their number; of one it does not, and most publications have one.
-    with prepared_cursor() if len(revisions) == 1 else connection.cursor() as cursor:
-        cursor.execute(_APPEND, parameters)
-        appended = cursor.fetchone()
+    is_free = author is None or not is_governed
+    parameters |= {"is_free": is_free, "hooks": "{}", **_concern([] if is_free else revisions)}
+    passed = NOTHING_PASSED
+    appended = _append({**parameters, "is_checked": is_free}, len(revisions))
+    if appended is None and not is_free:
+        parts = [Part(r.zone_id, r.kind, r.changes) for r in revisions]
+        passed = governing.refuse(parts, author=author, channel=channel, reason=reason, passage=passage, now=now)
+        appended = _append({**parameters, "is_checked": True, "hooks": _array(passed.hooks)}, len(revisions))
     if appended is None:
-        raise PublishingOnHold(_hold_reason())
+        hold = _hold_reason()
+        if not hold and not is_free:  # a hook was placed in this moment
+            raise HookUnasked((), author, now)
+        raise PublishingOnHold(hold)
     sequence, epoch = appended
     transaction.on_commit(lambda: _wake_workers(sequence), robust=True)
-    return Publication(
+    publication = Publication(
         sequence=sequence,
         epoch=epoch,
         at=now,
@@ -125,6 +167,29 @@ def append_publication(
         address=origin.address,
         request_id=origin.request_id,
     )
+    if passage != NO_PASSAGE:
+        governing.record_passage(passage, publication, [r.zone_id for r in revisions], passed.refusals)
+    publish_hooks.record_answers(passed.answers, publication, author)
+    return publication
+
+
+def _concern(revisions: Sequence[NewRevision]) -> dict[str, Any]:
+    """What of these revisions rules of approval may be about; which one really is, `governing` says of each zone."""
+    changed = [types_changed(r.changes) for r in revisions if r.kind == RevisionKind.CHANGE]
+    return {
+        "is_any": any(r.kind == RevisionKind.DELETE for r in revisions),
+        "most_changes": max((types.total() for types in changed), default=0),
+        "types": _array({type for types in changed for type in types}),
+    }
+
+
+def _append(parameters: Mapping[str, Any], zones: int) -> tuple[int, UUID] | None:
+    """The sequence and epoch of what is appended; None while publishing is on hold, or where rules want to be asked."""
+    # How many zones best are joined depends on their number; of one it does not, and most publications have one.
+    with prepared_cursor() if zones == 1 else connection.cursor() as cursor:
+        cursor.execute(_APPEND, parameters)
+        appended: tuple[int, UUID] | None = cursor.fetchone()
+        return appended
 
 
 def publication_of_form(form_id: UUID | None, *, otherwise: Exception) -> Publication:

@@ -1,6 +1,5 @@
-"""Tags and team of a zone: what lists filter by, and what grants hold on to; and how its serial moves. Verbs."""
+"""Tags and team of a zone, by which lists filter and to which grants hold; its default TTL and serials. Verbs."""
 
-import re
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -10,33 +9,33 @@ from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, actor_of
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import Team
-from dnspanel.zones import access, nesting, quotas
+from dnspanel.texts import gettext
+from dnspanel.zones import access, governing, nesting, quotas
 from dnspanel.zones.errors import NamesRefused, RightMissing, SettingsRefused, Unknown
 from dnspanel.zones.models import Zone
+from dnspanel.zones.rrset_notes import TAG_HINT, is_tag
 from dnspanel.zones.soa import SOA_EDIT, SOA_EDIT_API, SoaEdit
+from replication.dns.rrset import MAX_TTL
 
 MOST_TAGS = 50
-_TAG = re.compile(r"[a-z0-9._-]{1,40}")
 
 
 def change_settings(*, zone: Zone, tags: Iterable[str], team: Team | None, author: Author, now: datetime) -> None:
     """The zone has these tags and this team (None: no team), and the audit log says what it had before.
 
-    Raises RightMissing for who may not change the zone's settings, or would
-    gain a right over the zone by this change; SettingsRefused for a tag that
-    is none, for a team that the author may not choose, and for a change of team
+    Raises RightMissing for who may not change the zone's settings, would
+    gain a right over the zone by this change, or take it out of a rule of approval or a freeze;
+    SettingsRefused for a tag that is none, for a team that the author may not choose, and for a change of team
     where zones of others stand above or below: the team would have their names;
     QuotaExceeded for a team that has as many zones as it may.
     """
     new_tags = canonical_tags(tags)
     with transaction.atomic():
-        locked = Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk, deleted_at=None).first()
-        if locked is None:
-            raise Unknown(zone.name)
-        access.require_right(author, locked, Right.SETTINGS)
+        locked = _locked_to_set(zone, author)
         if team is not None and team.pk != locked.team_id and team not in teams_to_choose_from(author):
-            raise SettingsRefused("team", f"You cannot give a zone to the team {team.name}.")
+            raise SettingsRefused("team", gettext("You cannot give a zone to the team {name}.").format(name=team.name))
         refuse_gain(author, locked, new_tags, team.pk if team else None)
+        governing.refuse_escape(governing.rules_about([locked]), author, locked, new_tags, team.pk if team else None)
         if (team.pk if team else None) != locked.team_id:
             _refuse_others(author, locked)
         if author is not None and team is not None and team.pk != locked.team_id:
@@ -65,10 +64,7 @@ def change_soa_edit(
     and SettingsRefused for a word that is not known.
     """
     with transaction.atomic():
-        locked = Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk, deleted_at=None).first()
-        if locked is None:
-            raise Unknown(zone.name)
-        access.require_right(author, locked, Right.SETTINGS)
+        locked = _locked_to_set(zone, author)
         before = locked.soa_edits
         after = soa_edit_of(before.api if api is None else api, before.edit if edit is None else edit)
         if after != before:
@@ -86,22 +82,49 @@ def change_soa_edit(
     zone.soa_edit_api, zone.soa_edit = after.api, after.edit
 
 
+def change_default_ttl(*, zone: Zone, ttl: int | None, author: Author, now: datetime) -> None:
+    """New RRsets of the zone begin with this TTL (None: that of its SOA), and the audit log says so. No RRset changes.
+
+    Raises RightMissing for who may not change the zone's settings, Unknown, and SettingsRefused for what is no TTL.
+    """
+    if ttl is not None and not 0 <= ttl <= MAX_TTL:
+        raise SettingsRefused("default_ttl", gettext("A TTL is from 0 to {max_ttl} seconds.").format(max_ttl=MAX_TTL))
+    with transaction.atomic():
+        locked = _locked_to_set(zone, author)
+        if locked.default_ttl != ttl:
+            audit.record(
+                action="zone.default-ttl", by=author, now=now, target=locked.name, ttl=ttl, before=locked.default_ttl
+            )
+            Zone.objects.filter(pk=locked.pk).update(default_ttl=ttl)
+    zone.default_ttl = ttl
+
+
 def soa_edit_of(api: str, edit: str) -> SoaEdit:
     """What these words of PowerDNS's mean; raises SettingsRefused for one that is not known."""
     for field, word, known in (("soa_edit_api", api, SOA_EDIT_API), ("soa_edit", edit, SOA_EDIT)):
         if word and word.upper() not in known:
-            raise SettingsRefused(field, f"{field} cannot be {word[:40]}: it is empty or one of {', '.join(known)}.")
+            raise SettingsRefused(
+                field,
+                gettext("{field} cannot be {word}: it is empty or one of {list}.").format(
+                    field=field, word=word[:40], list=", ".join(known)
+                ),
+            )
     return SoaEdit(api, edit)
 
 
 def canonical_tags(tags: Iterable[str]) -> list[str]:
     """Lower case, sorted, each once; raises SettingsRefused for what is not a tag."""
     found = sorted({tag.strip().lower() for tag in tags} - {""})
-    wrong = [tag for tag in found if not _TAG.fullmatch(tag)]
+    wrong = [tag for tag in found if not is_tag(tag)]
     if wrong:
-        raise SettingsRefused("tags", f"{wrong[0][:60]} is not a tag: use 1 to 40 of a–z, 0–9, dot, dash, underscore.")
+        raise SettingsRefused(
+            "tags", gettext("{value} is not a tag: {tag_hint}.").format(value=wrong[0][:60], tag_hint=TAG_HINT)
+        )
     if len(found) > MOST_TAGS:
-        raise SettingsRefused("tags", f"At most {MOST_TAGS} tags; these are {len(found)}.")
+        raise SettingsRefused(
+            "tags",
+            gettext("At most {most_tags} tags; these are {found}.").format(most_tags=MOST_TAGS, found=len(found)),
+        )
     return found
 
 
@@ -117,6 +140,15 @@ def teams_to_choose_from(author: Author, right: Right = Right.SETTINGS) -> list[
     if actor is None:
         return []
     return [team for team in teams if actor.may(right, zone_id=0, tags=(), team_id=team.pk)]
+
+
+def _locked_to_set(zone: Zone, author: Author) -> Zone:
+    """The zone as it is, locked until the transaction ends, for who may change its settings."""
+    locked = Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk, deleted_at=None).first()
+    if locked is None:
+        raise Unknown(zone.name)
+    access.require_right(author, locked, Right.SETTINGS)
+    return locked
 
 
 def _refuse_others(author: Author, zone: Zone) -> None:

@@ -11,5 +11,9 @@ room_requested = Signal()
 answers_requested = Signal()
 # Sent after commit with `run_id`: zones are to be signed as their policies say. Beat finds the same work.
 run_begun = Signal()
+# Sent after commit with `run_id`: many zones are to be changed alike. Beat finds the same work.
+change_run_begun = Signal()
 # Sent without anything. Receivers return the sequence that every active node has acked; None if there is no such node.
 acked_everywhere_requested = Signal()
+# Sent with `questions` for publish hooks, outside of transactions. Receivers return an answer to each, in their order.
+hooks_questioned = Signal()

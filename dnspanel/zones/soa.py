@@ -62,7 +62,7 @@ def _by_edit(serial: Serial, edit: str, now: datetime) -> Serial:
         return _epoch(now)
     if edit not in ("INCEPTION-EPOCH", "INCEPTION-INCREMENT"):
         return serial
-    inception = _start_of_week(now)
+    inception = start_of_week(now)
     least = _epoch(inception) if edit == "INCEPTION-EPOCH" else first_serial(inception)
     return least if least > serial else serial
 
@@ -76,7 +76,7 @@ def _epoch(now: datetime) -> Serial:
     return Serial(int(now.timestamp()) % 2**32)
 
 
-def _start_of_week(now: datetime) -> datetime:
+def start_of_week(now: datetime) -> datetime:
     """The Thursday at which signatures of PowerDNS begin: weeks are counted from 1970-01-01."""
     return now - timedelta(seconds=now.timestamp() % timedelta(weeks=1).total_seconds())
 
@@ -105,7 +105,12 @@ def with_serial(rrset: RRset, serial: Serial) -> RRset:
         fields[_SERIAL_FIELD] = str(serial.value)
         return " ".join(fields)
 
-    return replace(rrset, rdata=tuple(map(moved, rrset.rdata)), disabled=tuple(map(moved, rrset.disabled)))
+    return replace(
+        rrset,
+        rdata=tuple(map(moved, rrset.rdata)),
+        disabled=tuple(map(moved, rrset.disabled)),
+        notes=rrset.notes.renamed(moved),
+    )
 
 
 def next_soa(before: RRset | None, edited: RRset | None, soa_edit: SoaEdit, now: datetime) -> RRset | None:

@@ -12,14 +12,15 @@ from django.db import connection
 from dnspanel.prepared_statements import prepared_cursor
 from replication.codec.keys import relative_key
 from replication.dns import rdtypes
+from replication.dns.notes import NO_NOTES, format_notes, parse_notes
 from replication.dns.rrset import Change, Key, RRset
 
-# What a row is made of: name, owner key, type, TTL, rdata texts, anything, disabled texts, comment.
-RowFields = tuple[str, bytes, int, int, Sequence[str], object, Sequence[str], str]
+# What a row is made of: name, owner key, type, TTL, rdata texts, anything, disabled texts, comment, notes.
+RowFields = tuple[str, bytes, int, int, Sequence[str], object, Sequence[str], str, str]
 
 _CHUNK = 256 << 10
 BEHIND_ALL_KEYS = b"\xff" * 64  # of owners: no label has more than 63 bytes
-COLUMNS = "r.zone_id, r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment"
+COLUMNS = "r.zone_id, r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment, r.notes"
 
 _AT_NAMES = f"""
 SELECT {COLUMNS} FROM unnest(%s::int[], %s::text[]) AS owner (zone_id, hex)
@@ -27,8 +28,15 @@ JOIN zones_rrset r ON r.zone_id = owner.zone_id AND r.owner_key = decode(owner.h
 """
 
 _BELOW = f"""
-SELECT {COLUMNS} FROM zones_rrset r
-WHERE r.zone_id = %s AND r.owner_key > %s AND r.owner_key < %s ORDER BY r.owner_key, r.type LIMIT %s
+SELECT {COLUMNS}, subtree.number
+FROM unnest(%s::int[], %s::bytea[], %s::bytea[], %s::int[]) WITH ORDINALITY
+    AS subtree (zone_id, top, behind, most, number)
+CROSS JOIN LATERAL (
+    SELECT * FROM zones_rrset
+    WHERE zone_id = subtree.zone_id AND owner_key > subtree.top AND owner_key < subtree.behind
+    ORDER BY owner_key, type LIMIT subtree.most
+) AS r
+ORDER BY subtree.number, r.owner_key, r.type
 """
 
 _WITHIN = f"""
@@ -39,7 +47,10 @@ CROSS JOIN LATERAL (
 ) AS r
 """
 
-_WITH_RDATA = f"SELECT {COLUMNS} FROM zones_rrset r WHERE r.zone_id = %s AND r.rdata && %s::text[] LIMIT %s"
+# One for each zone, behind UNION ALL: PostgreSQL has to see which zone it is and what is looked for, or it reads a zone
+# of a million RRsets in full. So many of them are one statement.
+_WITH_RDATA = f"(SELECT {COLUMNS} FROM zones_rrset r WHERE r.zone_id = %s AND r.rdata && %s::text[] LIMIT %s)"
+_ZONES_TOGETHER = 200
 
 _POINTING = """
 SELECT target, zone_id, name, type, ttl, rdata, disabled, comment FROM rrsets_pointing_at(%s::text[], %s)
@@ -47,6 +58,11 @@ SELECT target, zone_id, name, type, ttl, rdata, disabled, comment FROM rrsets_po
 
 _OF_ZONES = f"""
 SELECT {COLUMNS} FROM zones_rrset r WHERE r.zone_id = ANY(%s) ORDER BY r.zone_id, r.owner_key, r.type
+"""
+
+_BEHIND = f"""
+SELECT r.owner_key, {COLUMNS} FROM zones_rrset r
+WHERE (r.zone_id, r.owner_key) > (%s, %s) ORDER BY r.zone_id, r.owner_key, r.type LIMIT %s
 """
 
 _DS_OF_ZONES = f"SELECT {COLUMNS} FROM zones_rrset r WHERE r.zone_id = ANY(%s) AND r.type = {rdtypes.DS}"
@@ -57,20 +73,23 @@ WHERE r.zone_id = gone.zone_id AND r.owner_key = gone.owner_key AND r.type = gon
 """
 
 _REPLACE = """
-INSERT INTO zones_rrset (zone_id, name, owner_key, type, ttl, rdata, disabled, comment)
-SELECT zone, name, decode(key, 'hex'), type, ttl, rdata, disabled, comment
+INSERT INTO zones_rrset (zone_id, name, owner_key, type, ttl, rdata, disabled, comment, notes, changed_in)
+SELECT zone, r.name, decode(key, 'hex'), type, ttl, rdata, disabled, comment, COALESCE(notes, ''), z.revision + 1
 FROM jsonb_to_recordset(%s::jsonb)
-    AS r (zone int, name text, key text, type int, ttl int, rdata text[], disabled text[], comment text)
+    AS r (zone int, name text, key text, type int, ttl int, rdata text[], disabled text[], comment text, notes text)
+    JOIN zones_zone z ON z.id = r.zone
 ON CONFLICT (zone_id, owner_key, type) DO UPDATE
-SET ttl = excluded.ttl, rdata = excluded.rdata, disabled = excluded.disabled, comment = excluded.comment
+SET ttl = excluded.ttl, rdata = excluded.rdata, disabled = excluded.disabled, comment = excluded.comment,
+    notes = excluded.notes, changed_in = excluded.changed_in
 """
 
-_COPY = "COPY zones_rrset (zone_id, name, owner_key, type, ttl, rdata, disabled, comment) FROM STDIN"
+_COPY = "COPY zones_rrset (zone_id, name, owner_key, type, ttl, rdata, disabled, comment, notes) FROM STDIN"
 
 
 def rrset_of(row: Any) -> RRset:
     """The RRset of a model instance or of anything else with its fields."""
-    return RRset(row.name, row.type, row.ttl, tuple(row.rdata), tuple(row.disabled), row.comment)
+    notes = parse_notes(row.notes)
+    return RRset(row.name, row.type, row.ttl, tuple(row.rdata), tuple(row.disabled), row.comment, notes)
 
 
 def rrsets_at_names(owners: Mapping[int, tuple[str, Collection[str]]]) -> dict[int, dict[Key, RRset]]:
@@ -89,10 +108,24 @@ def rrsets_at_names(owners: Mapping[int, tuple[str, Collection[str]]]) -> dict[i
     return found
 
 
-def rrsets_below(zone_id: int, zone_name: str, name: str, limit: int) -> list[RRset]:
-    """The first RRsets strictly below a name of the zone, in canonical order."""
-    first, behind = _subtree(name, zone_name)
-    return [rrset for _, rrset in _rows(_BELOW, [zone_id, first, behind, limit])]
+def rrsets_below(tops: Sequence[tuple[int, str, str, int]]) -> list[list[RRset]]:
+    """The first RRsets strictly below each (zone id, zone name, name, most), in canonical order; in one query."""
+    found: list[list[RRset]] = [[] for _ in tops]
+    if not tops:
+        return found
+    subtrees = [_subtree(name, zone_name) for _, zone_name, name, _ in tops]
+    parameters: list[Any] = [
+        [zone_id for zone_id, *_ in tops],
+        [first for first, _ in subtrees],
+        [behind for _, behind in subtrees],
+        [most for *_, most in tops],
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(_BELOW, parameters)
+        for _, name, type_, ttl, rdata, disabled, comment, notes, number in cursor.fetchall():
+            rrset = RRset(name, type_, ttl, tuple(rdata), tuple(disabled), comment, parse_notes(notes))
+            found[number - 1].append(rrset)
+    return found
 
 
 def rrsets_within(zone_id: int, zone_name: str, tops: Sequence[str], limit: int) -> list[RRset]:
@@ -100,6 +133,16 @@ def rrsets_within(zone_id: int, zone_name: str, tops: Sequence[str], limit: int)
     subtrees = [_subtree(name, zone_name) for name in tops]
     parameters = [[first for first, _ in subtrees], [behind for _, behind in subtrees], zone_id, limit]
     return [rrset for _, rrset in _rows(_WITHIN, parameters)]
+
+
+def rrsets_behind(zone_id: int, owner_key: bytes, limit: int) -> list[tuple[int, bytes, RRset]]:
+    """The first RRsets behind this name of this zone, those of zones behind it included: zone id, owner key, RRset."""
+    with connection.cursor() as cursor:
+        cursor.execute(_BEHIND, [zone_id, owner_key, limit])
+        return [
+            (zone, bytes(key), RRset(name, type, ttl, tuple(rdata), tuple(off), comment, parse_notes(notes)))
+            for key, zone, name, type, ttl, rdata, off, comment, notes in cursor.fetchall()
+        ]
 
 
 def ds_of_zones(zone_ids: Collection[int]) -> dict[int, list[RRset]]:
@@ -110,9 +153,16 @@ def ds_of_zones(zone_ids: Collection[int]) -> dict[int, list[RRset]]:
     return found
 
 
-def rrsets_with_rdata(zone_id: int, texts: Collection[str], limit: int) -> list[RRset]:
-    """RRsets of the zone that hold one of these rdata."""
-    return [rrset for _, rrset in _rows(_WITH_RDATA, [zone_id, list(texts), limit])]
+def rrsets_with_rdata(texts: Mapping[int, Collection[str]], limit: int) -> dict[int, list[RRset]]:
+    """RRsets of each zone that hold one of these rdata, at most `limit` of a zone; in one query for 200 zones."""
+    found: dict[int, list[RRset]] = {}
+    requested = [(zone_id, list(of_zone)) for zone_id, of_zone in texts.items() if of_zone]
+    for start in range(0, len(requested), _ZONES_TOGETHER):
+        together = requested[start : start + _ZONES_TOGETHER]
+        parameters = [parameter for zone_id, of_zone in together for parameter in (zone_id, of_zone, limit)]
+        for zone_id, rrset in _rows(" UNION ALL ".join([_WITH_RDATA] * len(together)), parameters):
+            found.setdefault(zone_id, []).append(rrset)
+    return found
 
 
 def rrsets_pointing_at(targets: Collection[str], limit: int) -> list[tuple[str, int, RRset]]:
@@ -153,16 +203,23 @@ def delete_rrsets(keys: Iterable[tuple[int, str, str, int]]) -> None:
 
 
 def replace_rrsets(rrsets: Iterable[tuple[int, str, RRset]]) -> None:
-    """These (zone id, zone name, RRset) are in the table, in place of any of the same name and type."""
+    """These (zone id, zone name, RRset) are in the table, in place of any of the same name and type.
+
+    They are changed by the zone's next revision: it is appended to the log after what it writes.
+    """
     rows = [
         f'{{"zone": {zone_id}, "name": {quoted(r.name)}, "key": "{relative_key(r.name, zone_name).hex()}", '
-        f'"type": {r.type}, {r.json_members}}}'
+        f'"type": {r.type}, {r.json_members}{_notes_member(r)}}}'
         for zone_id, zone_name, r in rrsets
     ]
     if not rows:
         return
     with prepared_cursor() as cursor:
         cursor.execute(_REPLACE, [f"[{','.join(rows)}]"])
+
+
+def _notes_member(rrset: RRset) -> str:
+    return f', "notes": {quoted(format_notes(rrset.notes))}' if rrset.notes else ""
 
 
 def rrsets_of_zones(zone_ids: Sequence[int]) -> dict[int, dict[Key, RRset]]:
@@ -197,20 +254,24 @@ def copy_rows(zone_id: int, rrsets: Iterable[RowFields]) -> bytes:
     """The rows of a zone's RRsets as COPY reads them: to be kept in a file, and copied in when the zone is created."""
     start = f"{zone_id}\t"
     lines = []
-    for name, key, type, ttl, texts, _, disabled, comment in rrsets:
+    for name, key, type, ttl, texts, _, disabled, comment, notes in rrsets:
         if "\\" in name:
             name = name.replace("\\", "\\\\")
-        rest = f"{_copy_array(disabled)}\t{copy_text(comment)}\n" if disabled or comment else "{}\t\n"
+        rest = "{}\t\t\n"
+        if disabled or comment or notes:
+            rest = f"{_copy_array(disabled)}\t{copy_text(comment)}\t{copy_text(notes)}\n"
         lines.append(f"{start}{name}\t\\\\x{key.hex()}\t{type}\t{ttl}\t{_copy_array(texts)}\t{rest}")
     return "".join(lines).encode()
 
 
 def rows_of_zone(zone_id: int, zone_name: str, rrsets: Iterable[RRset]) -> bytes:
     """The same for RRsets whose owner keys have to be found out."""
-    return copy_rows(
-        zone_id,
-        ((r.name, relative_key(r.name, zone_name), r.type, r.ttl, r.rdata, (), r.disabled, r.comment) for r in rrsets),
-    )
+    return copy_rows(zone_id, (_fields(r, zone_name) for r in rrsets))
+
+
+def _fields(rrset: RRset, zone_name: str) -> RowFields:
+    key, notes = relative_key(rrset.name, zone_name), format_notes(rrset.notes)
+    return rrset.name, key, rrset.type, rrset.ttl, rrset.rdata, (), rrset.disabled, rrset.comment, notes
 
 
 def _subtree(name: str, zone_name: str) -> tuple[bytes, bytes]:
@@ -259,5 +320,6 @@ def copy_text(text: str) -> str:
 def _rows(sql: str, parameters: list[Any], *, planned_once: bool = False) -> Iterator[tuple[int, RRset]]:
     with prepared_cursor() if planned_once else connection.cursor() as cursor:
         cursor.execute(sql, parameters)
-        for zone_id, name, type_, ttl, rdata, disabled, comment in cursor.fetchall():
-            yield zone_id, RRset(name, type_, ttl, tuple(rdata), tuple(disabled), comment)
+        for zone_id, name, type_, ttl, rdata, disabled, comment, notes in cursor.fetchall():
+            noted = parse_notes(notes) if notes else NO_NOTES
+            yield zone_id, RRset(name, type_, ttl, tuple(rdata), tuple(disabled), comment, noted)

@@ -8,8 +8,9 @@ from django.utils import timezone
 
 from dnspanel.celery import while_postgresql_answers
 from dnspanel.wake import wake, wake_each
-from dnspanel.zones import audit_links, edit, expiry, store_rrsets
-from dnspanel.zones.dnssec import automatic, paused_denial, policy_runs, sign
+from dnspanel.zones import audit_links, change_runs, complaints_upkeep, edit, expiry, publish_requests, store_rrsets
+from dnspanel.zones.discarded import forget_discarded
+from dnspanel.zones.dnssec import automatic, due_denial, paused_denial, policy_runs, sign
 from dnspanel.zones.search import texts_upkeep
 
 # What waits for a free worker for longer is asked for again.
@@ -20,7 +21,8 @@ _LONGEST_WAIT = 60.0
 def empty_trash() -> str:
     """Once a day: what nobody wanted back within its time is gone for good."""
     now = timezone.now()
-    return f"emptied trash zones={edit.empty_trash(now=now)} keys={sign.forget_deleted_keys(now=now)}"
+    zones, keys = edit.empty_trash(now=now), sign.forget_deleted_keys(now=now)
+    return f"emptied trash zones={zones} keys={keys} drafts={forget_discarded(now=now)}"
 
 
 @shared_task(ignore_result=True)
@@ -55,10 +57,26 @@ def follow_in_search() -> None:
 
 
 @shared_task(ignore_result=True)
+def look_at_what_is_published() -> None:
+    """Every few seconds: what the checks say against what was published since is kept for searches."""
+    close_old_connections()
+    if complaints_upkeep.catch_up(now=timezone.now()) >= complaints_upkeep.RRSETS_OF_A_TURN:
+        wake(look_at_what_is_published)
+
+
+@shared_task(ignore_result=True)
 def resume_denial() -> None:
-    """Every minute: zones whose denial was paused by somebody who died deny again."""
+    """Every minute: zones whose denial was paused, or left half-way to another chain, by somebody who died go on."""
     close_old_connections()
     paused_denial.resume_forgotten(now=timezone.now())
+    due_denial.carry_out_due(now=timezone.now())
+
+
+@shared_task(ignore_result=True)
+def publish_due() -> None:
+    """Every ten seconds: requests whose time has come are published."""
+    close_old_connections()
+    publish_requests.publish_due(now=timezone.now())
 
 
 @shared_task(ignore_result=True)
@@ -83,6 +101,26 @@ def drive_policy_runs() -> None:
     wake_each(run_policies, policy_runs.unfinished_runs())
 
 
+@shared_task(ignore_result=True)
+def run_changes(run_id: int) -> None:
+    """Take a turn at a run that changes many zones alike."""
+    with while_postgresql_answers():
+        if change_runs.work_on_run(run_id):
+            wake(run_changes, run_id)
+
+
+@shared_task(ignore_result=True)
+def drive_change_runs() -> None:
+    """Every few seconds: each run that changes many zones has its worker, should nobody have been woken."""
+    close_old_connections()
+    wake_each(run_changes, change_runs.unfinished_runs())
+
+
 def wake_worker(*, run_id: int, **_: Any) -> None:
-    """Wake a worker for this run."""
+    """Wake a worker for this run of DNSSEC policies."""
     wake(run_policies, run_id)
+
+
+def wake_worker_for_changes(*, run_id: int, **_: Any) -> None:
+    """Wake a worker for this run that changes many zones."""
+    wake(run_changes, run_id)

@@ -6,6 +6,7 @@ Pure, and without a look at other RRsets; `rules` has those that need one, `mail
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from dnspanel.texts import gettext
 from dnspanel.zones import letters
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset
@@ -24,9 +25,17 @@ def check_values(rrset: RRset) -> Iterator[Finding]:
     if rrset.type in _MUST_BE_HOSTS:
         yield from _hosts(rrset)
     if rrset.type == rdtypes.SRV and is_misplaced(rrset.name, rrset.type):
-        yield "warning", "srv-owner", f"clients ask for an SRV at a name like _sip._tcp, not at {rrset.name}"
+        yield (
+            "warning",
+            "srv-owner",
+            gettext("clients ask for an SRV at a name like _sip._tcp, not at {name}").format(name=rrset.name),
+        )
     elif rrset.type == rdtypes.TLSA and is_misplaced(rrset.name, rrset.type):
-        yield "warning", "tlsa-owner", f"clients ask for a TLSA at a name like _443._tcp, not at {rrset.name}"
+        yield (
+            "warning",
+            "tlsa-owner",
+            gettext("clients ask for a TLSA at a name like _443._tcp, not at {name}").format(name=rrset.name),
+        )
     elif rrset.type == rdtypes.CAA:
         yield from _caa(rrset)
 
@@ -54,7 +63,13 @@ def _hosts(rrset: RRset) -> Iterator[Finding]:
     for target in sorted({target for text in rrset.served for target in _targets(rrset.type, text)}):
         if fault := _fault_of_target(target):
             code, reason = fault
-            yield "warning", code, f"{word} {rrset.name} points at {target}, {reason}"
+            yield (
+                "warning",
+                code,
+                gettext("{word} {name} points at {target}, {reason}").format(
+                    word=word, name=rrset.name, target=target, reason=reason
+                ),
+            )
 
 
 def _targets(type: int, text: str) -> Iterator[str]:
@@ -66,10 +81,10 @@ def _fault_of_target(target: str) -> tuple[str, str] | None:
     """Why a name cannot be a host, with the code of the rule."""
     labels = target.rstrip(".").split(".")
     if labels[-1].isdigit():
-        return "target-is-address", "which looks like an address: records of this type need the name of a host"
+        return "target-is-address", gettext("which looks like an address: records of this type need the name of a host")
     if all(map(_is_of_host, labels)):
         return None
-    return "target-not-host", "which cannot be the name of a host: letters, digits and hyphens only (RFC 1123)"
+    return "target-not-host", gettext("which cannot be the name of a host: letters, digits and hyphens only (RFC 1123)")
 
 
 def _is_of_host(label: str) -> bool:
@@ -82,13 +97,15 @@ def _caa(rrset: RRset) -> Iterator[Finding]:
     for text in rrset.served:
         if found := fault_of_caa(text):
             severity, code, reason = found
-            yield severity, code, f"CAA {rrset.name}: {reason}"
+            yield severity, code, gettext("CAA {name}: {reason}").format(name=rrset.name, reason=reason)
         tag, value = _tag_and_value(text)
         if tag in _CAA_ISSUES:
             issuers.setdefault(tag, set()).add(value.partition(";")[0].strip())
     for tag, of_tag in issuers.items():
         if "" in of_tag and len(of_tag) > 1:
-            message = f"CAA {rrset.name}: one {tag} allows nobody, and another one allows somebody: that one counts"
+            message = gettext(
+                "CAA {name}: one {tag} allows nobody, and another one allows somebody: that one counts"
+            ).format(name=rrset.name, tag=tag)
             yield "note", "caa-nobody", message
 
 
@@ -97,13 +114,21 @@ def fault_of_caa(text: str) -> Finding | None:
     """What certification authorities will not understand in one CAA record."""
     tag, value = _tag_and_value(text)
     if tag not in _CAA_TAGS:
-        return "note", "caa-tag", f"certification authorities know no tag “{tag}”"
+        return "note", "caa-tag", gettext("certification authorities know no tag “{tag}”").format(tag=tag)
     issuer = value.partition(";")[0]
     is_name = all(map(_is_of_host, issuer.strip().lower().split(".")))
     if tag in _CAA_ISSUES and issuer.strip() and not is_name:
-        return "warning", "caa-issuer", f"“{issuer.strip()}” is not the domain name of a certification authority"
+        return (
+            "warning",
+            "caa-issuer",
+            gettext("“{issuer}” is not the domain name of a certification authority").format(issuer=issuer.strip()),
+        )
     if tag == "iodef" and not value.lower().startswith(("mailto:", "http://", "https://")):
-        return "warning", "caa-iodef", f"reports go to a URL, mailto: or https:, not to “{value}”"
+        return (
+            "warning",
+            "caa-iodef",
+            gettext("reports go to a URL, mailto: or https:, not to “{value}”").format(value=value),
+        )
     return None
 
 
@@ -124,8 +149,19 @@ def _look_alikes_of(label: bytes) -> tuple[Finding, ...]:
     text = names.display(f"{label.decode('ascii')}.")[:-1]
     if text.isascii():
         return ()
-    what, plain = f"{label.decode('ascii')} is “{text}”", letters.looks_like(text)
-    taken = f"it may be taken for “{plain}”" if plain else "readers may be misled"
+    what, plain = (
+        gettext("{decode} is “{text}”").format(decode=label.decode("ascii"), text=text),
+        letters.looks_like(text),
+    )
+    taken = gettext("it may be taken for “{plain}”").format(plain=plain) if plain else gettext("readers may be misled")
     if scripts := letters.mixed_scripts(text):
-        return (("warning", "mixed-scripts", f"{what} and mixes letters of {' and '.join(scripts)}: {taken}"),)
+        return (
+            (
+                "warning",
+                "mixed-scripts",
+                gettext("{what} and mixes letters of {list}: {taken}").format(
+                    what=what, list=" and ".join(scripts), taken=taken
+                ),
+            ),
+        )
     return (("note", "looks-like-ascii", f"{what}: {taken}"),) if plain else ()

@@ -131,7 +131,8 @@ class Applier:
         self._has_checked = False
         # Zones whose keys or metadata this push has changed, and PowerDNS may have those from before. With `_lock`.
         self._unseen: set[str] = set()
-        # Zones whose signatures are not asked for: they were not good before this push either. With `_lock`.
+        # Zones whose signatures are not asked for: they were not good before this push either, or not elsewhere.
+        # With `_lock`.
         self._unproven: Collection[str] = ()
         # Called with the zones of a segment that found rows which the agent did not write.
         self.suspect: Callable[[Iterable[int]], None] = lambda zone_ids: None
@@ -184,12 +185,13 @@ class Applier:
         """Whether a push is under way, or ended less than so many seconds ago."""
         return self._lock.locked() or time.monotonic() - self._ended_at < within
 
-    def repair(self, body: bytes | BinaryIO) -> tuple[Ack, Repaired]:
+    def repair(self, body: bytes | BinaryIO, *, unproven: Collection[str] = ()) -> tuple[Ack, Repaired]:
         """Make one zone what the panel has at the store's position, and prove it as `apply` does.
 
         Raises Gap where the store is elsewhere, and what `apply` raises.
         """
         with self._alone():
+            self._unproven = unproven
             segment = open_segment(body, self._signing_keys)
             touched = Touched()
             touched.add_marks(segment)
@@ -202,14 +204,15 @@ class Applier:
         )
         return replace(ack, lock_ms=repaired.longest_hold_ms), repaired
 
-    def install(self, write: Callable[[Callable[[], None]], Applied | None]) -> Ack:
-        """Have a snapshot written and prove by DNS that PowerDNS answers from it.
+    def install(self, write: Callable[[Callable[[], None]], Applied | None], *, unproven: Collection[str] = ()) -> Ack:
+        """Have a snapshot written and prove by DNS that PowerDNS answers from it, and signs some of its zones well.
 
         `write` is called with a function that it has to call before it deletes records of zones which PowerDNS may
-        still have in its list.
+        still have in its list. Of the zones that are `unproven` no signatures are asked for.
         Raises what `write` raises, NotServed, or Busy if a push takes too long.
         """
         with self._alone():
+            self._unproven = unproven
             began = time.perf_counter()
             applied = write(self._make_zones_known)
             written = time.perf_counter()
@@ -478,9 +481,10 @@ class Applier:
                 marks, rows = touched.selection(without)
                 expected = list(verify.expectations(self._store, marks, rows))
                 verify.verify(expected, self._dns_address, self._dns_port, seconds=VERIFY_SECONDS)
+                to_validate = {mark.name: mark for mark in (*touched.signed, *marks) if mark.name not in self._unproven}
                 verify_signatures(
                     self._store,
-                    [mark for mark in marks if mark.name not in self._unproven],
+                    to_validate.values(),
                     rows,
                     self._dns_address,
                     self._dns_port,

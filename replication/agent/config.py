@@ -20,6 +20,7 @@
     metrics_port = 0      where Prometheus may ask /metrics over plain HTTP; 0: nowhere
     metrics_address = "127.0.0.1"
     show_clients = false  whether the panel is told which networks ask most
+    transfers_to = ""     networks that may transfer zones from this PowerDNS, with commas between
     caches = true         false for a private node such as ring 0: PowerDNS keeps no answers, so nothing is purged
 
 Relative paths start at the file's own directory.
@@ -56,9 +57,10 @@ _DEFAULTS: dict[str, Any] = {
     "metrics_port": 0,
     "metrics_address": "127.0.0.1",
     "show_clients": False,
+    "transfers_to": "",
     "caches": True,
 }
-_MAY_BE_EMPTY = ("api_key", "pdns_conf")
+_MAY_BE_EMPTY = ("api_key", "pdns_conf", "transfers_to")
 _TYPE_NAMES = {int: "a number", str: "a text", bool: "true or false"}
 _REQUIRED: dict[str, type] = {
     "identity_dir": str,
@@ -112,6 +114,7 @@ class AgentConfig:
     metrics_port: int
     metrics_address: str
     show_clients: bool
+    transfers_to: str
     caches: bool
 
     @property
@@ -142,7 +145,7 @@ def read_config(path: Path) -> AgentConfig:
     if len(str(control_socket)) > _MAX_SOCKET_PATH:
         faults.append(f"control_socket is longer than {_MAX_SOCKET_PATH} bytes, which no UNIX socket can be")
     identity_dir = base / values["identity_dir"]
-    identity = _read_identity(identity_dir, faults)
+    identity = read_identity(identity_dir, faults)
     if faults or identity is None:
         raise BadConfig([f"{path}: {fault}" for fault in faults])
     return AgentConfig(
@@ -168,6 +171,7 @@ def read_config(path: Path) -> AgentConfig:
                 "metrics_port",
                 "metrics_address",
                 "show_clients",
+                "transfers_to",
                 "caches",
             )
         },
@@ -197,7 +201,22 @@ def _faults_in(values: Mapping[str, Any]) -> list[str]:
                 ipaddress.ip_address(address)
             except ValueError:
                 faults.append(f"{name} has to be an IP address")
+    if isinstance(networks := values.get("transfers_to", ""), str) and not all(map(_is_network, listed(networks))):
+        faults.append("transfers_to has to be networks with commas between")
     return faults
+
+
+def listed(networks: str) -> tuple[str, ...]:
+    """The networks of `transfers_to`."""
+    return tuple(network.strip() for network in networks.split(",") if network.strip())
+
+
+def _is_network(text: str) -> bool:
+    try:
+        ipaddress.ip_network(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _has_type(value: Any, expected: type) -> bool:
@@ -205,8 +224,8 @@ def _has_type(value: Any, expected: type) -> bool:
     return type(value) is expected
 
 
-def _read_identity(directory: Path, faults: list[str]) -> Identity | None:
-    """The identity that `enroll` wrote; what is wrong with it goes to `faults`."""
+def read_identity(directory: Path, faults: list[str]) -> Identity | None:
+    """The identity that `enroll` wrote; what is wrong with it goes to `faults`, and it is None then."""
     missing = [name for name in (KEY_FILE, CERTIFICATE_FILE, CA_FILE, IDENTITY_FILE) if not (directory / name).exists()]
     if missing:
         faults.append(f"{directory} lacks {', '.join(missing)}: run `python -m replication.agent enroll` first")

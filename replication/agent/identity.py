@@ -18,14 +18,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import overload
+from typing import Protocol, overload
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from replication.agent.config import IDENTITY_FILE, AgentConfig, Identity, format_identity
+from replication.agent.config import IDENTITY_FILE, Identity, format_identity
 from replication.errors import BadBytes, WrongCluster
 from replication.wire.keyring import decode_keyring
 
@@ -57,12 +57,25 @@ class SigningKeys(Sequence[bytes]):
         return self._keys[index]
 
 
+class Enrolled(Protocol):
+    """A configuration that says where the identity is: a node's or a front's."""
+
+    @property
+    def identity(self) -> Identity: ...
+    @property
+    def key_path(self) -> Path: ...
+    @property
+    def certificate_path(self) -> Path: ...
+    @property
+    def ca_path(self) -> Path: ...
+
+
 class IdentityKeeper:
     """The identity of a running agent. `context` is what the next connection is shaken hands with."""
 
-    def __init__(self, config: AgentConfig) -> None:
+    def __init__(self, config: Enrolled) -> None:
         self._config = config
-        self._directory = config.identity_dir
+        self._directory = config.key_path.parent
         self._lock = threading.Lock()
         self.identity = config.identity
         self.signing_keys = SigningKeys(config.identity.signing_keys)

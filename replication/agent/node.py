@@ -1,6 +1,5 @@
 """The agent put together: store, applier, observer and server of one node, and the loop that keeps time."""
 
-import fcntl
 import logging
 import os
 import shutil
@@ -17,6 +16,7 @@ from replication.agent.computed_types import ComputedTypesKeeper
 from replication.agent.config import AgentConfig
 from replication.agent.identity import IdentityKeeper
 from replication.agent.integrity_scan import IntegrityScanner
+from replication.agent.lock_file import take_lock
 from replication.agent.machine import machine_id
 from replication.agent.observe import INTERVAL_SECONDS, Observer, read_counters
 from replication.agent.pdns_api import PdnsApi
@@ -314,19 +314,10 @@ class AgentNode:
 def _take_locks(config: AgentConfig) -> tuple[int, int]:
     """The locks that keep a second agent from the same directory and from the same LMDB files. Raises Busy."""
     config.lmdb_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    ours = _lock(config.state_dir / LOCK_FILE, config.state_dir)
+    ours = take_lock(config.state_dir / LOCK_FILE, f"{config.state_dir} (an agent)")
+    lmdb_lock = Path(f"{os.path.realpath(config.lmdb_path)}{LMDB_LOCK_SUFFIX}")
     try:
-        return ours, _lock(Path(f"{os.path.realpath(config.lmdb_path)}{LMDB_LOCK_SUFFIX}"), config.lmdb_path)
+        return ours, take_lock(lmdb_lock, f"{config.lmdb_path} (an agent)")
     except Busy:
         os.close(ours)
         raise
-
-
-def _lock(path: Path, what: Path) -> int:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as exc:
-        os.close(descriptor)
-        raise Busy(what=f"{what} (an agent)") from exc
-    return descriptor

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from replication.agent.config import AgentConfig
+from replication.agent.config import AgentConfig, listed
 from replication.agent.running_config import CACHES
 from replication.codec.schema import schema_for
 from replication.wire.protocol import NEITHER, ComputedTypes
 
 MIB = 1 << 20
+LOOPBACK = ("127.0.0.0/8", "::1/128")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,17 @@ def settings_of(config: AgentConfig, *, schema: int, computed_types: ComputedTyp
         api_key=config.api_key,
         map_size=config.map_size,
         computed_types=computed_types,
+        transfers_to=transfers_of(config),
         caches=config.caches,
     )
+
+
+def transfers_of(config: AgentConfig) -> tuple[str, ...]:
+    """The networks that may transfer zones: those of the configuration; for ring 0 without any, its own machine.
+
+    The panel's gateway has ring 0 sign what secondaries transfer.
+    """
+    return listed(config.transfers_to) or (() if config.caches else LOOPBACK)
 
 
 def render(settings: PdnsSettings) -> str:

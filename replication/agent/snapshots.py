@@ -14,7 +14,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -158,8 +158,8 @@ class Snapshots:
                 raise BadSnapshot(reason=f"it has no chunk {number}")
             reception.write(number, stored)
 
-    def install(self, name: str) -> Ack:
-        """Make the snapshot what PowerDNS answers from; return once it does.
+    def install(self, name: str, *, unproven: Collection[str] = ()) -> Ack:
+        """Make the snapshot what PowerDNS answers from; return once it does. `unproven` is as in `Applier.apply`.
 
         Raises BadSnapshot while chunks lack, what `Store.install` raises, and NotServed. Where whole new files have to
         be put in place (`rebuild`) it raises Busy when they are, and this agent starts anew: ask again then.
@@ -174,7 +174,7 @@ class Snapshots:
                     self._rebuild.place(reception.path, manifest.schema, manifest.position)
                     self._rebuild.start_anew()
                 raise Busy(what="the agent, which starts anew with the new files,")
-            ack = self._install(reception)
+            ack = self._install(reception, unproven)
             self._forget_all()
             return ack
 
@@ -206,15 +206,16 @@ class Snapshots:
             with suppress(Busy), self._alone():
                 self._forget_all()
 
-    def _install(self, reception: _Reception) -> Ack:
+    def _install(self, reception: _Reception, unproven: Collection[str]) -> Ack:
         manifest = reception.manifest
         copied = Copied(manifest.position, manifest.digest_main, manifest.digest_records)
         if reception.is_placed:
-            return self._applier.install(lambda _: None)
+            return self._applier.install(lambda _: None, unproven=unproven)
         return self._applier.install(
             lambda make_zones_known: self._store.install(
                 reception.name, reception.path, copied, time_ns=manifest.time_ns, before_removal=make_zones_known
-            )
+            ),
+            unproven=unproven,
         )
 
     def _refuse_unfit(self, manifest: Manifest) -> None:

@@ -30,12 +30,16 @@ class Touched:
         self.everything = False  # too many zones to name
         self.marks: verify.EvenSample[ZoneMark] = verify.EvenSample()
         self.keys: verify.EvenSample[bytes] = verify.EvenSample()
+        self.signed: list[ZoneMark] = []  # zones whose signatures are to be validated, besides those that are marked
 
     @classmethod
     def sample_of(cls, store: Store) -> "Touched":
-        """Everything was touched; zones from all over the id space are asked for."""
+        """Everything was touched; zones from all over the id space are asked for, and signed ones besides."""
         touched = cls()
         touched.everything = True
+        for name in store.zones_with_keys():
+            if (zone_id := store.zone_id(name)) is not None:
+                touched.signed.append(ZoneMark(zone_id, name, 0))
         for first in (1 << power for power in range(31)):
             for zone in store.zones_from(first, limit=1):
                 touched.marks.add(ZoneMark(zone.zone_id, zone.name, zone.serial))
@@ -75,6 +79,7 @@ class Touched:
             names |= set(islice(more - names, max(0, MAX_ZONES + 1 - len(names))))
         self.marks.extend(other.marks.items)
         self.keys.extend(other.keys.items)
+        self.signed += other.signed
         self.changes.clear()
 
     def _merge(self, zone: str, change: ZoneChange | None, *, is_first: bool) -> None:

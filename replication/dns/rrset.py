@@ -1,11 +1,13 @@
 """RRset, the unit of everything; its change; and the zone's serial. Pure."""
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from json.encoder import encode_basestring as quoted
 from typing import Any
 
 from replication.dns import names, rdata, rdtypes
+from replication.dns.notes import NO_NOTES, Notes
 from replication.errors import BadRRset
 
 MAX_TTL = 2**31 - 1
@@ -32,6 +34,7 @@ class RRset:
     rdata: tuple[str, ...]
     disabled: tuple[str, ...] = ()
     comment: str = ""
+    notes: Notes = NO_NOTES
 
     @property
     def served(self) -> tuple[str, ...]:
@@ -47,6 +50,7 @@ class RRset:
             "rdata": list(self.rdata),
             "disabled": list(self.disabled),
             "comment": self.comment,
+            **self.notes.to_json(),
         }
 
     @property
@@ -55,12 +59,14 @@ class RRset:
         return (
             f'"ttl": {self.ttl}, "rdata": [{",".join(map(quoted, self.rdata))}], '
             f'"disabled": [{",".join(map(quoted, self.disabled))}], "comment": {quoted(self.comment)}'
+            f"{', ' + json.dumps(self.notes.to_json())[1:-1] if self.notes else ''}"
         )
 
     @classmethod
     def from_json(cls, name: str, type: int, obj: Mapping[str, Any]) -> "RRset":
         """The inverse of `to_json`."""
-        return cls(name, type, obj["ttl"], tuple(obj["rdata"]), tuple(obj["disabled"]), obj["comment"])
+        notes = Notes.from_json(obj)
+        return cls(name, type, obj["ttl"], tuple(obj["rdata"]), tuple(obj["disabled"]), obj["comment"], notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +91,21 @@ def make(
     disabled: Iterable[str] = (),
     comment: str = "",
     origin: str | None = None,
+    notes: Notes = NO_NOTES,
 ) -> RRset:
     """The RRset of what a person typed; raises BadName, BadRdata or BadRRset.
 
-    `disabled` names rdata that are also in `rdata_texts`. Duplicates are dropped.
+    `disabled` names rdata that are also in `rdata_texts`. Duplicates are dropped, and so is what `notes` says of values
+    that are not there; it names them canonically.
     """
     owner = names.parse(name, origin)
     rdata.check_type(type)
     wires = {rdata.to_wire(type, text): text for text in (rdata.parse(type, text, origin) for text in rdata_texts)}
     ordered = tuple(wires[wire] for wire in sorted(wires))
     off = {rdata.parse(type, text, origin) for text in disabled}
-    found = RRset(owner, type, ttl, ordered, tuple(text for text in ordered if text in off), comment)
+    found = RRset(
+        owner, type, ttl, ordered, tuple(text for text in ordered if text in off), comment, notes.of_values(ordered)
+    )
     if not off.issubset(ordered):
         raise _bad(found, "a disabled value is not among the values")
     _check(found, wires)

@@ -9,8 +9,9 @@
     GET  /v1/samples?after=<unix>           200 [Sample]       newer than `after`, oldest first
     PUT  /v1/snapshots/<id>                 200 Missing        body: the sealed manifest (`snapshot`); which chunks lack
     PUT  /v1/snapshots/<id>/chunks/<n>      200 {}             body: one chunk as it is stored
-    POST /v1/snapshots/<id>/install         200 Ack            once PowerDNS answers from it
-    PUT  /v1/repairs                        200 Ack            body: one sealed segment of version 3, all of one zone
+    POST /v1/snapshots/<id>/install         200 Ack            once PowerDNS answers from it; `Unproven` as above
+    PUT  /v1/repairs                        200 Ack            body: one sealed segment of version 3, all of one zone;
+                                                               `Unproven` as above
     POST /v1/check                          200 {}             read every row now, as fast as is decent
     GET  /v1/zones?after=<zone id>          200 [ServedZone]   the next zones by id, at most ZONES_PAGE
     GET  /v1/zones/<zone id>/rows           200 [[key, body]]  hex, of the records; 413 beyond MAX_ROWS_AT_ONCE
@@ -24,6 +25,7 @@
     PUT  /v1/keys                           200 {}             body: signed list of the keys that sign segments
     POST /v1/restart                        200 {}             PowerDNS ends; whoever supervises it starts it again
     PUT  /v1/computed-types                 200 {}             body: ComputedTypes; once the PowerDNS that runs has them
+    PUT  /v1/front                          200 {}             to a front: `front.FrontSettings`; once it goes by them
 
 A refusal is `{"error": <class of replication.errors>, "message": <words>, "position": <position or null>}`:
 409 Gap, 503 NotServed, Busy or DiskFull (try again), 422 anything that needs a person, 400 and 404 and 413
@@ -67,6 +69,7 @@ KEYS_PATH = "/v1/keys"
 SEALING_KEYS_PATH = "/v1/sealing-keys"
 RESTART_PATH = "/v1/restart"
 COMPUTED_TYPES_PATH = "/v1/computed-types"
+FRONT_PATH = "/v1/front"
 
 RESPOND_ASYNC = "respond-async"  # RFC 7240, section 4.1
 UNPROVEN = "Unproven"  # names of zones, each percent-encoded, with commas between them
@@ -131,6 +134,11 @@ def split_resolver(resolver: str) -> tuple[str, int]:
         return host, int(port)
     host, _, port = resolver.partition(":") if resolver.count(":") == 1 else (resolver, "", "53")
     return host, int(port)
+
+
+def join_port(host: str, port: int) -> str:
+    """The host with its port: 192.0.2.53:53, ns.example:53, [2001:db8::53]:53."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 class Unanswered(NamedTuple):
@@ -237,6 +245,7 @@ class Status:
     resolver_problem: str = ""  # why the resolver of ALIAS is of no use; empty while it answers, or there is none
     # ALIAS and LUA records without a good answer when they were last asked for; at most MAX_LISTED_UNANSWERED.
     unanswered: tuple[Unanswered, ...] = ()
+    front: Mapping[str, Any] | None = None  # of a front: `front.FrontReport` as JSON
 
     def to_json(self) -> dict[str, Any]:
         message = asdict(self)

@@ -1,5 +1,7 @@
 // The zone editor on top of its plain pages: rows that open where they are clicked, keys, quick add, rows that
 // arrive in their place. Nothing here knows DNS; the server says what a row is and where it sorts.
+import { translated } from "./texts.js";
+
 const byId = (id) => document.getElementById(id);
 // A field that somebody made larger carries a style, which the policy of the page forbids to copy.
 htmx.config.attributesToSettle = ["class"];
@@ -115,7 +117,7 @@ function giveBack(line) {
   button.type = "button";
   button.className = "btn-link mono";
   button.textContent = line;
-  item.append("Not added: ", button);
+  item.append(translated("Not added:"), " ", button);
   byId("quick-refused").append(item);
   return false;
 }

@@ -1,5 +1,7 @@
 // The charts of one node: second by second, fetched while somebody looks, or minutes of a day and hours of a month;
 // a gap in the numbers is a gap in the line.
+import { translated } from "./texts.js";
+
 const box = document.getElementById("charts");
 const HOUR = 3600;
 const DAY = 86400;
@@ -40,7 +42,7 @@ const CHARTS = [
   {
     id: "chart-qps",
     height: 256,
-    series: [["Queries", 1, "--chart-1"]],
+    series: [[translated("Queries"), 1, "--chart-1"]],
     fill: true,
     unit: "q/s",
     format: fine,
@@ -57,7 +59,7 @@ const CHARTS = [
       ["NOERROR", 2, "--chart-2"],
       ["NXDOMAIN", 3, "--chart-3"],
       ["SERVFAIL", 4, "--chart-4"],
-      ["other", 5, "--chart-5"],
+      [translated("other"), 5, "--chart-5"],
     ],
   },
   {
@@ -74,11 +76,18 @@ const CHARTS = [
       ["TCP, IPv6", 11, "--chart-5"],
     ],
   },
-  { id: "chart-latency", height: 144, series: [["Latency", 6, "--chart-5"]], unit: "ms", format: fine, least: 0.2 },
+  {
+    id: "chart-latency",
+    height: 144,
+    series: [[translated("Latency"), 6, "--chart-5"]],
+    unit: "ms",
+    format: fine,
+    least: 0.2,
+  },
   {
     id: "chart-cache",
     height: 144,
-    series: [["Cache hits", 7, "--chart-2"]],
+    series: [[translated("Cache hits"), 7, "--chart-2"]],
     unit: "%",
     format: whole,
     scale: 100,
@@ -160,7 +169,7 @@ function draw(chart) {
   if (!points.length) {
     const empty = document.createElement("p");
     empty.className = "chart-empty";
-    empty.textContent = "No numbers yet";
+    empty.textContent = translated("No numbers yet");
     place.append(empty);
   }
   return { chart, plot, place };
@@ -175,7 +184,7 @@ function showTip(plot, chart, tip) {
     clock(plot.data[0][at]),
     ...chart.series.map(([label], series) => {
       const value = values[series][at];
-      return `${label}: ${value == null ? "no number" : `${chart.format.format(value)} ${chart.unit}`}`;
+      return `${label}: ${value == null ? translated("no number") : `${chart.format.format(value)} ${chart.unit}`}`;
     }),
   ];
   tip.replaceChildren(...lines.map((text) => Object.assign(document.createElement("span"), { textContent: text })));

@@ -1,6 +1,8 @@
 // Files on their way to an import, in chunks: taken up again after a lost connection or a reload, from where the
 // server says it is. The form works without this, in one piece.
+import { csrfToken } from "./csrf.js";
 import { dropped, tarOf } from "./tar.js";
+import { translated } from "./texts.js";
 
 const AS_TAR_FROM = 20; // so many files are sent as one
 const LONGEST_WAIT = 15000;
@@ -16,7 +18,13 @@ function show(files) {
   files.sort((a, b) => (a.name < b.name ? -1 : 1));
   const packed = files.length >= AS_TAR_FROM;
   chosen = packed
-    ? [{ name: "upload.tar", title: `${files.length.toLocaleString("en")} files`, blob: tarOf(files) }]
+    ? [
+        {
+          name: "upload.tar",
+          title: translated("{count} files", { count: files.length.toLocaleString("en") }),
+          blob: tarOf(files),
+        },
+      ]
     : files;
   total = chosen.reduce((sum, { blob }) => sum + blob.size, 0);
   part("upload-list").replaceChildren(
@@ -28,7 +36,7 @@ function show(files) {
   );
   part("uploads").hidden = !chosen.length;
   part("upload-bar").value = 0;
-  say(`${size(total)} to send`);
+  say(translated("{size} to send", { size: size(total) }));
   complain("");
 }
 
@@ -60,12 +68,11 @@ const complain = (words) => Object.assign(part("upload-error"), { textContent: w
 
 // The server's answer, however long the way there is broken. A chunk is asked for once: null says that nobody knows.
 async function ask(address, options = {}) {
-  const token = document.cookie.match(/(?:^|; )csrftoken=([^;]*)/)?.[1] ?? "";
   for (let wait = 500; ; wait = Math.min(wait * 2, LONGEST_WAIT)) {
     const answer = await fetch(address, {
       ...options,
       signal: stop.signal,
-      headers: { "X-CSRFToken": token, Accept: "application/json" },
+      headers: { "X-CSRFToken": csrfToken(), Accept: "application/json" },
     }).catch((error) => {
       if (stop.signal.aborted) throw error;
     });
@@ -75,11 +82,11 @@ async function ask(address, options = {}) {
       if (answer.ok || answer.status === 409) return said;
       throw new Error(
         answer.status === 401
-          ? "Your session has ended. Sign in in another tab, then go on."
-          : (said.errors?.join(" ") ?? `The server answered ${answer.status}.`),
+          ? translated("Your session has ended. Sign in in another tab, then go on.")
+          : (said.errors?.join(" ") ?? translated("The server answered {status}.", { status: answer.status })),
       );
     }
-    say("Not connected; trying again.");
+    say(translated("Not connected; trying again."));
     await new Promise((done) => {
       setTimeout(done, wait);
     });
@@ -95,7 +102,9 @@ async function send({ upload, finish }) {
     const row = part("upload-list").children[number];
     const address = `${upload}?${new URLSearchParams({ name })}`;
     let { offset } = await ask(address);
-    if (offset > blob.size) throw new Error(`${name} is not the file that was sent before: that one was longer.`);
+    if (offset > blob.size) throw new Error(
+        translated("{name} is not the file that was sent before: that one was longer.", { name }),
+      );
     while (offset < blob.size || !row.matches(".is-done")) {
       const body = blob.slice(offset, offset + Number(form.dataset.chunk));
       const { offset: at } =
@@ -114,7 +123,9 @@ async function send({ upload, finish }) {
 function progress(done, perMillisecond) {
   part("upload-bar").value = total ? done / total : 1;
   const left = Math.ceil((total - done) / perMillisecond / 1000);
-  say(`${size(done)} of ${size(total)}, ${size(perMillisecond * 1000)}/s${left > 0 ? `, ${left} s left` : ""}`);
+  const sent = { done: size(done), total: size(total), speed: size(perMillisecond * 1000), left };
+  const text = left > 0 ? "{done} of {total}, {speed}/s, {left} s left" : "{done} of {total}, {speed}/s";
+  say(translated(text, sent));
 }
 
 // Makes the job first; its address replaces this one, so that a reload finds it.
@@ -134,7 +145,7 @@ async function addresses() {
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   if (stop) return;
-  if (!chosen.length) return complain("Choose at least one file.");
+  if (!chosen.length) return complain(translated("Choose at least one file."));
   stop = new AbortController();
   button.disabled = true;
   part("upload-stop").hidden = false;
@@ -143,7 +154,8 @@ form.addEventListener("submit", async (event) => {
   try {
     next = await send(await addresses());
   } catch (error) {
-    complain(stop.signal.aborted ? "Stopped. What was sent is kept: go on whenever you like." : error.message);
+    const stopped = translated("Stopped. What was sent is kept: go on whenever you like.");
+    complain(stop.signal.aborted ? stopped : error.message);
   }
   part("upload-stop").hidden = true;
   button.disabled = Boolean(next);

@@ -1,6 +1,8 @@
 // Live parts: an element with `data-live="2"` gets the event `live` every two seconds while somebody looks, and
 // htmx fetches it (`hx-trigger="live"`). Nothing is asked while the tab is hidden or a sign-in is due. When the
 // server does not answer, the page says since when, and its numbers turn grey instead of going silently stale.
+import { translated } from "./texts.js";
+
 const nextAt = new WeakMap();
 let lastAnswerAt = new Date();
 
@@ -35,7 +37,7 @@ function setConnected(connected) {
   if (!strip) return;
   const since = document.getElementById("offline-since");
   const time = lastAnswerAt.toLocaleTimeString([], { hourCycle: "h23" });
-  since.textContent = `Last update ${time}. Trying again; nothing you typed is lost.`;
+  since.textContent = translated("Last update {time}. Trying again; nothing you typed is lost.", { time });
   strip.hidden = connected;
 }
 

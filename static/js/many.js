@@ -1,4 +1,5 @@
 // Ticks of many rows, and the bar that says what is done with them.
+import { translated } from "./texts.js";
 
 const byId = (id) => document.getElementById(id);
 const ticks = () => [...document.querySelectorAll("[data-tick]")];
@@ -12,7 +13,9 @@ function showTicks() {
   const everything = byId("many-all").checked;
   bar.hidden = !ticked && !everything;
   bar.classList.toggle("is-used", !bar.hidden); // it follows down a long table
-  byId("many-count").textContent = everything ? "All are selected" : `${ticked} selected`;
+  byId("many-count").textContent = everything
+    ? translated("All are selected")
+    : translated("{count} selected", { count: ticked });
   const head = document.querySelector("[data-tick-all]");
   if (!head) return;
   head.hidden = false; // it does nothing without this script

@@ -1,11 +1,9 @@
-// What every page needs: htmx's settings, sign-in again, toasts, focus after a swap, theme, menus, keys.
+// What every page needs: htmx's settings, toasts, focus after a swap, theme, menus, keys.
 // Scripts of single pages listen to `panel:key` (detail: key, row) and may preventDefault() it.
+import { csrfToken } from "./csrf.js";
+import { translated } from "./texts.js";
+
 const byId = (id) => document.getElementById(id);
-const cookie = (name) =>
-  document.cookie
-    .split("; ")
-    .find((part) => part.startsWith(`${name}=`))
-    ?.slice(name.length + 1);
 
 // ── htmx ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -20,9 +18,8 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   }
 });
 
-// Signing in again changes the CSRF token; the cookie always holds the one that counts.
 document.addEventListener("htmx:configRequest", (event) => {
-  const token = cookie("csrftoken");
+  const token = csrfToken();
   if (!token) return;
   event.detail.headers["X-CSRFToken"] = token;
   // Not `in`: htmx's parameters have their members only for who reads them.
@@ -50,12 +47,19 @@ const plainText = (xhr) => (xhr.getResponseHeader("Content-Type")?.startsWith("t
 
 document.addEventListener("htmx:responseError", (event) => {
   const { status } = event.detail.xhr;
-  if (status === 401) return askToSignIn(event.detail.requestConfig);
+  if (status === 401) {
+    // `sign_in_again.js` asks on top of the page, and repeats the request.
+    document.dispatchEvent(new CustomEvent("panel:sign-in", { detail: event.detail.requestConfig }));
+    return;
+  }
   if (isQuiet(event.detail.elt)) return;
   if (status === 403)
-    return toast("bad", `${plainText(event.detail.xhr) || "You may not do that."} Nothing was changed.`);
+    return toast(
+      "bad",
+      `${plainText(event.detail.xhr) || translated("You may not do that.")} ${translated("Nothing was changed.")}`,
+    );
   if (plainText(event.detail.xhr)) return toast("bad", plainText(event.detail.xhr));
-  toast("bad", `The server answered ${status}. Nothing was changed; try again.`);
+  toast("bad", translated("The server answered {status}. Nothing was changed; try again.", { status }));
 });
 
 document.addEventListener("htmx:afterSwap", (event) => {
@@ -97,59 +101,6 @@ document.addEventListener("toast", (event) => toast(event.detail.kind ?? "ok", e
 document.addEventListener("speak", (event) => speak(event.detail.value ?? event.detail.text));
 document.addEventListener("focus-on", (event) => document.querySelector(event.detail.value)?.focus());
 document.querySelectorAll("[data-toast]").forEach((element) => fade(element, 8000));
-
-// ── Sign in again, on top of the page, then repeat what was asked ─────────────────────────────────────────────
-
-const signInDialog = byId("sign-in-dialog");
-let refused = [];
-
-function askToSignIn(request) {
-  if (!signInDialog) return location.reload();
-  if (request && !refused.some((other) => other.elt === request.elt && other.path === request.path))
-    refused.push(request);
-  if (!signInDialog.open) signInDialog.showModal();
-}
-
-async function signInAgain(form) {
-  const body = new FormData(form);
-  const token = cookie("csrftoken");
-  if (token) body.set("csrfmiddlewaretoken", token);
-  const answer = await fetch(form.action, {
-    method: "POST",
-    body,
-    headers: { "X-Requested-With": "XMLHttpRequest", Accept: "application/json" },
-  });
-  if (answer.ok) return null;
-  const problem = await answer.json().catch(() => null);
-  const fields = problem?.form;
-  const errors = [...(fields?.errors ?? []), ...Object.values(fields?.fields ?? {}).flatMap((field) => field.errors)];
-  return errors[0] ?? `The server answered ${answer.status}. Try again.`;
-}
-
-document.addEventListener("submit", async (event) => {
-  const form = event.target;
-  if (!form.matches("[data-sign-in]")) return;
-  event.preventDefault();
-  const error = await signInAgain(form).catch(() => "Not connected. Try again.");
-  const line = form.querySelector("[data-sign-in-error]");
-  line.textContent = error ?? "";
-  line.hidden = !error;
-  form.querySelector('[type="password"]').value = "";
-  if (error) return form.querySelector('[type="password"]').focus();
-  const token = cookie("csrftoken");
-  document.querySelectorAll('input[name="csrfmiddlewaretoken"]').forEach((input) => {
-    input.value = token;
-  });
-  signInDialog.close();
-  const again = refused;
-  refused = [];
-  for (const request of again) {
-    if (document.contains(request.elt))
-      htmx.ajax(request.verb, request.path, { source: request.elt, values: request.parameters });
-  }
-});
-
-signInDialog?.addEventListener("cancel", (event) => event.preventDefault());
 
 // ── Theme ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -202,10 +153,10 @@ async function copy(source) {
   const text = source.value ?? source.textContent.trim();
   try {
     await navigator.clipboard.writeText(text);
-    toast("ok", "Copied.");
+    toast("ok", translated("Copied."));
   } catch {
     getSelection().selectAllChildren(source);
-    toast("warn", "The browser did not allow copying; the text is selected.");
+    toast("warn", translated("The browser did not allow copying; the text is selected."));
   }
 }
 

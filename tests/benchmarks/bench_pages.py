@@ -36,6 +36,7 @@ from tests.benchmarks.say import say
 
 SMALL_ZONES = 1_000
 LARGE = "large.test."
+COMPLAINED = 5
 NARROW = 300  # the member sees one zone of so many
 TARGETS = {
     "zones_ms": 100,
@@ -60,6 +61,9 @@ OF_ZONES = (
     "comment:x",
     "has:192.0.2.77",
     "198.51.0.0/16",
+    "has:warning",
+    "-has:warning",
+    "has:warning type:mx",
 )
 OF_RRSETS = (
     "192.0.2.77",
@@ -77,9 +81,11 @@ OF_RRSETS = (
     "com value:zz",
     "has:192.0.2.77",
     "comment:x",
+    "has:warning",
+    "has:warning type:mx",
 )
 SORTS_OF_ZONES = ("-name", "dnssec", "-rrsets", "serial", "-changed", "author", "team", "-sync")
-SORTS_OF_LARGE_ZONE = ("-name", "type", "-ttl", "-comment")  # of so many values none is sorted by
+SORTS_OF_LARGE_ZONE = ("-name", "type", "-ttl", "-comment", "-changed")  # of so many values none is sorted by
 OF_LARGE_ZONE = (
     "absent",
     "10.7.7.7",
@@ -237,6 +243,26 @@ def write_texts() -> None:
         cursor.execute("VACUUM ANALYZE")
 
 
+def write_complaints() -> None:
+    """One zone in COMPLAINED has complaints about its aliases and its mail, and nothing waits to be looked at."""
+    from django.db import connection
+    from django.utils import timezone
+
+    from dnspanel.zones.models import ComplaintProgress, LogHead
+
+    with connection.cursor() as cursor:
+        cursor.execute("TRUNCATE zones_complaint")
+        cursor.execute(
+            'INSERT INTO zones_complaint (zone_id, owner_key, type, "into", message)'
+            " SELECT zone_id, owner_key, type, 0, 'points at what does not exist' FROM zones_rrset"
+            " WHERE type IN (5, 15) AND hashint4(zone_id) %% %s = 0",
+            [COMPLAINED],
+        )
+    head = LogHead.objects.values_list("sequence", flat=True).get()
+    done = {"sequence": head, "is_complete": True, "walk_began_at": timezone.now(), "zone_id": None}
+    ComplaintProgress.objects.update_or_create(pk=1, defaults=done)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--zones", type=int, default=zonegen.PROVIDER_ZONES)
@@ -292,6 +318,7 @@ def run(zones: int, records: int, large: int, rounds: int) -> Figures:
             estate.fill(first=first, zones=size, of=zones, records=records, say=say)
         say(f"{size:,} zones of an estate of {records_of_it:,} records")
         first = size
+        write_complaints()
         write_texts()
         counted = figures if size == zones else Figures()
         for request in requests_of_estate(size):

@@ -17,6 +17,8 @@ EVERY_CHECK = (
     checks.check_zone_defaults,
     checks.check_suffixes,
     checks.check_resolvers,
+    checks.check_gateway_addresses,
+    checks.check_gateway_tls,
     checks.check_trust_anchors,
     checks.check_mail,
     checks.check_directories,
@@ -36,6 +38,7 @@ def right_settings(settings: Any, tmp_path: Path) -> None:
     settings.PANEL_URL = "https://panel.test"
     settings.TRUSTED_PROXIES = ["192.0.2.1"]
     settings.PUBLISHER_DIR = tmp_path / "var" / "publisher"
+    settings.UPDATE_TLS_PORT = 853
 
 
 def test_right_settings_are_passed_over() -> None:
@@ -64,6 +67,12 @@ def test_right_settings_are_passed_over() -> None:
         ("PUBLIC_SUFFIX_LIST", "/nowhere/list.dat", ["dnspanel.E010"]),
         ("DNS_RESOLVERS", ["192.0.2.53", "[2001:db8::53]:5300"], []),
         ("DNS_RESOLVERS", ["192.0.2.53", "resolver"], ["dnspanel.E012"]),
+        ("GATEWAY_ADDRESSES", ["192.0.2.53:5340", "[2001:db8::53]:5340"], []),
+        ("GATEWAY_ADDRESSES", ["gateway.example.net"], ["dnspanel.E014"]),
+        ("GATEWAY_TLS_ADDRESSES", ["192.0.2.53", "[2001:db8::53]:8530"], []),
+        ("GATEWAY_TLS_ADDRESSES", ["gateway.example.net"], ["dnspanel.E014"]),
+        ("UPDATE_TLS_PORT", 65536, ["dnspanel.E016"]),
+        ("UPDATE_TLS_CERTIFICATE", "/chain.pem", ["dnspanel.E016"]),
         ("TRUST_ANCHORS", [], []),
         ("TRUST_ANCHORS", ["1 13 4 " + "ab" * 24 + " " + "AB" * 24], []),
         ("TRUST_ANCHORS", ["1 13 2 " + "ab" * 31], ["dnspanel.E013"]),
@@ -76,6 +85,18 @@ def test_right_settings_are_passed_over() -> None:
 def test_a_wrong_setting_is_named(settings: Any, name: str, value: Any, ids: list[str]) -> None:
     setattr(settings, name, value)
     assert found() == ids
+
+
+def test_files_of_the_gateways_certificate_have_to_be_readable(settings: Any, tmp_path: Path) -> None:
+    chain, key = tmp_path / "chain.pem", tmp_path / "key.pem"
+    settings.UPDATE_TLS_CERTIFICATE, settings.UPDATE_TLS_KEY = str(chain), str(key)
+    chain.write_text("")
+    assert found() == ["dnspanel.E016"]
+    key.write_text("")
+    assert found() == []
+    key.unlink()
+    settings.UPDATE_TLS_PORT = 0
+    assert found() == [], "nothing reads them"
 
 
 def test_a_publisher_directory_that_is_a_file_is_refused(settings: Any, tmp_path: Path) -> None:

@@ -9,6 +9,9 @@ from django.test import RequestFactory
 
 from dnspanel.downloads import file_response
 
+# An answer that is closed looks whether its connection to the database is still good.
+pytestmark = pytest.mark.django_db
+
 TEXT = bytes(range(256)) * 3000
 
 

@@ -9,7 +9,7 @@ from dnspanel.celery import app
 from dnspanel.monitoring.metrics import QUEUES
 from tests.docs.documents import ROOT
 
-OF_PEOPLE = {"run_import", "run_export", "run_policies", "run_template"}
+OF_PEOPLE = {"run_import", "run_export", "run_policies", "run_template", "run_changes"}
 WAITING_FOR_OTHERS = {"read_import", "run_cutover_check"}
 
 

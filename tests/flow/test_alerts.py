@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from dnspanel.demo.stack import Stack
-from tests.dnspanel.alerts.mailserver import MailServer
+from tests.mailserver import MailServer
 from tests.stack import new_stack, run_script, until
 
 pytestmark = pytest.mark.flow

@@ -1,12 +1,17 @@
-"""A zone of a million records goes from one way of denial to another while Unbound validates what nodes answer."""
+"""A zone of a million records goes from one way of denial to another while Unbound validates what nodes answer.
+
+What carries the changes is killed in the middle of them: the publisher, agents, the worker that pushes, name servers.
+"""
 
 import json
+import random
+import threading
 
 import pytest
 
 from dnspanel.demo.stack import Stack
 from tests.flow.test_dnssec import act
-from tests.flow.test_rollovers import Watch
+from tests.flow.test_rollovers import Watch, kill_programs
 from tests.stack import run_script, wait_until_in_sync
 from tests.unbound import unbound
 
@@ -15,6 +20,9 @@ pytestmark = [pytest.mark.flow, pytest.mark.full(reason="a zone of a million rec
 ZONE = "signed.test."
 RECORDS = 1_000_000
 SECONDS = 600
+# While one change is carried out: so many times, at most so many seconds apart.
+KILLS = 3
+APART = 8.0
 DENIALS = [[0, "", False, False], [0, "", True, False], [0, "", False, True], None]
 
 CREATE = """
@@ -38,6 +46,7 @@ def test_no_answer_of_a_large_zone_is_bogus_while_its_denial_changes(fresh_stack
     wait_until_in_sync(fresh_stack, seconds=SECONDS)
     [(dnskey, _, _)] = act(fresh_stack, "sign", "csk", "13")
     wait_until_in_sync(fresh_stack, seconds=SECONDS)
+    chance, killed = random.Random(1), []
     ports = [node.dns_port for node in fresh_stack.nodes]
     with (
         unbound({ZONE: ports}, [f"{ZONE} DNSKEY {dnskey}"]) as resolver,
@@ -45,8 +54,12 @@ def test_no_answer_of_a_large_zone_is_bogus_while_its_denial_changes(fresh_stack
     ):
         for number, denial in enumerate(DENIALS):
             act(fresh_stack, "denial", json.dumps(denial))
+            for _ in range(KILLS):
+                threading.Event().wait(chance.uniform(0, APART))
+                killed += kill_programs(fresh_stack, len(killed) // 2, count=2)
             act(fresh_stack, "edit", f"n{number}.{ZONE}", f"192.0.2.{number + 10}")
             wait_until_in_sync(fresh_stack, seconds=SECONDS)
         assert resolver.bogus == []
+    assert len(set(killed)) == 2 + 2 * len(fresh_stack.node_names), killed  # each of them at least once
     assert {rcode for rcode, _ in watch.replies} <= {"NOERROR", "NXDOMAIN"}, watch.replies
     assert sum(watch.replies.values()) > 1000

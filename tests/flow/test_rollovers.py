@@ -156,6 +156,71 @@ print(json.dumps({"ended": row.ended_at is not None, "steps": steps, "waited": w
 """
 
 
+# A person who may sign the zone and not change its parent begins a rollover; others put there what they like. Each look
+# has the clock, the step, what is waited for and the earliest time.
+OUTSIDE = """
+import json, sys, time
+import django
+django.setup()
+from datetime import timedelta
+from django.utils import timezone
+from dnspanel.accounts import grant_edit
+from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.models import User
+from dnspanel.fleet.dnssec import drive
+from dnspanel.zones import direct
+from dnspanel.zones.dnssec import rollovers
+from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec.rollover import Kind
+from dnspanel.zones.models import Zone
+from replication.dns.rrset import make
+name, parent, speed, ttl, seconds = sys.argv[1:]
+began, until = timezone.now(), time.monotonic() + float(seconds)
+clock = lambda: began + (timezone.now() - began) * int(speed)
+zone, above = (Zone.objects.get(name=each, deleted_at=None) for each in (name, parent))
+owner = User.objects.create_user("childs-owner", role="member")
+grant_edit.give_grant(grant=Grant(EVERY_RIGHT, zones=frozenset({zone.pk})), to=owner, by=None, now=began)
+row = rollovers.begin(zone=zone, kind=Kind.CSK, acting=Acting(author=owner, channel="web", now=clock()))
+looks = []
+
+def look():
+    drive.drive_rollovers(clock=clock, look_every=timedelta())
+    row.refresh_from_db()
+    found = [clock().timestamp(), row.step, row.waits_for, row.earliest and row.earliest.timestamp(), row.is_stuck]
+    if not looks or looks[-1][1:] != found[1:]:
+        looks.append(found)
+    time.sleep(0.1)
+
+def look_until(holds):
+    while not holds():
+        assert time.monotonic() < until, looks[-3:]
+        look()
+
+def at_parent(ds):
+    step = direct.replaced(make(name, 43, int(ttl), ds))
+    direct.publish_patches(patches=[direct.patch_of_steps(above, [((name, 43), step)])], author=None, channel="api",
+        now=timezone.now())
+
+look_until(lambda: row.step == "ds" and row.add_ds)
+old, new = row.old_ds[:1], row.new_ds[:1]
+at_parent(new)
+look_until(lambda: row.step != "ds" or row.earliest)
+said = row.earliest.timestamp()
+at_parent(old)
+look_until(lambda: row.step != "ds" or not row.earliest)
+seen = [row.step, row.waits_for, row.is_stuck, row.add_ds, row.remove_ds]
+look_until(lambda: row.step != "ds" or clock().timestamp() > said + 120)
+waited = [row.step, row.waits_for]
+again = clock().timestamp()
+at_parent(new)
+look_until(lambda: row.step != "ds")
+left = clock().timestamp()
+look_until(lambda: row.ended_at)
+print(json.dumps({"looks": looks, "said": said, "seen": seen, "waited": waited, "again": again, "left": left,
+    "old": old, "new": new, "cancelled": row.is_cancelled}))
+"""
+
+
 class Watch:
     """Asks Unbound for names of the zone from `with` on; `replies` counts by code and by whether they were secure.
 
@@ -211,7 +276,7 @@ def killed_at_each_step(stack: Stack, folder: Path, count: int) -> Iterator[Kill
         while not ends.wait(0.02):
             report = folder / f"step{len(found.steps)}"
             if report.exists() and (step := report.read_text()):
-                found.programs.append(_kill_programs(stack, len(found.steps), count))
+                found.programs.append(kill_programs(stack, len(found.steps), count))
                 unprivileged.write(folder / f"killed{len(found.steps)}", "")
                 found.steps.append(step)
 
@@ -224,7 +289,7 @@ def killed_at_each_step(stack: Stack, folder: Path, count: int) -> Iterator[Kill
         thread.join()
 
 
-def _kill_programs(stack: Stack, turn: int, count: int) -> dict[str, tuple[int, int]]:
+def kill_programs(stack: Stack, turn: int, count: int) -> dict[str, tuple[int, int]]:
     """So many programs were killed, and run as other processes: by name, what they were and are."""
     supervisor, names = stack.supervisor, stack.node_names
     one, other, cut_off = (names[(turn + n) % len(names)] for n in range(3))
@@ -318,6 +383,31 @@ def test_nothing_is_bogus_on_the_way_back(
     assert all(is_secure for _, is_secure in watch.replies), watch.replies
     for node in stack.nodes:
         assert {str(each) for each in ask(node, zone, "DNSKEY").rdata} == old
+
+
+def test_a_ds_changed_at_the_parent_from_outside_is_seen_told_and_waited_for_anew(stack: Stack) -> None:
+    zone = f"outside.{PARENT}"
+    with resolved(stack, zone, "csk", 13) as (resolver, watch):
+        before = {str(each) for each in ask(stack.nodes[0], zone, "DNSKEY").rdata}
+        found = json.loads(run_script(stack, OUTSIDE, zone, PARENT, str(SPEED), str(TTL), str(SECONDS)))
+        wait_until_in_sync(stack)
+        time.sleep(TTL)  # the watcher sees the end too
+        bogus = resolver.bogus
+    tell("DS changed from outside", watch.replies, bogus)
+    for look in found["looks"]:
+        sys.stdout.write(f"{look[0] - found['looks'][0][0]:7.1f} s {look[1]}: {look[2]}\n")
+    step, waits_for, is_stuck, add, remove = found["seen"]
+    assert (step, is_stuck) == ("ds", True)
+    assert f"You may not change DS {zone} in {PARENT}" in waits_for
+    assert found["new"][0] in add
+    assert found["old"][0] in remove
+    # The time that was said before is over, and nothing has happened.
+    assert found["waited"] == [step, waits_for]
+    assert found["left"] - found["again"] >= 60 + TTL
+    assert found["cancelled"] is False
+    assert bogus == []
+    assert all(is_secure for _, is_secure in watch.replies), watch.replies
+    assert not before & {str(each) for each in ask(stack.nodes[0], zone, "DNSKEY").rdata}
 
 
 def tell(kind: str, seen: Counter[tuple[str, bool]], bogus: Sequence[str]) -> None:

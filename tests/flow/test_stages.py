@@ -15,6 +15,7 @@ import pytest
 from dnspanel.demo import unprivileged
 from dnspanel.demo.nodes import DemoNode
 from dnspanel.demo.stack import Stack
+from tests.flow.test_bootstrap import wait_for_port
 from tests.flow.validator import Validator
 from tests.stack import ask, new_stack, run_script, until, wait_until_in_sync
 
@@ -384,6 +385,62 @@ result = [key.dnskey for key in queries.keys_of(Zone.objects.get(name=args[0], d
         assert [str(dnskey).replace(" ", "")] == [key.replace(" ", "") for key in keys]
 
 
+ENCODED = """
+head = LogHead.objects.get()
+result = Segment.objects.filter(epoch=head.epoch, last=head.sequence).exists()
+"""
+# Nodes get all that was published while delivery was stopped in a snapshot.
+SEND_SNAPSHOT = """
+from dnspanel.fleet.push.bootstrap import ask_for_snapshot
+from dnspanel.publish.snapshots import make_snapshot
+made = make_snapshot(schema=4, now=now)
+for node in Node.objects.filter(name__in=args):
+    assert ask_for_snapshot(node_id=node.pk, reason="a test wants that", now=now)
+if Delivery.objects.exclude(stopped_reason="").exists():
+    deliver.resume(by=None, now=now)
+result = made and made.sequence
+"""
+WAITING = """
+from dnspanel.fleet.models import Bootstrap
+result = [[each.node.name, each.error] for each in Bootstrap.objects.select_related("node")]
+"""
+
+
+def test_a_poison_that_comes_to_ring_0_in_a_snapshot_reaches_no_other_node(staged: Stack) -> None:
+    """An agent that installs one looks at a sample: an ack of it let everybody have what nobody had looked at."""
+    zone = "arriving.test."
+    keys = panel(staged, SIGN_NEW, zone)
+    for number in range(40):  # so many that the poisoned ones are found by no sample
+        panel(staged, "create(args[0])", f"beside{number}.test.")
+    wait_until_in_sync(staged, seconds=60)
+    over, seen = threading.Event(), []
+    watcher = _watch_for_failures(staged, ["arrives.stages2.test."], over, seen)
+    failed = "result = list(Publication.objects.filter(sequence__in=args).values_list('failed_reason', flat=True))"
+    with Validator(staged.nodes, zone, keys, [f"www.{zone}", zone, f"nothing.{zone}"]) as validator:
+        try:
+            panel(staged, 'deliver.stop(reason="a test", by=None, now=now)')
+            poison = change(staged, "stages2.test.", "arrives", *POISON)
+            bad = int(panel(staged, MISSIGN, zone))
+            until(lambda: panel(staged, ENCODED), seconds=30, what="the edits in segments")
+            made = panel(staged, SEND_SNAPSHOT, "ring0")
+            assert made >= bad > poison
+            until(lambda: all(panel(staged, failed, poison, bad)), seconds=60, what="both are marked")
+            reasons = panel(staged, failed, poison, bad)
+            after = change(staged, zone, "after", "A", "192.0.2.20")
+            until(lambda: min(acked(staged).values()) >= after, seconds=60, what="every node has what came after")
+            questions = validator.questions
+            until(lambda: validator.questions > questions + 100, seconds=30, what="one more round")
+        finally:
+            over.set()
+            watcher.join()
+    assert panel(staged, WAITING) == []
+    assert seen == []
+    assert validator.faults == [], validator.faults[:5]
+    sys.stdout.write("\n".join([*reasons, ""]))
+    assert "PowerDNS answers SERVFAIL when asked for arrives.stages2.test. IPSECKEY." in reasons
+    assert any(each.startswith(f"{zone} does not validate: asked for {zone} DNSKEY with DNSSEC") for each in reasons)
+
+
 # A fault beside everything that the panel publishes: PowerDNS itself no longer gives the keys of one zone.
 FAULTY = """function prequery(packet)
     local name, type = packet:getQuestion()
@@ -397,7 +454,7 @@ end
 PAGES = """
 from django.test import Client
 from dnspanel.alerts.models import Alert
-user = User.objects.get_or_create(username="nora", defaults={"role": "administrator"})[0]
+user = User.objects.get_or_create(username="nora", defaults={"role": "administrator", "email": "nora@people.test"})[0]
 client = Client()
 client.force_login(user)
 def get(path):
@@ -442,6 +499,17 @@ def started_again(stack: Stack, nodes: Sequence[DemoNode]) -> None:
         until(lambda n=node: answers_at_all(n), seconds=30, what=node.name)
 
 
+def lose_files(stack: Stack, node: DemoNode) -> None:
+    """The node's LMDB is gone, and its agent and PowerDNS begin anew."""
+    parts = [f"{node.name}-agent", f"{node.name}-pdns"]
+    stack.supervisor.stop(parts)
+    for path in node.pdns.glob("pdns.lmdb*"):
+        path.unlink()
+    stack.supervisor.start(parts[:1])
+    wait_for_port(node.agent_port)
+    stack.supervisor.start(parts[1:])
+
+
 def answers_at_all(node: DemoNode) -> bool:
     try:
         return ask(node, "stages1.test.", "SOA", timeout=0.5).rcode == "NOERROR"
@@ -471,6 +539,13 @@ def test_a_zone_whose_chain_is_broken_by_no_publication_holds_up_no_other(staged
             host = urlsplit(staged.url).netloc
             until(lambda: bool(panel(staged, PAGES, zone, host)["alerts"]), seconds=30, what="the alert")
             told = panel(staged, PAGES, zone, host)
+            # A whole snapshot comes as well, also to a node that has lost everything.
+            lost = next(node for node in at_fault if node.name == "ns1")
+            lose_files(staged, lost)
+            panel(staged, SEND_SNAPSHOT, "ring0")
+            until(lambda: panel(staged, WAITING) == [], seconds=60, what="both have the snapshot")
+            until(lambda: answers_with(lost, f"own.{zone}", "192.0.2.30"), seconds=60, what="ns1 answers from it")
+            assert panel(staged, UNPROVEN) == [["ns1", zone], ["ring0", zone]]
             # What changes the signing has to validate, here too: it is taken back.
             bad = int(panel(staged, MISSIGN, zone))
             failed = "result = Publication.objects.get(sequence=args[0]).failed_reason"

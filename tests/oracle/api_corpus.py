@@ -329,6 +329,15 @@ def calls() -> Iterator[Call]:
     yield Call("GET", "/autoprimaries/192.0.2.9/ns1.x.test")
 
 
+# Kinds of which this panel takes what it can do alone.
+_VALUES = {
+    "SOA-EDIT": ["NONE", "EPOCH", "none", "Epoch"],
+    "ALLOW-AXFR-FROM": ["9.9.9.0/24", "2620:fe::/48", "9.9.9.9", "0.0.0.0/0"],
+    "ALSO-NOTIFY": ["9.9.9.9", "[2620:fe::fe]:5300", "9.9.9.9:5300", "9.9.9.10"],
+    **dict.fromkeys(("IXFR", "NOTIFY-DNSUPDATE", "SLAVE-RENOTIFY"), ["1"] * 4),
+}
+
+
 def metadata() -> Iterator[Call]:
     url = f"{ZONES}/own.test./metadata"
     kinds = (
@@ -364,7 +373,7 @@ def metadata() -> Iterator[Call]:
     for kind in kinds:
         yield Call("GET", f"{url}/{kind}")
         refused = "a limit that nothing here keeps is refused" if kind in REFUSED else ""
-        values = ["NONE", "EPOCH", "none", "Epoch"] if kind == "SOA-EDIT" else ["1", "2", "3", "4"]
+        values = _VALUES.get(kind, ["1", "2", "3", "4"])
         yield Call("POST", url, {"kind": kind, "metadata": [values[0], values[1], values[0]]}, differs=refused)
         yield Call("POST", url, {"kind": kind, "metadata": [values[2], values[1]]}, differs=refused)
         yield Call("GET", f"{url}/{kind}", differs=refused)
@@ -558,7 +567,7 @@ def otherwise() -> Iterator[Call]:
     bad = [{"content": "x", "account": "", "modified_at": "x"}]
     yield differing("theirs breaks (500)", {**www, "comments": bad})
     yield Call("POST", ZONES, {"name": "e.test.", "kind": "Native"}, differs="ours has the panel's name servers")
-    yield Call("POST", ZONES, {"name": "e2.test.", "kind": "Slave"}, differs="zones here are not copies of others")
+    yield Call("POST", ZONES, {"name": "e2.test.", "kind": "Slave"}, differs="ours says from where it comes")
     yield Call("POST", ZONES, new("e3.test.", dnssec=True))
     yield Call("GET", f"{ZONES}/%20.test.", differs="no zone can have a name with a space")
     yield Call("PUT", f"{ZONES}/d.test./notify", differs="nothing is sent, and ours says so")

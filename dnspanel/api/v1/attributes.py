@@ -16,7 +16,9 @@ from django.db import transaction
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author
 from dnspanel.api.models import PowerdnsZone
-from dnspanel.api.v1.kept_metadata import TSIG_ALLOW_AXFR, replace_metadata
+from dnspanel.api.v1.acting_metadata import TSIG_ALLOW_AXFR
+from dnspanel.api.v1.kept_metadata import replace_metadata
+from dnspanel.api.v1.primaries import PRIMARY_KEYS
 from dnspanel.zones.models import Zone
 from dnspanel.zones.settings_of_zone import change_soa_edit
 from replication.dns import rdata
@@ -41,6 +43,8 @@ def attributes_of(zone: Zone) -> PowerdnsZone:
 def keep_attributes(*, zone: Zone, attributes: Mapping[str, Any], by: Author, now: datetime) -> None:
     """The zone has these of FIELDS, and TRANSFER_KEYS; the audit log says so. What it has already is not written.
 
+    PRIMARY_KEYS are passed over: they are terms of the zone's primaries (`primaries.follow_kind`).
+
     Raises SettingsRefused for serials that move in no known way.
     """
     with transaction.atomic():
@@ -49,7 +53,7 @@ def keep_attributes(*, zone: Zone, attributes: Mapping[str, Any], by: Author, no
         serials = {SERIAL_FIELDS[field]: value for field, value in attributes.items() if field in SERIAL_FIELDS}
         if serials:
             change_soa_edit(zone=zone, author=by, now=now, **serials)
-        row, others = _locked(zone), attributes.keys() - {TRANSFER_KEYS, *SERIAL_FIELDS}
+        row, others = _locked(zone), attributes.keys() - {TRANSFER_KEYS, PRIMARY_KEYS, *SERIAL_FIELDS}
         changed = {field: attributes[field] for field in others if getattr(row, field) != attributes[field]}
         if not changed:
             return

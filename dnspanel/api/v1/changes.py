@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -108,13 +108,18 @@ def _replacement(given: RRsetInput) -> Step:
         raise Refusal(422, "Key 'ttl' not an Integer or not present")
     made = given.rrset(given.ttl, text or "")
     if text is not None:
-        return lambda current: made
+        return lambda current: made if current is None else with_its_notes(made, current)
     return lambda current: made if current is None else with_its_comment(made, current)
 
 
 def with_its_comment(made: RRset, current: RRset) -> RRset:
     """The new records with the comment that the RRset has: a client that says nothing of comments loses none."""
-    return RRset(made.name, made.type, made.ttl, made.rdata, made.disabled, current.comment)
+    return with_its_notes(replace(made, comment=current.comment), current)
+
+
+def with_its_notes(made: RRset, current: RRset) -> RRset:
+    """The new records with the tags that the RRset has, and the comments of the values that stay: PowerDNS has none."""
+    return replace(made, notes=current.notes.of_values(made.rdata)) if current.notes else made
 
 
 def _commented(given: RRsetInput, current: RRset | None, text: str) -> RRset | None:
@@ -122,7 +127,7 @@ def _commented(given: RRsetInput, current: RRset | None, text: str) -> RRset | N
         if text:
             raise Refusal(422, f"{given.title}: there are no records that a comment could stand at")
         return None
-    return RRset(current.name, current.type, current.ttl, current.rdata, current.disabled, text)
+    return replace(current, comment=text)
 
 
 def _extension(given: RRsetInput) -> Step:

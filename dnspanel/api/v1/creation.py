@@ -11,6 +11,7 @@ from django.conf import settings
 from dnspanel.accounts import tsig_keys
 from dnspanel.api.v1.attributes import TRANSFER_KEYS, Comment, CommentKey, comment_text
 from dnspanel.api.v1.changes import DEFAULT_TTL, read_rrsets
+from dnspanel.api.v1.primaries import PRIMARY_KEYS, SLAVE
 from dnspanel.api.v1.rrsets import RRsetInput, number_in, refuse_odd_characters
 from dnspanel.api.v1.signing import not_secured, read_signing
 from dnspanel.api.v1.view import Refusal, canonical, list_in, name_of_id, shortened, text_in
@@ -24,8 +25,8 @@ from dnspanel.zones.settings_of_zone import soa_edit_of
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset, Serial
 
-_KINDS = {"native": "Native", "master": "Master", "primary": "Master"}
-_ELSEWHERE = frozenset(("slave", "secondary", "consumer", "producer"))
+_KINDS = {"native": "Native", "master": "Master", "primary": "Master", "slave": SLAVE, "secondary": SLAVE}
+_OF_CATALOGS = frozenset(("consumer", "producer"))
 _MOST_SERIAL = 2**32 - 1
 
 
@@ -40,6 +41,7 @@ class NewZone:
     soa_edit: soa.SoaEdit
     signing: RequestedSigning
     comments: Mapping[CommentKey, Sequence[Comment]]
+    soa_is_made: bool  # its SOA is none of the client's, but the one of a zone that is given none
 
 
 def read_new_zone(body: Mapping[str, Any], now: datetime) -> NewZone:
@@ -47,12 +49,17 @@ def read_new_zone(body: Mapping[str, Any], now: datetime) -> NewZone:
     name = canonical(text_in(body, "name"))
     refuse_odd_characters(body["name"])
     text_in(body, "kind")
+    if _kind(body["kind"]) == SLAVE and (body.get("zone") or list_in(body, "rrsets")):
+        raise Refusal(422, "A zone of this kind has what its masters give, and no rrsets or zone data of its own")
     text = body.get("zone") if isinstance(body.get("zone"), str) else ""
     if text and isinstance(body.get("rrsets"), list):
         raise Refusal(422, "You cannot give rrsets AND zone data as text")
     servers = _nameservers(body)
     inputs = read_rrsets(list_in(body, "rrsets"), name, now)
-    rrsets = _of_text(name, text, servers) if text else _from_inputs(name, inputs, body, servers)
+    if text:
+        rrsets, soa_is_made = _of_text(name, text)
+    else:
+        rrsets, soa_is_made = _from_inputs(name, inputs, body, servers)
     if servers and any(rrset.name == name and rrset.type == rdtypes.NS for rrset in rrsets):
         raise Refusal(422, "Nameservers list MUST NOT be mixed with zone-level NS in rrsets")
     comments = {each.key: each.comments for each in inputs if each.comments}
@@ -61,7 +68,7 @@ def read_new_zone(body: Mapping[str, Any], now: datetime) -> NewZone:
     signing = read_signing(body, name)
     if signing.nsec3 is not None and not signing.signed:
         raise not_secured(name)
-    return NewZone(name, rrsets, servers, attributes, soa_edit, signing, comments)
+    return NewZone(name, rrsets, servers, attributes, soa_edit, signing, comments, soa_is_made)
 
 
 def read_attributes(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,8 +85,8 @@ def read_attributes(body: Mapping[str, Any]) -> dict[str, Any]:
         attributes["api_rectify"] = body["api_rectify"]
     if isinstance(body.get("masters"), list):
         attributes["masters"] = [_master(value) for value in body["masters"]]
-    for key in list_in(body, "slave_tsig_key_ids"):
-        raise Refusal(422, f"A TSIG key with the name '{shortened(str(key))}' does not exist for zone transfers")
+    if isinstance(body.get(PRIMARY_KEYS), list):
+        attributes[PRIMARY_KEYS] = [name_of_id(id) if isinstance(id, str) else "" for id in body[PRIMARY_KEYS]]
     if isinstance(body.get("master_tsig_key_ids"), list):
         attributes[TRANSFER_KEYS] = [_key_name(id) for id in body["master_tsig_key_ids"]]
     return attributes
@@ -94,9 +101,9 @@ def _key_name(id: Any) -> str:
 
 
 def _kind(word: str) -> str:
-    """Native or Master; a word that PowerDNS does not know means Native to it."""
-    if word.lower() in _ELSEWHERE:
-        reason = "its zones are the original and not copied from elsewhere"
+    """Native, Master or Slave; a word that PowerDNS does not know means Native to it."""
+    if word.lower() in _OF_CATALOGS:
+        reason = "its catalog zones are made of the zones here"
         raise Refusal(422, f"Zones of kind {shortened(word)} are not supported by this server: {reason}")
     return _KINDS.get(word.lower(), "Native")
 
@@ -127,8 +134,8 @@ def _nameservers(body: Mapping[str, Any]) -> list[str]:
 
 def _from_inputs(
     name: str, inputs: Sequence[RRsetInput], body: Mapping[str, Any], servers: Sequence[str]
-) -> list[RRset]:
-    """The RRsets, with a SOA if one has to be made. Comments without records count for that SOA only."""
+) -> tuple[list[RRset], bool]:
+    """The RRsets, with a SOA if one has to be made, and whether it was. Comments without records are that SOA's."""
     texts = {each.key: comment_text(each.comments or ()) for each in inputs}
     rrsets = []
     for each in inputs:
@@ -137,10 +144,10 @@ def _from_inputs(
         if each.ttl is None:
             raise Refusal(422, "Key 'ttl' not an Integer or not present")
         rrsets.append(each.rrset(each.ttl, texts[each.key]))
-    present = {(rrset.name, rrset.type) for rrset in rrsets}
-    if (name, rdtypes.SOA) not in present:
+    soa_is_made = all((rrset.name, rrset.type) != (name, rdtypes.SOA) for rrset in rrsets)
+    if soa_is_made:
         rrsets.insert(0, _own_soa(name, servers, body, texts.get((name, rdtypes.SOA), "")))
-    return rrsets
+    return rrsets, soa_is_made
 
 
 def _own_soa(name: str, servers: Sequence[str], body: Mapping[str, Any], comment: str) -> RRset:
@@ -150,8 +157,11 @@ def _own_soa(name: str, servers: Sequence[str], body: Mapping[str, Any], comment
     return RRset(name, made.type, made.ttl, made.rdata, (), comment)
 
 
-def _of_text(name: str, text: str, servers: Sequence[str]) -> list[RRset]:
-    """The RRsets of a zone file; raises Refusal (422) with its first fault. Other zones' records are one here."""
+def _of_text(name: str, text: str) -> tuple[list[RRset], bool]:
+    """The RRsets of a zone file, without NS that it has none of, and whether their SOA was made.
+
+    Raises Refusal (422) with its first fault. Other zones' records are one here.
+    """
     # PowerDNS has a TTL for text without one; its line is not counted.
     lines = range(text.count("\n") + 2)
     document = Document("zone", f"$TTL {DEFAULT_TTL}\n{text}".encode(), name, lines)
@@ -170,9 +180,9 @@ def _of_text(name: str, text: str, servers: Sequence[str]) -> list[RRset]:
     if parsed.name != name:
         raise Refusal(422, f"The zone data is about {parsed.name or 'no zone'}, not {name}")
     found = [RRset(r.name, r.type, r.ttl, r.texts, r.disabled, r.comment) for r in parsed.rrsets]
-    if servers and rdtypes.NS in parsed.made:  # then the name servers of the request are meant
-        return [rrset for rrset in found if (rrset.name, rrset.type) != (name, rdtypes.NS)]
-    return found
+    if rdtypes.NS in parsed.made:  # then those of the request are meant, or of a set
+        found = [rrset for rrset in found if (rrset.name, rrset.type) != (name, rdtypes.NS)]
+    return found, rdtypes.SOA in parsed.made
 
 
 def _no_file(path: str) -> None:

@@ -21,7 +21,7 @@ from dnspanel.api.v1.view import (
     text_in,
     zone_by_id,
 )
-from dnspanel.api.v1.waiting import seconds_to_wait, wait_for_all
+from dnspanel.api.v1.waiting import requested_wait, wait_for_all
 from dnspanel.zones import access
 from dnspanel.zones.dnssec import key_material, queries, sign
 from dnspanel.zones.dnssec.guarded import Acting
@@ -69,7 +69,7 @@ class Cryptokeys(PowerdnsView):
     def post(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
         """Add one, made here or brought along; 201 with its private part, for who may see that."""
         zone = zone_by_id(request, zone_id, Right.DNSSEC)
-        seconds, new = seconds_to_wait(request), read_key(json_object(request))
+        wait, new = requested_wait(request), read_key(json_object(request))
         acting, before = _acting(request), queries.signing_of(zone)
         try:
             made = sign.add_key(
@@ -88,7 +88,7 @@ class Cryptokeys(PowerdnsView):
             raise Refusal(422, f"Key could not be parsed. Make sure your key format is correct. {exc}") from exc
         act_on_kept(zone=zone, before=before, acting=acting)
         zone.refresh_from_db(fields=["sequence"])
-        wait_for_all(request, Publication.objects.get(sequence=zone.sequence), seconds)
+        wait_for_all(request, Publication.objects.get(sequence=zone.sequence), wait)
         return answer(_with_private(request, zone, made.pk), 201)
 
 
@@ -104,21 +104,21 @@ class Cryptokey(PowerdnsView):
         """Whether it signs (`active`), and whether it is seen (`published`, true unless said otherwise); 204."""
         zone = zone_by_id(request, zone_id, Right.DNSSEC)
         key, before = _known(zone, cryptokey_id), queries.signing_of(zone)
-        seconds, body = seconds_to_wait(request), json_object(request)
+        wait, body = requested_wait(request), json_object(request)
         if not isinstance(active := body.get("active"), bool):
             raise Refusal(422, "Key 'active' not present or not a Bool")
         published, acting = _flag(body, "published", True), _acting(request)
         publications = sign.set_key(zone=zone, key_id=key.id, active=active, published=published, acting=acting)
         publications += act_on_kept(zone=zone, before=before, acting=acting)
-        wait_for_all(request, publications[-1] if publications else None, seconds)
+        wait_for_all(request, publications[-1] if publications else None, wait)
         return done()
 
     def delete(self, request: Request, server_id: str, zone_id: str, cryptokey_id: str) -> HttpResponse:
         """The zone does not have it any more; 204."""
         zone = zone_by_id(request, zone_id, Right.DNSSEC)
-        seconds, key = seconds_to_wait(request), _known(zone, cryptokey_id)
+        wait, key = requested_wait(request), _known(zone, cryptokey_id)
         publications = sign.delete_key(zone=zone, key_id=key.id, acting=_acting(request))
-        wait_for_all(request, publications[-1] if publications else None, seconds)
+        wait_for_all(request, publications[-1] if publications else None, wait)
         return done()
 
 

@@ -1,9 +1,8 @@
 """Metadata that clients of API v1 gave zones: kept, and given back. Verbs.
 
-TSIG-ALLOW-DNSUPDATE and TSIG-ALLOW-AXFR open the zone to the TSIG keys that they name. PowerDNS would act on most
-other kinds too (ALLOW-AXFR-FROM, ALSO-NOTIFY …). Those of NO_EFFECT have none here; programs that set them, or keep
-their own under `X-`, find them again, and the answer to a write warns. One that would seem to limit what is not
-limited is refused (REFUSED).
+Those of `acting_metadata.ACTS` are carried out when they are written. PowerDNS would act on some others too. Those of
+NO_EFFECT have none here; programs that set them, or keep their own under `X-`, find them again, and the answer to a
+write warns. One that would seem to limit what is not limited is refused (REFUSED).
 
 PUBLISH-CDS and PUBLISH-CDNSKEY are how the zone is signed, while it has keys. What is said of a zone without keys is
 kept, and so it is when a zone loses its keys: it holds from when API v1 gives the zone keys again.
@@ -19,15 +18,17 @@ from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author
 from dnspanel.api.errors import ApiError
 from dnspanel.api.models import PowerdnsZone
-from dnspanel.zones import tsig_permissions
+from dnspanel.api.v1 import acting_metadata
+from dnspanel.api.v1.acting_metadata import ALLOW_AXFR_FROM, ALSO_NOTIFY, AXFR_MASTER_TSIG, NotObeyed
+from dnspanel.primaries.keys import key_name_of
+from dnspanel.secondaries import access
 from dnspanel.zones.dnssec import sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.dnssec.signing_state import PUBLISH_CDNSKEY, PUBLISH_CDS, SigningState
 from dnspanel.zones.errors import DnssecRefused, NotSigned, Unknown
-from dnspanel.zones.models import Channel, Publication, TsigAct, Zone
+from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.settings_of_zone import change_soa_edit
-from replication.dns import names
 
 # How PowerDNS's API sees kinds: those that it writes, and those that it shows only.
 WRITABLE = frozenset(
@@ -55,29 +56,18 @@ READABLE = WRITABLE | frozenset(
 # Those that are fields of the zone itself.
 SOA_EDIT, SOA_EDIT_API, API_RECTIFY = "SOA-EDIT", "SOA-EDIT-API", "API-RECTIFY"
 
-_NOTIFIES_NOBODY = "nodes get every change from the panel, and nobody sends NOTIFY"
-_NODES_TRANSFER_NOTHING = "nodes transfer zones to nobody; AXFR is the panel's, by TSIG key"
 # Kinds that are kept although nothing acts on them, and why.
 NO_EFFECT: Mapping[str, str] = {
-    "ALLOW-AXFR-FROM": _NODES_TRANSFER_NOTHING,
-    "ALSO-NOTIFY": _NOTIFIES_NOBODY,
-    "AXFR-SOURCE": "zones here are not copies of others",
+    "AXFR-SOURCE": "primaries are asked from the address that leads there",
     "FORWARD-DNSUPDATE": "updates are carried out by the panel itself",
     "GSS-ACCEPTOR-PRINCIPAL": "TSIG keys are shared secrets only",
     "GSS-ALLOW-AXFR-PRINCIPAL": "TSIG keys are shared secrets only",
-    "IXFR": _NODES_TRANSFER_NOTHING,
-    "NOTIFY-DNSUPDATE": _NOTIFIES_NOBODY,
-    "SLAVE-RENOTIFY": _NOTIFIES_NOBODY,
     "SOA-EDIT-DNSUPDATE": "serials move by SOA-EDIT-API, whichever way a change came",
 }
 # Kinds whose values are not taken: whoever sets them relies on a limit that is not there.
 REFUSED: Mapping[str, str] = {
     "ALLOW-DNSUPDATE-FROM": "updates are allowed by TSIG key, from whatever address; limit the key instead",
 }
-# Those that name TSIG keys. PowerDNS's API writes the second one as a field of the zone, `master_tsig_key_ids`.
-TSIG_ALLOW_AXFR = "TSIG-ALLOW-AXFR"
-TSIG_ACTS = {"TSIG-ALLOW-DNSUPDATE": TsigAct.UPDATE, TSIG_ALLOW_AXFR: TsigAct.TRANSFER}
-
 # Those that are about DNSKEY records; nothing acts on them while a zone has no keys.
 OF_KEYS = frozenset((PUBLISH_CDS, PUBLISH_CDNSKEY))
 
@@ -92,18 +82,13 @@ class TooMuchMetadata(ApiError):
         super().__init__(f"The metadata of {zone_name} would be larger than {MOST_BYTES >> 10} kB.")
 
 
-class NotObeyed(ApiError):
-    """Somebody would rely on what nothing here does."""
-
-    def __init__(self, kind: str) -> None:
-        super().__init__(f"{kind} would have no effect here: {REFUSED[kind]}.")
-
-
 def warning_about(zone: Zone, kind: str, values: Sequence[str]) -> str:
     """What to tell whoever set these values of a kind that nothing acts on; empty where that is no surprise."""
     if values and kind in OF_KEYS and not (state := signing_of(zone)).keys:
         reason = "is served with the signatures that it came with" if state.presigned else "is not signed"
         return f"{kind} is kept, but has no effect while {zone.name} {reason}."
+    if values and kind in (ALLOW_AXFR_FROM, ALSO_NOTIFY) and (reason := access.reason_against(zone)):
+        return f"{kind} has no effect now: {reason}"
     return f"{kind} is kept, but has no effect: {NO_EFFECT[kind]}." if values and kind in NO_EFFECT else ""
 
 
@@ -142,7 +127,7 @@ def replace_metadata(*, zone: Zone, kind: str, values: Sequence[str], by: Author
 
 def _write(zone: Zone, kind: str, values: Sequence[str], keep: bool, by: Author, now: datetime) -> list[str]:
     if values and kind in REFUSED:
-        raise NotObeyed(kind)
+        raise NotObeyed(kind, REFUSED[kind])
     if kind not in OF_KEYS or signing_of(zone).presigned:
         return _keep(zone, kind, values, keep, by, now)
     written: list[str] = []
@@ -190,6 +175,7 @@ def _keep(zone: Zone, kind: str, values: Sequence[str], keep: bool, by: Author, 
         result = (
             [*current, *(value for value in dict.fromkeys(values) if value not in current)] if keep else list(values)
         )
+        acting_metadata.act_on(zone=locked, kind=kind, values=result, by=by, now=now)
         if result == current == row.metadata.get(kind, current):
             return result
         if kind == SOA_EDIT:
@@ -198,9 +184,6 @@ def _keep(zone: Zone, kind: str, values: Sequence[str], keep: bool, by: Author, 
         if sum(len(text.encode()) for word, texts in row.metadata.items() for text in (word, *texts)) > MOST_BYTES:
             raise TooMuchMetadata(zone.name)
         row.save()
-        if kind in TSIG_ACTS:
-            key_names = {names.parse(value) for value in result}
-            tsig_permissions.replace_key_names(zone=zone, act=TSIG_ACTS[kind], key_names=key_names)
         counts = {"values": len(result), "values_before": len(current)}  # what they say may be secret
         audit.record(action="zone.metadata", by=by, now=now, target=zone.name, kind=kind, **counts)
     return result
@@ -232,6 +215,8 @@ def _by_kind(row: PowerdnsZone, zone: Zone, state: SigningState) -> dict[str, li
         found.pop(SOA_EDIT, None)
     if zone.soa_edit_api:
         found[SOA_EDIT_API] = [zone.soa_edit_api]
+    if (key_name := key_name_of(zone)) != "":
+        found[AXFR_MASTER_TSIG] = [key_name]
     if row.api_rectify:
         found[API_RECTIFY] = ["1"]
     return found

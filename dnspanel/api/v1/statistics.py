@@ -59,7 +59,9 @@ class Statistics(PowerdnsView):
 
 def fleet_totals() -> list[dict[str, int]]:
     """What each node has counted, of those that were heard of."""
-    nodes = list(Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False).values_list("pk", flat=True))
+    nodes = list(
+        Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False, is_front=False).values_list("pk", flat=True)
+    )
     return list(telemetry.totals(nodes).values())
 
 

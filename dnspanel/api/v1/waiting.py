@@ -1,4 +1,7 @@
-"""`?wait=all`: a write answers when every node that takes pushes has answered with it."""
+"""`?wait=all`: a write answers when every node that takes pushes has, and every secondary; `?wait=nodes`: nodes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from django.utils import timezone
 from rest_framework.request import Request
@@ -8,16 +11,30 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.api.v1.view import Refusal, actor_in, shortened
 from dnspanel.api.waiting import LONGEST_WAIT, wait_for_nodes
 from dnspanel.fleet.reads.arrivals import NodeArrival, arrivals
+from dnspanel.secondaries.arrival import Lacking, secondaries_lacking
 from dnspanel.zones.models import Publication
 
 USUAL_SECONDS = 30.0
 
 
-def seconds_to_wait(request: Request) -> float | None:
-    """How long the client wants to wait: `wait=all`, with `timeout=SECONDS`; None: not at all. Raises Refusal (422)."""
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """How long a client wants to wait, and whether for secondaries too."""
+
+    seconds: float
+    with_secondaries: bool
+
+
+def requested_wait(request: Request) -> Wait | None:
+    """What the client wants to wait for: `wait=all` or `wait=nodes`, with `timeout=SECONDS`; None: for nothing.
+
+    Raises Refusal (422).
+    """
     word = request.GET.get("wait", "")
-    if word not in {"", "no", "none", "all"}:
-        raise Refusal(422, f"'wait' request parameter value '{shortened(word)}' is not supported: use wait=all")
+    if word not in {"", "no", "none", "all", "nodes"}:
+        raise Refusal(
+            422, f"'wait' request parameter value '{shortened(word)}' is not supported: use wait=all or wait=nodes"
+        )
     text = request.GET.get("timeout", "")
     try:
         seconds = float(text) if text else USUAL_SECONDS
@@ -25,25 +42,32 @@ def seconds_to_wait(request: Request) -> float | None:
         seconds = -1
     if not 0 <= seconds <= LONGEST_WAIT:
         raise Refusal(422, f"'timeout' must be a number of seconds up to {LONGEST_WAIT:.0f}")
-    return seconds if word == "all" else None
+    return Wait(seconds, word == "all") if word in {"all", "nodes"} else None
 
 
-def wait_for_all(request: Request, publication: Publication | None, seconds: float | None) -> None:
-    """Every node has proved the publication, or there is nothing to wait for; else Refusal (504) says what lacks."""
-    if publication is None or seconds is None or wait_for_nodes(publication, seconds):
+def wait_for_all(request: Request, publication: Publication | None, wait: Wait | None) -> None:
+    """Whom the client waits for has proved the publication, or there is nobody; else Refusal (504) says what lacks."""
+    if publication is None or wait is None:
+        return
+    if wait_for_nodes(publication, wait.seconds, with_secondaries=wait.with_secondaries):
         return
     late = [node for node in arrivals(publication, now=timezone.now()) if node.arrived_at is None]
-    if late:
-        raise Refusal(504, _describe(request, publication, seconds, late))
+    lacking = secondaries_lacking(publication) if wait.with_secondaries else []
+    if late or lacking:
+        raise Refusal(504, _describe(request, publication, wait.seconds, late, lacking))
 
 
-def _describe(request: Request, publication: Publication, seconds: float, late: list[NodeArrival]) -> str:
-    """What is saved and what is not yet so; which nodes there are is for those who may see the fleet."""
+def _describe(
+    request: Request, publication: Publication, seconds: float, late: Sequence[NodeArrival], lacking: Sequence[Lacking]
+) -> str:
+    """What is saved and what is not yet so; which nodes and secondaries there are is for who may see the fleet."""
     named = ""
     if can(actor_in(request), Permission.FLEET):
-        named = ": " + "; ".join(f"{each.node.name}: {each.message}" for each in late)
-    nodes = "1 node" if len(late) == 1 else f"{len(late)} nodes"
+        texts = [*(f"{each.node.name}: {each.message}" for each in late), *(each.text for each in lacking)]
+        named = ": " + "; ".join(texts)
+    counts = ((len(late), "node", "nodes"), (len(lacking), "secondary", "secondaries"))
+    who = " and ".join(f"{count} {one if count == 1 else more}" for count, one, more in counts if count)
     return (
         f"The change is saved (sequence {publication.sequence}) and on its way, "
-        f"but {nodes} did not answer with it within {seconds:g} s{named}"
+        f"but {who} did not answer with it within {seconds:g} s{named}"
     )

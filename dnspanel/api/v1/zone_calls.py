@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 
 from django.http import HttpResponse
+from django.utils import timezone
 from rest_framework.request import Request
 
+from dnspanel.api.v1 import primaries
 from dnspanel.api.v1.content import content_for_client
 from dnspanel.api.v1.rrsets import StoredRow, mnemonic
 from dnspanel.api.v1.view import PowerdnsView, Refusal, accepts_json, actor_in, answer, zone_by_id
 from dnspanel.api.v1.zone_objects import stored_rows
+from dnspanel.secondaries import keyless
 from dnspanel.zones import access
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.models import Publication, Zone
@@ -16,16 +19,18 @@ from dnspanel.zones.signals import published
 
 
 class Notify(PowerdnsView):
-    """NOTIFY (RFC 1996) to the zone's secondaries, of which the panel knows none."""
+    """NOTIFY (RFC 1996) to the zone's secondaries, and to the addresses that it names."""
 
     def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Nothing is sent, and the answer says so; 200, because clients ask after each change as a matter of course.
+        """Queue it; 200 also where there is nobody, because clients ask after each change as a matter of course.
 
         The nodes need none: the workers that bring them the change are woken once more, in case the last signal
         was lost.
         """
         zone = _changeable(request, zone_id)
         published.send_robust(sender=Publication, sequence=zone.sequence)
+        if keyless.notify_zone(zone=zone, now=timezone.now()):
+            return answer({"result": "Notification queued"})
         return answer({"result": "Nodes get the zone from the panel", "warning": "No NOTIFY was sent to anybody."})
 
 
@@ -44,9 +49,9 @@ class AxfrRetrieve(PowerdnsView):
     """Fetch the zone from its primary."""
 
     def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """No zone here has one; 422."""
+        """All of it, soon, by a worker; 422 for a zone whose primary is this panel."""
         zone = _changeable(request, zone_id)
-        raise Refusal(422, f"Domain '{zone.name}' is not a slave domain (or has no master defined)")
+        return answer({"result": primaries.retrieve(zone=zone, actor=actor_in(request), now=timezone.now())})
 
 
 class Export(PowerdnsView):

@@ -14,10 +14,11 @@ from django.db import connection
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.api.models import PowerdnsZone
+from dnspanel.api.v1.acting_metadata import TSIG_ALLOW_AXFR
 from dnspanel.api.v1.attributes import attributes_of
-from dnspanel.api.v1.kept_metadata import TSIG_ALLOW_AXFR
 from dnspanel.api.v1.rrsets import StoredRow, rrset_text
 from dnspanel.api.v1.view import SERVER_URL, zone_id
+from dnspanel.primaries.keys import key_name_of
 from dnspanel.zones import access
 from dnspanel.zones.dnssec.queries import loaded_signing_of
 from dnspanel.zones.dnssec.signing_state import NSEC3NARROW, NSEC3PARAM
@@ -112,7 +113,7 @@ def _own_fields(attributes: PowerdnsZone, zone: Zone, signing: Mapping[str, str]
         "master_tsig_key_ids": [zone_id(name) for name in attributes.metadata.get(TSIG_ALLOW_AXFR, ())],
         "nsec3narrow": NSEC3NARROW in signing,
         "nsec3param": signing.get(NSEC3PARAM, ""),
-        "slave_tsig_key_ids": [],
+        "slave_tsig_key_ids": [zone_id(name) for name in [key_name_of(zone)] if name],
         "soa_edit": zone.soa_edit,
         "soa_edit_api": zone.soa_edit_api,
     }

@@ -8,6 +8,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from dnspanel.accounts.grants import Right
+from dnspanel.api.v1 import primaries
 from dnspanel.api.v1.attributes import keep_attributes, keep_comments
 from dnspanel.api.v1.changes import PatchAndComments, named_violations, read_content_of_zone, read_patch
 from dnspanel.api.v1.creation import NewZone, read_attributes, read_new_zone
@@ -27,7 +28,7 @@ from dnspanel.api.v1.view import (
     text_in,
     zone_by_id,
 )
-from dnspanel.api.v1.waiting import seconds_to_wait, wait_for_all
+from dnspanel.api.v1.waiting import Wait, requested_wait, wait_for_all
 from dnspanel.api.v1.zone_objects import zone_list, zone_object
 from dnspanel.zones import access, edit
 from dnspanel.zones.direct import publish_patches
@@ -55,17 +56,23 @@ class Zones(PowerdnsView):
 
     def post(self, request: Request, server_id: str) -> HttpResponse:
         """Create one; 409 if there is one of this name."""
-        body, with_rrsets, seconds = json_object(request), flag_in(request, "rrsets", True), seconds_to_wait(request)
+        body, with_rrsets, wait = json_object(request), flag_in(request, "rrsets", True), requested_wait(request)
         name = canonical(text_in(body, "name"))
         if access.zones_visible_to(actor_in(request)).filter(name=name).exists():
             raise Refusal(409)
-        wait_for_all(request, _create(request, read_new_zone(body, timezone.now())), seconds)
+        wait_for_all(request, _create(request, read_new_zone(body, timezone.now())), wait)
         made = zone_by_id(request, name)
         return answer_text(zone_object(actor_in(request), made, with_rrsets=with_rrsets), 201)
 
 
 def _create(request: Request, new: NewZone) -> Publication:
     actor, now = actor_in(request), timezone.now()
+    if new.attributes.get("kind") == primaries.SLAVE:
+        made = primaries.create(name=new.name, attributes=new.attributes, actor=actor, now=now)
+        zone = Zone.objects.get(name=new.name, deleted_at=None)
+        keep_attributes(zone=zone, attributes=new.attributes, by=actor, now=now)
+        return made
+    primaries.refuse_keys_without_primaries(new.attributes, new.name)
 
     def keep_the_rest() -> None:
         if not (new.attributes or new.comments):
@@ -85,6 +92,7 @@ def _create(request: Request, new: NewZone) -> Publication:
             name=new.name,
             rrsets=new.rrsets,
             nameservers=new.nameservers or None,
+            soa_is_made=new.soa_is_made,
             author=actor,
             channel=Channel.API,
             now=now,
@@ -105,9 +113,9 @@ class OneZone(PowerdnsView):
 
     def patch(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
         """Change RRsets, all of them or none, in one revision; 204."""
-        seconds, body = seconds_to_wait(request), json_object(request)
+        wait, body = requested_wait(request), json_object(request)
         zone = access.zone_alone(actor_in(request), name_of_id(zone_id))
-        serials = _publish(request, zone, read_patch(body, zone, timezone.now()), seconds, {})
+        serials = _publish(request, zone, read_patch(body, zone, timezone.now()), wait, {})
         return done(serials)
 
     def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
@@ -115,26 +123,27 @@ class OneZone(PowerdnsView):
 
         With `rrsets`, its content becomes these, and how it is signed changes after that, in a publication of its own.
         """
-        seconds, body, now = seconds_to_wait(request), json_object(request), timezone.now()
+        wait, body, now = requested_wait(request), json_object(request), timezone.now()
         zone = zone_by_id(request, zone_id)
         attributes, signing = read_attributes(body), read_signing(body, zone.name)
         changes_signing = not signing.is_met_by(loaded_signing_of(zone))
         _refuse_settings(request, zone, attributes, changes_signing, "rrsets" in body)
         if changes_signing and signing.nsec3 is not None and not will_be_signed(signing, loaded_signing_of(zone)):
             raise not_secured(zone.name)
+        primaries.follow_kind(zone=zone, attributes=attributes, actor=actor_in(request), now=now)
         serials = {}
         if "rrsets" in body:
             content = read_content_of_zone(list_in(body, "rrsets"), zone, now)
-            serials, attributes = _publish(request, zone, content, seconds, attributes), {}
+            serials, attributes = _publish(request, zone, content, wait, attributes), {}
         if changes_signing:
-            _settle(request, zone, signing, seconds, attributes)
+            _settle(request, zone, signing, wait, attributes)
         elif attributes:
             keep_attributes(zone=zone, attributes=attributes, by=actor_in(request), now=now)
         return done(serials)
 
     def delete(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
         """The zone goes into the trash; 204. 422 for too many zones within minutes, unless `?confirm=true`."""
-        seconds, zone = seconds_to_wait(request), zone_by_id(request, zone_id)
+        wait, zone = requested_wait(request), zone_by_id(request, zone_id)
         publication = edit.delete_zone(
             zone=zone,
             author=actor_in(request),
@@ -142,12 +151,12 @@ class OneZone(PowerdnsView):
             now=timezone.now(),
             confirmed=request.GET.get("confirm") == "true",
         )
-        wait_for_all(request, publication, seconds)
+        wait_for_all(request, publication, wait)
         return done()
 
 
 def _publish(
-    request: Request, zone: Zone, content: PatchAndComments, seconds: float | None, attributes: Mapping[str, Any]
+    request: Request, zone: Zone, content: PatchAndComments, wait: Wait | None, attributes: Mapping[str, Any]
 ) -> dict[str, str]:
     """Publish what is asked for; return the headers with the zone's serials. Waits for the nodes if that is asked."""
     actor, now = actor_in(request), timezone.now()
@@ -162,7 +171,7 @@ def _publish(
         outcome = publish_patches(
             patches=[content.patch], author=actor, channel=Channel.API, now=now, alongside=keep_the_rest
         )
-    wait_for_all(request, outcome.publication, seconds)
+    wait_for_all(request, outcome.publication, wait)
     plan = outcome.plans[0]
     new = plan.serial if outcome.publication is not None else plan.zone.serial
     return {"X-PDNS-Old-Serial": str(plan.zone.serial), "X-PDNS-New-Serial": str(new)}
@@ -182,7 +191,7 @@ def _refuse_settings(
 
 
 def _settle(
-    request: Request, zone: Zone, signing: RequestedSigning, seconds: float | None, attributes: Mapping[str, Any]
+    request: Request, zone: Zone, signing: RequestedSigning, wait: Wait | None, attributes: Mapping[str, Any]
 ) -> None:
     """The zone is signed as the request says, and has these attributes; or neither."""
     acting, before = Acting(actor_in(request), Channel.API, timezone.now()), loaded_signing_of(zone)
@@ -192,14 +201,14 @@ def _settle(
             keep_attributes(zone=zone, attributes=attributes, by=acting.author, now=acting.now)
 
     if before.presigned and signing == RequestedSigning(signed=False):
-        wait_for_all(request, drop_signatures(zones=[zone], acting=acting, alongside=keep_the_rest), seconds)
+        wait_for_all(request, drop_signatures(zones=[zone], acting=acting, alongside=keep_the_rest), wait)
         return
     try:
         publications = sign.settle(zone=zone, requested=signing, acting=acting, alongside=keep_the_rest)
     except NotSigned as exc:
         raise not_secured(zone.name) from exc
     publications += act_on_kept(zone=zone, before=before, acting=acting)
-    wait_for_all(request, publications[-1] if publications else None, seconds)
+    wait_for_all(request, publications[-1] if publications else None, wait)
 
 
 def _chosen(request: Request) -> tuple[str | None, int | None]:

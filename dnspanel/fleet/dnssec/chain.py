@@ -28,6 +28,7 @@ from dnspanel.fleet.dnssec.denial import MOST_ITERATIONS, MOST_RECORDS, Denial, 
 from dnspanel.fleet.dnssec.exchange import NoAnswer, name_of, rrset_at
 from dnspanel.fleet.dnssec.resolver import Resolver
 from dnspanel.fleet.dnssec.signatures import MOST_KEYS, NotSigned, signatures_of, validate, zone_keys
+from dnspanel.texts import gettext
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, EVERY_DIGEST
 from replication.dns import names, rdtypes
 
@@ -126,21 +127,32 @@ class _Walk:
         """The zone keys of a zone, whose RRset is signed by one that the DS name."""
         usable = [each for each in ds if int(each.algorithm) in ALGORITHMS and int(each.digest_type) in EVERY_DIGEST]
         if not usable:
-            raise _Broken(Verdict.INSECURE, f"the DS of {name} has only algorithms and digests that nobody knows")
+            raise _Broken(
+                Verdict.INSECURE,
+                gettext("the DS of {name} has only algorithms and digests that nobody knows").format(name=name),
+            )
         if any(each.digest_type != _SHA1 for each in usable):  # RFC 4509 section 3
             usable = [each for each in usable if each.digest_type != _SHA1]
         answer = self._ask(name, rdtypes.DNSKEY)
         rrset = rrset_at(answer.answer, name_of(name), rdtypes.DNSKEY)
         if name == names.ROOT and (rrset is None or not signatures_of(answer.answer, rrset)):
-            raise _Broken(Verdict.UNKNOWN, "the resolver passes no signatures on")
+            raise _Broken(Verdict.UNKNOWN, gettext("the resolver passes no signatures on"))
         if rrset is None:
-            raise _Broken(Verdict.BOGUS, f"{name} has a DS and no DNSKEY records")
+            raise _Broken(Verdict.BOGUS, gettext("{name} has a DS and no DNSKEY records").format(name=name))
         keys = zone_keys(rrset)
         if len(rrset) > MOST_KEYS:
-            raise _Broken(Verdict.BOGUS, f"{name} has more than {MOST_KEYS} DNSKEY records")
+            raise _Broken(
+                Verdict.BOGUS,
+                gettext("{name} has more than {most_keys} DNSKEY records").format(name=name, most_keys=MOST_KEYS),
+            )
         entries = [key for key in keys if any(_names_key(each, rrset.name, key) for each in usable)]
         if not entries:
-            raise _Broken(Verdict.BOGUS, f"the {'trust anchor' if name == names.ROOT else 'DS'} of {name} names no key")
+            raise _Broken(
+                Verdict.BOGUS,
+                gettext("the {part} of {name} names no key").format(
+                    part=gettext("trust anchor") if name == names.ROOT else gettext("DS"), name=name
+                ),
+            )
         self._validate(answer.answer, rrset, name, entries)
         self.is_at_root = False
         return keys
@@ -153,7 +165,9 @@ class _Walk:
             self._no_delegation(answer, name, above, keys)
             return []
         if len(rrset) > MOST_DS:
-            raise _Broken(Verdict.BOGUS, f"{name} has more than {MOST_DS} DS records")
+            raise _Broken(
+                Verdict.BOGUS, gettext("{name} has more than {most_ds} DS records").format(name=name, most_ds=MOST_DS)
+            )
         self._validate(answer.answer, rrset, above, keys)
         return [each for each in rrset if isinstance(each, DS)]
 
@@ -179,9 +193,11 @@ class _Walk:
         answer = self._ask(name, rdtypes.SOA)
         rrset = rrset_at(answer.answer, name_of(name), rdtypes.SOA)
         if rrset is None:
-            raise _Broken(Verdict.UNKNOWN, f"the resolver has no SOA of {name}")
+            raise _Broken(Verdict.UNKNOWN, gettext("the resolver has no SOA of {name}").format(name=name))
         if name != above:
-            raise _Broken(Verdict.BOGUS, f"{above} proves that it does not delegate {name}")
+            raise _Broken(
+                Verdict.BOGUS, gettext("{above} proves that it does not delegate {name}").format(above=above, name=name)
+            )
         self._validate(answer.answer, rrset, name, keys)
 
     def _ask(self, name: str, type: int) -> dns.message.Message:

@@ -16,6 +16,7 @@ import dns.rrset
 from dns.rdtypes.ANY.NSEC import NSEC
 from dns.rdtypes.ANY.NSEC3 import NSEC3
 
+from dnspanel.texts import gettext
 from replication.dns import rdtypes
 
 TYPES = (dns.rdatatype.NSEC, dns.rdatatype.NSEC3)
@@ -62,13 +63,17 @@ def denial_of_ds(name: dns.name.Name, zone: dns.name.Name, rrsets: Sequence[dns.
     unsigned.
     """
     if len(rrsets) > MOST_RECORDS:
-        raise Unproven(f"more than {MOST_RECORDS} NSEC and NSEC3 records are to prove that {name} has no DS")
+        raise Unproven(
+            gettext("more than {most_records} NSEC and NSEC3 records are to prove that {name} has no DS").format(
+                most_records=MOST_RECORDS, name=name
+            )
+        )
     links = [(each.name, each[0]) for each in rrsets if len(each) == 1 and each.name.is_subdomain(zone)]
     found = _by_nsec(name, zone, [(owner, record) for owner, record in links if isinstance(record, NSEC)])
     if found is None:
         found = _by_nsec3(name, zone, [(owner, record) for owner, record in links if isinstance(record, NSEC3)])
     if found is None:
-        raise Unproven(f"nothing proves that {name} has no DS")
+        raise Unproven(gettext("nothing proves that {name} has no DS").format(name=name))
     return found
 
 
@@ -95,7 +100,11 @@ def _by_nsec3(name: dns.name.Name, zone: dns.name.Name, links: Sequence[tuple[dn
     if any(record.iterations > MOST_ITERATIONS for _, record in usable):
         return Denial.ITERATIONS
     if len({(record.iterations, record.salt) for _, record in usable}) > 1:
-        raise Unproven(f"the NSEC3 records that are to prove that {name} has no DS do not belong together")
+        raise Unproven(
+            gettext("the NSEC3 records that are to prove that {name} has no DS do not belong together").format(
+                name=name
+            )
+        )
     chain = [_Hashed(at, record) for owner, record in usable if (at := _hash_in(owner, zone, record)) is not None]
     iterations, salt = usable[0][1].iterations, usable[0][1].salt
     next_closer, hash = name, _hash_of(name, salt, iterations)
@@ -121,10 +130,18 @@ def _matching(name: dns.name.Name, record: NSEC | NSEC3) -> Denial:
     """What the record of the name itself proves, if it is that of the parent's side (RFC 6840 section 4.4)."""
     kind = dns.rdatatype.to_text(record.rdtype)
     if _has(record, rdtypes.SOA):
-        raise Unproven(f"the {kind} of {name} is that of an apex, which proves nothing of its DS")
+        raise Unproven(
+            gettext("the {kind} of {name} is that of an apex, which proves nothing of its DS").format(
+                kind=kind, name=name
+            )
+        )
     for type in (dns.rdatatype.DS, dns.rdatatype.CNAME):
         if _has(record, type):
-            raise Unproven(f"the {kind} of {name} says that there is a {dns.rdatatype.to_text(type)}")
+            raise Unproven(
+                gettext("the {kind} of {name} says that there is a {to_text}").format(
+                    kind=kind, name=name, to_text=dns.rdatatype.to_text(type)
+                )
+            )
     return Denial.UNSIGNED if _has(record, rdtypes.NS) else Denial.NO_DELEGATION
 
 

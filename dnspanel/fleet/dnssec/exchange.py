@@ -14,6 +14,7 @@ import dns.rdataclass
 import dns.rdatatype
 import dns.rrset
 
+from dnspanel.texts import gettext
 from replication.dns import names
 
 TRY_SECONDS = 1.5
@@ -77,7 +78,7 @@ def _tcp(query: dns.message.Message, address: str, port: int, deadline: float) -
         left = max(0.1, min(2 * TRY_SECONDS, deadline - time.monotonic()))
         return dns.query.tcp(query, address, left, port, ignore_trailing=True)
     except (dns.exception.DNSException, OSError, EOFError, ValueError) as exc:
-        raise NoAnswer(f"cut short over UDP, and over TCP {_described(exc)}") from exc
+        raise NoAnswer(gettext("cut short over UDP, and over TCP {exc}").format(exc=_described(exc))) from exc
 
 
 def _described(exc: Exception) -> str:

@@ -16,6 +16,7 @@ import dns.rrset
 from dnspanel.fleet.dnssec.exchange import NoAnswer, exchange, name_of, rcode_text, rrset_at
 from dnspanel.fleet.dnssec.signatures import MOST_KEYS, NotSigned, validate, zone_keys
 from dnspanel.fleet.models import Node, NodeState
+from dnspanel.texts import gettext
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.models import Zone
 from replication.dns import rdtypes
@@ -80,7 +81,7 @@ def _ask(
         soa_answer = _answer(address, port, zone_name, rdtypes.SOA, deadline)
         soa = rrset_at(soa_answer.answer, name_of(zone_name), rdtypes.SOA)
         if soa is None:
-            raise _Unusable("it has no SOA of the zone")
+            raise _Unusable(gettext("it has no SOA of the zone"))
         key_answer = _answer(address, port, zone_name, rdtypes.DNSKEY, deadline)
     except (NoAnswer, _Unusable) as exc:
         return NodeAnswer(node, Verdict.SILENT, str(exc))
@@ -101,9 +102,9 @@ def _ask(
 def _answer(address: str, port: int, name: str, type: int, deadline: float) -> dns.message.Message:
     answer = exchange(address, name, type, deadline=deadline, port=port, dnssec=True)
     if answer.rcode() != dns.rcode.NOERROR:
-        raise _Unusable(f"it answers {rcode_text(answer)}")
+        raise _Unusable(gettext("it answers {answer}").format(answer=rcode_text(answer)))
     if not answer.flags & dns.flags.AA:
-        raise _Unusable("it answers without authority")
+        raise _Unusable(gettext("it answers without authority"))
     return answer
 
 
@@ -120,6 +121,6 @@ def _validated(
     keys = zone_keys(dnskey)
     known = [key for key in keys if (int(key.flags), int(key.algorithm), bytes(key.key)) in signers]
     if not known:
-        raise NotSigned("none of its DNSKEY records is of a key that the panel knows of")
+        raise NotSigned(gettext("none of its DNSKEY records is of a key that the panel knows of"))
     validate(key_answer.answer, dnskey, zone_name, known, now)
     return validate(soa_answer.answer, soa, zone_name, keys, now)

@@ -21,6 +21,7 @@ from dnspanel.fleet.dnssec.parent_dns import (
     servers_of,
 )
 from dnspanel.fleet.dnssec.resolver import Resolver, Zone, configured
+from dnspanel.texts import gettext
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.models import Rollover, ZoneKey
@@ -115,10 +116,14 @@ def _ask(
         if answer.rcode() != dns.rcode.NOERROR:
             raise Unusable(rcode_text(answer))
         if not answer.flags & dns.flags.AA:
-            raise Unusable("it answers without authority")
+            raise Unusable(gettext("it answers without authority"))
         found = rrset_at(answer.answer, name_of(zone_name), rdtypes.DNSKEY)
         if found is None or len(found) > _MOST_KEYS:
-            raise Unusable("it has no DNSKEY records" if found is None else f"it has more than {_MOST_KEYS} keys")
+            raise Unusable(
+                gettext("it has no DNSKEY records")
+                if found is None
+                else gettext("it has more than {most_keys} keys").format(most_keys=_MOST_KEYS)
+            )
     except (NoAnswer, Unusable) as exc:
         return str(exc), 0
     known = {(int(item.flags), int(item.algorithm), bytes(item.key)) for item in found}

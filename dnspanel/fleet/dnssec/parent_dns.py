@@ -13,6 +13,7 @@ import dns.rrset
 from dnspanel.fleet.dnssec.exchange import NoAnswer, exchange, has_route, name_of, rcode_text, rrset_at, text_of
 from dnspanel.fleet.dnssec.resolver import Resolver, Zone
 from dnspanel.outbound import is_allowed
+from dnspanel.texts import gettext
 from replication.dns import names, rdtypes
 
 # A parent has at most so many name servers with so many addresses, or nobody can ask them all.
@@ -189,12 +190,12 @@ def _ds_in(answer: dns.message.Message, zone_name: str, parent: str) -> tuple[tu
     if answer.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
         raise Unusable(rcode_text(answer))
     if not answer.flags & dns.flags.AA:
-        raise Unusable(f"it answers without authority for {parent}")
+        raise Unusable(gettext("it answers without authority for {parent}").format(parent=parent))
     found = rrset_at(answer.answer, name_of(zone_name), rdtypes.DS)
     if found is None:
         return (), _negative_ttl(answer, parent)
     if len(found) > MOST_DS:
-        raise Unusable(f"it has more than {MOST_DS} DS records")
+        raise Unusable(gettext("it has more than {most_ds} DS records").format(most_ds=MOST_DS))
     return ds_texts(found), _ttl(found.ttl)
 
 
@@ -209,9 +210,11 @@ def _negative_ttl(answer: dns.message.Message, parent: str) -> int:
     """For how long caches keep that there is none (RFC 2308 section 5)."""
     soa = next((each for each in answer.authority if each.rdtype == rdtypes.SOA), None)
     if soa is None or answer.answer:
-        raise Unusable(f"it answers neither with DS records nor that {parent} has none")
+        raise Unusable(gettext("it answers neither with DS records nor that {parent} has none").format(parent=parent))
     if text_of(soa.name) != parent:
-        raise Unusable(f"it answers from {text_of(soa.name)}, not from {parent}")
+        raise Unusable(
+            gettext("it answers from {name}, not from {parent}").format(name=text_of(soa.name), parent=parent)
+        )
     return min(_ttl(soa.ttl), _ttl(soa[0].minimum))
 
 

@@ -11,6 +11,7 @@ import dns.resolver
 from django.conf import settings
 
 from dnspanel.fleet.dnssec.exchange import NoAnswer, exchange, name_of, rcode_text, rrset_at, text_of
+from dnspanel.texts import gettext
 from replication.dns import names, rdtypes
 from replication.wire.protocol import split_resolver
 
@@ -55,7 +56,7 @@ class Resolver:
             try:
                 chain = dns.message.QueryMessage.resolve_chaining(answer)  # type: ignore[arg-type]
             except dns.exception.DNSException as exc:  # a loop of aliases, or what is no answer to the question
-                raise NoAnswer(f"the resolver has no sense to make of {host}") from exc
+                raise NoAnswer(gettext("the resolver has no sense to make of {host}").format(host=host)) from exc
             if chain.answer is not None:
                 found += [item.address for item in chain.answer]
         return tuple(dict.fromkeys(found))[:_MOST_ADDRESSES]
@@ -69,7 +70,7 @@ class Resolver:
             if found is not None:
                 return Zone(at, tuple(sorted(text_of(item.target) for item in found)))
             at = _above(answer, at)
-        raise NoAnswer("the resolver knows no root")
+        raise NoAnswer(gettext("the resolver knows no root"))
 
 
 def _above(answer: dns.message.Message, name: str) -> str | None:

@@ -42,7 +42,8 @@ def ask_parents(rows: Sequence[Rollover], *, acked: int, now: datetime, port: in
     found: dict[int, ParentAnswer] = {}
     here = {row.pk: parent_zone.answered_ds(row.zone.name, acked=acked, now=now) for row in rows}
     diverged = _diverged([each.parent_id for each in here.values() if each is not None])
-    addresses = {*Node.objects.values_list("dns_address", flat=True)} if any(here.values()) else set()
+    nodes_at = Node.objects.values_list("dns_address", "public_addresses") if any(here.values()) else ()
+    addresses = {address for own, public in nodes_at for address in (own, *public)}
     due = []
     for row in rows:
         parent = here[row.pk]

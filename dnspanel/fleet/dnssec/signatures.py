@@ -11,6 +11,7 @@ from dns.rdtypes.ANY.DNSKEY import DNSKEY
 from dns.rdtypes.ANY.RRSIG import RRSIG
 
 from dnspanel.fleet.dnssec.exchange import name_of, rrset_at, text_of
+from dnspanel.texts import gettext
 from dnspanel.zones.dnssec.key_material import ZONE
 
 # More than anybody has, and few enough that all pairs of them can be tried (CVE-2023-50387).
@@ -34,20 +35,24 @@ def validate(
     apex = name_of(zone)
     signatures = [each for each in signatures_of(section, rrset) if each.signer == apex]
     if not signatures:
-        raise NotSigned(f"the {what} is not signed by {zone}")
+        raise NotSigned(gettext("the {what} is not signed by {zone}").format(what=what, zone=zone))
     if len(signatures) > MOST_SIGNATURES:
-        raise NotSigned(f"the {what} has more than {MOST_SIGNATURES} signatures")
+        raise NotSigned(
+            gettext("the {what} has more than {most_signatures} signatures").format(
+                what=what, most_signatures=MOST_SIGNATURES
+            )
+        )
     timely = [each for each in signatures if each.inception <= now <= each.expiration]
     if not timely:
         last = max(each.expiration for each in signatures)
         when = f"{time.strftime('%Y-%m-%d %H:%M', time.gmtime(last))} UTC"
         ended = f"ended {when}" if last < now else "is not good yet"
-        raise NotSigned(f"the signature of the {what} {ended}")
+        raise NotSigned(gettext("the signature of the {what} {ended}").format(what=what, ended=ended))
     known = dns.rrset.from_rdata_list(apex, rrset.ttl, list(keys))
     try:
         dns.dnssec.validate(rrset, dns.rrset.from_rdata_list(rrset.name, rrset.ttl, timely), {apex: known}, now=now)
     except (dns.exception.DNSException, ValueError) as exc:
-        raise NotSigned(f"the signature of the {what} is wrong") from exc
+        raise NotSigned(gettext("the signature of the {what} is wrong").format(what=what)) from exc
     return max(int(each.expiration) for each in timely)
 
 

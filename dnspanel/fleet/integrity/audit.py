@@ -72,7 +72,7 @@ def audit(*, say: Callable[[str], None] = lambda message: None, pause: float = _
     places: list[tuple[str, int, Read]] = [
         (f"the panel's LMDB of schema {schema}", schema, _panel_copy(schema, expected)) for schema in schemas_in_use()
     ]
-    for node in Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED)).order_by("name"):
+    for node in Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED), is_front=False).order_by("name"):
         places.append((node.name, node.schema, _node_copy(node)))
     verdicts = []
     for place, schema, read in places:

@@ -102,7 +102,9 @@ def compare_nodes(*, now: datetime) -> list[int]:
     Three queries, and one more for each node of which there is news. Nodes that were not heard lately, or of whose
     position the panel has no digest, keep what was recorded before.
     """
-    heard = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED), contact_at__gt=now - FRESH)
+    heard = Node.objects.filter(
+        state__in=(NodeState.ACTIVE, NodeState.DRAINED), contact_at__gt=now - FRESH, is_front=False
+    )
     found = [(node, seen) for node in heard if (seen := _reported(node.report)) is not None]
     expected = _digests_at((node.schema, seen.position) for node, seen in found if seen.position)
     wanting = []

@@ -30,8 +30,10 @@ from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import keys
 from dnspanel.fleet.push.bootstrap import ask_for_snapshot
 from dnspanel.fleet.push.connections import AgentConnection
+from dnspanel.fleet.rollout import unproven
 from dnspanel.publish import repairs
 from dnspanel.publish.errors import ZoneNotEncoded
+from dnspanel.texts import gettext
 from dnspanel.zones.hold import current_hold
 from replication.errors import Gap, NodeUnreachable, ReplicationError, Transient
 from replication.push import NodeClient
@@ -132,11 +134,12 @@ def _send(client: NodeClient, node: Node, zone_id: int, told_name: str, now: dat
     """Compile the zone at the position where the node is, send it; return what it found to differ, and the name."""
     status = client.status()
     if status.position is None:
-        raise NodeUnreachable(host=client.host, port=client.port, reason="it has no position just now")
+        raise NodeUnreachable(host=client.host, port=client.port, reason=gettext("it has no position just now"))
     repair = repairs.make_repair(
         schema=status.schema, zone_id=zone_id, told_name=told_name, position=status.position, now=now
     )
-    repaired = keys.with_keys(client, lambda: client.repair(repair.sealed))
+    passed = unproven.names_of(node)
+    repaired = keys.with_keys(client, lambda: client.repair(repair.sealed, unproven=passed))
     return repaired.differences, repair.zone_name
 
 

@@ -16,6 +16,7 @@ from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.errors import WrongDecision
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
+from dnspanel.texts import gettext
 from dnspanel.zones import access
 from dnspanel.zones.hold import current_hold, hold, is_of_this_history
 from dnspanel.zones.models import LogHead
@@ -158,23 +159,25 @@ def decide(
     """
     access.require(by, Permission.NODES)
     if choice not in Choice.values:
-        raise WrongDecision("choice", "Choose one of the two.")
+        raise WrongDecision("choice", gettext("Choose one of the two."))
     if refusal := may_choose(report, choice):
         raise WrongDecision("choice", refusal)
     if typed.strip().lower() != TYPED[Choice(choice)]:
-        raise WrongDecision("typed", f"Type “{TYPED[Choice(choice)]}” to confirm it.")
+        raise WrongDecision("typed", gettext("Type “{typed}” to confirm it.").format(typed=TYPED[Choice(choice)]))
     broken = report.zones.filter(breaks__has_key=choice)
     count = broken.count()
     if count and not accepts_breaks:
-        raise WrongDecision("accepts_breaks", "There are zones that would not validate: say that they may break.")
+        raise WrongDecision(
+            "accepts_breaks", gettext("There are zones that would not validate: say that they may break.")
+        )
     if count and not reason.strip():
-        raise WrongDecision("reason", "Say why zones may break.")
+        raise WrongDecision("reason", gettext("Say why zones may break."))
     with transaction.atomic():
         decided = AheadReport.objects.filter(pk=report.pk, choice="").update(
             choice=choice, reason=reason, decided_by=by, decided_at=now, error=""
         )
         if not decided:
-            raise WrongDecision("choice", "Somebody else decided first.")
+            raise WrongDecision("choice", gettext("Somebody else decided first."))
         accepted = {}
         if count:
             accepted = {"broken": count, "zones": list(broken.order_by("pk").values_list("name", flat=True)[:_NAMED])}

@@ -31,6 +31,7 @@ from dnspanel.publish.models import Segment
 from dnspanel.publish.operations import compiled_rows
 from dnspanel.publish.publication_log import ZoneStep
 from dnspanel.publish.sealing_keys import all_sealing_keys, sealing_key
+from dnspanel.texts import gettext
 from dnspanel.zones import hold, soa, store_rrsets
 from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.models import LogHead, Zone
@@ -119,7 +120,7 @@ def make_report(*, report: AheadReport, now: datetime) -> None:
 
 
 def _enrolled_nodes() -> list[Node]:
-    return list(Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED)).order_by("name"))
+    return list(Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED), is_front=False).order_by("name"))
 
 
 def _client(node: Node, now: datetime) -> NodeClient:
@@ -291,7 +292,7 @@ def _compare_records(report: AheadReport, client: Knows, schema: int) -> None:
         try:
             rrsets = list(_differences(zone, client))
             if zone.serial_there is None:
-                raise BadBytes(what="its apex", reason="there is no SOA record on the node")
+                raise BadBytes(what=gettext("its apex"), reason=gettext("there is no SOA record on the node"))
         except NodeUnreachable:
             raise
         except ReplicationError as exc:
@@ -340,12 +341,14 @@ def _note_signing(zone: AheadZone, client: Knows, schema: int) -> None:
 
 
 def taken_over(in_panel: RRset | None, on_node: RRset | None) -> RRset | None:
-    """What the node serves, with what never travels: the panel's comment and its disabled records. Pure."""
+    """What the node serves, with what never travels: the panel's comment and notes, and its disabled records. Pure."""
     if in_panel is None:
         return on_node
     kept = [text for text in in_panel.disabled if on_node is None or text not in on_node.rdata]
     if on_node is None:
-        return replace(in_panel, rdata=tuple(kept), disabled=tuple(kept)) if kept else None
+        notes = in_panel.notes.of_values(kept)
+        return replace(in_panel, rdata=tuple(kept), disabled=tuple(kept), notes=notes) if kept else None
     if not kept:
-        return replace(on_node, comment=in_panel.comment)
-    return make(on_node.name, on_node.type, on_node.ttl, [*on_node.rdata, *kept], kept, in_panel.comment)
+        return replace(on_node, comment=in_panel.comment, notes=in_panel.notes.of_values(on_node.rdata))
+    values, remarks = [*on_node.rdata, *kept], in_panel.comment
+    return make(on_node.name, on_node.type, on_node.ttl, values, kept, remarks, notes=in_panel.notes)

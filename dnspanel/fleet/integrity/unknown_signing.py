@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.publish.sealing_keys import all_sealing_keys
+from dnspanel.texts import gettext
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.lost_keys import LostKey, LostSigning
 from dnspanel.zones.dnssec.signing_state import (
@@ -58,7 +59,10 @@ def read_signing(zone_name: str, objects: Objects, schema: int) -> LostSigning:
             try:
                 pair = key_material.read(open_content(key.content, secrets.get, zone=zone_name, row_id=row_id))
             except BadKey as exc:
-                raise BadBytes(what=f"key {row_id} of {zone_name}", reason=str(exc)) from exc
+                raise BadBytes(
+                    what=gettext("key {row_id} of {zone_name}").format(row_id=row_id, zone_name=zone_name),
+                    reason=str(exc),
+                ) from exc
             states.append(KeyState(row_id, pair.algorithm, key.flags, key.active, key.published))
             private = base64.b64encode(encrypt_secret(pair.private_text.encode())).decode("ascii")
             keys.append(LostKey(row_id, pair.algorithm, pair.bits, key.flags, pair.public.hex(), private))
@@ -74,7 +78,10 @@ def _state(
         try:
             nsec3 = read_nsec3param(metadata[NSEC3PARAM], narrow=metadata.get(NSEC3NARROW) == "1")
         except ValueError as exc:
-            raise BadBytes(what=f"{NSEC3PARAM} of {zone_name}", reason="it has parameters of another hash") from exc
+            raise BadBytes(
+                what=gettext("{nsec3param} of {zone_name}").format(nsec3param=NSEC3PARAM, zone_name=zone_name),
+                reason=gettext("it has parameters of another hash"),
+            ) from exc
     cds, cdnskey = metadata.get(PUBLISH_CDS, ""), PUBLISH_CDNSKEY in metadata
     return SigningState(tuple(keys), nsec3, cds, cdnskey, rows, metadata.get(PRESIGNED) == "1")
 

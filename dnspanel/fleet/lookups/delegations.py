@@ -17,6 +17,7 @@ import dns.rcode
 from dnspanel.fleet.dnssec.exchange import NoAnswer, exchange, name_of, rcode_text, rrset_at, text_of
 from dnspanel.fleet.dnssec.parent_dns import Server, Unusable, servers_of
 from dnspanel.fleet.dnssec.resolver import Resolver, Zone
+from dnspanel.texts import gettext
 from replication.dns import names, rdtypes
 
 SECONDS = 10.0
@@ -194,7 +195,7 @@ def _referral(name: str, server: Server, port: int, deadline: float) -> "frozens
 def _answer(name: str, server: Server, port: int, deadline: float) -> dns.message.Message:
     answer = exchange(server.address, name, rdtypes.NS, deadline=deadline, port=port)
     if answer.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
-        raise Unusable(f"it answers {rcode_text(answer)}")
+        raise Unusable(gettext("it answers {answer}").format(answer=rcode_text(answer)))
     return answer
 
 

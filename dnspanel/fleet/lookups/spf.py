@@ -10,6 +10,7 @@ import dns.message
 
 from dnspanel.fleet.dnssec.exchange import NoAnswer
 from dnspanel.fleet.dnssec.resolver import Resolver
+from dnspanel.texts import gettext
 from dnspanel.zones.builders.spf import Term, is_spf, terms_of
 from dnspanel.zones.mail_rules import MAX_SPF_LOOKUPS
 from replication.dns import names, rdtypes
@@ -187,5 +188,5 @@ def _chained(answer: dns.message.Message) -> list[Any]:
     try:
         chain = dns.message.QueryMessage.resolve_chaining(answer)  # type: ignore[arg-type]
     except dns.exception.DNSException as exc:
-        raise NoAnswer("the resolver has no sense to make of this name") from exc
+        raise NoAnswer(gettext("the resolver has no sense to make of this name")) from exc
     return list(chain.answer or ())

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 
 from dnspanel import outbound
+from dnspanel.texts import gettext
 
 SECONDS = 5.0
 MOST_ADDRESSES = 3  # of one host that are tried
@@ -27,13 +28,19 @@ def certificate_of(host: str, port: int, *, networks: Sequence[str], resolve: ou
     greeting, and what did not answer is not told from what refused.
     """
     if port not in (*TLS_PORTS, *SMTP_PORTS) and not _FIRST_FREE_PORT <= port <= 65535:
-        raise NoCertificate(f"Port {port} is not one of TLS: use 443, 25 for mail, or one from {_FIRST_FREE_PORT} on.")
+        raise NoCertificate(
+            gettext("Port {port} is not one of TLS: use 443, 25 for mail, or one from {first_free_port} on.").format(
+                port=port, first_free_port=_FIRST_FREE_PORT
+            )
+        )
     deadline = time.monotonic() + SECONDS
     try:
         name = outbound.canonical_host(host)
         addresses = outbound.allowed_addresses(name, port, networks, resolve=resolve)
     except outbound.NotAllowed as exc:
-        raise NoCertificate(f"{exc} The operator can allow networks by PANEL_SOURCE_NETWORKS.") from exc
+        raise NoCertificate(
+            gettext("{exc} The operator can allow networks by PANEL_SOURCE_NETWORKS.").format(exc=exc)
+        ) from exc
     except outbound.OutboundError as exc:
         raise NoCertificate(str(exc)) from exc
     for address in addresses[:MOST_ADDRESSES]:
@@ -41,7 +48,11 @@ def certificate_of(host: str, port: int, *, networks: Sequence[str], resolve: ou
             return _taken_from(address, name, port, deadline)
         except (OSError, ValueError):
             continue
-    raise NoCertificate(f"No certificate came from {name} at port {port} within {SECONDS:.0f} seconds.")
+    raise NoCertificate(
+        gettext("No certificate came from {name} at port {port} within {seconds:.0f} seconds.").format(
+            name=name, port=port, seconds=SECONDS
+        )
+    )
 
 
 def _taken_from(address: str, name: str, port: int, deadline: float) -> bytes:

@@ -4,6 +4,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from dnspanel.texts import gettext
+
 AT_ONCE = 4
 _turns = threading.BoundedSemaphore(AT_ONCE)
 
@@ -16,7 +18,9 @@ class Busy(Exception):
 def turn() -> Iterator[None]:
     """One of the turns, for the block. Raises Busy at once if all are taken."""
     if not _turns.acquire(blocking=False):
-        raise Busy("The panel is asking other servers for several people just now. Try again in a few seconds.")
+        raise Busy(
+            gettext("The panel is asking other servers for several people just now. Try again in a few seconds.")
+        )
     try:
         yield
     finally:

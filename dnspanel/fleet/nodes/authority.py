@@ -115,25 +115,25 @@ def client_ssl_context(authority: Authority) -> ssl.SSLContext:
     return _client_ssl_context(authority.ca_pem, authority.client_pem, bytes(authority.client_key_encrypted))
 
 
-@cache
-def _client_ssl_context(ca_pem: str, client_pem: str, client_key_encrypted: bytes) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.load_verify_locations(cadata=ca_pem)
-    with _file_in_memory(client_pem.encode() + decrypt_secret(client_key_encrypted)) as path:
-        context.load_cert_chain(path)
-    return context
-
-
 @contextmanager
-def _file_in_memory(content: bytes) -> Iterator[str]:
+def file_in_memory(content: bytes) -> Iterator[str]:
     """Yield a path that reads as `content`: `ssl` takes a key only from a file, and ours never touches a disk."""
-    descriptor = os.memfd_create("panel-client", os.MFD_CLOEXEC)
+    descriptor = os.memfd_create("certificate", os.MFD_CLOEXEC)
     try:
         os.write(descriptor, content)
         yield f"/proc/self/fd/{descriptor}"
     finally:
         os.close(descriptor)
+
+
+@cache
+def _client_ssl_context(ca_pem: str, client_pem: str, client_key_encrypted: bytes) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.load_verify_locations(cadata=ca_pem)
+    with file_in_memory(client_pem.encode() + decrypt_secret(client_key_encrypted)) as path:
+        context.load_cert_chain(path)
+    return context
 
 
 def _authority_certificate(key: PrivateKey, now: datetime) -> x509.Certificate:

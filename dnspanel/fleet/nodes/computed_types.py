@@ -138,5 +138,5 @@ def _may_choose(node: Node) -> bool:
 
 def _enrolled() -> "QuerySet[Node]":
     """Nodes that answer questions, and ring 0, which comes first."""
-    nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED))
+    nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED), is_front=False)
     return nodes.order_by("-is_ring0", "name")

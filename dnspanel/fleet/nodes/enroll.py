@@ -27,12 +27,14 @@ from dnspanel.accounts.actors import Author, user_of
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet import events
 from dnspanel.fleet.errors import BadNode, BadRequest, CodeRefused, NameTaken, UnknownNode, WrongState
-from dnspanel.fleet.models import EnrolmentCode, Node, NodeGroup, NodeState
+from dnspanel.fleet.models import EnrolmentCode, Front, Node, NodeGroup, NodeState
 from dnspanel.fleet.nodes.authority import client_key, ensure_authority, fingerprint, sign_node_certificate
-from dnspanel.fleet.nodes.node_rules import check_node, checked_tags
+from dnspanel.fleet.nodes.node_rules import check_node, checked_addresses, checked_tags
+from dnspanel.fleet.signals import fronts_changed
 from dnspanel.publish import sealing_keys
 from dnspanel.publish.schemas import use_schema
 from dnspanel.publish.signing import ensure_signing_key, keys_generation, public_keys
+from dnspanel.texts import gettext
 from dnspanel.zones import access
 from dnspanel.zones.models import LogHead
 from replication.wire.enrolment import encode_answer, request_fingerprint
@@ -89,13 +91,17 @@ def create_node(
     group: NodeGroup | None = None,
     tags: Collection[str] = (),
     is_ring0: bool = False,
+    is_front: bool = False,
 ) -> Node:
     """Make a node that waits for its agent. Raises BadNode, NameTaken, Forbidden.
 
     `by` is None on the command line of the panel's own machine. Ring 0 is a
     private server beside the publisher: it gets everything before all others.
+    A front is dnsdist before nodes, which are set afterwards (`fronts`).
     """
     require_permission(by)
+    if is_front:
+        schema = _schema_for_fronts(schema)
     check_node(name, dns_address, dns_port, agent_host, agent_port, schema)
     sorted_tags = checked_tags(tags)
     try:
@@ -110,8 +116,11 @@ def create_node(
                 group=group,
                 tags=sorted_tags,
                 is_ring0=is_ring0,
+                is_front=is_front,
                 created_at=now,
             )
+            if is_front:
+                Front.objects.create(node=node)
             use_schema(schema=schema, now=now)
             audit.record(action="node.create", by=by, now=now, target=name, dns=dns_address, agent=agent_host)
     except IntegrityError as exc:
@@ -127,7 +136,7 @@ def make_code(*, node: Node, now: datetime, by: Author) -> str:
     """
     require_permission(by)
     if node.state != NodeState.AWAITING_APPROVAL:
-        raise WrongState(node.name, "is enrolled already")
+        raise WrongState(node.name, gettext("is enrolled already"))
     authority = ensure_authority(now=now)
     # Hexadecimal: a code that begins with a dash would look like an option on the agent's command line.
     secret = secrets.token_hex(24)
@@ -178,7 +187,7 @@ def approve(*, node: Node, now: datetime, by: Author) -> Node:
     require_permission(by)
     waiting = request_of(node)
     if waiting is None:
-        raise WrongState(node.name, "has not asked for a certificate yet")
+        raise WrongState(node.name, gettext("has not asked for a certificate yet"))
     certificate = sign_node_certificate(
         authority=ensure_authority(now=now),
         public_key=public_key(checked_request(waiting.csr_pem)),
@@ -213,7 +222,7 @@ def decline(*, node: Node, now: datetime, by: Author) -> Node:
     """Refuse the waiting request; the node then waits for a new code. Raises WrongState, Forbidden."""
     require_permission(by)
     if node.state != NodeState.AWAITING_APPROVAL:
-        raise WrongState(node.name, "is not waiting for approval")
+        raise WrongState(node.name, gettext("is not waiting for approval"))
     with transaction.atomic():
         EnrolmentCode.objects.filter(node=node).delete()
         audit.record(action="node.decline", by=by, now=now, target=node.name)
@@ -254,7 +263,7 @@ def drain(*, node: Node, now: datetime, by: Author, reason: str = "", until: dat
     """
     require_permission(by)
     if until is not None and until <= now:
-        raise BadNode("until", "The end of the drain is in the past.")
+        raise BadNode("until", gettext("The end of the drain is in the past."))
     with transaction.atomic():
         _move(
             node,
@@ -321,15 +330,25 @@ def retire(*, node: Node, now: datetime, by: Author) -> Node:
     return node
 
 
-def describe(*, node: Node, group: NodeGroup | None, tags: Collection[str], now: datetime, by: Author) -> Node:
-    """The node belongs to this group and has these tags. Raises BadNode, Forbidden."""
+def describe(
+    *,
+    node: Node,
+    group: NodeGroup | None,
+    tags: Collection[str],
+    public_addresses: Collection[str],
+    now: datetime,
+    by: Author,
+) -> Node:
+    """The node belongs to this group, has these tags, and is reached at these addresses. Raises BadNode, Forbidden."""
     require_permission(by)
-    checked = checked_tags(tags)
+    checked, addresses = checked_tags(tags), checked_addresses(public_addresses)
     with transaction.atomic():
         current = Node.objects.select_for_update(of=("self",)).select_related("group").get(pk=node.pk)
         before = {"group": current.group.name if current.group else "", "tags": current.tags}
         after = {"group": group.name if group else "", "tags": checked}
-        Node.objects.filter(pk=node.pk).update(group=group, tags=checked)
+        if current.public_addresses != addresses:
+            before["public_addresses"], after["public_addresses"] = current.public_addresses, addresses
+        Node.objects.filter(pk=node.pk).update(group=group, tags=checked, public_addresses=addresses)
         audit.record(action="node.describe", by=by, now=now, target=node.name, before=before, after=after)
     node.refresh_from_db()
     return node
@@ -343,12 +362,19 @@ def node_by_name(name: str) -> Node:
     return node
 
 
+def _schema_for_fronts(default: int) -> int:
+    """The schema whose segments fronts are sent: that of some node, as a front reads them and keeps no files."""
+    nodes = Node.objects.filter(is_front=False).exclude(state=NodeState.RETIRED).order_by("is_ring0", "name")
+    return nodes.values_list("schema", flat=True).first() or default
+
+
 def _move(node: Node, *, to: NodeState, expected: tuple[NodeState, ...], refused: str, **fields: object) -> None:
     """Change the state by one conditional UPDATE; raise WrongState when the node was in none of the expected ones."""
     moved = Node.objects.filter(pk=node.pk, state__in=expected).update(state=to, **fields)
     if not moved:
         raise WrongState(node.name, refused)
     node.refresh_from_db()
+    transaction.on_commit(lambda: fronts_changed.send_robust(sender=None), robust=True)
 
 
 def _enrolled(node: Node, request_sha256: str, now: datetime) -> Enrolled:
@@ -373,9 +399,9 @@ def checked_request(csr_pem: str) -> x509.CertificateSigningRequest:
         request = x509.load_pem_x509_csr(csr_pem.encode())
         signed = request.is_signature_valid
     except (ValueError, TypeError, InvalidSignature) as exc:
-        raise BadRequest("it is not a PEM signing request") from exc
+        raise BadRequest(gettext("it is not a PEM signing request")) from exc
     if not signed:
-        raise BadRequest("its signature is wrong")
+        raise BadRequest(gettext("its signature is wrong"))
     public_key(request)
     return request
 
@@ -383,7 +409,7 @@ def checked_request(csr_pem: str) -> x509.CertificateSigningRequest:
 def public_key(request: x509.CertificateSigningRequest) -> ec.EllipticCurvePublicKey:
     key = request.public_key()
     if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
-        raise BadRequest("its key is not an EC key on P-256")
+        raise BadRequest(gettext("its key is not an EC key on P-256"))
     return key
 
 

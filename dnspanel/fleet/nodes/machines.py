@@ -16,6 +16,7 @@ from dnspanel.fleet import events
 from dnspanel.fleet.errors import WrongState
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes.enroll import require_permission
+from dnspanel.texts import gettext
 
 _MOST_FORMER = 100
 
@@ -103,7 +104,7 @@ def accept_other(*, node: Node, machine: str, now: datetime, by: Author) -> None
             )
         )
         if not moved:
-            raise WrongState(node.name, "shows no such machine any more")
+            raise WrongState(node.name, gettext("shows no such machine any more"))
         audit.record(action="node.machine", by=by, now=now, target=node.name, machine=machine)
         message = f"The machine {machine[:12]} was accepted as this node."
         events.note(node_id=node.pk, kind="machine", message=message, now=now, by=by)
@@ -119,7 +120,7 @@ def keep_first(*, node: Node, now: datetime, by: Author) -> None:
             .update(other_machine="", other_machine_address="", other_machine_at=None, refusal="", refused_at=None)
         )
         if not moved:
-            raise WrongState(node.name, "is shown by one machine only")
+            raise WrongState(node.name, gettext("is shown by one machine only"))
         audit.record(action="node.machine", by=by, now=now, target=node.name, machine=node.machine)
         message = f"The machine {node.machine[:12]} stays this node; the other one was dismissed."
         events.note(node_id=node.pk, kind="machine", message=message, now=now, by=by)

@@ -79,11 +79,11 @@ def read_report(node: Node) -> Reported:
     return Reported(
         heard=bool(report),
         state=str(report.get("state", "")),
-        powerdns=str(told.get("powerdns", "")),
+        powerdns=f"dnsdist {told.get('dnsdist', '')}".strip() if node.is_front else str(told.get("powerdns", "")),
         installed=str(report.get("installed_powerdns") or told.get("installed") or ""),
         agent=str(told.get("agent", "")),
         lmdb=str(told.get("lmdb", "")),
-        map_used=float(report["map_used"]) if "map_used" in report else None,
+        map_used=float(report["map_used"]) if "map_used" in report and not node.is_front else None,
         disk_free=int(free) if free is not None else None,
         disk_free_share=free / disk if free is not None and disk else None,
         oldest_reader=int(report.get("oldest_reader") or 0),

@@ -32,6 +32,7 @@ from dnspanel.fleet.nodes.authority import (
     sign_node_certificate,
 )
 from dnspanel.fleet.nodes.enroll import checked_request, public_key, require_permission
+from dnspanel.texts import gettext
 from replication.errors import ReplicationError, Transient
 from replication.push import NodeClient
 
@@ -65,7 +66,7 @@ def rotate_now(*, node: Node, now: datetime, by: Author) -> None:
     """Replace the node's certificate although it is not due. Raises WrongState, ReplicationError, Forbidden."""
     require_permission(by)
     if node.state not in _ENROLLED or not node.certificate_sha256:
-        raise WrongState(node.name, "has no certificate that counts")
+        raise WrongState(node.name, gettext("has no certificate that counts"))
     audit.record(action="node.rotate", by=by, now=now, target=node.name)
     rotate_node(node=node, now=now, by=by)
 
@@ -108,7 +109,7 @@ def _prepare(node: Node, key: ec.EllipticCurvePublicKey, authority: Authority, n
         next_certificate_sha256=certificate.fingerprint(hashes.SHA256()).hex(),
     )
     if not prepared_now:
-        raise WrongState(node.name, "was changed meanwhile")
+        raise WrongState(node.name, gettext("was changed meanwhile"))
     node.refresh_from_db()
 
 

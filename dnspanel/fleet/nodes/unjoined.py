@@ -17,6 +17,7 @@ from dnspanel.fleet.models import EnrolmentCode, Node, NodeEvent, NodeGroup, Nod
 from dnspanel.fleet.nodes.enroll import require_permission
 from dnspanel.fleet.nodes.node_rules import check_node, checked_tags
 from dnspanel.publish.schemas import use_schema
+from dnspanel.texts import gettext
 
 logger = logging.getLogger(__name__)
 
@@ -81,9 +82,9 @@ def _locked(node: Node) -> Node:
     """The node as it is now, locked. Raises WrongState if it has joined, or is gone."""
     current = Node.objects.select_for_update(of=("self",)).select_related("group").filter(pk=node.pk).first()
     if current is None:
-        raise WrongState(node.name, "is removed already")
+        raise WrongState(node.name, gettext("is removed already"))
     if has_joined(current):
-        raise WrongState(node.name, "has joined: its group and tags can be changed, and it can be retired")
+        raise WrongState(node.name, gettext("has joined: its group and tags can be changed, and it can be retired"))
     return current
 
 

@@ -11,6 +11,7 @@ from django.db import connection
 from django.db.models import Q
 
 from dnspanel.fleet.models import Node
+from dnspanel.fleet.signals import fronts_changed
 from dnspanel.prepared_statements import prepared_cursor
 from replication.wire import protocol
 from replication.wire.position import Position
@@ -143,6 +144,7 @@ def record_refusal(*, node_id: int, message: str, now: datetime) -> None:
     if not repeated:
         Node.objects.filter(pk=node_id).update(refusal=message, refused_at=now, refused_since=now)
         logger.error("node refuses node_id=%s: %s", node_id, message)
+        fronts_changed.send_robust(sender=None)
 
 
 def clear_refusal(*, node_id: int) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from django.utils import timezone
 
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
+from dnspanel.texts import gettext
 from replication.errors import Busy
 from replication.push import NodeClient
 from replication.wire.position import Position
@@ -57,7 +58,7 @@ class AgentConnection:
         A push that is requested meanwhile is done here, afterwards.
         """
         if not self._free.acquire(timeout=seconds):
-            raise Busy(what="the line to the node")
+            raise Busy(what=gettext("the line to the node"))
         try:
             yield self
         finally:

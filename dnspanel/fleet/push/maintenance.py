@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from django.db.models import Min, Q
 
 from dnspanel.fleet.models import Bootstrap, Node, NodeState
+from dnspanel.fleet.nodes.fronts import follow_schemas
 from dnspanel.fleet.push import acks
 from dnspanel.fleet.rollout.gates import with_limit
 from dnspanel.publish.consolidate import consolidate
@@ -26,7 +27,9 @@ def maintain_log(*, now: datetime) -> None:
 
     What fails, such as a storage that is away, is tried again the next time and stops nothing else.
     """
-    keep_schemas(schemas=schemas_of_nodes(), now=now)
+    schemas = schemas_of_nodes()
+    follow_schemas(schemas=schemas)
+    keep_schemas(schemas=schemas, now=now)
     for schema in due_schemas(schemas=schemas_in_use(), now=now):
         _attempt("a snapshot", lambda schema=schema: make_snapshot(schema=schema, now=now))  # type: ignore[misc]
     _attempt("merging", lambda: consolidate(up_to=lowest_limit(), now=now))
@@ -36,7 +39,7 @@ def maintain_log(*, now: datetime) -> None:
 
 def schemas_of_nodes() -> set[int]:
     """Return the schemas that nodes have, or will have after a rebuild."""
-    present = Node.objects.exclude(state=NodeState.RETIRED).values_list("schema", flat=True)
+    present = Node.objects.filter(is_front=False).exclude(state=NodeState.RETIRED).values_list("schema", flat=True)
     return {*present, *Bootstrap.objects.values_list("schema", flat=True)}
 
 

@@ -17,6 +17,7 @@ from dnspanel.prepared_statements import prepared_cursor
 from dnspanel.publish.damage import record_damage
 from dnspanel.publish.errors import DamagedObject
 from dnspanel.publish.objects import open_segment_object
+from dnspanel.texts import gettext
 from dnspanel.zones.hold import is_of_this_history
 from replication.errors import Diverged
 from replication.push import SealedSegment
@@ -48,9 +49,12 @@ _WAY = """
         count(*) FILTER (WHERE last > %(have)s), coalesce(sum(size) FILTER (WHERE last > %(have)s), 0)::bigint
     FROM publish_segment WHERE schema = %(schema)s AND epoch = %(epoch)s AND last <= %(target)s"""
 
+# One that has what ring 0 could not answer with, and not yet what took that back, is for nobody.
 _SNAPSHOT = """
-    SELECT sequence, size FROM publish_snapshot
-    WHERE schema = %(schema)s AND epoch = %(epoch)s AND sequence <= %(target)s ORDER BY sequence DESC LIMIT 1"""
+    SELECT sequence, size FROM publish_snapshot s
+    WHERE schema = %(schema)s AND epoch = %(epoch)s AND sequence <= %(target)s AND NOT EXISTS (
+        SELECT FROM fleet_isolation i WHERE i.epoch = s.epoch AND s.sequence >= i.failed AND s.sequence < i.inverse)
+    ORDER BY sequence DESC LIMIT 1"""
 
 
 class _Row(NamedTuple):
@@ -109,7 +113,7 @@ class DatabaseChangeLog:
         found = ack.digest_main + ack.digest_records
         for row in self._rows:
             if ack.position == _end(row) and found != row.digest:
-                raise Diverged(expected=row.digest, found=found, what="the node's database")
+                raise Diverged(expected=row.digest, found=found, what=gettext("the node's database"))
 
     def long_way(self, have: Position | None) -> Way:
         """As `way`, with the snapshot: of a node that is new, far behind, held back, ahead, or of another epoch."""

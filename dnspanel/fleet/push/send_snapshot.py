@@ -6,6 +6,7 @@ ask at once, edits go their own way.
 
 import logging
 import time
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -17,19 +18,23 @@ from dnspanel.fleet.nodes import keys
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
 from dnspanel.fleet.push import acks
 from dnspanel.fleet.push.lease import PAUSE, SHORT_FOR, SHORT_PAUSE, Lease
+from dnspanel.fleet.push.outcome import Refusal, outcome_of
 from dnspanel.fleet.push.segment_log import DatabaseChangeLog
+from dnspanel.fleet.rollout import poison, unproven
 from dnspanel.fleet.rollout.gates import with_limit
 from dnspanel.publish.damage import drop_snapshot
 from dnspanel.publish.errors import DamagedObject
 from dnspanel.publish.models import Snapshot
 from dnspanel.publish.snapshots import read_chunk, read_manifest
 from dnspanel.publish.tasks import request_snapshot
+from dnspanel.texts import gettext
 from replication import push
 from replication.errors import (
     NEEDS_A_PERSON,
     Diverged,
     NeedsSnapshot,
     NodeUnreachable,
+    NotServed,
     ReplicationError,
 )
 from replication.steps import Refuse, Way, next_step
@@ -52,7 +57,9 @@ def send_snapshot(*, lease: Lease) -> bool:
     try:
         with lease.kept(), _client(node) as client:
             snapshot = _snapshot_for(node, bootstrap.schema, client.status().position)
-            ack = keys.with_keys(client, partial(_send, client, snapshot, lease, bootstrap))
+            passed = unproven.names_for_snapshot(node)
+            ack = keys.with_keys(client, partial(_send, client, snapshot, lease, bootstrap, passed))
+            unproved = _unproved(node, ack, passed)
     except DamagedObject as exc:
         if snapshot is not None:
             drop_snapshot(snapshot=snapshot, reason=exc.reason, now=timezone.now())
@@ -63,11 +70,21 @@ def send_snapshot(*, lease: Lease) -> bool:
         request_snapshot(schema=bootstrap.schema)
         lease.leave(error=exc.reason, pause=_pause(bootstrap))
         return False
+    except NotServed as exc:
+        if _is_resolved(node, bootstrap, exc, timezone.now()):
+            lease.leave(error=str(exc), pause=SHORT_PAUSE)
+        else:
+            _refuse(node, lease, exc)
+        return False
     except ReplicationError as exc:
         lease.leave(error=str(exc), pause=_pause(bootstrap) if isinstance(exc, NodeUnreachable) else PAUSE)
         if isinstance(exc, NEEDS_A_PERSON):  # not a node that is catching up
             acks.record_refusal(node_id=node.pk, message=str(exc), now=timezone.now())
         logger.warning("no snapshot for node=%s: %s", node.name, exc)
+        return False
+    if unproved is not None:  # the next one has what mends it
+        request_snapshot(schema=bootstrap.schema)
+        _refuse(node, lease, unproved)
         return False
     return _conclude(node, bootstrap, ack, lease, timezone.now())
 
@@ -90,10 +107,10 @@ def _snapshot_for(node: "Node", schema: int, have: Position | None) -> Snapshot:
     if isinstance(step, Refuse):
         raise step.error
     if way.head is None or way.snapshot is None or way.snapshot < _least(have, way):
-        raise NeedsSnapshot(reason="a snapshot is being made")
+        raise NeedsSnapshot(reason=gettext("a snapshot is being made"))
     found = Snapshot.objects.filter(schema=schema, epoch=way.head.epoch, sequence=way.snapshot).first()
     if found is None:
-        raise NeedsSnapshot(reason="a snapshot is being made")
+        raise NeedsSnapshot(reason=gettext("a snapshot is being made"))
     return found
 
 
@@ -103,7 +120,36 @@ def _least(have: Position | None, way: Way) -> int:
     return have.sequence if have is not None and is_ours else 0
 
 
-def _send(client: push.NodeClient, snapshot: Snapshot, lease: Lease, bootstrap: Bootstrap) -> Ack:
+def _unproved(node: Node, ack: Ack, passed: Collection[str]) -> NotServed | None:
+    """What ring 0 does not answer well of what is new in the snapshot, before its ack lets others have that."""
+    if node.is_ring0:
+        return poison.examine_snapshot(node=node, position=ack.position, now=timezone.now())
+    unproven.let_pass_as_ring0(node=node, names=passed, now=timezone.now())
+    return None
+
+
+def _is_resolved(node: Node, bootstrap: Bootstrap, error: NotServed, now: datetime) -> bool:
+    """Whether what is to blame for an agent's complaint was taken back, or the zone is passed over: as after a push."""
+    refusal = outcome_of(error, is_ring0=node.is_ring0)
+    assert isinstance(refusal, Refusal)
+    if refusal.not_served and poison.examine(node=node, error=refusal.not_served, now=now):
+        request_snapshot(schema=bootstrap.schema)
+        return True
+    is_exhausted = refusal.not_served is not None
+    return refusal.unproven is not None and unproven.let_pass(
+        node=node, error=refusal.unproven, now=now, is_exhausted=is_exhausted
+    )
+
+
+def _refuse(node: Node, lease: Lease, error: NotServed) -> None:
+    lease.leave(error=str(error))
+    acks.record_refusal(node_id=node.pk, message=str(error), now=timezone.now())
+    logger.warning("no snapshot for node=%s: %s", node.name, error)
+
+
+def _send(
+    client: push.NodeClient, snapshot: Snapshot, lease: Lease, bootstrap: Bootstrap, passed: Collection[str]
+) -> Ack:
     """Send what the node lacks, writing down each chunk, and have it installed."""
     sealed, manifest = read_manifest(snapshot)
     is_resumed = (bootstrap.chunks, bootstrap.bytes) == (snapshot.chunks, snapshot.size)
@@ -117,7 +163,12 @@ def _send(client: push.NodeClient, snapshot: Snapshot, lease: Lease, bootstrap: 
 
     started = time.monotonic()
     ack = push.send_snapshot(
-        client, sealed, lambda number: read_chunk(snapshot, manifest, number), raw_size=manifest.raw_size, sent=sent
+        client,
+        sealed,
+        lambda number: read_chunk(snapshot, manifest, number),
+        raw_size=manifest.raw_size,
+        sent=sent,
+        unproven=passed,
     )
     _refuse_diverged(ack, manifest)
     logger.info(
@@ -135,7 +186,7 @@ def _refuse_diverged(ack: Ack, manifest: Manifest) -> None:
     expected = manifest.digest_main + manifest.digest_records
     found = ack.digest_main + ack.digest_records
     if ack.position != manifest.position or found != expected:
-        raise Diverged(expected=expected, found=found, what="the node's database after the snapshot")
+        raise Diverged(expected=expected, found=found, what=gettext("the node's database after the snapshot"))
 
 
 def _conclude(node: Node, bootstrap: Bootstrap, ack: Ack, lease: Lease, now: datetime) -> bool:

@@ -1,8 +1,10 @@
-"""Zones that do not validate on a node, though nothing that was published did that: for the pages of both."""
+"""Zones that do not validate on a node, though nothing that was published did that: for pages and APIs."""
 
 from django.db.models import QuerySet
 
+from dnspanel.accounts.actors import Person
 from dnspanel.fleet.models import Node, UnprovenZone
+from dnspanel.zones import access
 from dnspanel.zones.models import Zone
 
 MOST = 20
@@ -17,3 +19,12 @@ def unproven_of(node: Node, zones: "QuerySet[Zone]") -> "QuerySet[UnprovenZone]"
     """Those of these zones that do not validate on the node, those since the longest first, at most MOST."""
     found = UnprovenZone.objects.filter(node=node, zone__in=zones.values("pk"))
     return found.select_related("zone").order_by("since", "zone__name")[:MOST]
+
+
+def unproven_for(person: Person, *, after: int = 0, limit: int) -> tuple[list[UnprovenZone], bool]:
+    """The zones that this person may know of and that do not validate on a node, each node's beyond this id, the
+    longest known first; whether there are more."""
+    visible = access.zones_visible_to(person).values("pk")
+    found = UnprovenZone.objects.filter(pk__gt=after, zone__in=visible)
+    rows = list(found.select_related("zone", "node").order_by("pk")[: limit + 1])
+    return rows[:limit], len(rows) > limit

@@ -24,6 +24,7 @@ from dnspanel.fleet.rollout.gates import Gates, read_gates
 from dnspanel.fleet.rollout.stages import Ring0, Stop, stop_for
 from dnspanel.fleet.signals import released
 from dnspanel.prepared_statements import prepared_cursor
+from dnspanel.texts import gettext
 from dnspanel.zones import access
 from dnspanel.zones.models import LogHead
 
@@ -93,7 +94,7 @@ def resume(*, by: Author, now: datetime) -> None:
     with transaction.atomic():
         delivery = _locked()
         if not delivery.stopped_reason:
-            raise DeliveryRefused("Delivery is not stopped.")
+            raise DeliveryRefused(gettext("Delivery is not stopped."))
         Delivery.objects.filter(pk=delivery.pk).update(
             stopped_reason="", stopped_at=None, stopped_group=None, stopped_whole=False, resumed_at=now
         )
@@ -117,11 +118,15 @@ def pin(*, sequence: int, reason: str, by: Author, now: datetime) -> None:
         head = LogHead.objects.get()
         acked = Node.objects.filter(state=NodeState.ACTIVE, epoch=head.epoch).aggregate(most=Max("acked"))["most"] or 0
         if sequence > head.sequence:
-            raise DeliveryRefused(f"The newest publication has sequence {head.sequence}.")
+            raise DeliveryRefused(
+                gettext("The newest publication has sequence {sequence}.").format(sequence=head.sequence)
+            )
         if sequence < acked:
             raise DeliveryRefused(
-                f"A node answers with sequence {acked} already, and a pin takes nothing back: pin at {acked} or "
-                "later, and undo the publications that should not be."
+                gettext(
+                    "A node answers with sequence {acked} already, and a pin takes nothing back: pin at "
+                    "{acked} or later, and undo the publications that should not be."
+                ).format(acked=acked)
             )
         Delivery.objects.filter(pk=delivery.pk).update(
             pinned=sequence, pinned_reason=reason, pinned_at=now, pinned_by=user_of(by)
@@ -138,7 +143,7 @@ def unpin(*, by: Author, now: datetime) -> None:
     with transaction.atomic():
         delivery = _locked()
         if delivery.pinned is None:
-            raise DeliveryRefused("The fleet is not pinned.")
+            raise DeliveryRefused(gettext("The fleet is not pinned."))
         Delivery.objects.filter(pk=delivery.pk).update(pinned=None, pinned_reason="", pinned_at=None, pinned_by=None)
         audit.record(action="delivery.unpin", by=by, now=now, sequence=delivery.pinned)
         _note_all("delivery", f"The fleet is no longer pinned at sequence {delivery.pinned}.", now, by)
@@ -157,9 +162,15 @@ def skip(*, group: NodeGroup, reason: str, by: Author, now: datetime) -> None:
         _locked()
         stage = next((s for s in read_gates(now=now).stages if s.group_id == group.pk), None)
         if stage is None or not stage.members:
-            raise DeliveryRefused(f"{group.name} has no node that takes pushes: nobody waits for it.")
+            raise DeliveryRefused(
+                gettext("{name} has no node that takes pushes: nobody waits for it.").format(name=group.name)
+            )
         if stage.live:
-            raise DeliveryRefused(f"{stage.live[0].name} of {group.name} is live; drain it if it must not count.")
+            raise DeliveryRefused(
+                gettext("{name} of {name2} is live; drain it if it must not count.").format(
+                    name=stage.live[0].name, name2=group.name
+                )
+            )
         NodeGroup.objects.filter(pk=group.pk).update(skipped_reason=reason, skipped_at=now)
         audit.record(action="delivery.skip", by=by, now=now, target=group.name, reason=reason)
         for member in stage.members:
@@ -227,7 +238,8 @@ def _end_skips(gates: Gates, now: datetime) -> None:
 
 
 def _nodes_of(groups: set[int | None], gates: Gates) -> list[int]:
-    return [member.id for s in gates.stages if s.ring0 is Ring0.NO and s.group_id in groups for member in s.members]
+    nodes = [member.id for s in gates.stages if s.ring0 is Ring0.NO and s.group_id in groups for member in s.members]
+    return [*nodes, *gates.fronts]
 
 
 def _active_ids() -> list[int]:
@@ -259,7 +271,11 @@ def _note_all(kind: str, message: str, now: datetime, by: Author) -> None:
 def _checked(reason: str) -> str:
     reason = " ".join(reason.split())
     if not reason or len(reason) > LONGEST_REASON:
-        raise DeliveryRefused(f"Say why, in up to {LONGEST_REASON} characters: others will ask.")
+        raise DeliveryRefused(
+            gettext("Say why, in up to {longest_reason} characters: others will ask.").format(
+                longest_reason=LONGEST_REASON
+            )
+        )
     return reason
 
 

@@ -43,9 +43,9 @@ _LIMIT = f"""(
 )"""
 # Whether others may wait for this node's acks: for ring 0 all do, for a group those after it do.
 _IS_GATE = """(
-    fleet_node.is_ring0 OR EXISTS (SELECT FROM fleet_isolation WHERE merged_at IS NULL)
+    NOT fleet_node.is_front AND (fleet_node.is_ring0 OR EXISTS (SELECT FROM fleet_isolation WHERE merged_at IS NULL)
     OR EXISTS (SELECT FROM fleet_nodegroup mine JOIN fleet_nodegroup later ON later."order" > mine."order"
-               WHERE mine.id = fleet_node.group_id)
+               WHERE mine.id = fleet_node.group_id))
 )"""
 
 _TAKES_PUSHES = f"""
@@ -60,7 +60,7 @@ _FREE = f"SELECT id FROM fleet_node WHERE schema = %s AND state = 'active' AND {
 _HEARD = """CASE WHEN (SELECT at FROM fleet_heartbeat WHERE process = 'collector') > %s THEN contact_at ELSE %s END"""
 _NODES = f"""
     SELECT fleet_node.id, fleet_node.name, is_ring0, {_GROUP}, CASE WHEN epoch = %s THEN acked ELSE 0 END,
-        acked_at, {_HEARD}, CASE WHEN refused_since <= %s THEN refusal ELSE '' END, digest_equal IS FALSE
+        acked_at, {_HEARD}, CASE WHEN refused_since <= %s THEN refusal ELSE '' END, digest_equal IS FALSE, is_front
     FROM fleet_node WHERE state = 'active' ORDER BY fleet_node.name"""
 _GROUPS = """
     SELECT g.id, g.name, g.verify_seconds, g.skipped_reason <> '', r.sequence
@@ -90,6 +90,7 @@ class _Row(NamedTuple):
     heard_at: datetime | None
     refusal: str
     is_diverged: bool
+    is_front: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,7 @@ class Gates:
     is_stopped: bool = False
     pinned: int | None = None
     isolated: int | None = None  # from here on nobody but ring 0 gets anything yet
+    fronts: tuple[int, ...] = ()  # for which nobody waits
     releases: int = 0  # how many rows of Release there are, of whatever epoch
 
     def clearances(self) -> list[Clearance]:
@@ -175,8 +177,10 @@ def read_gates(*, now: datetime) -> Gates:
         refused_since = now - timedelta(seconds=settings.REFUSAL_PATIENCE)
         cursor.execute(_NODES, (epoch, now - OFFLINE_AFTER, now, refused_since))
         rows = defaultdict(list)
-        for row in map(_Row._make, cursor.fetchall()):
-            rows[RING0 if row.is_ring0 else row.group_id].append(row)
+        everyone = [_Row._make(row) for row in cursor.fetchall()]
+        for row in everyone:
+            if not row.is_front:
+                rows[RING0 if row.is_ring0 else row.group_id].append(row)
         cursor.execute(_GROUPS, (EVERYONE, epoch))
         groups = cursor.fetchall()
     stages = [_ring0_stage(rows[RING0], now)] if rows[RING0] else []
@@ -194,6 +198,7 @@ def read_gates(*, now: datetime) -> Gates:
         bool(is_stopped),
         pinned,
         isolated,
+        tuple(row.id for row in everyone if row.is_front),
         releases,
     )
 

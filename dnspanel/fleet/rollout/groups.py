@@ -11,6 +11,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.errors import GroupRefused
 from dnspanel.fleet.models import Delivery, Node, NodeGroup, NodeState
 from dnspanel.fleet.rollout import deliver
+from dnspanel.texts import gettext
 from dnspanel.zones import access
 from replication.wire.protocol import is_resolver
 
@@ -35,7 +36,11 @@ def create_group(*, name: str, verify_seconds: int, by: Author, now: datetime) -
         with transaction.atomic():
             groups = NodeGroup.objects.select_for_update().order_by("order")
             if len(groups) >= MOST_GROUPS:
-                raise GroupRefused(f"There are {MOST_GROUPS} groups already, which is as many as there may be.")
+                raise GroupRefused(
+                    gettext("There are {most_groups} groups already, which is as many as there may be.").format(
+                        most_groups=MOST_GROUPS
+                    )
+                )
             last = max((group.order for group in groups), default=0)
             if groups:
                 # A node is in the group that it was seen in: a new last group takes nobody along.
@@ -43,7 +48,7 @@ def create_group(*, name: str, verify_seconds: int, by: Author, now: datetime) -
             group = NodeGroup.objects.create(name=name, order=last + 1, verify_seconds=verify_seconds)
             audit.record(action="group.create", by=by, now=now, target=name, verify_seconds=verify_seconds)
     except IntegrityError as exc:
-        raise GroupRefused(f"A group named {name} exists already.", field="name") from exc
+        raise GroupRefused(gettext("A group named {name} exists already.").format(name=name), field="name") from exc
     deliver.advance(now=now)
     return group
 
@@ -57,7 +62,7 @@ def rename_group(*, group: NodeGroup, name: str, by: Author, now: datetime) -> N
             NodeGroup.objects.filter(pk=group.pk).update(name=name)
             audit.record(action="group.rename", by=by, now=now, target=name, before=group.name)
     except IntegrityError as exc:
-        raise GroupRefused(f"A group named {name} exists already.", field="name") from exc
+        raise GroupRefused(gettext("A group named {name} exists already.").format(name=name), field="name") from exc
 
 
 def set_verify_seconds(*, group: NodeGroup, seconds: int, by: Author, now: datetime) -> None:
@@ -79,7 +84,7 @@ def set_resolver(*, group: NodeGroup, resolver: str, by: Author, now: datetime) 
     _require(by)
     if resolver and not is_resolver(resolver):
         message = "An IP address, with a port where it is not 53: 192.0.2.53, 192.0.2.53:5300, [2001:db8::53]:5300."
-        raise GroupRefused(f"The resolver is no address. {message}", field="resolver")
+        raise GroupRefused(gettext("The resolver is no address. {message}").format(message=message), field="resolver")
     with transaction.atomic():
         NodeGroup.objects.filter(pk=group.pk).update(resolver=resolver)
         audit.record(action="group.resolver", by=by, now=now, target=group.name, before=group.resolver, after=resolver)
@@ -93,7 +98,11 @@ def move_group(*, group: NodeGroup, earlier: bool, by: Author, now: datetime) ->
         at = next((number for number, each in enumerate(groups) if each.pk == group.pk), None)
         to = None if at is None else at - 1 if earlier else at + 1
         if at is None or to is None or not 0 <= to < len(groups):
-            raise GroupRefused(f"{group.name} is the {'first' if earlier else 'last'} group already.")
+            raise GroupRefused(
+                gettext("{name} is the {part} group already.").format(
+                    name=group.name, part=gettext("first") if earlier else gettext("last")
+                )
+            )
         if len(groups) - 1 in (at, to):
             # Nodes without a group stay where they are: in the group that was the last.
             Node.objects.filter(group=None, is_ring0=False).update(group=groups[-1])
@@ -113,9 +122,13 @@ def delete_group(*, group: NodeGroup, by: Author, now: datetime) -> None:
         groups = list(NodeGroup.objects.select_for_update().order_by("order"))
         inside = Node.objects.filter(group=group).exclude(state=NodeState.RETIRED)
         if first := inside.order_by("name").first():
-            raise GroupRefused(f"{first.name} is in {group.name}; put its nodes into another group first.")
+            raise GroupRefused(
+                gettext("{name} is in {name2}; put its nodes into another group first.").format(
+                    name=first.name, name2=group.name
+                )
+            )
         if Delivery.objects.filter(stopped_group=group).exclude(stopped_reason="").exists():
-            raise GroupRefused(f"Delivery is stopped behind {group.name}; resume it first.")
+            raise GroupRefused(gettext("Delivery is stopped behind {name}; resume it first.").format(name=group.name))
         homeless = Node.objects.filter(group=None, is_ring0=False).exclude(state=NodeState.RETIRED)
         if groups and groups[-1].pk == group.pk and len(groups) > 1 and homeless.exists():
             homeless.update(group=groups[-2])
@@ -130,12 +143,14 @@ def _check_name(name: str) -> None:
         message = "A group's name has 1 to 63 lower-case letters, digits and hyphens, such as canary."
         raise GroupRefused(message, field="name")
     if name in _RESERVED:
-        raise GroupRefused(f"{name} is what the panel's own private server is called.", field="name")
+        raise GroupRefused(
+            gettext("{name} is what the panel's own private server is called.").format(name=name), field="name"
+        )
 
 
 def _check_seconds(seconds: int) -> None:
     if not 0 <= seconds <= LONGEST_VERIFY_SECONDS:
-        raise GroupRefused("Between 0 seconds and a day, 86400 seconds.", field="verify_seconds")
+        raise GroupRefused(gettext("Between 0 seconds and a day, 86400 seconds."), field="verify_seconds")
 
 
 def _require(by: Author) -> None:

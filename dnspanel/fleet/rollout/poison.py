@@ -9,6 +9,7 @@ what changed its content. Otherwise nobody is (`unproven`).
 """
 
 import contextlib
+import copy
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from datetime import datetime
 
 import dns.exception
 import dns.rcode
+from django.db.models import Max
 
 from dnspanel.fleet.models import Isolation, Node
 from dnspanel.fleet.rollout import isolation, unproven
@@ -25,10 +27,13 @@ from replication import verify
 from replication.dns import rdata, rdtypes
 from replication.errors import BadBytes, NotServed
 from replication.store.applying import POSITION_ZONE
-from replication.wire.position import parse_position
+from replication.wire.position import Position, parse_position
 
 # So many RRsets are asked for at most; the newest publication's first.
 MOST_SUSPECTS = 400
+# Of a snapshot so many signed zones are validated, with so many RRsets of each.
+MOST_ZONES = 64
+MOST_IN_ZONE = 4
 ASK_SECONDS = 1.0
 # A PowerDNS that crashed is back within this, or is not counted as crashed by the question.
 BACK_SECONDS = 8.0
@@ -72,6 +77,65 @@ def examine(*, node: Node, error: NotServed, now: datetime) -> Publication | Non
     suspect, failure = found
     reason = f"PowerDNS {failure} when asked for {suspect}."
     return isolation.isolate(node=node, sequence=suspect.sequence, reason=reason, now=now)
+
+
+def examine_snapshot(*, node: Node, position: Position, now: datetime) -> NotServed | None:
+    """What came to ring 0 in a snapshot is asked for: what publications since its ack have changed, and whether the
+    signed zones among them validate. Return what it does not answer well; what is to blame is taken back by then.
+
+    An agent that installs a snapshot looks at a sample of all zones, and knows nothing of publications. None where
+    all is well, or nothing is to blame and the zone is passed over from now on; and for a node that never acked
+    anything, for which nobody has waited. Raises NotServed where PowerDNS is silent.
+
+    Whatever is found, the snapshot is not to be acked: others would get it, also where there is nothing to take back
+    because somebody has mended it since.
+    """
+    if node.epoch is None:
+        return None
+    if node.epoch != position.epoch:  # of this epoch it has acked nothing
+        first = Publication.objects.filter(epoch=position.epoch).order_by("sequence").values_list("sequence").first()
+        node = copy.copy(node)
+        node.acked = first[0] - 1 if first else position.sequence
+    server = _Server(str(node.dns_address), node.dns_port)
+    expected, told = "what was published", f"the snapshot of sequence {position.sequence}"
+    if server.position(BACK_SECONDS) is None:
+        raise NotServed(question=told, expected=expected, found="none")
+    accused = NotServed(question=told, expected=expected, found="another one")
+    if blamed := culprit(suspects(after=node.acked, up_to=position.sequence), accused, server):
+        suspect, failure = blamed
+        reason = f"PowerDNS {failure} when asked for {suspect}."
+        isolation.isolate(node=node, sequence=suspect.sequence, reason=reason, now=now)
+        return NotServed(question=str(suspect), expected=expected, found=failure)
+    found: NotServed | None = None
+    passed = set(unproven.names_of(node))
+    for zone in _signed_and_changed(node, position.sequence):
+        if zone.name in passed:
+            continue
+        questions = [*unproven.questions_of(zone), *_changed_in(zone, node, position.sequence)]
+        complaint = unproven.complaint(node, zone, questions, now)
+        if complaint is None:
+            continue
+        is_back = _examine_signing(node, complaint, position.sequence, now) is not None
+        if is_back or not unproven.let_pass(node=node, error=complaint, now=now, is_exhausted=True):
+            found = found or complaint
+    return found
+
+
+def _signed_and_changed(node: Node, up_to: int) -> list[Zone]:
+    """The signed zones that publications since the node's ack have changed, those changed last first."""
+    since = Revision.objects.filter(publication__gt=node.acked, publication__lte=up_to, zone__deleted_at=None)
+    newest = since.filter(zone__signing__is_signed=True).values("zone").annotate(last=Max("publication"))
+    ids = [row["zone"] for row in newest.order_by("-last")[:MOST_ZONES]]
+    zones = Zone.objects.in_bulk(ids)
+    return [zones[id_] for id_ in ids]
+
+
+def _changed_in(zone: Zone, node: Node, up_to: int) -> list[tuple[str, int]]:
+    """What of the zone publications since the node's ack have changed, the newest first."""
+    changes = Change.objects.filter(
+        revision__zone=zone, revision__publication__gt=node.acked, revision__publication__lte=up_to
+    ).exclude(type__in=_COMPUTED)
+    return list(changes.order_by("-revision__publication").values_list("name", "type")[:MOST_IN_ZONE])
 
 
 def _examine_signing(node: Node, error: NotServed, position: int, now: datetime) -> Publication | None:

@@ -6,6 +6,7 @@ without that proof, until the zone validates on it again; content is proved as e
 is signed.
 """
 
+import contextlib
 import logging
 import secrets
 from collections.abc import Collection, Iterable
@@ -19,10 +20,11 @@ from dnspanel.zones.models import Change, Publication, Revision, RevisionKind, R
 from dnspanel.zones.rules import ancestors_within
 from replication.dns import names, rdata, rdtypes
 from replication.errors import NotServed
-from replication.verify_signatures import WITH_DNSSEC, problem_of
+from replication.verify_signatures import WITH_DNSSEC, complaint_of
+from replication.wire.protocol import MAX_UNPROVEN
 
 # On one node. A node with more is no guard of anything: it refuses, and somebody has to look at it.
-MOST = 200
+MOST = MAX_UNPROVEN
 # What is asked for: so many RRsets at the apex, within so long.
 MOST_TYPES = 4
 SECONDS = 3.0
@@ -58,6 +60,10 @@ def let_pass(*, node: Node, error: NotServed, now: datetime, is_exhausted: bool 
     is_at_fault = fails_besides(node=node, zone=zone, now=now)
     if not is_at_fault and not (is_exhausted and fails_still(node=node, zone=zone, error=error, now=now)):
         return False
+    return _keep(node, zone, error, now)
+
+
+def _keep(node: Node, zone: Zone, error: NotServed, now: datetime) -> bool:
     if UnprovenZone.objects.filter(node=node).count() >= MOST:
         return False
     defaults = {"problem": str(error), "since": now, "looked_at": now}
@@ -96,6 +102,28 @@ def names_of(node: Node) -> list[str]:
     return list(rows.order_by("zone__name").values_list("zone__name", flat=True))
 
 
+def names_for_snapshot(node: Node) -> list[str]:
+    """The same in a snapshot: also those that ring 0 does not prove, of which no node needs to be better."""
+    names = names_of(node)
+    for ring0 in Node.objects.filter(is_ring0=True, state=NodeState.ACTIVE).exclude(pk=node.pk):
+        names += [name for name in names_of(ring0) if name not in names]
+    return names[:MOST]
+
+
+def let_pass_as_ring0(*, node: Node, names: Collection[str], now: datetime) -> None:
+    """Those of these zones that ring 0 does not prove and this node, which got them in a snapshot, neither, are noted.
+
+    The first MOST_LOOKS are asked for; of others a push tells.
+    """
+    known = UnprovenZone.objects.filter(node=node).values("zone")
+    for zone in (
+        Zone.objects.filter(name__in=names, deleted_at=None).exclude(pk__in=known).order_by("name")[:MOST_LOOKS]
+    ):
+        with contextlib.suppress(NotServed):  # which says nothing
+            if found := complaint(node, zone, [*_at_apex(zone), *questions_of(zone)], now):
+                _keep(node, zone, found, now)
+
+
 def look(*, now: datetime) -> None:
     """Zones that validate on their nodes again are no longer unproven; some of those looked at longest ago are asked.
 
@@ -107,10 +135,10 @@ def look(*, now: datetime) -> None:
     UnprovenZone.objects.exclude(pk__in=served.values("pk")).delete()
     due = UnprovenZone.objects.filter(looked_at__lte=now - LOOK_EVERY).select_related("node", "zone")
     for row in due.order_by("looked_at")[:MOST_LOOKS]:
-        absent = f"absent-{secrets.token_hex(4)}.{row.zone.name.lstrip('.')}"
-        questions = [*_at_apex(row.zone), (row.zone.name, rdtypes.SOA), (absent, rdtypes.A)]
+        questions = [*_at_apex(row.zone), *questions_of(row.zone)]
         try:
-            problem = _problem(row.node, row.zone, questions, now)
+            found = complaint(row.node, row.zone, questions, now)
+            problem = str(found) if found else ""
         except NotServed:  # which says nothing
             problem = row.problem
         if problem:
@@ -119,18 +147,23 @@ def look(*, now: datetime) -> None:
             events.note(node_id=row.node_id, kind="unproven", message=f"{row.zone.name} validates here again.", now=now)
 
 
+def questions_of(zone: Zone) -> list[tuple[str, int]]:
+    """What every signed zone has to answer and to prove: its SOA, and that a name is not there."""
+    return [(zone.name, rdtypes.SOA), (f"absent-{secrets.token_hex(4)}.{zone.name.lstrip('.')}", rdtypes.A)]
+
+
 def _fails(node: Node, zone: Zone, questions: Iterable[tuple[str, int]], now: datetime) -> bool:
     """Whether it fails each time. Silence says nothing."""
     try:
-        return all(_problem(node, zone, questions, now) for _ in range(_TIMES))
+        return all(complaint(node, zone, questions, now) for _ in range(_TIMES))
     except NotServed:
         return False
 
 
-def _problem(node: Node, zone: Zone, questions: Iterable[tuple[str, int]], now: datetime) -> str:
-    """What is wrong with the signatures that the node makes; empty if nothing is. Raises NotServed for silence."""
+def complaint(node: Node, zone: Zone, questions: Iterable[tuple[str, int]], now: datetime) -> NotServed | None:
+    """What is wrong with the signatures that the node makes; None if nothing is. Raises NotServed for silence."""
     address = str(node.dns_address)
-    return problem_of(zone.name, questions, address, node.dns_port, now=now.timestamp(), seconds=SECONDS)
+    return complaint_of(zone.name, questions, address, node.dns_port, now=now.timestamp(), seconds=SECONDS)
 
 
 def _at_apex(zone: Zone, *, leave_out: Collection[int] = (rdtypes.SOA,)) -> list[tuple[str, int]]:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from dnspanel.texts import gettext
 from dnspanel.transfer.archives.decompress import Damaged, Entry, EntryKind, Meter, compression_of, unpacked_chunks
 from dnspanel.transfer.archives.paths import clean_path, printable
 from dnspanel.transfer.archives.tar_reader import BLOCK, is_tar, tar_entries
@@ -99,7 +100,9 @@ def _stream(file: BinaryIO, first: bytes, name: str, prefix: str, meter: Meter) 
     try:
         begun = _at_least(chunks, BLOCK)
     except Damaged as exc:
-        raise UploadRefused(f"{name} is damaged: {exc}. Please upload it again.") from exc
+        raise UploadRefused(
+            gettext("{name} is damaged: {exc}. Please upload it again.").format(name=name, exc=exc)
+        ) from exc
     if is_tar(begun[:BLOCK]):
         yield from _opened(tar_entries(_chained(begun, chunks), MOST_DOCUMENT_BYTES), name, prefix)
         return
@@ -110,7 +113,9 @@ def _stream(file: BinaryIO, first: bytes, name: str, prefix: str, meter: Meter) 
     try:
         content = _full_content(begun, chunks)
     except Damaged as exc:
-        raise UploadRefused(f"{name} is damaged: {exc}. Please upload it again.") from exc
+        raise UploadRefused(
+            gettext("{name} is damaged: {exc}. Please upload it again.").format(name=name, exc=exc)
+        ) from exc
     yield (name, content) if content is not None else _fault(name, "document", f"too large: {TITLES['document']}")
 
 
@@ -138,7 +143,11 @@ def _opened(entries: Iterator[Entry], archive: str, prefix: str) -> Iterator[Con
                 yield _unreadable(path, kind)
     except Damaged as exc:
         read = f" {last:,} entries could be read, the last is {path}." if path else ""
-        raise UploadRefused(f"{archive} is damaged: {exc}.{read} Please upload it again.") from exc
+        raise UploadRefused(
+            gettext("{archive} is damaged: {exc}.{read} Please upload it again.").format(
+                archive=archive, exc=exc, read=read
+            )
+        ) from exc
 
 
 def _unreadable(path: str, kind: EntryKind) -> SourceFault:

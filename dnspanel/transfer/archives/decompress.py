@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import BinaryIO, NamedTuple, Protocol
 
+from dnspanel.texts import gettext
 from dnspanel.transfer.errors import UploadRefused
 from dnspanel.transfer.limits import MOST_RATIO, MOST_UNPACKED_BYTES, RATIO_FREE_BYTES, TITLES
 
@@ -59,7 +60,9 @@ class Meter:
         self.unpacked += unpacked
         if self.unpacked > self._most:
             limit = "unpacked" if self.unpacked > MOST_UNPACKED_BYTES else "ratio"
-            raise UploadRefused(f"The upload looks like an archive bomb: {TITLES[limit]}.", limit=limit)
+            raise UploadRefused(
+                gettext("The upload looks like an archive bomb: {limit}.").format(limit=TITLES[limit]), limit=limit
+            )
 
 
 class _Decompressor(Protocol):
@@ -109,11 +112,11 @@ def _gunzipped(file: BinaryIO, meter: Meter) -> Iterator[bytes]:
         while not stream.eof:
             left = left or _read(file, meter)
             if not left:
-                raise Damaged("its gzip stream ends too early")
+                raise Damaged(gettext("its gzip stream ends too early"))
             try:
                 chunk = stream.decompress(left, CHUNK_BYTES)
             except zlib.error as exc:
-                raise Damaged("its gzip stream is damaged") from exc
+                raise Damaged(gettext("its gzip stream is damaged")) from exc
             left = stream.unconsumed_tail
             meter.count(len(chunk))
             if chunk:
@@ -131,11 +134,11 @@ def _streams(file: BinaryIO, meter: Meter, new: Callable[[], _Decompressor], kin
             if stream.needs_input:
                 left = left or _read(file, meter)
                 if not left:
-                    raise Damaged(f"its {kind} stream ends too early")
+                    raise Damaged(gettext("its {kind} stream ends too early").format(kind=kind))
             try:
                 chunk = stream.decompress(left, CHUNK_BYTES)
             except (OSError, EOFError, ValueError, lzma.LZMAError) as exc:
-                raise Damaged(f"its {kind} stream is damaged") from exc
+                raise Damaged(gettext("its {kind} stream is damaged").format(kind=kind)) from exc
             left = b""
             meter.count(len(chunk))
             if chunk:

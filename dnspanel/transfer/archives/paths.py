@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 
+from dnspanel.texts import gettext
 from dnspanel.transfer.errors import UploadRefused
 from dnspanel.transfer.limits import MOST_PATH_BYTES
 
@@ -19,22 +20,24 @@ _MOST_DISPLAYED = 80
 def clean_path(path: str) -> str:
     """The path relative to its upload, with `/` between names; raises UploadRefused (limit `path`) for a trick."""
     if len(path) * 4 > MOST_PATH_BYTES and len(path.encode(errors="surrogatepass")) > MOST_PATH_BYTES:
-        raise _refused(path, f"it is longer than {MOST_PATH_BYTES} bytes")
+        raise _refused(
+            path, gettext("it is longer than {most_path_bytes} bytes").format(most_path_bytes=MOST_PATH_BYTES)
+        )
     if not _UNUSUAL.search(path):
         return path
     if "\0" in path:
-        raise _refused(path, "it holds a zero byte")
+        raise _refused(path, gettext("it holds a zero byte"))
     if "\\" in path:
-        raise _refused(path, "it holds a backslash")
+        raise _refused(path, gettext("it holds a backslash"))
     if path.startswith("/"):
-        raise _refused(path, "it is absolute")
+        raise _refused(path, gettext("it is absolute"))
     if _DRIVE.search(path):
-        raise _refused(path, "it names a drive")
+        raise _refused(path, gettext("it names a drive"))
     names = [name for name in path.split("/") if name not in ("", ".")]
     if ".." in names:
-        raise _refused(path, "it leads out of its folder with “..”")
+        raise _refused(path, gettext("it leads out of its folder with “..”"))
     if not names:
-        raise _refused(path, "it is empty")
+        raise _refused(path, gettext("it is empty"))
     return printable("/".join(names))
 
 

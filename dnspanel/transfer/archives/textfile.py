@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
+from dnspanel.texts import gettext
 from dnspanel.transfer.archives.decompress import Damaged, Meter, compression_of, unpacked_chunks
 from dnspanel.transfer.archives.zip_reader import is_zip
 from dnspanel.transfer.errors import SourceRefused
@@ -55,7 +56,9 @@ class TextFile:
                 text = decoder.decode(chunk, final=not chunk)
             except UnicodeDecodeError as exc:
                 at = offset - kept + exc.start
-                raise SourceRefused(f"The file is not UTF-8: there is a wrong byte at offset {at:,}.") from exc
+                raise SourceRefused(
+                    gettext("The file is not UTF-8: there is a wrong byte at offset {at:,}.").format(at=at)
+                ) from exc
             offset += len(chunk)
             if text:
                 yield text
@@ -65,8 +68,10 @@ class TextFile:
         if len(self.bad) > _MOST_BAD_LINES:
             line, first = next(iter(self.bad.items()))
             raise SourceRefused(
-                f"The file is not UTF-8: the first of many wrong bytes is at offset {first:,} (line {line:,}), "
-                f"the last found is 0x{byte:02x} at offset {offset:,}. Please save it as UTF-8."
+                gettext(
+                    "The file is not UTF-8: the first of many wrong bytes is at offset {first:,} (line "
+                    "{line:,}), the last found is 0x{byte:02x} at offset {offset:,}. Please save it as UTF-8."
+                ).format(first=first, line=line, byte=byte, offset=offset)
             )
 
     def _byte_lines(self, most_bytes: int) -> Iterator[bytes]:
@@ -75,7 +80,11 @@ class TextFile:
             lines = (rest + chunk).splitlines(keepends=True) if b"\r" not in chunk else _lines_of(rest + chunk)
             rest = lines.pop() if not lines[-1].endswith(b"\n") else b""
             if len(rest) > most_bytes:
-                raise SourceRefused(f"The file is no text of lines: one has more than {most_bytes >> 20} MiB.")
+                raise SourceRefused(
+                    gettext("The file is no text of lines: one has more than {value} MiB.").format(
+                        value=most_bytes >> 20
+                    )
+                )
             yield from lines
         if rest:
             yield rest
@@ -85,20 +94,22 @@ class TextFile:
             first = file.read(512)
             file.seek(0)
             if is_zip(first):
-                raise SourceRefused("The file is a zip archive; please unpack it, or compress it with gzip.")
+                raise SourceRefused(gettext("The file is a zip archive; please unpack it, or compress it with gzip."))
             try:
                 chunks = unpacked_chunks(file, compression_of(first), self._meter)
                 begun = next(chunks, b"")
                 yield from itertools.chain((_checked_beginning(begun),) if begun else (), chunks)
             except Damaged as exc:
-                raise SourceRefused(f"The file is damaged: {exc}. Please upload it again.") from exc
+                raise SourceRefused(
+                    gettext("The file is damaged: {exc}. Please upload it again.").format(exc=exc)
+                ) from exc
 
 
 def _checked_beginning(chunk: bytes) -> bytes:
     if chunk.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise SourceRefused("The file is UTF-16 (found at offset 0). Please save it as UTF-8.")
+        raise SourceRefused(gettext("The file is UTF-16 (found at offset 0). Please save it as UTF-8."))
     if (at := chunk.find(b"\0")) >= 0:
-        raise SourceRefused(f"The file is no text: there is a zero byte at offset {at:,}.")
+        raise SourceRefused(gettext("The file is no text: there is a zero byte at offset {at:,}.").format(at=at))
     return chunk.removeprefix(_BOM)
 
 

@@ -22,6 +22,7 @@ from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.fleet.models import Node, NodeState
+from dnspanel.texts import gettext
 from dnspanel.transfer import limits, places, rights, servers
 from dnspanel.transfer.cutover import compare_answers, delegation, dns_probe
 from dnspanel.transfer.cutover.compare_answers import Difference
@@ -103,11 +104,15 @@ def create_check(
     if resolver:
         servers.refuse_dns_server("resolver", resolver, resolver_port, port_field="resolver_port")
     if not Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False).exists():
-        raise WrongState("There is no active node to compare the old server with.")
+        raise WrongState(gettext("There is no active node to compare the old server with."))
     with transaction.atomic(durable=True):
         unfinished = CutoverCheck.objects.filter(author=user_of(author), state__in=UNFINISHED_STATES)
         if unfinished.count() >= MOST_UNFINISHED:
-            raise WrongState(f"{MOST_UNFINISHED} of your comparisons are not finished yet.")
+            raise WrongState(
+                gettext("{most_unfinished} of your comparisons are not finished yet.").format(
+                    most_unfinished=MOST_UNFINISHED
+                )
+            )
         check = CutoverCheck.objects.create(
             author=user_of(author),
             token=token_of(author),
@@ -139,7 +144,7 @@ def cancel_check(*, check: CutoverCheck, by: User | Actor, now: datetime) -> Non
     """
     check_for(by, check.pk)
     if not _unfinished(check.pk).update(state=RunState.CANCELLED, ended_at=now):
-        raise WrongState("This comparison has ended already.")
+        raise WrongState(gettext("This comparison has ended already."))
 
 
 def unfinished_checks() -> list[int]:
@@ -216,7 +221,9 @@ def _compare(check: CutoverCheck, parent_port: int) -> None:
     until = time.monotonic() + limits.MOST_READ_SECONDS
     for batch in _batches(zones.filter(name__gt=last or "")):
         if time.monotonic() > until:
-            raise SourceAway(f"It did not come to its end in {limits.MOST_READ_SECONDS / 3600:g} hours.")
+            raise SourceAway(
+                gettext("It did not come to its end in {value:g} hours.").format(value=limits.MOST_READ_SECONDS / 3600)
+            )
         _compare_batch(check, sides, batch)
 
 
@@ -254,7 +261,9 @@ def _compare_batch(check: CutoverCheck, sides: _Sides, batch: Sequence[_Read]) -
     differences = list(compare_answers.compare_zones(queries, sides.old, sides.nodes))
     [soas] = dns_probe.ask([sides.old], [(zone.name, rdtypes.SOA) for zone in batch])
     if batch and all(answer.rcode is None for answer in soas):
-        raise SourceAway(f"{sides.old.name} does not answer: {soas[0].failure}.")
+        raise SourceAway(
+            gettext("{name} does not answer: {failure}.").format(name=sides.old.name, failure=soas[0].failure)
+        )
     now = timezone.now()
     counts = Counter((each.zone, each.kind in EXPECTED_KINDS) for each in differences)
     with ThreadPoolExecutor(_PARENTS_AT_ONCE) as pool:

@@ -4,7 +4,7 @@ It is made from the zone, the old server, and the parent's own servers, which a
 resolver leads to. What could not be asked is marked as such, not guessed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -67,8 +67,7 @@ def checklist(sides: Sides, nodes: Sequence[Server], resolver: Resolver, now: da
         _serial(sides),
         _long_ttls(sides, now),
         _addresses(servers, nodes, resolver),
-        _delegation(servers, delegation),
-        _glue(sides, servers, delegation),
+        *parent_points(sides.zone, servers, _addresses_within(sides, servers), delegation),
         _ds(sides, delegation),
     ]
 
@@ -145,6 +144,21 @@ def _addresses(servers: Sequence[str], nodes: Sequence[Server], resolver: Resolv
     return Point("nameservers", Verdict.FINE, "Every name server of the zone leads to our nodes.")
 
 
+def parent_points(
+    zone: str, servers: Sequence[str], addresses: Mapping[str, Collection[str]], delegation: Delegation | None
+) -> list[Point]:
+    """Whether the parent delegates to these name servers of the zone, and has these addresses of those within it."""
+    return [_delegation(servers, delegation), _glue(zone, servers, addresses, delegation)]
+
+
+def _addresses_within(sides: Sides, servers: Sequence[str]) -> dict[str, set[str]]:
+    return {
+        server: {*_texts(sides.rows, server, rdtypes.A), *_texts(sides.rows, server, rdtypes.AAAA)}
+        for server in servers
+        if names.is_within(server, sides.zone)
+    }
+
+
 def _delegation(servers: Sequence[str], delegation: Delegation | None) -> Point:
     if delegation is None:
         return Point("parent", Verdict.UNKNOWN, "The parent’s servers were not asked for the delegation.")
@@ -161,20 +175,18 @@ def _delegation(servers: Sequence[str], delegation: Delegation | None) -> Point:
     return Point("parent", Verdict.TO_DO, f"Change the name servers at {delegation.parent}", tuple(lines))
 
 
-def _glue(sides: Sides, servers: Sequence[str], delegation: Delegation | None) -> Point:
+def _glue(
+    zone: str, servers: Sequence[str], addresses: Mapping[str, Collection[str]], delegation: Delegation | None
+) -> Point:
     """Name servers below the zone itself can only be found if the parent has their addresses."""
-    inside = [server for server in servers if names.is_within(server, sides.zone)]
+    inside = [server for server in servers if names.is_within(server, zone)]
     if not inside:
         return Point("glue", Verdict.FINE, "No glue is needed: no name server lies within the zone.")
-    expected = {
-        server: {*_texts(sides.rows, server, rdtypes.A), *_texts(sides.rows, server, rdtypes.AAAA)} for server in inside
-    }
-    lines = [
-        f"{server} {', '.join(sorted(addresses)) or 'has no address here'}" for server, addresses in expected.items()
-    ]
+    expected = {server: set(addresses.get(server, ())) for server in inside}
+    lines = [f"{server} {', '.join(sorted(found)) or 'has no address here'}" for server, found in expected.items()]
     if delegation is None:
         return Point("glue", Verdict.UNKNOWN, "The parent needs glue; whether it has it was not asked.", tuple(lines))
-    if all(addresses and delegation.glue.get(server) == addresses for server, addresses in expected.items()):
+    if all(found and delegation.glue.get(server) == found for server, found in expected.items()):
         return Point("glue", Verdict.FINE, f"{delegation.parent} has the right glue.")
     return Point("glue", Verdict.TO_DO, f"Give this glue to {delegation.parent}", tuple(lines))
 

@@ -2,8 +2,9 @@
 
 Everything is one record per line with its TTL, so that a zone file can be
 searched and compared line by line. Nothing is lost: a disabled record is the
-comment `;!disabled name ttl IN TYPE rdata`, and an RRset's comment ends its
-first line. Types that only PowerDNS knows are written as RFC 3597 says, with
+comment `;!disabled name ttl IN TYPE rdata`, an RRset's comment ends its
+first line, and its tags and the comments of its values are a comment below it
+(`transfer.noted`). Types that only PowerDNS knows are written as RFC 3597 says, with
 a whole-line comment above that shows them as people write them. A zone that is
 served with the signatures that it came with ends in the NSEC or NSEC3 records
 that these are over: any server can serve the file as it is.
@@ -19,6 +20,7 @@ from typing import IO, cast
 
 from dnspanel.transfer.exports.chain import Chain
 from dnspanel.transfer.exports.rows import ExportedZone, Out, Row
+from dnspanel.transfer.noted import noted_line
 from replication.dns import names, rdata, rdtypes
 
 LISTS_HELP = "File paths are relative to the directory of this list."
@@ -49,16 +51,16 @@ def zone_lines(zone: ExportedZone) -> Iterator[str]:
 
 def rrset_text(row: Row, owner: str, generic: Container[int] = _GENERIC) -> str:
     """The complete lines of an RRset below this owner as it stands there; `generic` types as RFC 3597 writes them."""
-    _, type_, ttl, texts, disabled, comment = row
+    _, type_, ttl, texts, disabled, comment, notes = row
     head = f"{owner} {ttl} IN {_mnemonic(type_)} "
-    if disabled or comment or type_ in generic:
+    if disabled or comment or notes or type_ in generic:
         return "".join(_special_lines(row, owner, head, is_generic=type_ in generic))
     return head + ("\n" + head).join(texts) + "\n"
 
 
 def _special_lines(row: Row, owner: str, head: str, *, is_generic: bool) -> Iterator[str]:
-    """An RRset with disabled records, a comment, or a type that not everybody knows."""
-    _, type_, ttl, texts, disabled, comment = row
+    """An RRset with disabled records, a comment or notes, or a type that not everybody knows."""
+    _, type_, ttl, texts, disabled, comment, notes = row
     if is_generic:
         yield from (f"; {head}{text}\n" for text in texts)
         head = f"{owner} {ttl} IN TYPE{type_} "
@@ -67,6 +69,8 @@ def _special_lines(row: Row, owner: str, head: str, *, is_generic: bool) -> Iter
         mark = ";!disabled " if text in disabled else ""
         yield f"{mark}{head}{generic_text(type_, text) if is_generic else text}{tail}\n"
         tail = ""
+    if notes:
+        yield noted_line(owner, _mnemonic(type_), notes)
 
 
 def generic_text(type: int, text: str) -> str:

@@ -24,7 +24,7 @@ class Chain:
 
     def take(self, row: Row) -> None:
         """Note an RRset; they come in the order of their owners."""
-        name, type_, _, texts, disabled, _ = row
+        name, type_, _, texts, disabled, *_ = row
         served = [text for text in texts if text not in disabled] if disabled else texts
         if not served:
             return

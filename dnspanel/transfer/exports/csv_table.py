@@ -1,6 +1,6 @@
 """Zones as CSV: one line per record, UTF-8, quoted as RFC 4180 says.
 
-    zone,name,type,ttl,value,disabled,comment
+    zone,name,type,ttl,value,disabled,comment,value_comment,tags
 
 A spreadsheet takes a cell that begins with `= + - @`, a tab or a carriage
 return for a formula. So that nobody's TXT record runs on anybody's desk, and
@@ -11,7 +11,7 @@ the way back stays exact:
   So they do with `#`, at which many readers of CSV skip the line.
 - Other values that would begin so (base64 may begin with `+`) are written as
   RFC 3597 says, `\\# length hex`.
-- A comment that begins so, or with an apostrophe, gets one apostrophe before
+- A comment or tag that begins so, or with an apostrophe, gets one apostrophe before
   it; the reader takes one off wherever a comment begins with one.
 """
 
@@ -23,8 +23,9 @@ from functools import cache
 from dnspanel.transfer.exports.bind import generic_text
 from dnspanel.transfer.exports.rows import ExportedZone
 from replication.dns import rdata, rdtypes
+from replication.dns.notes import parse_notes
 
-COLUMNS = ("zone", "name", "type", "ttl", "value", "disabled", "comment")
+COLUMNS = ("zone", "name", "type", "ttl", "value", "disabled", "comment", "value_comment", "tags")
 
 _FORMULA = frozenset("=+-@\t\r")
 _BEGINS_WITH_NAME = frozenset(
@@ -45,12 +46,17 @@ def zone_lines(zone: ExportedZone) -> Iterator[str]:
     out = io.StringIO(newline="")
     write = csv.writer(out).writerow
     apex = _safe_name(zone.name)
-    for name, type_, ttl, texts, disabled, comment in zone.rows:
-        owner = _safe_name(name)
+    for name, type_, ttl, texts, disabled, comment, notes in zone.rows:
+        owner, noted = _safe_name(name), parse_notes(notes)
+        remarks, tags = (
+            safe_comment(comment) if comment else "",
+            safe_comment(" ".join(noted.tags)) if noted.tags else "",
+        )
         for text in texts:
             value = text if text[0] not in _FORMULA else _safe_value(type_, text)
             is_off = "yes" if text in disabled else ""
-            write((apex, owner, _mnemonic(type_), ttl, value, is_off, safe_comment(comment) if comment else ""))
+            own = noted.comment_of(text)
+            write((apex, owner, _mnemonic(type_), ttl, value, is_off, remarks, safe_comment(own) if own else "", tags))
         if out.tell() > 65_536:
             yield out.getvalue()
             out.seek(0)

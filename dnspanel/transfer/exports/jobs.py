@@ -25,6 +25,7 @@ from dnspanel.accounts.actors import Author, Person, token_of, user_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
 from dnspanel.advisory_locks import Lock, try_lock_until_commit
+from dnspanel.texts import gettext
 from dnspanel.transfer import places, rights
 from dnspanel.transfer.errors import PassphraseRefused, WrongState
 from dnspanel.transfer.exports import file as export_file
@@ -80,7 +81,7 @@ def create_export(
     rights.refuse_partial_visibility(author)
     if keys_passphrase:
         if format != ExportFormat.JSON:
-            raise PassphraseRefused("Only JSON has a place for private keys.")
+            raise PassphraseRefused(gettext("Only JSON has a place for private keys."))
         refuse_passphrase(keys_passphrase)
         hidden = rights.zones_with_hidden_keys(selection.among(_zones_of(author)), author)
         _refuse_keys(hidden.order_by("name").values_list("name", flat=True).first())
@@ -88,7 +89,11 @@ def create_export(
     unfinished = ExportJob.objects.filter(author=user_of(author), state__in=UNFINISHED_STATES)
     with transaction.atomic(durable=True):
         if author is not None and unfinished.count() >= MOST_UNFINISHED:
-            raise WrongState(f"{MOST_UNFINISHED} of your exports are not finished yet: wait for one, or cancel it.")
+            raise WrongState(
+                gettext("{most_unfinished} of your exports are not finished yet: wait for one, or cancel it.").format(
+                    most_unfinished=MOST_UNFINISHED
+                )
+            )
         job = ExportJob.objects.create(
             author=user_of(author),
             token=token_of(author),
@@ -107,7 +112,7 @@ def create_export(
 def cancel_export(*, job: ExportJob, now: datetime) -> None:
     """The export is not written any further, and leaves no file. Raises WrongState for one that has ended."""
     if not _unfinished(job.pk).update(state=RunState.CANCELLED, ended_at=now, secret=None):
-        raise WrongState("This export has ended already.")
+        raise WrongState(gettext("This export has ended already."))
 
 
 def open_file(*, job: ExportJob, person: Person) -> BinaryIO:

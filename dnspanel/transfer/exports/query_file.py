@@ -87,7 +87,7 @@ def _sampled(
 def _zone_queries(zone: ExportedZone, chance: Random) -> Iterator[str]:
     """Every name and type of the zone that has a served record."""
     for row in zone.rows:
-        name, _, _, texts, disabled, _ = row
+        name, _, _, texts, disabled, *_ = row
         if len(disabled) == len(texts):
             continue
         if name.startswith("*."):

@@ -20,8 +20,8 @@ from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.models import Zone
 from replication.dns import rdtypes
 
-# Name, type, TTL, rdata, disabled, comment; a plain tuple, because an export has millions of them.
-Row = tuple[str, int, int, Sequence[str], Sequence[str], str]
+# Name, type, TTL, rdata, disabled, comment, notes; a plain tuple, because an export has millions of them.
+Row = tuple[str, int, int, Sequence[str], Sequence[str], str, str]
 
 _FETCHED_ROWS = 5000
 _number = count(1)
@@ -76,7 +76,7 @@ def read_zones(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]") -> Iter
         chosen, parameters = zones.order_by().values_list("id", "name", "serial", "rrset_count").query.sql_with_params()
         sql = f"""
             SELECT z.name, z.serial, z.rrset_count, s.state::text,
-                r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment
+                r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment, r.notes
             FROM ({chosen}) AS z (id, name, serial, rrset_count) JOIN zones_rrset r ON r.zone_id = z.id
                 LEFT JOIN zones_signing s ON s.zone_id = z.id AND s.signatures_end IS NOT NULL
             ORDER BY z.name, r.owner_key, r.type"""

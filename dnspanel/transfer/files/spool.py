@@ -21,6 +21,7 @@ from typing import BinaryIO
 
 from django.conf import settings
 
+from dnspanel.texts import gettext
 from dnspanel.transfer.documents import Document
 from dnspanel.transfer.errors import TransferError
 
@@ -98,18 +99,20 @@ def _opened(path: Path) -> BinaryIO:
     try:
         return path.open("rb", buffering=1 << 20)
     except OSError as exc:
-        raise TransferError(f"A file of this import is gone from the panel's disk ({path.name}).") from exc
+        raise TransferError(
+            gettext("A file of this import is gone from the panel's disk ({name}).").format(name=path.name)
+        ) from exc
 
 
 def _document(file: BinaryIO, head: bytes, path: Path) -> tuple[Document, int]:
     try:
         path_size, zone_size, text_size, count = _HEAD.unpack(head)
     except struct.error as exc:
-        raise TransferError(f"A file of this import is damaged ({path.name}).") from exc
+        raise TransferError(gettext("A file of this import is damaged ({name}).").format(name=path.name)) from exc
     size = path_size + zone_size + text_size + 4 * count
     body = file.read(size)
     if len(body) != size:
-        raise TransferError(f"A file of this import is damaged ({path.name}).")
+        raise TransferError(gettext("A file of this import is damaged ({name}).").format(name=path.name))
     zone_at, text_at = path_size, path_size + zone_size
     document = Document(
         path=body[:zone_at].decode(),

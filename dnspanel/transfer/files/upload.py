@@ -20,6 +20,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from dnspanel.accounts.actors import Author
+from dnspanel.texts import gettext
 from dnspanel.transfer import quotas, rights
 from dnspanel.transfer.archives.paths import clean_path
 from dnspanel.transfer.errors import QuotaExceeded, TransferError, UploadRefused, WrongState
@@ -55,7 +56,11 @@ class WrongOffset(UploadRefused):
     """A chunk does not begin where the file ends; `offset` is where to go on."""
 
     def __init__(self, name: str, offset: int) -> None:
-        super().__init__(f"{name} has {offset:,} bytes so far: the upload goes on from there.")
+        super().__init__(
+            gettext("{name} has {offset:,} bytes so far: the upload goes on from there.").format(
+                name=name, offset=offset
+            )
+        )
         self.offset = offset
 
 
@@ -163,7 +168,11 @@ def _append(file: int, stream: Stream, size: int | None, room: _Room) -> int:
             view = view[os.write(file, view) :]
         written += len(block)
     if size is not None and written < size:
-        raise UploadRefused(f"The chunk broke off after {written:,} of {size:,} bytes. Please send it again.")
+        raise UploadRefused(
+            gettext("The chunk broke off after {written:,} of {size:,} bytes. Please send it again.").format(
+                written=written, size=size
+            )
+        )
     return written
 
 
@@ -199,7 +208,10 @@ def _number(manifest: sqlite3.Connection, name: str) -> int:
     with manifest:
         if manifest.execute(query, (name,)).fetchone() is None:
             if manifest.execute("SELECT count(*) FROM file").fetchone()[0] >= MOST_ENTRIES:
-                raise UploadRefused(f"The upload has too many files: {TITLES['entries']}.", limit="entries")
+                raise UploadRefused(
+                    gettext("The upload has too many files: {titles}.").format(titles=TITLES["entries"]),
+                    limit="entries",
+                )
             # Another chunk of the same file may have begun it just now.
             manifest.execute("INSERT OR IGNORE INTO file (name) VALUES (?)", (name,))
         return int(manifest.execute(query, (name,)).fetchone()[0])
@@ -208,7 +220,7 @@ def _number(manifest: sqlite3.Connection, name: str) -> int:
 def _size(manifest: sqlite3.Connection, number: int) -> int:
     row = manifest.execute("SELECT size FROM file WHERE number = ?", (number,)).fetchone()
     if row is None:
-        raise UploadRefused("The file was removed while it was being uploaded.")
+        raise UploadRefused(gettext("The file was removed while it was being uploaded."))
     return int(row[0])
 
 
@@ -220,7 +232,7 @@ def _locked(path: Path, name: str) -> Iterator[int]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as exc:
-            raise ChunkUnderWay(f"Another chunk of {name} is just being received.") from exc
+            raise ChunkUnderWay(gettext("Another chunk of {name} is just being received.").format(name=name)) from exc
         yield file
     finally:
         os.close(file)
@@ -237,7 +249,7 @@ def _manifest(job: ImportJob, *, make: bool = False) -> sqlite3.Connection:
 
 def _check_open(job: ImportJob) -> None:
     if job.state != State.UPLOADING:
-        raise WrongState("This import does not wait for files any more.")
+        raise WrongState(gettext("This import does not wait for files any more."))
 
 
 def _directory(job: ImportJob) -> Path:

@@ -23,8 +23,9 @@ from dnspanel.zones.dnssec.first_signing import BroughtSigning, record_first_sig
 from dnspanel.zones.dnssec.paused_denial import needs_pause, pause_denial, resume_denial
 from dnspanel.zones.dnssec.presigned import Renewed, end_of, renew_presigned
 from dnspanel.zones.dnssec.queries import signing_of_zones
-from dnspanel.zones.errors import NamesRefused, NamesTaken
+from dnspanel.zones.errors import HookRefused, NamesRefused, NamesTaken
 from dnspanel.zones.models import Channel, Publication, Revision
+from dnspanel.zones.server_sets import follow_where_equal
 from replication.codec.dnssec import Nsec3
 
 logger = logging.getLogger(__name__)
@@ -103,6 +104,10 @@ def _create_all(job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
             names = set(refused.names)
             _wait(job, piece, [zone.pk for zone in zones if zone.name in names])
             zones = [zone for zone in zones if zone.name not in names]
+        except HookRefused as refused:
+            names = set(refused.zones.values())
+            _wait(job, piece, [zone.pk for zone in zones if zone.name in names])
+            zones = [zone for zone in zones if zone.name not in names]
     return True
 
 
@@ -120,16 +125,18 @@ def _create(job: ImportJob, piece: ImportPiece, zones: Sequence[_Staged], conten
     signings = [
         (zone.zone_id, signing) for zone in zones if isinstance(signing := brought.get(zone.name), BroughtSigning)
     ]
-    prepared = _prepare(zones, content)
+    prepared, ours = _prepare(zones, content), scan.server_set_of(job)
 
     def beside(publication: Publication) -> None:
+        if ours is not None:
+            follow_where_equal(server_set=ours, zone_ids=[zone.zone_id for zone in zones], now=now)
         if signings:
             record_first_signings(zones=signings, author=author, now=now)
         _created(piece, publication, prepared)
 
     create_ready_zones(
         zones=[BulkZone(zone.zone_id, zone.name, zone.serial, zone.rrsets) for zone in zones],
-        rows=(bytes(content[zone.rows_offset : zone.rows_offset + zone.rows_size]) for zone in zones),
+        rows=lambda: (bytes(content[zone.rows_offset : zone.rows_offset + zone.rows_size]) for zone in zones),
         author=author,
         channel=Channel.IMPORT,
         now=now,

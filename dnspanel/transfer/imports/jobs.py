@@ -16,9 +16,11 @@ from django.db.models.functions import Coalesce
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, token_of, user_of
+from dnspanel.accounts.models import Team
 from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.texts import gettext
 from dnspanel.transfer import quotas, rights, servers
-from dnspanel.transfer.documents import Document, Options
+from dnspanel.transfer.documents import SERVER_SET, Document, Options
 from dnspanel.transfer.errors import QuotaExceeded, WrongState
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import read, scan
@@ -40,6 +42,7 @@ from dnspanel.zones.errors import RightMissing
 from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.models import Revision
 from dnspanel.zones.quotas import refuse_zones
+from dnspanel.zones.server_sets import default_set
 
 CHOICES = ("", "create", "union", "rrsets", "replace", "skip")
 # Options that change what is read; the others only say what becomes of it.
@@ -120,7 +123,7 @@ def retry_failed(
         return first
     rows = {row.pk: row for row in ImportZone.objects.filter(job=job, pk__in=texts, action=Action.FAILED)}
     if not rows:
-        raise WrongState("None of these zones waits to be corrected.")
+        raise WrongState(gettext("None of these zones waits to be corrected."))
     documents = []
     for pk, row in sorted(rows.items()):
         original = spool.read_document(spool.spool_path(job.pk, row.piece), row.document_offset)
@@ -185,11 +188,24 @@ def _create(
         created_at=now,
         phase_at=now,
         source=source,
-        options=options.to_json(),
+        options=_options_json(options, _team_of(author)),
         state=State.UPLOADING,
         form_id=form_id,
         **fields,
     )
+
+
+def _options_json(options: Options, team: Team | None) -> dict[str, Any]:
+    """The options, and which version of a set of name servers is ours: what is read stays the same when it is not."""
+    ours = default_set(team.pk if team else None) if {options.nameservers, options.soa} - {"keep"} else None
+    return options.to_json() | ({SERVER_SET: [ours.template_id, ours.version]} if ours else {})
+
+
+def _team_of(author: Author) -> Team | None:
+    try:
+        return rights.team_of_new_zones(author)
+    except RightMissing:
+        return None
 
 
 def start_scan(*, job: ImportJob, now: datetime) -> None:
@@ -201,9 +217,12 @@ def set_options(*, job: ImportJob, options: Options, now: datetime) -> None:
     """Set the job's options; if they change how zones are read, its spool is scanned again."""
     old = Options.from_json(job.options)
     reads_anew = any(getattr(old, name) != getattr(options, name) for name in _READING_OPTIONS)
+    stored = options.to_json() | {SERVER_SET: job.options.get(SERVER_SET)}
     with transaction.atomic(durable=True):
+        if reads_anew:
+            stored = _options_json(options, rights.rights_of(job).team)
         next_state = State.SCANNING if reads_anew else State.CHOOSING
-        _move(job, (State.CHOOSING, State.PLANNED), next_state, now, options=options.to_json())
+        _move(job, (State.CHOOSING, State.PLANNED), next_state, now, options=stored)
         if reads_anew:
             for piece in ImportPiece.objects.filter(job=job).exclude(state=PieceState.SPOOLED):
                 scan.forget_scan(piece=piece)
@@ -282,7 +301,7 @@ def _refuse_too_many_zones(job: ImportJob, author: Author) -> None:
         with transaction.atomic():
             refuse_zones(author, rights.team_of_new_zones(author), created)
     except ZoneQuotaExceeded as exc:
-        raise QuotaExceeded(f"{exc} Nothing was imported.") from exc
+        raise QuotaExceeded(gettext("{exc} Nothing was imported.").format(exc=exc)) from exc
     except RightMissing:
         return  # they may create none at all: each of these zones will wait, and say so
 
@@ -296,7 +315,7 @@ def replan_waiting(*, job: ImportJob, now: datetime) -> None:
             ImportZone.objects.filter(job=job, action=Action.WAITING).values_list("piece", flat=True).distinct()
         )
         if not pieces:
-            raise WrongState("No zone of this import waits.")
+            raise WrongState(gettext("No zone of this import waits."))
         ImportZone.objects.filter(job=job, action=Action.WAITING).update(action="")
         ImportPiece.objects.filter(job=job, number__in=pieces).update(state=PieceState.SCANNED)
         scan.count_pieces(job.pk, pieces)
@@ -305,13 +324,13 @@ def replan_waiting(*, job: ImportJob, now: datetime) -> None:
 def pause(*, job: ImportJob, now: datetime) -> None:
     """Work stops after the piece at hand."""
     if not ImportJob.objects.filter(pk=job.pk, state__in=ACTIVE_STATES).update(paused=True):
-        raise WrongState("This import is not working on anything.")
+        raise WrongState(gettext("This import is not working on anything."))
 
 
 def resume(*, job: ImportJob, now: datetime) -> None:
     """Go on after a pause or a failure."""
     if not ImportJob.objects.filter(pk=job.pk, state__in=ACTIVE_STATES).update(paused=False, failure=""):
-        raise WrongState("This import is not paused.")
+        raise WrongState(gettext("This import is not paused."))
     work_to_do.send(sender=ImportJob, job_id=job.pk)
 
 
@@ -343,7 +362,7 @@ def created_zones(job: ImportJob) -> int:
 def delete_job(*, job: ImportJob) -> None:
     """The import and its files are forgotten; what it published stays."""
     if not ImportJob.objects.filter(pk=job.pk).exclude(state__in=ACTIVE_STATES).delete()[0]:
-        raise WrongState("This import is at work: cancel it first.")
+        raise WrongState(gettext("This import is at work: cancel it first."))
     spool.remove_files(job.pk)
 
 
@@ -355,7 +374,11 @@ def _move(job: ImportJob, expected: Collection[str], state: str, now: datetime, 
     )
     if not moved:
         job.refresh_from_db()
-        raise WrongState(f"This import has moved on: it is {job.get_state_display()}.")
+        raise WrongState(
+            gettext("This import has moved on: it is {get_state_display}.").format(
+                get_state_display=job.get_state_display()
+            )
+        )
     job.state, job.phase_at, job.paused = state, now, False
     if state in ACTIVE_STATES:
         transaction.on_commit(lambda: work_to_do.send(sender=ImportJob, job_id=job.pk), robust=True)

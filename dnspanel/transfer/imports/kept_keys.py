@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.texts import gettext
 from dnspanel.transfer.documents import BroughtSignatures, Options
 from dnspanel.transfer.models import ImportJob, KeptItem, KeptKind
 from dnspanel.transfer.sealed_keys import KeyLock
@@ -134,7 +135,7 @@ def _brought_key(name: str, value: bytes) -> BroughtKey:
     """A key as `sources.powerdns.kept_key` has it. Raises BadKey."""
     flags, *words = name.split(" ")
     if flags not in _FLAGS:
-        raise BadKey(f"its flags are {flags[:10]}.")
+        raise BadKey(gettext("its flags are {flags}.").format(flags=flags[:10]))
     pair = key_material.read(decrypt_secret(value).decode("utf-8", "replace"))
     return BroughtKey(pair, int(flags), "inactive" not in words, "unpublished" not in words)
 

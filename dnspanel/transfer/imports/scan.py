@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from dnspanel.transfer import limits, rights
-from dnspanel.transfer.documents import BroughtSignatures, Document, Options, ParsedZone, SourceFault
+from dnspanel.transfer.documents import SERVER_SET, BroughtSignatures, Document, Options, ParsedZone, SourceFault
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import stage
 from dnspanel.transfer.imports.kept_keys import brought_signings, keep_signatures, signing_by, source_nsec3
@@ -39,6 +39,7 @@ from dnspanel.zones.errors import BreaksBelow, SignedAtParent
 from dnspanel.zones.garbage import collection_paused
 from dnspanel.zones.models import Signing
 from dnspanel.zones.rules import BREAKING_DS, Severity
+from dnspanel.zones.server_sets import ServerSet, set_at
 from dnspanel.zones.soa import first_serial
 from dnspanel.zones.store_rrsets import copy_text
 from replication.dns import rdtypes
@@ -151,6 +152,7 @@ def parser_for(job: ImportJob) -> Callable[[Document], ParsedZone]:
     """A function that reads a document as this job's options say."""
     options, include = Options.from_json(job.options), include_for(job)
     unanswered, serial = reasons_against(SET_UP), first_serial(job.created_at)
+    ours = server_set_of(job)
 
     def parse(document: Document) -> ParsedZone:
         return read_zone(
@@ -160,9 +162,16 @@ def parser_for(job: ImportJob) -> Callable[[Document], ParsedZone]:
             allow_lua=settings.ALLOW_LUA_RECORDS,
             unanswered=unanswered,
             first_serial=serial,
+            ours=ours.servers if ours else None,
         )
 
     return parse
+
+
+def server_set_of(job: ImportJob) -> ServerSet | None:
+    """The set whose name servers take the place of missing ones, where the job's options want ours."""
+    stored = job.options.get(SERVER_SET)
+    return set_at(*stored) if stored else None
 
 
 def count_pieces(job_id: int, pieces: Iterable[int]) -> None:

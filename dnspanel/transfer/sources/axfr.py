@@ -1,5 +1,7 @@
 """Zones from a running server by zone transfer (AXFR, RFC 5936), from a list or a catalog zone, with TSIG.
 
+`Server` gives one zone, or what changed in it since a serial (IXFR, RFC 1995).
+
 A zone that the server does not give is a fault and stops no other; a server
 that cannot be reached at all is SourceAway. Messages are read one at a time
 and end up as text, so a zone takes little more memory than its zone file.
@@ -7,6 +9,7 @@ and end up as text, so a zone takes little more memory than its zone file.
 
 import base64
 import binascii
+import math
 import socket
 import struct
 import time
@@ -23,8 +26,10 @@ import dns.rcode
 import dns.rdata
 import dns.rdataclass
 import dns.rdatatype
+import dns.rrset
 import dns.tsig
 
+from dnspanel.texts import gettext
 from dnspanel.transfer import limits
 from dnspanel.transfer.documents import Item, SourceFault
 from dnspanel.transfer.errors import SourceAway, SourceRefused
@@ -73,7 +78,7 @@ class TsigKey:
     secret: str = field(repr=False)
 
 
-class _Refused(Exception):
+class NotGiven(Exception):
     """The server does not give a zone, or not all of it; the text is a message for people and `code` names the kind."""
 
     def __init__(self, code: str, reason: str) -> None:
@@ -81,7 +86,7 @@ class _Refused(Exception):
         self.code = code
 
 
-class _Broken(Exception):
+class Broken(Exception):
     """The connection broke during a transfer, which may go better the next time."""
 
 
@@ -106,7 +111,7 @@ class AxfrSource:
 
         Raises SourceRefused for names or a key that are none.
         """
-        self._server = _Server(server, port, _key(tsig), timeout, addresses)
+        self._server = Server(server, port, key_of(tsig), timeout, addresses)
         self._zones = sorted({_name(zone) for zone in zones})
         self._catalog = _name(catalog) if catalog else ""
         self._workers = workers
@@ -135,7 +140,11 @@ class AxfrSource:
         for member, found in zip(members, transfers, strict=True):
             silent = silent + 1 if isinstance(found, SourceFault) and found.code == _TIMEOUT else 0
             if silent == MOST_SILENT:
-                raise SourceAway(f"the server at {self._server.host} gave none of {MOST_SILENT} zones in time")
+                raise SourceAway(
+                    gettext("the server at {host} gave none of {most_silent} zones in time").format(
+                        host=self._server.host, most_silent=MOST_SILENT
+                    )
+                )
             for group in member.groups:
                 yield powerdns.kept_metadata(member.zone, "group", group)
             self.done += 1
@@ -147,10 +156,14 @@ class AxfrSource:
             return listed
         try:
             found = catalog.members(self._catalog, self._server.records(self._catalog))
-        except _Refused as exc:
-            raise SourceRefused(f"the catalog zone {self._catalog} cannot be read: {exc}") from exc
-        except _Broken as exc:
-            raise SourceAway(f"the catalog zone {self._catalog} cannot be read: {exc}") from exc
+        except NotGiven as exc:
+            raise SourceRefused(
+                gettext("the catalog zone {catalog} cannot be read: {exc}").format(catalog=self._catalog, exc=exc)
+            ) from exc
+        except Broken as exc:
+            raise SourceAway(
+                gettext("the catalog zone {catalog} cannot be read: {exc}").format(catalog=self._catalog, exc=exc)
+            ) from exc
         except catalog.BadCatalog as exc:
             raise SourceRefused(str(exc)) from exc
         known = {member.zone for member in found}
@@ -164,22 +177,35 @@ def _name(text: str) -> str:
         raise SourceRefused(str(exc)) from exc
 
 
-def _key(key: TsigKey | None) -> dns.tsig.Key | None:
+def key_of(key: TsigKey | None) -> dns.tsig.Key | None:
+    """The key as dnspython has it; raises SourceRefused."""
     if key is None:
         return None
     algorithm = _ALGORITHMS.get(key.algorithm.strip().lower().rstrip("."))
     if algorithm is None:
-        raise SourceRefused(f"“{key.algorithm}” is not a TSIG algorithm; known are {', '.join(ALGORITHMS)}")
+        raise SourceRefused(
+            gettext("“{algorithm}” is not a TSIG algorithm; known are {list}").format(
+                algorithm=key.algorithm, list=", ".join(ALGORITHMS)
+            )
+        )
     try:
         secret = base64.b64decode("".join(key.secret.split()), validate=True)
         return dns.tsig.Key(dns.name.from_text(_name(key.name)), secret, algorithm)
     except binascii.Error:
-        raise SourceRefused(f"the secret of the TSIG key {key.name} is not Base64") from None
+        raise SourceRefused(gettext("the secret of the TSIG key {name} is not Base64").format(name=key.name)) from None
+
+
+@dataclass(slots=True)
+class Increment:
+    """What changed in a zone, step by step: the records that go, then those that come. `soa` is the last SOA."""
+
+    soa: Record
+    steps: list[tuple[list[Record], list[Record]]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class _Server:
-    """Where zones come from. Each transfer has a connection of its own."""
+class Server:
+    """Where zones come from. Each transfer has a connection of its own, and ends before `until` (monotonic time)."""
 
     host: str
     port: int
@@ -187,18 +213,52 @@ class _Server:
     timeout: float
     addresses: Addresses
     connections: Connections = field(default_factory=Connections)
+    until: float = math.inf
 
     def zone(self, zone: str) -> Item:
         """The zone's document, or the fault that it has none; raises SourceAway."""
         try:
             return self._twice(lambda: self._text(zone)).document(zone)
-        except _Refused as exc:
+        except NotGiven as exc:
             return SourceFault(zone, 0, 0, "", str(exc), exc.code, zone=zone)
-        except _Broken as exc:
+        except Broken as exc:
             return SourceFault(zone, 0, 0, "", str(exc), "transfer-broken", zone=zone)
 
+    def all_of(self, zone: str) -> Iterator[Record]:
+        """The zone's records by AXFR, the SOA once and first; raises SourceAway, NotGiven or Broken."""
+        return self._records(zone)
+
+    def changes_since(self, zone: str, serial: int, most: int) -> Increment | None:
+        """What changed since the serial, by IXFR; None where the server gives all of the zone instead, or too much.
+
+        An increment without steps: there is nothing newer. Raises as `all_of`.
+        """
+        query = dns.message.make_query(zone, dns.rdatatype.IXFR, flags=0)
+        mname = dns.rdata.from_text(dns.rdataclass.IN, dns.rdatatype.SOA, f". . {serial} 0 0 0 0")
+        query.authority.append(dns.rrset.from_rdata(dns.name.from_text(zone), 0, mname))
+        reading: _Increment | None = None
+        for message in self._messages(zone, query):
+            records = message.answers()
+            if reading is None:
+                first = next(records, None)
+                if first is None or first.type != rdtypes.SOA or first.name != zone:
+                    raise NotGiven(
+                        "transfer-incomplete", gettext("the server's answer does not begin with the zone's SOA")
+                    )
+                reading = _Increment(first, serial)
+            for record in records:
+                if not reading.take(record):
+                    return None
+                if reading.count > most:
+                    return None
+            if reading.is_complete:
+                if self.key is not None and message.signature is None:
+                    raise NotGiven("tsig", gettext("the server did not sign the end of the changes"))
+                return reading.found
+        return None
+
     def records(self, zone: str) -> list[catalog.Record]:
-        """All records of a zone; raises SourceAway, _Refused or _Broken."""
+        """All records of a zone; raises SourceAway, NotGiven or Broken."""
         found = self._twice(lambda: list(self._records(zone)))
         return [catalog.Record(one.name, one.type, wire_text(one.type, one.rdata)) for one in found]
 
@@ -206,15 +266,17 @@ class _Server:
         """What a transfer gives; begun anew once when the connection breaks."""
         try:
             return transfer()
-        except _Broken:
+        except Broken:
             return transfer()
 
     def _text(self, zone: str) -> ZoneText:
         text = ZoneText(zone)
         for name, type, ttl, wire in self._records(zone):
-            text.add(name, ttl, type_to_text(type), _presentation(type, wire))
+            text.add(name, ttl, type_to_text(type), presentation(type, wire))
             if text.is_too_large:
-                raise _Refused("too-large", f"the zone is too large: {limits.TITLES['document']}")
+                raise NotGiven(
+                    "too-large", gettext("the zone is too large: {titles}").format(titles=limits.TITLES["document"])
+                )
         return text
 
     def _records(self, zone: str) -> Iterator[Record]:
@@ -225,23 +287,25 @@ class _Server:
             if first is None:
                 first = next(records, None)
                 if first is None or first.type != rdtypes.SOA or first.name != zone:
-                    raise _Refused("transfer-incomplete", "the server's answer does not begin with the zone's SOA")
+                    raise NotGiven(
+                        "transfer-incomplete", gettext("the server's answer does not begin with the zone's SOA")
+                    )
                 yield first
             for record in records:
                 if record.type != rdtypes.SOA or record.name != zone:
                     yield record
                 elif record.rdata != first.rdata:
-                    raise _Broken("the zone changed while it was transferred")
+                    raise Broken(gettext("the zone changed while it was transferred"))
                 elif next(records, None) is not None:
-                    raise _Refused("transfer-incomplete", "records follow the end of the zone")
+                    raise NotGiven("transfer-incomplete", gettext("records follow the end of the zone"))
                 elif self.key is not None and message.signature is None:
-                    raise _Refused("tsig", "the server did not sign the end of the zone")
+                    raise NotGiven("tsig", gettext("the server did not sign the end of the zone"))
                 else:
                     return
 
-    def _messages(self, zone: str) -> Iterator[Message]:
+    def _messages(self, zone: str, query: dns.message.Message | None = None) -> Iterator[Message]:
         """The server's messages without end, each checked to be part of the answer and to be signed rightly."""
-        query = dns.message.make_query(zone, dns.rdatatype.AXFR, flags=0)
+        query = query or dns.message.make_query(zone, dns.rdatatype.AXFR, flags=0)
         if self.key is not None:
             query.use_tsig(self.key)
         wire = query.to_wire()
@@ -253,16 +317,18 @@ class _Server:
                 try:
                     message = Message(self._received(connection))
                 except BadMessage as exc:
-                    raise _Refused("transfer-incomplete", f"the server sent no DNS message: {exc}") from exc
+                    raise NotGiven(
+                        "transfer-incomplete", gettext("the server sent no DNS message: {exc}").format(exc=exc)
+                    ) from exc
                 if message.id != query.id or not message.is_response:
-                    raise _Refused("transfer-incomplete", "the server sent something that is no answer")
-                if message.question not in (None, (zone, dns.rdatatype.AXFR)):
-                    raise _Refused("transfer-incomplete", "the server answered another question")
+                    raise NotGiven("transfer-incomplete", gettext("the server sent something that is no answer"))
+                if message.question not in (None, (zone, query.question[0].rdtype)):
+                    raise NotGiven("transfer-incomplete", gettext("the server answered another question"))
                 signatures.check(message)
                 if message.rcode != dns.rcode.NOERROR:
                     raise _refusal(message.rcode)
                 if number == 0 and self.key is not None and message.signature is None:
-                    raise _Refused("tsig", "the server did not sign its answer")
+                    raise NotGiven("tsig", gettext("the server did not sign its answer"))
                 yield message
 
     def _connected(self) -> socket.socket:
@@ -271,13 +337,17 @@ class _Server:
             connection = connect(self.addresses(self.host, self.port), self.port, self.timeout)
         except OSError as exc:
             reason = "it does not answer" if isinstance(exc, TimeoutError) else exc.strerror or str(exc)
-            raise SourceAway(f"no connection to {self.host} port {self.port}: {reason}") from exc
+            raise SourceAway(
+                gettext("no connection to {host} port {port}: {reason}").format(
+                    host=self.host, port=self.port, reason=reason
+                )
+            ) from exc
         self.connections.add(connection)
         return connection
 
     def _received(self, connection: socket.socket) -> bytes:
         """One message. The server may be silent for `timeout` seconds, but not slower than a message in that time."""
-        deadline = time.monotonic() + self.timeout
+        deadline = min(time.monotonic() + self.timeout, self.until)
         (size,) = struct.unpack("!H", self._bytes(connection, 2, deadline))
         return self._bytes(connection, size, deadline)
 
@@ -288,9 +358,53 @@ class _Server:
             with _speaking():
                 part = connection.recv(size - len(out))
             if not part:
-                raise _Broken("the server closed the connection before the end of the zone")
+                raise Broken(gettext("the server closed the connection before the end of the zone"))
             out += part
         return bytes(out)
+
+
+class _Increment:
+    """The answer to an IXFR while it comes, record by record (RFC 1995, section 4)."""
+
+    def __init__(self, soa: Record, since: int) -> None:
+        self.found = Increment(soa)
+        self.count = 0
+        self._at = since  # the serial that the steps so far lead to
+        self._adding: bool | None = None
+        # One SOA alone: nothing is newer, or more messages follow.
+        self.is_complete = serial_in(soa) == since
+
+    def take(self, record: Record) -> bool:
+        """The record is part of a step; False where the answer is the whole zone. Raises NotGiven, Broken."""
+        self.count += 1
+        if self.is_complete:
+            raise NotGiven("transfer-incomplete", gettext("records follow the end of the changes"))
+        if record.type == rdtypes.SOA and record.name == self.found.soa.name:
+            return self._take_soa(record)
+        if self._adding is None:
+            return False
+        self.found.steps[-1][self._adding].append(record)
+        return True
+
+    def _take_soa(self, record: Record) -> bool:
+        """Between the parts of a step, between two steps, or at the end."""
+        if self._adding is False:
+            self._adding, self._at = True, serial_in(record)
+        elif self._adding and record.rdata == self.found.soa.rdata and self._at == serial_in(record):
+            self.is_complete = True
+        elif serial_in(record) == self._at:
+            self._adding = False
+            self.found.steps.append(([], []))
+        elif self._adding is None:
+            return False
+        else:
+            raise Broken(gettext("the changes are not in a row"))
+        return True
+
+
+def serial_in(soa: Record) -> int:
+    """The serial of a SOA record."""
+    return int.from_bytes(soa.rdata[-20:-16], "big")
 
 
 @contextmanager
@@ -298,9 +412,9 @@ def _speaking() -> Iterator[None]:
     try:
         yield
     except TimeoutError as exc:
-        raise _Refused(_TIMEOUT, "the server did not answer in time") from exc
+        raise NotGiven(_TIMEOUT, gettext("the server did not answer in time")) from exc
     except OSError as exc:
-        raise _Broken(f"the connection broke: {exc.strerror}") from exc
+        raise Broken(gettext("the connection broke: {strerror}").format(strerror=exc.strerror)) from exc
 
 
 class _Signatures:
@@ -312,14 +426,14 @@ class _Signatures:
         self._unsigned = 0
 
     def check(self, message: Message) -> None:
-        """Raises _Refused unless the signature is right, or the message may be without."""
+        """Raises NotGiven unless the signature is right, or the message may be without."""
         place = message.signature
         if self._key is None:
             return
         if place is None:
             self._unsigned += 1
             if self._unsigned >= _MOST_UNSIGNED:
-                raise _Refused("tsig", "the server does not sign often enough")
+                raise NotGiven("tsig", gettext("the server does not sign often enough"))
             if self._context is not None:
                 self._context.update(message.wire)  # type: ignore[no-untyped-call]
             return
@@ -333,7 +447,7 @@ class _Signatures:
                 message.wire, self._key, owner, rdata, int(time.time()), self._mac, place.start, self._context, True
             )
         except (dns.exception.DNSException, BadMessage) as exc:
-            raise _Refused(
+            raise NotGiven(
                 "tsig", _TSIG_MESSAGES.get(type(exc), f"the server's signature is not right: {exc}")
             ) from exc
 
@@ -356,14 +470,15 @@ _RCODE_MESSAGES: dict[int, str] = {
 }
 
 
-def _refusal(rcode: int) -> _Refused:
+def _refusal(rcode: int) -> NotGiven:
     text = dns.rcode.to_text(dns.rcode.Rcode.make(rcode))
-    return _Refused(f"transfer-{text.lower()}", _RCODE_MESSAGES.get(rcode, f"the server answers {text}"))
+    return NotGiven(f"transfer-{text.lower()}", _RCODE_MESSAGES.get(rcode, f"the server answers {text}"))
 
 
 # Of DNSSEC's own making: mostly not imported, and read from this form where their signatures are to be kept.
 _SYNTHESISED = frozenset({46, 47, 50, 51})
 
 
-def _presentation(type: int, wire: bytes) -> str:
+def presentation(type: int, wire: bytes) -> str:
+    """Rdata as a line of a zone's text has it."""
     return f"\\# {len(wire)} {wire.hex()}" if type in _SYNTHESISED else wire_text(type, wire)

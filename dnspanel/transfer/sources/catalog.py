@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from dnspanel.texts import gettext
 from replication.dns import names, rdtypes
 
 VERSION = '"2"'
@@ -45,16 +46,28 @@ def members(catalog: str, records: Iterable[Record]) -> list[Member]:
     versions = found.get((_below("version", catalog), rdtypes.TXT), [])
     if versions != [VERSION]:
         stated = ", ".join(versions) or "no version at all"
-        raise BadCatalog(f"{catalog} is not a catalog zone of version 2 (RFC 9432): it states {stated}")
+        raise BadCatalog(
+            gettext("{catalog} is not a catalog zone of version 2 (RFC 9432): it states {stated}").format(
+                catalog=catalog, stated=stated
+            )
+        )
     place = _below("zones", catalog)
     zones: dict[str, str] = {}
     for (name, type), rdatas in sorted(found.items()):
         if type != rdtypes.PTR or names.parent(name) != place:
             continue
         if len(rdatas) != 1:
-            raise BadCatalog(f"{catalog} is broken: {name} leads to {len(rdatas)} zones")
+            raise BadCatalog(
+                gettext("{catalog} is broken: {name} leads to {rdatas} zones").format(
+                    catalog=catalog, name=name, rdatas=len(rdatas)
+                )
+            )
         if rdatas[0] in zones:
-            raise BadCatalog(f"{catalog} is broken: {rdatas[0]} is in it twice, as {zones[rdatas[0]]} and {name}")
+            raise BadCatalog(
+                gettext("{catalog} is broken: {rdatas} is in it twice, as {zones} and {name}").format(
+                    catalog=catalog, rdatas=rdatas[0], zones=zones[rdatas[0]], name=name
+                )
+            )
         zones[rdatas[0]] = name
     return [
         Member(zone, tuple(sorted(text.strip('"') for text in found.get((_below("group", node), rdtypes.TXT), ()))))

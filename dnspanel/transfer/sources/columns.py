@@ -11,7 +11,7 @@ from replication.dns import rdtypes
 from replication.errors import BadRdata
 
 DELIMITERS = ",;\t|"
-FIELDS = ("zone", "name", "type", "ttl", "value", "priority", "disabled", "comment", "rdclass")
+FIELDS = ("zone", "name", "type", "ttl", "value", "priority", "disabled", "comment", "value_comment", "tags", "rdclass")
 _MOST_CELLS = 200
 
 # PowerDNS-Admin, Cloudflare, Route 53, cPanel, Hetzner, Plesk, phpIPAM, GoDaddy, Namecheap, deSEC and ourselves;
@@ -32,6 +32,8 @@ _HEADERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "priority": ("priority", "prio", "preference", "pref", "mxpreference", "mxpriority", "mxlevel", "aux", "opt"),
         "disabled": ("disabled", "isdisabled", "inactive"),
         "comment": ("comment", "comments", "note", "notes", "description", "remark", "remarks", "kommentar"),
+        "value_comment": ("valuecomment",),
+        "tags": ("tags",),
         "rdclass": ("class", "rdclass", "recordclass"),
     }
 )
@@ -53,6 +55,8 @@ class CsvMapping:
     priority: int | None = None
     disabled: int | None = None
     comment: int | None = None
+    value_comment: int | None = None
+    tags: int | None = None
     rdclass: int | None = None
     fixed_zone: str = ""
     zones: Sequence[str] = ()
@@ -91,6 +95,8 @@ def guessed_mapping(rows: Sequence[Sequence[str]], delimiter: str) -> CsvMapping
         column = next((headers.index(word) for word in synonyms if word in headers), None)
         if column is not None and column not in found.values():
             found[field] = column
+    if "value_comment" not in found:  # what others call tags are not ours: a person may say so
+        found.pop("tags", None)
     if len(found) >= 2 and not any(_is_type(cell) for cell in rows[0]):
         return replace(mapping, header=True, **found)
     return replace(mapping, **_found_by_content(rows))
@@ -117,6 +123,11 @@ def _found_by_content(rows: Sequence[Sequence[str]]) -> dict[str, Any]:
         "rdclass": classes,
     }
     return {field: places[0] for field, places in found.items() if places}
+
+
+def has_type(row: Sequence[str]) -> bool:
+    """Whether a cell of the row is a record type."""
+    return any(map(_is_type, row[:_MOST_CELLS]))
 
 
 def _is_type(cell: str) -> bool:

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from dnspanel.texts import gettext
 from replication.dns import names, rdtypes
 from replication.dns.compression import BadCompression, expand_rdata, name_at
 from replication.errors import BadName
@@ -62,9 +63,9 @@ class Message:
                 places.append(place)
                 at = place.end
         except (struct.error, IndexError) as exc:
-            raise BadMessage("it ends too early") from exc
+            raise BadMessage(gettext("it ends too early")) from exc
         if at != len(wire):
-            raise BadMessage("bytes follow its end")
+            raise BadMessage(gettext("bytes follow its end"))
         self._answers = places[:answers]
         # A signature is the very last record.
         self.signature = places[-1] if places and places[-1].type == TSIG and answers < len(places) else None
@@ -85,7 +86,7 @@ class Message:
                 owner, _ = self._name(place.start)
                 yield Record(self._text(owner), place.type, place.ttl, self._rdata(place))
         except (struct.error, IndexError) as exc:
-            raise BadMessage("a record ends too early") from exc
+            raise BadMessage(gettext("a record ends too early")) from exc
 
     def owner(self, place: _Place) -> str:
         """The owner name of a record."""
@@ -101,7 +102,7 @@ class Message:
         type, _, ttl, size = _FIXED.unpack_from(self.wire, at)
         begin = at + _FIXED.size
         if begin + size > len(self.wire):
-            raise BadMessage("a record runs off its end")
+            raise BadMessage(gettext("a record runs off its end"))
         return _Place(start, type, ttl, begin, begin + size)
 
     def _rdata(self, place: _Place) -> bytes:
@@ -118,7 +119,7 @@ class Message:
             at += 1 + self.wire[at]
         name, end = self._name(at)
         if end != place.end:
-            raise BadMessage("a name runs off the end of its record")
+            raise BadMessage(gettext("a name runs off the end of its record"))
         return self.wire[place.rdata : at] + name
 
     def _name(self, at: int) -> tuple[bytes, int]:

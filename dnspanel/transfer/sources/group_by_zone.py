@@ -28,15 +28,26 @@ _COMPLETE_VALUE = re.compile(r'(?:"(?:[^"\\\n\r]|\\[^\n\r])*"|\\[^\n\r]|[^;()"\\
 _NO_TTL = frozenset({"", "auto", "automatic", "default", "-"})
 
 
-def record_line(name: str, ttl: str, type: str, value: str, *, disabled: bool = False, comment: str = "") -> str:
+def record_line(
+    name: str,
+    ttl: str,
+    type: str,
+    value: str,
+    *,
+    disabled: bool = False,
+    comment: str = "",
+    default_ttl: str = DEFAULT_TTL,
+) -> str:
     """The record as a line of a zone file. `name` is canonical, the names in `value` are absolute.
+
+    A record without a TTL has `default_ttl`; the line has none where that is empty.
 
     Raises ValueError, with the reason, for what would not be one record on one line.
     """
     if not _TYPE.fullmatch(type):
         raise ValueError(f"“{type}” is no record type")
     if ttl.lower() in _NO_TTL:
-        ttl = DEFAULT_TTL
+        ttl = default_ttl
     elif not _TTL.fullmatch(ttl):
         raise ValueError(f"“{ttl}” is no TTL")
     if not value:
@@ -44,7 +55,8 @@ def record_line(name: str, ttl: str, type: str, value: str, *, disabled: bool = 
     if not _DANGEROUS.isdisjoint(value) and not _COMPLETE_VALUE.fullmatch(value):
         raise ValueError("the value has a line break, or a “;”, a bracket or a quote that does not stand in quotes")
     note = f" ; {' '.join(comment.split())}" if comment and not comment.isspace() else ""
-    return f"{';!disabled ' if disabled else ''}{name} {ttl} IN {type} {value}{note}\n"
+    ttl = f" {ttl}" if ttl else ""
+    return f"{';!disabled ' if disabled else ''}{name}{ttl} IN {type} {value}{note}\n"
 
 
 class ZoneCollector:

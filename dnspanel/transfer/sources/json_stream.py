@@ -16,6 +16,8 @@ import json
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
+from dnspanel.texts import gettext
+
 MOST_VALUE = 64 << 20  # characters of one member
 _FIRST_READ = 64 << 10
 _BEHIND_VALUE = frozenset(" \t\r\n,:]}")
@@ -38,7 +40,7 @@ def members(read: Callable[[int], bytes], split: Collection[str] = ()) -> Iterat
     elif opening == "{":
         yield from _object(text, split)
     else:
-        raise BadJson("the text is neither a JSON object nor an array")
+        raise BadJson(gettext("the text is neither a JSON object nor an array"))
 
 
 def _object(text: "_Text", split: Collection[str]) -> Iterator[tuple[str, Any]]:
@@ -47,7 +49,7 @@ def _object(text: "_Text", split: Collection[str]) -> Iterator[tuple[str, Any]]:
     while True:
         key = text.value()
         if not isinstance(key, str) or text.take() != ":":
-            raise BadJson("the text is not a JSON object")
+            raise BadJson(gettext("the text is not a JSON object"))
         if key in split and text.peek() == "[":
             text.take()
             yield from ((key, element) for element in text.elements())
@@ -57,7 +59,7 @@ def _object(text: "_Text", split: Collection[str]) -> Iterator[tuple[str, Any]]:
         if separator == "}":
             return
         if separator != ",":
-            raise BadJson("the text is not a JSON object")
+            raise BadJson(gettext("the text is not a JSON object"))
 
 
 class _Text:
@@ -82,7 +84,7 @@ class _Text:
             if separator == "]":
                 return
             if separator != ",":
-                raise BadJson("the text is not a JSON array")
+                raise BadJson(gettext("the text is not a JSON array"))
 
     def peek(self) -> str:
         """The next character that is not space."""
@@ -108,9 +110,9 @@ class _Text:
                 found, end = self._json.raw_decode(self._buffer, self._at)
             except json.JSONDecodeError as exc:
                 if self._ended:
-                    raise BadJson(f"the text is not JSON: {exc.msg}") from exc
+                    raise BadJson(gettext("the text is not JSON: {msg}").format(msg=exc.msg)) from exc
             except RecursionError as exc:
-                raise BadJson("the text is nested too deeply") from exc
+                raise BadJson(gettext("the text is nested too deeply")) from exc
             else:
                 # A number at the end of what was read may go on, and what is left of `0.5` begins with a number.
                 if self._ended or self._buffer[end : end + 1] in _BEHIND_VALUE:
@@ -122,14 +124,14 @@ class _Text:
 
     def _grow(self, size: int) -> None:
         if self._ended:
-            raise BadJson("the text ends too early")
+            raise BadJson(gettext("the text ends too early"))
         self._buffer = self._buffer[self._at :]
         self._at = 0
         if len(self._buffer) > MOST_VALUE:
-            raise BadJson("a single value of the text is too large")
+            raise BadJson(gettext("a single value of the text is too large"))
         part = self._read(size)
         self._ended = len(part) < size
         try:
             self._buffer += self._decoder.decode(part, final=self._ended)
         except UnicodeDecodeError as exc:
-            raise BadJson("the text is not UTF-8") from exc
+            raise BadJson(gettext("the text is not UTF-8")) from exc

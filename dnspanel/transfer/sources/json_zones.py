@@ -1,7 +1,7 @@
 """Zones as JSON: our own export, zones as the PowerDNS API has them, RRsets as deSEC has them.
 
-    {"zone": NAME, "rrsets": [{"name", "type", "ttl", "records": [{"content", "disabled"}], "comments": [{"content"}]}],
-     "dnssec": {…}}                                                      our own: see json_dnssec
+    {"zone": NAME, "rrsets": [{"name", "type", "ttl", "records": [{"content", "disabled", "comment"}],
+                              "comments": [{"content"}], "tags": […]}], "dnssec": {…}}     our own: see json_dnssec
     {"name": NAME, "rrsets": …}                                          PowerDNS
     {"domain": ZONE, "subname", "type", "ttl", "records": [TEXT, …]}     deSEC
 
@@ -18,14 +18,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from dnspanel.texts import gettext
 from dnspanel.transfer.archives.textfile import TextFile
 from dnspanel.transfer.documents import Document, Item, SourceFault
 from dnspanel.transfer.errors import SourceRefused
+from dnspanel.transfer.noted import noted_line_of
 from dnspanel.transfer.sealed_keys import Opener
 from dnspanel.transfer.sources.group_by_zone import ZoneCollector, record_line
 from dnspanel.transfer.sources.json_dnssec import read_dnssec
-from replication.dns import names
-from replication.errors import BadName
+from dnspanel.zones.rrset_notes import notes_of
+from replication.dns import names, rdata
+from replication.errors import BadName, BadRdata
 
 _FIRST_READ = 1 << 20
 # Characters of one zone's object; decoded it takes several times as much memory.
@@ -90,7 +93,7 @@ class JsonSource:
         for rrset in rrsets:
             try:
                 text += _lines(_member(rrset, "name", str), rrset)
-            except (ValueError, BadName) as exc:
+            except (ValueError, BadName, BadRdata) as exc:
                 yield self._fault(line, str(exc), rrset, zone)
         encoded = "".join(text).encode("utf-8", "surrogatepass")
         yield Document(self._name, encoded, zone, array("I", [line]) * encoded.count(b"\n"))
@@ -101,7 +104,7 @@ class JsonSource:
             owner = names.parse(rrset.get("subname") or "@", zone)
             for text in _lines(owner, rrset):
                 collector.add(zone, text, line)
-        except (ValueError, BadName) as exc:
+        except (ValueError, BadName, BadRdata) as exc:
             yield self._fault(line, str(exc), rrset)
 
     def _fault(self, line: int, reason: str, value: Any, zone: str = "") -> SourceFault:
@@ -121,10 +124,12 @@ def _zone_and_rrsets(value: Any) -> tuple[str, list[dict[str, Any]]]:
 
 
 def _lines(name: str, rrset: dict[str, Any]) -> Iterator[str]:
-    """The lines of one RRset. Raises ValueError or BadName, with the reason."""
+    """The lines of one RRset. Raises ValueError, BadName or BadRdata, with the reason."""
     owner, type = names.parse(name), _member(rrset, "type", str).upper()
     ttl = rrset.get("ttl", "")
     comment = "; ".join(_comments(rrset))
+    tags = [tag for tag in rrset.get("tags") or () if isinstance(tag, str)]
+    of_value: dict[str, str] = {}
     for record in _member(rrset, "records", list):
         is_object = isinstance(record, dict)
         content = _member(record, "content", str) if is_object else record
@@ -133,6 +138,10 @@ def _lines(name: str, rrset: dict[str, Any]) -> Iterator[str]:
         disabled = is_object and record.get("disabled") is True
         yield record_line(owner, str(ttl), type, content, disabled=disabled, comment=comment)
         comment = ""
+        if is_object and isinstance(record.get("comment"), str) and record["comment"]:
+            of_value[content] = record["comment"]
+    if tags or of_value:
+        yield noted_line_of(owner, type, notes_of(rdata.type_from_text(type), tags, of_value))
 
 
 def _comments(rrset: dict[str, Any]) -> Iterator[str]:
@@ -198,7 +207,9 @@ class _Values:
                 if not is_cut or not self._grow(max(_FIRST_READ, len(self._text) - self._at)):
                     raise
             except RecursionError as exc:
-                raise SourceRefused(f"The file is nested too deeply, in line {self._line:,}.") from exc
+                raise SourceRefused(
+                    gettext("The file is nested too deeply, in line {line:,}.").format(line=self._line)
+                ) from exc
             else:
                 self._step(end - self._at)
                 return value
@@ -234,8 +245,10 @@ class _Values:
             self._text, self._at = self._text[self._at :], 0
         if len(self._text) > _MOST_VALUE:
             raise SourceRefused(
-                f"The zone in line {self._line:,} has more than {_MOST_VALUE >> 20} MiB as one JSON value: "
-                "a zone file takes larger ones."
+                gettext(
+                    "The zone in line {line:,} has more than {value} MiB as one JSON value: a zone file "
+                    "takes larger ones."
+                ).format(line=self._line, value=_MOST_VALUE >> 20)
             )
         pieces = [self._text]
         while size > 0 and (piece := next(self._pieces, "")):

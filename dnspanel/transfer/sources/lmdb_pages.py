@@ -35,6 +35,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from dnspanel.texts import gettext
 from replication.errors import BadBytes
 
 _PAGE = struct.Struct("<QHHHH")
@@ -89,7 +90,11 @@ class LmdbFile:
             self._page_size, self._transaction, self._last_page, self._main = self._newest_meta()
             size = os.fstat(self._fd).st_size
             if size < (self._last_page + 1) * self._page_size:
-                raise self._bad(f"it is cut off: {size} bytes of {(self._last_page + 1) * self._page_size}")
+                raise self._bad(
+                    gettext("it is cut off: {size} bytes of {value}").format(
+                        size=size, value=(self._last_page + 1) * self._page_size
+                    )
+                )
         except BaseException:
             os.close(self._fd)
             raise
@@ -116,7 +121,7 @@ class LmdbFile:
             if node.key != name:
                 return None
             if not node.flags & _SUB_TABLE or len(node.value) != _TABLE.size:
-                raise self._bad(f"“{name.decode('ascii', 'replace')}” is not a table")
+                raise self._bad(gettext("“{decode}” is not a table").format(decode=name.decode("ascii", "replace")))
             return Table.decode(node.value)
         return None
 
@@ -130,7 +135,7 @@ class LmdbFile:
                 yield node.key, node.value
             elif node.flags & _SUB_TABLE:
                 if len(node.value) != _TABLE.size:
-                    raise self._bad("a table of duplicates has a wrong size")
+                    raise self._bad(gettext("a table of duplicates has a wrong size"))
                 for value in self._nodes(Table.decode(node.value), b""):
                     yield node.key, value.key
             else:
@@ -141,10 +146,10 @@ class LmdbFile:
         """Page size, transaction, last page and main table of the newer of the sound meta pages."""
         first = self._meta(os.pread(self._fd, _META_SIZE, 0))
         if first is None:
-            raise self._bad("it is not an LMDB file of a 64-bit machine")
+            raise self._bad(gettext("it is not an LMDB file of a 64-bit machine"))
         second = self._meta(os.pread(self._fd, _META_SIZE, first[0]))
         if second is None or second[0] != first[0]:
-            raise self._bad("its second meta page is damaged")
+            raise self._bad(gettext("its second meta page is damaged"))
         return max(first, second, key=lambda meta: meta[1])
 
     def _meta(self, page: bytes) -> tuple[int, int, int, Table] | None:
@@ -164,7 +169,7 @@ class LmdbFile:
         if table.root == _NO_PAGE:
             return
         if table.depth > _MOST_DEPTH:
-            raise self._bad(f"a tree claims to be {table.depth} pages deep")
+            raise self._bad(gettext("a tree claims to be {depth} pages deep").format(depth=table.depth))
         # A damaged tree may lead in circles, but it cannot have more pages than the file.
         pages_left = self._last_page + 1
         stack: list[Iterator[int]] = [iter((table.root,))]
@@ -175,7 +180,7 @@ class LmdbFile:
                 continue
             pages_left -= 1
             if pages_left < 0 or len(stack) > _MOST_DEPTH:
-                raise self._bad("its pages lead in circles")
+                raise self._bad(gettext("its pages lead in circles"))
             page = self._page(number)
             flags = _PAGE.unpack_from(page)[2]
             if flags & _BRANCH:
@@ -183,7 +188,7 @@ class LmdbFile:
             elif flags & _LEAF:
                 yield from self._leaf_nodes(page, number, start)
             else:
-                raise self._bad(f"page {number} is neither a branch nor a leaf")
+                raise self._bad(gettext("page {number} is neither a branch nor a leaf").format(number=number))
 
     def _children(self, page: bytes, number: int, start: bytes) -> Iterator[int]:
         """The children of a branch page that can hold keys not below `start`."""
@@ -197,7 +202,7 @@ class LmdbFile:
     def _leaf_nodes(self, page: bytes, number: int, start: bytes = b"") -> Iterator[_Node]:
         """The nodes of a leaf page, or of a page of duplicates inside a value, from the key `start`."""
         if len(page) < _PAGE.size:
-            raise self._bad(f"page {number} has no header")
+            raise self._bad(gettext("page {number} has no header").format(number=number))
         if _PAGE.unpack_from(page)[2] & _LEAF2:
             yield from self._packed_nodes(page, number)
             return
@@ -209,7 +214,7 @@ class LmdbFile:
             middle = at + _NODE.size + key_size
             end = middle + (_U64.size if flags & _BIG else size)
             if end > len(page):
-                raise self._bad(f"a node of page {number} runs off its end")
+                raise self._bad(gettext("a node of page {number} runs off its end").format(number=number))
             value = page[middle:end]
             if flags & _BIG:
                 value = self._run(_U64.unpack(value)[0], size)
@@ -219,18 +224,18 @@ class LmdbFile:
         _, size, _, lower, _ = _PAGE.unpack_from(page)
         end = _PAGE.size + (lower - _PAGE.size) // 2 * size
         if lower < _PAGE.size or end > len(page) or size == 0:
-            raise self._bad(f"the packed values of page {number} run off its end")
+            raise self._bad(gettext("the packed values of page {number} run off its end").format(number=number))
         for at in range(_PAGE.size, end, size):
             yield _Node(page[at : at + size], b"", 0)
 
     def _offsets(self, page: bytes, number: int) -> tuple[int, ...]:
         lower: int = _PAGE.unpack_from(page)[3]
         if not _PAGE.size <= lower <= len(page):
-            raise self._bad(f"page {number} has a wrong header")
+            raise self._bad(gettext("page {number} has a wrong header").format(number=number))
         count = (lower - _PAGE.size) // 2
         offsets = struct.unpack_from(f"<{count}H", page, _PAGE.size)
         if offsets and (min(offsets) < lower or max(offsets) + _NODE.size > len(page)):
-            raise self._bad(f"a node of page {number} is outside of it")
+            raise self._bad(gettext("a node of page {number} is outside of it").format(number=number))
         return offsets
 
     def _page(self, number: int) -> bytes:
@@ -247,19 +252,19 @@ class LmdbFile:
     def _run(self, number: int, size: int) -> bytes:
         """A value in pages of its own."""
         if size > _MOST_VALUE:
-            raise self._bad(f"a value claims to have {size} bytes")
+            raise self._bad(gettext("a value claims to have {size} bytes").format(size=size))
         page = self._read(number, _PAGE.size + size)
         if not _PAGE.unpack_from(page)[2] & _OVERFLOW:
-            raise self._bad(f"page {number} does not hold a long value")
+            raise self._bad(gettext("page {number} does not hold a long value").format(number=number))
         return page[_PAGE.size :]
 
     def _read(self, number: int, size: int) -> bytes:
         at = number * self._page_size
         if not 2 <= number <= self._last_page or at + size > (self._last_page + 1) * self._page_size:
-            raise self._bad(f"it refers to page {number}, which it does not have")
+            raise self._bad(gettext("it refers to page {number}, which it does not have").format(number=number))
         page = os.pread(self._fd, size, at)
         if len(page) != size or _PAGE.unpack_from(page)[0] != number:
-            raise self._bad(f"page {number} is not where it belongs")
+            raise self._bad(gettext("page {number} is not where it belongs").format(number=number))
         return page
 
     def _bad(self, reason: str) -> BadBytes:

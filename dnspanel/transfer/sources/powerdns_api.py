@@ -18,6 +18,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from dnspanel.texts import gettext
 from dnspanel.transfer.documents import Item, Kept, SourceFault
 from dnspanel.transfer.errors import SourceAway, SourceRefused
 from dnspanel.transfer.servers import Addresses, every_address
@@ -157,11 +158,11 @@ class _Api:
             parts = urlsplit(url.strip())
             port = parts.port
         except ValueError:
-            raise SourceRefused("the address of the PowerDNS server is not a URL") from None
+            raise SourceRefused(gettext("the address of the PowerDNS server is not a URL")) from None
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise SourceRefused("the address of the PowerDNS server must look like https://host:8081")
+            raise SourceRefused(gettext("the address of the PowerDNS server must look like https://host:8081"))
         if not key or not key.isascii() or not key.isprintable():
-            raise SourceRefused("the API key must not be empty, and has only printable ASCII characters")
+            raise SourceRefused(gettext("the API key must not be empty, and has only printable ASCII characters"))
         # What people copy may have the path of the API at its end.
         base = parts.path.partition("/api/v1")[0].rstrip("/")
         base = f"{base}/api/v1/servers/{quote(server_id, safe='')}"
@@ -173,7 +174,9 @@ class _Api:
         try:
             server = self._object("")
         except _Missing:
-            raise SourceRefused(f"{_NOT_POWERDNS}, or it has no server of this id") from None
+            raise SourceRefused(
+                gettext("{not_powerdns}, or it has no server of this id").format(not_powerdns=_NOT_POWERDNS)
+            ) from None
         except _Failed as exc:
             raise SourceAway(str(exc)) from exc
         if server.get("daemon_type") != "authoritative":
@@ -183,7 +186,7 @@ class _Api:
         try:
             yield from self._array("/zones?dnssec=false")
         except (_Missing, _Failed) as exc:
-            raise SourceAway(f"the list of zones cannot be read: {exc}") from exc
+            raise SourceAway(gettext("the list of zones cannot be read: {exc}").format(exc=exc)) from exc
 
     def tsig_keys(self) -> Iterator[Kept]:
         """All TSIG keys, as far as the server has them and shows them."""
@@ -275,9 +278,13 @@ class _Api:
             try:
                 yield members(response.read, split)
             except BadJson as exc:
-                raise _Failed(f"the answer of the PowerDNS server cannot be read: {exc}") from exc
+                raise _Failed(
+                    gettext("the answer of the PowerDNS server cannot be read: {exc}").format(exc=exc)
+                ) from exc
             except (OSError, http.client.HTTPException) as exc:
-                raise _Failed(f"the answer of the PowerDNS server broke off: {_describe(exc)}") from exc
+                raise _Failed(
+                    gettext("the answer of the PowerDNS server broke off: {exc}").format(exc=_describe(exc))
+                ) from exc
         finally:
             connection.close()
 
@@ -306,11 +313,17 @@ class _Api:
             reason = f"the certificate of {self.host} is not trusted: {exc.verify_message}"
             raise SourceRefused(reason) from exc
         except ssl.SSLError as exc:
-            raise SourceRefused(f"{self.host} does not speak TLS there: {exc.reason}") from exc
+            raise SourceRefused(
+                gettext("{host} does not speak TLS there: {reason}").format(host=self.host, reason=exc.reason)
+            ) from exc
         except http.client.HTTPException as exc:
             raise SourceRefused(_NOT_POWERDNS) from exc
         except OSError as exc:
-            raise SourceAway(f"no connection to the PowerDNS server at {self.host}: {_describe(exc)}") from exc
+            raise SourceAway(
+                gettext("no connection to the PowerDNS server at {host}: {exc}").format(
+                    host=self.host, exc=_describe(exc)
+                )
+            ) from exc
         _check_answer(response)
         return response
 
@@ -327,7 +340,7 @@ def _check_answer(response: http.client.HTTPResponse) -> None:
     if status in (401, 403):
         raise SourceRefused(_REFUSES_KEY)
     if 300 <= status < 400:
-        raise SourceRefused("the server there only leads to another address; give that one")
+        raise SourceRefused(gettext("the server there only leads to another address; give that one"))
     if status == 404:
         raise _Missing
     is_json = "json" in (response.getheader("Content-Type") or "")
@@ -339,13 +352,17 @@ def _check_answer(response: http.client.HTTPResponse) -> None:
         message = dict(members(response.read)).get("error") if is_json else None
     except (BadJson, OSError, http.client.HTTPException):
         message = None
-    raise _Failed(f"the PowerDNS server answers with an error: {str(message or f'HTTP status {status}')[:300]}")
+    raise _Failed(
+        gettext("the PowerDNS server answers with an error: {value}").format(
+            value=str(message or f"HTTP status {status}")[:300]
+        )
+    )
 
 
 def _add(text: ZoneText, rrset: Any, zone: str, left: dict[tuple[str, str], str]) -> None:
     """Add the records of one RRset of the API, with its comments at the first."""
     if not isinstance(rrset, dict):
-        raise BadJson("an RRset is not an object")
+        raise BadJson(gettext("an RRset is not an object"))
     name, type = str(rrset.get("name", "")), str(rrset.get("type", "")).upper()
     several = sorted(rrset.get("comments") or (), key=lambda one: (one.get("modified_at") or 0, str(one)))
     comment = comment_text([str(one.get("content", "")) for one in several])

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from dnspanel.texts import gettext
 from dnspanel.transfer.archives.decompress import Meter, compression_of, unpacked_chunks
 from dnspanel.transfer.documents import Item, SourceFault
 from dnspanel.transfer.errors import SourceRefused
@@ -139,14 +140,20 @@ class _Loader:
     def add_fault(self, bad: BadLine) -> None:
         self._faults += 1
         if self._faults > MOST_BAD_LINES:
-            raise SourceRefused(f"more than {MOST_BAD_LINES:,} lines of the dump cannot be understood")
+            raise SourceRefused(
+                gettext("more than {most_bad_lines:,} lines of the dump cannot be understood").format(
+                    most_bad_lines=MOST_BAD_LINES
+                )
+            )
         source = bad.source.replace("\0", "�")
         self._database.execute("INSERT INTO dump_faults VALUES (?, ?, ?)", (bad.line, source, bad.reason))
 
     def finish(self) -> None:
         self._flush()
         if not {"domains", "records"} <= self._seen:
-            raise SourceRefused("this is not a dump of a PowerDNS database: it has no rows of “domains” and “records”")
+            raise SourceRefused(
+                gettext("this is not a dump of a PowerDNS database: it has no rows of “domains” and “records”")
+            )
 
     def _prepare(self, table: str, columns: tuple[str, ...]) -> None:
         known = {name for group in _TABLES[table] for name in group}

@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
+from dnspanel.texts import gettext
 from dnspanel.transfer.documents import Item, Kept, SourceFault
 from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.sources import powerdns
@@ -23,6 +24,7 @@ from replication.codec.domains import Primary, ZoneKind, ZoneObject
 from replication.codec.schema import SETTINGS_DBI, Dbi, Schema, schema_for
 from replication.dns.rdtypes import type_to_text
 from replication.errors import BadBytes, BadName, UnknownSchema
+from replication.wire.protocol import join_port
 
 MOST_SHARDS = 4096
 _NSEC3 = 50  # helper rows of the NSEC3 chain
@@ -59,9 +61,9 @@ class PowerdnsLmdbSource:
                     self.done += 1
                 database.check_unchanged()
         except (BadBytes, UnknownSchema) as exc:
-            raise SourceRefused(f"the LMDB cannot be read: {exc}") from exc
+            raise SourceRefused(gettext("the LMDB cannot be read: {exc}").format(exc=exc)) from exc
         except OSError as exc:
-            raise SourceRefused(f"the LMDB cannot be read: {exc.strerror}") from exc
+            raise SourceRefused(gettext("the LMDB cannot be read: {strerror}").format(strerror=exc.strerror)) from exc
 
 
 def _main_file(path: Path) -> Path:
@@ -70,7 +72,11 @@ def _main_file(path: Path) -> Path:
         return path
     files = [file for file in sorted(path.iterdir()) if file.is_file() and not re.search(r"-(lock|\d+)$", file.name)]
     if len(files) != 1:
-        raise SourceRefused(f"the upload needs one main file of the LMDB beside its shards, it has {len(files)}")
+        raise SourceRefused(
+            gettext("the upload needs one main file of the LMDB beside its shards, it has {files}").format(
+                files=len(files)
+            )
+        )
     return files[0]
 
 
@@ -119,7 +125,7 @@ class _Database:
         files = [self._main, *(shard.file for shard in self._shards.values() if shard.file is not None)]
         if not all(file.check_unchanged() for file in files):
             raise SourceRefused(
-                "a server wrote to the LMDB while it was read: copy it with mdb_copy, and read the copy"
+                gettext("a server wrote to the LMDB while it was read: copy it with mdb_copy, and read the copy")
             )
 
     def items_of(self, zone_id: int, zone: ZoneObject) -> Iterator[Item]:
@@ -162,9 +168,15 @@ class _Database:
             schema = schema_for(int.from_bytes(header.decode_header(version)[1], "big"))
             count = int.from_bytes(header.decode_header(shards)[1], "big")
         else:
-            raise SourceRefused(f"{self._path.name} is an LMDB file, but not the main file of a PowerDNS")
+            raise SourceRefused(
+                gettext("{name} is an LMDB file, but not the main file of a PowerDNS").format(name=self._path.name)
+            )
         if schema.has_header != (len(version) != 4) or not 1 <= count <= MOST_SHARDS:
-            raise SourceRefused(f"{self._path.name} states schema {schema.number} and {count} shards, which cannot be")
+            raise SourceRefused(
+                gettext("{name} states schema {number} and {count} shards, which cannot be").format(
+                    name=self._path.name, number=schema.number, count=count
+                )
+            )
         return schema, count
 
     def _zones(self) -> list[tuple[int, ZoneObject]]:
@@ -294,4 +306,4 @@ def _address(primary: Primary) -> str:
     """A primary's address in the form that PowerDNS's other interfaces have."""
     if primary.port == 53:
         return primary.address
-    return f"[{primary.address}]:{primary.port}" if ":" in primary.address else f"{primary.address}:{primary.port}"
+    return join_port(primary.address, primary.port)

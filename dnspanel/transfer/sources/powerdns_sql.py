@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from dnspanel.texts import gettext
 from dnspanel.transfer.documents import Item, Kept, SourceFault
 from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.servers import Addresses
@@ -114,7 +115,11 @@ class _Tables:
             ("records", {"domain_id", "name", "type", "content", "ttl"}),
         ):
             if not needed <= self._columns[table]:
-                raise SourceRefused(f"this is not a PowerDNS database: it has no table “{table}” as PowerDNS makes it")
+                raise SourceRefused(
+                    gettext("this is not a PowerDNS database: it has no table “{table}” as PowerDNS makes it").format(
+                        table=table
+                    )
+                )
 
     def zones(self) -> tuple[list[_Zone], list[SourceFault]]:
         """All zones by name, and faults of names that are none and of records that belong to no zone."""

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.texts import gettext
 from dnspanel.transfer import rights, servers
 from dnspanel.transfer.documents import Document, Source
 from dnspanel.transfer.errors import SourceRefused
@@ -68,7 +69,9 @@ def _one_file(job: ImportJob) -> upload.Uploaded:
     """The file of a source that reads one. Raises SourceRefused unless it has exactly one."""
     files = upload.uploaded_files(job)
     if len(files) != 1:
-        raise SourceRefused(f"This kind of import reads one file; {len(files)} were uploaded.")
+        raise SourceRefused(
+            gettext("This kind of import reads one file; {files} were uploaded.").format(files=len(files))
+        )
     return files[0]
 
 
@@ -126,7 +129,7 @@ def _powerdns_lmdb(job: ImportJob, parameters: dict[str, Any], secret: dict[str,
             os.link(file.path, target)
     main = [file for file in files if not _BESIDE_MAIN.search(file.name)]
     if len(main) != 1:
-        raise SourceRefused("Upload one main file, such as pdns.lmdb, and its shards, such as pdns.lmdb-0.")
+        raise SourceRefused(gettext("Upload one main file, such as pdns.lmdb, and its shards, such as pdns.lmdb-0."))
     return powerdns_lmdb.PowerdnsLmdbSource(directory / PurePosixPath(main[0].name).name)
 
 

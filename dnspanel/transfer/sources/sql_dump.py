@@ -15,6 +15,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from dnspanel.texts import gettext
 from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.sources.sql_literals import RowReader, Value, copied
 
@@ -141,7 +142,9 @@ class _Dump:
     def _has_backslashes(self) -> bool:
         self._text.fill()
         if self._text.buffer.startswith(b"PGDMP"):
-            raise SourceRefused("this is a PostgreSQL archive: write it out as text with `pg_restore -f dump.sql`")
+            raise SourceRefused(
+                gettext("this is a PostgreSQL archive: write it out as text with `pg_restore -f dump.sql`")
+            )
         head = self._text.buffer[: 64 << 10]
         return bool(re.search(rb"MySQL dump|MariaDB dump|phpMyAdmin|ENGINE\s*=|/\*!\d{5}|`", head))
 
@@ -217,7 +220,11 @@ class _Dump:
         if table is None:
             return
         if table in self._columns:
-            raise SourceRefused(f"the dump has the table {table} twice: dump one PowerDNS database by itself")
+            raise SourceRefused(
+                gettext("the dump has the table {table} twice: dump one PowerDNS database by itself").format(
+                    table=table
+                )
+            )
         self._columns[table] = tuple(_column_names(body))
         if not self._columns[table]:
             yield BadLine(
@@ -231,7 +238,11 @@ class _Dump:
             return
         columns = tuple(_names(head["columns"])) if head["columns"] is not None else self._columns.get(table)
         if columns is None:
-            raise SourceRefused(f"the dump does not say which columns {table} has: dump it with its CREATE TABLE")
+            raise SourceRefused(
+                gettext("the dump does not say which columns {table} has: dump it with its CREATE TABLE").format(
+                    table=table
+                )
+            )
         text = self._text
         while True:
             line, source_line = text.line, ""
@@ -246,7 +257,7 @@ class _Dump:
                     yield TableRow(table, columns, values)
                 separator = text.match(_SEPARATOR)
                 if separator is None:
-                    raise _Unreadable("the row is followed by neither a comma nor a semicolon")
+                    raise _Unreadable(gettext("the row is followed by neither a comma nor a semicolon"))
             except _Unreadable as exc:
                 yield BadLine(line, source_line, f"{exc}; the rest of the statement is left out")
                 self._skip_statement()
@@ -267,7 +278,7 @@ class _Dump:
             if text.ended or size > MOST_ROW_BYTES:
                 break
             size *= 4  # the row may be longer than what was read
-        raise _Unreadable("this is not a row of values")
+        raise _Unreadable(gettext("this is not a row of values"))
 
     def _copy(self, head: re.Match[bytes]) -> Iterator[TableRow | BadLine]:
         table, text = self._table_of(head), self._text

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
+from dnspanel.texts import gettext
 from dnspanel.transfer.errors import SourceAway, SourceRefused
 from dnspanel.transfer.servers import DATABASE_PORTS, MOST_ADDRESSES, Addresses
 from dnspanel.transfer.sources.connections import Connections, connect
@@ -56,7 +57,7 @@ def open_snapshot(
     parts = _split(url)
     opened = _OPENERS.get(parts.scheme)
     if opened is None:
-        raise SourceRefused("the address must start with postgresql://, mysql:// or sqlite:///")
+        raise SourceRefused(gettext("the address must start with postgresql://, mysql:// or sqlite:///"))
     found = (
         None
         if addresses is None
@@ -87,7 +88,7 @@ def _split(url: str) -> SplitResult:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError:
-        raise SourceRefused("the address of the database is not a URL") from None
+        raise SourceRefused(gettext("the address of the database is not a URL")) from None
     # SQLAlchemy's way of naming a driver too: `mysql+pymysql`.
     scheme = parts.scheme.partition("+")[0]
     return parts._replace(scheme=_OTHER_SCHEMES.get(scheme, scheme))
@@ -97,7 +98,11 @@ def _options(parts: SplitResult, allowed: frozenset[str]) -> dict[str, str]:
     options = dict(parse_qsl(parts.query))
     unknown = sorted(options.keys() - allowed)
     if unknown:
-        raise SourceRefused(f"the address of the database has an option that is not known here: {unknown[0]}")
+        raise SourceRefused(
+            gettext("the address of the database has an option that is not known here: {unknown}").format(
+                unknown=unknown[0]
+            )
+        )
     return options
 
 
@@ -152,10 +157,12 @@ def _open_postgres(parts: SplitResult, addresses: Sequence[str] | None, connecti
         message = _message(exc, parts)
         # libpq gives no SQLSTATE for a refused password; the words are those of the server, in English or not.
         if any(phrase in message for phrase in ("authentication failed", "does not exist", "no pg_hba.conf entry")):
-            raise SourceRefused(f"the PostgreSQL server refuses: {message}") from None
-        raise SourceAway(f"no connection to the PostgreSQL server: {message}") from None
+            raise SourceRefused(gettext("the PostgreSQL server refuses: {message}").format(message=message)) from None
+        raise SourceAway(gettext("no connection to the PostgreSQL server: {message}").format(message=message)) from None
     except psycopg.Error as exc:
-        raise SourceRefused(f"the PostgreSQL server cannot be used: {_message(exc, parts)}") from None
+        raise SourceRefused(
+            gettext("the PostgreSQL server cannot be used: {exc}").format(exc=_message(exc, parts))
+        ) from None
     # libpq has the socket for itself and waits on it without end; by a second descriptor it can be cut.
     with (
         socket.socket(fileno=os.dup(connection.fileno())) as line,
@@ -221,8 +228,8 @@ def _open_mysql(parts: SplitResult, addresses: Sequence[str] | None, connections
     except (pymysql.Error, OSError) as exc:
         message = _message(exc, parts)
         if exc.args and exc.args[0] in _MYSQL_REFUSALS:
-            raise SourceRefused(f"the MySQL server refuses: {message}") from None
-        raise SourceAway(f"no connection to the MySQL server: {message}") from None
+            raise SourceRefused(gettext("the MySQL server refuses: {message}").format(message=message)) from None
+        raise SourceAway(gettext("no connection to the MySQL server: {message}").format(message=message)) from None
     with _closing(connection), _refusing(pymysql.Error, lambda exc: exc.args[:1] in _MYSQL_LOST, parts):
         with connection.cursor() as cursor:
             # Bytes as they are stored: PowerDNS's own connection need not have had the tables' character set.
@@ -253,14 +260,16 @@ class _SqliteSnapshot:
 @contextmanager
 def _open_sqlite(parts: SplitResult, addresses: Sequence[str] | None, connections: Connections) -> Iterator[Snapshot]:
     if addresses is not None:
-        raise SourceRefused("a database in a file is not read for people")
+        raise SourceRefused(gettext("a database in a file is not read for people"))
     path = Path("/" + unquote(parts.path).lstrip("/"))
     if not path.is_file():
-        raise SourceRefused(f"there is no file {path.name}")
+        raise SourceRefused(gettext("there is no file {name}").format(name=path.name))
     try:
         connection = _connect_sqlite(path)
     except sqlite3.Error as exc:
-        raise SourceRefused(f"{path.name} cannot be read as an SQLite database: {exc}") from None
+        raise SourceRefused(
+            gettext("{name} cannot be read as an SQLite database: {exc}").format(name=path.name, exc=exc)
+        ) from None
     with _closing(connection), _refusing(sqlite3.Error, lambda exc: False, parts):
         yield _SqliteSnapshot(connection)
 
@@ -305,8 +314,8 @@ def _refusing(errors: type[Exception], is_lost: Callable[[Any], bool], parts: Sp
     except errors as exc:
         message = _message(exc, parts)
         if is_lost(exc):
-            raise SourceAway(f"the database broke off: {message}") from None
-        raise SourceRefused(f"the database cannot be read: {message}") from None
+            raise SourceAway(gettext("the database broke off: {message}").format(message=message)) from None
+        raise SourceRefused(gettext("the database cannot be read: {message}").format(message=message)) from None
 
 
 _OPENERS: dict[str, Callable[[SplitResult, Sequence[str] | None, Connections], Any]] = {

@@ -12,7 +12,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.accounts.roles import Permission
 from dnspanel.zones.errors import Forbidden, TemplateUnknown
-from dnspanel.zones.models import ZoneTemplate
+from dnspanel.zones.models import TemplateKind, ZoneTemplate
 
 _OF_PANEL = "Templates of the whole panel are made and changed by who has the right to templates of all zones."
 
@@ -34,6 +34,19 @@ def templates_visible_to(person: Person) -> "QuerySet[ZoneTemplate]":
 def template_for(person: Person, template_id: int) -> ZoneTemplate:
     """The template with this id. Raises TemplateUnknown."""
     template = templates_visible_to(person).filter(pk=template_id).first()
+    if template is None:
+        raise TemplateUnknown
+    return template
+
+
+def sets_visible_to(person: Person) -> "QuerySet[ZoneTemplate]":
+    """The sets of name servers that this person may know about, by name."""
+    return templates_visible_to(person).filter(kind=TemplateKind.SERVERS)
+
+
+def set_for(person: Person, set_id: int) -> ZoneTemplate:
+    """The set of name servers with this id. Raises TemplateUnknown, for a template of another kind too."""
+    template = sets_visible_to(person).filter(pk=set_id).first()
     if template is None:
         raise TemplateUnknown
     return template

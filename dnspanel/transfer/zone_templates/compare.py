@@ -49,7 +49,7 @@ def compare(now: RRsets, wanted: RRsets, bases: Sequence[RRsets], *, apex: str) 
     `now` is what the zone has at the keys of the others. `bases` are what the template left there: where the zone has
     that, or what one of them has not either, nobody edited it, and it follows. What is not the template's is a conflict
     where it is in the way, and else left alone. The NS of the apex are never removed: a zone needs some. A comment is
-    no difference, and stays where the template has none.
+    no difference, and stays where the template has none; so do tags and the comments of values.
     """
     keys = dict.fromkeys([*wanted, *(key for base in bases for key in base)])
     return [_step(key, now.get(key), wanted.get(key), [base.get(key) for base in bases], apex) for key in sorted(keys)]
@@ -57,8 +57,9 @@ def compare(now: RRsets, wanted: RRsets, bases: Sequence[RRsets], *, apex: str) 
 
 def _step(key: Key, now: RRset | None, wanted: RRset | None, bases: Sequence[RRset | None], apex: str) -> Step:
     after = wanted
-    if now is not None and wanted is not None and not wanted.comment:
-        after = replace(wanted, comment=now.comment)
+    if now is not None and wanted is not None:
+        notes = wanted.notes.joined(now.notes).of_values(wanted.rdata)
+        after = replace(wanted, comment=wanted.comment or now.comment, notes=notes)
     change = Change(*key, now, after)
     if _is_same(now, wanted) or (wanted is None and key == (apex, rdtypes.NS)):
         return Step(Act.SAME, Change(*key, now, now))
@@ -97,7 +98,8 @@ def _beside(now: RRset | None, wanted: RRset) -> Step:
         return Step(Act.SAME, Change(*key, now, now))
     disabled = (*now.disabled, *(text for text in wanted.disabled if text in missing))
     try:
-        both = make(wanted.name, wanted.type, now.ttl, (*now.rdata, *missing), disabled, now.comment)
+        texts, notes = (*now.rdata, *missing), now.notes.joined(wanted.notes)
+        both = make(wanted.name, wanted.type, now.ttl, texts, disabled, now.comment, notes=notes)
     except BadRRset:
         word = rdata.type_to_text(wanted.type)
         return Step(Act.CONFLICT, Change(*key, now, wanted), f"There is a {word} already, and no room for another one.")

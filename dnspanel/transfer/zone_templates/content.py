@@ -7,11 +7,12 @@ What the records break beside others of a zone is decided where they are drafted
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.conf import settings
 
 from dnspanel.transfer.documents import Document, SourceFault
+from dnspanel.transfer.zone_changes import rrset_of
 from dnspanel.transfer.zonefile.check import APEX_SOA
 from dnspanel.transfer.zonefile.content import Content
 from dnspanel.transfer.zonefile.reader import Reader
@@ -20,8 +21,10 @@ from dnspanel.transfer.zonefile.report import DNSSEC_LEFT_OUT, report_notes, rep
 from dnspanel.transfer.zonefile.tokens import Sheet, Unreadable
 from dnspanel.zones.models import TemplateVersion, ZoneTemplate
 from dnspanel.zones.rules import Severity
+from dnspanel.zones.server_sets import Servers
 from dnspanel.zones.template_text import BadText, Expanded, Fault, Variable, expand, expanded_values, variables_of
-from replication.dns.rrset import Key, RRset, make
+from replication.dns import rdtypes
+from replication.dns.rrset import Key, RRset
 
 DEFAULT_TTL = 3600  # of records above which no $TTL stands
 MOST_RRSETS = 1_000
@@ -40,14 +43,27 @@ _NOT_ITS_OWN = frozenset(("soa-missing", "apex-ns-missing"))
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The RRsets that a template makes; only if there are no faults."""
+    """The RRsets that a template makes; only if there are no faults. `servers`: whom it names in the SOA of a zone."""
 
     rrsets: tuple[RRset, ...]
     faults: tuple[Fault, ...] = ()
+    servers: Servers | None = None
 
     @property
     def by_key(self) -> dict[Key, RRset]:
         return {(rrset.name, rrset.type): rrset for rrset in self.rrsets}
+
+    @property
+    def names_in_soa(self) -> bool:
+        """Whether it says anything of the SOA of a zone, which it has no record for."""
+        return self.servers is not None and bool(self.servers.primary or self.servers.hostmaster)
+
+    def over(self, current: Mapping[Key, RRset], apex: str) -> dict[Key, RRset]:
+        """What it makes, by key, and the zone's SOA as it has that named."""
+        made = self.by_key
+        if self.servers is not None and self.names_in_soa and (soa := current.get((apex, rdtypes.SOA))) is not None:
+            made[apex, rdtypes.SOA] = self.servers.named_in(soa)
+        return made
 
 
 def variables_stored(version: TemplateVersion) -> tuple[Variable, ...]:
@@ -62,7 +78,8 @@ def version_of(template: ZoneTemplate, number: int | None = None) -> TemplateVer
 
 def make_version(version: TemplateVersion, values: Mapping[str, str], *, zone: str, name: str = "") -> Made:
     """What this version makes of values for a zone, at a name (canonical) inside it, which is its apex unless given."""
-    return make_records(version.text, variables_stored(version), values, zone=zone, name=name or zone)
+    made = make_records(version.text, variables_stored(version), values, zone=zone, name=name or zone)
+    return made if version.servers is None else replace(made, servers=Servers.from_json(version.servers))
 
 
 def try_text(text: str, variables: Sequence[Variable]) -> Made:
@@ -122,7 +139,7 @@ def _finish(reader: Reader) -> tuple[RRset, ...]:
     if any(_is_error(fault) for fault in reader.faults):
         return ()
     sets = (content.sets[record] for record in ordered)
-    return tuple(make(each.name, each.type, each.ttl, each.texts, each.disabled, each.comment) for each in sets)
+    return tuple(map(rrset_of, sets))
 
 
 def _is_error(fault: SourceFault) -> bool:

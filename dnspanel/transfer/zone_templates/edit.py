@@ -12,10 +12,12 @@ from django.db import IntegrityError, transaction
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, user_of
 from dnspanel.accounts.models import Team
+from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates import access
 from dnspanel.transfer.zone_templates.content import try_text, variables_stored, version_of
 from dnspanel.zones.errors import TemplateMoved, TemplateRefused, TemplateUnknown
 from dnspanel.zones.models import TemplateKind, TemplateLink, TemplateVersion, ZoneTemplate
+from dnspanel.zones.server_sets import Servers
 from dnspanel.zones.template_text import BUILT_IN, LONGEST_LABEL, Fault, Variable, word_of
 
 MOST_TEMPLATES = 500
@@ -32,6 +34,7 @@ class Text:
     text: str
     variables: Sequence[Variable] = ()
     note: str = ""
+    servers: Servers | None = None  # of a set of name servers, which the text says too
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +51,22 @@ def create_template(*, head: Head, kind: str, content: Text, by: Author, now: da
     access.require_change_in(by, head.team)
     head = _checked_head(head)
     if kind not in TemplateKind.values:
-        raise TemplateRefused({"kind": ["A template is for whole zones, or for records at a name."]})
+        raise TemplateRefused({"kind": [gettext("A template is for whole zones, or for records at a name.")]})
+    _refuse_other_kind(kind, content)
     content = check_text(content)
     try:
         with transaction.atomic():
             # Who makes one waits for who makes another: the limit holds.
             if len(ZoneTemplate.objects.select_for_update().order_by("pk").values_list("pk")) >= MOST_TEMPLATES:
-                raise TemplateRefused({"name": [f"There are {MOST_TEMPLATES} templates already."]})
+                raise TemplateRefused(
+                    {
+                        "name": [
+                            gettext("There are {most_templates} templates already.").format(
+                                most_templates=MOST_TEMPLATES
+                            )
+                        ]
+                    }
+                )
             template = ZoneTemplate.objects.create(
                 name=head.name,
                 kind=kind,
@@ -92,7 +104,8 @@ def change_template(*, template: ZoneTemplate, head: Head, by: Author, now: date
                 head.description,
                 now,
             )
-            locked.save(update_fields=["name", "team", "description", "changed_at"])
+            locked.is_default = locked.is_default and head.team == before.team
+            locked.save(update_fields=["name", "team", "description", "changed_at", "is_default"])
             audit.record(
                 action="template.change",
                 by=by,
@@ -117,18 +130,58 @@ def publish_version(*, template: ZoneTemplate, content: Text, seen: int, by: Aut
     with transaction.atomic():
         locked = _locked(template)
         access.require_change_in(by, locked.team)
+        _refuse_other_kind(locked.kind, content)
         newest = version_of(locked)
         if newest.text == content.text and variables_stored(newest) == tuple(content.variables):
             return newest
         if locked.version != seen:
             raise TemplateMoved(found=locked.version)
         if locked.version >= MOST_VERSIONS:
-            raise TemplateRefused({"text": [f"A template has at most {MOST_VERSIONS:,} versions: make another one."]})
+            raise TemplateRefused(
+                {
+                    "text": [
+                        gettext("A template has at most {most_versions:,} versions: make another one.").format(
+                            most_versions=MOST_VERSIONS
+                        )
+                    ]
+                }
+            )
         number = locked.version + 1
         version = _store_version(locked, number, content, by, now)
         ZoneTemplate.objects.filter(pk=locked.pk).update(version=number, changed_at=now)
         audit.record(action="template.publish", by=by, now=now, target=locked.name, version=number, note=content.note)
     return version
+
+
+def set_default(*, template: ZoneTemplate, is_default: bool, by: Author, now: datetime) -> None:
+    """New zones begin with this set of name servers, or with it no more: those of its team, or of teams without one.
+
+    The set of the same team that was so before is so no more. Raises Forbidden, TemplateRefused for another kind of
+    template, TemplateUnknown.
+    """
+    with transaction.atomic():
+        # In one order, whichever is chosen: two who choose at once take turns.
+        kind = TemplateKind.SERVERS
+        of_kind = ZoneTemplate.objects.select_for_update(of=("self",)).filter(kind=kind).order_by("pk")
+        locked = {each.pk: each for each in of_kind.select_related("team")}
+        chosen = locked.get(template.pk)
+        if chosen is None:
+            _locked(template)
+            raise TemplateRefused({"is_default": [gettext("Only a set of name servers is what new zones begin with.")]})
+        access.require_change_in(by, chosen.team)
+        if chosen.is_default == is_default:
+            return
+        ZoneTemplate.objects.filter(team=chosen.team, is_default=True).update(is_default=False)
+        ZoneTemplate.objects.filter(pk=chosen.pk).update(is_default=is_default)
+        audit.record(
+            action="template.default",
+            by=by,
+            now=now,
+            target=chosen.name,
+            team=_team_name(chosen.team),
+            is_default=is_default,
+            before=next((each.name for each in locked.values() if each.is_default and each.team == chosen.team), ""),
+        )
 
 
 def delete_template(*, template: ZoneTemplate, by: Author, now: datetime) -> int:
@@ -159,10 +212,18 @@ def _store_version(template: ZoneTemplate, number: int, content: Text, by: Autho
         number=number,
         text=content.text,
         variables=[variable.to_json() for variable in content.variables],
+        servers=None if content.servers is None else content.servers.to_json(),
         note=content.note,
         at=now,
         author=user_of(by),
     )
+
+
+def _refuse_other_kind(kind: str, content: Text) -> None:
+    if (kind == TemplateKind.SERVERS) != (content.servers is not None):
+        raise TemplateRefused(
+            {"text": [gettext("A set of name servers is made of names, not of text; and only such a set is.")]}
+        )
 
 
 def _locked(template: ZoneTemplate) -> ZoneTemplate:
@@ -175,16 +236,20 @@ def _locked(template: ZoneTemplate) -> ZoneTemplate:
 def _checked_head(head: Head) -> Head:
     name = " ".join(head.name.split())
     if not name or not name.isprintable():
-        raise TemplateRefused({"name": ["A template needs a name that can be shown."]})
+        raise TemplateRefused({"name": [gettext("A template needs a name that can be shown.")]})
     if len(name) > LONGEST_NAME:
-        raise TemplateRefused({"name": [f"At most {LONGEST_NAME} characters."]})
+        raise TemplateRefused(
+            {"name": [gettext("At most {longest_name} characters.").format(longest_name=LONGEST_NAME)]}
+        )
     return Head(name, head.team, _checked_line("description", head.description))
 
 
 def _checked_line(field: str, text: str) -> str:
     text = " ".join(text.split())
     if len(text) > LONGEST_NOTE or not text.isprintable():
-        raise TemplateRefused({field: [f"At most {LONGEST_NOTE} characters that can be shown."]})
+        raise TemplateRefused(
+            {field: [gettext("At most {longest_note} characters that can be shown.").format(longest_note=LONGEST_NOTE)]}
+        )
     return text
 
 
@@ -212,7 +277,7 @@ def check_text(content: Text) -> Text:
             is_of_variable = fault.variable and not fault.line
             fields.setdefault(f"variables/{fault.variable}" if is_of_variable else "text", []).append(str(fault))
         raise TemplateRefused(fields)
-    return Text(text, variables, note)
+    return Text(text, variables, note, content.servers)
 
 
 def _faults_of_variables(variables: Sequence[Variable]) -> Iterator[Fault]:

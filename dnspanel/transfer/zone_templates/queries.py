@@ -11,8 +11,11 @@ from dnspanel.accounts.actors import Person
 from dnspanel.transfer.zone_templates.access import templates_visible_to
 from dnspanel.transfer.zone_templates.content import variables_stored
 from dnspanel.zones import access
-from dnspanel.zones.models import TemplateLink, TemplateVersion, Zone, ZoneTemplate
+from dnspanel.zones.models import TemplateKind, TemplateLink, TemplateVersion, Zone, ZoneTemplate
 from dnspanel.zones.queries import Page
+from dnspanel.zones.server_sets import newest_set
+from dnspanel.zones.store_rrsets import rrsets_at_names
+from replication.dns import rdtypes
 
 ROWS = 100
 _DIFFED_LINES = 400  # of each text; hostile ones take difflib more than the product of both
@@ -52,6 +55,37 @@ def links_of(zone: Zone, person: Person) -> list[TemplateLink]:
     """The templates that the zone is kept in step with, as far as this person sees them, by name."""
     links = TemplateLink.objects.filter(zone=zone, template__in=templates_visible_to(person).order_by())
     return list(links.select_related("template").order_by("template__name", "pk"))
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedSet:
+    """The set of name servers that a zone follows, and how its apex differs from what the set says now."""
+
+    link: TemplateLink
+    more: tuple[str, ...] = ()  # name servers that the zone has and the set has not
+    fewer: tuple[str, ...] = ()
+    soa_differs: bool = False
+
+    @property
+    def differs(self) -> bool:
+        return bool(self.more or self.fewer or self.soa_differs)
+
+
+def set_of(zone: Zone, person: Person) -> FollowedSet | None:
+    """The set that the published zone follows, if this person sees it. Three queries."""
+    link = next((link for link in links_of(zone, person) if link.template.kind == TemplateKind.SERVERS), None)
+    newest = None if link is None else newest_set(link.template)
+    if link is None or newest is None:
+        return None
+    apex = rrsets_at_names({zone.pk: (zone.name, {zone.name})})[zone.pk]
+    nameservers, soa = apex.get((zone.name, rdtypes.NS)), apex.get((zone.name, rdtypes.SOA))
+    found = () if nameservers is None else nameservers.served
+    return FollowedSet(
+        link,
+        tuple(name for name in found if name not in newest.servers.names),
+        tuple(name for name in newest.servers.names if name not in found),
+        soa is not None and newest.servers.named_in(soa) != soa,
+    )
 
 
 def text_diff(before: TemplateVersion, after: TemplateVersion) -> list[tuple[str, str]]:

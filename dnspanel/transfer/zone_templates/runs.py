@@ -16,16 +16,18 @@ from django.db.models import QuerySet
 from dnspanel.accounts.actors import Author, Person, actor_of, can
 from dnspanel.accounts.roles import Permission
 from dnspanel.advisory_locks import Lock
+from dnspanel.texts import gettext
 from dnspanel.transfer.signals import template_run_begun
 from dnspanel.transfer.zone_templates.access import template_for, templates_visible_to
-from dnspanel.transfer.zone_templates.compare import Act, Outcome, RRsets, Step, compare
+from dnspanel.transfer.zone_templates.compare import Act, Outcome, RRsets, Step
 from dnspanel.transfer.zone_templates.content import Made, make_version, version_of
-from dnspanel.transfer.zone_templates.use import Values, bases_of, using
-from dnspanel.zones import access, run_turns, store_rrsets
+from dnspanel.transfer.zone_templates.use import Values, bases_of, compare_made, keys_of, leave_other_sets, using
+from dnspanel.zones import access, governing, run_turns, store_rrsets
 from dnspanel.zones.direct import Patch, publish_patches
 from dnspanel.zones.errors import (
     Conflicts,
     Forbidden,
+    HookRefused,
     RevisionMoved,
     RightMissing,
     RuleViolations,
@@ -37,6 +39,7 @@ from dnspanel.zones.errors import (
 from dnspanel.zones.merge import Changes, Edit
 from dnspanel.zones.models import (
     Channel,
+    RevisionKind,
     TemplateKind,
     TemplateLink,
     TemplateRun,
@@ -45,10 +48,12 @@ from dnspanel.zones.models import (
     Zone,
     ZoneTemplate,
 )
+from dnspanel.zones.parts import Part
 from dnspanel.zones.plan import ZonePlan, plan_zones
 from dnspanel.zones.queries import found_zones
 from dnspanel.zones.rules import BREAKING_DS
-from replication.dns import names, rdata
+from replication.dns import names as owner_names
+from replication.dns import rdata
 from replication.dns.rrset import Change
 
 # Zones of one publication: what a template makes is expanded for each.
@@ -73,6 +78,7 @@ def create_run(
     by: Author,
     now: datetime,
     search: str | None = None,
+    names: Sequence[str] = (),
     values: Values | None = None,
     keep: bool = False,
     form_id: UUID | None = None,
@@ -80,15 +86,15 @@ def create_run(
     """A dry run of the template's newest version waits for a worker.
 
     It is over the zones that are kept in step, with their values; with a `search` (as in the list of zones, "" finds
-    all) over those that this finds, with these values, and with `keep` these are kept in step from then on. Raises
-    Forbidden to who may change no zone, TemplateUnknown, TemplateRefused for a snippet or wrong values, and RunRefused
-    to who has several unfinished runs already.
+    all) over those that this finds, or those of these names, with these values, and with `keep` these are kept in step
+    from then on. Raises Forbidden to who may change no zone, TemplateUnknown, TemplateRefused for a snippet or wrong
+    values, and RunRefused to who has several unfinished runs already.
     """
     _require_editor(by)
     if by is not None:
         template = template_for(by, template.pk)
-    if template.kind != TemplateKind.ZONE:
-        raise TemplateRefused({"template": ["A snippet is for records at a name: no zone follows it."]})
+    if template.kind == TemplateKind.SNIPPET:
+        raise TemplateRefused({"template": [gettext("A snippet is for records at a name: no zone follows it.")]})
     use = using(template, values or {})
     if search is not None and (faults := use.made("example.com.").faults):
         raise TemplateRefused({fault.variable or "template": [str(fault)] for fault in faults})
@@ -96,6 +102,7 @@ def create_run(
         template=template,
         version=use.version.number,
         search=None if search is None else search.strip(),
+        names=list(names),
         values=dict(use.values),
         keep=keep and search is not None,
         dry_run=True,
@@ -119,6 +126,7 @@ def start_run(
         template=dry_run.template,
         version=dry_run.version,
         search=dry_run.search,
+        names=dry_run.names,
         values=dry_run.values,
         keep=dry_run.keep,
         overwrite=overwrite,
@@ -196,7 +204,7 @@ def _take_batch(run: TemplateRun, batch: int) -> bool:
         try:
             template_for(author, run.template_id)
         except TemplateUnknown as exc:
-            raise Forbidden(Permission.EDIT, "Whoever began this does not see the template any more.") from exc
+            raise Forbidden(Permission.EDIT, gettext("Whoever began this does not see the template any more.")) from exc
     return run_turns.take_zones(
         run,
         _selected(run, author),
@@ -209,6 +217,8 @@ def _take_batch(run: TemplateRun, batch: int) -> bool:
 
 def _selected(run: TemplateRun, author: Author) -> "QuerySet[Zone]":
     zones = Zone.objects.filter(deleted_at=None) if author is None else access.zones_visible_to(author)
+    if run.names:
+        return zones.filter(name__in=run.names)
     if run.search is not None:
         return found_zones(zones, run.search)
     return zones.filter(pk__in=TemplateLink.objects.filter(template=run.template_id).values("zone_id"))
@@ -229,6 +239,18 @@ class _Batch:
         Raises RightMissing, RevisionMoved and others if somebody changed one of them since they were looked at.
         """
         found = self._found()
+        refusal: HookRefused | None = None
+        while True:
+            try:
+                self._publish(found)
+                return
+            except HookRefused as exc:
+                if refusal is not None and refusal.zones == exc.zones:
+                    raise
+                refusal = exc
+                found |= {pk: Found(Outcome.REFUSED, str(exc)) for pk in exc.zones}
+
+    def _publish(self, found: Mapping[int, Found]) -> None:
         patches = [self._patch(zone, found[zone.pk]) for zone in self._zones if found[zone.pk].changes]
         if self._run.dry_run or not patches:
             with transaction.atomic(durable=True):
@@ -240,21 +262,27 @@ class _Batch:
             author=self._author,
             channel=channel,
             now=self._now,
-            reason=f"template {self._run.template.name} version {self._run.version}, run {self._run.pk}",
-            confirmed=False,
+            reason=self._reason,
+            confirmed=self._changes_servers,
             alongside=lambda: self._advance(found),
         )
         if outcome.publication is not None:
             TemplateRun.objects.filter(pk=self._run.pk).update(last_sequence=outcome.publication.sequence)
 
+    @property
+    def _changes_servers(self) -> bool:
+        """Whether this is what the guard asks a person about: who carries the run out has seen the dry run."""
+        return self._run.template.kind == TemplateKind.SERVERS
+
+    @property
+    def _reason(self) -> str:
+        return f"template {self._run.template.name} version {self._run.version}, run {self._run.pk}"
+
     def _found(self) -> dict[int, Found]:
         """What is to be done in each zone, by its id."""
         wanted = {zone.pk: self._made(self._run.version, self._values(zone), zone) for zone in self._zones}
         bases = {zone.pk: self._bases(zone) for zone in self._zones}
-        keys = {
-            zone.pk: {*wanted[zone.pk].by_key, *(key for base in bases[zone.pk] for key in base)}
-            for zone in self._zones
-        }
+        keys = {zone.pk: keys_of(wanted[zone.pk], *bases[zone.pk], apex=zone.name) for zone in self._zones}
         present = store_rrsets.rrsets_at_names(
             {zone.pk: (zone.name, {name for name, _ in keys[zone.pk]}) for zone in self._zones}
         )
@@ -264,7 +292,7 @@ class _Batch:
             if made.faults:
                 found[zone.pk] = Found(Outcome.REFUSED, str(made.faults[0]))
             else:
-                steps = compare(present[zone.pk], made.by_key, bases[zone.pk], apex=zone.name)
+                steps = compare_made(present[zone.pk], made, bases[zone.pk], apex=zone.name)
                 found[zone.pk] = self._decided(zone, steps)
         return found | self._refused(found, present)
 
@@ -298,7 +326,19 @@ class _Batch:
                 now = present[zone.pk]
                 edits[zone.pk] = zone, [Edit(Change(*key, now.get(key), after)) for key, after in changes.items()]
         plans = plan_zones(edits, self._now, author=self._author) if edits else ()
-        return {plan.zone.pk: Found(Outcome.REFUSED, reason) for plan in plans if (reason := self._refusal(plan))}
+        rules = governing.rules_about([plan.zone for plan in plans])
+        return {
+            plan.zone.pk: Found(Outcome.REFUSED, reason)
+            for plan in plans
+            if (reason := self._refusal(plan) or self._governed(plan, rules))
+        }
+
+    def _governed(self, plan: ZonePlan, rules: governing.Rules) -> str:
+        if self._author is None or not rules:
+            return ""
+        part = Part(plan.zone.pk, RevisionKind.CHANGE, plan.changes)
+        kept = governing.refusals(rules.of(plan.zone), plan.zone, part, self._author, self._reason, (), self._now)
+        return next(map(str, kept), "")
 
     def _refusal(self, plan: ZonePlan) -> str:
         try:
@@ -309,7 +349,9 @@ class _Batch:
             return plan.errors[0].message
         if breaking := [each for each in plan.warnings if each.code == BREAKING_DS]:
             return breaking[0].message
-        return f"{plan.guard[0]} Apply the template on the zone's own page." if plan.guard else ""
+        if not plan.guard or self._changes_servers:
+            return ""
+        return f"{plan.guard[0]} Apply the template on the zone's own page."
 
     def _patch(self, zone: Zone, found: Found) -> Patch:
         changes = found.changes or {}
@@ -320,7 +362,7 @@ class _Batch:
         values: Values = self._run.values if link is None or self._run.search is not None else link.values
         return values
 
-    def _bases(self, zone: Zone) -> list[RRsets]:
+    def _bases(self, zone: Zone) -> list[Made]:
         return bases_of(self._links.get(zone.pk), lambda number, values: self._made(number, values, zone))
 
     def _made(self, number: int, values: Values, zone: Zone) -> Made:
@@ -357,9 +399,12 @@ class _Batch:
             unique_fields=["template", "zone"],
             update_fields=["version", "values", "before", "at"],
         )
+        leave_other_sets(self._run.template, [zone.pk for zone in linked])
 
 
 def _names(steps: Sequence[Step], zone: Zone) -> str:
     """The RRsets, of many the first ones: `A www, MX @`."""
-    listed = [f"{rdata.type_to_text(s.change.type)} {names.owner_text(s.change.name, zone.name)}" for s in steps[:5]]
+    listed = [
+        f"{rdata.type_to_text(s.change.type)} {owner_names.owner_text(s.change.name, zone.name)}" for s in steps[:5]
+    ]
     return ", ".join(listed) + (", …" if len(steps) > 5 else "")

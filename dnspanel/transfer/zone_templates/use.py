@@ -12,14 +12,16 @@ from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
-from dnspanel.accounts.roles import Permission
+from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates.compare import RRsets, Step, add_beside, compare
 from dnspanel.transfer.zone_templates.content import Made, make_version, version_of
 from dnspanel.zones import access, direct, draft, edit, queries, store_rrsets
 from dnspanel.zones.edit import NewZone
-from dnspanel.zones.errors import Forbidden, RightMissing, TemplateRefused, TemplateUnknown
+from dnspanel.zones.errors import RightMissing, TemplateRefused, TemplateUnknown
 from dnspanel.zones.models import Publication, TemplateKind, TemplateLink, TemplateVersion, Zone, ZoneTemplate
+from dnspanel.zones.server_sets import ServerSet, link_new_zones
 from dnspanel.zones.template_text import LONGEST_VALUE, Fault
+from replication.dns import rdtypes
 from replication.dns.rrset import Key, RRset
 
 Values = Mapping[str, str]
@@ -66,7 +68,12 @@ def using(template: ZoneTemplate, values: Values, number: int | None = None) -> 
     kept = {name: value for name, value in values.items() if name in known and value}
     long = [name for name, value in kept.items() if len(value) > LONGEST_VALUE]
     if long:
-        raise TemplateRefused({name: [f"At most {LONGEST_VALUE:,} characters."] for name in long})
+        raise TemplateRefused(
+            {
+                name: [gettext("At most {longest_value:,} characters.").format(longest_value=LONGEST_VALUE)]
+                for name in long
+            }
+        )
     return Using(template, version, kept)
 
 
@@ -79,15 +86,15 @@ def propose(*, use: Using, zone: Zone, author: draft.Drafter, name: str = "", dr
     made = use.made(zone.name, name)
     if made.faults:
         return Proposal(faults=made.faults)
-    wanted = made.by_key
     if use.is_snippet:
+        wanted = made.by_key
         return Proposal(tuple(add_beside(_now(zone, author, wanted, drafted=drafted), wanted)))
     bases = bases_of(
         link_of(zone, use.template),
         lambda number, values: make_version(version_of(use.template, number), values, zone=zone.name),
     )
-    keys = {*wanted, *(key for base in bases for key in base)}
-    return Proposal(tuple(compare(_now(zone, author, keys, drafted=drafted), wanted, bases, apex=zone.name)))
+    current = _now(zone, author, keys_of(made, *bases, apex=zone.name), drafted=drafted)
+    return Proposal(tuple(compare_made(current, made, bases, apex=zone.name)))
 
 
 def draft_steps(
@@ -98,7 +105,7 @@ def draft_steps(
     With `keep` the zone is kept in step with the template from now on, with False no more; None: as it was. Raises as
     `draft.change_rrsets` does; Forbidden for who may not change the zone.
     """
-    _require_editor(author, zone)
+    access.require_editor(author, zone)
     afters = {step.change.key: step.change.after for step in steps if step.changes}
     drafted = draft.change_rrsets(author=author, zone=zone, afters=afters, now=now)
     if keep is False:
@@ -123,7 +130,7 @@ def publish_steps(
     `keep` is as for `draft_steps`; the link is changed in the same transaction. `terms` and what is raised are those of
     `direct.publish_patches`; Forbidden for who may not change the zone.
     """
-    _require_editor(author, zone)
+    access.require_editor(author, zone)
     changes = {step.change.key: step.change.after for step in steps if step.changes}
 
     def alongside() -> None:
@@ -143,6 +150,7 @@ def _link_published(use: Using, zone: Zone, author: Author, now: datetime) -> No
     if found.filter(**applied).exists():
         return
     TemplateLink.objects.update_or_create(defaults={**applied, "at": now}, zone=zone, template=use.template)
+    leave_other_sets(use.template, [zone.pk])
     _record_link(use, zone, author, now)
 
 
@@ -157,6 +165,7 @@ def create_zones_from(
     reason: str = "",
     form_id: UUID | None = None,
     team: Team | None = None,
+    server_set: ServerSet | None = None,
 ) -> Publication:
     """These zones exist, as `edit.create_zones` has it: their RRsets are those of `with_template`.
 
@@ -165,14 +174,12 @@ def create_zones_from(
 
     def alongside() -> None:
         if keep:
-            ids = Zone.objects.filter(name__in=[zone.name for zone in zones], deleted_at=None).values_list(
-                "pk", flat=True
-            )
-            TemplateLink.objects.bulk_create(
-                TemplateLink(
-                    zone_id=zone_id, template=use.template, version=use.version.number, values=dict(use.values), at=now
-                )
-                for zone_id in ids
+            link_new_zones(
+                template_id=use.template.pk,
+                version=use.version.number,
+                zone_names=[zone.name for zone in zones],
+                now=now,
+                values=use.values,
             )
             audit.record(
                 action="template.link",
@@ -191,6 +198,7 @@ def create_zones_from(
         reason=reason,
         form_id=form_id,
         team=team,
+        server_set=server_set,
         alongside=alongside,
     )
 
@@ -206,8 +214,7 @@ def with_template(use: Using, zone: NewZone) -> tuple[NewZone, tuple[Fault, ...]
 
 def unlink(*, zone: Zone, template: ZoneTemplate, by: Author, now: datetime) -> None:
     """The zone follows the template no more, and stays as it is; twice changes nothing. Raises Forbidden."""
-    if by is not None:
-        _require_editor(by, zone)
+    access.require_editor(by, zone)
     with transaction.atomic():
         if TemplateLink.objects.filter(zone=zone, template=template).delete()[0]:
             audit.record(action="template.unlink", by=by, now=now, target=zone.name, template=template.name)
@@ -218,7 +225,26 @@ def link_of(zone: Zone, template: ZoneTemplate) -> TemplateLink | None:
     return TemplateLink.objects.select_related("template").filter(zone=zone, template=template).first()
 
 
-def bases_of(link: TemplateLink | None, make: Callable[[int, Values], Made]) -> list[RRsets]:
+def keys_of(*made: Made, apex: str) -> set[Key]:
+    """The RRsets of a zone that these are about."""
+    soa = {(apex, rdtypes.SOA)} if any(each.names_in_soa for each in made) else set()
+    return soa.union(*(each.by_key for each in made))
+
+
+def compare_made(current: RRsets, made: Made, bases: Sequence[Made], *, apex: str) -> list[Step]:
+    """As `compare`: what makes a zone as the template wants it, whom its SOA names included."""
+    soa = apex, rdtypes.SOA
+    wanted, left = made.over(current, apex), [base.over(current, apex) for base in bases]
+    for base in left:
+        # Who said nothing of the SOA, or says nothing any more, has no quarrel with it.
+        if soa not in wanted:
+            base.pop(soa, None)
+        elif soa not in base:
+            base[soa] = current[soa]
+    return compare(current, wanted, left, apex=apex)
+
+
+def bases_of(link: TemplateLink | None, make: Callable[[int, Values], Made]) -> list[Made]:
     """What the template left in a zone: by the version that was published, or before that was; `make` expands them.
 
     What it made once can be wrong by the rules of today: then nothing of it is known to be the template's.
@@ -226,7 +252,14 @@ def bases_of(link: TemplateLink | None, make: Callable[[int, Values], Made]) -> 
     if link is None:
         return []
     states = [{"version": link.version, "values": link.values}, *(link.before or ())]
-    return [make(each["version"], each["values"]).by_key if each else {} for each in states]
+    return [make(each["version"], each["values"]) if each else Made(()) for each in states]
+
+
+def leave_other_sets(template: ZoneTemplate, zone_ids: Collection[int]) -> None:
+    """These zones, which follow this template, follow no other set of name servers if it is one."""
+    if template.kind == TemplateKind.SERVERS:
+        others = TemplateLink.objects.filter(zone__in=zone_ids, template__kind=TemplateKind.SERVERS)
+        others.exclude(template=template).delete()
 
 
 def _link_drafted(use: Using, zone: Zone, author: Author, now: datetime) -> None:
@@ -234,6 +267,7 @@ def _link_drafted(use: Using, zone: Zone, author: Author, now: datetime) -> None
     with transaction.atomic():
         link = TemplateLink.objects.select_for_update().filter(zone=zone, template=use.template).first()
         applied = {"version": use.version.number, "values": dict(use.values)}
+        leave_other_sets(use.template, [zone.pk])
         if link is None:
             TemplateLink.objects.create(zone=zone, template=use.template, before=[{}], at=now, **applied)
         elif {"version": link.version, "values": link.values} == applied:
@@ -254,11 +288,6 @@ def _record_link(use: Using, zone: Zone, author: Author, now: datetime) -> None:
         version=use.version.number,
         zone=zone.name,
     )
-
-
-def _require_editor(author: draft.Drafter, zone: Zone) -> None:
-    if not access.may_edit_zone(author, zone):
-        raise Forbidden(Permission.EDIT)
 
 
 def _now(zone: Zone, author: draft.Drafter, keys: Collection[Key], *, drafted: bool) -> dict[Key, RRset]:

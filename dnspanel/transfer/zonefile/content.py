@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dnspanel.transfer.documents import ReadyRRset
 from replication.codec.keys import name_key
 from replication.dns import names, rdtypes
+from replication.dns.notes import Notes, format_notes
 from replication.dns.rrset import MAX_MESSAGE
 
 # A DNS message's header, question and OPT; and what a record has besides its rdata, as `replication.dns.rrset` counts.
@@ -47,6 +48,7 @@ class Content:
         "hosts",
         "low_ttls",
         "more",
+        "notes",
         "other_ttls",
         "places",
         "sets",
@@ -65,6 +67,7 @@ class Content:
         self.more: dict[bytes, dict[bytes, tuple[str, int]]] = {}
         self.comments: dict[bytes, dict[str, None]] = {}
         self.disabled: dict[bytes, set[bytes]] = {}
+        self.notes: dict[bytes, tuple[Notes, int]] = {}
         # Keys of the names inside the zone that records point at: those that must have addresses, and others.
         self.hosts: set[bytes] = set()
         self.aliases: set[bytes] = set()
@@ -112,25 +115,31 @@ class Content:
     def comment(self, key: bytes, text: str) -> None:
         self.comments.setdefault(key, {})[text] = None
 
+    def note(self, key: bytes, notes: Notes, place: int) -> None:
+        """An RRset, which may follow, has these tags and comments of values besides."""
+        known = self.notes.get(key)
+        self.notes[key] = (notes if known is None else known[0].joined(notes), place)
+
     def remove(self, key: bytes) -> None:
         self.sets.pop(key, None)
         self.places.pop(key, None)
         self.more.pop(key, None)
         self.comments.pop(key, None)
         self.disabled.pop(key, None)
+        self.notes.pop(key, None)
         self.other_ttls.pop(key, None)
         self.special.discard(key)
         self.low_ttls.discard(key)
 
     def finish(self) -> list[bytes]:
-        """Every RRset has all its records, sorted by wire, and its comment; return the sorted record keys."""
+        """Every RRset has all its records, sorted by wire, its comment and notes; return the sorted record keys."""
         sets = self.sets
         for key, known in self.more.items():
             if len(known) > 1:
                 wires = tuple(sorted(known))
-                name, owner, type_, ttl, _, _, disabled, comment = sets[key]
+                name, owner, type_, ttl, _, _, disabled, comment, notes = sets[key]
                 texts = tuple([known[wire][0] for wire in wires])
-                sets[key] = _ready(ReadyRRset, (name, owner, type_, ttl, texts, wires, disabled, comment))
+                sets[key] = _ready(ReadyRRset, (name, owner, type_, ttl, texts, wires, disabled, comment, notes))
                 if len(b"".join(wires)) + 16 * len(wires) > _SURELY_FITS and _size(name, wires) > MAX_MESSAGE:
                     self.too_large.append(key)
         for key, off in self.disabled.items():
@@ -140,7 +149,19 @@ class Content:
         for key, comments in self.comments.items():
             if key in sets:
                 sets[key] = sets[key]._replace(comment="; ".join(comments))
+        for key, (noted, _) in self.notes.items():
+            if key in sets:
+                sets[key] = sets[key]._replace(notes=format_notes(noted.of_values(sets[key].texts)))
         return sorted(sets)
+
+    def misplaced_notes(self) -> list[int]:
+        """Where notes stand, after `finish`, of RRsets and values that there are not."""
+        found = []
+        for key, (notes, place) in self.notes.items():
+            rrset = self.sets.get(key)
+            if rrset is None or notes.of_values(rrset.texts) != notes:
+                found.append(place)
+        return found
 
     def place_of(self, key: bytes, wire: bytes | None = None) -> int:
         """Where an RRset begins, or one of its records stands."""

@@ -203,7 +203,7 @@ class FastReader:
                 if record in sets:
                     again(record, ttl, text, wire, place)
                 else:
-                    sets[record] = new(ReadyRRset, (below + zone, key, type_, ttl, (text,), (wire,), (), ""))
+                    sets[record] = new(ReadyRRset, (below + zone, key, type_, ttl, (text,), (wire,), (), "", ""))
                     places[record] = place
                     if ttl < LOW_TTL:
                         low_ttls.add(record)

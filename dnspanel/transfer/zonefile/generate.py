@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from dnspanel.texts import gettext
 from dnspanel.transfer.zonefile.tokens import Token, Unreadable, joined
 
 _RANGE = re.compile(r"([0-9]{1,10})-([0-9]{1,10})(?:/([0-9]{1,10}))?", re.ASCII)
@@ -60,7 +61,14 @@ def _pieces(text: str, token: Token) -> Iterator[str | tuple[int, int, str]]:
 def _number(number: int, offset: int, width: int, base: str, token: Token) -> str:
     value = number + offset
     if not 0 <= value <= _LARGEST:
-        raise Unreadable(f"the offset {offset} leads from {number} to {value}", "generate", token.column, token.line)
+        raise Unreadable(
+            gettext("the offset {offset} leads from {number} to {value}").format(
+                offset=offset, number=number, value=value
+            ),
+            "generate",
+            token.column,
+            token.line,
+        )
     return _nibbles(value, width, base) if base in "nN" else format(value, f"0{width}{base}" if width else base)
 
 

@@ -26,6 +26,7 @@ from dnspanel.transfer.zonefile.signatures import signatures_of, with_chain
 from dnspanel.transfer.zonefile.tokens import Sheet, Unreadable, printable
 from dnspanel.zones import soa
 from dnspanel.zones.rules import LOW_TTL, Severity
+from dnspanel.zones.server_sets import Servers
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import MAX_TTL, RRset, Serial, make
 
@@ -43,13 +44,15 @@ def read_zone(
     allow_lua: bool,
     unanswered: Mapping[int, str] = MappingProxyType({}),
     first_serial: Serial = ONE,
+    ours: Servers | None = None,
 ) -> ParsedZone:
     """What a document says, with every fault that it has; never raises for what a document contains.
 
     `include` gives another file of the upload by its path as a `$INCLUDE`
     states it. `unanswered`: types that not every node answers, with the
     reason (`zones.computed_types.reasons_against`); their RRsets are errors.
-    A SOA that has to be made has `first_serial`.
+    A SOA that has to be made has `first_serial`. `ours`: the name servers that
+    the options want, else those of the settings.
     """
     sheet = Sheet(document, 0)
     zone, fault, line = apex.find(sheet, include)
@@ -70,7 +73,7 @@ def read_zone(
         signatures = signatures_of(reader) if reader.signatures else None
         if signatures is not None:
             options = AS_IT_IS
-        made = _complete(reader.content, options, first_serial)
+        made = _complete(reader.content, options, first_serial, ours)
         ordered = _finish(reader, options)
         if signatures is not None and not reader.errors:
             signatures = with_chain(reader, signatures, [reader.content.sets[record] for record in ordered])
@@ -107,7 +110,7 @@ def _serial(content: Content) -> int:
     return int(found.texts[0].split(" ", 3)[2]) if found else 0
 
 
-def _complete(content: Content, options: Options, first_serial: Serial) -> frozenset[int]:
+def _complete(content: Content, options: Options, first_serial: Serial, ours: Servers | None) -> frozenset[int]:
     """The apex has our records where the options want them; return the types of those made for want of any."""
     made = set()
     if options.soa == "missing" and APEX_SOA not in content.sets:
@@ -115,9 +118,9 @@ def _complete(content: Content, options: Options, first_serial: Serial) -> froze
     if options.nameservers == "missing" and APEX_NS not in content.sets:
         made.add(rdtypes.NS)
     if options.soa == "ours" or rdtypes.SOA in made:
-        _take_our_soa(content, first_serial)
+        _take_our_soa(content, first_serial, ours)
     if options.nameservers == "ours" or rdtypes.NS in made:
-        _take_our_nameservers(content)
+        _take_our_nameservers(content, ours)
     return frozenset(made)
 
 
@@ -132,15 +135,15 @@ def _finish(reader: Reader, options: Options) -> list[bytes]:
     return ordered
 
 
-def _take_our_soa(content: Content, first_serial: Serial) -> None:
+def _take_our_soa(content: Content, first_serial: Serial, ours: Servers | None) -> None:
     serial = Serial(_serial(content)) if APEX_SOA in content.sets else first_serial
-    ours = soa.default_soa(content.zone, settings.DEFAULT_NAMESERVERS[0], settings.DEFAULT_HOSTMASTER, serial)
-    _replace(content, APEX_SOA, ours)
+    made = soa.default_soa(content.zone, settings.DEFAULT_NAMESERVERS[0], settings.DEFAULT_HOSTMASTER, serial)
+    _replace(content, APEX_SOA, ours.named_in_new(made) if ours else made)
 
 
-def _take_our_nameservers(content: Content) -> None:
-    ours = make(content.zone, rdtypes.NS, soa.DEFAULT_TTL, settings.DEFAULT_NAMESERVERS)
-    _replace(content, APEX_NS, ours)
+def _take_our_nameservers(content: Content, ours: Servers | None) -> None:
+    made = make(content.zone, rdtypes.NS, soa.DEFAULT_TTL, settings.DEFAULT_NAMESERVERS)
+    _replace(content, APEX_NS, ours.nameservers(content.zone) if ours else made)
 
 
 def _replace(content: Content, record: bytes, rrset: RRset) -> None:

@@ -7,8 +7,11 @@ from enum import Enum
 from itertools import repeat
 from types import MappingProxyType
 
+from dnspanel.texts import gettext
 from dnspanel.transfer import limits
 from dnspanel.transfer.documents import Document
+from dnspanel.transfer.noted import NOTED, read_noted
+from dnspanel.transfer.zonefile.content import type_tail
 from dnspanel.transfer.zonefile.fast import seconds
 from dnspanel.transfer.zonefile.fixes import check_characters, replaced
 from dnspanel.transfer.zonefile.generate import expand, numbers, template
@@ -22,6 +25,7 @@ from dnspanel.transfer.zonefile.tokens import (
     part_comment,
     read_entry,
 )
+from replication.codec.keys import relative_key
 from replication.dns import names, rdata
 from replication.errors import BadRdata
 
@@ -107,10 +111,13 @@ class Reader(RecordReader):
 
     def _read_of_file(self, place: int, line: str) -> int:
         start = line.lstrip(" \t")
-        if start == "" or (start[0] == ";" and not line.startswith(DISABLED)):
+        if start == "" or (start[0] == ";" and not line.startswith((DISABLED, NOTED))):
             return 0
         more = 0
         try:
+            if line.startswith(NOTED):
+                self._read_noted(place, line)
+                return 0
             if line.startswith(DISABLED):
                 self._read_disabled(place, line)
                 return 0
@@ -133,6 +140,19 @@ class Reader(RecordReader):
             self._read_entry(place, [" " * len(DISABLED) + line[len(DISABLED) :]], disabled=True)
         finally:
             self.owner, self.last_ttl = owner, last_ttl
+
+    def _read_noted(self, place: int, line: str) -> None:
+        """Read what is noted about an RRset, wherever its records stand."""
+        if not self.comments:
+            return
+        try:
+            name, type_, notes = read_noted(line, self.origin)
+        except ValueError as exc:
+            raise Unreadable(
+                gettext("this note of tags and comments cannot be read: {exc}").format(exc=exc), "noted"
+            ) from exc
+        if names.is_within(name, self.zone):
+            self.content.note(relative_key(name, self.zone) + type_tail(type_), notes, place)
 
     def _read_made(self, place: int, line: str) -> None:
         """Read a line that a `$GENERATE` made."""
@@ -201,7 +221,9 @@ class Reader(RecordReader):
         if reader is None:
             close = difflib.get_close_matches(word, self._DIRECTIVES, n=1)
             fix = replaced(self.line_at(place), tokens[0], close[0]) if close else ""
-            raise Unreadable(f"{tokens[0].text} is not a directive of zone files", "directive", fix=fix)
+            raise Unreadable(
+                gettext("{text} is not a directive of zone files").format(text=tokens[0].text), "directive", fix=fix
+            )
         reader(self, place, tokens)
 
     def _read_ttl(self, place: int, tokens: list[Token]) -> None:
@@ -227,7 +249,12 @@ class Reader(RecordReader):
             raise Unreadable(reason, "include-missing", path.column, path.line)
         self._size += max(len(document.text), _LEAST_SIZE)
         if self._size > limits.MOST_DOCUMENT_BYTES:
-            raise Unreadable(f"{limits.TITLES['document']}, includes and all", "too-large", path.column, path.line)
+            raise Unreadable(
+                gettext("{titles}, includes and all").format(titles=limits.TITLES["document"]),
+                "too-large",
+                path.column,
+                path.line,
+            )
         inner = self.name_of(arguments[1], self.line_at(place)) if len(arguments) == 2 else self.origin
         outer, owner = self.origin, self.owner
         if owner and not owner.endswith("."):
@@ -248,7 +275,7 @@ class Reader(RecordReader):
         iterations = numbers(count)
         at = next((at for at, token in enumerate(rest) if _is_type(token)), len(rest)) + 1
         if at >= len(rest):
-            raise Unreadable("$GENERATE needs a type and a value", "generate", rest[-1].column, rest[-1].line)
+            raise Unreadable(gettext("$GENERATE needs a type and a value"), "generate", rest[-1].column, rest[-1].line)
         if self.generated + len(iterations) > self._most_generated:
             raise Unreadable(limits.generated_title(self._most_generated), "generate-limit", count.column, count.line)
         self.generated += len(iterations)
@@ -284,8 +311,15 @@ def _arguments(tokens: list[Token], least: int, most: int = 0) -> list[Token]:
     arguments = tokens[1:]
     directive = tokens[0]
     if len(arguments) < least:
-        raise Unreadable(f"{directive.text} needs a value", "directive", directive.end, directive.line)
+        raise Unreadable(
+            gettext("{text} needs a value").format(text=directive.text), "directive", directive.end, directive.line
+        )
     if len(arguments) > max(least, most):
         extra = arguments[max(least, most)]
-        raise Unreadable(f"“{extra.text}” is too much for {directive.text}", "directive", extra.column, extra.line)
+        raise Unreadable(
+            gettext("“{text}” is too much for {text2}").format(text=extra.text, text2=directive.text),
+            "directive",
+            extra.column,
+            extra.line,
+        )
     return arguments

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dnspanel.texts import gettext
 from dnspanel.transfer import limits
 from dnspanel.transfer.documents import ReadyRRset, SourceFault
 from dnspanel.transfer.zonefile.chain import SourceChain
@@ -119,7 +120,12 @@ class RecordReader(FastReader):
             elif not in_class and word in _IN:
                 in_class = True
             elif word in _CLASSES or (word.startswith("CLASS") and word[5:].isdigit() and word not in _IN):
-                raise Unreadable(f"the class {token.text} is not served, only IN is", "class", token.column, token.line)
+                raise Unreadable(
+                    gettext("the class {text} is not served, only IN is").format(text=token.text),
+                    "class",
+                    token.column,
+                    token.line,
+                )
             else:
                 number = _type_number(tokens, at - 1, blank, line)
                 return Head(owner, self.in_range(ttl, ttl_token, line), number, at)
@@ -128,7 +134,7 @@ class RecordReader(FastReader):
     def name_of(self, token: Token, line: str | None) -> str:
         if token.quoted:
             fix = replaced(line, token, token.text)
-            raise Unreadable("a name cannot stand in quotes", "quote", token.column, token.line, fix=fix)
+            raise Unreadable(gettext("a name cannot stand in quotes"), "quote", token.column, token.line, fix=fix)
         try:
             return names.parse(token.text, self.origin)
         except BadName as exc:
@@ -203,7 +209,11 @@ class RecordReader(FastReader):
         try:
             quoted = next((token for token in values if token.quoted), None)
             if quoted is not None and head.type in _UNQUOTED:
-                raise BadRdata(type=head.type, text=text, reason=f"“{quoted.text}” cannot stand in quotes here")
+                raise BadRdata(
+                    type=head.type,
+                    text=text,
+                    reason=gettext("“{text}” cannot stand in quotes here").format(text=quoted.text),
+                )
             if head.type == rdtypes.RRSIG:
                 canonical = rdata.parse_signature(text, self.origin)
             else:

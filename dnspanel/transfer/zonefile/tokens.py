@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from dnspanel.texts import gettext
 from dnspanel.transfer import limits
 from dnspanel.transfer.documents import Document
 
@@ -134,7 +135,7 @@ class Sheet:
             if depth <= 0:
                 return self.lines[at : end + 1]
         self.closes = False
-        raise Unreadable("this parenthesis is never closed", "parenthesis", _first_open(line))
+        raise Unreadable(gettext("this parenthesis is never closed"), "parenthesis", _first_open(line))
 
 
 # Escapes, quoted strings and comments: what holds no parenthesis that counts.
@@ -173,7 +174,7 @@ def read_entry(lines: list[str]) -> Entry:
             elif kind == "layout":
                 depth += 1 if match[0] == "(" else -1
                 if depth < 0:
-                    raise Unreadable("this parenthesis closes nothing", "parenthesis", position + 1, number)
+                    raise Unreadable(gettext("this parenthesis closes nothing"), "parenthesis", position + 1, number)
             position = match.end()
     for token in tokens:
         if half := _HALF.search(token.text):

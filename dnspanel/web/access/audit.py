@@ -19,12 +19,23 @@ from dnspanel.accounts.actors import Actor, actor_of, can
 from dnspanel.accounts.roles import Permission
 from dnspanel.downloads import file_response
 from dnspanel.statement_time import searching_for
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer.exports.csv_table import harmless_cell
 from dnspanel.web.forms import LONGEST_SEARCH, id_in
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.zones import audit_links
 from dnspanel.zones.audit_chain import PUBLICATION
-from dnspanel.zones.audit_trail import Act, Filters, Place, act_of, acts_page, all_acts, rrset_changes
+from dnspanel.zones.audit_trail import (
+    COLUMNS,
+    Act,
+    Filters,
+    Place,
+    act_of,
+    acts_page,
+    all_acts,
+    row_of,
+    rrset_changes,
+)
 from dnspanel.zones.models import AuditChain, AuditLink, Change
 from dnspanel.zones.search.terms import split_search, unknown_filters
 from replication.dns import names
@@ -37,15 +48,16 @@ _MOST_IN_MEMORY = 1 << 20
 FILTERS = ("who", "action", "from")
 # What people look for most, as searches.
 CHIPS = (
-    ("Failed sign-ins", "action:sign-in.failed"),
+    (gettext_lazy("Failed sign-ins"), "action:sign-in.failed"),
     ("Sign-ins", "sign-in"),
-    ("Publications", "action:publish"),
-    ("Tokens", "action:token."),
-    ("People", "action:person."),
-    ("Teams", "action:team."),
-    ("Grants", "action:grant."),
-    ("Nodes", "action:node."),
-    ("Webhooks", "action:webhook."),
+    (gettext_lazy("Publications"), "action:publish"),
+    (gettext_lazy("Tokens"), "action:token."),
+    (gettext_lazy("People"), "action:person."),
+    (gettext_lazy("Teams"), "action:team."),
+    (gettext_lazy("Grants"), "action:grant."),
+    (gettext_lazy("Nodes"), "action:node."),
+    (gettext_lazy("Webhooks"), "action:webhook."),
+    (gettext_lazy("Secondaries"), "action:secondary."),
 )
 
 
@@ -78,7 +90,9 @@ def audit_log(request: PanelRequest) -> HttpResponse:
     if target == "audit-more":
         return render(request, "access/_audit_rows.html", context)
     if target == "audit-list":
-        found = f"{len(acts)} entries{' and more' if next_place else ''} found"
+        found = gettext("{acts} entries{part} found").format(
+            acts=len(acts), part=gettext(" and more") if next_place else ""
+        )
         return say(render(request, "access/_audit_list.html", context), speak=found)
     return render(request, "access/audit.html", context)
 
@@ -121,7 +135,9 @@ def audit_export(request: PanelRequest, format: str) -> HttpResponseBase:
 def audit_check(request: PanelRequest) -> HttpResponse:
     """Have the chain checked from its beginning."""
     audit_links.ask_for_check(by=request.user, now=timezone.now())
-    messages.success(request, "The chain is being checked from its beginning. This page will say what came of it.")
+    messages.success(
+        request, gettext("The chain is being checked from its beginning. This page will say what came of it.")
+    )
     return redirect("audit-log")
 
 
@@ -170,37 +186,15 @@ def _text(value: object) -> str:
         return ", ".join(map(_text, value))
     if isinstance(value, dict):
         return "; ".join(f"{name} {text}" for name, one in value.items() if (text := _text(one)))
-    return "" if value is None or value is False else "yes" if value is True else str(value)
-
-
-# Columns of the files; `details` is JSON in the table too.
-_COLUMNS = (
-    "number",
-    "hash",
-    "at",
-    "kind",
-    "id",
-    "user",
-    "token",
-    "token_id",
-    "action",
-    "target",
-    "address",
-    "request_id",
-    "details",
-)
-
-
-def _row(act: Act) -> dict[str, Any]:
-    row = {name: getattr(act, name) for name in _COLUMNS}
-    return row | {"at": act.at.isoformat()}
+    return "" if value is None or value is False else gettext("yes") if value is True else str(value)
 
 
 def _write_csv(file: TextIOWrapper, acts: Iterable[Act]) -> None:
     table = csv.writer(file)
-    table.writerow(_COLUMNS)
+    table.writerow(COLUMNS)
     for act in acts:
-        row = _row(act) | {"details": json.dumps(act.details, ensure_ascii=False, sort_keys=True)}
+        # Details are JSON in the table too.
+        row = row_of(act) | {"details": json.dumps(act.details, ensure_ascii=False, sort_keys=True)}
         # Others choose what targets and reasons say.
         table.writerow(map(harmless_cell, row.values()))
 
@@ -209,7 +203,7 @@ def _write_json(file: TextIOWrapper, acts: Iterable[Act]) -> None:
     """One array, written as it is read."""
     separator = "[\n"
     for act in acts:
-        file.write(separator + json.dumps(_row(act), ensure_ascii=False, sort_keys=True))
+        file.write(separator + json.dumps(row_of(act), ensure_ascii=False, sort_keys=True))
         separator = ",\n"
     file.write("\n]\n" if separator == ",\n" else "[]\n")
 

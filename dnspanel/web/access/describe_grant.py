@@ -6,22 +6,24 @@ from typing import Any
 
 from dnspanel.accounts.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import Team
+from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.zones import access
 from replication.dns import rdata
 
 MOST_NAMED = 3  # zones, patterns; the rest is counted
 
 RIGHT_DESCRIPTIONS = {
-    Right.READ: "see records",
-    Right.ADD: "add records",
-    Right.CHANGE: "change records",
-    Right.REMOVE: "delete records",
-    Right.CREATE_ZONE: "create zones",
-    Right.DELETE_ZONE: "delete zones",
-    Right.SETTINGS: "change tags and team",
-    Right.DNSSEC: "sign zones and change their keys",
-    Right.TEMPLATES: "make and change templates",
-    Right.EXPORT_KEYS: "read private DNSSEC keys",
+    Right.READ: gettext_lazy("see records"),
+    Right.ADD: gettext_lazy("add records"),
+    Right.CHANGE: gettext_lazy("change records"),
+    Right.REMOVE: gettext_lazy("delete records"),
+    Right.CREATE_ZONE: gettext_lazy("create zones"),
+    Right.DELETE_ZONE: gettext_lazy("delete zones"),
+    Right.SETTINGS: gettext_lazy("change tags and team"),
+    Right.DNSSEC: gettext_lazy("sign zones and change their keys"),
+    Right.TEMPLATES: gettext_lazy("make and change templates"),
+    Right.EXPORT_KEYS: gettext_lazy("read private DNSSEC keys"),
+    Right.GOVERN: gettext_lazy("set approval and freezes"),
 }
 
 
@@ -50,14 +52,19 @@ class GrantDescriber:
 
     def _where(self, grant: Grant) -> str:
         if grant.everywhere:
-            return "all zones"
+            return gettext("all zones")
         known = sorted(self.zone_names[pk] for pk in grant.zones if pk in self.zone_names)
         parts = [named(known)] if known else []
         if hidden := len(grant.zones) - len(known):
-            parts.append(f"{hidden} zone{'' if hidden == 1 else 's'} you do not see")
-        parts += [f"zones tagged {tag}" for tag in sorted(grant.tags)]
-        parts += [f"zones of the team {self.team_names.get(pk, 'that is gone')}" for pk in sorted(grant.teams)]
-        return " and ".join(parts) or "no zone"
+            parts.append(
+                ngettext("{hidden} zone you do not see", "{hidden} zones you do not see", hidden).format(hidden=hidden)
+            )
+        parts += [gettext("zones tagged {tag}").format(tag=tag) for tag in sorted(grant.tags)]
+        parts += [
+            gettext("zones of the team {pk}").format(pk=self.team_names.get(pk, "that is gone"))
+            for pk in sorted(grant.teams)
+        ]
+        return " and ".join(parts) or gettext("no zone")
 
 
 def describer_for(person: access.Person, grants: Iterable[Grant]) -> GrantDescriber:
@@ -77,24 +84,26 @@ def what_of(rights: Collection[Right]) -> str:
     """Return the rights in words: `see`, `edit records`, `everything`."""
     remaining = frozenset(rights)
     if remaining == EVERY_RIGHT:
-        return "everything"
+        return gettext("everything")
     parts = []
     if remaining > EVERY_RIGHT:
-        parts, remaining = ["everything"], remaining - EVERY_RIGHT
+        parts, remaining = [gettext("everything")], remaining - EVERY_RIGHT
     if remaining >= RECORD_RIGHTS:
-        parts, remaining = ["edit records"], remaining - RECORD_RIGHTS - {Right.READ}
+        parts, remaining = [gettext("edit records")], remaining - RECORD_RIGHTS - {Right.READ}
     parts = [RIGHT_DESCRIPTIONS[right] for right in Right if right == Right.READ and right in remaining] + parts
     parts += [RIGHT_DESCRIPTIONS[right] for right in Right if right != Right.READ and right in remaining]
-    return ", ".join(parts) or "nothing"
+    return ", ".join(map(str, parts)) or gettext("nothing")
 
 
 def limits_of(grant: Grant) -> str:
     """Return the names and types that the grant is limited to."""
     parts = []
     if grant.names:
-        parts.append(f"names {named(grant.names)}")
+        parts.append(gettext("names {names}").format(names=named(grant.names)))
     if grant.types:
-        parts.append(f"types {', '.join(rdata.type_to_text(each) for each in sorted(grant.types))}")
+        parts.append(
+            gettext("types {list}").format(list=", ".join(rdata.type_to_text(each) for each in sorted(grant.types)))
+        )
     return "; ".join(parts)
 
 
@@ -102,4 +111,4 @@ def named(texts: Collection[str]) -> str:
     """Return the first few texts, and the number of the others."""
     first = list(texts)[:MOST_NAMED]
     more = len(texts) - len(first)
-    return ", ".join(first) + (f" and {more} more" if more else "")
+    return ", ".join(first) + (gettext(" and {more} more").format(more=more) if more else "")

@@ -10,6 +10,7 @@ from dnspanel.accounts.errors import GrantRefused
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import Team
 from dnspanel.accounts.roles import Permission
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
 from dnspanel.web.forms import PanelForm
 from dnspanel.zones import access
@@ -29,51 +30,53 @@ class GrantForm(PanelForm):
     """The rights, zones, names and types of a grant. `person` may name only zones that they see."""
 
     rights = forms.MultipleChoiceField(
-        label="May",
+        label=gettext_lazy("May"),
         choices=[(right.value, RIGHT_DESCRIPTIONS[right]) for right in Right],
         initial=[Right.READ.value],
-        widget=forms.CheckboxSelectMultiple(attrs={"class": ""}),
-        error_messages={"required": "Say what may be done."},
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": gettext_lazy("Say what may be done.")},
     )
     where = forms.ChoiceField(
-        label="Where",
-        choices=[(SOME, "These zones"), (EVERYWHERE, "All zones")],
+        label=gettext_lazy("Where"),
+        choices=[(SOME, gettext_lazy("These zones")), (EVERYWHERE, gettext_lazy("All zones"))],
         initial=SOME,
-        widget=forms.RadioSelect(attrs={"class": ""}),
+        widget=forms.RadioSelect,
     )
     zones = forms.CharField(
-        label="Zones",
+        label=gettext_lazy("Zones"),
         required=False,
         max_length=LONGEST_LIST,
         widget=forms.Textarea(attrs=MONO_LINES),
-        help_text="Names with spaces or line breaks between them.",
+        help_text=gettext_lazy("Names with spaces or line breaks between them."),
     )
     tags = forms.CharField(
-        label="Zones with these tags",
+        label=gettext_lazy("Zones with these tags"),
         required=False,
         max_length=4000,
         widget=forms.TextInput(attrs=MONO),
-        help_text="Also zones that get the tag later.",
+        help_text=gettext_lazy("Also zones that get the tag later."),
     )
     teams = forms.TypedMultipleChoiceField(
-        label="Zones of these teams",
+        label=gettext_lazy("Zones of these teams"),
         required=False,
         coerce=int,
-        widget=forms.CheckboxSelectMultiple(attrs={"class": ""}),
+        widget=forms.CheckboxSelectMultiple,
     )
     names = forms.CharField(
-        label="Names",
+        label=gettext_lazy("Names"),
         required=False,
         max_length=LONGEST_LIST,
         widget=forms.Textarea(attrs=MONO_LINES),
-        help_text="Empty: any. Relative to the zone; @ is the apex, * stands for anything: www *.dev _acme-challenge*",
+        help_text=gettext_lazy(
+            "Empty: any. Relative to the zone; @ is the apex, * stands for anything: www *.dev _acme-challenge*"
+        ),
     )
     types = forms.CharField(
-        label="Types",
+        label=gettext_lazy("Types"),
         required=False,
         max_length=1000,
         widget=forms.TextInput(attrs=MONO),
-        help_text="Empty: any. TXT CAA",
+        help_text=gettext_lazy("Empty: any. TXT CAA"),
     )
 
     def __init__(self, *args: Any, person: access.Person, **kwargs: Any) -> None:
@@ -122,9 +125,7 @@ class GrantForm(PanelForm):
         try:
             grant_edit.refuse_bad_grant(grant)
         except GrantRefused as exc:
-            for field, messages in exc.fields.items():
-                for message in messages:
-                    self.refuse(field, message)
+            self.refuse_all(exc.fields)
         cleaned["grant"] = grant
         return cleaned
 
@@ -147,7 +148,9 @@ def zone_ids(person: access.Person, text: str) -> frozenset[int]:
         except BadName as exc:
             wrong.append(str(exc))
     found = dict(access.zones_visible_to(person).filter(name__in=requested).values_list("name", "pk"))
-    wrong += [f"There is no zone {name}" for name in dict.fromkeys(requested) if name not in found]
+    wrong += [
+        gettext("There is no zone {name}").format(name=name) for name in dict.fromkeys(requested) if name not in found
+    ]
     if wrong:
         raise forms.ValidationError(wrong[:10])
     return frozenset(found.values())

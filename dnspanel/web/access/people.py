@@ -10,11 +10,19 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dnspanel.accounts import invite as invitations
 from dnspanel.accounts import people as verbs
-from dnspanel.accounts.errors import LastAdministrator
-from dnspanel.accounts.models import Role, User
-from dnspanel.accounts.roles import PERMISSIONS, Permission
+from dnspanel.accounts.actors import permissions_by_role, rights_by_role
+from dnspanel.accounts.errors import AccountRefused, LastAdministrator
+from dnspanel.accounts.models import OwnRole, Role, User
+from dnspanel.accounts.password_links import make_password_link
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.same_person import set_same_person
+from dnspanel.accounts.second_factor import reset_second_factor as reset
+from dnspanel.accounts.sessions import end_all_sessions
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
+from dnspanel.web.access.hand_over import ServiceAccountForm
 from dnspanel.web.confirm import Question, ask
-from dnspanel.web.forms import InviteForm, RoleForm
+from dnspanel.web.forms import InviteForm, RoleForm, role_choices
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.one_time_page import show_once
 from dnspanel.zones import access
@@ -24,8 +32,14 @@ from dnspanel.zones import access
 def people_list(request: PanelRequest) -> HttpResponse:
     """List people and show the form that invites one."""
     access.require(request.user, Permission.PEOPLE)
-    people = User.objects.order_by("-is_active", "username").prefetch_related("memberships__team")
-    return render(request, "access/people.html", {"people": people, "roles": Role.choices, "form": InviteForm()})
+    people = User.objects.order_by("-is_active", "username").prefetch_related("memberships__team", "own_role")
+    context = {
+        "people": people,
+        "roles": role_choices(),
+        "form": InviteForm(),
+        "service_form": ServiceAccountForm(),
+    }
+    return render(request, "access/people.html", context)
 
 
 @require_POST
@@ -48,9 +62,9 @@ def invite(request: PanelRequest) -> HttpResponse:
 
 
 _ADMINISTRATOR_INVITED = Question(
-    title="Invite an administrator",
-    effects=("Whoever opens the link first may do everything here, and take everybody else’s role.",),
-    button="Make the link",
+    title=gettext_lazy("Invite an administrator"),
+    effects=(gettext_lazy("Whoever opens the link first may do everything here, and take everybody else’s role."),),
+    button=gettext_lazy("Make the link"),
     back="/people/",
     needs_password=True,
     only_password=True,
@@ -64,17 +78,22 @@ def change_role(request: PanelRequest, person_id: int) -> HttpResponse:
     person = get_object_or_404(User, pk=person_id)
     form = RoleForm(request.POST)
     if not form.is_valid():
-        return _answer(request, refusal="Choose a role.")
-    role = Role(form.cleaned_data["role"])
-    if role == person.role:
-        return _answer(request, done=f"{person.username} is {person.get_role_display().lower()} already.")
-    if (question := ask(request, _about_role(person, role))) is not None:
+        return _answer(request, refusal=gettext("Choose a role."))
+    role, own = form.chosen()
+    if (role, own) == (person.role, person.own_role):
+        return _answer(
+            request,
+            done=gettext("{username} is {person} already.").format(username=person.username, person=_called(person)),
+        )
+    if (question := ask(request, _about_role(person, role, own))) is not None:
         return question
     try:
-        verbs.change_role(user=person, role=role, by=request.user, now=timezone.now())
+        verbs.change_role(user=person, role=role, own_role=own, by=request.user, now=timezone.now())
     except LastAdministrator as exc:
         return _answer(request, refusal=str(exc))
-    return _answer(request, done=f"{person.username} is now {person.get_role_display().lower()}.")
+    return _answer(
+        request, done=gettext("{username} is now {person}.").format(username=person.username, person=_called(person))
+    )
 
 
 @require_POST
@@ -84,43 +103,175 @@ def change_active(request: PanelRequest, person_id: int) -> HttpResponse:
     person = get_object_or_404(User, pk=person_id)
     if request.POST.get("active") == "yes":
         verbs.reactivate(user=person, by=request.user, now=timezone.now())
-        return _answer(request, done=f"{person.username} may sign in again. Sessions and tokens of before stay ended.")
+        return _answer(
+            request,
+            done=gettext("{username} may sign in again. Sessions and tokens of before stay ended.").format(
+                username=person.username
+            ),
+        )
     if (question := ask(request, _about_closing(person))) is not None:
         return question
     try:
         verbs.deactivate(user=person, by=request.user, now=timezone.now())
     except LastAdministrator as exc:
         return _answer(request, refusal=str(exc))
-    return _answer(request, done=f"{person.username} can no longer sign in.")
+    return _answer(request, done=gettext("{username} can no longer sign in.").format(username=person.username))
 
 
-def _about_role(person: User, role: Role) -> Question:
-    before, after = PERMISSIONS[person.role], PERMISSIONS[role]
-    effects = [f"{person.username} is {person.get_role_display().lower()} now."]
-    for words, permissions in (("May then also", after - before), ("May no longer", before - after)):
-        if permissions:
-            effects.append(f"{words}: {'; '.join(each for each in Permission if each in permissions)}.")
-    if before - after:
-        effects.append("Their tokens may no more than they themselves, from the same moment on.")
+@require_POST
+def same_person(request: PanelRequest, person_id: int) -> HttpResponse:
+    """Say of whom else the account is (`other`, a name), or that it is of nobody else (an empty one)."""
+    access.require(request.user, Permission.PEOPLE)
+    person = get_object_or_404(User, pk=person_id)
+    name = request.POST.get("other", "").strip()
+    other = User.objects.filter(username__iexact=name[:150]).exclude(username="").first() if "\0" not in name else None
+    if name and other is None:
+        messages.error(request, gettext("There is no account of this name."))
+        return redirect("person-detail", person.pk)
+    try:
+        set_same_person(user=person, other=other, by=request.user, now=timezone.now())
+    except AccountRefused as exc:
+        messages.error(request, str(exc))
+    else:
+        told = (
+            gettext("also an account of {username}").format(username=other.username)
+            if other
+            else gettext("an account of nobody else")
+        )
+        messages.success(request, gettext("{username} is {told}.").format(username=person.username, told=told))
+    return redirect("person-detail", person.pk)
+
+
+@require_POST
+def reset_second_factor(request: PanelRequest, person_id: int) -> HttpResponse:
+    """Take the person's second factors away, after a yes and the password."""
+    access.require(request.user, Permission.PEOPLE)
+    person = get_object_or_404(User, pk=person_id)
+    if (question := ask(request, _about_second_factor(person))) is not None:
+        return question
+    reset(user=person, by=request.user, now=timezone.now())
+    messages.success(
+        request,
+        gettext("{username} signs in with the password alone now, and sets up another one.").format(
+            username=person.username
+        ),
+    )
+    return redirect("person-detail", person.pk)
+
+
+@require_POST
+def end_sessions(request: PanelRequest, person_id: int) -> HttpResponse:
+    """End all sessions of the person, after a yes."""
+    access.require(request.user, Permission.PEOPLE)
+    person = get_object_or_404(User, pk=person_id)
+    question = Question(
+        title=gettext("End the sessions of {username}").format(username=person.username),
+        effects=(
+            gettext("{username} is signed out everywhere, and may sign in again.").format(username=person.username),
+            gettext("Tokens stay; so does what they drafted."),
+        ),
+        button=gettext("End all sessions"),
+        back=reverse("person-detail", args=[person.pk]),
+    )
+    if (page := ask(request, question)) is not None:
+        return page
+    ended = end_all_sessions(user=person, by=request.user, now=timezone.now())
+    messages.success(
+        request, gettext("{ended} sessions of {username} have ended.").format(ended=ended, username=person.username)
+    )
+    return redirect("person-detail", person.pk)
+
+
+@require_POST
+def password_link(request: PanelRequest, person_id: int) -> HttpResponse:
+    """Make a link that sets the person's password, after the password of who makes it, and show it, this once."""
+    access.require(request.user, Permission.PEOPLE)
+    person = get_object_or_404(User, pk=person_id, is_active=True, is_service=False)
+    back = reverse("person-detail", args=[person.pk])
+    question = Question(
+        title=gettext("Make a link that sets the password of {username}").format(username=person.username),
+        effects=(
+            gettext(
+                "Whoever opens it first decides with which password {username} signs in. A second factor stays."
+            ).format(username=person.username),
+        ),
+        button=gettext("Make the link"),
+        back=back,
+        needs_password=True,
+        only_password=True,
+    )
+    if (page := ask(request, question)) is not None:
+        return page
+    try:
+        link = make_password_link(user=person, by=request.user, now=timezone.now())
+    except AccountRefused as exc:
+        messages.error(request, " ".join(exc.fields["password"]))
+        return redirect(back)
+    context = {"link": settings.PANEL_URL + reverse("password-link", args=[link]), "person": person}
+    return show_once(request, render(request, "access/password_link.html", context), after=back)
+
+
+def _about_second_factor(person: User) -> Question:
     return Question(
-        title=f"Make {person.username} {role.label.lower()}",
+        title=gettext("Reset the second factor of {username}").format(username=person.username),
+        effects=(
+            gettext("The app, passkeys and recovery codes of {username} open nothing any more.").format(
+                username=person.username
+            ),
+            gettext("They are signed out everywhere."),
+            gettext("Make sure that it is them who asks: whoever has their password can sign in afterwards."),
+        ),
+        button=gettext("Reset it"),
+        back=reverse("person-detail", args=[person.pk]),
+        needs_password=True,
+    )
+
+
+def _about_role(person: User, role: Role, own: OwnRole | None) -> Question:
+    then = User(role=role, own_role=own)
+    before, after = _powers(person), _powers(then)
+    effects = [gettext("{username} is {person} now.").format(username=person.username, person=_called(person))]
+    for words, these, those in ((gettext("May then also"), after, before), (gettext("May no longer"), before, after)):
+        if difference := [each for each in these if each not in those]:
+            effects.append(f"{words}: {'; '.join(map(str, difference))}.")
+    if set(before) - set(after):
+        effects.append(gettext("Their tokens may no more than they themselves, from the same moment on."))
+    return Question(
+        title=gettext("Make {username} {then}").format(username=person.username, then=_called(then)),
         effects=tuple(effects),
-        button=f"Make {person.username} {role.label.lower()}",
+        button=gettext("Make {username} {then}").format(username=person.username, then=_called(then)),
         back=reverse("people"),
         needs_password=role == Role.ADMINISTRATOR,
     )
 
 
+def _powers(person: User) -> list[str]:
+    """What the role gives, in words: what it may besides zones, then in every zone."""
+    permissions, rights = permissions_by_role(person), rights_by_role(person)
+    listed = [str(each) for each in Permission if each in permissions]
+    if person.own_role is not None:  # the permissions of the built-in roles say what they may in zones
+        listed += [words for right, words in RIGHT_DESCRIPTIONS.items() if right in rights]
+    return listed
+
+
+def _called(person: User) -> str:
+    return person.role_name if person.own_role is not None else person.role_name.lower()
+
+
 def _about_closing(person: User) -> Question:
     tokens = person.tokens.filter(revoked_at=None).count()
     return Question(
-        title=f"Close the account of {person.username}",
+        title=gettext("Close the account of {username}").format(username=person.username),
         effects=(
-            f"{person.username} is signed out everywhere and cannot sign in again.",
-            f"Their tokens and keys ({tokens}) and open invitations end for good, also if the account is opened again.",
-            "What they published stays, with their name.",
+            gettext("{username} is signed out everywhere and cannot sign in again.").format(username=person.username),
+            gettext(
+                "Their tokens and keys ({tokens}) and open invitations end for good, also if the account "
+                "is opened again."
+            ).format(tokens=tokens),
+            gettext("What others go on with is handed over before, on the person’s page: tokens, webhooks and drafts."),
+            gettext("What they published stays, with their name."),
         ),
-        button="Close the account",
+        button=gettext("Close the account"),
         back=reverse("people"),
     )
 

@@ -16,6 +16,7 @@ from dnspanel.accounts.quota_amounts import UNLIMITED, Kind, format_amount, noun
 from dnspanel.accounts.quota_edit import set_quotas
 from dnspanel.accounts.quotas import Usage, holder_of, limits_by_settings, quotas_from_json
 from dnspanel.accounts.roles import Permission
+from dnspanel.texts import gettext
 from dnspanel.transfer.quotas import MOST_COUNTED, usage_of
 from dnspanel.web.forms import PanelForm
 from dnspanel.web.layout import PanelRequest
@@ -95,7 +96,7 @@ def _set(request: PanelRequest, of: User | Team, name: str) -> HttpResponse | No
             request, "access/quotas_edit.html", quotas_context(of, form) | {"of": of, "name": name}, status=422
         )
     set_quotas(of=of, quotas=form.quotas, by=request.user, now=timezone.now())
-    messages.success(request, f"The quotas of {name} are changed.")
+    messages.success(request, gettext("The quotas of {name} are changed.").format(name=name))
     return None
 
 
@@ -121,7 +122,7 @@ def _used(usage: Usage) -> str:
     if usage.used is None:
         return ""
     uncounted = usage.limit is None and usage.kind is not Kind.BYTES and usage.used >= MOST_COUNTED
-    return round_amount(usage.kind, usage.used) + (" or more" if uncounted else "")
+    return round_amount(usage.kind, usage.used) + (gettext(" or more") if uncounted else "")
 
 
 def _title(kind: Kind) -> str:

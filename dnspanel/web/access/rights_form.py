@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.db.models import Q
+from django.utils import timezone
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.errors import TokenDead
@@ -15,11 +16,14 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Token, User
 from dnspanel.accounts.tokens import refuse_dead, tokens_visible_to
 from dnspanel.accounts.who_may import people_visible_to
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
 from dnspanel.web.access.grant_form import MONO
-from dnspanel.web.forms import PanelForm
+from dnspanel.web.forms import OwnClockField, PanelForm
 from dnspanel.zones import access
 from dnspanel.zones.models import Zone
+from dnspanel.zones.past_rights import Since, rights_since
+from dnspanel.zones.rights_here import subject_of
 from dnspanel.zones.tsig_permissions import rights_by_key
 from replication.dns import names, rdtypes
 from replication.errors import BadName, BadRdata
@@ -35,7 +39,7 @@ class Verdict:
     description: str
     may: bool
     reasons: tuple[str, ...]
-    refusal: str = "nothing gives it"
+    refusal: str = gettext_lazy("nothing gives it")
 
 
 class AboutRRsetForm(PanelForm):
@@ -43,10 +47,16 @@ class AboutRRsetForm(PanelForm):
 
     without_type: int | None = rdtypes.A  # what a field left empty means
     name = forms.CharField(
-        label="Name", required=False, max_length=1100, widget=forms.TextInput(attrs={**MONO, "placeholder": "www"})
+        label=gettext_lazy("Name"),
+        required=False,
+        max_length=1100,
+        widget=forms.TextInput(attrs={**MONO, "placeholder": "www"}),
     )
     type = forms.CharField(
-        label="Type", required=False, max_length=20, widget=forms.TextInput(attrs={**MONO, "placeholder": "A"})
+        label=gettext_lazy("Type"),
+        required=False,
+        max_length=20,
+        widget=forms.TextInput(attrs={**MONO, "placeholder": "A"}),
     )
 
     def zone_meant(self) -> Zone | None:
@@ -62,7 +72,7 @@ class AboutRRsetForm(PanelForm):
         except BadName as exc:
             raise forms.ValidationError(str(exc)) from exc
         if not names.is_within(name, zone.name):
-            raise forms.ValidationError(f"{name} is not in {zone.name}")
+            raise forms.ValidationError(gettext("{name} is not in {name2}").format(name=name, name2=zone.name))
         return name
 
     def clean_type(self) -> int | None:
@@ -80,7 +90,7 @@ class AboutRRsetForm(PanelForm):
 class ExplainRightsForm(AboutRRsetForm):
     """The zone and RRset to explain."""
 
-    zone = forms.CharField(label="Zone", max_length=1100, widget=forms.TextInput(attrs=MONO))
+    zone = forms.CharField(label=gettext_lazy("Zone"), max_length=1100, widget=forms.TextInput(attrs=MONO))
     field_order = ("zone", "name", "type")
 
     def __init__(self, *args: Any, reader: access.Person, **kwargs: Any) -> None:
@@ -105,13 +115,14 @@ class WhoMayForm(AboutRRsetForm):
     """Who, and on which RRset of one zone; nobody named: the one who asks."""
 
     who = forms.CharField(
-        label="Who",
+        label=gettext_lazy("Who"),
         required=False,
         max_length=1100,
         widget=forms.TextInput(attrs={**MONO, "placeholder": "you"}),
-        help_text="A person, the visible beginning of a token, or the name of a TSIG key.",
+        help_text=gettext_lazy("A person, the visible beginning of a token, or the name of a TSIG key."),
     )
-    field_order = ("who", "name", "type")
+    at = OwnClockField(label="At", required=False)
+    field_order = ("who", "name", "type", "at")
 
     def __init__(self, *args: Any, zone: Zone, reader: Actor, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -125,6 +136,21 @@ class WhoMayForm(AboutRRsetForm):
         if not text:
             return self.reader.user
         return person_or_token(text, self.reader)
+
+    def clean_at(self) -> datetime | None:
+        at: datetime | None = self.cleaned_data["at"]
+        if at is not None and at > timezone.now():
+            raise forms.ValidationError(gettext("Nobody knows that yet: use a time that is past."))
+        if at is not None and isinstance(self.cleaned_data.get("who"), Token):
+            raise forms.ValidationError(gettext("For a time that is past only people are answered for."))
+        return at
+
+    def since(self) -> Since | None:
+        """Return what may have been otherwise at the time that is asked about; the form must be valid."""
+        who, at = self.cleaned_data["who"], self.cleaned_data["at"]
+        if at is None:
+            return None
+        return rights_since(reader=self.reader, person=who, zone=self.zone, at=at)
 
     def verdicts(self, now: datetime) -> tuple[Verdict, ...]:
         """Return the verdict on every right over the zone or RRset; the form must be valid."""
@@ -142,13 +168,8 @@ def person_or_token(text: str, reader: Actor) -> User | Token:
     named = Q(prefix=text.rstrip("….")) & ~Q(prefix="") | Q(tsig_name=text.lower().rstrip(".") + ".")
     token = tokens_visible_to(reader).filter(named).order_by("-pk").first()
     if token is None:
-        raise forms.ValidationError("You know no person and no token of this name.")
+        raise forms.ValidationError(gettext("You know no person and no token of this name."))
     return token
-
-
-def subject_of(zone: Zone, name: str = "", type: int = 0) -> Subject:
-    """Return the zone, and maybe one RRset of it, as the explanation wants it."""
-    return Subject(zone_id=zone.pk, zone_name=zone.name, tags=zone.tags, team_id=zone.team_id, name=name, type=type)
 
 
 def verdicts_of_person(reasons: Collection[Reason], subject: Subject) -> tuple[Verdict, ...]:
@@ -166,18 +187,20 @@ def _verdicts_of_token(token: Token, subject: Subject, zone: Zone, now: datetime
         refuse_dead(token, now)
     except TokenDead as exc:
         return tuple(Verdict(RIGHT_DESCRIPTIONS[right], False, (), str(exc)) for right in _RIGHTS)
-    owner = f"its owner {token.owner.username}"
+    owner = gettext("its owner {username}").format(username=token.owner.username)
     reasons, scope = reasons_of(token.owner), scope_of(token)
     named = rights_by_key(zone).get(token.tsig_name or "", frozenset()) if token.needs_permission else frozenset(Right)
     found = []
     for right in _RIGHTS:
         by_owner = reasons_for(reasons, right, subject)
         if not reasons_for(scope, right, subject):
-            refusal = "its scope does not give it"
+            refusal = gettext("its scope does not give it")
         elif right not in named:
-            refusal = "the zone does not name this key for it"
+            refusal = gettext("the zone does not name this key for it")
         else:
-            refusal = "" if by_owner else f"its scope would give it, but {owner} may not"
-        given_by = tuple(f"{owner} may {each.description}" for each in by_owner)
-        found.append(Verdict(RIGHT_DESCRIPTIONS[right], not refusal, ("by its scope", *given_by), refusal))
+            refusal = "" if by_owner else gettext("its scope would give it, but {owner} may not").format(owner=owner)
+        given_by = tuple(
+            gettext("{owner} may {description}").format(owner=owner, description=each.description) for each in by_owner
+        )
+        found.append(Verdict(RIGHT_DESCRIPTIONS[right], not refusal, (gettext("by its scope"), *given_by), refusal))
     return tuple(found)

@@ -13,18 +13,28 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dnspanel.accounts import grant_edit
 from dnspanel.accounts import teams as verbs
+from dnspanel.accounts.actors import permissions_by_role
 from dnspanel.accounts.audit_log import entries_about_person
 from dnspanel.accounts.errors import GrantRefused, TeamRefused
 from dnspanel.accounts.explain_rights import reasons_of
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, Team, User
-from dnspanel.accounts.roles import PERMISSIONS, Permission
+from dnspanel.accounts.providers.links import decides_role, links_of
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.same_person import accounts_of
+from dnspanel.accounts.second_factor import second_factors_of
+from dnspanel.accounts.second_factor_rules import second_factor_due
+from dnspanel.accounts.sessions import sessions_of
+from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS, GrantDescription, describer_for
 from dnspanel.web.access.grant_form import GrantForm
+from dnspanel.web.access.hand_over import receivers_for
 from dnspanel.web.access.quotas import quotas_context
 from dnspanel.web.access.rights_form import ExplainRightsForm, Verdict
+from dnspanel.web.access.team_policies import policies_of_team
 from dnspanel.web.confirm import Question, ask
 from dnspanel.web.layout import PanelRequest
+from dnspanel.webhooks.hand_over import belongings_of
 from dnspanel.zones import access
 from dnspanel.zones.models import Zone
 
@@ -85,6 +95,7 @@ def _team_page(request: PanelRequest, team: Team, form: GrantForm) -> HttpRespon
         "zone_count": Zone.objects.filter(team=team, deleted_at=None).count(),
         "grants": display_grants(request, GrantRow.objects.filter(team=team)),
         "form": form,
+        "policies": policies_of_team(team, request.user, timezone.now()),
     } | quotas_context(team)
     return render(request, "access/team.html", context, status=422 if form.is_bound else 200)
 
@@ -96,9 +107,9 @@ def team_rename(request: PanelRequest, team_id: int) -> HttpResponse:
     team = verbs.team_by_id(team_id)
     try:
         verbs.rename_team(team=team, name=request.POST.get("name", ""), by=request.user, now=timezone.now())
-        messages.success(request, f"The team is now called {team.name}.")
+        messages.success(request, gettext("The team is now called {name}.").format(name=team.name))
     except TeamRefused as exc:
-        messages.error(request, f"{exc} Nothing was changed.")
+        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
     return redirect("team-detail", team.pk)
 
 
@@ -108,10 +119,12 @@ def team_delete(request: PanelRequest, team_id: int) -> HttpResponse:
     access.require(request.user, Permission.PEOPLE)
     team = verbs.team_by_id(team_id)
     if request.POST.get("typed", "").strip() != team.name:
-        messages.error(request, f"Type {team.name} to delete the team. Nothing was changed.")
+        messages.error(request, gettext("Type {name} to delete the team. Nothing was changed.").format(name=team.name))
         return redirect("team-detail", team.pk)
     verbs.delete_team(team=team, by=request.user, now=timezone.now())
-    messages.success(request, f"The team {team.name} is gone. Its zones stay, and belong to no team.")
+    messages.success(
+        request, gettext("The team {name} is gone. Its zones stay, and belong to no team.").format(name=team.name)
+    )
     return redirect("team-list")
 
 
@@ -127,12 +140,18 @@ def team_member(request: PanelRequest, team_id: int) -> HttpResponse:
     try:
         if role:
             verbs.set_member(team=team, user=person, role=role, by=request.user, now=now)
-            messages.success(request, f"{person.username} is {role} in {team.name}.")
+            messages.success(
+                request,
+                gettext("{username} is {role} in {name}.").format(username=person.username, role=role, name=team.name),
+            )
         else:
             verbs.remove_member(team=team, user=person, by=request.user, now=now)
-            messages.success(request, f"{person.username} is not in {team.name} any more.")
+            messages.success(
+                request,
+                gettext("{username} is not in {name} any more.").format(username=person.username, name=team.name),
+            )
     except (TeamRefused, GrantRefused) as exc:
-        messages.error(request, f"{exc} Nothing was changed.")
+        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
     return redirect("team-detail", team.pk)
 
 
@@ -142,20 +161,28 @@ def _about_member(request: PanelRequest, team: Team, person: User, role: str) ->
         return None
     zones = Zone.objects.filter(team=team, deleted_at=None).count()
     question = Question(
-        title=f"Make {person.username} {role} in {team.name}" if role else f"Take {person.username} out of {team.name}",
+        title=gettext("Make {username} {role} in {name}").format(username=person.username, role=role, name=team.name)
+        if role
+        else gettext("Take {username} out of {name}").format(username=person.username, name=team.name),
         effects=(
-            f"{person.username} then {_IN_TEAM.get(role, 'loses what the team gives: its')} "
-            f"{zones:,} zone{'s' if zones != 1 else ''}{'' if role else ' and its grants'}.",
-            "Their tokens follow at the same moment.",
+            ngettext(
+                "{username} then {role} {zones:,} zone{part}.", "{username} then {role} {zones:,} zones{part}.", zones
+            ).format(
+                username=person.username,
+                role=_IN_TEAM.get(role, "loses what the team gives: its"),
+                zones=zones,
+                part="" if role else gettext(" and its grants"),
+            ),
+            gettext("Their tokens follow at the same moment."),
         ),
-        button=f"Make {role}" if role else "Take out",
+        button=gettext("Make {role}").format(role=role) if role else gettext("Take out"),
         back=reverse("team-detail", args=[team.pk]),
         is_dangerous=role != "editor",
     )
     return ask(request, question)
 
 
-_IN_TEAM = {"editor": "may change the team’s", "reader": "only sees the team’s"}
+_IN_TEAM = {"editor": gettext_lazy("may change the team’s"), "reader": gettext_lazy("only sees the team’s")}
 
 
 @require_POST
@@ -183,7 +210,7 @@ def _person_page(request: PanelRequest, person: User, form: GrantForm) -> HttpRe
     explain_form = ExplainRightsForm(request.GET if "zone" in request.GET else None, reader=request.user)
     context: dict[str, Any] = {
         "person": person,
-        "permissions": [each for each in Permission if each in PERMISSIONS[person.role]],
+        "permissions": [each for each in Permission if each in permissions_by_role(person)],
         "right_descriptions": RIGHT_DESCRIPTIONS.values(),
         "matrix": [
             (reason, describer.of(reason.grant), [right in reason.grant.rights for right in Right])
@@ -194,6 +221,13 @@ def _person_page(request: PanelRequest, person: User, form: GrantForm) -> HttpRe
         "memberships": Membership.objects.filter(user=person).select_related("team").order_by("team__name"),
         "grants": display_grants(request, GrantRow.objects.filter(user=person)),
         "tokens": person.tokens.filter(revoked_at=None).order_by("-pk")[:20],
+        "links": [(link, decides_role(link.provider)) for link in links_of(person)],
+        "belongings": belongings_of(person),
+        "receivers": receivers_for(person),
+        "second_factors": second_factors_of(person),
+        "due": second_factor_due(person),
+        "sessions": sessions_of(person, timezone.now()),
+        "same_person": accounts_of(person),
         "entries": entries_about_person(person.username, person.pk),
         "form": form,
     } | quotas_context(person)
@@ -223,7 +257,9 @@ def grant_take(request: PanelRequest, grant_id: int) -> HttpResponse:
     if (question := _about_taking(request, row)) is not None:
         return question
     grant_edit.take_grant(row=row, by=request.user, now=timezone.now())
-    messages.success(request, f"The grant of {grant_edit.receiver(row)} is taken back.")
+    messages.success(
+        request, gettext("The grant of {receiver} is taken back.").format(receiver=grant_edit.receiver(row))
+    )
     if row.team_id is not None:
         return redirect("team-detail", row.team_id)
     return redirect("person-detail", row.user_id)
@@ -235,12 +271,12 @@ def _about_taking(request: PanelRequest, row: GrantRow) -> HttpResponse | None:
     receiver = grant_edit.receiver(row)
     page = reverse("team-detail", args=[row.team_id]) if row.team_id else reverse("person-detail", args=[row.user_id])
     question = Question(
-        title=f"Take a grant of {receiver} back",
+        title=gettext("Take a grant of {receiver} back").format(receiver=receiver),
         effects=(
-            f"No longer by this grant: {words.what} in {words.where}.",
-            "Their tokens lose it at the same moment.",
+            gettext("No longer by this grant: {what} in {where}.").format(what=words.what, where=words.where),
+            gettext("Their tokens lose it at the same moment."),
         ),
-        button="Take it back",
+        button=gettext("Take it back"),
         back=page,
     )
     return ask(request, question)
@@ -253,11 +289,11 @@ def _gave(request: PanelRequest, form: GrantForm, to: User | Team) -> bool:
     try:
         grant_edit.give_grant(grant=form.cleaned_data["grant"], to=to, by=request.user, now=timezone.now())
     except GrantRefused as exc:
-        for field, messages_of_field in exc.fields.items():
-            for message in messages_of_field:
-                form.refuse(field, message)
+        form.refuse_all(exc.fields)
         return False
-    messages.success(request, f"Granted to {to.name if isinstance(to, Team) else to.username}.")
+    messages.success(
+        request, gettext("Granted to {part}.").format(part=to.name if isinstance(to, Team) else to.username)
+    )
     return True
 
 

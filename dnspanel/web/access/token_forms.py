@@ -1,6 +1,6 @@
 """Forms of new tokens: one for each preset, and one in which everything can be chosen."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
@@ -13,6 +13,7 @@ from dnspanel.accounts.models import TokenKind
 from dnspanel.accounts.presets import Preset
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import LIFETIME, TokenTerms
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.grant_form import MONO, MONO_LINES, GrantForm
 from dnspanel.web.forms import PanelForm
 from dnspanel.zones import access
@@ -35,65 +36,76 @@ class TokenForm(PanelForm):
     own: ClassVar[tuple[str, ...]] = ()  # fields that this kind of token has, besides
 
     kind = forms.ChoiceField(
-        label="Proves itself by",
-        choices=TokenKind.choices,
+        label=gettext_lazy("Proves itself by"),
+        choices=[(kind.value, kind.label) for kind in (TokenKind.API, TokenKind.TSIG)],
         initial=TokenKind.API,
-        widget=forms.RadioSelect(attrs={"class": ""}),
+        widget=forms.RadioSelect,
     )
     key_name = forms.CharField(
-        label="Key name",
+        label=gettext_lazy("Key name"),
         required=False,
         max_length=255,
         widget=forms.TextInput(attrs=MONO),
-        help_text="A name such as router.keys.example.",
+        help_text=gettext_lazy("A name such as router.keys.example."),
     )
     algorithm = forms.ChoiceField(
-        label="Algorithm", required=False, choices=[(name, name) for name in tsig.ALGORITHMS], initial="hmac-sha256"
+        label=gettext_lazy("Algorithm"),
+        required=False,
+        choices=[(name, name) for name in tsig.ALGORITHMS],
+        initial="hmac-sha256",
     )
     key_secret = forms.CharField(
-        label="Key",
+        label=gettext_lazy("Key"),
         required=False,
         max_length=1000,
         widget=forms.TextInput(attrs=MONO),
-        help_text="Base64, 128 bits or more, of a key that is in use already. Empty makes one, but not for hmac-md5.",
+        help_text=gettext_lazy(
+            "Base64, 128 bits or more, of a key that is in use already. Empty makes one, but not for hmac-md5."
+        ),
     )
     purpose = forms.CharField(
-        label="Purpose",
+        label=gettext_lazy("Purpose"),
         required=False,
         max_length=100,
-        help_text="The list and the history show it.",
+        help_text=gettext_lazy("The list and the history show it."),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
-    expires = forms.ChoiceField(label="Expires after", required=False, choices=_LIFETIMES, initial=str(LIFETIME.days))
+    expires = forms.ChoiceField(
+        label=gettext_lazy("Expires after"), required=False, choices=_LIFETIMES, initial=str(LIFETIME.days)
+    )
     unused_days = forms.IntegerField(
-        label="Dies when not used for", required=False, min_value=1, max_value=3650, help_text="Days; empty: never."
+        label=gettext_lazy("Dies when not used for"),
+        required=False,
+        min_value=1,
+        max_value=3650,
+        help_text=gettext_lazy("Days; empty: never."),
     )
     networks = forms.CharField(
-        label="Only from these networks",
+        label=gettext_lazy("Only from these networks"),
         required=False,
         max_length=4000,
         widget=forms.Textarea(attrs=MONO_LINES),
-        help_text="Empty: from anywhere. 192.0.2.0/24 2001:db8::1",
+        help_text=gettext_lazy("Empty: from anywhere. 192.0.2.0/24 2001:db8::1"),
     )
     requests_per_minute = forms.IntegerField(
-        label="Requests a minute",
+        label=gettext_lazy("Requests a minute"),
         required=False,
         min_value=1,
         max_value=1_000_000,
-        help_text="Empty: the panel's limit.",
+        help_text=gettext_lazy("Empty: the panel's limit."),
     )
     needs_if_match = forms.BooleanField(
-        label="Writes need If-Match",
+        label=gettext_lazy("Writes need If-Match"),
         required=False,
-        widget=forms.CheckboxInput(attrs={"class": ""}),
-        help_text="API v2 then refuses a write that does not say which revision it was made for.",
+        help_text=gettext_lazy("API v2 then refuses a write that does not say which revision it was made for."),
     )
 
     deletes_many = forms.BooleanField(
-        label="Deletes any number of zones",
+        label=gettext_lazy("Deletes any number of zones"),
         required=False,
-        widget=forms.CheckboxInput(attrs={"class": ""}),
-        help_text="Else it is held when it deletes many within minutes. For Terraform and others that clean up.",
+        help_text=gettext_lazy(
+            "Else it is held when it deletes many within minutes. For Terraform and others that clean up."
+        ),
     )
 
     def __init__(self, *args: Any, person: access.Person, **kwargs: Any) -> None:
@@ -138,11 +150,8 @@ class TokenForm(PanelForm):
             deletes_many=cleaned["deletes_many"],
         )
 
-    def refuse_all(self, faults: dict[str, list[str]]) -> None:
-        """Add the errors that a verb raised, each at its field."""
-        for field, messages in faults.items():
-            for message in messages:
-                self.refuse(_FIELD_OF_FAULT.get(field, field), message)
+    def refuse_all(self, faults: Mapping[str, Sequence[str]]) -> None:
+        super().refuse_all({_FIELD_OF_FAULT.get(field, field): messages for field, messages in faults.items()})
 
     def _begun(self, now: datetime) -> TokenTerms:
         raise NotImplementedError
@@ -153,7 +162,9 @@ class _HostForm(TokenForm):
 
     own = ("name",)
 
-    name = forms.CharField(label="Name", max_length=1100, widget=forms.TextInput(attrs={**MONO, "autofocus": True}))
+    name = forms.CharField(
+        label=gettext_lazy("Name"), max_length=1100, widget=forms.TextInput(attrs={**MONO, "autofocus": True})
+    )
 
     def clean_name(self) -> str:
         try:
@@ -162,7 +173,7 @@ class _HostForm(TokenForm):
             raise forms.ValidationError(str(exc)) from exc
         self.zone = closest_zone(self.person, name)
         if self.zone is None:
-            raise forms.ValidationError(f"None of your zones contains {name}")
+            raise forms.ValidationError(gettext("None of your zones contains {name}").format(name=name))
         return name
 
 
@@ -171,7 +182,9 @@ class AcmeForm(_HostForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["name"].help_text = "The name on the certificate; the token writes only its _acme-challenge TXT."
+        self.fields["name"].help_text = gettext(
+            "The name on the certificate; the token writes only its _acme-challenge TXT."
+        )
         self.fields["unused_days"].initial = presets.UNUSED_DAYS
 
     def clean_name(self) -> str:
@@ -192,7 +205,9 @@ class DyndnsForm(_HostForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["name"].help_text = "The host whose addresses follow the router; nothing else can be changed."
+        self.fields["name"].help_text = gettext(
+            "The host whose addresses follow the router; nothing else can be changed."
+        )
         self.fields["unused_days"].initial = presets.UNUSED_DAYS
 
     def _begun(self, now: datetime) -> TokenTerms:
@@ -205,10 +220,10 @@ class CiForm(TokenForm):
     own = ("zone",)
 
     zone = forms.CharField(
-        label="Zone",
+        label=gettext_lazy("Zone"),
         max_length=1100,
         widget=forms.TextInput(attrs={**MONO, "autofocus": True}),
-        help_text="All its records; neither its settings nor its end.",
+        help_text=gettext_lazy("All its records; neither its settings nor its end."),
     )
 
     def clean_zone(self) -> Zone:
@@ -236,7 +251,7 @@ class CustomForm(TokenForm, GrantForm):
     own = ("rights", "where", "zones", "tags", "teams", "names", "types", "permissions")
 
     permissions = forms.MultipleChoiceField(
-        label="Besides zones", required=False, widget=forms.CheckboxSelectMultiple(attrs={"class": ""})
+        label=gettext_lazy("Besides zones"), required=False, widget=forms.CheckboxSelectMultiple
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -280,11 +295,29 @@ class Offer:
 
 
 OFFERS = (
-    Offer(Preset.ACME, AcmeForm, "ACME for one name", "Certificates by DNS challenge", "shield"),
-    Offer(Preset.DYNDNS, DyndnsForm, "dyndns for one host", "A router, a changing address", "sync"),
-    Offer(Preset.CI, CiForm, "CI for one zone", "A pipeline that owns the records", "fork"),
-    Offer(Preset.MONITORING, MonitoringForm, "Read-only monitoring", "Sees all you see, changes nothing", "eye"),
-    Offer(Preset.CUSTOM, CustomForm, "Custom", "Zones, names, types, rights", "filter"),
+    Offer(
+        Preset.ACME,
+        AcmeForm,
+        gettext_lazy("ACME for one name"),
+        gettext_lazy("Certificates by DNS challenge"),
+        "shield",
+    ),
+    Offer(
+        Preset.DYNDNS,
+        DyndnsForm,
+        gettext_lazy("dyndns for one host"),
+        gettext_lazy("A router, a changing address"),
+        "sync",
+    ),
+    Offer(Preset.CI, CiForm, gettext_lazy("CI for one zone"), gettext_lazy("A pipeline that owns the records"), "fork"),
+    Offer(
+        Preset.MONITORING,
+        MonitoringForm,
+        gettext_lazy("Read-only monitoring"),
+        gettext_lazy("Sees all you see, changes nothing"),
+        "eye",
+    ),
+    Offer(Preset.CUSTOM, CustomForm, gettext_lazy("Custom"), gettext_lazy("Zones, names, types, rights"), "filter"),
 )
 
 

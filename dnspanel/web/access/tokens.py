@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.contrib import messages
 from django.http import Http404, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
@@ -18,24 +18,32 @@ from dnspanel.accounts.actors import Actor, actor_of, can
 from dnspanel.accounts.audit_log import entries_about_token
 from dnspanel.accounts.errors import NotYours, TokenDead, TokenRefused
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant
-from dnspanel.accounts.models import Token, TokenKind
+from dnspanel.accounts.models import Token, TokenKind, User
 from dnspanel.accounts.presets import Preset
 from dnspanel.accounts.quota_amounts import Kind
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.snippets import Place, Snippet, snippets_for
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.describe_grant import GrantDescriber, GrantDescription, describer_for
 from dnspanel.web.access.token_forms import OFFERS, TokenForm, closest_zone
 from dnspanel.web.access.tsig_snippets import tsig_snippets
 from dnspanel.web.confirm import Question, ask
+from dnspanel.web.forms import id_in
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.near_quotas import near_quotas
 from dnspanel.web.one_time_page import show_once
-from dnspanel.web.templatetags.panel import spoken_age
+from dnspanel.web.templatetags.panel import moment, spoken_age
+from dnspanel.zones import access
 from dnspanel.zones.models import Zone
 
 SOON = timedelta(days=14)
 MOST_LISTED = 500
-_OVERLAPS = {"0": "at once", "1": "in a day", "7": "in 7 days", "30": "in 30 days"}
+_OVERLAPS = {
+    "0": gettext_lazy("at once"),
+    "1": gettext_lazy("in a day"),
+    "7": gettext_lazy("in 7 days"),
+    "30": gettext_lazy("in 30 days"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,27 +101,37 @@ def token_new(request: PanelRequest, preset: str) -> HttpResponse:
     if offer is None:
         raise Http404
     begun = {"zone": request.GET.get("zone", "")[:1100], "zones": request.GET.get("zone", "")[:1100]}
+    owner = _owner(request)
     form = offer.form(request.POST or None, person=request.user, initial={k: v for k, v in begun.items() if v})
     if form.is_valid():
         terms = form.terms(timezone.now())
         if (question := _password_for(request, terms, is_key=form.makes_key)) is not None:
             return question
-        made = _made(request, form, timezone.now())
+        made = _made(request, owner, form, timezone.now())
         if made is not None:
             return _page_with_secret(request, made, form=form)
-    near = near_quotas(request.user, Kind.TOKENS)
-    context = {"offers": OFFERS, "offer": offer, "form": form, "near_quotas": near}
+    near = near_quotas(owner, Kind.TOKENS)
+    context = {"offers": OFFERS, "offer": offer, "form": form, "near_quotas": near, "owner": owner}
+    context["of_owner"] = "" if owner == request.user else f"?owner={owner.pk}"
     return render(request, "access/token_new.html", context, status=422 if form.is_bound else 200)
 
 
-def _made(request: PanelRequest, form: TokenForm, now: datetime) -> verbs.NewToken | None:
+def _owner(request: PanelRequest) -> User:
+    """Return for whom a token is made: who asks, or the service account that the address names."""
+    if "owner" not in request.GET:
+        return request.user
+    access.require(request.user, Permission.PEOPLE)
+    return get_object_or_404(User, pk=id_in(request.GET["owner"]), is_service=True, is_active=True)
+
+
+def _made(request: PanelRequest, owner: User, form: TokenForm, now: datetime) -> verbs.NewToken | None:
     """Return the token; None if it was refused, with the errors added to the form."""
     actor, cleaned = _actor(request), form.cleaned_data
     try:
         if not form.makes_key:
-            return verbs.create_token(owner=actor.user, terms=form.terms(now), by=actor, now=now)
+            return verbs.create_token(owner=owner, terms=form.terms(now), by=actor, now=now)
         return verbs.create_tsig_key(
-            owner=actor.user,
+            owner=owner,
             name=cleaned["key_name"],
             terms=form.terms(now),
             by=actor,
@@ -146,14 +164,14 @@ def _password_for(request: PanelRequest, terms: verbs.TokenTerms, *, is_key: boo
     """Return the page that asks for the password before a token that opens much or a TSIG key; None for others."""
     powers = [power.value for power in (Permission.PEOPLE, Permission.NODES) if power in terms.permissions]
     if any(grant.everywhere and not grant.is_limited and grant.rights >= EVERY_RIGHT for grant in terms.scope):
-        powers.insert(0, "do everything with every zone")
+        powers.insert(0, gettext("do everything with every zone"))
     if not (powers or is_key):
         return None
-    may = f" It may {'; '.join(powers)}." if powers else ""
+    may = gettext(" It may {list}.").format(list="; ".join(powers)) if powers else ""
     question = Question(
-        title="Make a TSIG key" if is_key else "Make a token that opens much",
-        effects=(f"Whoever has the secret acts as you, without your password.{may}",),
-        button="Make it",
+        title=gettext("Make a TSIG key") if is_key else gettext("Make a token that opens much"),
+        effects=(gettext("Whoever has the secret acts as you, without your password.{may}").format(may=may),),
+        button=gettext("Make it"),
         back=reverse("token-list"),
         needs_password=True,
         only_password=True,
@@ -216,7 +234,7 @@ def token_rotate(request: PanelRequest, token_id: int) -> HttpResponse:
     try:
         made = verbs.rotate_token(token=token, by=actor, now=timezone.now(), overlap=timedelta(days=int(days)))
     except (NotYours, TokenDead, TokenRefused) as exc:
-        messages.error(request, f"{exc} Nothing was changed.")
+        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
         return redirect("token-detail", token.pk)
     return _page_with_secret(request, made, old=verbs.token_for(actor, token.pk))
 
@@ -229,7 +247,7 @@ def token_revoke(request: PanelRequest, token_id: int) -> HttpResponse:
     if (question := ask(request, _about_revoking(token, timezone.now()))) is not None:
         return question
     verbs.revoke_token(token=token, by=actor, now=timezone.now())
-    messages.success(request, f"{token.purpose} is revoked and opens nothing any more.")
+    messages.success(request, gettext("{purpose} is revoked and opens nothing any more.").format(purpose=token.purpose))
     return redirect("token-list")
 
 
@@ -240,20 +258,24 @@ def _terms_of(token: Token) -> verbs.TokenTerms:
 
 
 def _about_revoking(token: Token, now: datetime) -> Question:
-    used, others = "It was never used", verbs.ending_with(token)
+    used, others = gettext("It was never used"), verbs.ending_with(token)
     if token.last_used_at is not None:
-        used = f"It was last used {spoken_age((now - token.last_used_at).total_seconds())}"
-    many = "1 other token or key ends" if others == 1 else f"{others} other tokens and keys end"
-    made = f"{many} with it: what it became, and what was made with it."
+        used = gettext("It was last used {value}").format(value=spoken_age((now - token.last_used_at).total_seconds()))
+    many = (
+        gettext("1 other token or key ends")
+        if others == 1
+        else gettext("{others} other tokens and keys end").format(others=others)
+    )
+    made = gettext("{many} with it: what it became, and what was made with it.").format(many=many)
     return Question(
-        title=f"Revoke {token.purpose}",
+        title=gettext("Revoke {purpose}").format(purpose=token.purpose),
         effects=(
-            "It opens nothing from that moment on, and cannot come back.",
+            gettext("It opens nothing from that moment on, and cannot come back."),
             f"{used}{f' from {token.last_address}' if token.last_address else ''}.",
             *((made,) if others else ()),
-            "What it published stays.",
+            gettext("What it published stays."),
         ),
-        button="Revoke",
+        button=gettext("Revoke"),
         back=reverse("token-detail", args=[token.pk]),
     )
 
@@ -272,15 +294,30 @@ def state_of(token: Token, now: datetime) -> State:
         verbs.refuse_dead(token, now)
     except TokenDead as exc:
         if token.revoked_at is not None:
-            return State("revoked", "quiet", "close", str(exc))
-        return State("expired" if token.expires_at and token.expires_at <= now else "unused", "bad", "clock", str(exc))
+            return State(gettext("revoked"), "quiet", "close", str(exc))
+        return State(
+            gettext("expired") if token.expires_at and token.expires_at <= now else gettext("unused"),
+            "bad",
+            "clock",
+            str(exc),
+        )
     if not token.owner.is_active:
-        return State("owner closed", "bad", "lock", "The account of its owner is closed.")
-    if token.rotated_to_id is not None:
-        return State("replaced", "warn", "sync", f"Works until {token.expires_at:%Y-%m-%d %H:%M} UTC.")
+        return State(gettext("owner closed"), "bad", "lock", gettext("The account of its owner is closed."))
+    if token.rotated_to_id is not None and token.expires_at is not None:
+        return State(
+            gettext("replaced"),
+            "warn",
+            "sync",
+            gettext("Works until {expires_at}.").format(expires_at=moment(token.expires_at)),
+        )
     if token.expires_at is not None and token.expires_at <= now + SOON:
-        return State("ends soon", "warn", "clock", f"Ends on {token.expires_at:%Y-%m-%d}.")
-    return State("works", "ok", "check")
+        return State(
+            gettext("ends soon"),
+            "warn",
+            "clock",
+            gettext("Ends on {expires_at:%Y-%m-%d}.").format(expires_at=token.expires_at),
+        )
+    return State(gettext("works"), "ok", "check")
 
 
 def _actor(request: PanelRequest) -> Actor:

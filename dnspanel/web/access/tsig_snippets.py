@@ -2,6 +2,7 @@
 
 from dnspanel.accounts.presets import Preset, acme_name
 from dnspanel.accounts.snippets import Snippet
+from dnspanel.texts import gettext
 
 
 def tsig_snippets(
@@ -23,7 +24,7 @@ def tsig_snippets(
         f"server {server} {port}\n" + (f"zone {zone}\n" if zone else "") + f"{change}\nsend\nEND\n"
     )
     return (
-        Snippet("panel.key", "ini", key_file, note="BIND's form; nsupdate, dhcpd and named read it."),
+        Snippet("panel.key", "ini", key_file, note=gettext("BIND's form; nsupdate, dhcpd and named read it.")),
         Snippet("nsupdate", "sh", session),
     )
 

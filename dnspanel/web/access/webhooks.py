@@ -1,60 +1,159 @@
 """Views of webhooks: list, create, deliveries, replay, test, switch off."""
 
+from typing import Any
 from uuid import uuid4
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dnspanel.accounts.actors import actor_of, can
+from dnspanel.accounts.actors import Actor, actor_of, can
+from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.roles import Permission
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.confirm import ask, before_secret
 from dnspanel.web.forms import PublishingForm, id_in
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.one_time_page import show_once
 from dnspanel.webhooks import hooks
 from dnspanel.webhooks.access import NEEDED, delivery_for, require_webhooks, webhook_for
-from dnspanel.webhooks.errors import WebhookRefused
-from dnspanel.webhooks.models import SUBSCRIBABLE, DeliveryState, EventKind, Webhook
+from dnspanel.webhooks.errors import WebhookRefused, WebhookUnknown
+from dnspanel.webhooks.models import SUBSCRIBABLE, DeliveryState, EventKind, Format, Webhook
+from dnspanel.webhooks.pace import GATHERED
 from dnspanel.webhooks.queries import deliveries_page, webhook_rows
-from dnspanel.zones import access
+from dnspanel.zones.named_drafts import teams_known_to
+from replication.dns import names
+from replication.errors import BadName
 
 MOST_DELIVERIES = MOST_WEBHOOKS = 50
 
 
-class WebhookForm(PublishingForm):
-    """The URL, events and description of a webhook. Only events that the person may see are offered."""
+_TIME = {"type": "time", "class": "input"}
+_NAMES = {"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}
 
+
+class WebhookForm(PublishingForm):
+    """Whom a webhook tells, of what, and when. Only events that the person may see are offered."""
+
+    format = forms.ChoiceField(
+        label=gettext_lazy("Told as"),
+        choices=Format.choices,
+        initial=Format.EVENTS,
+        widget=forms.Select(attrs={"class": "select"}),
+    )
     url = forms.CharField(
         label="URL",
+        required=False,
         max_length=2000,
-        help_text="Gets a POST for each event. Private addresses are refused.",
+        help_text=(
+            gettext_lazy(
+                "Gets a POST for each event; for a chat, its incoming webhook. Private addresses are "
+                "refused. Empty for mail, which goes to your own address."
+            )
+        ),
         widget=forms.URLInput(attrs={"class": "input input-mono", "autocomplete": "off", "placeholder": "https://"}),
     )
     events = forms.MultipleChoiceField(
-        label="Events",
-        widget=forms.CheckboxSelectMultiple(attrs={"class": ""}),
-        error_messages={"required": "Choose at least one event."},
+        label=gettext_lazy("Events"),
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": gettext_lazy("Choose at least one event.")},
     )
+    zones = forms.CharField(
+        label=gettext_lazy("Of these zones alone"),
+        required=False,
+        max_length=30_000,
+        help_text=gettext_lazy(
+            "One per line. With zones, tags or teams, only publications that change one of theirs are told."
+        ),
+        widget=forms.Textarea(attrs=_NAMES),
+    )
+    tags = forms.CharField(
+        label=gettext_lazy("Of zones with these tags"),
+        required=False,
+        max_length=5_000,
+        help_text=gettext_lazy("With commas between them."),
+    )
+    teams = forms.CharField(
+        label=gettext_lazy("Of zones of these teams"),
+        required=False,
+        max_length=10_000,
+        help_text=gettext_lazy("With commas between them."),
+    )
+    gather_minutes = forms.TypedChoiceField(
+        label=gettext_lazy("How often"),
+        choices=list(GATHERED.items()),
+        coerce=int,
+        initial=0,
+        help_text=gettext_lazy("For people; a program is told at once."),
+    )
+    quiet_from = forms.TimeField(
+        label=gettext_lazy("Quiet from"), required=False, widget=forms.TimeInput(attrs=_TIME, format="%H:%M")
+    )
+    quiet_until = forms.TimeField(label="until", required=False, widget=forms.TimeInput(attrs=_TIME, format="%H:%M"))
     description = forms.CharField(
-        label="Description", required=False, max_length=100, widget=forms.TextInput(attrs={"autocomplete": "off"})
+        label=gettext_lazy("Description"),
+        required=False,
+        max_length=100,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
 
-    def __init__(self, *args: object, person: access.Person, **kwargs: object) -> None:
+    def __init__(self, *args: object, person: User | Actor, webhook: Webhook | None = None, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         events = self.fields["events"]
         assert isinstance(events, forms.MultipleChoiceField)
         events.choices = [(kind.value, kind.label) for kind in SUBSCRIBABLE if can(person, NEEDED[kind])]
+        if webhook is not None:
+            del self.fields["format"]  # it stays what it is
+        elif not settings.EMAIL_HOST:
+            formats = self.fields["format"]
+            assert isinstance(formats, forms.ChoiceField)
+            formats.choices = [choice for choice in Format.choices if choice[0] != Format.MAIL]
+            formats.help_text = gettext("No mail server is set, so nothing can be told by mail.")
+        self._person = person
 
-    def refuse_all(self, faults: dict[str, list[str]]) -> None:
-        """Add the errors that a verb raised, each at its field."""
-        for field, messages_of_field in faults.items():
-            for message in messages_of_field:
-                self.refuse(field, message)
+    def clean_zones(self) -> list[str]:
+        """Canonical names; what is no name is told with its line."""
+        found, faults = [], []
+        for line in filter(None, map(str.strip, self.cleaned_data["zones"].splitlines())):
+            try:
+                found.append(names.parse(line))
+            except BadName as exc:
+                faults.append(f"{line[:100]}: {exc}")
+        if faults:
+            raise forms.ValidationError(faults[:5])
+        return found
+
+    def clean_tags(self) -> list[str]:
+        return _listed(self.cleaned_data["tags"])
+
+    def clean_teams(self) -> list[int]:
+        """Ids of teams; a name that the person does not know is told."""
+        wanted = _listed(self.cleaned_data["teams"])
+        known = {team.name: team.pk for team in teams_known_to(self._person).filter(name__in=wanted)} if wanted else {}
+        if unknown := [name for name in wanted if name not in known]:
+            raise forms.ValidationError(
+                [
+                    gettext("There is no team {name}, as far as you may know.").format(name=name[:100])
+                    for name in unknown[:5]
+                ]
+            )
+        return [known[name] for name in wanted]
+
+    @property
+    def is_scoped(self) -> bool:
+        """Whether anything stands in the fields that leave zones out."""
+        return any(self[name].value() for name in ("zones", "tags", "teams"))
+
+    def terms(self) -> dict[str, Any]:
+        """The fields of `hooks.WebhookTerms` that the form has, as they were filled in."""
+        terms = hooks.WebhookTerms.__dataclass_fields__
+        return {name: value for name, value in self.cleaned_data.items() if name in terms}
 
 
 @require_safe
@@ -76,21 +175,24 @@ def webhook_list(request: PanelRequest) -> HttpResponse:
 def webhook_new(request: PanelRequest) -> HttpResponse:
     """Show the form of a new webhook; a POST creates it and shows its signing secret, this once."""
     require_webhooks(request.user)
-    form = WebhookForm(request.POST or None, person=request.user, initial={"form_id": uuid4()})
+    given: dict[str, object] = {name: request.GET[name] for name in ("format", "zones") if name in request.GET}
+    if "zones" in given:
+        given["events"] = [EventKind.SAVED]
+    form = WebhookForm(request.POST or None, person=request.user, initial={"form_id": uuid4(), **given})
     if form.is_valid():
-        if (question := ask(request, _ABOUT_SECRET)) is not None:
+        terms = hooks.WebhookTerms(**form.terms())
+        is_signed = terms.format == Format.EVENTS
+        if is_signed and (question := ask(request, _ABOUT_SECRET)) is not None:
             return question
-        terms = hooks.WebhookTerms(
-            url=form.cleaned_data["url"],
-            events=form.cleaned_data["events"],
-            description=form.cleaned_data["description"],
-        )
         try:
             made = hooks.create_webhook(terms=terms, by=request.user, now=timezone.now(), form_id=form.id)
         except WebhookRefused as exc:
             form.refuse_all(exc.fields)
         else:
-            return _page_with_secret(request, made.webhook, made.secret)
+            if is_signed:
+                return _page_with_secret(request, made.webhook, made.secret)
+            messages.success(request, gettext("From now on. Send a test to see one."))
+            return redirect("webhook-detail", made.webhook.pk)
     return render(request, "access/webhook_new.html", {"form": form}, status=422 if form.is_bound else 200)
 
 
@@ -106,7 +208,7 @@ def webhook_detail(request: PanelRequest, webhook_id: int) -> HttpResponse:
         "deliveries": display[:MOST_DELIVERIES],
         "next_before": display[MOST_DELIVERIES - 1].pk if len(display) > MOST_DELIVERIES else "",
         "is_moving": not before and any(each.state == DeliveryState.WAITING for each in display),
-        "form": WebhookForm(person=request.user, initial=_values(webhook)),
+        "form": WebhookForm(person=request.user, webhook=webhook, initial=_values(webhook)),
     }
     return render(request, "access/_deliveries.html" if is_fragment(request) else "access/webhook.html", context)
 
@@ -115,15 +217,14 @@ def webhook_detail(request: PanelRequest, webhook_id: int) -> HttpResponse:
 def webhook_change(request: PanelRequest, webhook_id: int) -> HttpResponse:
     """Change the URL, events or description of a webhook."""
     webhook = webhook_for(request.user, webhook_id)
-    form = WebhookForm(request.POST, person=request.user)
+    form = WebhookForm(request.POST, person=request.user, webhook=webhook)
     if form.is_valid():
-        values = {name: form.cleaned_data[name] for name in ("url", "events", "description")}
         try:
-            hooks.change_webhook(webhook=webhook, by=request.user, now=timezone.now(), **values)
+            hooks.change_webhook(webhook=webhook, by=request.user, now=timezone.now(), **form.terms())
         except WebhookRefused as exc:
             form.refuse_all(exc.fields)
         else:
-            messages.success(request, "Changed.")
+            messages.success(request, gettext("Changed."))
             return redirect("webhook-detail", webhook.pk)
     context = {"webhook": webhook, "events": _labels(webhook), "deliveries": [], "form": form}
     return render(request, "access/webhook.html", context, status=422)
@@ -135,9 +236,9 @@ def webhook_ping(request: PanelRequest, webhook_id: int) -> HttpResponse:
     webhook = webhook_for(request.user, webhook_id)
     try:
         hooks.send_ping(webhook=webhook, by=request.user, now=timezone.now())
-        messages.success(request, "A ping is on its way; its delivery stands below.")
+        messages.success(request, gettext("A ping is on its way; its delivery stands below."))
     except WebhookRefused as exc:
-        messages.error(request, f"{exc} Nothing was sent.")
+        messages.error(request, gettext("{exc} Nothing was sent.").format(exc=exc))
     return redirect("webhook-detail", webhook.pk)
 
 
@@ -148,9 +249,14 @@ def webhook_switch(request: PanelRequest, webhook_id: int) -> HttpResponse:
     active = request.POST.get("active") == "yes"
     try:
         hooks.change_webhook(webhook=webhook, by=request.user, now=timezone.now(), active=active)
-        messages.success(request, f"The webhook is {'on' if active else 'off: nothing is sent to it'}.")
+        messages.success(
+            request,
+            gettext("The webhook is {part}.").format(
+                part=gettext("on") if active else gettext("off: nothing is sent to it")
+            ),
+        )
     except WebhookRefused as exc:
-        messages.error(request, f"{exc} Nothing was changed.")
+        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
     return redirect("webhook-detail", webhook.pk)
 
 
@@ -164,7 +270,7 @@ def webhook_rotate(request: PanelRequest, webhook_id: int) -> HttpResponse:
     return _page_with_secret(request, webhook, secret, rotated=True)
 
 
-_ABOUT_SECRET = before_secret(forged="events that seem to be this panel’s", back="/webhooks/")
+_ABOUT_SECRET = before_secret(forged=gettext_lazy("events that seem to be this panel’s"), back="/webhooks/")
 
 
 def _page_with_secret(request: PanelRequest, webhook: Webhook, secret: str, *, rotated: bool = False) -> HttpResponse:
@@ -173,12 +279,26 @@ def _page_with_secret(request: PanelRequest, webhook: Webhook, secret: str, *, r
     return show_once(request, page, after=reverse("webhook-detail", args=[webhook.pk]))
 
 
+@csrf_exempt  # the key in the URL is the authority, and mail programs send no token (RFC 8058, section 3.1)
+@require_http_methods(["GET", "HEAD", "POST"])
+def stop_mails(request: HttpRequest, key: str) -> HttpResponse:
+    """Ask whether the mails of a webhook shall stop; a POST, of the page or of a mail program, stops them."""
+    try:
+        webhook = hooks.webhook_of_stop_key(key)
+    except WebhookUnknown:
+        return render(request, "access/mails_stop.html", {"is_known": False}, status=404)
+    if request.method == "POST":
+        hooks.stop_mails(webhook=webhook, now=timezone.now())
+    is_over = request.method == "POST" or not webhook.active
+    return render(request, "access/mails_stop.html", {"is_known": True, "is_over": is_over, "webhook": webhook})
+
+
 @require_POST
 def webhook_delete(request: PanelRequest, webhook_id: int) -> HttpResponse:
     """Delete the webhook and the log of its deliveries."""
     webhook = webhook_for(request.user, webhook_id)
     hooks.delete_webhook(webhook=webhook, by=request.user, now=timezone.now())
-    messages.success(request, f"The webhook to {webhook.url} is deleted.")
+    messages.success(request, gettext("The webhook to {receiver} is deleted.").format(receiver=webhook.receiver))
     return redirect("webhook-list")
 
 
@@ -188,9 +308,9 @@ def webhook_replay(request: PanelRequest, delivery_id: int) -> HttpResponse:
     delivery = delivery_for(request.user, delivery_id)
     try:
         hooks.replay_delivery(delivery=delivery, by=request.user, now=timezone.now())
-        messages.success(request, "It is sent again, with the same webhook-id.")
+        messages.success(request, gettext("It is sent again, with the same webhook-id."))
     except WebhookRefused as exc:
-        messages.error(request, f"{exc} Nothing was sent.")
+        messages.error(request, gettext("{exc} Nothing was sent.").format(exc=exc))
     return redirect("webhook-detail", delivery.webhook_id)
 
 
@@ -205,4 +325,14 @@ def _labels(webhook: Webhook) -> list[str]:
 
 
 def _values(webhook: Webhook) -> dict[str, object]:
-    return {"url": webhook.url, "events": webhook.events, "description": webhook.description}
+    values = {name: getattr(webhook, name) for name in hooks.WebhookTerms.__dataclass_fields__}
+    teams = Team.objects.filter(pk__in=webhook.teams).order_by("name").values_list("name", flat=True)
+    return values | {
+        "zones": "\n".join(webhook.zones),
+        "tags": ", ".join(webhook.tags),
+        "teams": ", ".join(teams) if webhook.teams else "",
+    }
+
+
+def _listed(text: str) -> list[str]:
+    return list(filter(None, map(str.strip, text.split(","))))

@@ -15,6 +15,7 @@ from dnspanel.alerts.errors import RouteRefused
 from dnspanel.alerts.models import Route, RouteKind
 from dnspanel.alerts.queries import messages_of, route_by_id, route_rows
 from dnspanel.alerts.tasks import wake_sender
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.alerts.route_form import RouteForm
 from dnspanel.web.confirm import ask, before_secret
 from dnspanel.web.layout import PanelRequest, is_fragment
@@ -46,7 +47,10 @@ def route_new(request: PanelRequest) -> HttpResponse:
         else:
             if made.secret:
                 return _page_with_secret(request, made.route, made.secret)
-            messages.success(request, f"{made.route.name} is told from now on. Send a test to see that it arrives.")
+            messages.success(
+                request,
+                gettext("{name} is told from now on. Send a test to see that it arrives.").format(name=made.route.name),
+            )
             return redirect("alert-route", made.route.pk)
     context = {"form": form, "has_mail": bool(settings.EMAIL_HOST)}
     return render(request, "alerts/route_new.html", context, status=422 if form.is_bound else 200)
@@ -75,7 +79,7 @@ def route_change(request: PanelRequest, route_id: int) -> HttpResponse:
         except RouteRefused as exc:
             form.refuse_all(exc.fields)
         else:
-            messages.success(request, "Changed.")
+            messages.success(request, gettext("Changed."))
             return redirect("alert-route", route.pk)
     return render(request, "alerts/route.html", {**_context(request, route), "form": form}, status=422)
 
@@ -87,7 +91,7 @@ def route_test(request: PanelRequest, route_id: int) -> HttpResponse:
     route = route_by_id(route_id)
     routes.send_test(route=route, by=request.user, now=timezone.now())
     wake_sender(route_id=route.pk)
-    messages.success(request, "A test is on its way; the answer stands below in a moment.")
+    messages.success(request, gettext("A test is on its way; the answer stands below in a moment."))
     return redirect("alert-route", route.pk)
 
 
@@ -98,7 +102,12 @@ def route_switch(request: PanelRequest, route_id: int) -> HttpResponse:
     route = route_by_id(route_id)
     active = request.POST.get("active") == "yes"
     routes.switch_route(route=route, active=active, by=request.user, now=timezone.now())
-    messages.success(request, f"{route.name} is {'told again' if active else 'told nothing any more'}.")
+    messages.success(
+        request,
+        gettext("{name} is {part}.").format(
+            name=route.name, part=gettext("told again") if active else gettext("told nothing any more")
+        ),
+    )
     return redirect("alert-route", route.pk)
 
 
@@ -112,12 +121,12 @@ def route_rotate(request: PanelRequest, route_id: int) -> HttpResponse:
     try:
         secret = routes.rotate_secret(route=route, by=request.user, now=timezone.now())
     except RouteRefused as exc:
-        messages.error(request, f"{exc} Nothing was changed.")
+        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
         return redirect("alert-route", route.pk)
     return _page_with_secret(request, route, secret, rotated=True)
 
 
-_ABOUT_SECRET = before_secret(forged="alerts that seem to be this panel’s", back="/alerts/routes/")
+_ABOUT_SECRET = before_secret(forged=gettext_lazy("alerts that seem to be this panel’s"), back="/alerts/routes/")
 
 
 def _page_with_secret(request: PanelRequest, route: Route, secret: str, *, rotated: bool = False) -> HttpResponse:
@@ -131,7 +140,7 @@ def route_delete(request: PanelRequest, route_id: int) -> HttpResponse:
     access.require(request.user, Permission.NODES)
     route = route_by_id(route_id)
     routes.delete_route(route=route, by=request.user, now=timezone.now())
-    messages.success(request, f"{route.name} is deleted.")
+    messages.success(request, gettext("{name} is deleted.").format(name=route.name))
     return redirect("alert-routes")
 
 
@@ -144,5 +153,9 @@ def _context(request: PanelRequest, route: Route) -> dict[str, object]:
         "may_change": can(request.user, Permission.NODES),
         "is_webhook": route.kind == RouteKind.WEBHOOK,
         "has_mail": bool(settings.EMAIL_HOST),
-        "mail_server": f"{settings.EMAIL_HOST}, port {settings.EMAIL_PORT}" if settings.EMAIL_HOST else "",
+        "mail_server": gettext("{email_host}, port {email_port}").format(
+            email_host=settings.EMAIL_HOST, email_port=settings.EMAIL_PORT
+        )
+        if settings.EMAIL_HOST
+        else "",
     }

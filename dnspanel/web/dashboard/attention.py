@@ -15,13 +15,15 @@ from dnspanel.alerts.queries import open_alerts
 from dnspanel.fleet.health import FAULTS, WELL
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.reads.queries import NodeStatus
+from dnspanel.texts import gettext, ngettext
 from dnspanel.transfer.models import State
 from dnspanel.transfer.rights import jobs_visible_to
 from dnspanel.web.rows import row_address
 from dnspanel.zones.dnssec.rollover_queries import stuck
 from dnspanel.zones.expiry import expiring
 from dnspanel.zones.hold import current_hold
-from dnspanel.zones.models import Draft
+from dnspanel.zones.models import Draft, PublishRequest
+from dnspanel.zones.publish_requests import attention_of
 from dnspanel.zones.queries import DraftCounts
 from replication.dns import rdata
 
@@ -48,7 +50,7 @@ class Line:
 def attention_lines(
     person: User, statuses: Sequence[NodeStatus], counts: Sequence[DraftCounts], now: datetime
 ) -> list[Line]:
-    """Return the lines, the worst first; at most MOST_LINES of each kind, and seven queries."""
+    """Return the lines, the worst first; at most MOST_LINES of each kind, and eight queries where nothing waits."""
     lines = [
         *_of_hold(person),
         *_of_fleet(person, statuses),
@@ -57,6 +59,7 @@ def attention_lines(
         *_of_draft(person, counts, now),
         *_of_tokens(person, now),
         *_of_expiries(person, now),
+        *_of_requests(person, now),
     ]
     return sorted(lines, key=lambda line: line.tone != "bad")
 
@@ -65,7 +68,14 @@ def _of_hold(person: User) -> Iterator[Line]:
     hold = current_hold()
     if hold is not None:
         url = reverse("node-hold") if can(person, Permission.FLEET) else reverse("changes")
-        yield Line("bad", "error", f"Publishing is held: {hold.reason}", hold.since, url, "Look at it")
+        yield Line(
+            "bad",
+            "error",
+            gettext("Publishing is held: {reason}").format(reason=hold.reason),
+            hold.since,
+            url,
+            gettext("Look at it"),
+        )
 
 
 def _of_fleet(person: User, statuses: Sequence[NodeStatus]) -> Iterator[Line]:
@@ -75,16 +85,25 @@ def _of_fleet(person: User, statuses: Sequence[NodeStatus]) -> Iterator[Line]:
     alerts = open_alerts()
     for alert in alerts[:MOST_LINES]:
         tone = "bad" if alert.severity == Severity.CRITICAL else "warn"
-        yield Line(tone, "bell", alert.sentence, alert.since, _url_of(alert), "Look at it")
+        yield Line(tone, "bell", alert.sentence, alert.since, _url_of(alert), gettext("Look at it"))
     if (more := len(alerts) - MOST_LINES) > 0:
-        yield Line("warn", "bell", f"{more:,} more open alerts", None, reverse("alert-list"), "All alerts")
+        yield Line(
+            "warn",
+            "bell",
+            gettext("{more:,} more open alerts").format(more=more),
+            None,
+            reverse("alert-list"),
+            gettext("All alerts"),
+        )
     told = {alert.node_id for alert in alerts}
     ill = [s for s in statuses if s.node.state == NodeState.ACTIVE and s.health.word not in WELL]
     for status in [each for each in ill if each.node.pk not in told][:MOST_LINES]:
         tone = "bad" if status.health.word in FAULTS else "warn"
-        text = f"{status.node.name} is {status.health.word}: {status.health.message}"
+        text = gettext("{name} is {word}: {message}").format(
+            name=status.node.name, word=status.health.word, message=status.health.message
+        )
         url = reverse("node-detail", args=[status.node.name])
-        yield Line(tone, "nodes", text, status.node.contact_at, url, "Look at it")
+        yield Line(tone, "nodes", text, status.node.contact_at, url, gettext("Look at it"))
 
 
 def _url_of(alert: Alert) -> str:
@@ -93,9 +112,11 @@ def _url_of(alert: Alert) -> str:
 
 def _of_rollovers(person: User) -> Iterator[Line]:
     for rollover in stuck(person, limit=MOST_LINES):
-        text = f"A rollover of {rollover.zone.name} stands still: {rollover.waits_for}"
+        text = gettext("A rollover of {name} stands still: {waits_for}").format(
+            name=rollover.zone.name, waits_for=rollover.waits_for
+        )
         url = reverse("zone-dnssec", args=[rollover.zone.name])
-        yield Line("warn", "key", text, rollover.waits_since, url, "Look at it")
+        yield Line("warn", "key", text, rollover.waits_since, url, gettext("Look at it"))
 
 
 def _of_imports(person: User, now: datetime) -> Iterator[Line]:
@@ -107,7 +128,14 @@ def _of_imports(person: User, now: datetime) -> Iterator[Line]:
     )
     for job in failed.order_by("-pk")[:MOST_LINES]:
         url = reverse("import-detail", args=[job.pk])
-        yield Line("bad", "import", f"Your import {job.title} failed", job.ended_at, url, "See why")
+        yield Line(
+            "bad",
+            "import",
+            gettext("Your import {title} failed").format(title=job.title),
+            job.ended_at,
+            url,
+            gettext("See why"),
+        )
 
 
 def _of_draft(person: User, counts: Sequence[DraftCounts], now: datetime) -> Iterator[Line]:
@@ -116,10 +144,10 @@ def _of_draft(person: User, counts: Sequence[DraftCounts], now: datetime) -> Ite
     draft = Draft.objects.filter(author=person, changed_at__lt=now - OLD_DRAFT).first()
     if draft is not None:
         changes = sum(count.total for count in counts)
-        what = f"{changes:,} change{'' if changes == 1 else 's'}"
-        where = f"{len(counts):,} zone{'' if len(counts) == 1 else 's'}"
-        text = f"Your draft waits: {what} in {where}"
-        yield Line("warn", "edit", text, draft.changed_at, reverse("changes"), "Review")
+        what = ngettext("{changes:,} change", "{changes:,} changes", changes).format(changes=changes)
+        where = ngettext("{counts:,} zone", "{counts:,} zones", len(counts)).format(counts=len(counts))
+        text = gettext("Your draft waits: {what} in {where}").format(what=what, where=where)
+        yield Line("warn", "edit", text, draft.changed_at, reverse("changes"), gettext("Review"))
 
 
 def _of_tokens(person: User, now: datetime) -> Iterator[Line]:
@@ -131,9 +159,40 @@ def _of_tokens(person: User, now: datetime) -> Iterator[Line]:
         pk__in=alive_tokens(now).values("pk"), expires_at__lt=now + TOKEN_ENDS_SOON, rotated_to=None
     )
     for token in ending.select_related("owner").order_by("expires_at")[:MOST_LINES]:
-        whose = "Your token" if token.owner_id == person.pk else f"{token.owner.username}'s token"
+        whose = gettext("Your token") if token.owner_id == person.pk else f"{token.owner.username}'s token"
         url = reverse("token-detail", args=[token.pk])
-        yield Line("warn", "key", f"{whose} {token.purpose} ends", None, url, "Rotate", ends=token.expires_at)
+        yield Line(
+            "warn",
+            "key",
+            gettext("{whose} {purpose} ends").format(whose=whose, purpose=token.purpose),
+            None,
+            url,
+            gettext("Rotate"),
+            ends=token.expires_at,
+        )
+
+
+def _of_requests(person: User, now: datetime) -> Iterator[Line]:
+    """Freezes of all zones, requests that wait for one's approval, and one's own that were not published in time."""
+    if not can(person, Permission.READ):
+        return
+    told = attention_of(person, now)
+    for freeze, until in told.frozen:
+        text = gettext("Nothing is published: {reason}").format(reason=freeze.reason)
+        yield Line("warn", "lock", text, None, reverse("draft-requests"), gettext("Requests"), ends=until)
+    for request in told.late:
+        text = gettext("“{name}” was not published at its time: {refusal}").format(
+            name=request.name, refusal=request.refusal
+        )
+        yield Line("bad", "clock", text, request.tried_at, _address_of(request), gettext("Look at it"))
+    for request in told.waiting[:MOST_LINES]:
+        whose = request.author.username if request.author else gettext("Somebody")
+        text = gettext("{whose} asks for your approval: {name}").format(whose=whose, name=request.name)
+        yield Line("warn", "people", text, request.asked_at, _address_of(request), gettext("Review"))
+
+
+def _address_of(request: PublishRequest) -> str:
+    return reverse("draft-request", args=[request.key])
 
 
 def _of_expiries(person: User, now: datetime) -> Iterator[Line]:
@@ -143,7 +202,20 @@ def _of_expiries(person: User, now: datetime) -> Iterator[Line]:
         url = row_address(expiry.zone.name, expiry.name, expiry.type)
         if expiry.refusal:
             yield Line(
-                "bad", "clock", f"{what} expired, but stays: {expiry.refusal}", expiry.remove_at, url, "Look at it"
+                "bad",
+                "clock",
+                gettext("{what} expired, but stays: {refusal}").format(what=what, refusal=expiry.refusal),
+                expiry.remove_at,
+                url,
+                gettext("Look at it"),
             )
         else:
-            yield Line("warn", "clock", f"{what} is removed", None, url, "Look at it", ends=expiry.remove_at)
+            yield Line(
+                "warn",
+                "clock",
+                gettext("{what} is removed").format(what=what),
+                None,
+                url,
+                gettext("Look at it"),
+                ends=expiry.remove_at,
+            )

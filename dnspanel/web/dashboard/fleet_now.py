@@ -7,7 +7,7 @@ from itertools import repeat
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.fleet.telemetry import LiveNow
-from dnspanel.web.fleet.tiles import BarPart, Tile, rate, rcode_bar, sparkline, tile_of
+from dnspanel.web.fleet.tiles import BarPart, Tile, live_of_nodes, rate, rcode_bar, sparkline, tile_of
 from replication.wire.position import Position
 
 MOST_NODES = 24
@@ -36,13 +36,14 @@ def fleet_now(statuses: Sequence[NodeStatus], head: Position) -> FleetNow:
     """Return the card; the live numbers of all nodes come in one round trip."""
     live = telemetry.live_now([status.node.pk for status in statuses])
     tiles = [tile_of(status, live.get(status.node.pk), head) for status in statuses[:MOST_NODES]]
-    minute = _sum_by_second([now.qps_minute for now in live.values()])
-    rates = [now.qps for now in live.values() if now.qps is not None]
+    of_nodes = live_of_nodes(statuses, live)
+    minute = _sum_by_second([now.qps_minute for now in of_nodes.values()])
+    rates = [now.qps for now in of_nodes.values() if now.qps is not None]
     return FleetNow(
         nodes=tuple(tiles),
         more=max(0, len(statuses) - MOST_NODES),
         qps=rate(sum(rates) if rates else None),
-        bar=rcode_bar(_sum_of_rcodes(live)),
+        bar=rcode_bar(_sum_of_rcodes(of_nodes)),
         spark=sparkline(minute),
         spark_top=rate(max((point for point in minute if point is not None), default=None)),
         slowest=_slowest(statuses, live),

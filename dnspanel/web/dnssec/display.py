@@ -10,6 +10,7 @@ from dnspanel.fleet.health import FAULTS, Word
 from dnspanel.fleet.models import NodeState, ParentCheck, ParentState
 from dnspanel.fleet.reads.parent_check import ParentView, may_know_parent, parent_view
 from dnspanel.fleet.reads.queries import NodeStatus
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.sync import Sync, sync_of
 from dnspanel.zones.dnssec.describe import describe_denial, describe_polling, signing_algorithms
@@ -30,8 +31,8 @@ _TONES: Mapping[ParentState, str] = {
 _ICONS: Mapping[str, str] = {"ok": "check", "warn": "alert", "bad": "error", "quiet": "minus"}
 # As registrars call them.
 _FIELDS: Mapping[str, Sequence[str]] = {
-    "DS": ("key tag", "algorithm", "digest type", "digest"),
-    "DNSKEY": ("flags", "protocol", "algorithm", "public key"),
+    "DS": (gettext_lazy("key tag"), gettext_lazy("algorithm"), gettext_lazy("digest type"), gettext_lazy("digest")),
+    "DNSKEY": (gettext_lazy("flags"), gettext_lazy("protocol"), gettext_lazy("algorithm"), gettext_lazy("public key")),
 }
 _DIGEST_NAMES = {"2": "SHA-256", "4": "SHA-384"}
 
@@ -90,12 +91,12 @@ class DisplayKey:
         """What can be changed; each form has an id of its own."""
         key = self.key
         return [
-            KeyAct("Deactivate", "active", "false", uuid4())
+            KeyAct(gettext("Deactivate"), "active", "false", uuid4())
             if key.active
-            else KeyAct("Activate", "active", "true", uuid4()),
-            KeyAct("Hide", "published", "false", uuid4())
+            else KeyAct(gettext("Activate"), "active", "true", uuid4()),
+            KeyAct(gettext("Hide"), "published", "false", uuid4())
             if key.published
-            else KeyAct("Publish", "published", "true", uuid4()),
+            else KeyAct(gettext("Publish"), "published", "true", uuid4()),
         ]
 
     @property
@@ -109,7 +110,7 @@ class DisplayKey:
         lines = [
             Line(
                 f"ds-{self.key.id}-{text.split()[2]}",
-                f"DS, {_DIGEST_NAMES[text.split()[2]]}",
+                gettext("DS, {digest_names}").format(digest_names=_DIGEST_NAMES[text.split()[2]]),
                 f"{self.zone_name} IN DS {text}",
             )
             for text in self.key.ds
@@ -129,7 +130,11 @@ class DisplayOtherKey:
         """Its DS records and its DNSKEY, as a zone file has them."""
         tag = self.key.tag
         lines = [
-            Line(f"other-ds-{tag}-{digest}", f"DS, {_DIGEST_NAMES[digest]}", f"{self.zone_name} IN DS {text}")
+            Line(
+                f"other-ds-{tag}-{digest}",
+                gettext("DS, {digest}").format(digest=_DIGEST_NAMES[digest]),
+                f"{self.zone_name} IN DS {text}",
+            )
             for text in self.key.ds(self.zone_name)
             for digest in [text.split()[2]]
         ]
@@ -192,7 +197,10 @@ class DisplaySigning:
 
     @property
     def denial(self) -> str:
-        return describe_denial(self.state.nsec3)
+        due = self.state.due_nsec3
+        return describe_denial(self.state.nsec3) + (
+            gettext(", on the way to {due}").format(due=describe_denial(due)) if due else ""
+        )
 
     @property
     def polling(self) -> str:
@@ -252,10 +260,12 @@ def signing_sync(publication: Publication, number: int, statuses: Sequence[NodeS
 
 def _node(status: NodeStatus, sequence: int) -> NodeSigning:
     if status.has_acked(sequence):
-        return NodeSigning(status.node.name, "ok", "has it")
+        return NodeSigning(status.node.name, "ok", gettext("has it"))
     tone = "bad" if status.health.word in FAULTS else "warn"
     message = "" if status.health.word is Word.LIVE else f" {status.health.message}"
-    return NodeSigning(status.node.name, tone, f"not yet.{message}" if message else "not yet")
+    return NodeSigning(
+        status.node.name, tone, gettext("not yet.{message}").format(message=message) if message else gettext("not yet")
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,8 +287,12 @@ class DisplayAnswer:
 
     @property
     def word(self) -> str:
-        words = {Verdict.VALIDATES: "validates", Verdict.UNSIGNED: "unsigned", Verdict.BOGUS: "bogus"}
-        return words.get(self.answer.verdict, "unknown")
+        words = {
+            Verdict.VALIDATES: gettext("validates"),
+            Verdict.UNSIGNED: gettext("unsigned"),
+            Verdict.BOGUS: gettext("bogus"),
+        }
+        return words.get(self.answer.verdict, gettext("unknown"))
 
     @property
     def tags(self) -> str:
@@ -288,18 +302,30 @@ class DisplayAnswer:
 def key_lost(zone: Zone, key: KeyView, keys: Sequence[KeyView], *, act: str) -> tuple[str, ...]:
     """Return the effects of an act that takes this key out of use ("deactivate", "hide" or "delete")."""
     if act == "hide":
-        effects = [f"Resolvers find key {key.tag} in the DNSKEY records of {zone.name} no more."]
+        effects = [
+            gettext("Resolvers find key {tag} in the DNSKEY records of {name} no more.").format(
+                tag=key.tag, name=zone.name
+            )
+        ]
     elif not key.active:
-        effects = [f"{zone.name} does not have key {key.tag} any more."]
+        effects = [gettext("{name} does not have key {tag} any more.").format(name=zone.name, tag=key.tag)]
     elif any(other.active and other.id != key.id for other in keys):
-        effects = [f"Answers of {zone.name} are signed without key {key.tag} as soon as the nodes have it."]
+        effects = [
+            gettext("Answers of {name} are signed without key {tag} as soon as the nodes have it.").format(
+                name=zone.name, tag=key.tag
+            )
+        ]
     else:
-        effects = [f"No other key signs: answers of {zone.name} carry no signatures any more."]
+        effects = [
+            gettext("No other key signs: answers of {name} carry no signatures any more.").format(name=zone.name)
+        ]
     if key.ds:
         effects.append(
-            "If the DS at the parent names this key and no other one that signs, resolvers that validate answer "
-            f"nothing of the zone: {zone.rrset_count:,} RRsets."
+            gettext(
+                "If the DS at the parent names this key and no other one that signs, resolvers that "
+                "validate answer nothing of the zone: {rrset_count:,} RRsets."
+            ).format(rrset_count=zone.rrset_count)
         )
     if act == "delete":
-        effects.append("Its private part is gone for good after a day; only an export brings the key back.")
+        effects.append(gettext("Its private part is gone for good after a day; only an export brings the key back."))
     return tuple(effects)

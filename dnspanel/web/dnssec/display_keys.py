@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.zones.dnssec.key_history import Event, KeyHistory, Moment
 from dnspanel.zones.dnssec.policy import Terms, lifetime
 
@@ -13,14 +14,14 @@ MOST_MOMENTS = 12
 _NOW_WITH_NEXT, _NOW_ALONE = 88.0, 100.0
 _NARROWEST = 0.8
 _LABELS: Mapping[Event, str] = {
-    Event.MADE: "made",
-    Event.PUBLISHED: "in the DNSKEY records",
-    Event.SIGNS: "signs",
-    Event.DS: "DS at every server of the parent",
-    Event.DS_GONE: "DS gone from the parent",
-    Event.RESTS: "signs no more",
-    Event.HIDDEN: "out of the DNSKEY records",
-    Event.GONE: "removed",
+    Event.MADE: gettext_lazy("made"),
+    Event.PUBLISHED: gettext_lazy("in the DNSKEY records"),
+    Event.SIGNS: gettext_lazy("signs"),
+    Event.DS: gettext_lazy("DS at every server of the parent"),
+    Event.DS_GONE: gettext_lazy("DS gone from the parent"),
+    Event.RESTS: gettext_lazy("signs no more"),
+    Event.HIDDEN: gettext_lazy("out of the DNSKEY records"),
+    Event.GONE: gettext_lazy("removed"),
 }
 _LANES: Sequence[tuple[str, Event, Event]] = (
     ("is-dnskey", Event.PUBLISHED, Event.HIDDEN),
@@ -81,9 +82,9 @@ class DisplayLife:
         """How it is used now, in words."""
         use = self.key.use
         if use is None:
-            return "removed" + (", DS still at the parent" if self.key.has_ds else "")
-        words = ["signs" if use.active else "does not sign"]
-        words.append("in the DNSKEY records" if use.published else "not in the DNSKEY records")
+            return gettext("removed") + (gettext(", DS still at the parent") if self.key.has_ds else "")
+        words = [gettext("signs") if use.active else gettext("does not sign")]
+        words.append(gettext("in the DNSKEY records") if use.published else gettext("not in the DNSKEY records"))
         return ", ".join(words + (["DS at the parent"] if self.key.has_ds else []))
 
 
@@ -116,16 +117,16 @@ def _passed(moments: Sequence[Moment]) -> Iterator[Passed]:
     for moment in moments[-MOST_MOMENTS:]:
         found.setdefault(moment.at, []).append(_LABELS[moment.event])
     for at, labels in found.items():
-        yield Passed(at, ", ".join(labels))
+        yield Passed(at, ", ".join(map(str, labels)))
 
 
 def _coming(key: KeyHistory, terms: Terms | None) -> Iterator[Coming]:
     for at, labels in _grouped(key):
-        yield Coming(at, ", ".join(labels))
+        yield Coming(at, ", ".join(map(str, labels)))
     span = lifetime(terms, key.role) if terms is not None else None
     if span is not None and key.use is not None and key.use.active and not key.expected:
         made = next(moment.at for moment in key.moments if moment.event is Event.MADE)
-        yield Coming(made + span, "has lived as long as the policy says", is_lifetime=True)
+        yield Coming(made + span, gettext("has lived as long as the policy says"), is_lifetime=True)
 
 
 def _grouped(key: KeyHistory) -> list[tuple[datetime | None, list[str]]]:

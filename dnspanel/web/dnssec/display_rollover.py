@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.dnssec.display import Line
 from dnspanel.web.templatetags.panel import duration
 from dnspanel.zones.dnssec import rollover_queries
@@ -11,27 +12,27 @@ from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.models import Rollover
 
 KIND_LABELS = {
-    Kind.ZSK: "Zone-signing key (pre-publication)",
-    Kind.KSK: "Key-signing key (double KSK)",
-    Kind.KSK_DOUBLE_DS: "Key-signing key (double DS)",
-    Kind.CSK: "Combined key (CSK)",
-    Kind.ALGORITHM: "Algorithm, all keys",
-    Kind.INSECURE: "From signed to unsigned",
-    Kind.SECURE: "Trust: the DS comes to the parent",
+    Kind.ZSK: gettext_lazy("Zone-signing key (pre-publication)"),
+    Kind.KSK: gettext_lazy("Key-signing key (double KSK)"),
+    Kind.KSK_DOUBLE_DS: gettext_lazy("Key-signing key (double DS)"),
+    Kind.CSK: gettext_lazy("Combined key (CSK)"),
+    Kind.ALGORITHM: gettext_lazy("Algorithm, all keys"),
+    Kind.INSECURE: gettext_lazy("From signed to unsigned"),
+    Kind.SECURE: gettext_lazy("Trust: the DS comes to the parent"),
 }
 _STEP_LABELS = {
-    Step.PUBLISH: "new key published",
-    Step.SIGN: "new key signs",
-    Step.DS: "DS at the parent",
-    Step.EXCHANGE: "keys exchanged",
-    Step.UNPUBLISH: "old key unpublished",
-    Step.REMOVE: "old key removed",
-    Step.CLEAN: "old DS gone",
-    Step.WITHDRAW: "new DS withdrawn",
-    Step.BACK: "on the way back",
-    Step.UNDONE: "as before",
+    Step.PUBLISH: gettext_lazy("new key published"),
+    Step.SIGN: gettext_lazy("new key signs"),
+    Step.DS: gettext_lazy("DS at the parent"),
+    Step.EXCHANGE: gettext_lazy("keys exchanged"),
+    Step.UNPUBLISH: gettext_lazy("old key unpublished"),
+    Step.REMOVE: gettext_lazy("old key removed"),
+    Step.CLEAN: gettext_lazy("old DS gone"),
+    Step.WITHDRAW: gettext_lazy("new DS withdrawn"),
+    Step.BACK: gettext_lazy("on the way back"),
+    Step.UNDONE: gettext_lazy("as before"),
 }
-_STEP_LABELS_OF = {(Kind.SECURE, Step.PUBLISH): "signed at every node"}
+_STEP_LABELS_OF = {(Kind.SECURE, Step.PUBLISH): gettext_lazy("signed at every node")}
 # Where a request for the new DS may be under way.
 _ASKS_PARENT = (Step.DS,)
 _CANCELLED_FREELY = (Kind.KSK_DOUBLE_DS, Kind.SECURE)
@@ -97,7 +98,11 @@ class DisplayRollover:
 
     def _line(self, verb: str, text: str) -> Line:
         # Fields that somebody has opened stay open as the card is drawn anew: an id has one text for ever.
-        return Line(f"{verb}-{text.split()[3][:16]}", f"DS to {verb}", f"{self.row.zone.name} IN DS {text}")
+        return Line(
+            f"{verb}-{text.split()[3][:16]}",
+            gettext("DS to {verb}").format(verb=verb),
+            f"{self.row.zone.name} IN DS {text}",
+        )
 
 
 def _step_label(row: Rollover, step: Step) -> str:

@@ -6,7 +6,8 @@ from typing import Any
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
 
-from dnspanel.web.forms import PublishingForm, TypedNameForm
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.web.forms import MONO, PublishingForm, TypedNameForm
 from dnspanel.zones.dnssec import key_files, key_material
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, DEFAULT_ALGORITHM, KSK_FLAGS, MADE, MOST_TEXT, ZSK_FLAGS
 from dnspanel.zones.dnssec.policy import Terms
@@ -15,9 +16,7 @@ from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import BadKey, BadPublicKey, DnssecRefused
 from replication.codec.dnssec import Nsec3
 
-_MONO = {"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}
 _TEXT = {"class": "textarea input-mono", "rows": 4, "autocomplete": "off", "spellcheck": "false"}
-_TICK = {"class": ""}
 _ALGORITHMS = [
     (number, f"{number} {ALGORITHMS[number]}{' (the default)' if number == DEFAULT_ALGORITHM else ''}")
     for number in MADE
@@ -26,8 +25,8 @@ CDS_LABELS = {
     "": "none",
     "2": "SHA-256",
     "4": "SHA-384",
-    "2,4": "SHA-256 and SHA-384",
-    "0": "ask the parent to delete its DS",
+    "2,4": gettext_lazy("SHA-256 and SHA-384"),
+    "0": gettext_lazy("ask the parent to delete its DS"),
 }
 _SIZES = [(size, f"{size} bits") for size in (2048, 3072, 4096)]
 
@@ -50,39 +49,39 @@ class DenialForm(SigningForm):
 
     name = "denial"
     denial = forms.ChoiceField(
-        label="Proof that a name does not exist",
+        label=gettext_lazy("Proof that a name does not exist"),
         choices=[("nsec", "NSEC"), ("nsec3", "NSEC3")],
         initial="nsec",
-        widget=forms.RadioSelect(attrs=_TICK),
-        help_text="NSEC lets everybody list the names of the zone. NSEC3 makes that harder, and answers larger.",
+        widget=forms.RadioSelect,
+        help_text=gettext_lazy(
+            "NSEC lets everybody list the names of the zone. NSEC3 makes that harder, and answers larger."
+        ),
     )
     opt_out = forms.BooleanField(
-        label="Opt-out: unsigned delegations are not proved",
+        label=gettext_lazy("Opt-out: unsigned delegations are not proved"),
         required=False,
-        widget=forms.CheckboxInput(attrs=_TICK),
-        help_text="For zones with very many delegations. Of NSEC3 only, as all that follows.",
+        help_text=gettext_lazy("For zones with very many delegations. Of NSEC3 only, as all that follows."),
     )
     narrow = forms.BooleanField(
-        label="Narrow: proofs made for each question",
+        label=gettext_lazy("Narrow: proofs made for each question"),
         required=False,
-        widget=forms.CheckboxInput(attrs=_TICK),
-        help_text="Nobody can list hashes of names; each such answer costs the nodes more signatures.",
+        help_text=gettext_lazy("Nobody can list hashes of names; each such answer costs the nodes more signatures."),
     )
     iterations = forms.IntegerField(
-        label="Iterations",
+        label=gettext_lazy("Iterations"),
         initial=0,
         required=False,
         min_value=0,
         max_value=MOST_ITERATIONS,
         widget=forms.NumberInput(attrs={"class": "input"}),
-        help_text="0 is right (RFC 9276).",
+        help_text=gettext_lazy("0 is right (RFC 9276)."),
     )
     salt = forms.CharField(
-        label="Salt",
+        label=gettext_lazy("Salt"),
         required=False,
         max_length=2 * LONGEST_SALT,
-        widget=forms.TextInput(attrs=_MONO),
-        help_text="Hexadecimal; none is right (RFC 9276).",
+        widget=forms.TextInput(attrs=MONO),
+        help_text=gettext_lazy("Hexadecimal; none is right (RFC 9276)."),
     )
 
     @classmethod
@@ -103,7 +102,7 @@ class DenialForm(SigningForm):
         try:
             return bytes.fromhex(self.cleaned_data["salt"])
         except ValueError as exc:
-            raise forms.ValidationError("A salt has an even number of hexadecimal digits.") from exc
+            raise forms.ValidationError(gettext("A salt has an even number of hexadecimal digits.")) from exc
 
     @property
     def nsec3(self) -> Nsec3 | None:
@@ -117,10 +116,18 @@ class KeyChoice(forms.Form):
     """Of which kind a new key is."""
 
     algorithm = forms.TypedChoiceField(
-        label="Algorithm", coerce=int, choices=_ALGORITHMS, initial=DEFAULT_ALGORITHM, widget=forms.Select()
+        label=gettext_lazy("Algorithm"),
+        coerce=int,
+        choices=_ALGORITHMS,
+        initial=DEFAULT_ALGORITHM,
+        widget=forms.Select(),
     )
     bits = forms.TypedChoiceField(
-        label="Size of RSA keys", coerce=int, choices=_SIZES, required=False, help_text="Other keys have one size."
+        label=gettext_lazy("Size of RSA keys"),
+        coerce=int,
+        choices=_SIZES,
+        required=False,
+        help_text=gettext_lazy("Other keys have one size."),
     )
 
     @property
@@ -135,10 +142,9 @@ class SignForm(KeyChoice, DenialForm):
 
     name = "sign"
     split = forms.BooleanField(
-        label="Two keys: one for the DNSKEY records (KSK), one for all others (ZSK)",
+        label=gettext_lazy("Two keys: one for the DNSKEY records (KSK), one for all others (ZSK)"),
         required=False,
-        widget=forms.CheckboxInput(attrs=_TICK),
-        help_text="One key that does both (CSK) is simpler, and as safe.",
+        help_text=gettext_lazy("One key that does both (CSK) is simpler, and as safe."),
     )
 
     @classmethod
@@ -157,18 +163,18 @@ class CdsForm(SigningForm):
 
     name = "cds"
     cds = forms.ChoiceField(
-        label="CDS records",
+        label=gettext_lazy("CDS records"),
         required=False,
         choices=list(CDS_LABELS.items()),
     )
-    cdnskey = forms.BooleanField(label="CDNSKEY records", required=False, widget=forms.CheckboxInput(attrs=_TICK))
+    cdnskey = forms.BooleanField(label=gettext_lazy("CDNSKEY records"), required=False)
 
     def __init__(self, *args: Any, state: SigningState, **kwargs: Any) -> None:
         super().__init__(*args, initial={"cds": state.cds, "cdnskey": state.cdnskey}, **kwargs)
         field = self.fields["cds"]
         assert isinstance(field, forms.ChoiceField)
         if state.cds not in CDS_LABELS:
-            field.choices = [*CDS_LABELS.items(), (state.cds, f"digest types {state.cds}")]
+            field.choices = [*CDS_LABELS.items(), (state.cds, gettext("digest types {cds}").format(cds=state.cds))]
 
 
 class SignallingForm(SigningForm):
@@ -176,10 +182,11 @@ class SignallingForm(SigningForm):
 
     name = "signalling"
     signals = forms.BooleanField(
-        label="Signalling names for zones that name these servers",
+        label=gettext_lazy("Signalling names for zones that name these servers"),
         required=False,
-        widget=forms.CheckboxInput(attrs=_TICK),
-        help_text="Each zone with CDS records whose parent has no DS yet has its CDS and CDNSKEY here too.",
+        help_text=gettext_lazy(
+            "Each zone with CDS records whose parent has no DS yet has its CDS and CDNSKEY here too."
+        ),
     )
 
 
@@ -197,11 +204,11 @@ class _SmallFiles(forms.FileField):
 
     def _text(self, file: "UploadedFile[bytes]") -> str:
         if (file.size or 0) > MOST_TEXT:
-            raise forms.ValidationError(f"{file.name} is too long for a key.")
+            raise forms.ValidationError(gettext("{name} is too long for a key.").format(name=file.name))
         try:
             return str(file.read(), "utf-8")
         except UnicodeDecodeError as exc:
-            raise forms.ValidationError(f"{file.name} is no file of a key.") from exc
+            raise forms.ValidationError(gettext("{name} is no file of a key.").format(name=file.name)) from exc
 
 
 class AddKeyForm(KeyChoice, SigningForm):
@@ -209,38 +216,45 @@ class AddKeyForm(KeyChoice, SigningForm):
 
     name = "key"
     flags = forms.TypedChoiceField(
-        label="For",
+        label=gettext_lazy("For"),
         coerce=int,
-        choices=[(KSK_FLAGS, "the DS at the parent (KSK or CSK, flags 257)"), (ZSK_FLAGS, "the records (ZSK, 256)")],
+        choices=[
+            (KSK_FLAGS, gettext_lazy("the DS at the parent (KSK or CSK, flags 257)")),
+            (ZSK_FLAGS, gettext_lazy("the records (ZSK, 256)")),
+        ],
         initial=KSK_FLAGS,
     )
-    active = forms.BooleanField(label="It signs", required=False, initial=True, widget=forms.CheckboxInput(attrs=_TICK))
+    active = forms.BooleanField(label=gettext_lazy("It signs"), required=False, initial=True)
     published = forms.BooleanField(
-        label="It is in the DNSKEY records", required=False, initial=True, widget=forms.CheckboxInput(attrs=_TICK)
+        label=gettext_lazy("It is in the DNSKEY records"),
+        required=False,
+        initial=True,
     )
     private_text = forms.CharField(
-        label="Private-key text of a key that there is already",
+        label=gettext_lazy("Private-key text of a key that there is already"),
         required=False,
         max_length=MOST_TEXT,
         strip=False,
         widget=forms.Textarea(attrs=_TEXT),
         help_text=(
-            "As BIND’s .private files and “pdnsutil export-zone-key” have it; its algorithm and size count then. "
-            "Empty: a new key is made."
+            gettext_lazy(
+                "As BIND’s .private files and “pdnsutil export-zone-key” have it; its algorithm and size "
+                "count then. Empty: a new key is made."
+            )
         ),
     )
     public_text = forms.CharField(
-        label="BIND’s .key file of it",
+        label=gettext_lazy("BIND’s .key file of it"),
         required=False,
         max_length=MOST_TEXT,
         strip=False,
         widget=forms.Textarea(attrs=_TEXT),
-        help_text="It says what the key is for, and that it is a key of this zone. PowerDNS has none.",
+        help_text=gettext_lazy("It says what the key is for, and that it is a key of this zone. PowerDNS has none."),
     )
     key_files = _SmallFiles(
-        label="Or the files: .private and .key",
+        label=gettext_lazy("Or the files: .private and .key"),
         required=False,
-        help_text="In place of both texts; choose the two at once.",
+        help_text=gettext_lazy("In place of both texts; choose the two at once."),
     )
 
     def clean_private_text(self) -> str | None:
@@ -249,7 +263,7 @@ class AddKeyForm(KeyChoice, SigningForm):
     def clean_public_text(self) -> str | None:
         text = str(self.cleaned_data["public_text"]).strip()
         if text and self.cleaned_data.get("private_text", "") is None:
-            raise forms.ValidationError("Its private-key text is needed as well.")
+            raise forms.ValidationError(gettext("Its private-key text is needed as well."))
         return text or None
 
     def clean_key_files(self) -> Sequence[str]:
@@ -258,7 +272,7 @@ class AddKeyForm(KeyChoice, SigningForm):
         if not texts:
             return texts
         if self.cleaned_data.get("private_text") or self.cleaned_data.get("public_text"):
-            raise forms.ValidationError("Paste the texts or choose the files, not both.")
+            raise forms.ValidationError(gettext("Paste the texts or choose the files, not both."))
         try:
             private, public = key_files.told_apart(texts)
         except BadKey as exc:
@@ -292,10 +306,12 @@ class OtherKeyForm(SigningForm):
 
     name = "other_key"
     dnskey = forms.CharField(
-        label="DNSKEY record",
+        label=gettext_lazy("DNSKEY record"),
         max_length=MOST_TEXT,
         widget=forms.Textarea(attrs=_TEXT),
-        help_text="With its owner, as the other signer’s name servers answer it: example.net. IN DNSKEY 257 3 13 …",
+        help_text=gettext_lazy(
+            "With its owner, as the other signer’s name servers answer it: example.net. IN DNSKEY 257 3 13 …"
+        ),
     )
 
     def refuse_by(self, refusal: DnssecRefused) -> None:
@@ -315,6 +331,11 @@ class UnsignForm(SigningForm, TypedNameForm):
 
     name = "unsign"
     typed = forms.CharField(
-        label="Type the zone's name to unsign it", max_length=1100, widget=forms.TextInput(attrs=_MONO)
+        label=gettext_lazy("Type the zone's name to unsign it"), max_length=1100, widget=forms.TextInput(attrs=MONO)
     )
-    reason = forms.CharField(label="Reason", required=False, max_length=500, help_text="Kept in the history, optional.")
+    reason = forms.CharField(
+        label=gettext_lazy("Reason"),
+        required=False,
+        max_length=500,
+        help_text=gettext_lazy("Kept in the history, optional."),
+    )

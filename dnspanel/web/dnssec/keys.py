@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from dnspanel.accounts.grants import Right
+from dnspanel.texts import gettext
 from dnspanel.web.confirm import Question, ask
 from dnspanel.web.dnssec.display import key_lost
 from dnspanel.web.dnssec.forms import AddKeyForm, KeyForm
@@ -45,7 +46,9 @@ def key_add(request: PanelRequest, zone_name: str) -> HttpResponse:
             published=chosen["published"],
         )
 
-    return answer(request, zone, form, act, f"{zone.name} has one more key; on its way to the nodes.")
+    return answer(
+        request, zone, form, act, gettext("{name} has one more key; on its way to the nodes.").format(name=zone.name)
+    )
 
 
 @require_POST
@@ -65,7 +68,7 @@ def key_set(request: PanelRequest, zone_name: str, key_id: int) -> HttpResponse:
         request,
         zone,
         lambda: sign.set_key(zone=zone, key_id=key_id, active=active, published=published, acting=by),
-        f"Key {key.tag} is changed; on its way to the nodes.",
+        gettext("Key {tag} is changed; on its way to the nodes.").format(tag=key.tag),
     )
 
 
@@ -77,7 +80,7 @@ def key_delete(request: PanelRequest, zone_name: str, key_id: int) -> HttpRespon
     if not form.is_valid():
         return _unknown(request, zone, key_id)
     if key and len(dnssec.keys_of(zone)) == 1:
-        messages.warning(request, "It is the only key: without it the zone is not signed.")
+        messages.warning(request, gettext("It is the only key: without it the zone is not signed."))
         return redirect("zone-dnssec-unsign", zone.name)
     # Of a key that is gone already, the verb knows whether this form deleted it.
     if key and (question := _ask(request, zone, key, "delete")) is not None:
@@ -87,7 +90,7 @@ def key_delete(request: PanelRequest, zone_name: str, key_id: int) -> HttpRespon
         request,
         zone,
         lambda: sign.delete_key(zone=zone, key_id=key_id, acting=by),
-        f"The key is deleted from {zone.name}; on its way to the nodes.",
+        gettext("The key is deleted from {name}; on its way to the nodes.").format(name=zone.name),
     )
 
 
@@ -117,7 +120,11 @@ def _key(zone: Zone, key_id: int) -> KeyView | None:
 
 def _unknown(request: PanelRequest, zone: Zone, key_id: int) -> HttpResponse:
     """Return the page as it is now: somebody deleted the key, or nothing was asked for."""
-    refusal = f"{zone.name} has no such key any more." if _key(zone, key_id) is None else "Nothing was asked for."
+    refusal = (
+        gettext("{name} has no such key any more.").format(name=zone.name)
+        if _key(zone, key_id) is None
+        else gettext("Nothing was asked for.")
+    )
     return page(request, zone, refusal=refusal, status=422)
 
 
@@ -131,16 +138,16 @@ def _changed(request: PanelRequest, zone: Zone, act: Callable[[], object], done:
 
 
 def _ask(request: PanelRequest, zone: Zone, key: KeyView, act: str) -> HttpResponse | None:
-    title = f"{act.capitalize()} key {key.tag}"
+    title = gettext("{capitalize} key {tag}").format(capitalize=act.capitalize(), tag=key.tag)
     effects = key_lost(zone, key, dnssec.keys_of(zone), act=act)
     return ask(request, Question(title, effects, title, reverse("zone-dnssec", args=[zone.name])))
 
 
 def _about_export(zone: Zone, key: KeyView, back: str) -> Question:
     return Question(
-        title=f"Show the private part of key {key.tag}",
-        effects=(f"Whoever has it can sign false answers in the name of {zone.name}.",),
-        button="Show it",
+        title=gettext("Show the private part of key {tag}").format(tag=key.tag),
+        effects=(gettext("Whoever has it can sign false answers in the name of {name}.").format(name=zone.name),),
+        button=gettext("Show it"),
         back=back,
         needs_password=True,
         only_password=True,

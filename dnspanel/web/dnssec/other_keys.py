@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from dnspanel.accounts.grants import Right
+from dnspanel.texts import gettext
 from dnspanel.web.confirm import Question, ask
 from dnspanel.web.dnssec.forms import OtherKeyForm
 from dnspanel.web.dnssec.pages import acting, answer, page
@@ -27,7 +28,7 @@ def other_key_add(request: PanelRequest, zone_name: str) -> HttpResponse:
     def act() -> None:
         other_signers.add_other_key(zone=zone, text=form.cleaned_data["dnskey"], acting=acting(request, form))
 
-    return answer(request, zone, form, act, "The key of another signer is added; on its way to the nodes.")
+    return answer(request, zone, form, act, gettext("The key of another signer is added; on its way to the nodes."))
 
 
 @require_POST
@@ -36,20 +37,30 @@ def other_key_remove(request: PanelRequest, zone_name: str, tag: int) -> HttpRes
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     key = next((key for key in queries.other_keys_of(zone) if key.tag == tag), None)
     if key is None:
-        return page(request, zone, refusal=f"{zone.name} has no such key of another signer any more.", status=422)
+        return page(
+            request,
+            zone,
+            refusal=gettext("{name} has no such key of another signer any more.").format(name=zone.name),
+            status=422,
+        )
     question = Question(
-        f"Take key {tag} away",
+        gettext("Take key {tag} away").format(tag=tag),
         (
-            f"Nodes answer the DNSKEY records of {zone.name} without it.",
-            "Resolvers that have these records cannot check what the other signer’s name servers answer: let it stop "
-            "signing with this key first, and wait until its signatures have expired from caches.",
+            gettext("Nodes answer the DNSKEY records of {name} without it.").format(name=zone.name),
+            gettext(
+                "Resolvers that have these records cannot check what the other signer’s name servers "
+                "answer: let it stop signing with this key first, and wait until its signatures have "
+                "expired from caches."
+            ),
         ),
-        f"Take key {tag} away",
+        gettext("Take key {tag} away").format(tag=tag),
         reverse("zone-dnssec", args=[zone.name]),
     )
     if (page_of_question := ask(request, question)) is not None:
         return page_of_question
     by = Acting(request.user, Channel.WEB, timezone.now())
     other_signers.remove_other_key(zone=zone, tag=tag, acting=by)
-    messages.success(request, f"Key {tag} of another signer is taken away; on its way to the nodes.")
+    messages.success(
+        request, gettext("Key {tag} of another signer is taken away; on its way to the nodes.").format(tag=tag)
+    )
     return redirect("zone-dnssec", zone.name)

@@ -16,6 +16,7 @@ from dnspanel.fleet.dnssec.node_answers import ask_nodes
 from dnspanel.fleet.dnssec.parent_checks import check_of
 from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.fleet.reads.unproven import unproven_on
+from dnspanel.texts import gettext
 from dnspanel.web.confirm import Question, ask
 from dnspanel.web.dnssec.display import (
     DisplayAnswer,
@@ -232,7 +233,9 @@ def dnssec_sign(request: PanelRequest, zone_name: str) -> HttpResponse:
             nsec3=form.nsec3,
         )
 
-    done = f"{zone.name} is signed; on its way to the nodes. Give the DS to the parent once they have it."
+    done = gettext("{name} is signed; on its way to the nodes. Give the DS to the parent once they have it.").format(
+        name=zone.name
+    )
     return answer(request, zone, form, act, done)
 
 
@@ -245,7 +248,7 @@ def dnssec_denial(request: PanelRequest, zone_name: str) -> HttpResponse:
     def act() -> None:
         sign.set_denial(zone=zone, nsec3=form.nsec3, acting=acting(request, form))
 
-    return answer(request, zone, form, act, "The proof of names that do not exist is changed.")
+    return answer(request, zone, form, act, gettext("The proof of names that do not exist is changed."))
 
 
 @require_POST
@@ -257,12 +260,12 @@ def dnssec_cds(request: PanelRequest, zone_name: str) -> HttpResponse:
     if form.is_valid() and form.cleaned_data["cds"] == DELETE != state.cds:
         after = replace(state, cds=DELETE, cdnskey=form.cleaned_data["cdnskey"])
         question = Question(
-            f"Ask the parent of {zone.name} to delete its DS",
+            gettext("Ask the parent of {name} to delete its DS").format(name=zone.name),
             (
                 describe_polling(after),
-                "It is published at once; withdrawn again, it may have been seen by then.",
+                gettext("It is published at once; withdrawn again, it may have been seen by then."),
             ),
-            "Ask the parent to delete it",
+            gettext("Ask the parent to delete it"),
             reverse("zone-dnssec", args=[zone.name]),
         )
         if (page_of_question := ask(request, question)) is not None:
@@ -272,7 +275,7 @@ def dnssec_cds(request: PanelRequest, zone_name: str) -> HttpResponse:
         chosen = form.cleaned_data
         sign.set_cds(zone=zone, cds=chosen["cds"], cdnskey=chosen["cdnskey"], acting=acting(request, form))
 
-    return answer(request, zone, form, act, "CDS and CDNSKEY are changed.")
+    return answer(request, zone, form, act, gettext("CDS and CDNSKEY are changed."))
 
 
 @require_POST
@@ -284,7 +287,7 @@ def dnssec_signalling(request: PanelRequest, zone_name: str) -> HttpResponse:
     def act() -> None:
         set_signalling(zones=[zone], signals=form.cleaned_data["signals"], acting=acting(request, form))
 
-    return answer(request, zone, form, act, "The signalling names change within a minute.")
+    return answer(request, zone, form, act, gettext("The signalling names change within a minute."))
 
 
 @require_POST
@@ -292,13 +295,15 @@ def dnssec_drop(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Serve the zone without the signatures that it came with, after a question."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     question = Question(
-        f"Drop the signatures of {zone.name}",
+        gettext("Drop the signatures of {name}").format(name=zone.name),
         (
-            "Answers carry no signatures any more: its RRSIG, DNSKEY, CDS and CDNSKEY records are gone.",
-            "If the parent has a DS of the zone, resolvers that validate answer nothing of it: remove the DS there "
-            "first, and wait until it has expired from caches.",
+            gettext("Answers carry no signatures any more: its RRSIG, DNSKEY, CDS and CDNSKEY records are gone."),
+            gettext(
+                "If the parent has a DS of the zone, resolvers that validate answer nothing of it: "
+                "remove the DS there first, and wait until it has expired from caches."
+            ),
         ),
-        "Drop the signatures",
+        gettext("Drop the signatures"),
         reverse("zone-dnssec", args=[zone.name]),
     )
     if (page_of_question := ask(request, question)) is not None:
@@ -307,7 +312,9 @@ def dnssec_drop(request: PanelRequest, zone_name: str) -> HttpResponse:
         drop_signatures(zones=[zone], acting=Acting(request.user, Channel.WEB, timezone.now()))
     except DnssecRefused as exc:
         return page(request, zone, refusal=str(exc), status=422)
-    messages.success(request, f"{zone.name} is served without signatures; on its way to the nodes.")
+    messages.success(
+        request, gettext("{name} is served without signatures; on its way to the nodes.").format(name=zone.name)
+    )
     return redirect("zone-dnssec", zone.name)
 
 
@@ -322,11 +329,11 @@ def dnssec_unsign(request: PanelRequest, zone_name: str) -> HttpResponse:
         except DnssecRefused as exc:
             form.refuse_by(exc)
         else:
-            messages.success(request, f"{zone.name} is not signed any more.")
+            messages.success(request, gettext("{name} is not signed any more.").format(name=zone.name))
             return redirect("zone-dnssec", zone.name)
     state = dnssec.signing_of(zone)
     if not state.keys and request.method != "POST":
-        messages.info(request, f"{zone.name} is not signed.")
+        messages.info(request, gettext("{name} is not signed.").format(name=zone.name))
         return redirect("zone-dnssec", zone.name)
     parent = parent_here(zone.name)
     return render(

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.accounts.roles import Permission
+from dnspanel.texts import gettext
 from dnspanel.web.dnssec.pages import acting, page
 from dnspanel.web.dnssec.policy_forms import AttachForm, OwnPolicyForm, PolicyForm, ReplaceForm
 from dnspanel.web.layout import PanelRequest
@@ -64,7 +65,12 @@ def policy_new(request: PanelRequest) -> HttpResponse:
         except PolicyRefused as exc:
             form.refuse_at(exc)
         else:
-            messages.success(request, f"{policy.name} is a policy. No zone has changed yet: see what a dry run says.")
+            messages.success(
+                request,
+                gettext("{name} is a policy. No zone has changed yet: see what a dry run says.").format(
+                    name=policy.name
+                ),
+            )
             return redirect("zone-policy", policy.pk)
     return render(request, "dnssec/policy_new.html", {"form": form}, status=422 if form.is_bound else 200)
 
@@ -92,7 +98,12 @@ def policy_detail(request: PanelRequest, policy_id: int) -> HttpResponse:
         except PolicyRefused as exc:
             form.refuse_at(exc)
         else:
-            messages.success(request, f"{changed.name} is changed. Its zones are as before: see what a dry run says.")
+            messages.success(
+                request,
+                gettext("{name} is changed. Its zones are as before: see what a dry run says.").format(
+                    name=changed.name
+                ),
+            )
             return redirect("zone-policy", policy.pk)
     return _policy_page(request, policy, form, status=422)
 
@@ -134,7 +145,12 @@ def policy_attach(request: PanelRequest, policy_id: int) -> HttpResponse:
         except PolicyRefused as exc:
             form.refuse("tag", str(exc))
         else:
-            messages.success(request, f"{policy.name} is for the zones of the {target}. They are as before.")
+            messages.success(
+                request,
+                gettext("{name} is for the zones of the {target}. They are as before.").format(
+                    name=policy.name, target=target
+                ),
+            )
             return redirect("zone-policy", policy.pk)
     return _policy_page(request, policy, PolicyForm.of(policy), attach_form=form, status=422)
 
@@ -150,9 +166,11 @@ def policy_detach(request: PanelRequest, policy_id: int) -> HttpResponse:
     try:
         verbs.detach(target=target, by=request.user, now=timezone.now())
     except PolicyRefused as exc:
-        messages.error(request, f"{exc} Nothing was changed.")
+        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
     else:
-        messages.success(request, f"The {target} has no policy any more. Its zones are as before.")
+        messages.success(
+            request, gettext("The {target} has no policy any more. Its zones are as before.").format(target=target)
+        )
     return redirect("zone-policy", policy.pk)
 
 
@@ -169,7 +187,9 @@ def policy_delete(request: PanelRequest, policy_id: int) -> HttpResponse:
         except PolicyRefused as exc:
             form.refuse("replaced_by", str(exc))
         else:
-            messages.success(request, f"The policy {policy.name} is gone. Zones are as before.")
+            messages.success(
+                request, gettext("The policy {name} is gone. Zones are as before.").format(name=policy.name)
+            )
             return redirect("zone-policies")
     context = {
         "policy": policy,
@@ -190,10 +210,15 @@ def zone_policy(request: PanelRequest, zone_name: str) -> HttpResponse:
     policy, now = form.cleaned_data["policy"], timezone.now()
     if policy is None:
         verbs.detach(target=Target(zone=zone), by=request.user, now=now)
-        messages.success(request, f"{zone.name} has no policy of its own.")
+        messages.success(request, gettext("{name} has no policy of its own.").format(name=zone.name))
     else:
         verbs.attach(policy=policy, to=Target(zone=zone), by=request.user, now=now)
-        messages.success(request, f"The policy of {zone.name} is {policy.name}. The zone is as before.")
+        messages.success(
+            request,
+            gettext("The policy of {name} is {name2}. The zone is as before.").format(
+                name=zone.name, name2=policy.name
+            ),
+        )
     return redirect("zone-dnssec", zone.name)
 
 
@@ -204,15 +229,19 @@ def zone_follow(request: PanelRequest, zone_name: str) -> HttpResponse:
     form = OwnPolicyForm(request.POST)
     applied = policy_queries.applied_to_zones([zone])
     if not form.is_valid() or not applied:
-        messages.error(request, f"No policy is for {zone.name}. Nothing was changed.")
+        messages.error(request, gettext("No policy is for {name}. Nothing was changed.").format(name=zone.name))
         return redirect("zone-dnssec", zone.name)
-    applying = policy_apply.Applying(acting(request, form, f"DNSSEC policy {applied[zone.pk].policy.name}"))
+    applying = policy_apply.Applying(
+        acting(request, form, gettext("DNSSEC policy {name}").format(name=applied[zone.pk].policy.name))
+    )
     publications, findings = policy_apply.follow_policies(zones=[zone], applied=applied, applying=applying)
     refused = [each.message for each in findings[zone.pk] if each.act is Act.REFUSED]
     if refused:
-        messages.error(request, f"{refused[0]} Nothing was changed.")
+        messages.error(request, gettext("{refused} Nothing was changed.").format(refused=refused[0]))
     elif publications:
-        messages.success(request, f"{zone.name} is signed as its policy says; on its way to the nodes.")
+        messages.success(
+            request, gettext("{name} is signed as its policy says; on its way to the nodes.").format(name=zone.name)
+        )
     else:
-        messages.info(request, f"Nothing had to be changed in {zone.name}.")
+        messages.info(request, gettext("Nothing had to be changed in {name}.").format(name=zone.name))
     return redirect("zone-dnssec", zone.name)

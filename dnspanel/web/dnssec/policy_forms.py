@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 
 from dnspanel.accounts.models import Team
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.dnssec.forms import CDS_LABELS, DenialForm, KeyChoice, SigningForm
 from dnspanel.web.forms import LONGEST_SEARCH, PublishingForm
 from dnspanel.zones.dnssec import policy_queries
@@ -15,7 +16,6 @@ from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import PolicyRefused
 from dnspanel.zones.models import DnssecPolicy
 
-_TICK = {"class": ""}
 _FIELDS = {"nsec3": "denial"}  # where what a verb refuses is shown
 
 
@@ -24,53 +24,56 @@ class PolicyForm(KeyChoice, DenialForm):
 
     name = "policy"
     policy_name = forms.CharField(
-        label="Name", max_length=LONGEST_NAME, widget=forms.TextInput(attrs={"class": "input", "autocomplete": "off"})
+        label=gettext_lazy("Name"),
+        max_length=LONGEST_NAME,
+        widget=forms.TextInput(attrs={"class": "input", "autocomplete": "off"}),
     )
     split = forms.BooleanField(
-        label="Two keys: one for the DNSKEY records (KSK), one for all others (ZSK)",
+        label=gettext_lazy("Two keys: one for the DNSKEY records (KSK), one for all others (ZSK)"),
         required=False,
-        widget=forms.CheckboxInput(attrs=_TICK),
     )
     cds = forms.ChoiceField(
-        label="CDS records",
+        label=gettext_lazy("CDS records"),
         required=False,
         choices=[(value, label) for value, label in CDS_LABELS.items() if value != "0"],
-        help_text="Parents that look for them take the DS from there.",
+        help_text=gettext_lazy("Parents that look for them take the DS from there."),
     )
-    cdnskey = forms.BooleanField(label="CDNSKEY records", required=False, widget=forms.CheckboxInput(attrs=_TICK))
+    cdnskey = forms.BooleanField(label=gettext_lazy("CDNSKEY records"), required=False)
     ksk_days = forms.IntegerField(
-        label="Days of a KSK, or of the one key",
+        label=gettext_lazy("Days of a KSK, or of the one key"),
         required=False,
         min_value=1,
         max_value=MOST_DAYS,
-        help_text="Empty: it has no end.",
+        help_text=gettext_lazy("Empty: it has no end."),
     )
     zsk_days = forms.IntegerField(
-        label="Days of a ZSK", required=False, min_value=1, max_value=MOST_DAYS, help_text="Of two keys only."
+        label=gettext_lazy("Days of a ZSK"),
+        required=False,
+        min_value=1,
+        max_value=MOST_DAYS,
+        help_text=gettext_lazy("Of two keys only."),
     )
     automatic = forms.BooleanField(
-        label="Rollovers that are due begin by themselves",
+        label=gettext_lazy("Rollovers that are due begin by themselves"),
         required=False,
-        widget=forms.CheckboxInput(attrs=_TICK),
-        help_text="Else the pages of zones say that a key is due.",
+        help_text=gettext_lazy("Else the pages of zones say that a key is due."),
     )
     signs_new_zones = forms.BooleanField(
-        label="New zones begin signed",
+        label=gettext_lazy("New zones begin signed"),
         required=False,
-        widget=forms.CheckboxInput(attrs=_TICK),
-        help_text="Those that an import brings stay as they are until a run.",
+        help_text=gettext_lazy("Those that an import brings stay as they are until a run."),
     )
     first_ds = forms.BooleanField(
-        label="The first DS of signed zones comes by itself",
+        label=gettext_lazy("The first DS of signed zones comes by itself"),
         required=False,
-        widget=forms.CheckboxInput(attrs=_TICK),
-        help_text="Once every node answers signed and caches know: put into a parent that is a zone of this panel, "
-        "awaited from any other that takes it from CDS or CDNSKEY records.",
+        help_text=gettext_lazy(
+            "Once every node answers signed and caches know: put into a parent that is a zone of "
+            "this panel, awaited from any other that takes it from CDS or CDNSKEY records."
+        ),
     )
     is_default = forms.BooleanField(
-        label="The default: for all zones that no other policy is for",
+        label=gettext_lazy("The default: for all zones that no other policy is for"),
         required=False,
-        widget=forms.CheckboxInput(attrs=_TICK),
     )
 
     @classmethod
@@ -117,18 +120,21 @@ class AttachForm(SigningForm):
 
     name = "attach"
     tag = forms.CharField(
-        label="Zones with the tag",
+        label=gettext_lazy("Zones with the tag"),
         required=False,
         max_length=40,
         widget=forms.TextInput(attrs={"class": "input", "autocomplete": "off", "spellcheck": "false"}),
     )
     team = forms.ModelChoiceField(
-        Team.objects.order_by("name"), label="Zones of the team", required=False, empty_label="no team"
+        Team.objects.order_by("name"),
+        label=gettext_lazy("Zones of the team"),
+        required=False,
+        empty_label=gettext_lazy("no team"),
     )
 
     def clean(self) -> dict[str, Any]:
         if not self.errors and bool(self.cleaned_data["tag"]) == bool(self.cleaned_data["team"]):
-            raise forms.ValidationError("Name a tag, or choose a team.")
+            raise forms.ValidationError(gettext("Name a tag, or choose a team."))
         return self.cleaned_data
 
 
@@ -137,7 +143,7 @@ class ReplaceForm(SigningForm):
 
     name = "replace"
     replaced_by = forms.ModelChoiceField(
-        DnssecPolicy.objects.none(), label="In its place", required=False, empty_label="none"
+        DnssecPolicy.objects.none(), label=gettext_lazy("In its place"), required=False, empty_label="none"
     )
 
     def __init__(self, *args: Any, policy: DnssecPolicy, **kwargs: Any) -> None:
@@ -152,7 +158,10 @@ class OwnPolicyForm(SigningForm):
 
     name = "own"
     policy = forms.ModelChoiceField(
-        DnssecPolicy.objects.all(), label="Policy of this zone", required=False, empty_label="as its tags and team say"
+        DnssecPolicy.objects.all(),
+        label=gettext_lazy("Policy of this zone"),
+        required=False,
+        empty_label=gettext_lazy("as its tags and team say"),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -166,14 +175,19 @@ class RunForm(PublishingForm):
     """The zones of a run: those that a policy is for, or all, as far as a search finds them."""
 
     policy = forms.ModelChoiceField(
-        DnssecPolicy.objects.all(), label="Zones of the policy", required=False, empty_label="all zones"
+        DnssecPolicy.objects.all(),
+        label=gettext_lazy("Zones of the policy"),
+        required=False,
+        empty_label=gettext_lazy("all zones"),
     )
     q = forms.CharField(
-        label="Of these",
+        label=gettext_lazy("Of these"),
         required=False,
         max_length=LONGEST_SEARCH,
         widget=forms.TextInput(attrs={"type": "search", "placeholder": "All", "spellcheck": "false"}),
-        help_text="As in the list of zones: words of their names, tag:shop, dnssec:unsigned. Empty means all of them.",
+        help_text=gettext_lazy(
+            "As in the list of zones: words of their names, tag:shop, dnssec:unsigned. Empty means all of them."
+        ),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

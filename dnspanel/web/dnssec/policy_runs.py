@@ -9,6 +9,7 @@ from django.urls import reverse_lazy
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.dnssec.policy_forms import RunForm
 from dnspanel.web.forms import PublishingForm
 from dnspanel.web.layout import PanelRequest, is_fragment
@@ -19,14 +20,30 @@ from dnspanel.zones.errors import RunRefused
 from dnspanel.zones.models import PolicyRun, PolicyRunZone
 
 _LABELS: Labels = {
-    Act.SIGN: ("ok", "to be signed", "signed"),
-    Act.DENIAL: ("info", "to prove otherwise that names do not exist", "changed in how names are proved not to exist"),
-    Act.CDS: ("info", "to get other CDS or CDNSKEY records", "given other CDS or CDNSKEY records"),
-    Act.ROLLOVER: ("warn", "with keys that have to be others", "with keys that have to be others"),
-    Act.FIRST_DS: ("info", "whose first DS is to come by itself", "whose first DS comes by itself"),
-    Act.REFUSED: ("bad", "to be refused", "refused"),
-    Act.NO_POLICY: ("quiet", "without a policy", "without a policy"),
-    Act.SAME: ("quiet", "as the policy says", "as the policy said before"),
+    Act.SIGN: ("ok", gettext_lazy("to be signed"), gettext_lazy("signed")),
+    Act.DENIAL: (
+        "info",
+        gettext_lazy("to prove otherwise that names do not exist"),
+        gettext_lazy("changed in how names are proved not to exist"),
+    ),
+    Act.CDS: (
+        "info",
+        gettext_lazy("to get other CDS or CDNSKEY records"),
+        gettext_lazy("given other CDS or CDNSKEY records"),
+    ),
+    Act.ROLLOVER: (
+        "warn",
+        gettext_lazy("with keys that have to be others"),
+        gettext_lazy("with keys that have to be others"),
+    ),
+    Act.FIRST_DS: (
+        "info",
+        gettext_lazy("whose first DS is to come by itself"),
+        gettext_lazy("whose first DS comes by itself"),
+    ),
+    Act.REFUSED: ("bad", gettext_lazy("to be refused"), gettext_lazy("refused")),
+    Act.NO_POLICY: ("quiet", gettext_lazy("without a policy"), gettext_lazy("without a policy")),
+    Act.SAME: ("quiet", gettext_lazy("as the policy says"), gettext_lazy("as the policy said before")),
 }
 
 
@@ -40,8 +57,12 @@ class DisplayPolicyRun(DisplayRun[PolicyRun]):
 
     @property
     def title(self) -> str:
-        zones = f"zones of {self.run.policy.name}" if self.run.policy else "all zones"
-        return f"{zones} with “{self.run.search}”" if self.run.search else zones
+        zones = (
+            gettext("zones of {name}").format(name=self.run.policy.name) if self.run.policy else gettext("all zones")
+        )
+        return (
+            gettext("{zones} with “{search}”").format(zones=zones, search=self.run.search) if self.run.search else zones
+        )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -86,12 +107,12 @@ def run_apply(request: PanelRequest, run_id: int) -> HttpResponse:
     dry_run = verbs.run_for(request.user, run_id)
     form = PublishingForm(request.POST)
     if not form.is_valid():
-        messages.error(request, "The form cannot be read. Nothing was changed.")
+        messages.error(request, gettext("The form cannot be read. Nothing was changed."))
         return redirect("zone-policy-run", dry_run.pk)
     try:
         run = verbs.start_run(dry_run=dry_run, by=request.user, now=timezone.now(), form_id=form.id)
     except RunRefused as exc:
-        messages.error(request, f"{exc} Nothing was changed.")
+        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
         return redirect("zone-policy-run", dry_run.pk)
     return redirect("zone-policy-run", run.pk)
 
@@ -106,5 +127,5 @@ def run_cancel(request: PanelRequest, run_id: int) -> HttpResponse:
     except RunRefused as exc:
         messages.error(request, str(exc))
     else:
-        messages.success(request, "The run is cancelled. What it published stays.")
+        messages.success(request, gettext("The run is cancelled. What it published stays."))
     return redirect("zone-policy-run", run.pk)

@@ -5,9 +5,10 @@ from typing import Any
 
 from django import forms
 
+from dnspanel.texts import gettext_lazy
 from dnspanel.web.dnssec.display_rollover import KIND_LABELS
 from dnspanel.web.dnssec.forms import SigningForm
-from dnspanel.web.forms import TypedNameForm
+from dnspanel.web.forms import MONO, TypedNameForm
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, MADE
 from dnspanel.zones.dnssec.rollover import EMERGENCY, Kind
 
@@ -18,15 +19,15 @@ class BeginRolloverForm(SigningForm):
     """Which keys to exchange."""
 
     name = "rollover"
-    kind = forms.ChoiceField(label="What to roll over", widget=forms.Select(attrs=_SELECT))
+    kind = forms.ChoiceField(label=gettext_lazy("What to roll over"), widget=forms.Select(attrs=_SELECT))
     algorithm = forms.TypedChoiceField(
-        label="New algorithm",
+        label=gettext_lazy("New algorithm"),
         coerce=int,
         required=False,
         empty_value=None,
-        choices=[("", "as it is"), *((number, f"{ALGORITHMS[number]} ({number})") for number in MADE)],
+        choices=[("", gettext_lazy("as it is")), *((number, f"{ALGORITHMS[number]} ({number})") for number in MADE)],
         widget=forms.Select(attrs=_SELECT),
-        help_text="Only for a rollover of the algorithm.",
+        help_text=gettext_lazy("Only for a rollover of the algorithm."),
     )
 
     def __init__(self, *args: Any, kinds: Sequence[Kind], **kwargs: Any) -> None:
@@ -41,7 +42,7 @@ class CancelRolloverForm(SigningForm):
 
     name = "cancel"
     withdrawn = forms.BooleanField(
-        label="The request for the new DS is taken back at the parent",
+        label=gettext_lazy("The request for the new DS is taken back at the parent"),
         required=False,
         widget=forms.CheckboxInput(attrs={"class": "tick"}),
     )
@@ -51,11 +52,13 @@ class EmergencyForm(SigningForm, TypedNameForm):
     """The typed name of the zone, which confirms that answers will fail for a while."""
 
     name = "emergency"
-    kind = forms.ChoiceField(label="Which key is not to be trusted any more", widget=forms.Select(attrs=_SELECT))
+    kind = forms.ChoiceField(
+        label=gettext_lazy("Which key is not to be trusted any more"), widget=forms.Select(attrs=_SELECT)
+    )
     typed = forms.CharField(
-        label="Type the zone's name to replace the key at once",
+        label=gettext_lazy("Type the zone's name to replace the key at once"),
         max_length=1100,
-        widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}),
+        widget=forms.TextInput(attrs=MONO),
     )
 
     def __init__(self, *args: Any, kinds: Sequence[Kind], **kwargs: Any) -> None:

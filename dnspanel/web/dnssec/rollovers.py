@@ -8,6 +8,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
+from dnspanel.texts import gettext
 from dnspanel.web.dnssec.display_rollover import DisplayRollover, possible_kinds
 from dnspanel.web.dnssec.pages import acting, answer
 from dnspanel.web.dnssec.rollover_forms import BeginRolloverForm, CancelRolloverForm, EmergencyForm
@@ -33,7 +34,7 @@ def rollover_begin(request: PanelRequest, zone_name: str) -> HttpResponse:
             zone=zone, kind=Kind(chosen["kind"]), acting=acting(request, form), algorithm=chosen["algorithm"]
         )
 
-    return answer(request, zone, form, act, "The rollover has begun; it goes on by itself.")
+    return answer(request, zone, form, act, gettext("The rollover has begun; it goes on by itself."))
 
 
 @require_POST
@@ -45,7 +46,7 @@ def rollover_cancel(request: PanelRequest, zone_name: str) -> HttpResponse:
     def act() -> None:
         rollovers.cancel(zone=zone, acting=acting(request, form), withdrawn=form.cleaned_data["withdrawn"])
 
-    return answer(request, zone, form, act, "The rollover is on its way back.")
+    return answer(request, zone, form, act, gettext("The rollover is on its way back."))
 
 
 @require_safe
@@ -70,7 +71,7 @@ def rollover_emergency(request: PanelRequest, zone_name: str) -> HttpResponse:
         except DnssecRefused as exc:
             form.refuse_by(exc)
         else:
-            messages.success(request, "The old key is gone. Give the new DS to the parent now.")
+            messages.success(request, gettext("The old key is gone. Give the new DS to the parent now."))
             return redirect("zone-dnssec", zone.name)
     now = timezone.now()
     effects = [rollovers.breakage(zone=zone, kind=kind, now=now) for kind in kinds if kind in EMERGENCY]

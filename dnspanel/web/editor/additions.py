@@ -3,8 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.quick_add import Entry
 from replication.dns import names, rdata, rdtypes
+from replication.dns.notes import NO_NOTES
 from replication.dns.rrset import RRset, make
 
 FALLBACK_TTL = 3600
@@ -16,12 +18,16 @@ class Occupied(Exception):
     """The RRset exists and can hold only one value; `now` may be replaced, but not silently."""
 
     def __init__(self, now: RRset) -> None:
-        super().__init__(f"{rdata.type_to_text(now.type)} {now.name} exists")
+        super().__init__(
+            gettext("{type_to_text} {name} exists").format(type_to_text=rdata.type_to_text(now.type), name=now.name)
+        )
         self.now = now
 
     @property
     def message(self) -> str:
-        return f"There is a {rdata.type_to_text(self.now.type)} here already: {self.now.rdata[0]}"
+        return gettext("There is a {type_to_text} here already: {rdata}").format(
+            type_to_text=rdata.type_to_text(self.now.type), rdata=self.now.rdata[0]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +60,11 @@ def add_entry(entry: Entry, now: RRset | None, default_ttl: int, *, replace: boo
     else:
         ttl = now.ttl if now else default_ttl if entry.default_ttl is None else entry.default_ttl
     disabled = tuple(text for text in (now.disabled if now else ()) if text in kept and text != entry.rdata)
+    if entry.disabled:
+        disabled = (*disabled, entry.rdata)
     comment = entry.comment or (now.comment if now else "")
-    rrset = make(entry.name, entry.type, ttl, (*kept, entry.rdata), disabled, comment)
+    notes = now.notes if now else NO_NOTES
+    rrset = make(entry.name, entry.type, ttl, (*kept, entry.rdata), disabled, comment, notes=notes)
     says = (*_about_the_rrset(entry, now, rrset, replace), *entry.notes)
     return Addition(rrset, now, entry.rdata, entry.ttl is not None, says)
 
@@ -75,16 +84,20 @@ def _about_the_rrset(entry: Entry, now: RRset | None, rrset: RRset, replace: boo
     what = f"{rdata.type_to_text(now.type)} {names.display(now.name)}"
     others = len(now.rdata) - (entry.rdata in now.rdata)
     if replace:
-        yield f"Replaces {now.rdata[0]}."
+        yield gettext("Replaces {rdata}.").format(rdata=now.rdata[0])
     elif entry.rdata in now.rdata and entry.rdata not in now.disabled:
-        yield f"{what} has this value already."
+        yield gettext("{what} has this value already.").format(what=what)
     elif entry.rdata in now.disabled:
-        yield f"{what} has this value switched off; it will be served again."
+        yield gettext("{what} has this value switched off; it will be served again.").format(what=what)
     else:
-        yield f"Joins {others} value{'s' if others != 1 else ''} of {what}."
+        yield ngettext("Joins {others} value of {what}.", "Joins {others} values of {what}.", others).format(
+            others=others, what=what
+        )
     if rrset.ttl != now.ttl:
         yield about_the_ttl(now, rrset)
 
 
 def about_the_ttl(now: RRset, rrset: RRset) -> str:
-    return f"The TTL belongs to all values of an RRset: it changes from {now.ttl} to {rrset.ttl} for the others too."
+    return gettext(
+        "The TTL belongs to all values of an RRset: it changes from {ttl} to {ttl2} for the others too."
+    ).format(ttl=now.ttl, ttl2=rrset.ttl)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from dnspanel.accounts.models import User
+from dnspanel.texts import gettext_lazy
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.rows import DisplayRow, capitalized, row_id, rrset_query
 from dnspanel.zones import revision
@@ -17,7 +18,7 @@ from replication.dns import names, rdata
 from replication.dns.rrset import Key
 
 MOST_OPERATIONS = 500
-_CONFLICT = "It was published meanwhile, too: choose in the review what shall hold"
+_CONFLICT = gettext_lazy("It was published meanwhile, too: choose in the review what shall hold")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from dnspanel.fleet.dnssec.resolver import configured
 from dnspanel.fleet.lookups.spf import SpfLook, follow_spf
 from dnspanel.fleet.lookups.turns import Busy, turn
+from dnspanel.texts import gettext, ngettext
 from dnspanel.transfer.zone_templates.access import may_make_templates, templates_visible_to
 from dnspanel.web.editor.fields import Unreadable
 from dnspanel.web.editor.quick_add import Doubled, read_owner
@@ -112,7 +113,7 @@ def zone_builders(request: PanelRequest, zone_name: str) -> HttpResponse:
     """List the builders and the snippets."""
     zone = access.zone_for_editing(request.user, zone_name)
     context: dict[str, object] = {
-        "groups": (("Records for mail and certificates", RECORDS), ("Mail of a provider", SNIPPETS)),
+        "groups": ((gettext("Records for mail and certificates"), RECORDS), (gettext("Mail of a provider"), SNIPPETS)),
         "own_snippets": templates_visible_to(request.user).filter(kind=TemplateKind.SNIPPET),
         "may_make": may_make_templates(request.user),
     }
@@ -137,7 +138,7 @@ def zone_builder(request: PanelRequest, zone_name: str, key: str) -> HttpRespons
     if act == "add" and request.POST.get("seen") == building.seen:
         return _draft(request, zone, building)
     if act == "add" and request.POST.get("seen"):
-        building = replace(building, message="The zone or your draft changed meanwhile. Look at it once more.")
+        building = replace(building, message=gettext("The zone or your draft changed meanwhile. Look at it once more."))
     return _show(request, zone, building)
 
 
@@ -200,7 +201,13 @@ def _owner(typed: str, zone: Zone) -> str | BadFields:
     except Unreadable as exc:
         return BadFields({"name": exc.message})
     except Doubled as exc:
-        return BadFields({"name": f"{exc.typed} has no final dot: write {exc.absolute} or {exc.relative}"})
+        return BadFields(
+            {
+                "name": gettext("{typed} has no final dot: write {absolute} or {relative}").format(
+                    typed=exc.typed, absolute=exc.absolute, relative=exc.relative
+                )
+            }
+        )
     except ReplicationError as exc:
         return BadFields({"name": str(exc)})
 
@@ -219,7 +226,12 @@ def _draft(request: PanelRequest, zone: Zone, building: Building) -> HttpRespons
     rrsets = [each.after for each in building.changes or ()]
     draft.replace_rrsets(author=request.user, zone=zone, rrsets=rrsets, now=timezone.now())
     changed = len(rrsets)
-    messages.success(request, f"{building.builder.title}: {changed} change{'' if changed == 1 else 's'} in draft.")
+    messages.success(
+        request,
+        ngettext("{title}: {changed} change in draft.", "{title}: {changed} changes in draft.", changed).format(
+            title=building.builder.title, changed=changed
+        ),
+    )
     return redirect(f"{reverse('zone-detail', args=[zone.name])}?in=draft")
 
 

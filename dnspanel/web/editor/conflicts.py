@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dnspanel.texts import gettext
 from dnspanel.web.editor.additions import ONE_VALUE
 from dnspanel.web.editor.rrset_form import OFF, RRsetForm
 from dnspanel.web.rows import DisplayValue, display_values, row_id
@@ -11,6 +12,7 @@ from dnspanel.zones.history import HistoryRow
 from dnspanel.zones.merge import Conflict
 from dnspanel.zones.models import Zone
 from replication.dns import names, rdata
+from replication.dns.notes import format_notes
 from replication.dns.rrset import RRset
 
 
@@ -55,9 +57,11 @@ def display_conflicts(
 def _display(zone: Zone, conflict: Conflict, resolving: RRsetForm | None) -> DisplayConflict:
     newest = queries.rrset_history(zone=zone, name=conflict.change.name, type=conflict.change.type, limit=1)
     sides = (
-        Side("base", "Was, when you began", conflict.change.before, display_values(conflict.change.before)),
-        Side("theirs", "Published meanwhile", conflict.theirs, display_values(conflict.theirs), _first(newest)),
-        Side("mine", "Yours", conflict.change.after, display_values(conflict.change.after)),
+        Side("base", gettext("Was, when you began"), conflict.change.before, display_values(conflict.change.before)),
+        Side(
+            "theirs", gettext("Published meanwhile"), conflict.theirs, display_values(conflict.theirs), _first(newest)
+        ),
+        Side("mine", gettext("Yours"), conflict.change.after, display_values(conflict.change.after)),
     )
     return DisplayConflict(
         conflict=conflict,
@@ -79,10 +83,11 @@ def _form_of_both(zone: Zone, conflict: Conflict) -> RRsetForm:
     """Return a form to resolve the conflict by hand: my values first, then those that only theirs has."""
     shape = conflict.change.after or conflict.theirs or conflict.change.before
     assert shape is not None
-    initial = RRsetForm.initial_for(zone.name, shape, base_revision=zone.revision)
+    initial = RRsetForm.initial_for(zone.name, shape, base_revision=zone.revision, in_lines=False)
     lines = str(initial["values"]).splitlines()
     if conflict.theirs and conflict.change.after:
         mine = set(conflict.change.after.rdata)
         off = conflict.theirs.disabled
+        initial["notes"] = format_notes(conflict.change.after.notes.joined(conflict.theirs.notes))
         lines += [f"{OFF} {text}" if text in off else text for text in conflict.theirs.rdata if text not in mine]
     return RRsetForm(initial=initial | {"values": "\n".join(lines)}, zone_name=zone.name, default_ttl=shape.ttl)

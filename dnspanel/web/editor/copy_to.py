@@ -9,6 +9,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from dnspanel.statement_time import searching_for
+from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.web.editor.many import (
     EXAMPLES,
     MOST_REFUSED,
@@ -34,18 +35,18 @@ class CopyForm(PanelForm):
     """The zone to copy to, and what becomes of what it has."""
 
     target = forms.CharField(
-        label="To the zone",
+        label=gettext_lazy("To the zone"),
         max_length=300,
         widget=forms.TextInput(
             attrs={"class": "input input-mono", "spellcheck": "false", "autocomplete": "off", "data-focus": ""}
         ),
     )
     existing = forms.ChoiceField(
-        label="Where it has a record of this name and type",
+        label=gettext_lazy("Where it has a record of this name and type"),
         choices=[
-            (Existing.SKIP.value, "leave that as it is"),
-            (Existing.REPLACE.value, "put this in its place"),
-            (Existing.MERGE.value, "keep the values of both"),
+            (Existing.SKIP.value, gettext_lazy("leave that as it is")),
+            (Existing.REPLACE.value, gettext_lazy("put this in its place")),
+            (Existing.MERGE.value, gettext_lazy("keep the values of both")),
         ],
         widget=forms.Select(attrs={"class": "select"}),
     )
@@ -60,7 +61,7 @@ class CopyForm(PanelForm):
         except (BadName, Unknown, Forbidden) as exc:
             raise forms.ValidationError(str(exc)) from exc
         if zone.pk == self.source.pk:
-            raise forms.ValidationError("These records are in this zone already.")
+            raise forms.ValidationError(gettext("These records are in this zone already."))
         return zone
 
 
@@ -70,7 +71,7 @@ def zone_copy(request: PanelRequest, zone_name: str) -> HttpResponse:
     source = access.zone_for_reading(request.user, zone_name)
     selection = selection_of(request, source)
     if selection is None:
-        messages.warning(request, "Nothing was ticked, so nothing was copied.")
+        messages.warning(request, gettext("Nothing was ticked, so nothing was copied."))
         return redirect(address_with_filter(request.POST, source))
     form = CopyForm(request.POST if "target" in request.POST else None, source=source, request=request)
     if not form.is_valid():
@@ -89,13 +90,25 @@ def zone_copy(request: PanelRequest, zone_name: str) -> HttpResponse:
             return _show(request, source, form, copies)
         draft.change_rrsets(author=request.user, zone=target, afters=copies.afters, now=timezone.now())
     except TooMany:
-        form.add_error(None, f"More than {MOST_SELECTED:,} records are selected. Narrow the filter.")
+        form.add_error(
+            None,
+            gettext("More than {most_selected:,} records are selected. Narrow the filter.").format(
+                most_selected=MOST_SELECTED
+            ),
+        )
         return _show(request, source, form, None)
     except QuotaExceeded as exc:
         form.add_error(None, str(exc))
         return _show(request, source, form, None)
     count = len(copies.changes)
-    messages.success(request, f"{count:,} record{'' if count == 1 else 's'} copied from {source.name} into your draft.")
+    messages.success(
+        request,
+        ngettext(
+            "{count:,} record copied from {name} into your draft.",
+            "{count:,} records copied from {name} into your draft.",
+            count,
+        ).format(count=count, name=source.name),
+    )
     return redirect(f"{reverse('zone-detail', args=[target.name])}?in=draft")
 
 

@@ -6,10 +6,13 @@ from django.http import HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.editor.rrsets import back_to_row, require_rrset, row_of
 from dnspanel.web.editor.zone_head import render_zone
+from dnspanel.web.forms import OwnClockField
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.rows import rrset_query
+from dnspanel.web.templatetags.panel import moment
 from dnspanel.zones import access
 from dnspanel.zones.errors import ExpiryRefused
 from dnspanel.zones.expiry import cancel_expiry, expiry_of, set_expiry
@@ -20,11 +23,7 @@ from replication.dns.rrset import Change
 class ExpiryForm(forms.Form):
     """When an RRset is to be removed."""
 
-    remove_at = forms.DateTimeField(
-        label="Remove at",
-        help_text="Date and time in UTC.",
-        widget=forms.DateTimeInput(format="%Y-%m-%dT%H:%M", attrs={"type": "datetime-local", "class": "input"}),
-    )
+    remove_at = OwnClockField(label=gettext_lazy("Remove at"))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -35,13 +34,15 @@ def rrset_expiry(request: PanelRequest, zone_name: str) -> HttpResponse:
     published = row_of(request, zone, key).change.before
     what = f"{names.owner_text(key[0], zone.name)} {rdata.type_to_text(key[1])}"
     if published is None:
-        messages.warning(request, f"{what} is not published, so it cannot be removed by itself.")
+        messages.warning(
+            request, gettext("{what} is not published, so it cannot be removed by itself.").format(what=what)
+        )
         return back_to_row(zone, key)
     access.refuse_changes(request.user, zone, [Change(*key, published, None)])
     now = timezone.now()
     if request.method == "POST" and request.POST.get("act") == "cancel":
         cancel_expiry(zone=zone, key=key, author=request.user, now=now)
-        messages.success(request, f"{what} is not removed by itself.")
+        messages.success(request, gettext("{what} is not removed by itself.").format(what=what))
         return back_to_row(zone, key)
     expiry = expiry_of(zone, key)
     form = ExpiryForm(request.POST or None, initial={"remove_at": expiry.remove_at} if expiry else {})
@@ -52,7 +53,9 @@ def rrset_expiry(request: PanelRequest, zone_name: str) -> HttpResponse:
         except ExpiryRefused as refusal:
             form.add_error("remove_at", str(refusal))
         else:
-            messages.success(request, f"{what} is removed on {remove_at:%Y-%m-%d at %H:%M} UTC.")
+            messages.success(
+                request, gettext("{what} is removed on {remove_at}.").format(what=what, remove_at=moment(remove_at))
+            )
             return back_to_row(zone, key)
     context: dict[str, object] = {
         "form": form,

@@ -8,6 +8,8 @@ from dns.exception import DNSException
 from dns.tokenizer import QUOTED_STRING
 from dns.tokenizer import Token as DNSToken
 
+from dnspanel.texts import gettext
+
 LONGEST_STRING = 255
 
 # A bare field may hold a quoted part, as in `alpn="h2,h3"`.
@@ -54,7 +56,7 @@ def split_fields(text: str, *, comments: bool = True, start: int = 0) -> tuple[l
         elif char in "()":
             depth += 1 if char == "(" else -1
             if depth < 0:
-                raise Unreadable("This parenthesis closes nothing.", position + 1)
+                raise Unreadable(gettext("This parenthesis closes nothing."), position + 1)
             position += 1
         elif char == ";" and comments:
             end = text.find("\n", position)
@@ -68,7 +70,7 @@ def split_fields(text: str, *, comments: bool = True, start: int = 0) -> tuple[l
             found.append(Token(field_.group(), position + 1))
             position = field_.end()
     if depth:
-        raise Unreadable("A parenthesis is not closed.", len(text))
+        raise Unreadable(gettext("A parenthesis is not closed."), len(text))
     return found, ""
 
 
@@ -90,10 +92,10 @@ def split_text(text: str, start: int = 0) -> list[Token]:
 
 def _what_is_open(char: str) -> str:
     if char == '"':
-        return "This quote is not closed."
+        return gettext("This quote is not closed.")
     if char == "\\":
-        return "A backslash at the end escapes nothing."
-    return f"{char!r} cannot stand here without quotes."
+        return gettext("A backslash at the end escapes nothing.")
+    return gettext("{char!r} cannot stand here without quotes.").format(char=char)
 
 
 def part_comment(text: str) -> tuple[str, str]:
@@ -143,7 +145,7 @@ def string_bytes(token: Token) -> bytes:
         value = DNSToken(QUOTED_STRING, inner).unescape_to_bytes().value
     except DNSException as exc:
         raise Unreadable(
-            "A backslash is followed by one character or by three digits up to 255.", token.column
+            gettext("A backslash is followed by one character or by three digits up to 255."), token.column
         ) from exc
     assert isinstance(value, bytes)
     return value

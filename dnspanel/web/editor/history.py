@@ -16,9 +16,12 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
+from dnspanel.accounts.actors import can
+from dnspanel.accounts.roles import Permission
 from dnspanel.downloads import file_response
 from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.statement_time import searching_for
+from dnspanel.texts import gettext
 from dnspanel.transfer.exports import bind
 from dnspanel.transfer.exports.rows import ExportedZone, soa_first
 from dnspanel.web.editor.days import day_of
@@ -37,6 +40,7 @@ from dnspanel.zones.history import HistoryFilters, HistoryRow, RRsetDiff
 from dnspanel.zones.models import Channel, Revision, RevisionKind, Zone
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata
+from replication.dns.notes import format_notes
 from replication.dns.rrset import Change, RRset
 
 REVISIONS_PER_PAGE = 50
@@ -67,7 +71,11 @@ class DisplayRevision:
     @property
     def kind(self) -> str:
         """The kind of the revision, in words; empty for a change of RRsets."""
-        return "" if self.row.kind == RevisionKind.CHANGE else f"Zone {RevisionKind(self.row.kind).label}"
+        return (
+            ""
+            if self.row.kind == RevisionKind.CHANGE
+            else gettext("Zone {label}").format(label=RevisionKind(self.row.kind).label)
+        )
 
 
 @require_safe
@@ -96,7 +104,7 @@ def zone_history(request: PanelRequest, zone_name: str) -> HttpResponse:
         "is_filtered": any(typed.values()),
         "is_first": not before,
         "channels": Channel.choices,
-        "may_edit": access.may_edit_zone(request.user, zone),
+        "may_edit": access.may_edit_here(request.user, zone),
     }
     if not is_fragment(request):
         return render_zone(request, zone, "history", "editor/history.html", context)
@@ -168,7 +176,7 @@ def zone_compare(request: PanelRequest, zone_name: str) -> HttpResponse:
     zone = access.zone_for_reading(request.user, zone_name)
     numbers = sorted({int(text) for text in request.GET.getlist("r") if text.isdecimal() and len(text) < 10})
     if len(numbers) != 2:
-        messages.warning(request, "Tick two revisions to compare them.")
+        messages.warning(request, gettext("Tick two revisions to compare them."))
         return redirect("zone-history", zone.name)
     older, newer = (revision_of(zone, number) for number in numbers)
     found = list(islice(differences(zone, older.number, newer.number), MOST_DIFFS + 1))
@@ -216,11 +224,22 @@ def record_history(request: PanelRequest, zone_name: str) -> HttpResponse:
         "owner": names.owner_text(name, zone.name),
         "name": name,
         "type": rdata.type_to_text(type_),
-        "changes": [(each, DisplayDiff(zone.name, diff)) for each, (_, diff) in zip(revisions, found, strict=True)],
+        "changes": [
+            (each, DisplayDiff(zone.name, diff), _who_url(request, zone, name, type_, each.row))
+            for each, (_, diff) in zip(revisions, found, strict=True)
+        ],
         "row": queries.rrset_row(zone=zone, author=request.user, name=name, type=type_),
         "expiry": expiry_of(zone, (name, type_)),
     }
     return render_zone(request, zone, "history", "editor/record_history.html", context)
+
+
+def _who_url(request: PanelRequest, zone: Zone, name: str, type: int, row: HistoryRow) -> str:
+    """Return where it says who could change the RRset then: its author for who knows them all, else the reader."""
+    who = {"who": row.author} if row.author and can(request.user, Permission.PEOPLE) else {}
+    at = timezone.localtime(row.at)
+    query = {**who, "name": name, "type": rdata.type_to_text(type), "at": f"{at:%Y-%m-%dT%H:%M}"}
+    return f"{reverse('zone-access', args=[zone.name])}?{urlencode(query)}#ask"
 
 
 @require_safe
@@ -229,10 +248,23 @@ def revision_file(request: PanelRequest, zone_name: str, number: int) -> HttpRes
     zone = access.zone_for_reading(request.user, zone_name)
     found = revision_of(zone, number)
     if zone.rrset_count > MOST_IN_A_FILE:
-        messages.warning(request, f"A zone of more than {MOST_IN_A_FILE:,} RRsets is exported as it is now.")
+        messages.warning(
+            request,
+            gettext("A zone of more than {most_in_a_file:,} RRsets is exported as it is now.").format(
+                most_in_a_file=MOST_IN_A_FILE
+            ),
+        )
         return redirect("zone-export", zone.name)
     rows = (
-        (rrset.name, rrset.type, rrset.ttl, list(rrset.rdata), list(rrset.disabled), rrset.comment)
+        (
+            rrset.name,
+            rrset.type,
+            rrset.ttl,
+            list(rrset.rdata),
+            list(rrset.disabled),
+            rrset.comment,
+            format_notes(rrset.notes),
+        )
         for rrset in queries.rrsets_at(zone=zone, number=number)
     )
     file = cast(BinaryIO, SpooledTemporaryFile(MOST_IN_MEMORY))  # noqa: SIM115  (the answer closes it)
@@ -255,7 +287,7 @@ def revision_undo(request: PanelRequest, zone_name: str, number: int) -> HttpRes
         request,
         zone,
         number,
-        f"Revert of revision {number}",
+        gettext("Revert of revision {number}").format(number=number),
         lambda: revision.undo_revision(revision=found, author=request.user, now=timezone.now()),
     )
 
@@ -268,7 +300,7 @@ def zone_return(request: PanelRequest, zone_name: str, number: int) -> HttpRespo
         request,
         zone,
         number,
-        f"Return to revision {number}",
+        gettext("Return to revision {number}").format(number=number),
         lambda: revision.restore_to(zone=zone, number=number, author=request.user, now=timezone.now()),
     )
 
@@ -282,5 +314,10 @@ def _drafted(
     except CannotUndo as exc:
         messages.error(request, str(exc))
         return redirect("zone-revision", zone.name, number)
-    messages.success(request, f"{what} of {zone.name}, as a draft. Nothing changes until you publish it.")
+    messages.success(
+        request,
+        gettext("{what} of {name}, as a draft. Nothing changes until you publish it.").format(
+            what=what, name=zone.name
+        ),
+    )
     return redirect(f"{reverse('zone-review', args=[zone.name])}?{urlencode({'reason': what})}")

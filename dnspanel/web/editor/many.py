@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from dnspanel.statement_time import searching_for
+from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.web.editor.blocking import blocking_of
 from dnspanel.web.editor.ptr import tell_of_left
 from dnspanel.web.editor.table import filters_of
@@ -29,12 +30,15 @@ EXAMPLES = 10
 MOST_REFUSED = 20  # that are listed
 LONGEST_COMMENT = 1_000
 LONGEST_VALUES = 20_000
+LONGEST_TAGS = 1_000
 # What the fields of an act are called, for a form that asks again.
-FIELDS = ("act", "ttl", "comment", "find", "replacement", "pattern", "lines")
+FIELDS = ("act", "ttl", "comment", "find", "replacement", "pattern", "lines", "tags")
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 _WITH_VALUES = {"values": many.set_values, "add": many.add_values, "remove": many.remove_values}
+_FIELD_OF = {"replace": "find", "add-tags": "tags", "remove-tags": "tags"}  # whose fault it is if there is one
+_WITH_TAGS = {"add-tags": many.add_tags, "remove-tags": many.remove_tags}
 _PREVIEWED = frozenset({"replace", *_WITH_VALUES})
 
 
@@ -42,15 +46,17 @@ class ManyForm(forms.Form):
     """What is to be done, with the fields that the act needs."""
 
     ACTS = (
-        ("ttl", "Set TTL"),
-        ("values", "Replace all values"),
-        ("add", "Add values"),
-        ("remove", "Remove values"),
-        ("replace", "Find and replace"),
-        ("comment", "Comment"),
-        ("on", "Enable"),
-        ("off", "Disable"),
-        ("delete", "Delete"),
+        ("ttl", gettext_lazy("Set TTL")),
+        ("values", gettext_lazy("Replace all values")),
+        ("add", gettext_lazy("Add values")),
+        ("remove", gettext_lazy("Remove values")),
+        ("replace", gettext_lazy("Find and replace")),
+        ("comment", gettext_lazy("Comment")),
+        ("add-tags", gettext_lazy("Add tags")),
+        ("remove-tags", gettext_lazy("Remove tags")),
+        ("on", gettext_lazy("Enable")),
+        ("off", gettext_lazy("Disable")),
+        ("delete", gettext_lazy("Delete")),
     )
     act = forms.ChoiceField(choices=ACTS)
     ttl = forms.CharField(max_length=20, required=False)
@@ -59,6 +65,7 @@ class ManyForm(forms.Form):
     replacement = forms.CharField(max_length=many.LONGEST_TEXT, required=False, strip=False)
     pattern = forms.BooleanField(required=False)
     lines = forms.CharField(max_length=LONGEST_VALUES, required=False)
+    tags = forms.CharField(max_length=LONGEST_TAGS, required=False)
     preview = forms.BooleanField(required=False)
 
     @property
@@ -77,7 +84,7 @@ class ManyForm(forms.Form):
             return None
         number, unit = (text[:-1], _UNITS[text[-1]]) if text[-1:] in _UNITS else (text, 1)
         if not (number.isascii() and number.isdigit()) or int(number) * unit > MAX_TTL:
-            raise forms.ValidationError("Give seconds, or a number with s, m, h, d or w, such as 300 or 1h.")
+            raise forms.ValidationError(gettext("Give seconds, or a number with s, m, h, d or w, such as 300 or 1h."))
         return int(number) * unit
 
     def clean(self) -> None:
@@ -87,8 +94,10 @@ class ManyForm(forms.Form):
                 self._replacing()
             elif act in _WITH_VALUES:
                 self._with_values(act)
+            elif act in _WITH_TAGS:
+                self._with_tags(act)
         except ValueError as exc:
-            self.add_error("find" if act == "replace" else "lines", f"{capitalized(str(exc))}.")
+            self.add_error(_FIELD_OF.get(str(act), "lines"), f"{capitalized(str(exc))}.")
 
     def _replacing(self) -> many.Act:
         data = self.cleaned_data
@@ -99,6 +108,9 @@ class ManyForm(forms.Form):
     def _with_values(self, act: str) -> many.Act:
         lines = (line.strip() for line in self.cleaned_data.get("lines", "").splitlines())
         return _WITH_VALUES[act](list(filter(None, lines)))
+
+    def _with_tags(self, act: str) -> many.Act:
+        return _WITH_TAGS[act](self.cleaned_data.get("tags", "").replace(",", " ").split())
 
     def chosen(self) -> many.Act:
         """The act, of a form that is valid."""
@@ -114,6 +126,8 @@ class ManyForm(forms.Form):
                 return many.delete
             case act if act in _WITH_VALUES:
                 return self._with_values(act)
+            case act if act in _WITH_TAGS:
+                return self._with_tags(act)
             case act:
                 return many.switch(on=act == "on")
 
@@ -136,7 +150,7 @@ def zone_many(request: PanelRequest, zone_name: str) -> HttpResponse:
     form = ManyForm(request.POST)
     selection = selection_of(request, zone)
     if selection is None:
-        messages.warning(request, "Nothing was ticked, so nothing was changed.")
+        messages.warning(request, gettext("Nothing was ticked, so nothing was changed."))
         return redirect(address_with_filter(request.POST, zone))
     if not form.is_valid():
         return _show(request, zone, form, None, status=422)
@@ -144,7 +158,12 @@ def zone_many(request: PanelRequest, zone_name: str) -> HttpResponse:
         with searching_for(selection.filters.text if selection.filters else ""):
             outcome = outcome_of(act=form.chosen(), selection=selection, zone=zone, author=request.user)
     except TooMany:
-        form.add_error(None, f"More than {MOST_SELECTED:,} records are selected. Narrow the filter.")
+        form.add_error(
+            None,
+            gettext("More than {most_selected:,} records are selected. Narrow the filter.").format(
+                most_selected=MOST_SELECTED
+            ),
+        )
         return _show(request, zone, form, None, status=422)
     wants_preview = form.cleaned_data["act"] in _PREVIEWED or outcome.refused
     if not outcome.changes or (wants_preview and not form.cleaned_data["preview"]):
@@ -152,7 +171,12 @@ def zone_many(request: PanelRequest, zone_name: str) -> HttpResponse:
     draft.change_rrsets(author=request.user, zone=zone, afters=outcome.afters, now=timezone.now())
     tell_of_left(request, zone, (change.before for change in outcome.changes))
     count = len(outcome.changes)
-    messages.success(request, f"{count:,} record{'' if count == 1 else 's'} changed in your draft.")
+    messages.success(
+        request,
+        ngettext("{count:,} record changed in your draft.", "{count:,} records changed in your draft.", count).format(
+            count=count
+        ),
+    )
     return redirect(f"{reverse('zone-detail', args=[zone.name])}?in=draft")
 
 
@@ -225,9 +249,13 @@ def _type(rrset: RRset) -> str:
 
 
 def _lines(rrset: RRset | None) -> tuple[str, ...]:
-    """An RRset as lines: TTL, what is not answered, comment."""
+    """An RRset as lines: TTL, what is not answered, comment, tags."""
     if rrset is None:
         return ()
     off = set(rrset.disabled)
-    lines = (f"{rrset.ttl}  {text}{'  (off)' if text in off else ''}" for text in rrset.rdata)
-    return (*lines, f"; {rrset.comment}") if rrset.comment else tuple(lines)
+    lines = [f"{rrset.ttl}  {text}{'  (off)' if text in off else ''}" for text in rrset.rdata]
+    if rrset.comment:
+        lines.append(f"; {rrset.comment}")
+    if rrset.notes.tags:
+        lines.append(gettext("tags: {list}").format(list=" ".join(rrset.notes.tags)))
+    return tuple(lines)

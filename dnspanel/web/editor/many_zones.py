@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from dnspanel.accounts.roles import Permission
 from dnspanel.statement_time import SearchTooGeneral, searching_for
+from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.many import EXAMPLES, MOST_REFUSED, ManyForm, example_of
 from dnspanel.web.forms import LONGEST_SEARCH, checked_search
 from dnspanel.web.layout import PanelRequest
@@ -32,7 +33,7 @@ class ManyZonesForm(ManyForm):
     def clean_q(self) -> str:
         text = checked_search(self.cleaned_data["q"])
         if self.data.get("all") and not text:
-            raise forms.ValidationError("Say which records: a search, such as type:a has:192.0.2.7")
+            raise forms.ValidationError(gettext("Say which records: a search, such as type:a has:192.0.2.7"))
         return text
 
 
@@ -45,7 +46,7 @@ def changes_many(request: PanelRequest) -> HttpResponse:
     form = ManyZonesForm(request.POST)
     selection = _selection(request)
     if selection is None:
-        messages.warning(request, "Nothing was ticked, so nothing was changed.")
+        messages.warning(request, gettext("Nothing was ticked, so nothing was changed."))
         return redirect(back_to(request))
     if not form.is_valid():
         return _show(request, form, None, status=422)
@@ -55,14 +56,16 @@ def changes_many(request: PanelRequest) -> HttpResponse:
     if not outcome.count or not form.cleaned_data["preview"]:
         return _show(request, form, outcome)
     if form.cleaned_data["seen"] != fingerprint(outcome):
-        messages.warning(request, "What would be changed is not what it was a moment ago. Look at it again.")
+        messages.warning(request, gettext("What would be changed is not what it was a moment ago. Look at it again."))
         return _show(request, form, outcome)
     draft_outcome(outcome=outcome, author=request.user, now=timezone.now())
     zones = len(outcome.changes)
     messages.success(
         request,
-        f"{outcome.count:,} record{'' if outcome.count == 1 else 's'} in {zones:,} zone{'' if zones == 1 else 's'}"
-        " changed in your draft.",
+        gettext("{records} in {zones} changed in your draft.").format(
+            records=ngettext("{count:,} record", "{count:,} records", outcome.count).format(count=outcome.count),
+            zones=ngettext("{count:,} zone", "{count:,} zones", zones).format(count=zones),
+        ),
     )
     return redirect("changes")
 
@@ -73,7 +76,12 @@ def _outcome(request: PanelRequest, form: ManyZonesForm, selection: WideSelectio
         with searching_for(selection.search):
             return wide_outcome(act=form.chosen(), selection=selection, author=request.user, now=timezone.now())
     except TooMany:
-        form.add_error(None, f"More than {MOST_SELECTED:,} records are found. Narrow the search.")
+        form.add_error(
+            None,
+            gettext("More than {most_selected:,} records are found. Narrow the search.").format(
+                most_selected=MOST_SELECTED
+            ),
+        )
     except SearchTooGeneral as exc:
         form.add_error(None, str(exc))
     return None
@@ -118,7 +126,7 @@ def _show(
     refused = outcome.refused if outcome else []
     context = {
         "form": form,
-        "act": form.title if outcome else "Change many records",
+        "act": form.title if outcome else gettext("Change many records"),
         "asks": outcome is None,
         "search_text": form["q"].value() or "",
         "count": outcome.count if outcome else 0,

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.roles import Permission
+from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.review import publish_seen, review_page
 from dnspanel.web.forms import id_in
 from dnspanel.web.layout import PanelRequest, is_fragment
@@ -55,12 +56,16 @@ def draft_aside(request: PanelRequest) -> HttpResponse:
         if in_hand is not None and in_hand.name:
             named = named_drafts.named_draft(request.user, in_hand.key)
             named_drafts.put_back(by=request.user, named=named, now=now)
-            messages.success(request, f"“{in_hand.name}” is put aside. Your draft is empty now.")
+            messages.success(
+                request, gettext("“{name}” is put aside. Your draft is empty now.").format(name=in_hand.name)
+            )
         else:
             made = named_drafts.put_aside(author=request.user, name=request.POST.get("name", ""), now=now)
-            messages.success(request, f"Your draft is put aside as “{made.name}”. Nothing of it is lost.")
+            messages.success(
+                request, gettext("Your draft is put aside as “{name}”. Nothing of it is lost.").format(name=made.name)
+            )
     except DraftRefused as exc:
-        messages.error(request, f"{exc} Nothing was changed.")
+        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
         return redirect("changes")
     return redirect("draft-list")
 
@@ -87,7 +92,7 @@ def draft_act(request: PanelRequest, draft_key: UUID, act: str) -> HttpResponse:
     try:
         return _ACTS[act](request, named)
     except DraftRefused as exc:
-        messages.error(request, f"{exc} Nothing was changed.")
+        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
         return redirect("draft-detail", draft_key)
 
 
@@ -100,13 +105,17 @@ def _take_up(request: PanelRequest, named: NamedDraft) -> HttpResponse:
         aside=request.POST.get("name", "") if mine == "aside" else "",
         merge=mine == "merge",
     )
-    messages.success(request, f"“{named.draft.name}” is your draft now: what you edit goes into it.")
+    messages.success(
+        request, gettext("“{name}” is your draft now: what you edit goes into it.").format(name=named.draft.name)
+    )
     return redirect("changes")
 
 
 def _put_back(request: PanelRequest, named: NamedDraft) -> HttpResponse:
     named_drafts.put_back(by=request.user, named=named, now=timezone.now())
-    messages.success(request, f"“{named.draft.name}” is put aside, with everything that is in it.")
+    messages.success(
+        request, gettext("“{name}” is put aside, with everything that is in it.").format(name=named.draft.name)
+    )
     return redirect("draft-list")
 
 
@@ -123,9 +132,9 @@ def _share(request: PanelRequest, named: NamedDraft) -> HttpResponse:
         raise DraftRefused(NOBODY)
     may_edit = request.POST.get("may") == "edit"
     named_drafts.share(by=request.user, named=named, to=to, may_edit=may_edit, now=timezone.now())
-    who = f"Each member of {to.name}" if isinstance(to, Team) else to.username
-    what = "read it and work in it" if may_edit else "read it"
-    messages.success(request, f"{who} may {what}, as far as they see its zones.")
+    who = gettext("Each member of {name}").format(name=to.name) if isinstance(to, Team) else to.username
+    what = gettext("read it and work in it") if may_edit else gettext("read it")
+    messages.success(request, gettext("{who} may {what}, as far as they see its zones.").format(who=who, what=what))
     return _to(named)
 
 
@@ -143,7 +152,12 @@ def _link(request: PanelRequest, named: NamedDraft) -> HttpResponse:
 
 def _discard(request: PanelRequest, named: NamedDraft) -> HttpResponse:
     lost = named_drafts.discard_named(by=request.user, named=named, now=timezone.now())
-    messages.success(request, f"“{named.draft.name}” is gone, with {lost:,} change{'' if lost == 1 else 's'}.")
+    messages.success(
+        request,
+        ngettext("“{name}” is gone, with {lost:,} change.", "“{name}” is gone, with {lost:,} changes.", lost).format(
+            name=named.draft.name, lost=lost
+        ),
+    )
     return redirect("draft-list")
 
 

@@ -1,4 +1,4 @@
-"""The paste panel: many lines at once, each with what it adds or with its error."""
+"""The paste panel: many lines, or rows of a table, at once, each with what it adds or with its error."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,7 +11,10 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
+from dnspanel.texts import gettext, ngettext
+from dnspanel.transfer.sources.columns import CsvMapping
 from dnspanel.web.editor.additions import Addition, Occupied, about_the_ttl, add_entries
+from dnspanel.web.editor.pasted_table import mapping_of, read_table
 from dnspanel.web.editor.ptr import PtrTick, is_ticked, summary_of, tick_for_many
 from dnspanel.web.editor.quick_add import Means, PastedLine, read_lines
 from dnspanel.web.editor.table import default_ttl
@@ -25,6 +28,18 @@ from replication.errors import ReplicationError
 
 MOST_LINES = 1000
 LONGEST_PASTE = 2_000_000
+# What columns of a table are called in the panel.
+TITLES = {
+    "zone": "zone",
+    "name": "name",
+    "rdclass": "class",
+    "type": "type",
+    "ttl": "TTL",
+    "priority": "priority",
+    "value": "value",
+    "disabled": "disabled",
+    "comment": "comment",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +70,20 @@ def zone_paste(request: PanelRequest, zone_name: str) -> HttpResponse:
     zone = access.zone_for_editing(request.user, zone_name)
     if request.method != "POST":
         return _show(request, zone, "", [])
-    text = request.POST.get("text", "")[:LONGEST_PASTE]
+    text = request.POST.get("text", "")
     means = request.POST.get("means", "")
-    lines = read_lines(text, zone.name, means=Means(means) if means in set(Means) else None)
+    if len(text) > LONGEST_PASTE:
+        error = gettext("These are {text:,} characters; at most {longest_paste:,} can be pasted at once.").format(
+            text=len(text), longest_paste=LONGEST_PASTE
+        )
+        return _show(request, zone, "", [], error=error, is_too_much=True, status=422)
+    mapping = mapping_of(text, zone.name)
+    lines = read_table(text, zone.name, mapping) if mapping else _read(text, zone, means)
     if len(lines) > MOST_LINES:
-        error = f"These are {len(lines):,} lines; at most {MOST_LINES:,} can be pasted at once."
-        return _show(request, zone, text, [], error=error, status=422)
+        error = gettext("These are {lines:,} lines; at most {most_lines:,} can be pasted at once.").format(
+            lines=len(lines), most_lines=MOST_LINES
+        )
+        return _show(request, zone, text, [], error=error, is_too_much=True, status=422)
     ticked = set(request.POST.getlist("line")) if "checked" in request.POST else None
     chosen = [line for line in lines if line.entry and (ticked is None or str(line.number) in ticked)]
     additions, refused, notes = _additions(request, zone, chosen)
@@ -75,7 +98,11 @@ def zone_paste(request: PanelRequest, zone_name: str) -> HttpResponse:
         )
         for line in lines
     ]
-    return _show(request, zone, text, checked, means=means)
+    return _show(request, zone, text, checked, means=means, mapping=mapping)
+
+
+def _read(text: str, zone: Zone, means: str) -> list[PastedLine]:
+    return read_lines(text, zone.name, means=Means(means) if means in set(Means) else None)
 
 
 def _additions(
@@ -88,7 +115,7 @@ def _additions(
     for line in lines:
         assert line.entry is not None
         if line.entry.type == rdtypes.SOA:
-            refused[line.number] = "The zone keeps its own SOA; edit its row instead."
+            refused[line.number] = gettext("The zone keeps its own SOA; edit its row instead.")
             continue
         by_rrset.setdefault((line.entry.name, line.entry.type), []).append(line)
     ttl = default_ttl(request, zone)
@@ -112,7 +139,9 @@ def _add(request: PanelRequest, zone: Zone, additions: list[Addition], *, added:
     for addition in additions:
         if not addition.changes_nothing:
             draft.replace_rrset(author=request.user, zone=zone, rrset=addition.rrset, now=now)
-    message = f"{added} of {of} line{'' if of == 1 else 's'} added to draft"
+    message = ngettext("{added} of {of} line added to draft", "{added} of {of} lines added to draft", of).format(
+        added=added, of=of
+    )
     if is_ticked(request):
         drafted = pointers.bring_in_step(
             author=request.user, pairs=pointers.pairs_of(*(each.rrset for each in additions)), now=now
@@ -121,6 +150,12 @@ def _add(request: PanelRequest, zone: Zone, additions: list[Addition], *, added:
     messages.success(request, f"{message}.")
     to = f"{reverse('zone-detail', args=[zone.name])}?in=draft"
     return HttpResponseClientRedirect(to) if is_fragment(request) else redirect(to)
+
+
+def _columns(mapping: CsvMapping) -> list[str]:
+    """What a table's columns were taken for, in their order; those that mean nothing are passed over."""
+    found = {field: getattr(mapping, field) for field in TITLES}
+    return [TITLES[field] for field in sorted(TITLES, key=lambda each: found[each] or 0) if found[field] is not None]
 
 
 def _tick(request: PanelRequest, lines: list[CheckedLine]) -> PtrTick | None:
@@ -142,6 +177,8 @@ def _show(
     *,
     means: str = "",
     error: str = "",
+    is_too_much: bool = False,
+    mapping: CsvMapping | None = None,
     status: int = 200,
 ) -> HttpResponse:
     context = {
@@ -149,6 +186,8 @@ def _show(
         "lines": lines,
         "means": means,
         "error": error,
+        "is_too_much": is_too_much,
+        "columns": _columns(mapping) if mapping and lines else (),
         "usable": sum(line.usable and line.ticked for line in lines),
         "faulty": sum(not line.usable for line in lines),
         "ptr": _tick(request, lines),

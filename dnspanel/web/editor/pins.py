@@ -5,6 +5,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
+from dnspanel.texts import gettext
 from dnspanel.web.layout import PanelRequest
 from dnspanel.zones import access
 from dnspanel.zones.zone_marks import pin, unpin
@@ -16,8 +17,8 @@ def zone_pin(request: PanelRequest, zone_name: str) -> HttpResponse:
     zone = access.zone_for_reading(request.user, zone_name)
     if request.POST.get("pinned") == "no":
         unpin(zone=zone, person=request.user)
-        messages.success(request, f"{zone.name} is not pinned any more.")
+        messages.success(request, gettext("{name} is not pinned any more.").format(name=zone.name))
     else:
         pin(zone=zone, person=request.user)
-        messages.success(request, f"{zone.name} is pinned: it stands on your dashboard.")
+        messages.success(request, gettext("{name} is pinned: it stands on your dashboard.").format(name=zone.name))
     return redirect("zone-detail", zone.name)

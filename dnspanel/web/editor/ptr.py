@@ -14,6 +14,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
+from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.zone_head import render_zone, with_draft_state
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access, pointers, queries
@@ -119,9 +120,19 @@ def summary_of(drafted: Drafted) -> str:
     parts = []
     if drafted.count:
         where = ", ".join(drafted.zones[:3]) + (", …" if len(drafted.zones) > 3 else "")
-        parts.append(f"{drafted.count} PTR{'' if drafted.count == 1 else 's'} in {where} in draft too")
+        parts.append(
+            ngettext(
+                "{count} PTR in {where} in draft too", "{count} PTRs in {where} in draft too", drafted.count
+            ).format(count=drafted.count, where=where)
+        )
     if drafted.refused:
-        parts.append(f"{drafted.refused} PTR{'' if drafted.refused == 1 else 's'} not, since you have no right to it")
+        parts.append(
+            ngettext(
+                "{refused} PTR not, since you have no right to it",
+                "{refused} PTRs not, since you have no right to it",
+                drafted.refused,
+            ).format(refused=drafted.refused)
+        )
     return "; ".join(parts)
 
 
@@ -140,8 +151,13 @@ def with_offer(request: PanelRequest, zone: Zone, response: HttpResponse, rrsets
 def tell_of_left(request: PanelRequest, zone: Zone, rrsets: Iterable[RRset | None]) -> None:
     """Without a script: say that PTRs are left, and where they are offered."""
     if left := left_by(request, rrsets):
-        count = f"{len(left)} PTR{'' if len(left) == 1 else 's'}"
-        messages.info(request, f"{count} still name what is gone: the tab Reverse of {zone.name} takes them away.")
+        count = ngettext("{left} PTR", "{left} PTRs", len(left)).format(left=len(left))
+        messages.info(
+            request,
+            gettext("{count} still name what is gone: the tab Reverse of {name} takes them away.").format(
+                count=count, name=zone.name
+            ),
+        )
 
 
 # The page
@@ -161,9 +177,9 @@ def zone_ptr(request: PanelRequest, zone_name: str) -> HttpResponse:
     except QuotaExceeded as exc:
         comparison, _ = _compare(request, zone, "")
         return _show(request, zone, comparison, error=str(exc), status=422)
-    message = summary_of(drafted) or "Nothing to change"
+    message = summary_of(drafted) or gettext("Nothing to change")
     if not is_all:
-        message += "; there is more, so do it once more after publishing"
+        message += gettext("; there is more, so do it once more after publishing")
     if is_fragment(request):
         response = HttpResponse('<div id="ptr-offer"></div>')
         return with_draft_state(request, zone, response, speak=message)

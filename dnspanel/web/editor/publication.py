@@ -22,8 +22,9 @@ from dnspanel.fleet.reads.arrivals import NodeArrival
 from dnspanel.fleet.reads.rollout_status import arrivals_by_stage
 from dnspanel.publish.models import Segment
 from dnspanel.publish.stall import stalls
+from dnspanel.texts import gettext
 from dnspanel.web.layout import PanelRequest, is_fragment, is_in_drawer
-from dnspanel.zones import access, failed, nesting, revision
+from dnspanel.zones import access, failed, nesting, publish_requests, revision
 from dnspanel.zones.errors import CannotUndo, RightMissing
 from dnspanel.zones.models import Channel, Publication, Revision, RevisionKind
 from replication.dns import rdata
@@ -155,6 +156,8 @@ def publication(request: PanelRequest, sequence: int) -> HttpResponse:
         "may_undo": not found.failed_reason and any(_can_undo(request, each) for each in revisions),
         "may_draft_again": bool(found.failed_reason) and any(_can_undo(request, each) for each in revisions),
         "address": request.build_absolute_uri(request.path),
+        "behind": publish_requests.request_behind(found),
+        "ticket": publish_requests.ticket_link(found.reason, [each.zone for each in revisions]),
     }
     return render(request, "editor/_drawer_progress.html" if in_drawer else "editor/progress.html", context)
 
@@ -183,7 +186,7 @@ def _sees_all(request: PanelRequest) -> bool:
 
 def _can_undo(request: PanelRequest, each: Revision) -> bool:
     is_live = each.kind == RevisionKind.CHANGE and each.zone.deleted_at is None
-    return is_live and access.may_edit_zone(request.user, each.zone)
+    return is_live and access.may_edit_here(request.user, each.zone)
 
 
 def _progress(found: Publication, revisions: QuerySet[Revision], now: datetime, *, in_full: bool) -> Progress:
@@ -191,10 +194,10 @@ def _progress(found: Publication, revisions: QuerySet[Revision], now: datetime, 
     arrived = arrivals_by_stage(found, now=now)
     stages = [
         DisplayStage(
-            stage.name if in_full or not stage.is_ring0 else "the panel’s own name server",
+            stage.name if in_full or not stage.is_ring0 else gettext("the panel’s own name server"),
             stage.is_ring0,
             [_display(node, is_swift, in_full=in_full) for node in stage.nodes],
-            stage.waits if in_full or not stage.waits else "it gets this later",
+            stage.waits if in_full or not stage.waits else gettext("it gets this later"),
         )
         for stage in arrived
     ]
@@ -221,7 +224,12 @@ def _lacking(nodes: Sequence[Node], revisions: QuerySet[Revision]) -> list[str]:
     named = revisions.filter(zone__name__in={each.zone for _, each in found})
     zones = set(named.values_list("zone__name", flat=True))
     listed = [(node, each) for node, each in found if each.zone in zones][:MOST_LACKING]
-    return [f"{node} has no answer for {each.name} {each.type}: {each.problem}." for node, each in listed]
+    return [
+        gettext("{node} has no answer for {name} {type}: {problem}.").format(
+            node=node, name=each.name, type=each.type, problem=each.problem
+        )
+        for node, each in listed
+    ]
 
 
 def _encoded_ms(found: Publication) -> int | None:
@@ -237,7 +245,7 @@ def _display(node: NodeArrival, is_swift: bool, *, in_full: bool) -> DisplayReac
     is_on_its_way = is_swift and node.word in (Word.LIVE, Word.CATCHING_UP, Word.LATE)
     tone = "quiet" if is_on_its_way else _TONES.get(node.word, "quiet")
     message = node.message if in_full else str(node.word)
-    return DisplayReach(node.node.name, tone, None, "on its way" if is_on_its_way else message)
+    return DisplayReach(node.node.name, tone, None, gettext("on its way") if is_on_its_way else message)
 
 
 @require_POST
@@ -247,7 +255,7 @@ def publication_undo(request: PanelRequest, sequence: int) -> HttpResponse:
     found = _publication(request, sequence)
     undone: list[str] = []
     for each in _revisions(request, found):
-        if not access.may_edit_zone(request.user, each.zone):
+        if not access.may_edit_here(request.user, each.zone):
             continue
         try:
             revision.undo_revision(revision=each, author=request.user, now=timezone.now())
@@ -257,9 +265,12 @@ def publication_undo(request: PanelRequest, sequence: int) -> HttpResponse:
             undone.append(each.zone.name)
     if not undone:
         return redirect("publication", sequence)
-    what = f"Undo of publication {sequence}"
-    where = undone[0] if len(undone) == 1 else f"{len(undone):,} zones"
-    messages.success(request, f"{what} in {where}, as a draft. Nothing changes until you publish it.")
+    what = gettext("Undo of publication {sequence}").format(sequence=sequence)
+    where = undone[0] if len(undone) == 1 else gettext("{undone:,} zones").format(undone=len(undone))
+    messages.success(
+        request,
+        gettext("{what} in {where}, as a draft. Nothing changes until you publish it.").format(what=what, where=where),
+    )
     review = reverse("zone-review", args=undone) if len(undone) == 1 else reverse("changes")
     return redirect(f"{review}?{urlencode({'reason': what})}")
 
@@ -274,5 +285,7 @@ def publication_again(request: PanelRequest, sequence: int) -> HttpResponse:
     except (CannotUndo, RightMissing) as exc:
         messages.error(request, str(exc))
         return redirect("publication", sequence)
-    messages.success(request, "The changes are a draft again. Mend what made the name server fail before you publish.")
+    messages.success(
+        request, gettext("The changes are a draft again. Mend what made the name server fail before you publish.")
+    )
     return redirect("changes")

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from dnspanel.texts import gettext
 from dnspanel.web.editor.fields import (
     LONGEST_STRING,
     Token,
@@ -48,7 +49,11 @@ class Doubled(Exception):
     """`typed` ends in the zone's name without a dot, so it may mean either of two names."""
 
     def __init__(self, *, typed: str, absolute: str, relative: str) -> None:
-        super().__init__(f"{typed} may mean {absolute} or {relative}")
+        super().__init__(
+            gettext("{typed} may mean {absolute} or {relative}").format(
+                typed=typed, absolute=absolute, relative=relative
+            )
+        )
         self.typed = typed
         self.absolute = absolute
         self.relative = relative
@@ -73,6 +78,7 @@ class Entry:
     comment: str = ""
     notes: tuple[str, ...] = ()
     default_ttl: int | None = None  # what `$TTL` above the line says, for a new RRset
+    disabled: bool = False  # kept, but not served
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,7 @@ def read_owner(text: str, zone: str, *, origin: str | None = None, means: Means 
     """
     typed = text.strip()
     if not typed:
-        raise Unreadable("Write a name, or @ for the zone itself.")
+        raise Unreadable(gettext("Write a name, or @ for the zone itself."))
     origin = origin or zone
     if typed == "@":
         return origin
@@ -112,7 +118,7 @@ def read_owner(text: str, zone: str, *, origin: str | None = None, means: Means 
             raise Doubled(typed=typed, absolute=as_absolute, relative=name)
         name = as_absolute if means is Means.ABSOLUTE else name
     if not names.is_within(name, zone):
-        raise Unreadable(f"{name} is not inside {zone}")
+        raise Unreadable(gettext("{name} is not inside {zone}").format(name=name, zone=zone))
     return name
 
 
@@ -120,11 +126,11 @@ def read_ttl(text: str) -> int:
     """Return seconds for `300`, `1h` or `1d12h`; raise Unreadable for anything else."""
     typed = text.strip()
     if not TTL.fullmatch(typed):
-        raise Unreadable(f"{typed!r} is not a TTL: write seconds, or 5m, 1h, 1d.")
+        raise Unreadable(gettext("{typed!r} is not a TTL: write seconds, or 5m, 1h, 1d.").format(typed=typed))
     parts = re.findall(r"([0-9]+)([smhdw]?)", typed.lower())
     seconds = sum(int(number) * UNITS[unit or "s"] for number, unit in parts)
     if seconds > MAX_TTL:
-        raise Unreadable(f"A TTL is at most {MAX_TTL} seconds.")
+        raise Unreadable(gettext("A TTL is at most {max_ttl} seconds.").format(max_ttl=MAX_TTL))
     return seconds
 
 
@@ -139,14 +145,17 @@ def read_rdata(type: int, text: str, zone: str, *, means: Means | None = None) -
 
 def _value(type: int, tokens: Sequence[Token], zone: str, *, origin: str, means: Means | None, end: int) -> Value:
     if not tokens:
-        raise Unreadable(f"The value of the {rdata.type_to_text(type)} record is missing.", end)
+        raise Unreadable(
+            gettext("The value of the {type_to_text} record is missing.").format(type_to_text=rdata.type_to_text(type)),
+            end,
+        )
     notes: list[str] = []
     if type in TXT_TYPES:
         tokens = list(_text_strings(tokens, notes))
     text = " ".join(token.text for token in tokens)
     quoted = next((token for token in tokens if token.quoted), None)
     if quoted is not None and type in WITHOUT_TEXT:
-        raise Unreadable(f"{quoted.text} cannot stand in quotes here.", quoted.column)
+        raise Unreadable(gettext("{text} cannot stand in quotes here.").format(text=quoted.text), quoted.column)
     value = _parse_rdata(type, text, origin, tokens[0].column)
     doubled = [token for token in tokens if _is_doubled(token, type, value, zone, origin)]
     if doubled and means is None:
@@ -190,7 +199,9 @@ def _notes_on_targets(tokens: Sequence[Token], type: int, value: str, origin: st
     for token in tokens:
         name = _completed(token, type, value, origin)
         if name is not None and origin != ".":
-            yield f"{token.text} has no final dot, so it means {name} – write {token.text}. for the name outside."
+            yield gettext("{text} has no final dot, so it means {name} – write {text}. for the name outside.").format(
+                text=token.text, name=name
+            )
 
 
 def _text_strings(tokens: Sequence[Token], notes: list[str]) -> Iterator[Token]:
@@ -198,12 +209,16 @@ def _text_strings(tokens: Sequence[Token], notes: list[str]) -> Iterator[Token]:
     if not any(token.quoted for token in tokens):
         text = " ".join(token.text for token in tokens)
         if len(tokens) > 1 or re.search(r"[;()]", text):
-            notes.append("Written without quotes: kept as one string.")
+            notes.append(gettext("Written without quotes: kept as one string."))
         tokens = [Token('"' + text + '"', tokens[0].column)]
     for token in tokens:
         raw = string_bytes(token)
         if len(raw) > LONGEST_STRING:
-            notes.append(f"{len(raw)} bytes: split into strings of at most {LONGEST_STRING}.")
+            notes.append(
+                gettext("{raw} bytes: split into strings of at most {longest_string}.").format(
+                    raw=len(raw), longest_string=LONGEST_STRING
+                )
+            )
         for start in range(0, max(len(raw), 1), LONGEST_STRING):
             yield Token(quote(raw[start : start + LONGEST_STRING]), token.column)
 
@@ -224,7 +239,7 @@ def read_line(
     if not (last_owner and line[:1].isspace()):
         word = word_at(line, 0)
         if word is None:
-            raise Unreadable("The line is empty.")
+            raise Unreadable(gettext("The line is empty."))
         head.owner, position = word
     position = _read_head(head, line, position)
     owner = last_owner if head.owner is None else _owner(head.owner, zone, origin, means)
@@ -264,7 +279,7 @@ def _read_head(head: _Head, line: str, position: int) -> int:
         elif text.upper() in CLASSES and head.class_ is None:
             head.class_ = text.upper()
             if head.class_ != "IN":
-                raise Unreadable("Only class IN is served.", column)
+                raise Unreadable(gettext("Only class IN is served."), column)
         elif _is_type(text):
             head.type = rdata.type_from_text(text)
             return position
@@ -286,7 +301,7 @@ def _ttl_at(column: int, text: str) -> int:
 
 def _owner(token: Token, zone: str, origin: str, means: Means | None) -> str:
     if token.quoted:
-        raise Unreadable("A name cannot stand in quotes.", token.column)
+        raise Unreadable(gettext("A name cannot stand in quotes."), token.column)
     try:
         return read_owner(token.text, zone, origin=origin, means=means)
     except Unreadable as exc:
@@ -303,16 +318,20 @@ def _is_type(text: str) -> bool:
 
 def _missing_type(head: _Head) -> str:
     if head.owner is not None and _is_type(head.owner.text):
-        return f"Write the name first: @ {head.owner.text} … is the zone itself."
-    return "The type is missing, as in: www 300 A 192.0.2.1"
+        return gettext("Write the name first: @ {text} … is the zone itself.").format(text=head.owner.text)
+    return gettext("The type is missing, as in: www 300 A 192.0.2.1")
 
 
 def _unknown_type(head: _Head, text: str) -> str:
     if head.owner is not None and not head.fields and _is_type(head.owner.text):
-        return f"Write the name first: @ {head.owner.text} {text} is the zone itself."
+        return gettext("Write the name first: @ {text} {text2} is the zone itself.").format(
+            text=head.owner.text, text2=text
+        )
     if head.ttl is None and _NUMBER.fullmatch(text):
-        return f"{text!r} is not a TTL: write seconds from 0 to {MAX_TTL}, or 5m, 1h, 1d."
-    return f"{text!r} is not a record type."
+        return gettext("{text!r} is not a TTL: write seconds from 0 to {max_ttl}, or 5m, 1h, 1d.").format(
+            text=text, max_ttl=MAX_TTL
+        )
+    return gettext("{text!r} is not a record type.").format(text=text)
 
 
 # Pastes
@@ -333,12 +352,14 @@ def read_lines(text: str, zone: str, *, means: Means | None = None) -> list[Past
                 origin, ttl = _read_directive(line, origin, ttl)
                 continue
             if continues and lost:
-                raise Unreadable("The name above, which this line continues, could not be read.")
+                raise Unreadable(gettext("The name above, which this line continues, could not be read."))
             entry = read_line(line, zone, origin=origin, last_owner=last_owner, means=means)
         except Unreadable as exc:
             found.append(replace(display, error=exc.message, column=exc.column))
         except Doubled as exc:
-            question = f"{exc.typed} has no final dot: {exc.absolute} or {exc.relative}"
+            question = gettext("{typed} has no final dot: {absolute} or {relative}").format(
+                typed=exc.typed, absolute=exc.absolute, relative=exc.relative
+            )
             found.append(replace(display, error=question, column=line.find(exc.typed) + 1, doubled=True))
         else:
             last_owner, lost = entry.name, False
@@ -364,7 +385,7 @@ def _read_directive(line: str, origin: str, ttl: int | None) -> tuple[str, int |
     tokens, _ = split_fields(line)
     word = tokens[0].text.upper()
     if len(tokens) != 2 or word not in {"$ORIGIN", "$TTL"}:
-        raise Unreadable(f"{word} is not read here; only $ORIGIN and $TTL with one value.")
+        raise Unreadable(gettext("{word} is not read here; only $ORIGIN and $TTL with one value.").format(word=word))
     if word == "$TTL":
         return origin, _ttl_at(tokens[1].column, tokens[1].text)
     try:

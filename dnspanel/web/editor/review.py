@@ -23,6 +23,7 @@ from dnspanel.accounts.quotas import Usage
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.reads.queries import node_statuses
+from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.conflicts import DisplayConflict, display_conflicts
 from dnspanel.web.editor.named_draft_context import named_draft_context
 from dnspanel.web.editor.review_call import ApiCall, call_of
@@ -32,18 +33,24 @@ from dnspanel.web.editor.zone_head import zone_head
 from dnspanel.web.layout import PanelRequest, is_in_drawer
 from dnspanel.web.near_quotas import near_quotas
 from dnspanel.web.rows import DisplayDiff, capitalized, rrset_query
-from dnspanel.zones import access, draft, queries, revision
+from dnspanel.zones import access, draft, publish_requests, queries, revision
+from dnspanel.zones.discarded import discard, discarded_by, take_back
 from dnspanel.zones.errors import (
+    ApprovalNeeded,
     CannotResolve,
     Conflicts,
     DraftRefused,
+    Frozen,
     GuardHolds,
+    HookRefused,
     NothingToPublish,
     QuotaExceeded,
+    RequestRefused,
     RuleViolations,
 )
+from dnspanel.zones.governing import freezes_now
 from dnspanel.zones.models import Channel, Zone
-from dnspanel.zones.named_drafts import NamedDraft, draft_in_hand
+from dnspanel.zones.named_drafts import NamedDraft, draft_in_hand, named_draft, request_of
 from dnspanel.zones.plan import ZonePlan
 from dnspanel.zones.quotas import rrset_limit
 from dnspanel.zones.rules import Severity
@@ -167,11 +174,15 @@ def publish_seen(request: PanelRequest, zone: Zone | None, *, of: NamedDraft | N
     if plans and request.POST.get("seen") != fingerprint(plans):
         form.refuse(
             None,
-            f"{'Your' if of is None else 'The'} draft changed since you saw this page. Look at it again, then publish.",
+            gettext("{part} draft changed since you saw this page. Look at it again, then publish.").format(
+                part=gettext("Your") if of is None else gettext("The")
+            ),
         )
     if not form.is_valid():
         return review_page(request, zone, of=of, form=form, plans=plans, status=422)
     try:
+        if form.act in ("ask", "plan"):
+            return _ask(request, zone, of, form, zones)
         publication = revision.publish(
             author=request.user,
             channel=Channel.WEB,
@@ -182,17 +193,49 @@ def publish_seen(request: PanelRequest, zone: Zone | None, *, of: NamedDraft | N
             form_id=form.id,
             accept_warnings=form.accepted,
             confirmed=form.is_confirmed,
+            past_rules=form.act == "past",
         )
     except NothingToPublish:
-        messages.info(request, "There was nothing left to publish.")
+        messages.info(request, gettext("There was nothing left to publish."))
         return review_page(request, zone, of=of)
     except Conflicts:
         return review_page(request, zone, of=of, form=PublishForm(request.POST, plans=()), status=409)
-    except (RuleViolations, GuardHolds, QuotaExceeded, DraftRefused) as exc:
+    except (
+        RuleViolations,
+        GuardHolds,
+        QuotaExceeded,
+        DraftRefused,
+        RequestRefused,
+        ApprovalNeeded,
+        Frozen,
+        HookRefused,
+    ) as exc:
         form = PublishForm(request.POST, plans=revision.preview(author=request.user, zones=zones, of=of))
         form.refuse(None, str(exc))
         return review_page(request, zone, of=of, form=form, status=422)
     return redirect("publication", publication.sequence)
+
+
+def _ask(
+    request: PanelRequest, zone: Zone | None, of: NamedDraft | None, form: PublishForm, zones: Sequence[Zone]
+) -> HttpResponse:
+    """Ask for approval of what the person saw, or plan it; then show the request."""
+    in_hand = draft_in_hand(request.user) if of is None and zone is None else None
+    if in_hand is not None and in_hand.name:
+        of = named_draft(request.user, in_hand.key)
+    now = timezone.now()
+    made = publish_requests.ask(
+        author=request.user,
+        name=form.cleaned_data["name"] or f"{request.user.username}, {timezone.localtime(now):%Y-%m-%d %H:%M:%S}",
+        named=of,
+        zones=zones,
+        reason=form.cleaned_data["reason"],
+        accepted=form.accepted,
+        confirmed=form.is_confirmed,
+        publish_at=form.cleaned_data["publish_at"],
+        now=now,
+    )
+    return redirect("draft-request", made.key)
 
 
 def review_page(
@@ -208,10 +251,10 @@ def review_page(
 ) -> HttpResponse:
     if plans is None:
         plans = revision.preview(author=request.user, zones=None if zone is None else [zone], of=of)
-    checks = _checks(plans)
-    as_call = request.GET.get("as") == "call"
-    page = _page(request.GET.get("page", ""), sum(len(plan.changes) + len(plan.already_so) for plan in plans))
-    display = list(_displayed(plans, page, resolving, resolving_id, as_call=as_call))
+    checks = checks_of(plans)
+    changes = changes_context(request, plans, resolving, resolving_id)
+    display = changes["plans"]
+    rules = publish_requests.rules_for(plans, request.user, displayed=zone)
     conflicts = sum(len(plan.conflicts) for plan in plans)
     in_drawer = is_in_drawer(request)
     context: dict[str, Any] = {
@@ -219,9 +262,12 @@ def review_page(
         "review_url": _url(zone, of),
         "zone": zone,
         "named": of,  # only looked at and published: it is changed by who takes it up
-        "plans": display,
-        "zones": len(plans),
-        "page": page,
+        **changes,
+        "asks": [rule for rule in rules.approval if rule.needed],
+        "tickets": [rule for rule in rules.approval if rule.ticket],
+        "freezes": freezes_now(rules, timezone.now()),
+        "may_go_past": bool(rules) and publish_requests.may_go_past(request.user, plans),
+        "request_of": request_of(of.draft) if of is not None else None,
         "next_revision": plans[0].zone.revision + 1 if plans else 0,
         "form": form or PublishForm(initial=_initial(request), plans=plans),
         "seen": fingerprint(plans),
@@ -230,26 +276,40 @@ def review_page(
         "notes": [check for check in checks if check.severity == Severity.NOTE],
         "conflicts": conflicts,
         "conflicts_are_own": _all_are_by(request.user, display),
-        "merges": sum(len(plan.changes) for plan in plans),
         "effect": _effect(plans, timezone.now()),
         "near_quotas": [
             *(near_quotas(request.user, Kind.OPERATIONS) if of is None else ()),
             *_nearly_full(request.user, plans),
         ],
-        "as_text": request.GET.get("as") == "text",
-        "as_call": as_call,
-        "has_call": True,
         "blocked": bool(conflicts or any(plan.errors for plan in plans)),
     }
     if in_drawer:
         return render(request, "editor/_drawer_review.html", context, status=status)
     if zone is not None:
-        context["head"] = zone_head(request, zone, "review")
+        context["head"] = zone_head(request, zone, "review", rules if plans else None)
     if of is not None:
         context |= named_draft_context(request, of)
     elif zone is None:
         context["in_hand"] = draft_in_hand(request.user)
+        context["discarded"] = discarded_by(request.user, now=timezone.now())
     return render(request, _template(zone, of), context, status=status)
+
+
+def changes_context(
+    request: PanelRequest, plans: Sequence[ZonePlan], resolving: RRsetForm | None = None, resolving_id: int = 0
+) -> dict[str, Any]:
+    """Return what the list of changes shows of these plans: a page of them, in the form that the address says."""
+    as_call = request.GET.get("as") == "call"
+    page = _page(request.GET.get("page", ""), sum(len(plan.changes) + len(plan.already_so) for plan in plans))
+    return {
+        "plans": list(_displayed(plans, page, resolving, resolving_id, as_call=as_call)),
+        "zones": len(plans),
+        "page": page,
+        "merges": sum(len(plan.changes) for plan in plans),
+        "as_text": request.GET.get("as") == "text",
+        "as_call": as_call,
+        "has_call": True,
+    }
 
 
 def _url(zone: Zone | None, of: NamedDraft | None) -> str:
@@ -283,7 +343,7 @@ def _nearly_full(author: User, plans: Sequence[ZonePlan]) -> list[str]:
             limit = rrset_limit(author, plan.zone.team)
             usage = Usage(Kind.RRSETS, limit, plan.zone.rrset_count + plan.added - plan.removed)
             if usage.is_near:
-                found.append(f"{plan.zone.name} will have {usage.message}")
+                found.append(gettext("{name} will have {message}").format(name=plan.zone.name, message=usage.message))
     return found
 
 
@@ -327,7 +387,7 @@ def _display_change(zone: str, change: Change) -> DisplayDiff:
     return DisplayDiff(zone, queries.diff(change))
 
 
-def _checks(plans: Sequence[ZonePlan]) -> list[DisplayCheck]:
+def checks_of(plans: Sequence[ZonePlan]) -> list[DisplayCheck]:
     """Return the violations of the plans, grouped by code, in the order of the rules: errors first."""
     grouped: dict[tuple[str, str], list[LinkedViolation]] = {}
     for plan in plans:
@@ -415,6 +475,26 @@ def _next(request: PanelRequest, zone: Zone) -> str:
 def draft_discard(request: PanelRequest) -> HttpResponse:
     """Discard the draft in all zones."""
     access.require(request.user, Permission.EDIT)
-    count = draft.discard(author=request.user)
-    messages.success(request, f"{count} change{'' if count == 1 else 's'} discarded.")
+    count = discard(author=request.user, now=timezone.now())
+    messages.success(
+        request, ngettext("{count} change discarded.", "{count} changes discarded.", count).format(count=count)
+    )
+    return redirect("changes")
+
+
+@require_POST
+def draft_take_back(request: PanelRequest, draft_id: int) -> HttpResponse:
+    """What was discarded is in the draft again."""
+    access.require(request.user, Permission.EDIT)
+    try:
+        count = take_back(author=request.user, draft_id=draft_id, now=timezone.now())
+    except DraftRefused as exc:
+        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
+    else:
+        messages.success(
+            request,
+            ngettext(
+                "{count} change taken back into your draft.", "{count} changes taken back into your draft.", count
+            ).format(count=count),
+        )
     return redirect("changes")

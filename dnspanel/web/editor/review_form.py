@@ -6,8 +6,10 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
-from dnspanel.web.forms import PublishingForm
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.web.forms import MONO, OwnClockField, PublishingForm
 from dnspanel.zones.models import Zone
+from dnspanel.zones.named_drafts import LONGEST_NAME
 from dnspanel.zones.plan import ZonePlan
 from replication.dns import names
 from replication.errors import BadName
@@ -19,9 +21,19 @@ class PublishForm(PublishingForm):
     reason = forms.CharField(
         max_length=500,
         required=False,
-        help_text="Kept in the history: why, or a ticket.",
+        help_text=gettext_lazy("Kept in the history: why, or a ticket."),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
+
+    # Where others approve, or at a time: under which name the draft waits, and until when.
+    name = forms.CharField(
+        max_length=LONGEST_NAME,
+        required=False,
+        label=gettext_lazy("Name"),
+        help_text=gettext_lazy("Under which it waits; yours and the time, if it has none."),
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+    publish_at = OwnClockField(required=False, label=gettext_lazy("Publish at"))
 
     def __init__(self, *args: Any, plans: Sequence[ZonePlan], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -32,11 +44,9 @@ class PublishForm(PublishingForm):
             self.fields["reason"].widget.attrs["aria-required"] = "true"
         for zone in self.guarded_zones:
             self.fields[f"confirm-{zone.pk}"] = forms.CharField(
-                label=f"Type {zone.name} to confirm",
+                label=gettext("Type {name} to confirm").format(name=zone.name),
                 max_length=1100,
-                widget=forms.TextInput(
-                    attrs={"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}
-                ),
+                widget=forms.TextInput(attrs=MONO),
             )
 
     @property
@@ -59,6 +69,12 @@ class PublishForm(PublishingForm):
         return frozenset(self.data.getlist("accept")) if isinstance(self.data, QueryDict) else frozenset()
 
     @property
+    def act(self) -> str:
+        """What the button says: publish; ask for approval, or for a time; or go past the rules."""
+        act = self.data.get("act", "")
+        return act if act in ("ask", "plan", "past") else "publish"
+
+    @property
     def is_confirmed(self) -> bool:
         return bool(self.guarded) and self.is_valid()
 
@@ -67,11 +83,15 @@ class PublishForm(PublishingForm):
         for zone in self.guarded_zones:
             field = f"confirm-{zone.pk}"
             if field in data and not _is_name(data[field], zone.name):
-                self.add_error(field, f"This is not {zone.name}")
+                self.add_error(field, gettext("This is not {name}").format(name=zone.name))
         if self.warnings - self.accepted:
-            self.add_error(None, "Tick each warning that you accept, or change what it warns of.")
+            self.add_error(None, gettext("Tick each warning that you accept, or change what it warns of."))
         if self.needs_reason and not data.get("reason", "").strip():
-            self.add_error("reason", "Say why: this publication goes over a warning.")
+            self.add_error("reason", gettext("Say why: this publication goes over a warning."))
+        elif self.act == "past" and not data.get("reason", "").strip():
+            self.add_error("reason", gettext("Say why it goes past the rules: who approves else will read it."))
+        if self.act == "plan" and not data.get("publish_at") and "publish_at" not in self.errors:
+            self.add_error("publish_at", gettext("Say when."))
         return data
 
 

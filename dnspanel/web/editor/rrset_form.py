@@ -2,39 +2,48 @@
 
 import hashlib
 import json
+from contextlib import suppress
 from typing import Any
 
 from django import forms
 
-from dnspanel.web.editor.fields import Unreadable
-from dnspanel.web.editor.quick_add import Doubled, Means, read_owner, read_rdata, read_ttl
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.web.editor.fields import Unreadable, part_comment
+from dnspanel.web.editor.quick_add import TXT_TYPES, Doubled, Means, read_owner, read_rdata, read_ttl
 from dnspanel.web.forms import PanelForm
 from dnspanel.web.rows import capitalized, row_id, row_order
 from dnspanel.zones import soa
+from dnspanel.zones.rrset_notes import notes_in, notes_of
 from replication.dns import names, rdata, rdtypes, rrset
+from replication.dns.notes import NO_NOTES, Notes, format_notes
 from replication.dns.rrset import RRset
 from replication.errors import ReplicationError
 
+LONGEST_NOTES = 1_000_000
 LONGEST_VALUES = 400_000  # every byte of the largest RRset written as \DDD, and room to spare
-NAME_MISSING = "Write a name, or @ for the zone itself."
-VALUES_MISSING = "Write at least one value, or delete the row."
+NAME_MISSING = gettext_lazy("Write a name, or @ for the zone itself.")
+VALUES_MISSING = gettext_lazy("Write at least one value, or delete the row.")
 OFF = ";"  # a line that starts with it is kept and not served, as in a zone file
 
 
 class RRsetForm(PanelForm):
-    """Name, type, TTL, values (one per line) and comment, as one row of the editor edits them.
+    """Name, type, TTL, values (one per line), comment and tags, as one row of the editor edits them.
+
+    Behind a value, `; ` begins a comment of its own. A form without lines for that has `notes`, which it takes along.
 
     `old_name` and `old_type` are of the RRset that the row showed, if any; `seen`
     is a digest of what it showed, `base_revision` the revision it came from.
     """
 
     name = forms.CharField(max_length=1100, error_messages={"required": NAME_MISSING})
-    type = forms.CharField(max_length=20, error_messages={"required": "Write a type, such as A."})
+    type = forms.CharField(max_length=20, error_messages={"required": gettext_lazy("Write a type, such as A.")})
     ttl = forms.CharField(max_length=20, required=False)
     values = forms.CharField(
         max_length=LONGEST_VALUES, widget=forms.Textarea, strip=False, error_messages={"required": VALUES_MISSING}
     )
     comment = forms.CharField(max_length=2000, required=False)
+    tags = forms.CharField(max_length=1000, required=False)
+    notes = forms.CharField(max_length=LONGEST_NOTES, required=False)  # `replication.dns.notes`
     means = forms.ChoiceField(choices=[("", "")] + [(value, value) for value in Means], required=False)
     base_revision = forms.IntegerField(required=False, min_value=0)
     old_name = forms.CharField(max_length=1100, required=False)
@@ -49,9 +58,15 @@ class RRsetForm(PanelForm):
         self.rrset: RRset | None = None
 
     @classmethod
-    def initial_for(cls, zone_name: str, display: RRset, *, base_revision: int) -> dict[str, object]:
-        """Return the initial values of the form for this RRset."""
-        lines = (f"{OFF} {text}" if text in display.disabled else text for text in display.rdata)
+    def initial_for(
+        cls, zone_name: str, display: RRset, *, base_revision: int, in_lines: bool = True
+    ) -> dict[str, object]:
+        """Return the initial values of the form for this RRset; `in_lines`: comments of values stand behind these."""
+        remarks = dict(display.notes.comments) if in_lines else {}
+        lines = (
+            f"{f'{OFF} ' if text in display.disabled else ''}{text}{f' ; {remarks[text]}' if text in remarks else ''}"
+            for text in display.rdata
+        )
         type_text = rdata.type_to_text(display.type)
         return {
             "name": names.owner_text(display.name, zone_name),
@@ -59,6 +74,7 @@ class RRsetForm(PanelForm):
             "ttl": display.ttl,
             "values": "\n".join(lines),
             "comment": display.comment,
+            **({"tags": " ".join(display.notes.tags)} if in_lines else {"notes": format_notes(display.notes)}),
             "base_revision": base_revision,
             "old_name": display.name,
             "old_type": type_text,
@@ -119,12 +135,24 @@ class RRsetForm(PanelForm):
         values = self._read("values", lambda: self._values(type_, data["values"], means)) if type_ is not None else None
         if name is None or type_ is None or values is None or "ttl" not in data:
             return data
-        served, off = values
+        served, off, remarks = values
+        notes = self._notes(type_, remarks)
         try:
-            self.rrset = rrset.make(name, type_, data["ttl"], served + off, off, data.get("comment", "").strip())
+            comment = data.get("comment", "").strip()
+            self.rrset = rrset.make(name, type_, data["ttl"], served + off, off, comment, notes=notes)
         except ReplicationError as exc:
             self.add_error("values", capitalized(str(exc), name=name))
         return data
+
+    def _notes(self, type_: int, remarks: dict[str, str]) -> Notes:
+        """Return the notes that the form takes along, or what was typed; add an error for what is none."""
+        try:
+            if "notes" in self.data:
+                return notes_in(json.loads(self.cleaned_data.get("notes") or "{}"), type_)
+            return notes_of(type_, str(self.cleaned_data.get("tags", "")).replace(",", " ").split(), remarks)
+        except (ValueError, RecursionError, ReplicationError) as exc:
+            self.add_error("tags", f"{capitalized(str(exc))}.")
+        return NO_NOTES
 
     def _read(self, field: str, read: Any) -> Any:
         """Return the result of `read`, or None after adding its error to the field."""
@@ -134,32 +162,58 @@ class RRsetForm(PanelForm):
             return read()
         except Doubled as exc:
             self.question = self.question or exc
-            self.add_error(field, f"{exc.typed} has no final dot.")
+            self.add_error(field, gettext("{typed} has no final dot.").format(typed=exc.typed))
         except Unreadable as exc:
             self.add_error(field, exc.message)
         except ReplicationError as exc:
             self.add_error(field, capitalized(str(exc)))
         return None
 
-    def _values(self, type_: int, text: str, means: Means | None) -> tuple[list[str], list[str]]:
-        """Return the canonical rdata of the lines: the served ones, and the disabled ones."""
+    def _values(self, type_: int, text: str, means: Means | None) -> tuple[list[str], list[str], dict[str, str]]:
+        """Return the canonical rdata of the lines: the served ones, and the disabled ones; and comments of values."""
         served: list[str] = []
         off: list[str] = []
+        remarks: dict[str, str] = {}
         lines = [line.strip() for line in text.splitlines()]
         for number, line in enumerate(lines, 1):
             is_off = line.startswith(OFF)
-            line = line.removeprefix(OFF).strip()
-            if not line:
+            line, comment = _part_comment(type_, line.removeprefix(OFF).strip())
+            if not line.strip():
                 continue
             try:
                 value = read_rdata(type_, line, self.zone_name, means=means).rdata
             except Unreadable as exc:
-                where = f"Line {number}, column {exc.column}: " if len(lines) > 1 else ""
+                where = (
+                    gettext("Line {number}, column {column}: ").format(number=number, column=exc.column)
+                    if len(lines) > 1
+                    else ""
+                )
                 raise Unreadable(where + exc.message, exc.column) from exc
             (off if is_off else served).append(value)
+            if comment:
+                remarks[value] = comment
         if not served and not off:
             raise Unreadable(VALUES_MISSING)
-        return served, [value for value in off if value not in served]
+        return served, [value for value in off if value not in served], remarks
+
+
+def _part_comment(type_: int, line: str) -> tuple[str, str]:
+    """Return a line's value and comment; of a text without quotes everything is text, as it always was."""
+    is_one_text = type_ in TXT_TYPES and not line.lstrip(f"{OFF} ").startswith('"')
+    return (line, "") if is_one_text else part_comment(line)
+
+
+def without_comments(text: str, type_: int, zone_name: str) -> tuple[str, dict[str, str]]:
+    """Return lines of values without the comments behind them, and these by value; one of no value is dropped."""
+    lines: list[str] = []
+    remarks: dict[str, str] = {}
+    for line in text.splitlines():
+        value, comment = _part_comment(type_, line)
+        lines.append(value.rstrip() if comment else line)
+        if comment:
+            with suppress(Unreadable, Doubled, ReplicationError):
+                remarks[read_rdata(type_, value.strip().removeprefix(OFF).strip(), zone_name).rdata] = comment
+    return "\n".join(lines), remarks
 
 
 def digest_of(display: RRset | None) -> str:

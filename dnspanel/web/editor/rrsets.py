@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.additions import FALLBACK_TTL
 from dnspanel.web.editor.blocking import with_blocking
 from dnspanel.web.editor.ptr import follow, is_ticked, tell_of_left, tick_of_row, with_offer
@@ -22,6 +23,7 @@ from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_s
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.rows import DisplayRow, row_id
 from dnspanel.zones import access, draft, queries
+from dnspanel.zones.discarded import discard
 from dnspanel.zones.models import Zone
 from dnspanel.zones.pointers import ADDRESS_TYPES
 from dnspanel.zones.queries import RRsetRow
@@ -30,7 +32,7 @@ from replication.dns.rrset import RRset
 from replication.errors import ReplicationError
 
 Key = tuple[str, int]
-FIELDS = {"name", "type", "ttl", "values", "comment"}
+FIELDS = {"name", "type", "ttl", "values", "comment", "tags"}
 
 
 def rrset_of_request(request: HttpRequest, zone: Zone) -> Key | None:
@@ -92,7 +94,7 @@ def _show_row(request: PanelRequest, zone: Zone, display: DisplayRow) -> HttpRes
         return HttpResponse()  # an added RRset that was undone: its row goes
     displayed = with_expiries(zone, with_answers(zone, [display]))
     [row] = with_blocking(request, zone, with_rights(request.user, zone, displayed))
-    context = {"zone": zone, "row": row, "may_edit": access.may_edit_zone(request.user, zone)}
+    context = {"zone": zone, "row": row, "may_edit": access.may_edit_here(request.user, zone)}
     response = render(request, "editor/_rrset_row.html", context)
     return focus_after(response, f"#{display.id} .row-link")
 
@@ -194,7 +196,12 @@ def _moved(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
         current = row_of(request, zone, key).change.after
         if current is not None:
             listed = ", ".join(current.rdata[:3])
-            form.add_error("name", f"{rdata.type_to_text(key[1])} {key[0]} exists already ({listed}): edit its row.")
+            form.add_error(
+                "name",
+                gettext("{type_to_text} {key} exists already ({listed}): edit its row.").format(
+                    type_to_text=rdata.type_to_text(key[1]), key=key[0], listed=listed
+                ),
+            )
             return True
     if form.replaces is None:
         return False
@@ -203,8 +210,15 @@ def _moved(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
     if digest_of(display) == form.cleaned_data["seen"]:
         return False
     form.data = {**form.data.dict(), "seen": digest_of(display)} if isinstance(form.data, QueryDict) else form.data
-    change = "It is deleted" if row.change.after is None else f"It now holds {', '.join(row.change.after.rdata[:5])}"
-    form.add_error("values", f"This row changed in the meantime. {change}. Save again to use what you typed.")
+    change = (
+        gettext("It is deleted")
+        if row.change.after is None
+        else gettext("It now holds {list}").format(list=", ".join(row.change.after.rdata[:5]))
+    )
+    form.add_error(
+        "values",
+        gettext("This row changed in the meantime. {change}. Save again to use what you typed.").format(change=change),
+    )
     return True
 
 
@@ -234,7 +248,9 @@ def _saved(
 def drafted_message(request: PanelRequest, zone: Zone, rrset: RRset, before: list[RRset | None]) -> str:
     """Say that the RRset is in the draft, and its PTRs, which come or follow now if the tick is set."""
     followed = follow(request, [*before, rrset]) if is_ticked(request) else ""
-    message = f"{names.owner_text(rrset.name, zone.name)} {rdata.type_to_text(rrset.type)} in draft"
+    message = gettext("{owner_text} {type_to_text} in draft").format(
+        owner_text=names.owner_text(rrset.name, zone.name), type_to_text=rdata.type_to_text(rrset.type)
+    )
     return f"{message}; {followed}" if followed else message
 
 
@@ -248,7 +264,7 @@ def rrset_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
     key = require_rrset(request, zone)
     change = row_of(request, zone, key).change
     draft.delete_rrset(author=request.user, zone=zone, name=key[0], type=key[1], now=timezone.now())
-    return _after_act(request, zone, key, "deleted in draft", [change.before, change.after])
+    return _after_act(request, zone, key, gettext("deleted in draft"), [change.before, change.after])
 
 
 @require_POST
@@ -259,7 +275,7 @@ def rrset_undo(request: PanelRequest, zone_name: str) -> HttpResponse:
     before = row_of(request, zone, key).change.after
     draft.drop_operation(author=request.user, zone=zone, name=key[0], type=key[1])
     to = way_back(zone, request.POST.get("from", ""))
-    return redirect(to) if to else _after_act(request, zone, key, "as published again", [before])
+    return redirect(to) if to else _after_act(request, zone, key, gettext("as published again"), [before])
 
 
 def _after_act(request: PanelRequest, zone: Zone, key: Key, outcome: str, before: list[RRset | None]) -> HttpResponse:
@@ -277,6 +293,9 @@ def _after_act(request: PanelRequest, zone: Zone, key: Key, outcome: str, before
 def draft_discard(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Discard the draft in this zone."""
     zone = access.zone_for_editing(request.user, zone_name)
-    count = draft.discard(author=request.user, zone=zone)
-    messages.success(request, f"{count} change{'' if count == 1 else 's'} discarded; the zone is as published.")
+    count = discard(author=request.user, zone=zone, now=timezone.now())
+    what = ngettext("{count} change discarded", "{count} changes discarded", count).format(count=count)
+    messages.success(
+        request, gettext("{what}; the zone is as published. Changes can take them back for a week.").format(what=what)
+    )
     return redirect("zone-detail", zone.name)

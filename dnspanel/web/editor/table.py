@@ -1,5 +1,6 @@
 """Views of the zone editor: the table of RRsets, quick add, and news of other people's revisions."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
@@ -12,9 +13,10 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from dnspanel.accounts.list_looks import ListName, look_of
+from dnspanel.accounts.list_looks import ListName
 from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.statement_time import searching_for
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.editor.additions import FALLBACK_TTL, Addition, Occupied, add_entry
 from dnspanel.web.editor.blocking import blocking_of, with_blocking
 from dnspanel.web.editor.fields import Unreadable
@@ -22,11 +24,13 @@ from dnspanel.web.editor.ptr import PtrTick, follow, is_ticked, tick_for
 from dnspanel.web.editor.quick_add import Doubled, Means, read_line
 from dnspanel.web.editor.row_answers import with_answers
 from dnspanel.web.editor.row_expiries import with_expiries
+from dnspanel.web.editor.row_revisions import with_revisions
 from dnspanel.web.editor.row_rights import with_rights
 from dnspanel.web.editor.type_filter import TYPE_NAMES, types_of
 from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_state
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.rows import DisplayRow, capitalized, display_rows, row_id
+from dnspanel.web.saved_views import look_in
 from dnspanel.web.sorting import LONGEST_SORT, Column
 from dnspanel.web.sorting import heads as heads_of
 from dnspanel.web.sync import sync_of
@@ -46,20 +50,24 @@ from dnspanel.zones.rrset_order import (
 )
 from dnspanel.zones.rules import Severity, Violation
 from dnspanel.zones.search.terms import FILTERS
+from dnspanel.zones.warned import warned_rrset_page
 from dnspanel.zones.zone_marks import note_visit
 from replication.dns import names, rdata, rdtypes
-from replication.dns.rrset import Change, RRset, make
+from replication.dns.rrset import Change, Key, RRset, make
 from replication.errors import ReplicationError
 
 ROWS_PER_PAGE = 100
 COLUMNS = (
-    Column(RRsetColumn.NAME, "Name", "col-name"),
-    Column(RRsetColumn.TYPE, "Type", "col-type"),
+    Column(RRsetColumn.NAME, gettext_lazy("Name"), "col-name"),
+    Column(RRsetColumn.TYPE, gettext_lazy("Type"), "col-type"),
     Column(RRsetColumn.TTL, "TTL", "num col-ttl"),
-    Column(RRsetColumn.VALUE, "Values", "col-values"),
-    Column(RRsetColumn.COMMENT, "Comment", "col-comment", falls=True),
+    Column(RRsetColumn.VALUE, gettext_lazy("Values"), "col-values"),
+    Column(RRsetColumn.COMMENT, gettext_lazy("Comment"), "col-comment", falls=True),
+    Column(RRsetColumn.CHANGED, gettext_lazy("Changed"), "col-acts", falls=True),
 )
-NOT_SORTED = "Sorted by name: there are too many records to sort them otherwise. A narrower search can be sorted."
+NOT_SORTED = gettext_lazy(
+    "Sorted by name: there are too many records to sort them otherwise. A narrower search can be sorted."
+)
 LONGEST_LINE = 70_000  # the longest RRset that an answer can hold
 
 
@@ -98,7 +106,15 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
     filters = filters_of(request.GET)
     with_warnings = request.GET.get("in") == "warnings"
     not_sorted = ""
-    if with_warnings and access.may_edit_zone(request.user, zone):
+    messages: Mapping[Key, str] = {}
+    if filters.search.warnings and not filters.search.faults:
+        order = AS_EDITED
+        with searching_for(filters.text):
+            found = warned_rrset_page(
+                zone=zone, author=request.user, filters=filters, now=timezone.now(), after=after, limit=ROWS_PER_PAGE
+            )
+        page, messages = found.rows, found.messages
+    elif with_warnings and access.may_edit_here(request.user, zone):
         keys = blocking_of(request, zone).keys_with_warnings
         page = queries.RRsetPage(tuple(queries.rrset_rows(zone=zone, author=request.user, keys=keys)), "")
         order = AS_EDITED
@@ -112,12 +128,14 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
     sort = "" if order == AS_EDITED else request.GET["sort"]
     heads = heads_of(COLUMNS, sort, request.GET, _refusals(zone, filters))
     rows = with_expiries(zone, with_answers(zone, display_rows(zone.name, page.rows)))
+    if order.column is RRsetColumn.CHANGED:
+        rows = with_revisions(zone, rows)
     return {
-        "rows": with_blocking(request, zone, with_rights(request.user, zone, rows)),
+        "rows": _with_messages(with_blocking(request, zone, with_rights(request.user, zone, rows)), messages),
         "next_after": page.next_after,
         "sort": sort,
         "heads": heads,
-        "look": look_of(request.user, ListName.RECORDS),
+        "look": look_in(request, ListName.RECORDS),
         "not_sorted": not_sorted,
         "filters": filters,
         "stopped_at": names.owner_text(page.stopped_at, zone.name) if page.stopped_at else "",
@@ -129,8 +147,13 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
         "is_filtered": bool(filters.text or filters.types or filters.in_draft or with_warnings),
         "with_warnings": with_warnings,
         "next_query": _next_query(request, page.next_after, sort),
-        "may_edit": access.may_edit_zone(request.user, zone),
+        "may_edit": access.may_edit_here(request.user, zone),
     }
+
+
+def _with_messages(rows: Iterable[DisplayRow], messages: Mapping[Key, str]) -> list[DisplayRow]:
+    """The rows with what the checks say about the RRset as it stands, where the draft says nothing."""
+    return [replace(row, warned=row.warned or capitalized(messages.get(row.row.change.key, ""))) for row in rows]
 
 
 def _page_of(request: PanelRequest, zone: Zone, filters: RRsetFilter, order: RRsetOrder, after: str) -> RRsetPage:
@@ -145,7 +168,9 @@ def _refusals(zone: Zone, filters: RRsetFilter) -> dict[str, str]:
     if filters.text or filters.in_draft:
         return {}
     return {
-        column: f"{column.capitalize()}: only up to {most:,} records are sorted by it. A search narrows them."
+        column: gettext("{capitalize}: only up to {most:,} records are sorted by it. A search narrows them.").format(
+            capitalize=column.capitalize(), most=most
+        )
         for column, most in MOST_SORTED.items()
         if zone.rrset_count > most
     }
@@ -311,7 +336,9 @@ def violations_of(request: PanelRequest, zone: Zone, *rrsets: RRset) -> tuple[Vi
 
 
 def default_ttl(request: PanelRequest, zone: Zone) -> int:
-    """Return the TTL of a new RRset: that of the zone's SOA, as the author sees it."""
+    """Return the TTL of a new RRset: the zone's default, or that of its SOA, as the author sees it."""
+    if zone.default_ttl is not None:
+        return zone.default_ttl
     soa = queries.rrset_row(zone=zone, author=request.user, name=zone.name, type=rdtypes.SOA).change.after
     return soa.ttl if soa else FALLBACK_TTL
 
@@ -335,7 +362,7 @@ def _alone(addition: Addition) -> RRset:
 def _added(request: PanelRequest, zone: Zone, addition: Addition, followed: str) -> HttpResponse:
     rrset = addition.rrset
     message = f"{names.owner_text(rrset.name, zone.name)} {rdata.type_to_text(rrset.type)}"
-    message += " has this value already" if addition.changes_nothing else " added to draft"
+    message += gettext(" has this value already") if addition.changes_nothing else gettext(" added to draft")
     if followed:
         message += f"; {followed}"
     if not is_fragment(request):

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
 from dnspanel.statement_time import searching_for
+from dnspanel.texts import gettext, ngettext
 from dnspanel.transfer import zone_text
 from dnspanel.transfer.zone_text import LONGEST_TEXT, MOST_RRSETS, EditedText, TooLarge
 from dnspanel.web.editor.many import address_with_filter, selection_of
@@ -51,9 +52,14 @@ def zone_text_edit(request: PanelRequest, zone_name: str) -> HttpResponse:
         return _answer(request, zone, edited, error=str(exc), status=422)
     count = len(edited.afters)
     if not count:
-        messages.info(request, "The text changes nothing, so your draft is as it was.")
+        messages.info(request, gettext("The text changes nothing, so your draft is as it was."))
         return _go(request, address_with_filter(request.POST, zone))
-    messages.success(request, f"{count:,} record{'' if count == 1 else 's'} changed in your draft.")
+    messages.success(
+        request,
+        ngettext("{count:,} record changed in your draft.", "{count:,} records changed in your draft.", count).format(
+            count=count
+        ),
+    )
     return _go(request, f"{reverse('zone-detail', args=[zone.name])}?in=draft")
 
 
@@ -62,7 +68,7 @@ def _open(request: PanelRequest, zone: Zone) -> HttpResponse:
     if request.method == "POST":
         selection = selection_of(request, zone)
         if selection is None:
-            messages.warning(request, "Nothing was ticked, so there is no text to show.")
+            messages.warning(request, gettext("Nothing was ticked, so there is no text to show."))
             return redirect(address_with_filter(request.POST, zone))
     else:
         selection = Selection(filters=filters_of(request.GET))
@@ -109,7 +115,9 @@ def _page(request: PanelRequest, zone: Zone, more: dict[str, object], status: in
 
 
 def _too_long() -> str:
-    return f"A text has at most {LONGEST_TEXT:,} characters. Import more than that as a file."
+    return gettext("A text has at most {longest_text:,} characters. Import more than that as a file.").format(
+        longest_text=LONGEST_TEXT
+    )
 
 
 def _go(request: PanelRequest, to: str) -> HttpResponse:

@@ -4,6 +4,7 @@ It changes only the draft, by the same verb as a row. Everything typed travels w
 and values can be changed without a script as well.
 """
 
+import json
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -13,11 +14,12 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
+from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.additions import FALLBACK_TTL, Occupied, add_entry
 from dnspanel.web.editor.fields import Unreadable, word_at
 from dnspanel.web.editor.ptr import PtrTick, tell_of_left, tick_for, tick_of_row, with_offer
 from dnspanel.web.editor.quick_add import TXT_TYPES, Doubled, Means, read_line
-from dnspanel.web.editor.rrset_form import RRsetForm
+from dnspanel.web.editor.rrset_form import RRsetForm, without_comments
 from dnspanel.web.editor.rrsets import (
     back_to_row,
     drafted,
@@ -82,7 +84,7 @@ class Panel:
 
     @property
     def title(self) -> str:
-        return "New record" if self.is_new else f"{self.owner} {self.type}"
+        return gettext("New record") if self.is_new else f"{self.owner} {self.type}"
 
     @property
     def is_soa(self) -> bool:
@@ -164,8 +166,12 @@ def _sizes(type: int, text: str) -> str:
     while at < len(wire):
         sizes.append(wire[at])
         at += 1 + wire[at]
-    total = f"{sum(sizes)} byte{'' if sum(sizes) == 1 else 's'}"
-    return f"{total}." if len(sizes) == 1 else f"{total}, cut into strings of {', '.join(map(str, sizes))}."
+    total = ngettext("{sizes} byte", "{sizes} bytes", sum(sizes)).format(sizes=sum(sizes))
+    return (
+        f"{total}."
+        if len(sizes) == 1
+        else gettext("{total}, cut into strings of {list}.").format(total=total, list=", ".join(map(str, sizes)))
+    )
 
 
 # Opening
@@ -179,7 +185,7 @@ def _opened(request: PanelRequest, zone: Zone) -> Panel:
     row = row_of(request, zone, key) if key else None
     display = (row.change.after or row.change.before) if row else None
     if display is not None:
-        initial = RRsetForm.initial_for(zone.name, display, base_revision=zone.revision)
+        initial = RRsetForm.initial_for(zone.name, display, base_revision=zone.revision, in_lines=False)
     elif line:
         initial |= _initial_of_line(request, zone, line)
     else:
@@ -199,8 +205,8 @@ def _initial_of_line(request: PanelRequest, zone: Zone, line: str) -> dict[str, 
     if current is None:
         key = {"name": names.owner_text(entry.name, zone.name), "type": rdata.type_to_text(entry.type)}
         return {**key, "ttl": entry.ttl or "", "values": entry.rdata, "comment": entry.comment}
-    before = RRsetForm.initial_for(zone.name, current, base_revision=zone.revision)
-    after = RRsetForm.initial_for(zone.name, addition.rrset, base_revision=zone.revision)
+    before = RRsetForm.initial_for(zone.name, current, base_revision=zone.revision, in_lines=False)
+    after = RRsetForm.initial_for(zone.name, addition.rrset, base_revision=zone.revision, in_lines=False)
     return before | {name: after[name] for name in ("ttl", "values", "comment")}
 
 
@@ -240,6 +246,11 @@ def _layout_of(form: RRsetForm) -> Layout | None:
 def _sent(request: PanelRequest, zone: Zone) -> Panel:
     """Return the panel as its form was sent: nothing typed is missing, valid or not."""
     typed = request.POST.copy()
+    if "tags" in typed:  # it comes from a row, whose lines have comments: the panel takes these along
+        type_ = _type_number(typed.get("type", ""))
+        typed["values"], remarks = without_comments(typed.get("values", ""), type_, zone.name)
+        typed["notes"] = json.dumps({"tags": str(typed["tags"]).replace(",", " ").split(), "value_comments": remarks})
+        del typed["tags"]
     before = LAYOUTS.get(_type_number(typed.get("fields_of", "")))
     values = typed_values(before, dict(typed.items())) if before is not None and typed.get("tab") == "fields" else None
     form = _form(request, zone, typed)

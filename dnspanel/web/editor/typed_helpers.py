@@ -9,6 +9,7 @@ from django.conf import settings
 
 from dnspanel.fleet.lookups.tls_certificate import NoCertificate, certificate_of
 from dnspanel.fleet.lookups.turns import Busy, turn
+from dnspanel.texts import gettext
 from dnspanel.web.editor.fields import Unreadable
 from dnspanel.web.editor.quick_add import Doubled, read_owner
 from dnspanel.web.editor.typed_values import TypedInput, TypedValues
@@ -116,12 +117,16 @@ def compute(
     try:
         if act == "hints":
             return _with_hints(request, zone, owner, values), replace(
-                helper, message="The hints are those of the zone."
+                helper, message=gettext("The hints are those of the zone.")
             )
         found = _computed(helper, act)
     except (BadFields, NoCertificate, Busy) as exc:
         return values, replace(helper, fault=str(exc))
-    message = "Computed: one value." if len(found) == 1 else f"Computed: {len(found)} values."
+    message = (
+        gettext("Computed: one value.")
+        if len(found) == 1
+        else gettext("Computed: {found} values.").format(found=len(found))
+    )
     kept = {name: value for name, value in helper.typed.items() if name.removeprefix("help-") in _ABOUT_TLSA}
     return values.with_more(found), replace(helper, typed=kept, message=message)
 
@@ -134,7 +139,7 @@ def _computed(helper: Helper, act: str) -> list[dict[str, str]]:
         chain: Sequence[x509.Certificate] = computed.certificates_of(helper.certificate)
     else:
         if usage in computed.AUTHORITIES:
-            raise BadFields({"": "A server shows its own certificate: paste that of the authority instead."})
+            raise BadFields({"": gettext("A server shows its own certificate: paste that of the authority instead.")})
         chain = [_certificate_of_server(helper)]
     certificate = computed.certificate_for(usage, chain)
     chosen = {name: helper.chosen(name) for name in _ABOUT_TLSA}
@@ -144,9 +149,9 @@ def _computed(helper: Helper, act: str) -> list[dict[str, str]]:
 def _certificate_of_server(helper: Helper) -> x509.Certificate:
     host, port = helper.typed_host.strip() or helper.host, helper.typed_port.strip() or helper.port
     if not host:
-        raise BadFields({"": "Name the server that is to be asked."})
+        raise BadFields({"": gettext("Name the server that is to be asked.")})
     if not (port.isascii() and port.isdigit() and len(port) <= 5):
-        raise BadFields({"": "The port must be a number from 1 to 65535."})
+        raise BadFields({"": gettext("The port must be a number from 1 to 65535.")})
     with turn():
         found = certificate_of(host, int(port), networks=settings.SOURCE_NETWORKS)
     return computed.read_certificate(found)
@@ -161,7 +166,13 @@ def _with_hints(request: PanelRequest, zone: Zone, owner: str, values: TypedValu
             target = owner if fields["target"].strip() == "." else fields["target"]
             ipv4, ipv6 = (list(_addresses(request, zone, target, type)) for type in (rdtypes.A, rdtypes.AAAA))
             if not ipv4 and not ipv6:
-                raise BadFields({"": f"This zone has no A or AAAA for {target or 'the name of this record'}."})
+                raise BadFields(
+                    {
+                        "": gettext("This zone has no A or AAAA for {value}.").format(
+                            value=target or gettext("the name of this record")
+                        )
+                    }
+                )
             fields |= computed.hints_of(ipv4, ipv6)
         filled.append(replace(value, fields=fields))
     return replace(values, values=tuple(filled))

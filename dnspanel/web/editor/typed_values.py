@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from dnspanel.texts import gettext
 from dnspanel.web.editor.fields import Unreadable
 from dnspanel.web.editor.quick_add import Means, read_rdata
 from dnspanel.web.editor.rrset_form import OFF
@@ -37,7 +38,7 @@ class TypedInput:
         choices = self.field.choices
         if self.value in dict(choices):
             return choices
-        return ((self.value, self.value or "Choose"), *choices)
+        return ((self.value, self.value or gettext("Choose")), *choices)
 
     @property
     def draw(self) -> str:
@@ -156,7 +157,9 @@ class DrawnValue:
 
     @property
     def title(self) -> str:
-        return f"Value {self.number + 1}" if len(self.owner.values) > 1 else "Value"
+        return (
+            gettext("Value {value}").format(value=self.number + 1) if len(self.owner.values) > 1 else gettext("Value")
+        )
 
     @property
     def fault(self) -> str:
@@ -192,14 +195,17 @@ def values_of_lines(layout: Layout, text: str, zone: str, *, means: Means | None
     """The values of lines of text. Raises Unreadable, with the line, or Doubled."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) > MOST_VALUES:
-        raise Unreadable(f"{len(lines)} values are too many for fields: edit them as text.")
+        raise Unreadable(gettext("{lines} values are too many for fields: edit them as text.").format(lines=len(lines)))
     found = []
     for number, line in enumerate(lines, 1):
         is_off = line.startswith(OFF)
         try:
             value = read_rdata(layout.type, line.removeprefix(OFF).strip(), zone, means=means)
         except Unreadable as exc:
-            raise Unreadable(f"Line {number} does not fit into fields: {exc.message}", exc.column) from exc
+            raise Unreadable(
+                gettext("Line {number} does not fit into fields: {message}").format(number=number, message=exc.message),
+                exc.column,
+            ) from exc
         found.append(TypedValue(parse_fields(layout, value.rdata), is_off))
     return TypedValues(layout, tuple(found)) if found else blank(layout)
 

@@ -10,13 +10,17 @@ from django.utils import timezone
 
 from dnspanel.accounts.grants import Right
 from dnspanel.fleet.reads.queries import node_statuses
+from dnspanel.texts import ngettext
 from dnspanel.web.editor.blocking import Blocking, blocking_of
+from dnspanel.web.editor.transferred_from import DisplayTransfer, transfer_of
 from dnspanel.web.editor.type_filter import types_of
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.web.sync import Sync, sync_of
 from dnspanel.zones import access, queries
+from dnspanel.zones.governing import Rules
 from dnspanel.zones.lock_rules import locks_against
 from dnspanel.zones.models import Lock, Zone
+from dnspanel.zones.publish_requests import ZoneCalendar, calendar_of
 from dnspanel.zones.queries import DraftCounts
 from dnspanel.zones.zone_marks import is_pinned
 
@@ -38,10 +42,14 @@ class ZoneHead:
     blocking: Blocking
     is_pinned: bool
     lock: Lock | None  # of the whole zone, which keeps it from the reader
+    calendar: ZoneCalendar
+    transfer: DisplayTransfer | None  # of a zone that comes from elsewhere
 
 
-def zone_head(request: PanelRequest, zone: Zone, tab: str) -> ZoneHead:
-    may_edit = access.may_edit_zone(request.user, zone)
+def zone_head(request: PanelRequest, zone: Zone, tab: str, known: Rules | None = None) -> ZoneHead:
+    """Return the head of a zone's page; `known` are the rules about the zone, for who has them already."""
+    may_edit = access.may_edit_here(request.user, zone)
+    may_set = access.has_right(request.user, zone, Right.SETTINGS)
     counts = queries.draft_summary(author=request.user) if may_edit else ()
     here = next((count for count in counts if count.zone_id == zone.pk), None)
     return ZoneHead(
@@ -49,7 +57,7 @@ def zone_head(request: PanelRequest, zone: Zone, tab: str) -> ZoneHead:
         tab=tab,
         may_edit=may_edit,
         may_delete=access.has_right(request.user, zone, Right.DELETE_ZONE),
-        may_set=access.has_right(request.user, zone, Right.SETTINGS),
+        may_set=may_set,
         may_clone=access.may_create_zones(request.user),
         draft=here,
         changes_elsewhere=sum(count.total for count in counts) - (here.total if here else 0),
@@ -58,6 +66,8 @@ def zone_head(request: PanelRequest, zone: Zone, tab: str) -> ZoneHead:
         blocking=blocking_of(request, zone) if may_edit and tab == "records" else Blocking(),
         is_pinned=is_pinned(zone, request.user),
         lock=next((lock for lock in locks_against(request.user, zone) if not lock.name), None) if may_edit else None,
+        calendar=calendar_of(zone, timezone.now(), known),
+        transfer=transfer_of(zone, closely=may_set),
     )
 
 
@@ -81,7 +91,11 @@ def with_draft_state(request: PanelRequest, zone: Zone, response: HttpResponse, 
     if types["types"]:
         response.write(render_to_string("editor/_type_filter.html", types, request))
     total = here.total if here else 0
-    spoken = f"{speak}, {total} change{'' if total == 1 else 's'}" if speak else ""
+    spoken = (
+        ngettext("{speak}, {total} change", "{speak}, {total} changes", total).format(speak=speak, total=total)
+        if speak
+        else ""
+    )
     return say(response, speak=spoken, draft_changed=True)
 
 

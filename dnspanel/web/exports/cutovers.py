@@ -17,6 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dnspanel.accounts.roles import Permission
 from dnspanel.downloads import file_response
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer import rights
 from dnspanel.transfer.cutover import check as cutover_check
 from dnspanel.transfer.cutover import delegation
@@ -51,26 +52,26 @@ class CutoverForm(PanelForm):
 
     job = forms.IntegerField(required=False, widget=forms.HiddenInput)
     q = forms.CharField(
-        label="Zones",
+        label=gettext_lazy("Zones"),
         required=False,
         max_length=LONGEST_SEARCH,
-        help_text="Words of their names, or has:192.0.2.7 for a value. Empty means all zones.",
+        help_text=gettext_lazy("Words of their names, or has:192.0.2.7 for a value. Empty means all zones."),
     )
     server = forms.CharField(
-        label="Old server",
+        label=gettext_lazy("Old server"),
         max_length=100,
-        help_text="Its address, IPv4 or IPv6.",
+        help_text=gettext_lazy("Its address, IPv4 or IPv6."),
         widget=forms.TextInput(attrs={"class": "input input-mono", "spellcheck": "false", "placeholder": "192.0.2.53"}),
     )
-    port = forms.IntegerField(label="Port", min_value=1, max_value=65535, initial=53)
+    port = forms.IntegerField(label=gettext_lazy("Port"), min_value=1, max_value=65535, initial=53)
     resolver = forms.CharField(
-        label="Resolver",
+        label=gettext_lazy("Resolver"),
         required=False,
         max_length=100,
-        help_text="Leads to the parents’ servers, for the delegation checklist. Empty: the panel’s own.",
+        help_text=gettext_lazy("Leads to the parents’ servers, for the delegation checklist. Empty: the panel’s own."),
         widget=forms.TextInput(attrs={"class": "input input-mono", "spellcheck": "false"}),
     )
-    resolver_port = forms.IntegerField(label="Its port", min_value=1, max_value=65535, initial=53)
+    resolver_port = forms.IntegerField(label=gettext_lazy("Its port"), min_value=1, max_value=65535, initial=53)
 
     def clean_server(self) -> str:
         return _address(self.cleaned_data["server"])
@@ -83,7 +84,7 @@ def _address(text: str) -> str:
     try:
         return str(ip_address(text.strip()))
     except ValueError:
-        raise forms.ValidationError("This is not an IP address.") from None
+        raise forms.ValidationError(gettext("This is not an IP address.")) from None
 
 
 # Tone and icon of a point.
@@ -185,7 +186,7 @@ def _create(request: PanelRequest, form: CutoverForm) -> CutoverCheck | None:
     selection = Selection(search=cleaned["q"].strip())
     job = _import_of(request, form)
     if job is None and not selection.among(access.zones_visible_to(request.user)).exists():
-        form.refuse("q", "No zone matches.")
+        form.refuse("q", gettext("No zone matches."))
         return None
     try:
         return cutover_check.create_check(
@@ -213,7 +214,11 @@ def _list_page(request: PanelRequest, form: CutoverForm, status: int = 200) -> H
 
 def _display(check: CutoverCheck) -> DisplayCheck:
     tone, icon = TONES[RunState(check.state)]
-    title = f"zones of “{check.job.title}”" if check.job else Selection.from_json(check.selection).title
+    title = (
+        gettext("zones of “{title}”").format(title=check.job.title)
+        if check.job
+        else Selection.from_json(check.selection).title
+    )
     percent = 100 * check.zones // check.zones_total if check.zones_total else 0
     return DisplayCheck(check, title, tone, icon, check.state in UNFINISHED_STATES, percent)
 
@@ -305,7 +310,7 @@ def cutover_cancel(request: PanelRequest, check_id: int) -> HttpResponse:
     except WrongState as exc:
         messages.error(request, str(exc))
     else:
-        messages.success(request, "The comparison is cancelled. What it found stays here.")
+        messages.success(request, gettext("The comparison is cancelled. What it found stays here."))
     return redirect("import-cutover", check.pk)
 
 

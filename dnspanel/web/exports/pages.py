@@ -17,6 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dnspanel.accounts.roles import Permission
 from dnspanel.downloads import file_response
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer.errors import PassphraseRefused, WrongState
 from dnspanel.transfer.exports import bind
 from dnspanel.transfer.exports import file as export_file
@@ -24,10 +25,9 @@ from dnspanel.transfer.exports import jobs as export_jobs
 from dnspanel.transfer.exports.query_file import MOST_RANDOM_PERCENT, MOST_SAMPLED, QueryOptions
 from dnspanel.transfer.exports.selection import Selection
 from dnspanel.transfer.models import UNFINISHED_STATES, ExportFormat, ExportJob, RunState
-from dnspanel.transfer.sealed_keys import FEWEST_CHARACTERS, MOST_CHARACTERS, refuse_passphrase
+from dnspanel.transfer.sealed_keys import MOST_CHARACTERS, refuse_passphrase
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.forms import LONGEST_SEARCH, PanelForm
-from dnspanel.web.imports.source_forms import SecretInput
+from dnspanel.web.forms import LONGEST_SEARCH, PanelForm, SecretInput
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access
 from dnspanel.zones.errors import RightMissing
@@ -58,48 +58,54 @@ class ExportForm(PanelForm):
 
     zone = forms.CharField(required=False, max_length=1100, widget=forms.HiddenInput)
     q = forms.CharField(
-        label="Zones",
+        label=gettext_lazy("Zones"),
         required=False,
         max_length=LONGEST_SEARCH,
         widget=forms.TextInput(attrs={"type": "search", "placeholder": "All zones", "spellcheck": "false"}),
-        help_text="Words of their names, or has:192.0.2.7 for a value. Empty means all zones.",
+        help_text=gettext_lazy("Words of their names, or has:192.0.2.7 for a value. Empty means all zones."),
     )
     format = forms.ChoiceField(choices=ExportFormat.choices, widget=forms.RadioSelect, initial=ExportFormat.BIND)
     keys_passphrase = forms.CharField(
-        label="Passphrase for private keys",
+        label=gettext_lazy("Passphrase for private keys"),
         required=False,
         strip=False,
         max_length=MOST_CHARACTERS,
-        help_text=f"At least {FEWEST_CHARACTERS} characters: the file then has the private DNSSEC keys too, sealed "
-        "under it. Without it nobody can read them, and the panel forgets it. Needs the right to export keys.",
+        help_text=gettext_lazy(
+            "At least 12 characters: the file then has the private DNSSEC keys too, sealed under it. Without it nobody "
+            "can read them, and the panel forgets it. Needs the right to export keys."
+        ),
         widget=SecretInput(),
     )
     keys_passphrase_again = forms.CharField(
-        label="The same again", required=False, strip=False, max_length=MOST_CHARACTERS, widget=SecretInput()
+        label=gettext_lazy("The same again"),
+        required=False,
+        strip=False,
+        max_length=MOST_CHARACTERS,
+        widget=SecretInput(),
     )
     sample = forms.IntegerField(
-        label="Queries",
+        label=gettext_lazy("Queries"),
         required=False,
         min_value=0,
         max_value=MOST_SAMPLED,
-        help_text="So many names and types, picked at random. Empty means all of them, in order.",
+        help_text=gettext_lazy("So many names and types, picked at random. Empty means all of them, in order."),
     )
-    each_zone_alike = forms.BooleanField(label="Small zones as often as large ones", required=False)
+    each_zone_alike = forms.BooleanField(label=gettext_lazy("Small zones as often as large ones"), required=False)
     random_percent = forms.IntegerField(
-        label="Names that do not exist, %",
+        label=gettext_lazy("Names that do not exist, %"),
         required=False,
         initial=0,
         min_value=0,
         max_value=MOST_RANDOM_PERCENT,
-        help_text="Random names below the same zones.",
+        help_text=gettext_lazy("Random names below the same zones."),
     )
     seed = forms.IntegerField(
-        label="Seed",
+        label=gettext_lazy("Seed"),
         required=False,
         initial=1,
         min_value=0,
         max_value=2**31 - 1,
-        help_text="The same seed makes the same file.",
+        help_text=gettext_lazy("The same seed makes the same file."),
     )
 
     def clean_zone(self) -> str:
@@ -114,9 +120,9 @@ class ExportForm(PanelForm):
         if not passphrase and not again:
             return cleaned
         if cleaned.get("format") not in (None, ExportFormat.JSON):
-            self.refuse("keys_passphrase", "Only JSON has a place for private keys.")
+            self.refuse("keys_passphrase", gettext("Only JSON has a place for private keys."))
         elif passphrase != again:
-            self.refuse("keys_passphrase_again", "These are not the same.")
+            self.refuse("keys_passphrase_again", gettext("These are not the same."))
         else:
             try:
                 refuse_passphrase(passphrase)
@@ -225,7 +231,7 @@ def _create(request: PanelRequest, form: ExportForm) -> ExportJob | None:
     """Return the export; None if it was refused, with the error added to the form."""
     selection = form.selection
     if not selection.among(access.zones_visible_to(request.user)).exists():
-        form.refuse("q", "No zone matches.")
+        form.refuse("q", gettext("No zone matches."))
         return None
     try:
         return export_jobs.create_export(
@@ -316,7 +322,7 @@ def export_cancel(request: PanelRequest, export_id: int) -> HttpResponse:
     except WrongState as exc:
         messages.error(request, str(exc))
     else:
-        messages.success(request, "The export is cancelled.")
+        messages.success(request, gettext("The export is cancelled."))
     return redirect("zone-export-job", job.pk)
 
 

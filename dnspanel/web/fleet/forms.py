@@ -7,15 +7,22 @@ from django import forms
 from django.conf import settings
 
 from dnspanel.fleet.models import Node, NodeGroup
+from dnspanel.texts import gettext_lazy
 from dnspanel.web.forms import PanelForm
 
 SCHEMA_LABELS = {
-    4: "4.7 (schema 4)",
-    5: "4.8 or 4.9 (schema 5)",
-    6: "5.0 or 5.1 (schema 6)",
+    4: gettext_lazy("4.7 (schema 4)"),
+    5: gettext_lazy("4.8 or 4.9 (schema 5)"),
+    6: gettext_lazy("5.0 or 5.1 (schema 6)"),
 }
 
-DRAINS = [("1", "for 1 hour"), ("4", "for 4 hours"), ("24", "for 1 day"), ("168", "for 7 days"), ("0", "until resumed")]
+DRAINS = [
+    ("1", gettext_lazy("for 1 hour")),
+    ("4", gettext_lazy("for 4 hours")),
+    ("24", gettext_lazy("for 1 day")),
+    ("168", gettext_lazy("for 7 days")),
+    ("0", gettext_lazy("until resumed")),
+]
 
 
 class GroupField(forms.ModelChoiceField):  # type: ignore[type-arg]
@@ -23,7 +30,12 @@ class GroupField(forms.ModelChoiceField):  # type: ignore[type-arg]
 
     def __init__(self) -> None:
         groups = NodeGroup.objects.order_by("order")
-        super().__init__(groups, required=False, empty_label="the last group", help_text="Who gets publications first.")
+        super().__init__(
+            groups,
+            required=False,
+            empty_label=gettext_lazy("the last group"),
+            help_text=gettext_lazy("Who gets publications first."),
+        )
 
     def label_from_instance(self, group: Any) -> str:
         return str(group.name)
@@ -32,31 +44,35 @@ class GroupField(forms.ModelChoiceField):  # type: ignore[type-arg]
 class TagsField(forms.CharField):
     """Tags, separated by blanks or commas, as a list."""
 
-    def __init__(self) -> None:
+    def __init__(self, help_text: str = gettext_lazy("Site, role: berlin anycast.")) -> None:
         widget = forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"})
-        super().__init__(required=False, max_length=700, help_text="Site, role: berlin anycast.", widget=widget)
+        super().__init__(required=False, max_length=700, help_text=help_text, widget=widget)
 
     def clean(self, value: Any) -> list[str]:
         return str(super().clean(value)).replace(",", " ").split()
 
 
 class NodeDescriptionForm(PanelForm):
-    """The group and the tags of a node."""
+    """The group, the tags and the public addresses of a node."""
 
     group = GroupField()
     tags = TagsField()
+    public_addresses = TagsField(
+        gettext_lazy("For names of name servers: what resolvers reach. Empty: the DNS address.")
+    )
 
     @classmethod
     def of(cls, node: Node) -> "NodeDescriptionForm":
         """The form with those of this node."""
-        return cls(initial={"group": node.group_id, "tags": " ".join(node.tags)})
+        addresses = " ".join(node.public_addresses)
+        return cls(initial={"group": node.group_id, "tags": " ".join(node.tags), "public_addresses": addresses})
 
 
 class DrainForm(PanelForm):
     """Why nodes are drained, and for how long."""
 
     reason = forms.CharField(max_length=200, required=False, widget=forms.TextInput(attrs={"placeholder": "Reason"}))
-    hours = forms.ChoiceField(label="For", required=False, choices=DRAINS)
+    hours = forms.ChoiceField(label=gettext_lazy("For"), required=False, choices=DRAINS)
 
     def until(self, now: datetime) -> datetime | None:
         """Return when the drain ends; None: when somebody resumes the node."""
@@ -69,21 +85,37 @@ class NewNodeForm(PanelForm):
 
     name = forms.CharField(
         max_length=63,
-        help_text="Short and lasting, such as ns3.",
+        help_text=gettext_lazy("Short and lasting, such as ns3."),
         widget=forms.TextInput(attrs={"autofocus": True, "autocomplete": "off", "spellcheck": "false"}),
     )
+    is_front = forms.ChoiceField(
+        label=gettext_lazy("It is"),
+        choices=[("False", gettext_lazy("a node: PowerDNS")), ("True", gettext_lazy("a front: dnsdist before nodes"))],
+        required=False,
+    )
     schema = forms.TypedChoiceField(
-        label="PowerDNS", coerce=int, choices=list(SCHEMA_LABELS.items()), help_text="The release on the server."
+        label="PowerDNS",
+        coerce=int,
+        choices=list(SCHEMA_LABELS.items()),
+        help_text=gettext_lazy("The release on the server."),
     )
     group = GroupField()
     tags = TagsField()
-    dns_address = forms.GenericIPAddressField(label="DNS address", help_text="Where PowerDNS answers.")
-    dns_port = forms.IntegerField(label="DNS port", min_value=1, max_value=65535, initial=53)
-    agent_host = forms.CharField(
-        label="Agent host", max_length=253, help_text="Where this panel reaches the agent; a name or an address."
+    dns_address = forms.GenericIPAddressField(
+        label=gettext_lazy("DNS address"), help_text=gettext_lazy("Where PowerDNS answers.")
     )
-    agent_port = forms.IntegerField(label="Agent port", min_value=1, max_value=65535, initial=8533)
+    dns_port = forms.IntegerField(label=gettext_lazy("DNS port"), min_value=1, max_value=65535, initial=53)
+    agent_host = forms.CharField(
+        label=gettext_lazy("Agent host"),
+        max_length=253,
+        help_text=gettext_lazy("Where this panel reaches the agent; a name or an address."),
+    )
+    agent_port = forms.IntegerField(label=gettext_lazy("Agent port"), min_value=1, max_value=65535, initial=8533)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["schema"].initial = settings.SCHEMAS[0]
+
+    def clean_is_front(self) -> bool:
+        """Whether a front was chosen."""
+        return bool(self.cleaned_data["is_front"] == "True")

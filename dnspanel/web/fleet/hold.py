@@ -15,6 +15,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.errors import WrongDecision
 from dnspanel.fleet.integrity import unknown_history
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.forms import DecisionForm
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.rows import DisplayDiff
@@ -28,13 +29,13 @@ ZONES_PER_PAGE = 100
 RRSETS_PER_PAGE = 100
 
 _KINDS = {
-    "": "All",
-    "nodes": "Only on the nodes",
-    "panel": "Only in the panel",
-    "differs": "Different",
-    "breaks": "Would not validate",
+    "": gettext_lazy("All"),
+    "nodes": gettext_lazy("Only on the nodes"),
+    "panel": gettext_lazy("Only in the panel"),
+    "differs": gettext_lazy("Different"),
+    "breaks": gettext_lazy("Would not validate"),
 }
-_AFTER = {Choice.TAKE_OVER.value: "Taken over", Choice.KEEP.value: "Kept"}
+_AFTER = {Choice.TAKE_OVER.value: gettext_lazy("Taken over"), Choice.KEEP.value: gettext_lazy("Kept")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +49,9 @@ class Mark:
 
 
 _MARKS = {
-    "nodes": Mark("is-add", "ok", "plus", "only on the nodes"),
-    "panel": Mark("is-delete", "bad", "minus", "only in the panel"),
-    "differs": Mark("is-change", "warn", "alert", "different"),
+    "nodes": Mark("is-add", "ok", "plus", gettext_lazy("only on the nodes")),
+    "panel": Mark("is-delete", "bad", "minus", gettext_lazy("only in the panel")),
+    "differs": Mark("is-change", "warn", "alert", gettext_lazy("different")),
 }
 
 
@@ -104,10 +105,10 @@ def hold_again(request: PanelRequest) -> HttpResponse:
     access.require(request.user, Permission.NODES)
     report = unknown_history.newest_report()
     if current_hold() is None or (report is not None and report.choice):
-        messages.error(request, "There is nothing to ask for now. Nothing was changed.")
+        messages.error(request, gettext("There is nothing to ask for now. Nothing was changed."))
     else:
         unknown_history.ask_anew(now=timezone.now())
-        messages.success(request, "The nodes are being asked again.")
+        messages.success(request, gettext("The nodes are being asked again."))
     return redirect("node-hold")
 
 
@@ -118,10 +119,10 @@ def hold_decide(request: PanelRequest) -> HttpResponse:
     report = unknown_history.newest_report()
     form = DecisionForm(request.POST)
     if current_hold() is None or report is None:
-        messages.error(request, "Publishing is not held any more. Nothing was changed.")
+        messages.error(request, gettext("Publishing is not held any more. Nothing was changed."))
         return redirect("node-hold")
     if report.choice:
-        messages.error(request, "Somebody else decided first. Nothing was changed.")
+        messages.error(request, gettext("Somebody else decided first. Nothing was changed."))
         return redirect("node-hold")
     if form.is_valid():
         try:
@@ -129,7 +130,7 @@ def hold_decide(request: PanelRequest) -> HttpResponse:
         except WrongDecision as exc:
             form.refuse(exc.field, str(exc))
         else:
-            messages.success(request, "Decided. A new history begins as soon as everything is written.")
+            messages.success(request, gettext("Decided. A new history begins as soon as everything is written."))
             return redirect("node-hold")
     return _page(request, form, status=422)
 

@@ -18,13 +18,16 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.errors import BadNode, NameTaken, WrongState
 from dnspanel.fleet.models import Bootstrap, Node, NodeEvent, NodeState
 from dnspanel.fleet.nodes import enroll, unjoined
+from dnspanel.texts import gettext
 from dnspanel.web.fleet.forms import SCHEMA_LABELS, NewNodeForm, NodeDescriptionForm
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.one_time_page import show_once
 from dnspanel.zones import access
+from replication.wire.front import Endpoint
 
 # What the agent takes unless it is told otherwise.
 _DNS_PORT, _AGENT_PORT = 53, 8533
+_FRONT_DIRECTORY = "/etc/dnspanel-front/identity"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +76,18 @@ def node_change(request: PanelRequest, name: str) -> HttpResponse:
     access.require(request.user, Permission.NODES)
     node = enroll.node_by_name(name)
     form = NewNodeForm(request.POST or None, initial=_typed(node))
+    del form.fields["is_front"]
     if form.is_valid():
         try:
             with _faults_in(form):
                 changed = unjoined.change_node(node=node, now=timezone.now(), by=request.user, **form.cleaned_data)
-                messages.success(request, f"{changed.name} is changed. Make a new code: one from before is void.")
+                messages.success(
+                    request,
+                    gettext("{name} is changed. Make a new code: one from before is void.").format(name=changed.name),
+                )
                 return redirect("node-enrolment", changed.name)
         except WrongState as exc:
-            messages.error(request, f"{exc} Nothing was changed.")
+            messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
             return redirect("node-detail", node.name)
     if unjoined.has_joined(node):
         return redirect("node-detail", node.name)
@@ -138,6 +145,8 @@ def steps_of(node: Node, *, requested: bool) -> Steps:
 
 def _join_command(node: Node, code: str) -> str:
     """Return the command to run on the server, as root."""
+    if node.is_front:
+        return f"python -m replication.front enroll --panel {settings.PANEL_URL} --code {code} --dir {_FRONT_DIRECTORY}"
     command = f"dnspanel-agent join --panel {settings.PANEL_URL} --code {code} --dns-address {node.dns_address}"
     if node.dns_port != _DNS_PORT:
         command += f" --dns-port {node.dns_port}"
@@ -153,6 +162,17 @@ def _enroll_command(code: str) -> str:
     return f"python -m replication.agent enroll --panel {settings.PANEL_URL} --code {code} --dir /etc/dnspanel-agent"
 
 
+def _front_toml(node: Node) -> str:
+    """Return what the front's agent has to be told on its server."""
+    listen = str(Endpoint(str(node.dns_address), node.dns_port))
+    return (
+        'state_dir = "/var/lib/dnspanel-front"\n'
+        f'identity_dir = "{_FRONT_DIRECTORY}"\n'
+        f'listen = ["{listen}"]\n'
+        f"panel_port = {node.agent_port}\n"
+    )
+
+
 def _enrollment(request: PanelRequest, node: Node, code: str = "") -> HttpResponse:
     waiting = enroll.request_of(node)
     context: dict[str, Any] = {
@@ -160,6 +180,7 @@ def _enrollment(request: PanelRequest, node: Node, code: str = "") -> HttpRespon
         "code": code,
         "join_command": _join_command(node, code),
         "enroll_command": _enroll_command(code),
+        "front_toml": _front_toml(node) if node.is_front else "",
         "fingerprint": waiting.csr_sha256 if waiting else "",
         "awaiting": node.state == NodeState.AWAITING_APPROVAL,
         "steps": steps_of(node, requested=waiting is not None),

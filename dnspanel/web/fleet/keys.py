@@ -14,6 +14,7 @@ from dnspanel.fleet.nodes import keys
 from dnspanel.fleet.nodes.authority import authority_expires_at, client_expires_at, ensure_authority, fingerprint
 from dnspanel.publish.errors import KeyRefused
 from dnspanel.publish.signing import ensure_signing_key, new_key, short
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access
 
@@ -48,14 +49,14 @@ def node_keys_act(request: PanelRequest, act: str) -> HttpResponse:
     try:
         done = verb(now=timezone.now(), by=request.user)
     except KeyRefused as exc:
-        messages.error(request, f"{exc} Nothing was changed.")
+        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
     else:
-        messages.success(request, message) if done else messages.error(request, "There was nothing to do.")
+        messages.success(request, message) if done else messages.error(request, gettext("There was nothing to do."))
     return redirect("node-keys")
 
 
 _ACTS: dict[str, tuple[Any, str]] = {
-    "rotate": (keys.rotate, "A new key was made; the nodes are given it now."),
-    "use": (keys.force, "Segments are sealed with the new key from now on."),
-    "retire": (keys.retire_former, "Only the key in use counts from now on."),
+    "rotate": (keys.rotate, gettext_lazy("A new key was made; the nodes are given it now.")),
+    "use": (keys.force, gettext_lazy("Segments are sealed with the new key from now on.")),
+    "retire": (keys.retire_former, gettext_lazy("Only the key in use counts from now on.")),
 }

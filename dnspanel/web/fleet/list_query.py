@@ -9,12 +9,17 @@ from django.http import QueryDict
 
 from dnspanel.fleet.health import FAULTS, WELL
 from dnspanel.fleet.reads.queries import NodeStatus
+from dnspanel.texts import gettext_lazy
 
 # From here on tiles are more than anybody looks at: the page becomes a table.
 MOST_TILES = 100
 BLOCK = 25  # rows of the table that are fetched together
 
-SORTS = {"name": "by group and name", "state": "troubles first", "lag": "most behind first"}
+SORTS = {
+    "name": gettext_lazy("by group and name"),
+    "state": gettext_lazy("troubles first"),
+    "lag": gettext_lazy("most behind first"),
+}
 _LAYOUTS = ("tiles", "table")
 _STATE_GROUPS = ("well", "faults")
 

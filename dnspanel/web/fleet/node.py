@@ -18,11 +18,12 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.fleet import resync, telemetry
 from dnspanel.fleet.errors import BadNode, FleetError, WrongState
 from dnspanel.fleet.models import Bootstrap, Divergence, Node, NodeEvent, NodeState
-from dnspanel.fleet.nodes import enroll, machines, rotate, unjoined
+from dnspanel.fleet.nodes import enroll, fronts, machines, rotate, unjoined
 from dnspanel.fleet.nodes.reported import Reported, describe_clock, explain_rebuild, read_report
 from dnspanel.fleet.reads.queries import head, node_status
 from dnspanel.fleet.reads.unproven import unproven_of
 from dnspanel.fleet.rollup import LEVELS, points_of
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.fleet.forms import DrainForm, NodeDescriptionForm
 from dnspanel.web.fleet.tiles import room, tile_of
 from dnspanel.web.fleet.top import log_for, top_of
@@ -81,6 +82,8 @@ def node_detail(request: PanelRequest, name: str) -> HttpResponse:
         "active": node.state == NodeState.ACTIVE,
         "retired": node.state == NodeState.RETIRED,
     }
+    if node.is_front:
+        context |= {"front": fronts.report_of(node), "has_backends": bool(fronts.terms_of(node).backends)}
     if is_fragment(request):
         return render(request, "fleet/_node_live.html", context)
     context |= {
@@ -134,10 +137,10 @@ def node_act(request: PanelRequest, name: str, act: str) -> HttpResponse:
     try:
         verb(request, node, timezone.now())
     except FleetError as exc:
-        messages.error(request, f"{exc} Nothing was changed.")
+        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
         return redirect("node-detail", node.name)
     except ReplicationError as exc:
-        messages.error(request, f"The agent did not do it: {exc}.")
+        messages.error(request, gettext("The agent did not do it: {exc}.").format(exc=exc))
         return redirect("node-detail", node.name)
     messages.success(request, message.format(node.name))
     return redirect("node-list") if act in {"retire", "remove"} else redirect("node-detail", node.name)
@@ -155,49 +158,49 @@ def _divergences(request: PanelRequest, node: Node) -> list[Divergence]:
 def _approve(request: PanelRequest, node: Node, now: datetime) -> None:
     waiting = enroll.request_of(node)
     if waiting is None or waiting.csr_sha256 != request.POST.get("fingerprint"):
-        raise FleetError("The request has changed since you compared it.")
+        raise FleetError(gettext("The request has changed since you compared it."))
     enroll.approve(node=node, now=now, by=request.user)
 
 
 def _drain(request: PanelRequest, node: Node, now: datetime) -> None:
     form = DrainForm(request.POST)
     if not form.is_valid():
-        raise BadNode("reason", "The reason has at most 200 characters, and the time is one of the list.")
+        raise BadNode("reason", gettext("The reason has at most 200 characters, and the time is one of the list."))
     enroll.drain(node=node, now=now, by=request.user, reason=form.cleaned_data["reason"], until=form.until(now))
 
 
 def _describe(request: PanelRequest, node: Node, now: datetime) -> None:
     form = NodeDescriptionForm(request.POST)
     if not form.is_valid():
-        raise BadNode("group", "There is no such group.")
+        raise BadNode("group", gettext("There is no such group."))
     enroll.describe(node=node, now=now, by=request.user, **form.cleaned_data)
 
 
 def _retire(request: PanelRequest, node: Node, now: datetime) -> None:
-    _require_typed(request, node, "retire it")
+    _require_typed(request, node, gettext("retire it"))
     enroll.retire(node=node, now=now, by=request.user)
 
 
 def _remove(request: PanelRequest, node: Node, now: datetime) -> None:
-    _require_typed(request, node, "remove it")
+    _require_typed(request, node, gettext("remove it"))
     unjoined.remove_node(node=node, now=now, by=request.user)
 
 
 def _revoke(request: PanelRequest, node: Node, now: datetime) -> None:
-    _require_typed(request, node, "revoke its certificate")
+    _require_typed(request, node, gettext("revoke its certificate"))
     enroll.revoke(node=node, now=now, by=request.user)
 
 
 def _require_typed(request: PanelRequest, node: Node, what: str) -> None:
     if request.POST.get("typed", "").strip() != node.name:
-        raise FleetError(f"Type {node.name} to {what}.")
+        raise FleetError(gettext("Type {name} to {what}.").format(name=node.name, what=what))
 
 
 def _rebuild(request: PanelRequest, node: Node, now: datetime) -> None:
     """Rebuild the node. Raise WrongState unless the schema it needs now is the one that the person saw."""
     required = read_report(node).needed_schema
     if not required or request.POST.get("schema") != str(required):
-        raise WrongState(node.name, "wants no such schema any more")
+        raise WrongState(node.name, gettext("wants no such schema any more"))
     resync.rebuild(node=node, schema=required, now=now, by=request.user)
 
 
@@ -209,36 +212,36 @@ _Act = Callable[[PanelRequest, Node, datetime], Any]
 
 # What each button does, and what the page says afterwards.
 _ACTS: dict[str, tuple[_Act, str]] = {
-    "approve": (_approve, "{} is approved; its first zones are on their way."),
+    "approve": (_approve, gettext_lazy("{} is approved; its first zones are on their way.")),
     "decline": (
         lambda request, node, now: enroll.decline(node=node, now=now, by=request.user),
-        "The request of {} is declined; a new code lets it ask again.",
+        gettext_lazy("The request of {} is declined; a new code lets it ask again."),
     ),
-    "drain": (_drain, "{} takes no more pushes; it keeps serving what it has."),
+    "drain": (_drain, gettext_lazy("{} takes no more pushes; it keeps serving what it has.")),
     "resume": (
         lambda request, node, now: enroll.resume(node=node, now=now, by=request.user),
-        "{} takes pushes again, beginning with what it missed.",
+        gettext_lazy("{} takes pushes again, beginning with what it missed."),
     ),
-    "describe": (_describe, "The group and the tags of {} are kept."),
+    "describe": (_describe, gettext_lazy("The group, the tags and the addresses of {} are kept.")),
     "check": (
         lambda request, node, now: resync.check_now(node=node, now=now, by=request.user),
-        "{} reads every row that it serves and compares it; this page shows how far it is.",
+        gettext_lazy("{} reads every row that it serves and compares it; this page shows how far it is."),
     ),
     "resync": (
         lambda request, node, now: resync.resync(node=node, now=now, by=request.user),
-        "A whole snapshot is on its way to {}; it keeps serving meanwhile.",
+        gettext_lazy("A whole snapshot is on its way to {}; it keeps serving meanwhile."),
     ),
-    "rebuild": (_rebuild, "The snapshot for the PowerDNS installed on {} is on its way."),
+    "rebuild": (_rebuild, gettext_lazy("The snapshot for the PowerDNS installed on {} is on its way.")),
     "rotate": (
         lambda request, node, now: rotate.rotate_now(node=node, now=now, by=request.user),
-        "The certificate of {} was replaced.",
+        gettext_lazy("The certificate of {} was replaced."),
     ),
-    "revoke": (_revoke, "The certificate of {} counts no more. Make a code to enroll it again."),
-    "accept-machine": (_accept_machine, "{} is the other machine from now on."),
+    "revoke": (_revoke, gettext_lazy("The certificate of {} counts no more. Make a code to enroll it again.")),
+    "accept-machine": (_accept_machine, gettext_lazy("{} is the other machine from now on.")),
     "keep-machine": (
         lambda request, node, now: machines.keep_first(node=node, now=now, by=request.user),
-        "{} stays the machine it was.",
+        gettext_lazy("{} stays the machine it was."),
     ),
-    "retire": (_retire, "{} has left the fleet."),
-    "remove": (_remove, "{} is removed; its name is free."),
+    "retire": (_retire, gettext_lazy("{} has left the fleet.")),
+    "remove": (_remove, gettext_lazy("{} is removed; its name is free.")),
 }

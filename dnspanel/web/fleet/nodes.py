@@ -18,6 +18,7 @@ from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import enroll
 from dnspanel.fleet.reads.queries import NodeStatus, head, node_statuses, statuses_of
 from dnspanel.publish.stall import stalls
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.fleet.forms import DrainForm
 from dnspanel.web.fleet.list_query import BLOCK, MOST_TILES, SORTS, FleetView, arrange, fleet_view, states_of, tags_of
 from dnspanel.web.fleet.tiles import Tile, fleet_line, tile_of
@@ -97,7 +98,7 @@ def node_acts(request: PanelRequest) -> HttpResponse:
         else:
             done.append(node.name)
     if not names:
-        messages.error(request, "No node is ticked. Nothing was changed.")
+        messages.error(request, gettext("No node is ticked. Nothing was changed."))
     if done:
         messages.success(request, act[1].format(_named(done)))
     if refused:
@@ -108,7 +109,7 @@ def node_acts(request: PanelRequest) -> HttpResponse:
 def _drain(request: PanelRequest, node: Node, now: datetime) -> None:
     form = DrainForm(request.POST)
     if not form.is_valid():
-        raise FleetError("The reason has at most 200 characters.")
+        raise FleetError(gettext("The reason has at most 200 characters."))
     enroll.drain(node=node, now=now, by=request.user, reason=form.cleaned_data["reason"], until=form.until(now))
 
 
@@ -118,16 +119,22 @@ def _disable(request: PanelRequest, node: Node, now: datetime) -> None:
 
 
 _ACTS: dict[str, tuple[Callable[[PanelRequest, Node, datetime], Any], str]] = {
-    "drain": (_drain, "{} take no more pushes and keep serving what they have."),
-    "disable": (_disable, "{} take no pushes before somebody resumes them; they keep serving what they have."),
-    "resume": (lambda request, node, now: enroll.resume(node=node, now=now, by=request.user), "Pushing again to {}."),
+    "drain": (_drain, gettext_lazy("{} take no more pushes and keep serving what they have.")),
+    "disable": (
+        _disable,
+        gettext_lazy("{} take no pushes before somebody resumes them; they keep serving what they have."),
+    ),
+    "resume": (
+        lambda request, node, now: enroll.resume(node=node, now=now, by=request.user),
+        gettext_lazy("Pushing again to {}."),
+    ),
     "resync": (
         lambda request, node, now: resync.resync(node=node, now=now, by=request.user),
-        "{}: a whole snapshot is on its way.",
+        gettext_lazy("{}: a whole snapshot is on its way."),
     ),
     "check": (
         lambda request, node, now: resync.check_now(node=node, now=now, by=request.user),
-        "{}: every row is being read and compared.",
+        gettext_lazy("{}: every row is being read and compared."),
     ),
 }
 
@@ -156,7 +163,11 @@ def _block(tiles: Sequence[Tile]) -> dict[str, Any]:
 
 def _named(names: Sequence[str]) -> str:
     display = ", ".join(names[:_MOST_NAMED])
-    return display if len(names) <= _MOST_NAMED else f"{display} and {len(names) - _MOST_NAMED} more"
+    return (
+        display
+        if len(names) <= _MOST_NAMED
+        else gettext("{display} and {value} more").format(display=display, value=len(names) - _MOST_NAMED)
+    )
 
 
 def _back(request: PanelRequest) -> str:

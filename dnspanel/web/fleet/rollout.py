@@ -15,6 +15,7 @@ from dnspanel.fleet.errors import FleetError
 from dnspanel.fleet.models import NodeGroup
 from dnspanel.fleet.reads.rollout_status import rollout_status
 from dnspanel.fleet.rollout import deliver, groups
+from dnspanel.texts import gettext
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access
 
@@ -41,14 +42,14 @@ def delivery_act(request: PanelRequest, act: str) -> HttpResponse:
     acts: dict[str, tuple[Callable[[], None], str]] = {
         "stop": (
             lambda: deliver.stop(reason=reason, by=by, now=now),
-            "Delivery is stopped: every node stays where it is, and keeps answering.",
+            gettext("Delivery is stopped: every node stays where it is, and keeps answering."),
         ),
-        "resume": (lambda: deliver.resume(by=by, now=now), "Delivery goes on."),
+        "resume": (lambda: deliver.resume(by=by, now=now), gettext("Delivery goes on.")),
         "pin": (
             lambda: deliver.pin(sequence=_number(request, "sequence"), reason=reason, by=by, now=now),
-            "The fleet is pinned. Publications are saved, and wait.",
+            gettext("The fleet is pinned. Publications are saved, and wait."),
         ),
-        "unpin": (lambda: deliver.unpin(by=by, now=now), "The fleet goes on to the newest publication."),
+        "unpin": (lambda: deliver.unpin(by=by, now=now), gettext("The fleet goes on to the newest publication.")),
     }
     if act not in acts:
         raise Http404
@@ -66,7 +67,9 @@ def group_new(request: PanelRequest) -> HttpResponse:
         seconds = _number(request, "verify_seconds")
         groups.create_group(name=name, verify_seconds=seconds, by=request.user, now=timezone.now())
 
-    return _done(request, create, f"The group {name} is there; put nodes into it on their pages.")
+    return _done(
+        request, create, gettext("The group {name} is there; put nodes into it on their pages.").format(name=name)
+    )
 
 
 @require_POST
@@ -87,20 +90,23 @@ def group_act(request: PanelRequest, group_id: int, act: str) -> HttpResponse:
             groups.set_resolver(group=group, resolver=resolver, by=by, now=now)
 
     acts: dict[str, tuple[Callable[[], None], str]] = {
-        "change": (change, "The group is changed."),
+        "change": (change, gettext("The group is changed.")),
         "earlier": (
             lambda: groups.move_group(group=group, earlier=True, by=by, now=now),
-            f"{group.name} comes earlier now.",
+            gettext("{name} comes earlier now.").format(name=group.name),
         ),
         "later": (
             lambda: groups.move_group(group=group, earlier=False, by=by, now=now),
-            f"{group.name} comes later now.",
+            gettext("{name} comes later now.").format(name=group.name),
         ),
         "skip": (
             lambda: deliver.skip(group=group, reason=request.POST.get("reason", ""), by=by, now=now),
-            f"Nobody waits for {group.name} until one of its nodes is live again.",
+            gettext("Nobody waits for {name} until one of its nodes is live again.").format(name=group.name),
         ),
-        "delete": (lambda: groups.delete_group(group=group, by=by, now=now), f"The group {group.name} is deleted."),
+        "delete": (
+            lambda: groups.delete_group(group=group, by=by, now=now),
+            gettext("The group {name} is deleted.").format(name=group.name),
+        ),
     }
     if act not in acts:
         raise Http404
@@ -113,7 +119,7 @@ def _done(request: PanelRequest, verb: Callable[[], None], message: str) -> Http
     try:
         verb()
     except FleetError as exc:
-        messages.error(request, f"{exc} Nothing was changed.")
+        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
     else:
         messages.success(request, message)
     return redirect("node-delivery")

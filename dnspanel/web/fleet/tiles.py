@@ -8,6 +8,7 @@ from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.nodes.reported import Reported, read_report
 from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.fleet.telemetry import LiveNow
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.templatetags.panel import duration
 from replication.wire.position import Position
 
@@ -25,7 +26,7 @@ _TONES = {
     Word.WAITING: ("info", "key"),
     Word.RETIRED: ("quiet", "minus"),
 }
-RCODES = (("noerror", "NOERROR"), ("nxdomain", "NXDOMAIN"), ("servfail", "SERVFAIL"), ("other", "other"))
+RCODES = (("noerror", "NOERROR"), ("nxdomain", "NXDOMAIN"), ("servfail", "SERVFAIL"), ("other", gettext_lazy("other")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ def tile_of(status: NodeStatus, now: LiveNow | None, head: Position) -> Tile:
         spark=sparkline(minute),
         spark_top=rate(max((point for point in minute if point is not None), default=None)),
         bar=rcode_bar(now.rcodes if now else {}),
-        position=f"{status.node.acked:,}" if status.node.epoch else "nothing yet",
+        position=f"{status.node.acked:,}" if status.node.epoch else gettext("nothing yet"),
         behind=_behind(status, head),
         lag=_lag(status),
         latency=milliseconds(now.latency_ms if now else None),
@@ -112,25 +113,31 @@ def room(reported: Reported) -> str:
     """Return how much of the disk is free and of the LMDB map is used, as far as the agent reported it."""
     parts = []
     if reported.disk_free_share is not None:
-        parts.append(f"disk {percent(reported.disk_free_share)} free")
+        parts.append(gettext("disk {disk_free_share} free").format(disk_free_share=percent(reported.disk_free_share)))
     if reported.map_used is not None:
-        parts.append(f"map {percent(reported.map_used)}")
+        parts.append(gettext("map {map_used}").format(map_used=percent(reported.map_used)))
     return " · ".join(parts)
 
 
 def fleet_line(statuses: Sequence[NodeStatus], live: Mapping[int, LiveNow], head: Position) -> FleetLine:
     """Return the totals; only nodes that take pushes count as live or late."""
     active = [status for status in statuses if status.node.state == NodeState.ACTIVE]
-    rates = [now.qps for now in live.values() if now.qps is not None]
+    rates = [now.qps for now in live_of_nodes(statuses, live).values() if now.qps is not None]
     lags = [status.health.lag_seconds for status in active if status.health.lag]
     return FleetLine(
         live=sum(status.health.word in WELL for status in active),
         total=len(active),
         qps=rate(sum(rates) if rates else None),
         head=f"{head.sequence:,}",
-        lag=duration(max(lags)) if lags else "none",
+        lag=duration(max(lags)) if lags else gettext("none"),
         old_answers=rate(_rate_of_those_behind(active, live)),
     )
+
+
+def live_of_nodes(statuses: Sequence[NodeStatus], live: Mapping[int, LiveNow]) -> dict[int, LiveNow]:
+    """Return the numbers without those of fronts: what comes through one is counted at the node that it asks."""
+    fronts = {status.node.pk for status in statuses if status.node.is_front}
+    return {pk: now for pk, now in live.items() if pk not in fronts}
 
 
 def _rate_of_those_behind(active: Sequence[NodeStatus], live: Mapping[int, LiveNow]) -> float | None:
@@ -144,15 +151,15 @@ def _behind(status: NodeStatus, head: Position) -> str:
     if status.node.epoch is None:
         return ""
     if status.node.epoch != head.epoch:
-        return "of another history"
-    return f"−{status.health.lag:,}" if status.health.lag else "current"
+        return gettext("of another history")
+    return f"−{status.health.lag:,}" if status.health.lag else gettext("current")
 
 
 def _lag(status: NodeStatus) -> str:
     health = status.health
     if health.word == Word.WAITING:
         return _NO_NUMBER
-    return f"{health.lag:,} · {duration(health.lag_seconds)}" if health.lag else "none"
+    return f"{health.lag:,} · {duration(health.lag_seconds)}" if health.lag else gettext("none")
 
 
 def rate(per_second: float | None) -> str:

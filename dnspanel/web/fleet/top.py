@@ -13,6 +13,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes import enroll
+from dnspanel.texts import gettext
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access
 from replication.wire.protocol import Counted, Top
@@ -72,15 +73,24 @@ def log_for(request: PanelRequest, node: Node) -> list[str] | None:
 def view_of(top: Top) -> TopView:
     """Return the lists as the page shows them."""
     lists = [
-        _list("Names", top.names, "Nobody has asked anything yet."),
-        _list("Names that do not exist", top.nxdomain, "Nobody asked for a name that does not exist."),
-        _list("Names answered with SERVFAIL", top.servfail, "Every question got an answer."),
-        _list("Names of other zones, refused", top.refused, "Nobody asked for zones that are not here."),
-        _list("Types", top.types, "Nobody has asked anything yet.", questions=False),
-        _list("Answers by rcode, five minutes", top.rcodes, "No answer in five minutes.", questions=False),
+        _list(gettext("Names"), top.names, gettext("Nobody has asked anything yet.")),
+        _list(
+            gettext("Names that do not exist"), top.nxdomain, gettext("Nobody asked for a name that does not exist.")
+        ),
+        _list(gettext("Names answered with SERVFAIL"), top.servfail, gettext("Every question got an answer.")),
+        _list(
+            gettext("Names of other zones, refused"), top.refused, gettext("Nobody asked for zones that are not here.")
+        ),
+        _list(gettext("Types"), top.types, gettext("Nobody has asked anything yet."), questions=False),
+        _list(
+            gettext("Answers by rcode, five minutes"),
+            top.rcodes,
+            gettext("No answer in five minutes."),
+            questions=False,
+        ),
     ]
     if top.networks:
-        lists.append(_list("Clients by network", top.networks, "", questions=False))
+        lists.append(_list(gettext("Clients by network"), top.networks, "", questions=False))
     return TopView(datetime.fromtimestamp(top.at, UTC), tuple(lists))
 
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dnspanel.web.fleet import hold, join, keys, matrix, node, nodes, rollout, top
+from dnspanel.web.fleet import fronts, hold, join, keys, matrix, node, nodes, rollout, secondaries, top
 
 urlpatterns = [
     path("nodes/", nodes.node_list, name="node-list"),
@@ -21,9 +21,17 @@ urlpatterns = [
     path("nodes/<slug:name>/top/", top.node_top, name="node-top"),
     path("nodes/<slug:name>/enrolment/", join.node_enrollment, name="node-enrolment"),
     path("nodes/<slug:name>/change/", join.node_change, name="node-change"),
+    path("nodes/<slug:name>/front/", fronts.front_settings, name="front-settings"),
     path("nodes/<slug:name>/<str:act>/", node.node_act, name="node-act"),
     path("delivery/", rollout.delivery, name="node-delivery"),
     path("delivery/groups/new/", rollout.group_new, name="node-group-new"),
     path("delivery/groups/<int:group_id>/<str:act>/", rollout.group_act, name="node-group-act"),
     path("delivery/<str:act>/", rollout.delivery_act, name="node-delivery-act"),
+    path("secondaries/", secondaries.secondary_list, name="secondary-list"),
+    path("secondaries/new/", secondaries.secondary_new, name="secondary-new"),
+    path("secondaries/<int:secondary_id>/", secondaries.secondary_detail, name="secondary-detail"),
+    path("secondaries/<int:secondary_id>/change/", secondaries.secondary_change, name="secondary-change"),
+    path("secondaries/<int:secondary_id>/notify/", secondaries.secondary_notify, name="secondary-notify"),
+    path("secondaries/<int:secondary_id>/rotate/", secondaries.secondary_rotate, name="secondary-rotate"),
+    path("secondaries/<int:secondary_id>/delete/", secondaries.secondary_delete, name="secondary-delete"),
 ]

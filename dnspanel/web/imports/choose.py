@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST, require_safe
 
+from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.transfer.documents import Options
 from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.imports import jobs, queries
@@ -25,34 +26,34 @@ from dnspanel.zones import access
 
 MOST_TICKED = 1000
 
-_CHOICES_NEW = (("", "as the options say"), ("create", "create"), ("skip", "skip"))
+_CHOICES_NEW = (("", gettext_lazy("as the options say")), ("create", "create"), ("skip", "skip"))
 _CHOICES_EXISTING = (
-    ("", "as the options say"),
+    ("", gettext_lazy("as the options say")),
     ("union", "union"),
-    ("rrsets", "replace RRsets"),
-    ("replace", "replace the zone"),
+    ("rrsets", gettext_lazy("replace RRsets")),
+    ("replace", gettext_lazy("replace the zone")),
     ("skip", "skip"),
 )
 _CHOICES_ALL = (*_CHOICES_EXISTING[:1], ("create", "create"), *_CHOICES_EXISTING[1:])
 
 # What the table may be narrowed to, before the dry run and after it: key, text, arguments of `queries.zones_page`.
 _BEFORE: dict[str, tuple[str, dict[str, Any]]] = {
-    "": ("All", {}),
-    "new": ("New", {"existing": False}),
-    "existing": ("Exist here", {"existing": True}),
-    "faulty": ("With faults", {"faulty": True}),
+    "": (gettext_lazy("All"), {}),
+    "new": (gettext_lazy("New"), {"existing": False}),
+    "existing": (gettext_lazy("Exist here"), {"existing": True}),
+    "faulty": (gettext_lazy("With faults"), {"faulty": True}),
 }
 _AFTER: dict[str, tuple[str, dict[str, Any]]] = {
-    "": ("All", {}),
-    "create": ("Create", {"action": Action.CREATE}),
-    "union": ("Union", {"action": Action.UNION}),
-    "rrsets": ("Replace RRsets", {"action": Action.RRSETS}),
-    "replace": ("Replace the zone", {"action": Action.REPLACE}),
-    "waiting": ("Waiting", {"action": Action.WAITING}),
-    "failed": ("Failed", {"action": Action.FAILED}),
-    "nothing": ("Unchanged", {"action": Action.NOTHING}),
-    "skip": ("Skipped", {"action": Action.SKIP}),
-    "duplicate": ("Twice", {"action": Action.DUPLICATE}),
+    "": (gettext_lazy("All"), {}),
+    "create": (gettext_lazy("Create"), {"action": Action.CREATE}),
+    "union": (gettext_lazy("Union"), {"action": Action.UNION}),
+    "rrsets": (gettext_lazy("Replace RRsets"), {"action": Action.RRSETS}),
+    "replace": (gettext_lazy("Replace the zone"), {"action": Action.REPLACE}),
+    "waiting": (gettext_lazy("Waiting"), {"action": Action.WAITING}),
+    "failed": (gettext_lazy("Failed"), {"action": Action.FAILED}),
+    "nothing": (gettext_lazy("Unchanged"), {"action": Action.NOTHING}),
+    "skip": (gettext_lazy("Skipped"), {"action": Action.SKIP}),
+    "duplicate": (gettext_lazy("Twice"), {"action": Action.DUPLICATE}),
 }
 _COUNT_OF = {
     "create": "creates",
@@ -75,13 +76,16 @@ _ACTION_TONES = {
 }
 # After the job is done.
 _PAST = {
-    Action.CREATE: "created",
-    Action.UNION: "united",
-    Action.RRSETS: "RRsets replaced",
-    Action.REPLACE: "replaced",
-    Action.SKIP: "skipped",
+    Action.CREATE: gettext_lazy("created"),
+    Action.UNION: gettext_lazy("united"),
+    Action.RRSETS: gettext_lazy("RRsets replaced"),
+    Action.REPLACE: gettext_lazy("replaced"),
+    Action.SKIP: gettext_lazy("skipped"),
 }
-_UNDONE_MARKS = {"undone": ("quiet", "undo", "undone"), "kept": ("warn", "shield", "kept")}
+_UNDONE_MARKS = {
+    "undone": ("quiet", "undo", gettext_lazy("undone")),
+    "kept": ("warn", "shield", gettext_lazy("kept")),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +147,7 @@ def zones_context(
         "show": show,
         "filters": [_filter(key, text, show, plan) for key, (text, _) in kinds.items() if _is_listed(key, show, plan)],
         "chooses": chooses,
-        "becomes": "What became of it" if job.state in ENDED_STATES else "What becomes of it",
+        "becomes": gettext("What became of it") if job.state in ENDED_STATES else gettext("What becomes of it"),
         "choices": _CHOICES_ALL,
         "narrowed": bool(search or show),
     }
@@ -186,7 +190,11 @@ def import_zones(request: PanelRequest, job_id: int) -> HttpResponse:
         return render(request, "imports/_zone_rows.html", context)
     if target == "import-zones":
         display = len(context["zones"])
-        spoken = f"The first {display} zones are shown" if context["next_after"] else f"{display} zones found"
+        spoken = (
+            gettext("The first {display} zones are shown").format(display=display)
+            if context["next_after"]
+            else gettext("{display} zones found").format(display=display)
+        )
         return say(render(request, "imports/_zones.html", context), speak=spoken)
     return render(request, "imports/zones.html", context)
 
@@ -205,9 +213,9 @@ def import_options(request: PanelRequest, job_id: int) -> HttpResponse:
         if request.POST.get("then") == "plan" and job.state == State.CHOOSING:
             jobs.start_plan(job=job, now=timezone.now())
         elif job.state == State.SCANNING:
-            messages.info(request, "The source is read anew with these options; start the dry run after that.")
+            messages.info(request, gettext("The source is read anew with these options; start the dry run after that."))
         else:
-            messages.success(request, "The options are kept.")
+            messages.success(request, gettext("The options are kept."))
     except WrongState as exc:
         messages.warning(request, str(exc))
     return redirect("import-detail", job.pk)
@@ -229,7 +237,7 @@ def import_choose(request: PanelRequest, job_id: int) -> HttpResponse:
     search, show = request.POST.get("q", "")[:LONGEST_SEARCH], request.POST.get("show", "")
     of_all = request.POST.get("scope") == "all"
     if choice not in jobs.CHOICES or not (of_all or ids):
-        messages.warning(request, "Tick the zones first. Nothing was changed.")
+        messages.warning(request, gettext("Tick the zones first. Nothing was changed."))
         return redirect(_back(job, search, show))
     narrowed = {"search": search, **_BEFORE.get(show, _BEFORE[""])[1]} if of_all else {"ids": ids}
     try:
@@ -237,7 +245,9 @@ def import_choose(request: PanelRequest, job_id: int) -> HttpResponse:
     except WrongState as exc:
         messages.warning(request, str(exc))
         return redirect("import-detail", job.pk)
-    message = f"{count:,} zone{'' if count == 1 else 's'}: {choice or 'as the options say'}"
+    message = ngettext("{count:,} zone: {value}", "{count:,} zones: {value}", count).format(
+        count=count, value=choice or gettext("as the options say")
+    )
     if one and request.htmx:
         return say(_one_row(request, job, ids), speak=message)
     messages.success(request, f"{message}.")

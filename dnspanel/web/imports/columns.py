@@ -11,13 +11,14 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer.errors import SourceRefused, WrongState
 from dnspanel.transfer.files import upload
 from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ImportJob, SourceKind, State
 from dnspanel.transfer.sources import csv_table
 from dnspanel.transfer.sources.columns import FIELDS, CsvMapping
-from dnspanel.web.forms import PanelForm
+from dnspanel.web.forms import MONO, PanelForm
 from dnspanel.web.imports.source_forms import MOST_NAMED_ZONES, name_or_nothing, names_by_line
 from dnspanel.web.imports.steps import badge_of, steps_of
 from dnspanel.web.layout import PanelRequest
@@ -32,30 +33,34 @@ _COLUMN_LABELS = {
     "priority": "priority",
     "disabled": "disabled",
     "comment": "comment",
+    "value_comment": gettext_lazy("comment of the value"),
+    "tags": "tags",
     "rdclass": "class",
 }
 _DELIMITER_LABELS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
-_MEANINGS = [("", "not used"), *((field, _COLUMN_LABELS[field]) for field in FIELDS)]
+_MEANINGS = [("", gettext_lazy("not used")), *((field, _COLUMN_LABELS[field]) for field in FIELDS)]
 
 
 class ColumnsForm(PanelForm):
     """`column-N` says what the column is; a table without a column for the zone needs the names of its zones."""
 
     fixed_zone = forms.CharField(
-        label="Zone of all rows",
+        label=gettext_lazy("Zone of all rows"),
         required=False,
         max_length=1100,
-        help_text="For a table without a column for the zone; names are then relative to it.",
-        widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}),
+        help_text=gettext_lazy("For a table without a column for the zone; names are then relative to it."),
+        widget=forms.TextInput(attrs=MONO),
     )
     zones = forms.CharField(
-        label="or several zones",
+        label=gettext_lazy("or several zones"),
         required=False,
         max_length=300 * MOST_NAMED_ZONES,
-        help_text="One per line, for a table of full names: each row belongs to the zone that its name lies in.",
+        help_text=gettext_lazy(
+            "One per line, for a table of full names: each row belongs to the zone that its name lies in."
+        ),
         widget=forms.Textarea(attrs={"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}),
     )
-    header = forms.BooleanField(label="The first row is a header", required=False)
+    header = forms.BooleanField(label=gettext_lazy("The first row is a header"), required=False)
 
     def __init__(self, *args: Any, sample: csv_table.CsvSample, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -66,7 +71,7 @@ class ColumnsForm(PanelForm):
             self.fields[f"column-{number}"] = forms.ChoiceField(
                 choices=_MEANINGS,
                 required=False,
-                label=f"Meaning of column {number + 1}",
+                label=gettext("Meaning of column {value}").format(value=number + 1),
                 initial=next((field for field in FIELDS if getattr(sample.mapping, field) == number), ""),
                 widget=forms.Select(attrs={"class": "select"}),
             )
@@ -91,14 +96,14 @@ class ColumnsForm(PanelForm):
         used = Counter(cleaned.get(f"column-{number}") or "" for number in range(self.width))
         for field in FIELDS:
             if used[field] > 1:
-                self.refuse(None, f"Only one column can be the {_COLUMN_LABELS[field]}.")
+                self.refuse(None, gettext("Only one column can be the {field}.").format(field=_COLUMN_LABELS[field]))
         if self.errors:
             return cleaned
         missing = [_COLUMN_LABELS[field] for field in self.mapping.missing]
         if missing == [_COLUMN_LABELS["zone"]]:
-            self.refuse("fixed_zone", "Say which column is the zone, or name it here.")
+            self.refuse("fixed_zone", gettext("Say which column is the zone, or name it here."))
         elif missing:
-            self.refuse(None, f"Say which column is the {', the '.join(missing)}.")
+            self.refuse(None, gettext("Say which column is the {list}.").format(list=", the ".join(missing)))
         return cleaned
 
     @property
@@ -121,7 +126,12 @@ def import_columns(request: PanelRequest, job_id: int) -> HttpResponse:
     files = upload.uploaded_files(job)
     if job.source != SourceKind.CSV or job.state != State.UPLOADING or len(files) != 1:
         if len(files) > 1:
-            messages.error(request, f"A CSV import reads one file; {len(files)} were sent. Cancel it and send one.")
+            messages.error(
+                request,
+                gettext("A CSV import reads one file; {files} were sent. Cancel it and send one.").format(
+                    files=len(files)
+                ),
+            )
         return redirect("import-detail", job.pk)
     try:
         sample = csv_table.sample(files[0].path)

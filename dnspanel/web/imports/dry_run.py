@@ -8,6 +8,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
+from dnspanel.texts import gettext
 from dnspanel.transfer.errors import TransferError, WrongState
 from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ImportJob, ImportZone, State
@@ -43,7 +44,7 @@ def fingerprint(plan: queries.PlanSummary) -> str:
 
 
 def _confirmation(plan: queries.PlanSummary) -> str:
-    return f"remove {plan.values_removed:,}"
+    return gettext("remove {values_removed:,}").format(values_removed=plan.values_removed)
 
 
 @require_POST
@@ -62,11 +63,16 @@ def import_apply(request: PanelRequest, job_id: int) -> HttpResponse:
     """Start publishing what the person saw in the dry run."""
     job = queries.job_for(request.user, job_id)
     if job.state != State.PLANNED:
-        messages.warning(request, f"This import has moved on: it is {job.get_state_display()}.")
+        messages.warning(
+            request,
+            gettext("This import has moved on: it is {get_state_display}.").format(
+                get_state_display=job.get_state_display()
+            ),
+        )
         return redirect("import-detail", job.pk)
     plan = queries.plan_summary(job)
     if request.POST.get("seen") != fingerprint(plan):
-        messages.warning(request, "The dry run is not the one you saw. Look at it again, then apply.")
+        messages.warning(request, gettext("The dry run is not the one you saw. Look at it again, then apply."))
         return redirect("import-detail", job.pk)
     form = TypedForm(request.POST, confirmation=_confirmation(plan)) if plan.guarded else None
     if form is not None and not form.is_valid():

@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
+from dnspanel.texts import gettext
 from dnspanel.transfer.errors import TransferError
 from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import Action, ImportFault, ImportJob, ImportZone
@@ -79,7 +80,7 @@ def _retry(request: PanelRequest, job: ImportJob, typed: Mapping[int, str]) -> H
     ticked = {int(text) for text in request.POST.getlist("zone") if text.isdecimal() and len(text) < 18}
     texts = {pk: text.replace("\r\n", "\n") for pk, text in typed.items() if pk in ticked}
     if not texts or not form.is_valid():
-        messages.warning(request, "Tick the zones that are to be tried again.")
+        messages.warning(request, gettext("Tick the zones that are to be tried again."))
         return None
     try:
         again = jobs.retry_failed(job=job, texts=texts, author=request.user, now=timezone.now(), form_id=form.id)
@@ -111,7 +112,9 @@ def _failed(job: ImportJob, row: ImportZone, typed: Mapping[int, str], faults: S
         except TransferError as exc:
             obstacle = str(exc)
         else:
-            obstacle = "" if text is not None else "The text is too large for a page: correct the file and import it."
+            obstacle = (
+                "" if text is not None else gettext("The text is too large for a page: correct the file and import it.")
+            )
     lines = (text or "").splitlines()
     item = [FixableFault(DisplayFault(fault), line_of(fault, lines, row.path)) for fault in faults]
     return FailedZone(row, text, obstacle, item)

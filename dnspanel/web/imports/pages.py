@@ -11,6 +11,7 @@ from django.templatetags.static import static
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ACTIVE_STATES, ENDED_STATES, ImportJob, SourceKind, State
@@ -26,16 +27,16 @@ from dnspanel.web.templatetags.panel import duration
 JOBS_PER_PAGE = 50
 # Files to try an import with: their words in the empty list, and where they lie among the static files.
 _SAMPLES = (
-    ("a zone file", "samples/shop.test.zone"),
-    ("one with faults", "samples/faulty.test.zone"),
+    (gettext_lazy("a zone file"), "samples/shop.test.zone"),
+    (gettext_lazy("one with faults"), "samples/faulty.test.zone"),
     ("a CSV", "samples/records.csv"),
 )
 
 # What a person may do to a job at any step, and what the page says afterwards.
 _ACTS = {
-    "pause": (jobs.pause, "The import pauses after the piece at hand."),
-    "resume": (jobs.resume, "The import goes on."),
-    "cancel": (jobs.cancel, "The import is cancelled. What it has published stays, and can be undone."),
+    "pause": (jobs.pause, gettext_lazy("The import pauses after the piece at hand.")),
+    "resume": (jobs.resume, gettext_lazy("The import goes on.")),
+    "cancel": (jobs.cancel, gettext_lazy("The import is cancelled. What it has published stays, and can be undone.")),
 }
 
 
@@ -169,6 +170,6 @@ def import_delete(request: PanelRequest, job_id: int) -> HttpResponse:
         except WrongState as exc:
             messages.warning(request, str(exc))
             return redirect("import-detail", job.pk)
-        messages.success(request, f"“{job.title}” is forgotten. What it published stays.")
+        messages.success(request, gettext("“{title}” is forgotten. What it published stays.").format(title=job.title))
         return redirect("import-list")
     return render(request, "imports/delete.html", {"job": job, "report": queries.report(job)})

@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
 from dnspanel.downloads import file_response
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer import limits
 from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.imports import jobs, queries
@@ -24,7 +25,12 @@ from dnspanel.web.imports.option_forms import TypedForm
 from dnspanel.web.layout import PanelRequest
 
 FAULTS_PER_PAGE = 100
-SEVERITIES = {"": "All", "error": "Errors", "warning": "Warnings", "note": "Notes"}
+SEVERITIES = {
+    "": gettext_lazy("All"),
+    "error": gettext_lazy("Errors"),
+    "warning": gettext_lazy("Warnings"),
+    "note": gettext_lazy("Notes"),
+}
 # After an import from a server, its answers can be compared with ours.
 _SERVERS = (SourceKind.AXFR, SourceKind.POWERDNS_API, SourceKind.POWERDNS_SQL)
 
@@ -61,9 +67,9 @@ def report_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
         "seconds": [
             (text, seconds)
             for text, seconds in (
-                ("Scan", job.scan_seconds),
-                ("Dry run", job.plan_seconds),
-                ("Apply", job.apply_seconds),
+                (gettext("Scan"), job.scan_seconds),
+                (gettext("Dry run"), job.plan_seconds),
+                (gettext("Apply"), job.apply_seconds),
             )
             if seconds
         ],
@@ -121,9 +127,9 @@ def import_undo(request: PanelRequest, job_id: int) -> HttpResponse:
     job = queries.job_for(request.user, job_id)
     report = queries.report(job)
     if job.state not in (State.DONE, State.CANCELLED) or not report.published:
-        messages.warning(request, "There is nothing to undo here.")
+        messages.warning(request, gettext("There is nothing to undo here."))
         return redirect("import-detail", job.pk)
-    confirmation = f"undo {report.published:,}"
+    confirmation = gettext("undo {published:,}").format(published=report.published)
     form = TypedForm(request.POST or None, confirmation=confirmation)
     if not form.is_valid():
         context = {"job": job, "report": report, "changes": _changes(report), "form": form}

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods
 from dnspanel.accounts.models import User
 from dnspanel.accounts.quota_amounts import Kind
 from dnspanel.accounts.roles import Permission
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer import limits, servers
 from dnspanel.transfer.errors import ServerRefused, TransferError
 from dnspanel.transfer.imports import jobs
@@ -39,27 +40,54 @@ class DisplaySource:
 # What the pages offer, in groups.
 SOURCES = (
     (
-        "Files",
+        gettext_lazy("Files"),
         (
-            DisplaySource(SourceKind.FILES, "Zone files", "one, many, a directory, zip, tar.gz, named.conf", "folder"),
-            DisplaySource(SourceKind.PASTE, "Pasted text", "a zone file from the clipboard", "copy"),
-            DisplaySource(SourceKind.CSV, "CSV", "any table; you say which column is what", "table"),
-            DisplaySource(SourceKind.JSON, "JSON", "our export, RRset lists", "file"),
+            DisplaySource(
+                SourceKind.FILES,
+                gettext_lazy("Zone files"),
+                gettext_lazy("one, many, a directory, zip, tar.gz, named.conf"),
+                "folder",
+            ),
+            DisplaySource(
+                SourceKind.PASTE, gettext_lazy("Pasted text"), gettext_lazy("a zone file from the clipboard"), "copy"
+            ),
+            DisplaySource(SourceKind.CSV, "CSV", gettext_lazy("any table; you say which column is what"), "table"),
+            DisplaySource(SourceKind.JSON, "JSON", gettext_lazy("our export, RRset lists"), "file"),
         ),
     ),
     (
-        "Running servers",
+        gettext_lazy("Running servers"),
         (
-            DisplaySource(SourceKind.AXFR, "Zone transfer", "BIND, Knot, NSD and any other, by AXFR", "server"),
-            DisplaySource(SourceKind.POWERDNS_API, "PowerDNS API", "every zone of a PowerDNS server", "link"),
-            DisplaySource(SourceKind.POWERDNS_SQL, "PowerDNS database", "PostgreSQL or MySQL, live", "database"),
+            DisplaySource(
+                SourceKind.AXFR,
+                gettext_lazy("Zone transfer"),
+                gettext_lazy("BIND, Knot, NSD and any other, by AXFR"),
+                "server",
+            ),
+            DisplaySource(
+                SourceKind.POWERDNS_API,
+                gettext_lazy("PowerDNS API"),
+                gettext_lazy("every zone of a PowerDNS server"),
+                "link",
+            ),
+            DisplaySource(
+                SourceKind.POWERDNS_SQL,
+                gettext_lazy("PowerDNS database"),
+                gettext_lazy("PostgreSQL or MySQL, live"),
+                "database",
+            ),
         ),
     ),
     (
-        "Files of PowerDNS",
+        gettext_lazy("Files of PowerDNS"),
         (
-            DisplaySource(SourceKind.POWERDNS_DUMP, "Database dump", "pg_dump, mysqldump, sqlite .dump", "database"),
-            DisplaySource(SourceKind.POWERDNS_LMDB, "LMDB", "pdns.lmdb and its shards", "database"),
+            DisplaySource(
+                SourceKind.POWERDNS_DUMP,
+                gettext_lazy("Database dump"),
+                gettext_lazy("pg_dump, mysqldump, sqlite .dump"),
+                "database",
+            ),
+            DisplaySource(SourceKind.POWERDNS_LMDB, "LMDB", gettext_lazy("pdns.lmdb and its shards"), "database"),
         ),
     ),
 )
@@ -79,7 +107,7 @@ def import_new(request: PanelRequest, source: str = SourceKind.FILES) -> HttpRes
     form = SOURCE_FORMS[source](request.POST)
     by_script = request.POST.get("by") == "script"  # which sends the files afterwards, in chunks
     if form.is_valid() and form.takes_files and not by_script and not request.FILES.getlist("files"):
-        form.refuse(None, "Choose at least one file.")
+        form.refuse(None, gettext("Choose at least one file."))
     if not form.is_valid():
         return _refused(request, form) if by_script else _source_page(request, form, status=422)
     try:
@@ -100,7 +128,7 @@ def _initial(source: str) -> dict[str, Any]:
 def _source_page(request: PanelRequest, form: SourceForm, status: int = 200) -> HttpResponse:
     context = {
         "form": form,
-        "near_quotas": near_quotas(request.user, Kind.IMPORTS, Kind.BYTES),
+        "near_quotas": near_quotas(request.user, Kind.IMPORTS, Kind.BYTES, Kind.ZONES),
         "steps": first_steps(),
         "groups": _offered_to(request.user),
         "kind": form.kind.value,

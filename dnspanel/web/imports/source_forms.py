@@ -9,11 +9,12 @@ from urllib.parse import urlsplit
 from django import forms
 
 from dnspanel.accounts import tsig
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer import limits
 from dnspanel.transfer.models import SourceKind
 from dnspanel.transfer.sealed_keys import MOST_CHARACTERS
 from dnspanel.transfer.servers import DATABASE_PORTS
-from dnspanel.web.forms import PublishingForm
+from dnspanel.web.forms import PublishingForm, SecretInput
 from replication.dns import names
 from replication.errors import BadName
 
@@ -24,13 +25,6 @@ _MONO = {**_PLAIN, "class": "input input-mono"}
 _MONO_TEXT = {**_PLAIN, "class": "textarea input-mono"}
 
 
-class SecretInput(forms.PasswordInput):
-    """A field that never shows again what was typed into it."""
-
-    def __init__(self) -> None:
-        super().__init__(attrs={"autocomplete": "new-password", "spellcheck": "false"}, render_value=False)
-
-
 class SourceForm(PublishingForm):
     """Where an import reads from. `parameters` and `secret` are what `jobs.create_job` takes."""
 
@@ -39,10 +33,10 @@ class SourceForm(PublishingForm):
     accept: ClassVar[str] = ""
 
     title = forms.CharField(
-        label="Title",
+        label=gettext_lazy("Title"),
         required=False,
         max_length=200,
-        help_text="How the list of imports calls it; a name is made up if you leave it empty.",
+        help_text=gettext_lazy("How the list of imports calls it; a name is made up if you leave it empty."),
         widget=forms.TextInput(attrs=_PLAIN),
     )
 
@@ -82,12 +76,14 @@ class JsonForm(SourceForm):
     accept = ".json,.jsonl,.ndjson,.gz,application/json"
 
     keys_passphrase = forms.CharField(
-        label="Passphrase of its keys",
+        label=gettext_lazy("Passphrase of its keys"),
         required=False,
         strip=False,
         max_length=MOST_CHARACTERS,
-        help_text="Opens the private DNSSEC keys of an export that has them, so that new zones go on with these. "
-        "Stored encrypted, forgotten once the zones are read.",
+        help_text=gettext_lazy(
+            "Opens the private DNSSEC keys of an export that has them, so that new zones go on with "
+            "these. Stored encrypted, forgotten once the zones are read."
+        ),
         widget=SecretInput(),
     )
 
@@ -126,16 +122,18 @@ class PasteForm(SourceForm):
     kind = SourceKind.PASTE
 
     text = forms.CharField(
-        label="Zone file",
+        label=gettext_lazy("Zone file"),
         strip=False,
-        help_text="One zone. $ORIGIN, $TTL, $GENERATE, comments and several lines per record are understood.",
+        help_text=gettext_lazy(
+            "One zone. $ORIGIN, $TTL, $GENERATE, comments and several lines per record are understood."
+        ),
         widget=forms.Textarea(attrs={**_MONO_TEXT, "rows": 14, "placeholder": "$ORIGIN example.org.\n$TTL 3600"}),
     )
     origin = forms.CharField(
-        label="Zone",
+        label=gettext_lazy("Zone"),
         required=False,
         max_length=1100,
-        help_text="Only needed when the text does not say which zone it is.",
+        help_text=gettext_lazy("Only needed when the text does not say which zone it is."),
         widget=forms.TextInput(attrs=_MONO),
     )
 
@@ -143,7 +141,9 @@ class PasteForm(SourceForm):
         text = str(self.cleaned_data["text"])
         if len(text.encode()) > limits.MOST_PASTE_BYTES:
             raise forms.ValidationError(
-                f"A pasted zone file has at most {limits.MOST_PASTE_BYTES >> 20} MiB; upload it as a file."
+                gettext("A pasted zone file has at most {value} MiB; upload it as a file.").format(
+                    value=limits.MOST_PASTE_BYTES >> 20
+                )
             )
         return text
 
@@ -156,7 +156,7 @@ class PasteForm(SourceForm):
 
     @property
     def default_title(self) -> str:
-        return f"Pasted {self.cleaned_data['origin'] or 'zone file'}"
+        return gettext("Pasted {value}").format(value=self.cleaned_data["origin"] or gettext("zone file"))
 
 
 class AxfrForm(SourceForm):
@@ -165,36 +165,41 @@ class AxfrForm(SourceForm):
     kind = SourceKind.AXFR
 
     server = forms.CharField(
-        label="Server", max_length=253, help_text="A name or an address.", widget=forms.TextInput(attrs=_MONO)
+        label=gettext_lazy("Server"),
+        max_length=253,
+        help_text=gettext_lazy("A name or an address."),
+        widget=forms.TextInput(attrs=_MONO),
     )
-    port = forms.IntegerField(label="Port", min_value=1, max_value=65535, initial=53)
+    port = forms.IntegerField(label=gettext_lazy("Port"), min_value=1, max_value=65535, initial=53)
     zones = forms.CharField(
-        label="Zones",
+        label=gettext_lazy("Zones"),
         required=False,
-        help_text="One per line.",
+        help_text=gettext_lazy("One per line."),
         max_length=300 * MOST_NAMED_ZONES,
         widget=forms.Textarea(attrs={**_MONO_TEXT, "rows": 5}),
     )
     catalog = forms.CharField(
-        label="or a catalog zone",
+        label=gettext_lazy("or a catalog zone"),
         required=False,
         max_length=1100,
-        help_text="Its members are transferred (RFC 9432).",
+        help_text=gettext_lazy("Its members are transferred (RFC 9432)."),
         widget=forms.TextInput(attrs=_MONO),
     )
     tsig_name = forms.CharField(
-        label="TSIG key",
+        label=gettext_lazy("TSIG key"),
         required=False,
         max_length=1100,
-        help_text="Its name; empty for none.",
+        help_text=gettext_lazy("Its name; empty for none."),
         widget=forms.TextInput(attrs=_MONO),
     )
-    tsig_algorithm = forms.ChoiceField(label="Algorithm", choices=[(name, name) for name in tsig.ALGORITHMS])
+    tsig_algorithm = forms.ChoiceField(
+        label=gettext_lazy("Algorithm"), choices=[(name, name) for name in tsig.ALGORITHMS]
+    )
     tsig_secret = forms.CharField(
-        label="Secret",
+        label=gettext_lazy("Secret"),
         required=False,
         max_length=1000,
-        help_text="Base64. Stored encrypted, forgotten once the zones are read.",
+        help_text=gettext_lazy("Base64. Stored encrypted, forgotten once the zones are read."),
         widget=SecretInput(),
     )
 
@@ -217,13 +222,18 @@ class AxfrForm(SourceForm):
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = self.cleaned_data
         if {"zones", "catalog"} <= cleaned.keys() and bool(cleaned["zones"]) == bool(cleaned["catalog"]):
-            alternative = "not both" if cleaned["zones"] else "or a catalog zone"
-            self.refuse("zones", f"Name the zones, {alternative}: a name server does not list its zones by itself.")
+            alternative = gettext("not both") if cleaned["zones"] else gettext("or a catalog zone")
+            self.refuse(
+                "zones",
+                gettext("Name the zones, {alternative}: a name server does not list its zones by itself.").format(
+                    alternative=alternative
+                ),
+            )
         if {"tsig_name", "tsig_secret"} <= cleaned.keys() and bool(cleaned["tsig_name"]) != bool(
             cleaned["tsig_secret"]
         ):
             missing = "tsig_secret" if cleaned["tsig_name"] else "tsig_name"
-            self.refuse(missing, "A TSIG key has a name and a secret.")
+            self.refuse(missing, gettext("A TSIG key has a name and a secret."))
         return cleaned
 
     @property
@@ -238,7 +248,7 @@ class AxfrForm(SourceForm):
 
     @property
     def default_title(self) -> str:
-        return f"Transfer from {self.cleaned_data['server']}"
+        return gettext("Transfer from {cleaned_data}").format(cleaned_data=self.cleaned_data["server"])
 
 
 class PowerdnsApiForm(SourceForm):
@@ -247,32 +257,34 @@ class PowerdnsApiForm(SourceForm):
     kind = SourceKind.POWERDNS_API
 
     url = forms.CharField(
-        label="Address",
+        label=gettext_lazy("Address"),
         max_length=500,
-        help_text="Such as http://192.0.2.53:8081.",
+        help_text=gettext_lazy("Such as http://192.0.2.53:8081."),
         widget=forms.TextInput(attrs={**_MONO, "inputmode": "url"}),
     )
     key = forms.CharField(
-        label="API key",
+        label=gettext_lazy("API key"),
         max_length=1000,
-        help_text="Stored encrypted, forgotten once the zones are read.",
+        help_text=gettext_lazy("Stored encrypted, forgotten once the zones are read."),
         widget=SecretInput(),
     )
-    server_id = forms.CharField(label="Server id", max_length=100, initial="localhost", widget=forms.TextInput(_MONO))
+    server_id = forms.CharField(
+        label=gettext_lazy("Server id"), max_length=100, initial="localhost", widget=forms.TextInput(_MONO)
+    )
     zones = forms.CharField(
-        label="Zones",
+        label=gettext_lazy("Zones"),
         required=False,
         max_length=300 * MOST_NAMED_ZONES,
-        help_text="One per line; empty means all.",
+        help_text=gettext_lazy("One per line; empty means all."),
         widget=forms.Textarea(attrs={**_MONO_TEXT, "rows": 4}),
     )
 
     def clean_url(self) -> str:
         parts = urlsplit(self.cleaned_data["url"])
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise forms.ValidationError("An address begins with http:// or https:// and names a server.")
+            raise forms.ValidationError(gettext("An address begins with http:// or https:// and names a server."))
         if parts.username or parts.password:
-            raise forms.ValidationError("Leave name and password out of the address.")
+            raise forms.ValidationError(gettext("Leave name and password out of the address."))
         return str(self.cleaned_data["url"]).rstrip("/")
 
     def clean_zones(self) -> list[str]:
@@ -288,7 +300,7 @@ class PowerdnsApiForm(SourceForm):
 
     @property
     def default_title(self) -> str:
-        return f"PowerDNS at {urlsplit(self.cleaned_data['url']).netloc}"
+        return gettext("PowerDNS at {netloc}").format(netloc=urlsplit(self.cleaned_data["url"]).netloc)
 
 
 class PowerdnsSqlForm(SourceForm):
@@ -296,21 +308,31 @@ class PowerdnsSqlForm(SourceForm):
 
     kind = SourceKind.POWERDNS_SQL
 
-    database_kind = forms.ChoiceField(label="Kind", choices=[("postgresql", "PostgreSQL"), ("mysql", "MySQL, MariaDB")])
-    host = forms.CharField(label="Host", max_length=253, widget=forms.TextInput(attrs=_MONO))
+    database_kind = forms.ChoiceField(
+        label=gettext_lazy("Kind"), choices=[("postgresql", "PostgreSQL"), ("mysql", gettext_lazy("MySQL, MariaDB"))]
+    )
+    host = forms.CharField(label=gettext_lazy("Host"), max_length=253, widget=forms.TextInput(attrs=_MONO))
     port = forms.IntegerField(
-        label="Port", required=False, min_value=1, max_value=65535, help_text="Empty: 5432 or 3306."
+        label=gettext_lazy("Port"),
+        required=False,
+        min_value=1,
+        max_value=65535,
+        help_text=gettext_lazy("Empty: 5432 or 3306."),
     )
     database = forms.CharField(
-        label="Database", max_length=200, initial="powerdns", widget=forms.TextInput(attrs=_MONO)
+        label=gettext_lazy("Database"), max_length=200, initial="powerdns", widget=forms.TextInput(attrs=_MONO)
     )
-    user = forms.CharField(label="User", max_length=200, initial="powerdns", widget=forms.TextInput(attrs=_MONO))
+    user = forms.CharField(
+        label=gettext_lazy("User"), max_length=200, initial="powerdns", widget=forms.TextInput(attrs=_MONO)
+    )
     password = forms.CharField(
-        label="Password",
+        label=gettext_lazy("Password"),
         required=False,
         strip=False,
         max_length=1000,
-        help_text="Stored encrypted, forgotten once the zones are read. A user who may only read is enough.",
+        help_text=gettext_lazy(
+            "Stored encrypted, forgotten once the zones are read. A user who may only read is enough."
+        ),
         widget=SecretInput(),
     )
 
@@ -336,7 +358,7 @@ class PowerdnsSqlForm(SourceForm):
 
     @property
     def default_title(self) -> str:
-        return f"PowerDNS database on {self.cleaned_data['host']}"
+        return gettext("PowerDNS database on {cleaned_data}").format(cleaned_data=self.cleaned_data["host"])
 
 
 SOURCE_FORMS: dict[str, type[SourceForm]] = {
@@ -374,11 +396,15 @@ def names_by_line(text: str) -> list[str]:
         try:
             found[names.parse(line)] = None
         except BadName as exc:
-            wrong.append(f"Line {number}: {exc}")
+            wrong.append(gettext("Line {number}: {exc}").format(number=number, exc=exc))
     if wrong:
         raise forms.ValidationError(wrong[:10])
     if len(found) > MOST_NAMED_ZONES:
-        raise forms.ValidationError(f"At most {MOST_NAMED_ZONES:,} zones; these are {len(found):,}.")
+        raise forms.ValidationError(
+            gettext("At most {most_named_zones:,} zones; these are {found:,}.").format(
+                most_named_zones=MOST_NAMED_ZONES, found=len(found)
+            )
+        )
     return list(found)
 
 
@@ -386,5 +412,5 @@ def _base64(text: str) -> str:
     try:
         base64.b64decode(text, validate=True)
     except binascii.Error as exc:
-        raise forms.ValidationError("This is no base64.") from exc
+        raise forms.ValidationError(gettext("This is no base64.")) from exc
     return text

@@ -4,10 +4,18 @@ from dataclasses import dataclass
 
 from django.urls import reverse
 
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer.models import ENDED_STATES, ImportJob, State
 
 STEPS = ("source", "scan", "choose", "dry-run", "apply", "report")
-_TEXTS = ("Source", "Scan", "Choose", "Dry run", "Apply", "Report")
+_TEXTS = (
+    gettext_lazy("Source"),
+    gettext_lazy("Scan"),
+    gettext_lazy("Choose"),
+    gettext_lazy("Dry run"),
+    gettext_lazy("Apply"),
+    gettext_lazy("Report"),
+)
 
 _STEP_OF_STATE = {
     State.UPLOADING: "source",
@@ -23,17 +31,17 @@ _STEP_OF_STATE = {
 
 # Tone, icon and words of a state.
 _BADGES = {
-    State.UPLOADING: ("info", "import", "waits for files"),
-    State.SCANNING: ("info", "sync", "scanning"),
-    State.CHOOSING: ("warn", "edit", "waits for your choices"),
-    State.PLANNING: ("info", "sync", "dry run"),
-    State.PLANNED: ("warn", "eye", "waits for your go-ahead"),
-    State.APPLYING: ("info", "sync", "applying"),
-    State.DONE: ("ok", "check", "done"),
-    State.UNDOING: ("info", "undo", "undoing"),
-    State.UNDONE: ("quiet", "undo", "undone"),
-    State.CANCELLED: ("quiet", "close", "cancelled"),
-    State.FAILED: ("bad", "error", "failed"),
+    State.UPLOADING: ("info", "import", gettext_lazy("waits for files")),
+    State.SCANNING: ("info", "sync", gettext_lazy("scanning")),
+    State.CHOOSING: ("warn", "edit", gettext_lazy("waits for your choices")),
+    State.PLANNING: ("info", "sync", gettext_lazy("dry run")),
+    State.PLANNED: ("warn", "eye", gettext_lazy("waits for your go-ahead")),
+    State.APPLYING: ("info", "sync", gettext_lazy("applying")),
+    State.DONE: ("ok", "check", gettext_lazy("done")),
+    State.UNDOING: ("info", "undo", gettext_lazy("undoing")),
+    State.UNDONE: ("quiet", "undo", gettext_lazy("undone")),
+    State.CANCELLED: ("quiet", "close", gettext_lazy("cancelled")),
+    State.FAILED: ("bad", "error", gettext_lazy("failed")),
 }
 
 
@@ -64,7 +72,7 @@ class Step:
 def badge_of(job: ImportJob) -> Badge:
     """Return the badge of the job for lists and the head of its page."""
     if job.paused:
-        return Badge("warn", "pause", "paused")
+        return Badge("warn", "pause", gettext("paused"))
     return Badge(*_BADGES[State(job.state)])
 
 

@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
+from dnspanel.texts import gettext
 from dnspanel.transfer import limits
 from dnspanel.transfer.errors import TransferError, WrongState
 from dnspanel.transfer.files import upload
@@ -45,7 +46,9 @@ def import_upload(request: PanelRequest, job_id: int) -> HttpResponse:
             return JsonResponse({"offset": upload.offset_of(job, name)})
         offset, size = _number(request.GET.get("offset", "")), _number(request.headers.get("Content-Length") or "0")
         if offset is None or size is None or size > limits.CHUNK_BYTES:
-            message = f"A chunk says where it begins and has at most {limits.CHUNK_BYTES >> 20} MiB."
+            message = gettext("A chunk says where it begins and has at most {value} MiB.").format(
+                value=limits.CHUNK_BYTES >> 20
+            )
             return JsonResponse({"errors": [message]}, status=400)
         return JsonResponse(
             {"offset": upload.receive_chunk(job=job, name=name, offset=offset, stream=request, size=size)}
@@ -84,7 +87,7 @@ def take_files(request: PanelRequest, job: ImportJob) -> str:
     for file in request.FILES.getlist("files"):
         upload.receive_file(job=job, name=file.name or "", stream=file)
     if not upload.uploaded_files(job):
-        raise WrongState("No file has arrived yet. Choose at least one.")
+        raise WrongState(gettext("No file has arrived yet. Choose at least one."))
     if job.source == SourceKind.CSV:
         return reverse("import-columns", args=[job.pk])
     jobs.start_scan(job=job, now=timezone.now())

@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
 from dnspanel.accounts.roles import Permission
+from dnspanel.texts import gettext
 from dnspanel.web.forms import ZoneDefaultsForm
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.settings.registry import SECTIONS, EnvironmentSetting, Section, value_text
@@ -50,9 +51,9 @@ def _display(section: Section) -> DisplaySection:
 def _with_value(setting: EnvironmentSetting) -> DisplaySetting:
     is_fixed = setting.variable in settings.FIXED_BY_ENVIRONMENT
     if setting.is_secret:
-        return DisplaySetting(setting, "set, and not told" if is_fixed else "not set", is_fixed)
+        return DisplaySetting(setting, gettext("set, and not told") if is_fixed else gettext("not set"), is_fixed)
     if not setting.attribute:
-        return DisplaySetting(setting, "set" if is_fixed else "not set", is_fixed)
+        return DisplaySetting(setting, "set" if is_fixed else gettext("not set"), is_fixed)
     return DisplaySetting(setting, value_text(getattr(settings, setting.attribute, None)), is_fixed)
 
 
@@ -68,7 +69,7 @@ def settings_zones(request: PanelRequest) -> HttpResponse:
         except (DefaultsFixed, DefaultsMoved) as exc:
             form.refuse(None, str(exc))
         else:
-            messages.success(request, "New zones begin with these.")
+            messages.success(request, gettext("New zones begin with these."))
             return redirect("settings-zones")
     context = {"form": form, "defaults": defaults, "tab": "zones"}
     return render(request, "settings/zones.html", context, status=422 if form.is_bound else 200)

@@ -1,7 +1,10 @@
 """Template tags and filters: icons, ages, counts, and readable names."""
 
 import re
+from collections.abc import Callable
 from datetime import datetime
+from math import inf
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from django import template
@@ -10,17 +13,44 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from dnspanel.texts import gettext, ngettext
 from replication.dns import names, rdata
 
 register = template.Library()
 
-# Up to so many seconds, an age is counted in this unit.
+
+class _Unit(NamedTuple):
+    """A unit of time: up to how many seconds it counts, how many one has, so many of it, and so many of it ago."""
+
+    limit: float
+    size: int
+    span: Callable[[int], str]
+    ago: Callable[[int], str]
+
+
+# Other languages bend the unit of what was so long ago, so that is a text of its own.
 _UNITS = (
-    (60, 1, "s", "s"),
-    (3600, 60, "min", "min"),
-    (86_400, 3600, "h", "h"),
-    (60 * 86_400, 86_400, "day", "days"),
-    (730 * 86_400, 30 * 86_400, "month", "months"),
+    _Unit(60, 1, lambda n: gettext("{number} s"), lambda n: gettext("{number} s ago")),
+    _Unit(3600, 60, lambda n: gettext("{number} min"), lambda n: gettext("{number} min ago")),
+    _Unit(86_400, 3600, lambda n: gettext("{number} h"), lambda n: gettext("{number} h ago")),
+    _Unit(
+        60 * 86_400,
+        86_400,
+        lambda n: ngettext("{number} day", "{number} days", n),
+        lambda n: ngettext("{number} day ago", "{number} days ago", n),
+    ),
+    _Unit(
+        730 * 86_400,
+        30 * 86_400,
+        lambda n: ngettext("{number} month", "{number} months", n),
+        lambda n: ngettext("{number} month ago", "{number} months ago", n),
+    ),
+    _Unit(
+        inf,
+        365 * 86_400,
+        lambda n: ngettext("{number} year", "{number} years", n),
+        lambda n: ngettext("{number} year ago", "{number} years ago", n),
+    ),
 )
 # A line break with the blanks around it; what follows, if no blank is needed in front of it.
 _LINE_BREAKS = re.compile(r"(?<!\s)\s*\n\s*(>|</?(?:t[dhr]|tbody|ul|li)\b)?")
@@ -103,12 +133,11 @@ def idn(name: str) -> str:
 def ago(at: datetime | None) -> SafeString | str:
     """Return how long ago this was, in words, with the exact time on hover; None gives "never"."""
     if at is None:
-        return "never"
-    moment = at.astimezone(timezone.get_current_timezone())
+        return gettext("never")
     return format_html(
-        '<time datetime="{}" title="{} UTC">{}</time>',
+        '<time datetime="{}" title="{}">{}</time>',
         at.isoformat(timespec="seconds"),
-        f"{moment:%Y-%m-%d %H:%M:%S}",
+        f"{timezone.localtime(at):%Y-%m-%d %H:%M:%S %Z}",
         spoken_age((timezone.now() - at).total_seconds()),
     )
 
@@ -116,14 +145,23 @@ def ago(at: datetime | None) -> SafeString | str:
 @register.filter
 def duration(seconds: float) -> str:
     """Return a duration in the largest unit that fits: 40 s, 3 min, 2 h, 5 days."""
-    for limit, size, one, many in _UNITS:
-        if seconds < limit:
-            number = int(seconds // size)
-            return f"{number} {one if number == 1 else many}"
-    years = int(seconds // (365 * 86_400))
-    return f"{years} year{'' if years == 1 else 's'}"
+    unit, number = _counted(seconds)
+    return unit.span(number).format(number=number)
+
+
+def _counted(seconds: float) -> tuple[_Unit, int]:
+    unit = next(unit for unit in _UNITS if seconds < unit.limit)
+    return unit, int(seconds // unit.size)
+
+
+def moment(at: datetime) -> str:
+    """Return the time to the minute by the reader's clock, with the name of the time zone."""
+    return f"{timezone.localtime(at):%Y-%m-%d %H:%M %Z}"
 
 
 def spoken_age(seconds: float) -> str:
     """Return an age in words: `3 min ago`."""
-    return "just now" if seconds < 5 else f"{duration(seconds)} ago"
+    if seconds < 5:
+        return gettext("just now")
+    unit, number = _counted(seconds)
+    return unit.ago(number).format(number=number)

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from dnspanel.accounts.actors import Actor, actor_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import User
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.grant_form import MONO
 from dnspanel.web.access.rights_form import AboutRRsetForm, person_or_token
 from dnspanel.web.editor.zone_head import render_zone
@@ -28,24 +29,24 @@ class LockForm(AboutRRsetForm):
 
     without_type = None
     reason = forms.CharField(
-        label="Why",
+        label=gettext_lazy("Why"),
         max_length=LONGEST_REASON,
         widget=forms.TextInput(attrs={"placeholder": "Managed by Terraform"}),
-        help_text="Whoever tries to change it reads this.",
+        help_text=gettext_lazy("Whoever tries to change it reads this."),
     )
     who = forms.CharField(
-        label="May still change it",
+        label=gettext_lazy("May still change it"),
         required=False,
         max_length=1100,
         widget=forms.TextInput(attrs={**MONO, "placeholder": "nobody"}),
-        help_text="A person, the visible beginning of a token, or the name of a TSIG key.",
+        help_text=gettext_lazy("A person, the visible beginning of a token, or the name of a TSIG key."),
     )
 
     def __init__(self, *args: Any, zone: Zone, reader: Actor, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.zone, self.reader = zone, reader
-        self.fields["name"].help_text = "Empty: the whole zone. @ is the zone's own name."
-        self.fields["type"].help_text = "Empty: every type at the name."
+        self.fields["name"].help_text = gettext("Empty: the whole zone. @ is the zone's own name.")
+        self.fields["type"].help_text = gettext("Empty: every type at the name.")
 
     def zone_meant(self) -> Zone | None:
         return self.zone
@@ -90,7 +91,7 @@ def zone_locks(request: PanelRequest, zone_name: str) -> HttpResponse:
         except LockRefused as exc:
             form.refuse(exc.field, str(exc))
         else:
-            messages.success(request, f"{lock.what} is locked.")
+            messages.success(request, gettext("{what} is locked.").format(what=lock.what))
             return redirect("zone-locks", zone.name)
     status = 422 if form.is_bound else 200
     return render_zone(request, zone, "settings", "zone_tabs/locks.html", locks_context(zone, form), status)
@@ -105,5 +106,5 @@ def zone_lock_lift(request: PanelRequest, zone_name: str, lock_id: int) -> HttpR
     except LockUnknown as exc:
         messages.warning(request, str(exc))
     else:
-        messages.success(request, "The lock is lifted.")
+        messages.success(request, gettext("The lock is lifted."))
     return redirect("zone-locks", zone.name)

@@ -7,9 +7,12 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
 from dnspanel.accounts.grants import Right
+from dnspanel.texts import gettext
+from dnspanel.transfer.zone_templates.queries import set_of
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.forms import ZoneSettingsForm
 from dnspanel.web.layout import PanelRequest
+from dnspanel.web.zone_tabs.default_ttl import default_ttl_form
 from dnspanel.web.zone_tabs.locks import lock_form, locks_context
 from dnspanel.zones import access
 from dnspanel.zones.errors import QuotaExceeded, SettingsRefused
@@ -29,11 +32,16 @@ def zone_settings(request: PanelRequest, zone_name: str) -> HttpResponse:
         except QuotaExceeded as exc:
             form.refuse("team", str(exc))
         else:
-            messages.success(request, f"Tags and team of {zone.name} are changed.")
+            messages.success(request, gettext("Tags and team of {name} are changed.").format(name=zone.name))
             # Whoever saw the zone by a tag or team that it no longer has sees it no more.
             if not access.has_right(request.user, zone, Right.READ):
                 return redirect("zone-list")
             return redirect("zone-detail", zone.name)
     status = 422 if form.is_bound else 200
-    context = {"form": form, **locks_context(zone, lock_form(request, zone))}
+    context = {
+        "form": form,
+        "default_ttl_form": default_ttl_form(request, zone),
+        "followed": set_of(zone, request.user),
+        **locks_context(zone, lock_form(request, zone)),
+    }
     return render_zone(request, zone, "settings", "zone_tabs/settings.html", context, status=status)

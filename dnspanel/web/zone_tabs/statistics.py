@@ -16,6 +16,9 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.fleet import zone_queries
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.zone_queries import Estimate, MinuteOfZone, NodeSample
+from dnspanel.secondaries.access import members_of_zone
+from dnspanel.secondaries.queries import state_of
+from dnspanel.texts import gettext
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.fleet.tiles import rate, sparkline
 from dnspanel.web.layout import PanelRequest, is_fragment
@@ -86,6 +89,9 @@ def zone_statistics(request: PanelRequest, zone_name: str) -> HttpResponse:
     context = _numbers(zone, with_nodes=can(request.user, Permission.FLEET))
     if is_fragment(request):
         return render(request, "zone_tabs/_statistics.html", {"zone": zone, **context})
+    now = timezone.now()
+    members = members_of_zone(request.user, zone).order_by("secondary__name")
+    context["secondaries"] = [(member, state_of(member.secondary, member, now)) for member in members]
     return render_zone(request, zone, "statistics", "zone_tabs/statistics.html", context)
 
 
@@ -110,7 +116,9 @@ def _numbers(zone: Zone, *, with_nodes: bool) -> dict[str, object]:
 
 def _serving() -> "QuerySet[Node]":
     """Return the nodes that clients may ask."""
-    return Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED), is_ring0=False).order_by("name")
+    return Node.objects.filter(
+        state__in=(NodeState.ACTIVE, NodeState.DRAINED), is_ring0=False, is_front=False
+    ).order_by("name")
 
 
 def _of_node(name: str, sample: NodeSample | None) -> DisplayNode:
@@ -155,19 +163,19 @@ def _lists(samples: Sequence[NodeSample]) -> tuple[DisplayList, ...]:
     by_type = sorted(types.items(), key=lambda item: (-item[1], item[0]))[:MOST_ROWS]
     return (
         DisplayList(
-            "Names",
-            "queries per second",
+            gettext("Names"),
+            gettext("queries per second"),
             tuple(DisplayRow(name.name, name.type, small_rate(name.qps)) for name in queried),
-            "None among the last questions.",
+            gettext("None among the last questions."),
         ),
         DisplayList(
-            "Types",
-            "queries per second",
+            gettext("Types"),
+            gettext("queries per second"),
             tuple(DisplayRow(rrtype, "", small_rate(qps)) for rrtype, qps in by_type),
-            "None among the last questions.",
+            gettext("None among the last questions."),
         ),
-        _seen("Names that do not exist", [sample.top.nxdomain for sample in samples]),
-        _seen("Names answered with SERVFAIL", [sample.top.servfail for sample in samples]),
+        _seen(gettext("Names that do not exist"), [sample.top.nxdomain for sample in samples]),
+        _seen(gettext("Names answered with SERVFAIL"), [sample.top.servfail for sample in samples]),
     )
 
 
@@ -179,7 +187,7 @@ def _seen(title: str, lists: Collection[Sequence[Counted]]) -> DisplayList:
     for what, number in times.most_common(MOST_ROWS):
         name, _, rrtype = what.rpartition("/")
         rows.append(DisplayRow(f"{name}.", rrtype, f"{number:,}"))
-    return DisplayList(title, "times among the last such answers", tuple(rows), "None.")
+    return DisplayList(title, gettext("times among the last such answers"), tuple(rows), gettext("None."))
 
 
 @require_safe

@@ -2,13 +2,18 @@
 
 from django.urls import path
 
-from dnspanel.web.zone_tabs import locks, settings, statistics, who_may
+from dnspanel.web.zone_tabs import default_ttl, locks, primaries, settings, statistics, who_may
 
 urlpatterns = [
     path("zones/<zone:zone_name>/access/", who_may.zone_access, name="zone-access"),
     path("zones/<zone:zone_name>/statistics/", statistics.zone_statistics, name="zone-statistics"),
     path("zones/<zone:zone_name>/settings/", settings.zone_settings, name="zone-settings"),
+    path("zones/<zone:zone_name>/settings/ttl/", default_ttl.zone_default_ttl, name="zone-default-ttl"),
     path("zones/<zone:zone_name>/locks/", locks.zone_locks, name="zone-locks"),
     path("zones/<zone:zone_name>/locks/<int:lock_id>/lift/", locks.zone_lock_lift, name="zone-lock-lift"),
+    path("zones/<zone:zone_name>/primaries/", primaries.zone_primaries, name="zone-primaries"),
+    path("zones/<zone:zone_name>/primaries/ask/", primaries.zone_primaries_ask, name="zone-primaries-ask"),
+    path("zones/<zone:zone_name>/primaries/take-over/", primaries.zone_take_over, name="zone-take-over"),
+    path("zones/<zone:zone_name>/primaries/give-back/", primaries.zone_give_back, name="zone-give-back"),
     path("changes/queries/", statistics.draft_queries, name="changes-queries"),
 ]

@@ -1,6 +1,6 @@
 """The view of who may see and change a zone, and why; of nobody whom the reader may not know."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,19 +10,16 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from dnspanel.accounts.actors import Actor, actor_of, can
-from dnspanel.accounts.explain_rights import Reason, Subject, reasons_of_people, reasons_over, scope_of
-from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Token, User
 from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.who_may import people_with_rights, tokens_with_rights
 from dnspanel.web.access.describe_grant import limits_of, what_of
-from dnspanel.web.access.rights_form import WhoMayForm, subject_of
+from dnspanel.web.access.rights_form import WhoMayForm
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.forms import id_in
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access
 from dnspanel.zones.models import Zone
-from dnspanel.zones.tsig_permissions import rights_by_key
+from dnspanel.zones.rights_here import RightsHere, people_here, tokens_here
 
 PER_PAGE = 50
 
@@ -63,12 +60,13 @@ def zone_access(request: PanelRequest, zone_name: str) -> HttpResponse:
         return render(request, "zone_tabs/_access_people.html", {"zone": zone, **_people(request, actor, zone)})
     if is_fragment(request) and request.htmx.target == "more-tokens":
         return render(request, "zone_tabs/_access_tokens.html", {"zone": zone, **_tokens(request, actor, zone, now)})
-    typed = request.GET if {"who", "name", "type"} & set(request.GET) else None
+    typed = request.GET if {"who", "name", "type", "at"} & set(request.GET) else None
     form = WhoMayForm(typed, zone=zone, reader=actor)
     verdicts = form.verdicts(now) if form.is_valid() else ()
     context: dict[str, object] = {
         "form": form,
         "verdicts": verdicts,
+        "since": form.since() if verdicts else None,
         "tried_for": form.cleaned_data["who"] if verdicts else None,
         **_people(request, actor, zone),
         **_tokens(request, actor, zone, now),
@@ -78,50 +76,27 @@ def zone_access(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 def _people(request: PanelRequest, actor: Actor, zone: Zone) -> dict[str, object]:
     """Return the page of people that is asked for, in three queries."""
-    subject = subject_of(zone)
-    found = list(people_with_rights(actor, subject).filter(username__gt=request.GET.get("after", ""))[: PER_PAGE + 1])
+    found = people_here(actor, zone, after=request.GET.get("after", ""), limit=PER_PAGE + 1)
     listed = found[:PER_PAGE]
-    reasons = reasons_of_people(listed)
     return {
-        "people": [DisplayPerson(person, _displayed(reasons[person.pk], subject)) for person in listed],
-        "more_after": listed[-1].username if len(found) > PER_PAGE else "",
+        "people": [DisplayPerson(each.person, _displayed(each.by)) for each in listed],
+        "more_after": listed[-1].person.username if len(found) > PER_PAGE else "",
         "knows_everybody": can(actor, Permission.PEOPLE),
     }
 
 
 def _tokens(request: PanelRequest, actor: Actor, zone: Zone, now: datetime) -> dict[str, object]:
     """Return the page of tokens that is asked for, in four queries; those that can do nothing here are left out."""
-    subject, before = subject_of(zone), id_in(request.GET.get("before", ""))
-    tokens = tokens_with_rights(actor, subject, now)
-    if before is not None:
-        tokens = tokens.filter(pk__lt=before)
-    found = list(tokens[: PER_PAGE + 1])
+    before = id_in(request.GET.get("before", ""))
+    found = tokens_here(actor, zone, now=now, before=before, limit=PER_PAGE + 1)
     listed = found[:PER_PAGE]
-    owners = reasons_of_people(list({token.owner_id: token.owner for token in listed}.values()))
-    named = rights_by_key(zone) if any(token.needs_permission for token in listed) else {}
-    display = [DisplayToken(token, _of_token(token, owners[token.owner_id], named, subject)) for token in listed]
     return {
-        "tokens": [each for each in display if each.reasons],
-        "more_before": f"{listed[-1].pk}" if len(found) > PER_PAGE else "",
+        "tokens": [DisplayToken(each.token, _displayed(each.by)) for each in listed if each.by],
+        "more_before": f"{listed[-1].token.pk}" if len(found) > PER_PAGE else "",
     }
 
 
-def _displayed(reasons: tuple[Reason, ...], subject: Subject) -> tuple[DisplayReason, ...]:
+def _displayed(by: Iterable[RightsHere]) -> tuple[DisplayReason, ...]:
     return tuple(
-        DisplayReason(what_of(reason.grant.rights), reason.description, limits_of(reason.grant))
-        for reason in reasons_over(reasons, subject)
-        if reason.grant.rights != {Right.CREATE_ZONE}
-    )
-
-
-def _of_token(
-    token: Token, by_owner: tuple[Reason, ...], named: Mapping[str, frozenset[Right]], subject: Subject
-) -> tuple[DisplayReason, ...]:
-    allowed = frozenset[Right]().union(*(reason.grant.rights for reason in reasons_over(by_owner, subject)))
-    if token.needs_permission:
-        allowed &= named.get(token.tsig_name or "", frozenset())
-    return tuple(
-        DisplayReason(what_of(reason.grant.rights & allowed), reason.description, limits_of(reason.grant))
-        for reason in reasons_over(scope_of(token), subject)
-        if reason.grant.rights & allowed - {Right.CREATE_ZONE}
+        DisplayReason(what_of(each.rights), each.reason.description, limits_of(each.reason.grant)) for each in by
     )

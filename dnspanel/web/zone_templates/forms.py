@@ -8,11 +8,22 @@ from django import forms
 
 from dnspanel.accounts.actors import Person
 from dnspanel.accounts.models import Team
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer.zone_templates import access
 from dnspanel.transfer.zone_templates.edit import LONGEST_NAME, LONGEST_NOTE, Head, Text
-from dnspanel.web.forms import PanelForm
+from dnspanel.transfer.zone_templates.servers import (
+    LEAST_TTL,
+    MOST_TTL,
+    content_of,
+    format_hosts,
+    parse_hosts,
+    read_name,
+)
+from dnspanel.web.forms import MONO, PanelForm, mailbox_name
 from dnspanel.zones.errors import TemplateRefused
 from dnspanel.zones.models import TemplateKind, ZoneTemplate
+from dnspanel.zones.server_sets import Host, Servers
+from dnspanel.zones.soa import DEFAULT_TTL
 from dnspanel.zones.template_text import (
     LONGEST_LABEL,
     LONGEST_TEXT,
@@ -24,9 +35,9 @@ from dnspanel.zones.template_text import (
 )
 
 KINDS = (
-    (VariableKind.HOSTNAME, "host name"),
-    (VariableKind.IPV4, "IPv4 address"),
-    (VariableKind.IPV6, "IPv6 address"),
+    (VariableKind.HOSTNAME, gettext_lazy("host name")),
+    (VariableKind.IPV4, gettext_lazy("IPv4 address")),
+    (VariableKind.IPV6, gettext_lazy("IPv6 address")),
     (VariableKind.TEXT, "text"),
     (VariableKind.NUMBER, "number"),
 )
@@ -42,10 +53,14 @@ class HeadForm(PanelForm):
     """What a template is called, and whose it is."""
 
     template_name = forms.CharField(  # type: ignore[assignment]  # the field takes the place of a form's own template
-        label="Name", max_length=LONGEST_NAME, widget=forms.TextInput(attrs={"class": "input", "autocomplete": "off"})
+        label=gettext_lazy("Name"),
+        max_length=LONGEST_NAME,
+        widget=forms.TextInput(attrs={"class": "input", "autocomplete": "off"}),
     )
-    description = forms.CharField(label="What it is good for", required=False, max_length=LONGEST_NOTE)
-    team = forms.ModelChoiceField(Team.objects.none(), label="Team", required=False, empty_label="the whole panel")
+    description = forms.CharField(label=gettext_lazy("What it is good for"), required=False, max_length=LONGEST_NOTE)
+    team = forms.ModelChoiceField(
+        Team.objects.none(), label=gettext_lazy("Team"), required=False, empty_label=gettext_lazy("the whole panel")
+    )
 
     def __init__(self, *args: Any, author: Person, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -54,7 +69,7 @@ class HeadForm(PanelForm):
         assert isinstance(field, forms.ModelChoiceField)
         field.queryset = Team.objects.filter(pk__in=[team.pk for team in teams]).order_by("name")
         if not access.may_change_in(author, None):
-            field.required, field.empty_label = True, "Choose"
+            field.required, field.empty_label = True, gettext("Choose")
         if not teams:
             del self.fields["team"]
 
@@ -79,7 +94,11 @@ class HeadForm(PanelForm):
 class NewTemplateForm(HeadForm):
     """The same, and what it is for."""
 
-    kind = forms.ChoiceField(label="For", choices=TemplateKind.choices)
+    # A set of name servers is made of names, on a page of its own.
+    kind = forms.ChoiceField(
+        label=gettext_lazy("For"),
+        choices=[choice for choice in TemplateKind.choices if choice[0] != TemplateKind.SERVERS],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +120,22 @@ class TextForm(PanelForm):
     """What a version says. Its variables are those of the text; each has a row to declare it."""
 
     text = forms.CharField(
-        label="Records",
+        label=gettext_lazy("Records"),
         max_length=LONGEST_TEXT,
         strip=False,
         widget=forms.Textarea(
             attrs={"rows": 14, "class": "textarea input-mono", "spellcheck": "false", "autocapitalize": "off"}
         ),
-        help_text="Lines of a zone file, names relative to the zone or to the name of a snippet. {{ ip }} is a "
-        "variable; {{ zone }}, {{ zone_dashed }} and {{ name }} are known.",
+        help_text=gettext_lazy(
+            "Lines of a zone file, names relative to the zone or to the name of a snippet. {{ ip }} "
+            "is a variable; {{ zone }}, {{ zone_dashed }} and {{ name }} are known."
+        ),
     )
     note = forms.CharField(
-        label="What is new in it", required=False, max_length=LONGEST_NOTE, help_text="Kept with the version, optional."
+        label=gettext_lazy("What is new in it"),
+        required=False,
+        max_length=LONGEST_NOTE,
+        help_text=gettext_lazy("Kept with the version, optional."),
     )
     seen = forms.IntegerField(widget=forms.HiddenInput, required=False, min_value=0, max_value=2**31 - 1)
 
@@ -158,3 +182,90 @@ class TextForm(PanelForm):
                 messages = [f"{name.removeprefix('variables/')}: {message}" for message in messages]
             for message in messages:
                 self.refuse(name, message)
+
+
+class ServersForm(PanelForm):
+    """What a version of a set of name servers says."""
+
+    hosts = forms.CharField(
+        label=gettext_lazy("Name servers"),
+        max_length=8000,
+        widget=forms.Textarea(
+            attrs={"rows": 5, "class": "textarea input-mono", "spellcheck": "false", "autocapitalize": "off"}
+        ),
+        help_text=gettext_lazy(
+            "One per line. Addresses for glue may stand behind the name (ns1.example.net 192.0.2.1), "
+            "or nodes whose addresses the name has (ns1.example.net node:fra1)."
+        ),
+    )
+    primary = forms.CharField(
+        label=gettext_lazy("Primary in the SOA"),
+        required=False,
+        max_length=300,
+        widget=forms.TextInput(attrs=MONO),
+        help_text=gettext_lazy("Empty: the first one in new zones; in zones that there are it stays."),
+    )
+    hostmaster = forms.CharField(
+        label=gettext_lazy("Hostmaster"),
+        required=False,
+        max_length=300,
+        widget=forms.TextInput(attrs=MONO),
+        help_text=gettext_lazy(
+            "The mail address for the SOA, as an address or as a name. Empty: the panel’s in new "
+            "zones; in zones that there are it stays."
+        ),
+    )
+    ttl = forms.IntegerField(
+        label=gettext_lazy("TTL of the NS"), min_value=LEAST_TTL, max_value=MOST_TTL, initial=DEFAULT_TTL
+    )
+    note = forms.CharField(
+        label=gettext_lazy("What is new in it"),
+        required=False,
+        max_length=LONGEST_NOTE,
+        help_text=gettext_lazy("Kept with the version, optional."),
+    )
+    seen = forms.IntegerField(widget=forms.HiddenInput, required=False, min_value=0, max_value=2**31 - 1)
+
+    @staticmethod
+    def initial_of(servers: Servers) -> dict[str, Any]:
+        """Return what the form of this set begins with."""
+        return {
+            "hosts": format_hosts(servers.hosts),
+            "primary": servers.primary,
+            "hostmaster": servers.hostmaster,
+            "ttl": servers.ttl,
+        }
+
+    def clean_hosts(self) -> tuple[Host, ...]:
+        try:
+            return parse_hosts(self.cleaned_data["hosts"])
+        except TemplateRefused as exc:
+            raise forms.ValidationError(exc.fields["hosts"]) from exc
+
+    def clean_primary(self) -> str:
+        return _name(self.cleaned_data["primary"])
+
+    def clean_hostmaster(self) -> str:
+        return mailbox_name(self.cleaned_data["hostmaster"])
+
+    @property
+    def content(self) -> Text:
+        """What was typed; of a form that is valid. Raises TemplateRefused."""
+        typed = self.cleaned_data
+        servers = Servers(typed["hosts"], typed["primary"], typed["hostmaster"], typed["ttl"])
+        return content_of(servers, typed["note"])
+
+    def refuse_at(self, refusal: TemplateRefused) -> None:
+        """Add what a verb refused, at the fields that it is about."""
+        for name, messages in refusal.fields.items():
+            for message in messages:
+                self.refuse("hosts" if name == "text" else name, message)
+
+
+def _name(text: str) -> str:
+    if not text:
+        return ""
+    try:
+        return read_name(text)
+    except ValueError as exc:
+        raise forms.ValidationError(str(exc)) from exc

@@ -9,6 +9,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
 from dnspanel.accounts.roles import Permission
+from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates import access, edit, queries
 from dnspanel.transfer.zone_templates.content import Made, try_text, variables_stored, version_of
 from dnspanel.transfer.zone_templates.queries import text_diff
@@ -64,7 +65,7 @@ def template_list(request: PanelRequest) -> HttpResponse:
     """List the templates that this person sees."""
     require(request.user, Permission.READ)
     context = {
-        "templates": access.templates_visible_to(request.user),
+        "templates": access.templates_visible_to(request.user).exclude(kind=TemplateKind.SERVERS),
         "may_make": access.may_make_templates(request.user),
     }
     return render(request, "zone_templates/list.html", context)
@@ -74,10 +75,10 @@ def template_list(request: PanelRequest) -> HttpResponse:
 def template_new(request: PanelRequest) -> HttpResponse:
     """Show the form of a new template; a POST makes it, and for htmx checks its text."""
     if not access.may_make_templates(request.user):
-        raise Forbidden(Permission.EDIT, "You may make templates neither for the whole panel nor for a team.")
+        raise Forbidden(Permission.EDIT, gettext("You may make templates neither for the whole panel nor for a team."))
     if request.method != "POST":
         kind = request.GET.get("kind", "")
-        kind = kind if kind in TemplateKind.values else TemplateKind.ZONE
+        kind = kind if kind in _BEGINS_WITH else TemplateKind.ZONE
         head = NewTemplateForm(author=request.user, initial={"kind": kind})
         text = TextForm(initial={"text": _BEGINS_WITH[TemplateKind(kind)]})
         return _new_page(request, head, text)
@@ -96,7 +97,7 @@ def template_new(request: PanelRequest) -> HttpResponse:
         except TemplateRefused as exc:
             _refuse(head, text, exc)
         else:
-            messages.success(request, f"{template.name} is a template. No zone has changed.")
+            messages.success(request, gettext("{name} is a template. No zone has changed.").format(name=template.name))
             return redirect("template-detail", template.pk)
     elif text.is_valid():
         _check_text(text)
@@ -153,6 +154,8 @@ def _template_page(
 def template_edit(request: PanelRequest, template_id: int) -> HttpResponse:
     """Show the text of the newest version; a POST publishes another version, and for htmx checks the text."""
     template = _changeable(request, template_id)
+    if template.kind == TemplateKind.SERVERS:
+        return redirect("server-set-edit", template.pk)
     version = version_of(template)
     declared = variables_stored(version)
     if request.method != "POST":
@@ -176,9 +179,14 @@ def template_edit(request: PanelRequest, template_id: int) -> HttpResponse:
             form.refuse(None, str(exc))
         else:
             if published.number == version.number:
-                messages.info(request, "It says this already: there is no new version.")
+                messages.info(request, gettext("It says this already: there is no new version."))
             else:
-                messages.success(request, f"Version {published.number} of {template.name} is published.")
+                messages.success(
+                    request,
+                    gettext("Version {number} of {name} is published.").format(
+                        number=published.number, name=template.name
+                    ),
+                )
             return redirect("template-detail", template.pk)
     return _edit_page(request, template, form, status=422)
 
@@ -224,7 +232,7 @@ def template_head(request: PanelRequest, template_id: int) -> HttpResponse:
         except TemplateRefused as exc:
             form.refuse_at(exc)
         else:
-            messages.success(request, "The template is changed; its versions are as they were.")
+            messages.success(request, gettext("The template is changed; its versions are as they were."))
             return redirect("template-detail", template.pk)
     status = 422 if form.is_bound else 200
     return _template_page(request, template, "zone_templates/head.html", {"form": form}, status)
@@ -270,7 +278,15 @@ def template_delete(request: PanelRequest, template_id: int) -> HttpResponse:
     template = _changeable(request, template_id)
     if request.method == "POST":
         edit.delete_template(template=template, by=request.user, now=timezone.now())
-        messages.success(request, f"The template {template.name} is gone. Zones are as they were.")
-        return redirect("template-list")
+        is_set = template.kind == TemplateKind.SERVERS
+        if is_set:
+            messages.success(
+                request, gettext("The set {name} is gone. Zones are as they were.").format(name=template.name)
+            )
+        else:
+            messages.success(
+                request, gettext("The template {name} is gone. Zones are as they were.").format(name=template.name)
+            )
+        return redirect("server-set-list" if is_set else "template-list")
     context: dict[str, object] = {"linked": queries.linked_count(template)}
     return _template_page(request, template, "zone_templates/delete.html", context)

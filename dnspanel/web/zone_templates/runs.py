@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dnspanel.accounts.roles import Permission
+from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.transfer.zone_templates import access, queries
 from dnspanel.transfer.zone_templates import runs as verbs
 from dnspanel.transfer.zone_templates.compare import Outcome
@@ -25,10 +26,14 @@ from dnspanel.zones.errors import RunRefused, TemplateRefused
 from dnspanel.zones.models import TemplateKind, TemplateRun, TemplateRunZone, ZoneTemplate
 
 _LABELS: Labels = {
-    Outcome.CHANGE: ("ok", "to be changed", "changed"),
-    Outcome.CONFLICT: ("warn", "with records that were edited by hand", "changed but for what was edited by hand"),
-    Outcome.REFUSED: ("bad", "to be refused", "refused"),
-    Outcome.SAME: ("quiet", "as the template says", "as the template said before"),
+    Outcome.CHANGE: ("ok", gettext_lazy("to be changed"), gettext_lazy("changed")),
+    Outcome.CONFLICT: (
+        "warn",
+        gettext_lazy("with records that were edited by hand"),
+        gettext_lazy("changed but for what was edited by hand"),
+    ),
+    Outcome.REFUSED: ("bad", gettext_lazy("to be refused"), gettext_lazy("refused")),
+    Outcome.SAME: ("quiet", gettext_lazy("as the template says"), gettext_lazy("as the template said before")),
 }
 
 
@@ -36,22 +41,24 @@ class RunForm(PublishingForm):
     """Over which zones a run is."""
 
     scope = forms.ChoiceField(
-        label="Zones",
-        choices=(("linked", "those that are kept in step"), ("found", "those that a search finds")),
-        widget=forms.RadioSelect(attrs={"class": ""}),
+        label=gettext_lazy("Zones"),
+        choices=(
+            ("linked", gettext_lazy("those that are kept in step")),
+            ("found", gettext_lazy("those that a search finds")),
+        ),
+        widget=forms.RadioSelect,
         initial="linked",
     )
     q = forms.CharField(
-        label="Search",
+        label=gettext_lazy("Search"),
         required=False,
         max_length=LONGEST_SEARCH,
-        help_text="As in the list of zones: shop tag:eu. Empty finds every zone that you see.",
+        help_text=gettext_lazy("As in the list of zones: shop tag:eu. Empty finds every zone that you see."),
         widget=forms.TextInput(attrs={"class": "input", "autocomplete": "off", "spellcheck": "false"}),
     )
     keep = forms.BooleanField(
-        label="Keep the zones that were found in step from then on",
+        label=gettext_lazy("Keep the zones that were found in step from then on"),
         required=False,
-        widget=forms.CheckboxInput(attrs={"class": ""}),
     )
 
     @property
@@ -80,9 +87,15 @@ class DisplayTemplateRun(DisplayRun[TemplateRun]):
     def title(self) -> str:
         run = self.run
         if run.search is None:
-            return f"zones in step with {run.template.name}, to version {run.version}"
-        where = f"zones with “{run.search}”" if run.search else "all zones"
-        return f"{run.template.name} version {run.version} for {where}"
+            return gettext("zones in step with {name}, to version {version}").format(
+                name=run.template.name, version=run.version
+            )
+        where = gettext("zones with “{search}”").format(search=run.search) if run.search else gettext("all zones")
+        if run.names:
+            where = ngettext("{names:,} zone", "{names:,} zones", len(run.names)).format(names=len(run.names))
+        return gettext("{name} version {version} for {where}").format(
+            name=run.template.name, version=run.version, where=where
+        )
 
     @property
     def conflicts(self) -> int:
@@ -160,7 +173,7 @@ def template_run_apply(request: PanelRequest, template_run_id: int) -> HttpRespo
     dry_run = verbs.run_for(request.user, template_run_id)
     form = CarryOutForm(request.POST)
     if not form.is_valid():
-        messages.error(request, "The form cannot be read. Nothing was changed.")
+        messages.error(request, gettext("The form cannot be read. Nothing was changed."))
         return redirect("template-run", dry_run.pk)
     try:
         run = verbs.start_run(
@@ -171,7 +184,7 @@ def template_run_apply(request: PanelRequest, template_run_id: int) -> HttpRespo
             form_id=form.id,
         )
     except RunRefused as exc:
-        messages.error(request, f"{exc} Nothing was changed.")
+        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
         return redirect("template-run", dry_run.pk)
     return redirect("template-run", run.pk)
 
@@ -186,5 +199,5 @@ def template_run_cancel(request: PanelRequest, template_run_id: int) -> HttpResp
     except RunRefused as exc:
         messages.error(request, str(exc))
     else:
-        messages.success(request, "The run is cancelled. What it published stays.")
+        messages.success(request, gettext("The run is cancelled. What it published stays."))
     return redirect("template-run", run.pk)

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dnspanel.web.zone_templates import pages, runs, zone
+from dnspanel.web.zone_templates import pages, runs, servers, vanity, zone
 
 urlpatterns = [
     path("settings/templates/", pages.template_list, name="template-list"),
@@ -19,6 +19,11 @@ urlpatterns = [
     path("settings/templates/runs/<int:template_run_id>/", runs.template_run, name="template-run"),
     path("settings/templates/runs/<int:template_run_id>/apply/", runs.template_run_apply, name="template-run-apply"),
     path("settings/templates/runs/<int:template_run_id>/cancel/", runs.template_run_cancel, name="template-run-cancel"),
+    path("settings/name-servers/", servers.server_set_list, name="server-set-list"),
+    path("settings/name-servers/new/", servers.server_set_new, name="server-set-new"),
+    path("settings/name-servers/<int:set_id>/", servers.server_set_edit, name="server-set-edit"),
+    path("settings/name-servers/<int:set_id>/addresses/", vanity.server_set_addresses, name="server-set-addresses"),
+    path("settings/name-servers/<int:set_id>/default/", servers.server_set_default, name="server-set-default"),
     path("zones/<zone:zone_name>/templates/", zone.zone_templates, name="zone-templates"),
     path("zones/<zone:zone_name>/templates/<int:template_id>/", zone.zone_template, name="zone-template"),
     path(

@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from dnspanel.texts import gettext, ngettext
 from dnspanel.transfer.zone_templates import access as doors
 from dnspanel.transfer.zone_templates import queries, use
 from dnspanel.transfer.zone_templates.compare import Act, Step
@@ -94,6 +95,7 @@ def zone_templates(request: PanelRequest, zone_name: str) -> HttpResponse:
         "links": queries.links_of(zone, request.user),
         "for_zones": [each for each in templates if each.kind == TemplateKind.ZONE],
         "snippets": [each for each in templates if each.kind == TemplateKind.SNIPPET],
+        "sets": [each for each in templates if each.kind == TemplateKind.SERVERS],
         "may_make": doors.may_make_templates(request.user),
     }
     return render_zone(request, zone, "records", "zone_templates/zone.html", context)
@@ -118,7 +120,7 @@ def zone_template(request: PanelRequest, zone_name: str, template_id: int) -> Ht
     if act == "add" and applying.may_add and request.POST.get("seen") == applying.seen:
         return _draft(request, zone, applying)
     if act == "add" and request.POST.get("seen"):
-        message = "The zone, your draft or the template changed meanwhile. Look at it once more."
+        message = gettext("The zone, your draft or the template changed meanwhile. Look at it once more.")
         applying = _with(applying, message=message)
     return _show(request, zone, applying)
 
@@ -135,7 +137,9 @@ def _previewed(
         except Unreadable as exc:
             return _with(applying, name_fault=exc.message)
         except Doubled as exc:
-            fault = f"{exc.typed} has no final dot: write {exc.absolute} or {exc.relative}"
+            fault = gettext("{typed} has no final dot: write {absolute} or {relative}").format(
+                typed=exc.typed, absolute=exc.absolute, relative=exc.relative
+            )
             return _with(applying, name_fault=fault)
         except ReplicationError as exc:
             return _with(applying, name_fault=str(exc))
@@ -198,8 +202,17 @@ def _draft(request: PanelRequest, zone: Zone, applying: Applying) -> HttpRespons
         now=timezone.now(),
         keep=None if applying.is_snippet else applying.keep,
     )
-    kept = f" {zone.name} is kept in step with it." if applying.keep and not applying.is_snippet else ""
-    messages.success(request, f"{applying.template.name}: {count} change{'' if count == 1 else 's'} in draft.{kept}")
+    kept = (
+        gettext(" {name} is kept in step with it.").format(name=zone.name)
+        if applying.keep and not applying.is_snippet
+        else ""
+    )
+    messages.success(
+        request,
+        ngettext("{name}: {count} change in draft.{kept}", "{name}: {count} changes in draft.{kept}", count).format(
+            name=applying.template.name, count=count, kept=kept
+        ),
+    )
     return redirect(f"{reverse('zone-detail', args=[zone.name])}{'?in=draft' if count else ''}")
 
 
@@ -216,5 +229,10 @@ def zone_template_unlink(request: PanelRequest, zone_name: str, template_id: int
     zone = access.zone_for_editing(request.user, zone_name)
     template = doors.template_for(request.user, template_id)
     use.unlink(zone=zone, template=template, by=request.user, now=timezone.now())
-    messages.success(request, f"{zone.name} follows {template.name} no more. Its records are as they were.")
+    messages.success(
+        request,
+        gettext("{name} follows {name2} no more. Its records are as they were.").format(
+            name=zone.name, name2=template.name
+        ),
+    )
     return redirect("zone-templates", zone.name)

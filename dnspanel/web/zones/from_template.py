@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dnspanel.accounts.models import User
+from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates import access, use
 from dnspanel.transfer.zone_templates.content import variables_stored, version_of
 from dnspanel.web.forms import MOST_REFUSALS, NewZoneForm
@@ -25,12 +26,15 @@ class Beginning:
 NOTHING = Beginning()
 
 
-def templates_to_choose_from(user: User) -> list[tuple[int, str]]:
-    """Return id and name of the templates for whole zones that this person sees."""
-    return [
+def templates_to_choose_from(user: User) -> tuple[list[tuple[int, str]], list[ZoneTemplate]]:
+    """Return id and name of the templates for whole zones that this person sees, and the sets of name servers."""
+    found = list(access.templates_visible_to(user).exclude(kind=TemplateKind.SNIPPET))
+    named = [
         (template.pk, f"{template.name} ({template.team.name})" if template.team else template.name)
-        for template in access.templates_visible_to(user).filter(kind=TemplateKind.ZONE)
+        for template in found
+        if template.kind == TemplateKind.ZONE
     ]
+    return named, [template for template in found if template.kind == TemplateKind.SERVERS]
 
 
 def beginning(user: User, template_id: object, typed: Mapping[str, str], *, is_sent: bool) -> Beginning:
@@ -62,7 +66,12 @@ def with_records(using: use.Using, begins: Beginning, form: NewZoneForm) -> list
     zones: Sequence[NewZone] = form.cleaned_data["zones"]
     assert begins.variables is not None
     if len(zones) > use.MOST_NEW_ZONES:
-        form.refuse("names", f"At most {use.MOST_NEW_ZONES} zones at once begin with a template.")
+        form.refuse(
+            "names",
+            gettext("At most {most_new_zones} zones at once begin with a template.").format(
+                most_new_zones=use.MOST_NEW_ZONES
+            ),
+        )
         return []
     found: list[NewZone] = []
     told: set[str] = set()

@@ -1,4 +1,8 @@
-"""Changing many zones: tags, team, deletion; what is ticked in the list, or all that its search finds."""
+"""Changing many zones: what is ticked in the list, or all that its search finds.
+
+Tags, team and deletion of few zones are shown and done at once. Of more, and for a DNSSEC policy, a dry run begins, as
+one does for a template; an export is a job of its own.
+"""
 
 import hashlib
 import json
@@ -14,48 +18,90 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
-from dnspanel.accounts.actors import Person, actor_of
-from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.roles import Permission
 from dnspanel.statement_time import SearchTooGeneral, searching_for
-from dnspanel.web.forms import LONGEST_SEARCH, PanelForm, checked_search
+from dnspanel.texts import gettext, gettext_lazy, ngettext
+from dnspanel.transfer.errors import WrongState
+from dnspanel.transfer.exports.jobs import create_export
+from dnspanel.transfer.exports.selection import Selection as Exported
+from dnspanel.transfer.models import ExportFormat
+from dnspanel.transfer.zone_templates import runs as template_runs
+from dnspanel.transfer.zone_templates.access import template_for
+from dnspanel.web.forms import LONGEST_SEARCH, MONO, PanelForm, checked_search
 from dnspanel.web.layout import PanelRequest
-from dnspanel.zones import access, many_settings
-from dnspanel.zones.errors import QuotaExceeded, SettingsRefused
+from dnspanel.web.zones.from_template import templates_to_choose_from
+from dnspanel.zones import access, change_runs, many_settings
+from dnspanel.zones.change_runs import Alike
+from dnspanel.zones.dnssec.policy_queries import policies
+from dnspanel.zones.dnssec.policy_runs import may_begin_runs as may_begin_policy_runs
+from dnspanel.zones.errors import QuotaExceeded, RunRefused, SettingsRefused, TemplateRefused
 from dnspanel.zones.many_settings import Marks, ZoneSelection, ZonesOutcome, marks_of
-from dnspanel.zones.models import TRASH_DAYS, Channel, Zone
+from dnspanel.zones.models import TRASH_DAYS, Channel, Zone, ZoneAct
 from dnspanel.zones.selection import TooMany
 from dnspanel.zones.settings_of_zone import teams_to_choose_from
 
 EXAMPLES = 10
 MOST_NAMED = 20
+MOST_AT_ONCE = 100  # zones; of more, a worker does it
 ADD, REMOVE, TEAM, DELETE = "add", "remove", "team", "delete"
-ACTS = ((ADD, "Add tags"), (REMOVE, "Remove tags"), (TEAM, "Give to a team"), (DELETE, "Move to the trash"))
-NO_TEAM = "none"
+POLICY, TEMPLATE, EXPORT = "policy", "template", "export"
+ACTS = (
+    (ADD, gettext_lazy("Add tags")),
+    (REMOVE, gettext_lazy("Remove tags")),
+    (TEAM, gettext_lazy("Give to a team")),
+    (POLICY, gettext_lazy("Give a DNSSEC policy")),
+    (TEMPLATE, gettext_lazy("Apply a template")),
+    (EXPORT, gettext_lazy("Export")),
+    (DELETE, gettext_lazy("Move to the trash")),
+)
+_RUN_ACTS = {
+    ADD: ZoneAct.ADD_TAGS,
+    REMOVE: ZoneAct.REMOVE_TAGS,
+    TEAM: ZoneAct.TEAM,
+    POLICY: ZoneAct.POLICY,
+    DELETE: ZoneAct.DELETE,
+}
+NONE = "none"
 
 
 class ManyZonesForm(PanelForm):
     """What is to be done with zones, with the fields that the act needs."""
 
     q = forms.CharField(
-        label="Which zones",
+        label=gettext_lazy("Which zones"),
         required=False,
         max_length=LONGEST_SEARCH,
-        help_text="As in the list: words of their names, and filters such as tag:shop. Empty means all zones.",
-        widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}),
+        help_text=gettext_lazy(
+            "As in the list: words of their names, and filters such as tag:shop. Empty means all zones."
+        ),
+        widget=forms.TextInput(attrs=MONO),
     )
-    act = forms.ChoiceField(choices=ACTS, label="What is to be done")
+    act = forms.ChoiceField(choices=ACTS, label=gettext_lazy("What is to be done"))
     tags = forms.CharField(
         required=False,
         max_length=4000,
-        help_text="For tags: small letters, digits, dots, dashes, underscores; spaces between them.",
-        widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}),
+        help_text=gettext_lazy("For tags: small letters, digits, dots, dashes, underscores; spaces between them."),
+        widget=forms.TextInput(attrs=MONO),
     )
-    team = forms.ChoiceField(required=False, help_text="For a team.")
-    reason = forms.CharField(label="Reason", required=False, max_length=500, help_text="Kept in the history, optional.")
+    team = forms.ChoiceField(required=False, help_text=gettext_lazy("For a team."))
+    policy = forms.ChoiceField(
+        label=gettext_lazy("DNSSEC policy"),
+        required=False,
+        help_text=gettext_lazy("For a policy. Zones are signed by a run of policies afterwards."),
+    )
+    template = forms.ChoiceField(
+        required=False, help_text=gettext_lazy("For a template, which a dry run compares with each zone.")
+    )
+    format = forms.ChoiceField(label=gettext_lazy("Format"), required=False, help_text=gettext_lazy("For an export."))
+    reason = forms.CharField(
+        label=gettext_lazy("Reason"),
+        required=False,
+        max_length=500,
+        help_text=gettext_lazy("Kept in the history, optional."),
+    )
     typed_count = forms.IntegerField(
-        label="Type how many zones you delete",
+        label=gettext_lazy("Type how many zones you delete"),
         required=False,
         widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "inputmode": "numeric"}),
     )
@@ -66,9 +112,19 @@ class ManyZonesForm(PanelForm):
         super().__init__(*args, **kwargs)
         self.teams: dict[str, Team] = {str(team.pk): team for team in teams_to_choose_from(author)}
         teams = [(pk, team.name) for pk, team in self.teams.items()]
-        choice = self.fields["team"]
-        assert isinstance(choice, forms.ChoiceField)
-        choice.choices = [("", "Choose…"), (NO_TEAM, "no team"), *teams]
+        self.policies = {str(policy.pk): policy for policy in policies()} if may_begin_policy_runs(author) else {}
+        named = [(pk, policy.name) for pk, policy in self.policies.items()]
+        self._offer("team", [(NONE, gettext("no team")), *teams])
+        self._offer(
+            "policy", [(NONE, gettext("none of their own: that of their tags and teams")), *named] if named else []
+        )
+        self._offer("template", [(str(pk), name) for pk, name in templates_to_choose_from(author)[0]])
+        self._offer("format", [(str(value), label) for value, label in ExportFormat.choices])
+
+    def _offer(self, name: str, choices: list[tuple[str, str]]) -> None:
+        field = self.fields[name]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [("", gettext("Choose…")), *choices]
 
     @property
     def title(self) -> str:
@@ -80,8 +136,14 @@ class ManyZonesForm(PanelForm):
 
     def clean(self) -> None:
         act, data = self.cleaned_data.get("act"), self.cleaned_data
-        if act == TEAM and not data.get("team") and "team" not in self.errors:
-            self.add_error("team", "Choose the team.")
+        needed, choose = {
+            TEAM: ("team", gettext("Choose the team.")),
+            POLICY: ("policy", gettext("Choose the policy.")),
+            TEMPLATE: ("template", gettext("Choose the template.")),
+            EXPORT: ("format", gettext("Choose the format.")),
+        }.get(str(act), ("", ""))
+        if needed and not data.get(needed) and needed not in self.errors:
+            self.add_error(needed, choose)
         if act in {ADD, REMOVE}:
             try:
                 self.marks()
@@ -89,7 +151,7 @@ class ManyZonesForm(PanelForm):
                 self.add_error("tags", str(exc))
             else:
                 if not self._typed_tags():
-                    self.add_error("tags", "Say which tags.")
+                    self.add_error("tags", gettext("Say which tags."))
 
     def _typed_tags(self) -> list[str]:
         return str(self.cleaned_data.get("tags", "")).replace(",", " ").split()
@@ -103,33 +165,40 @@ class ManyZonesForm(PanelForm):
                 return marks_of(remove=self._typed_tags())
         return Marks(moves=True, team=self.teams.get(self.cleaned_data["team"]))
 
-
-def may_change_many(person: Person) -> bool:
-    """Return True if there may be zones whose tags and team this person may change, or that they may delete."""
-    actor = actor_of(person)
-    return actor is not None and any(map(actor.may_somewhere, (Right.SETTINGS, Right.DELETE_ZONE)))
+    def alike(self) -> Alike:
+        """What a run is to do with each zone. Raises SettingsRefused for what is not a tag."""
+        data = self.cleaned_data
+        act = _RUN_ACTS[data["act"]]
+        if act == ZoneAct.POLICY:
+            return Alike(act, policy=self.policies.get(data["policy"]))
+        if act == ZoneAct.DELETE:
+            return Alike(act, reason=data["reason"])
+        marks = self.marks()
+        return Alike(act, marks.add or marks.remove, marks.team)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_many_zones(request: PanelRequest) -> HttpResponse:
     """Ask what is to be done with many zones; a POST shows what it comes to, and then does it."""
-    if not may_change_many(request.user):
+    if not change_runs.may_begin_runs(request.user):
         raise access.Forbidden(Permission.EDIT)
     if request.method != "POST":
         initial = {"q": request.GET.get("q", "")[:LONGEST_SEARCH]}
         return _ask(request, ManyZonesForm(initial=initial, author=request.user))
     selection = _selection(request)
     if selection is None:
-        messages.warning(request, "Nothing was ticked, so nothing was changed.")
+        messages.warning(request, gettext("Nothing was ticked, so nothing was changed."))
         return redirect(_back(request))
     form = ManyZonesForm(request.POST, author=request.user)
+    if form.is_valid() and (begun := _as_job(request, form, selection)) is not None:
+        return begun
     outcome = _preview(form, selection, request) if form.is_valid() else None
     if outcome is None:
         return _ask(request, form, status=422)
     if not outcome.changed or not form.cleaned_data["preview"]:
         return _show(request, form, outcome)
     if form.cleaned_data["seen"] != _fingerprint(outcome.changed):
-        messages.warning(request, "What would be changed is not what it was a moment ago. Look at it again.")
+        messages.warning(request, gettext("What would be changed is not what it was a moment ago. Look at it again."))
         return _show(request, form, outcome)
     if form.cleaned_data["act"] == DELETE:
         return _delete(request, form, outcome)
@@ -145,12 +214,78 @@ def _preview(form: ManyZonesForm, selection: ZoneSelection, request: PanelReques
             return many_settings.preview_marks(selection=selection, marks=form.marks(), author=request.user)
     except TooMany:
         most = many_settings.MOST_DELETED if form.cleaned_data["act"] == DELETE else many_settings.MOST_ZONES
-        form.refuse(None, f"More than {most:,} zones are found. Narrow the search.")
+        form.refuse(None, gettext("More than {most:,} zones are found. Narrow the search.").format(most=most))
     except SearchTooGeneral as exc:
         form.refuse("q", str(exc))
     except SettingsRefused as exc:
         form.refuse(exc.field, str(exc))
     return None
+
+
+def _as_job(request: PanelRequest, form: ManyZonesForm, selection: ZoneSelection) -> HttpResponse | None:
+    """Begin what is not done at once, and return its page, or that of the form with why not; None for the rest."""
+    act = form.cleaned_data["act"]
+    try:
+        with searching_for(selection.search):
+            is_little = act in {ADD, REMOVE, TEAM, DELETE} and _is_little(request, selection)
+        if is_little:
+            return None
+        if act == EXPORT:
+            return _export(request, form, selection)
+        begin = {TEMPLATE: _apply_template}.get(act, _begin_run)
+        return redirect(begin(request, form, selection))
+    except SearchTooGeneral as exc:
+        form.refuse("q", str(exc))
+    except SettingsRefused as exc:
+        form.refuse(exc.field, str(exc))
+    except TemplateRefused as exc:
+        form.refuse(
+            "template",
+            gettext("{exc} Begin it on the page of the template, where it is asked for its variables.").format(exc=exc),
+        )
+    except (RunRefused, WrongState) as exc:
+        form.refuse(None, str(exc))
+    return _ask(request, form, status=422)
+
+
+def _is_little(request: PanelRequest, selection: ZoneSelection) -> bool:
+    try:
+        many_settings.selected_zones(selection, request.user, MOST_AT_ONCE)
+    except TooMany:
+        return False
+    return True
+
+
+def _begin_run(request: PanelRequest, form: ManyZonesForm, selection: ZoneSelection) -> str:
+    run = change_runs.create_run(
+        alike=form.alike(),
+        by=request.user,
+        now=timezone.now(),
+        search=selection.search,
+        names=selection.names,
+    )
+    return reverse("zone-change-run", args=[run.pk])
+
+
+def _apply_template(request: PanelRequest, form: ManyZonesForm, selection: ZoneSelection) -> str:
+    run = template_runs.create_run(
+        template=template_for(request.user, int(form.cleaned_data["template"])),
+        by=request.user,
+        now=timezone.now(),
+        search=selection.search,
+        names=selection.names,
+    )
+    return reverse("template-run", args=[run.pk])
+
+
+def _export(request: PanelRequest, form: ManyZonesForm, selection: ZoneSelection) -> HttpResponse:
+    job = create_export(
+        selection=Exported(selection.names, selection.search),
+        format=form.cleaned_data["format"],
+        author=request.user,
+        now=timezone.now(),
+    )
+    return redirect("zone-export-job", job.pk)
 
 
 def _mark(request: PanelRequest, form: ManyZonesForm, seen: ZonesOutcome) -> HttpResponse:
@@ -161,14 +296,14 @@ def _mark(request: PanelRequest, form: ManyZonesForm, seen: ZonesOutcome) -> Htt
     except QuotaExceeded as exc:
         form.refuse("team", str(exc))
         return _ask(request, form, status=422)
-    messages.success(request, f"{_counted(len(done.changed))} changed.")
+    messages.success(request, gettext("{value} changed.").format(value=_counted(len(done.changed))))
     _say_what_stays(request, done)
     return redirect(_back(request))
 
 
 def _delete(request: PanelRequest, form: ManyZonesForm, seen: ZonesOutcome) -> HttpResponse:
     if form.cleaned_data["typed_count"] != len(seen.changed):
-        form.refuse("typed_count", f"Type {len(seen.changed)} to confirm it.")
+        form.refuse("typed_count", gettext("Type {changed} to confirm it.").format(changed=len(seen.changed)))
         return _show(request, form, seen, status=422)
     publication, done = many_settings.delete_found(
         zones=seen.changed,
@@ -181,19 +316,24 @@ def _delete(request: PanelRequest, form: ManyZonesForm, seen: ZonesOutcome) -> H
     _say_what_stays(request, done)
     if publication is None:
         return redirect(_back(request))
-    messages.success(request, f"{_counted(len(done.changed))} moved to the trash for {TRASH_DAYS} days.")
+    messages.success(
+        request,
+        gettext("{value} moved to the trash for {trash_days} days.").format(
+            value=_counted(len(done.changed)), trash_days=TRASH_DAYS
+        ),
+    )
     return redirect("publication", publication.sequence)
 
 
 def _say_what_stays(request: PanelRequest, done: ZonesOutcome) -> None:
     for zone, reason in done.refused[:MOST_NAMED]:
-        messages.warning(request, f"{zone.name} stays as it is. {reason}")
+        messages.warning(request, gettext("{name} stays as it is. {reason}").format(name=zone.name, reason=reason))
     if len(done.refused) > MOST_NAMED:
-        messages.warning(request, f"So do {len(done.refused) - MOST_NAMED:,} more.")
+        messages.warning(request, gettext("So do {value:,} more.").format(value=len(done.refused) - MOST_NAMED))
 
 
 def _counted(count: int) -> str:
-    return f"{count:,} zone{'' if count == 1 else 's'}"
+    return ngettext("{count:,} zone", "{count:,} zones", count).format(count=count)
 
 
 def _fingerprint(zones: Sequence[Zone]) -> str:
@@ -224,7 +364,7 @@ def _ask(request: PanelRequest, form: ManyZonesForm, *, status: int = 200) -> Ht
 
 
 def _show(request: PanelRequest, form: ManyZonesForm, outcome: ZonesOutcome, *, status: int = 200) -> HttpResponse:
-    kept = ("zone", "all", "q", "act", "tags", "team")
+    kept = ("zone", "all", "q", "act", "tags", "team")  # what is done at once needs no more
     context = {
         "form": form,
         "act": form.title,
@@ -246,14 +386,20 @@ def _show(request: PanelRequest, form: ManyZonesForm, outcome: ZonesOutcome, *, 
 def _example(form: ManyZonesForm, zone: Zone) -> tuple[str, str, str]:
     """Return a zone's name, and what is to change of it, before and after."""
     if form.cleaned_data["act"] == DELETE:
-        return zone.name, f"{zone.rrset_count:,} RRset{'' if zone.rrset_count == 1 else 's'}", ""
+        return (
+            zone.name,
+            ngettext("{rrset_count:,} RRset", "{rrset_count:,} RRsets", zone.rrset_count).format(
+                rrset_count=zone.rrset_count
+            ),
+            "",
+        )
     marks = form.marks()
     if marks.moves:
-        return zone.name, _team_name(form, zone.team_id), marks.team.name if marks.team else "no team"
-    return zone.name, " ".join(zone.tags) or "no tag", " ".join(marks.tags_of(zone)) or "no tag"
+        return zone.name, _team_name(form, zone.team_id), marks.team.name if marks.team else gettext("no team")
+    return zone.name, " ".join(zone.tags) or gettext("no tag"), " ".join(marks.tags_of(zone)) or gettext("no tag")
 
 
 def _team_name(form: ManyZonesForm, team_id: int | None) -> str:
     if team_id is None:
-        return "no team"
-    return form.teams[str(team_id)].name if str(team_id) in form.teams else "another team"
+        return gettext("no team")
+    return form.teams[str(team_id)].name if str(team_id) in form.teams else gettext("another team")

@@ -11,16 +11,19 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
 from dnspanel.accounts.grants import Right
-from dnspanel.accounts.list_looks import ListName, look_of
+from dnspanel.accounts.list_looks import ListName
 from dnspanel.accounts.quota_amounts import Kind
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.reads.queries import NodeStatus, node_statuses
 from dnspanel.statement_time import SearchTooGeneral, searching_for
+from dnspanel.texts import gettext, gettext_lazy, ngettext
+from dnspanel.transfer import servers
 from dnspanel.transfer.zone_templates import use
 from dnspanel.web.forms import LONGEST_SEARCH, MOST_REFUSALS, DeleteZoneForm, NewZoneForm
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.web.near_quotas import near_quotas
 from dnspanel.web.rows import row_address
+from dnspanel.web.saved_views import look_in
 from dnspanel.web.sorting import LONGEST_SORT, Column
 from dnspanel.web.sorting import heads as heads_of
 from dnspanel.web.sync import Sync, sync_of
@@ -32,8 +35,7 @@ from dnspanel.web.zones.from_template import (
     using_of,
     with_records,
 )
-from dnspanel.web.zones.many import may_change_many
-from dnspanel.zones import access, across_zones, delegation, edit, queries
+from dnspanel.zones import access, across_zones, change_runs, delegation, edit, queries
 from dnspanel.zones.dnssec.policy_runs import may_begin_runs
 from dnspanel.zones.errors import (
     MassDeletion,
@@ -47,6 +49,7 @@ from dnspanel.zones.errors import (
 from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.models import TRASH_DAYS, Channel, Publication, Zone
 from dnspanel.zones.new_names import refusals_of
+from dnspanel.zones.search.complaints import unchecked_zones
 from dnspanel.zones.search.terms import FILTERS, Search, parse
 from dnspanel.zones.search.zone_conditions import refuse_too_general
 from dnspanel.zones.zone_order import BY_NAME, ZoneColumn, ZoneOrder, order_of
@@ -59,14 +62,14 @@ MOST_TRACES = 8  # of a delegation
 LONGEST_NAME = 1100
 
 COLUMNS = (
-    Column(ZoneColumn.NAME, "Name"),
+    Column(ZoneColumn.NAME, gettext_lazy("Name")),
     Column(ZoneColumn.DNSSEC, "DNSSEC", "col-dnssec"),
     Column(ZoneColumn.RRSETS, "RRsets", "num col-rrsets", falls=True),
-    Column(ZoneColumn.SERIAL, "Serial", "num col-serial", falls=True),
-    Column(ZoneColumn.CHANGED, "Revision", "col-changed", falls=True),
-    Column(ZoneColumn.AUTHOR, "Author", "col-author"),
-    Column(ZoneColumn.SYNC, "On nodes", "col-sync", falls=True),
-    Column(ZoneColumn.TEAM, "Team"),
+    Column(ZoneColumn.SERIAL, gettext_lazy("Serial"), "num col-serial", falls=True),
+    Column(ZoneColumn.CHANGED, gettext_lazy("Revision"), "col-changed", falls=True),
+    Column(ZoneColumn.AUTHOR, gettext_lazy("Author"), "col-author"),
+    Column(ZoneColumn.SYNC, gettext_lazy("On nodes"), "col-sync", falls=True),
+    Column(ZoneColumn.TEAM, gettext_lazy("Team")),
 )
 
 
@@ -118,13 +121,14 @@ def zone_list(request: PanelRequest) -> HttpResponse:
         "next_after": page.next_after,
         "sort": "" if order == BY_NAME else sort,
         "heads": heads,
-        "look": look_of(request.user, ListName.ZONES),
+        "look": look_in(request, ListName.ZONES),
         "looked_to": page.looked_to,
         "search_text": search,
         "searched": searched,
         "too_general": too_general,
+        "unchecked": unchecked_zones(searched),
         "filters": FILTERS,
-        "may_change": may_change_many(request.user),
+        "may_change": change_runs.may_begin_runs(request.user),
         "may_sign": may_begin_runs(request.user),
     }
     target = request.htmx.target if request.htmx else None
@@ -152,10 +156,12 @@ def _spoken(page: queries.ZonePage) -> str:
     """Return how many zones a search found, for screen readers."""
     found = len(page.rows)
     if page.looked_to:
-        return f"{found} zone{'' if found == 1 else 's'} found as far as {page.looked_to}"
+        return ngettext(
+            "{found} zone found as far as {looked_to}", "{found} zones found as far as {looked_to}", found
+        ).format(found=found, looked_to=page.looked_to)
     if page.next_after:
-        return f"The first {found} zones are shown"
-    return f"{found} zone{'' if found == 1 else 's'} found"
+        return gettext("The first {found} zones are shown").format(found=found)
+    return ngettext("{found} zone found", "{found} zones found", found).format(found=found)
 
 
 def with_sync(rows: Sequence[queries.ZoneRow], statuses: Sequence[NodeStatus]) -> list[ListedZone]:
@@ -195,7 +201,8 @@ def zone_new(request: PanelRequest) -> HttpResponse:
 
 
 def _new_zone_form(request: PanelRequest, *args: Any, **kwargs: Any) -> NewZoneForm:
-    return NewZoneForm(*args, author=request.user, templates=templates_to_choose_from(request.user), **kwargs)
+    templates, sets = templates_to_choose_from(request.user)
+    return NewZoneForm(*args, author=request.user, templates=templates, sets=sets, **kwargs)
 
 
 def _as_typed(request: PanelRequest, form: NewZoneForm, **changed: str) -> NewZoneForm:
@@ -225,6 +232,7 @@ def _create(form: NewZoneForm, begins: Beginning, request: PanelRequest) -> Publ
         "reason": form.cleaned_data["reason"],
         "form_id": form.id,
         "team": form.cleaned_data.get("team"),
+        "server_set": form.cleaned_data["server_set"],
     }
 
     def create() -> Publication:
@@ -245,9 +253,9 @@ def go_to_new_zones(request: PanelRequest, form: NewZoneForm, publication: Publi
     if form.cleaned_data["delegate"]:
         _delegate(request, created)
     if len(created) > 1:
-        messages.success(request, f"{len(created):,} zones created.")
+        messages.success(request, gettext("{created:,} zones created.").format(created=len(created)))
         return redirect("publication", publication.sequence)
-    messages.success(request, f"{created[0]} created; on its way to the nodes.")
+    messages.success(request, gettext("{created} created; on its way to the nodes.").format(created=created[0]))
     return redirect("zone-detail", created[0])
 
 
@@ -276,9 +284,13 @@ def _delegate(request: PanelRequest, zone_names: Sequence[str]) -> None:
     drafted = delegation.draft_delegations(zone_names=zone_names, author=request.user, now=timezone.now())
     if drafted:
         where = ", ".join(zone.name for zone in drafted[:3]) + (", …" if len(drafted) > 3 else "")
-        messages.success(request, f"The delegation in {where} is in your draft: review and publish it.")
+        messages.success(
+            request, gettext("The delegation in {where} is in your draft: review and publish it.").format(where=where)
+        )
     else:
-        messages.info(request, "Nothing to delegate: no zone above it here is yours to change, or it is delegated.")
+        messages.info(
+            request, gettext("Nothing to delegate: no zone above it here is yours to change, or it is delegated.")
+        )
 
 
 def _undelegate(request: PanelRequest, parent: Zone, traces: Sequence[RRset]) -> None:
@@ -286,11 +298,14 @@ def _undelegate(request: PanelRequest, parent: Zone, traces: Sequence[RRset]) ->
     try:
         count = delegation.draft_removal(parent=parent, rrsets=traces, author=request.user, now=timezone.now())
     except (RightMissing, QuotaExceeded, Unknown) as exc:
-        messages.error(request, f"The delegation in {parent.name} stays: {exc}")
+        messages.error(request, gettext("The delegation in {name} stays: {exc}").format(name=parent.name, exc=exc))
         return
     if count:
         messages.success(
-            request, f"The end of the delegation in {parent.name} is in your draft: review and publish it."
+            request,
+            gettext("The end of the delegation in {name} is in your draft: review and publish it.").format(
+                name=parent.name
+            ),
         )
 
 
@@ -305,6 +320,7 @@ def _new_zone_page(
         "form": form,
         "variables": begins.variables,
         "near_quotas": near_quotas(request.user, Kind.ZONES),
+        "may_transfer": servers.may_read_servers(request.user),
         **preview,
     }
     return render(request, "zones/new.html", context, status=status)
@@ -376,7 +392,9 @@ def zone_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
             "undelegate": not form.is_bound or request.POST.get("undelegate") == "yes",
         }
         return render(request, "zones/delete.html", context, status=422 if form.is_bound else 200)
-    messages.success(request, f"{zone.name} is in the trash for {TRASH_DAYS} days.")
+    messages.success(
+        request, gettext("{name} is in the trash for {trash_days} days.").format(name=zone.name, trash_days=TRASH_DAYS)
+    )
     if traces and request.POST.get("undelegate") == "yes":
         _undelegate(request, *traces)
     return redirect("publication", publication.sequence)

@@ -1,6 +1,6 @@
 """What the palette offers: pages and acts that a person may use, their own zones, and what a search finds."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from django.http import HttpResponse
@@ -14,10 +14,13 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
 from dnspanel.statement_time import SearchTooGeneral, searching
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.forms import LONGEST_SEARCH
 from dnspanel.web.layout import Frame, PanelRequest
 from dnspanel.web.rows import row_address
+from dnspanel.web.saved_views import address_of
 from dnspanel.zones import queries
+from dnspanel.zones.saved_views import MOST_VIEWS, visible_views
 from dnspanel.zones.search.everywhere import rrsets_found
 from dnspanel.zones.search.terms import Search, parse
 from dnspanel.zones.search.zone_conditions import refuse_too_general
@@ -29,24 +32,27 @@ FEWEST_LETTERS = 2  # below, only pages, acts and a person's own zones are looke
 
 # Text, icon, view, and the permission that shows it (None: everybody).
 _PAGES: tuple[tuple[str, str, str, Permission | None], ...] = (
-    ("Trash", "trash", "zone-trash", None),
-    ("DNSSEC policies", "shield", "zone-policies", None),
-    ("Rollovers of DNSSEC keys", "key", "zone-rollovers", None),
+    (gettext_lazy("Trash"), "trash", "zone-trash", None),
+    (gettext_lazy("DNSSEC policies"), "shield", "zone-policies", None),
+    (gettext_lazy("Rollovers of DNSSEC keys"), "key", "zone-rollovers", None),
+    (gettext_lazy("Saved views"), "eye", "zone-views", None),
     ("Everybody's publications", "clock", "publication-list", Permission.READ),
-    ("Exports", "download", "zone-exports", Permission.READ),
-    ("Alerts", "alert", "alert-list", Permission.FLEET),
-    ("Settings", "table", "settings", Permission.NODES),
-    ("Webhooks", "sync", "webhook-list", None),
-    ("Audit log", "clock", "audit-log", None),
-    ("Quotas", "database", "account-quotas", None),
-    ("API documentation", "table", "docs-api", None),
+    (gettext_lazy("Exports"), "download", "zone-exports", Permission.READ),
+    (gettext_lazy("Alerts"), "alert", "alert-list", Permission.FLEET),
+    (gettext_lazy("Settings"), "table", "settings", Permission.NODES),
+    (gettext_lazy("Webhooks"), "sync", "webhook-list", None),
+    (gettext_lazy("Secondaries"), "sync", "secondary-list", Permission.FLEET),
+    (gettext_lazy("Audit log"), "clock", "audit-log", None),
+    (gettext_lazy("Quotas"), "database", "account-quotas", None),
+    (gettext_lazy("API documentation"), "table", "docs-api", None),
 )
 _ACTS: tuple[tuple[str, str, str, Permission | None], ...] = (
-    ("Review and publish", "check", "changes", Permission.EDIT),
-    ("Import zones", "import", "import-new", Permission.EDIT),
-    ("Add a node", "plus", "node-new", Permission.NODES),
-    ("Invite a person", "plus", "people-invite", Permission.PEOPLE),
-    ("Change password", "key", "account_change_password", None),
+    (gettext_lazy("Review and publish"), "check", "changes", Permission.EDIT),
+    (gettext_lazy("Import zones"), "import", "import-new", Permission.EDIT),
+    (gettext_lazy("Add a node"), "plus", "node-new", Permission.NODES),
+    (gettext_lazy("Invite a person"), "plus", "people-invite", Permission.PEOPLE),
+    (gettext_lazy("Change password"), "key", "account_change_password", None),
+    (gettext_lazy("Choose your language and time zone"), "clock", "account-time-zone", None),
 )
 
 
@@ -69,9 +75,10 @@ def palette(request: PanelRequest) -> HttpResponse:
     marks = marked_zones(request.user)
     zones = _fitting(words, (_zone(zone.name) for zone in (*marks.pinned, *marks.recent)))
     groups = [
-        ("Your zones", zones),
-        ("Pages", _fitting(words, _pages(request))),
-        ("Actions", _fitting(words, _acts(request.user))),
+        (gettext("Your zones"), zones),
+        (gettext("Views"), _fitting(words, _views(request.user))),
+        (gettext("Pages"), _fitting(words, _pages(request))),
+        (gettext("Actions"), _fitting(words, _acts(request.user))),
     ]
     if len(text) >= FEWEST_LETTERS and not searched.faults:
         groups += _found(request.user, text, searched, {offer.url for offer in zones})
@@ -92,11 +99,17 @@ def _pages(request: PanelRequest) -> list[Offer]:
     return main + [_offer(*page) for page in _PAGES if page[3] is None or can(request.user, page[3])]
 
 
+def _views(person: User) -> Iterator[Offer]:
+    for view in visible_views(person)[:MOST_VIEWS]:
+        if url := address_of(view):
+            yield Offer(view.name, "eye", url, view.zone.name if view.zone else view.get_page_display())
+
+
 def _acts(person: User) -> list[Offer]:
     actor = actor_of(person)
     offers = [_offer(*act) for act in _ACTS if act[3] is None or can(person, act[3])]
     if actor is not None and actor.may_somewhere(Right.CREATE_ZONE):
-        offers.insert(0, _offer("New zone", "plus", "zone-new", None))
+        offers.insert(0, _offer(gettext("New zone"), "plus", "zone-new", None))
     return offers
 
 
@@ -128,4 +141,4 @@ def _found(person: User, text: str, searched: Search, known: set[str]) -> list[t
         )
         for each in found
     ]
-    return [("Zones", offers), ("Records", records)]
+    return [(gettext("Zones"), offers), (gettext("Records"), records)]

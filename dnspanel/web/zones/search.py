@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 
 from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.statement_time import SearchTooGeneral, searching_for
+from dnspanel.texts import gettext
 from dnspanel.web.forms import LONGEST_SEARCH
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.web.rows import DisplayRow, row_address
@@ -32,6 +33,7 @@ class DisplayFound:
     zone_name: str
     row: DisplayRow
     url: str
+    complaint: str
 
 
 @require_safe
@@ -51,6 +53,7 @@ def search(request: PanelRequest) -> HttpResponse:
         "next_after": page.next_after.to_text() if page.next_after else "",
         "looked_to": page.looked_to,
         "left_out": page.left_out,
+        "unchecked": page.unchecked,
         "is_first": not request.GET.get("after"),
         "too_general": too_general,
         "may_change": access.may_edit(request.user),
@@ -101,11 +104,12 @@ def _with_sync(zones: queries.Page[queries.ZoneRow]) -> list[ListedZone]:
 def _displayed(found: Found) -> DisplayFound:
     rrset = found.rrset
     row = DisplayRow(found.zone.name, queries.RRsetRow(Change(rrset.name, rrset.type, rrset, rrset), None, False, None))
-    return DisplayFound(found.zone.name, row, row_address(found.zone.name, rrset.name, rrset.type))
+    url = row_address(found.zone.name, rrset.name, rrset.type)
+    return DisplayFound(found.zone.name, row, url, found.complaint)
 
 
 def _spoken(zones: queries.Page[queries.ZoneRow], page: FoundPage) -> str:
     """Return how much was found, for screen readers."""
     counts = [(len(zones.rows), "zone", zones.next_after), (len(page.rows), "record", page.next_after)]
     spoken = [f"{n}{' or more' if more else ''} {what}{'' if n == 1 else 's'}" for n, what, more in counts]
-    return f"{' and '.join(spoken)} found"
+    return gettext("{list} found").format(list=" and ".join(spoken))

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dnspanel.accounts.grants import Right
 from dnspanel.publish.gone_zones import delete_for_good
 from dnspanel.statement_time import SearchTooGeneral, searching_for
+from dnspanel.texts import gettext, ngettext
 from dnspanel.web.forms import LONGEST_SEARCH, GoneForm
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.web.rows import display_rows
@@ -53,7 +54,9 @@ def zone_trash(request: PanelRequest) -> HttpResponse:
     }
     status = 422 if too_general or searched.faults else 200
     if request.htmx and request.htmx.target == "trash-list":
-        found = f"{len(page.rows)} deleted zone{'' if len(page.rows) == 1 else 's'} found"
+        found = ngettext("{rows} deleted zone found", "{rows} deleted zones found", len(page.rows)).format(
+            rows=len(page.rows)
+        )
         return say(render(request, "zones/_trash_list.html", context, status=status), speak=too_general or found)
     return render(request, "zones/trash.html", context, status=status)
 
@@ -106,7 +109,7 @@ def zone_gone(request: PanelRequest, zone_id: int) -> HttpResponse:
         except (NotInTrash, StillOnItsWay) as exc:
             form.refuse("typed", str(exc))
         else:
-            messages.success(request, f"{zone.name} is gone for good.")
+            messages.success(request, gettext("{name} is gone for good.").format(name=zone.name))
             return redirect("zone-trash")
     return _trashed_page(request, zone, form, status=422)
 
@@ -118,16 +121,23 @@ def zone_restore(request: PanelRequest, zone_id: int) -> HttpResponse:
     try:
         edit.restore_zone(zone=zone, author=request.user, channel=Channel.WEB, now=timezone.now())
     except NotInTrash:
-        messages.success(request, f"{zone.name} is back already.")
+        messages.success(request, gettext("{name} is back already.").format(name=zone.name))
     except QuotaExceeded as exc:
-        messages.error(request, f"{zone.name} cannot come back: {exc} Nothing was changed.")
+        messages.error(
+            request, gettext("{name} cannot come back: {exc} Nothing was changed.").format(name=zone.name, exc=exc)
+        )
         return redirect("zone-trash")
     except NameTaken:
-        messages.error(request, f"{zone.name} cannot come back: a zone of this name exists. Nothing was changed.")
+        messages.error(
+            request,
+            gettext("{name} cannot come back: a zone of this name exists. Nothing was changed.").format(name=zone.name),
+        )
         return redirect("zone-trash")
     except NameRefused as exc:
-        messages.error(request, f"{zone.name} cannot come back. {exc} Nothing was changed.")
+        messages.error(
+            request, gettext("{name} cannot come back. {exc} Nothing was changed.").format(name=zone.name, exc=exc)
+        )
         return redirect("zone-trash")
     else:
-        messages.success(request, f"{zone.name} is back as it was, with a higher serial.")
+        messages.success(request, gettext("{name} is back as it was, with a higher serial.").format(name=zone.name))
     return redirect("zone-detail", zone.name)

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dnspanel.web.zones import clone, many, pages, palette, search, trash
+from dnspanel.web.zones import change_runs, clone, many, pages, palette, search, transferred, trash
 
 urlpatterns = [
     path("search/", search.search, name="search"),
@@ -10,7 +10,13 @@ urlpatterns = [
     path("frame/palette/", palette.palette, name="palette"),
     path("zones/", pages.zone_list, name="zone-list"),
     path("zones/many/", many.zone_many_zones, name="zone-many-zones"),
+    path("zones/many/runs/", change_runs.change_run_list, name="zone-change-runs"),
+    path("zones/many/runs/<int:change_run_id>/", change_runs.change_run, name="zone-change-run"),
+    path("zones/many/runs/<int:change_run_id>/apply/", change_runs.change_run_apply, name="zone-change-run-apply"),
+    path("zones/many/runs/<int:change_run_id>/cancel/", change_runs.change_run_cancel, name="zone-change-run-cancel"),
+    path("zones/many/runs/<int:change_run_id>/undo/", change_runs.change_run_undo, name="zone-change-run-undo"),
     path("zones/new/", pages.zone_new, name="zone-new"),
+    path("zones/new/transferred/", transferred.zone_new_transferred, name="zone-new-transferred"),
     path("zones/trash/", trash.zone_trash, name="zone-trash"),
     path("zones/trash/<int:zone_id>/", trash.zone_trashed, name="zone-trashed"),
     path("zones/trash/<int:zone_id>/restore/", trash.zone_restore, name="zone-restore"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.zones.builders.pieces import Piece, Present, Values, items_of
 from dnspanel.zones.builders.reports import report_address
 from dnspanel.zones.errors import BadFields
@@ -15,11 +16,11 @@ from replication.errors import BadName
 _CAA = LAYOUTS[rdtypes.CAA]
 _KNOWN = (
     ("letsencrypt.org", "Let’s Encrypt"),
-    ("pki.goog", "Google Trust Services"),
+    ("pki.goog", gettext_lazy("Google Trust Services")),
     ("digicert.com", "DigiCert"),
-    ("sectigo.com", "Sectigo"),
+    ("sectigo.com", gettext_lazy("Sectigo")),
     ("globalsign.com", "GlobalSign"),
-    ("amazon.com", "Amazon"),
+    ("amazon.com", gettext_lazy("Amazon")),
 )
 _OURS = ("issue", "issuewild", "iodef")
 
@@ -29,20 +30,34 @@ class CaaBuilder:
 
     key = "caa"
     title = "CAA"
-    purpose = "Which authorities may issue certificates for this name and those below it; nobody, if none is named."
+    purpose = gettext_lazy(
+        "Which authorities may issue certificates for this name and those below it; nobody, if none is named."
+    )
     fields = (
         Field(
             "issue",
-            "Authorities",
+            gettext_lazy("Authorities"),
             Kind.LIST,
-            "Their domains, with commas.",
+            gettext_lazy("Their domains, with commas."),
             choices=_KNOWN,
             required=False,
             is_open=True,
         ),
-        Field("issuewild", "Authorities for wildcards", Kind.LIST, "The same, if none is named.", required=False),
-        Field("no_wildcards", "No wildcards", Kind.FLAG, "Nobody may issue for *.", required=False),
-        Field("iodef", "Reports to", Kind.LIST, "A mail address.", required=False),
+        Field(
+            "issuewild",
+            gettext_lazy("Authorities for wildcards"),
+            Kind.LIST,
+            gettext_lazy("The same, if none is named."),
+            required=False,
+        ),
+        Field(
+            "no_wildcards",
+            gettext_lazy("No wildcards"),
+            Kind.FLAG,
+            gettext_lazy("Nobody may issue for *."),
+            required=False,
+        ),
+        Field("iodef", gettext_lazy("Reports to"), Kind.LIST, gettext_lazy("A mail address."), required=False),
     )
 
     def keys(self, owner: str, values: Values) -> Sequence[Key]:
@@ -84,5 +99,5 @@ def _domains(name: str, values: Values) -> list[str]:
         except BadName:
             is_domain = False
         if not is_domain:
-            raise BadFields({name: f"{each} is not the domain of an authority."})
+            raise BadFields({name: gettext("{each} is not the domain of an authority.").format(each=each)})
     return found

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_der_public_key,
 )
 
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.zones.builders.pieces import Piece, Present, Values, below, tagged, tags_of, txt
 from dnspanel.zones.errors import BadFields
 from dnspanel.zones.mail_rules import GOOD_DKIM_BITS, LEAST_DKIM_BITS
@@ -30,16 +31,28 @@ class DkimBuilder:
 
     key = "dkim"
     title = "DKIM"
-    purpose = "The public key by which receivers check that mail was signed in the name of this domain."
+    purpose = gettext_lazy("The public key by which receivers check that mail was signed in the name of this domain.")
     fields = (
-        Field("selector", "Selector", Kind.STRING, "As the mail server is set up; it names the key.", default="mail"),
+        Field(
+            "selector",
+            gettext_lazy("Selector"),
+            Kind.STRING,
+            gettext_lazy("As the mail server is set up; it names the key."),
+            default="mail",
+        ),
         Field(
             "public_key",
-            "Public key",
+            gettext_lazy("Public key"),
             Kind.TEXT,
-            "A PEM block, Base64 alone, or the text of the record as the mail server prints it.",
+            gettext_lazy("A PEM block, Base64 alone, or the text of the record as the mail server prints it."),
         ),
-        Field("testing", "Testing (t=y)", Kind.FLAG, "Receivers treat mail as if it were not signed.", required=False),
+        Field(
+            "testing",
+            gettext_lazy("Testing (t=y)"),
+            Kind.FLAG,
+            gettext_lazy("Receivers treat mail as if it were not signed."),
+            required=False,
+        ),
     )
 
     def keys(self, owner: str, values: Values) -> Sequence[Key]:
@@ -52,7 +65,7 @@ class DkimBuilder:
     def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
         selector = values.get("selector", "").strip()
         if not _SELECTOR.fullmatch(selector):
-            raise BadFields({"selector": "A selector is letters, digits and hyphens."})
+            raise BadFields({"selector": gettext("A selector is letters, digits and hyphens.")})
         kind, key = read_key(values.get("public_key", ""))
         flags = "y" if values.get("testing") else ""
         text = tagged((("v", "DKIM1"), ("k", kind), ("t", flags), ("p", key)))
@@ -62,24 +75,28 @@ class DkimBuilder:
 def read_key(typed: str) -> tuple[str, str]:
     """The kind of a public key and its Base64, as DKIM has them. Raises BadFields."""
     if "PRIVATE KEY" in typed:
-        raise _bad("This is a private key, which belongs to the mail server alone. Paste the public one.")
+        raise _bad(gettext("This is a private key, which belongs to the mail server alone. Paste the public one."))
     text = key_text(typed)
     try:
         raw = base64.b64decode(text, validate=True)
     except ValueError:
-        raise _bad("The key is not Base64.") from None
+        raise _bad(gettext("The key is not Base64.")) from None
     if len(raw) == _ED25519_BYTES:
         return "ed25519", base64.b64encode(raw).decode()
     try:
         key = load_der_public_key(raw)
     except (ValueError, UnsupportedAlgorithm):
-        raise _bad("The key cannot be read: it is damaged or cut short.") from None
+        raise _bad(gettext("The key cannot be read: it is damaged or cut short.")) from None
     if isinstance(key, Ed25519PublicKey):
         return "ed25519", base64.b64encode(key.public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
     if not isinstance(key, RSAPublicKey):
-        raise _bad("DKIM knows RSA and Ed25519; this is a key of another kind.")
+        raise _bad(gettext("DKIM knows RSA and Ed25519; this is a key of another kind."))
     if key.key_size < LEAST_DKIM_BITS:
-        raise _bad(f"The key has {key.key_size} bits; receivers refuse less than {LEAST_DKIM_BITS}.")
+        raise _bad(
+            gettext("The key has {key_size} bits; receivers refuse less than {least_dkim_bits}.").format(
+                key_size=key.key_size, least_dkim_bits=LEAST_DKIM_BITS
+            )
+        )
     spki = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return "rsa", base64.b64encode(spki).decode()
 
@@ -89,9 +106,13 @@ def about_key(typed: str) -> str:
     kind, text = read_key(typed)
     key = load_der_public_key(base64.b64decode(text)) if kind == "rsa" else None
     if not isinstance(key, RSAPublicKey):
-        return "An Ed25519 key. Many receivers know RSA only: have a second selector for that."
-    short = "" if key.key_size >= GOOD_DKIM_BITS else f"; {GOOD_DKIM_BITS} are asked for (RFC 8301)"
-    return f"An RSA key of {key.key_size} bits{short}."
+        return gettext("An Ed25519 key. Many receivers know RSA only: have a second selector for that.")
+    short = (
+        ""
+        if key.key_size >= GOOD_DKIM_BITS
+        else gettext("; {good_dkim_bits} are asked for (RFC 8301)").format(good_dkim_bits=GOOD_DKIM_BITS)
+    )
+    return gettext("An RSA key of {key_size} bits{short}.").format(key_size=key.key_size, short=short)
 
 
 def key_text(typed: str) -> str:

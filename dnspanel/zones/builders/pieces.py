@@ -8,6 +8,7 @@ from dnspanel.zones import mail_rules
 from dnspanel.zones.errors import BadFields
 from dnspanel.zones.typed.fields import Field, quoted, word_of
 from replication.dns import names, rdata, rdtypes
+from replication.dns.notes import NO_NOTES
 from replication.dns.rrset import Key, RRset, make
 from replication.errors import ReplicationError
 
@@ -80,9 +81,9 @@ def built(builder: Builder, owner: str, values: Values, present: Present, defaul
 def _with_piece(piece: Piece, current: RRset | None, default_ttl: int) -> RRset:
     kept = [text for text in current.rdata if not piece.replaces(text)] if current else []
     off = [text for text in current.disabled if text in kept] if current else []
-    ttl, comment = (current.ttl, current.comment) if current else (default_ttl, "")
+    ttl, comment, notes = (current.ttl, current.comment, current.notes) if current else (default_ttl, "", NO_NOTES)
     try:
-        return make(piece.name, piece.type, ttl, (*kept, *piece.texts), off, comment)
+        return make(piece.name, piece.type, ttl, (*kept, *piece.texts), off, comment, notes=notes)
     except ReplicationError as exc:
         raise BadFields({"": str(exc)[:1].upper() + str(exc)[1:] + "."}) from exc
 

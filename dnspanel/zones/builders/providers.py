@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.zones.builders.pieces import Piece, Present, Values, below, of_records, tagged, txt
 from dnspanel.zones.builders.reports import DMARC, dmarc_piece, report_address
 from dnspanel.zones.builders.spf import present_spf, spf_piece, with_include
@@ -13,7 +14,13 @@ from replication.dns import rdtypes
 from replication.dns.rrset import Key
 
 _WORD = re.compile(r"[A-Za-z0-9_.=+/-]{1,200}")
-_REPORTS = Field("rua", "DMARC reports to", Kind.LIST, "Mail addresses; nothing leaves them out.", required=False)
+_REPORTS = Field(
+    "rua",
+    gettext_lazy("DMARC reports to"),
+    Kind.LIST,
+    gettext_lazy("Mail addresses; nothing leaves them out."),
+    required=False,
+)
 
 
 def _word(name: str, label: str, help: str) -> Field:
@@ -81,8 +88,8 @@ class NoMail:
     """That a domain neither takes nor sends mail (RFC 7505)."""
 
     key: str = "no-mail"
-    title: str = "No mail here"
-    purpose: str = "The domain takes no mail and sends none: receivers refuse whatever comes in its name."
+    title: str = gettext_lazy("No mail here")
+    purpose: str = gettext_lazy("The domain takes no mail and sends none: receivers refuse whatever comes in its name.")
     fields: tuple[Field, ...] = (_REPORTS,)
 
     def keys(self, owner: str, values: Values) -> Sequence[Key]:
@@ -111,7 +118,9 @@ _NO_MAIL = ("_dmarc", "*._domainkey")
 def _variables(more: Sequence[Field], owner: str, values: Values) -> dict[str, str]:
     known = {each.name: values.get(each.name, "").strip() for each in more}
     faults = {
-        name: "Copy it as the provider shows it." for name, text in known.items() if text and not _WORD.fullmatch(text)
+        name: gettext("Copy it as the provider shows it.")
+        for name, text in known.items()
+        if text and not _WORD.fullmatch(text)
     }
     if faults:
         raise BadFields(faults)
@@ -127,17 +136,19 @@ def _has_dmarc(owner: str, present: Present) -> bool:
 PROVIDERS = (
     Provider(
         "google-workspace",
-        "Google Workspace",
-        "Mail by Google. Its DKIM key comes from the Google console: add it by the builder DKIM.",
+        gettext_lazy("Google Workspace"),
+        gettext_lazy("Mail by Google. Its DKIM key comes from the Google console: add it by the builder DKIM."),
         mx=("1 smtp.google.com.",),
         include="_spf.google.com",
         verification=("google-site-verification=", "google-site-verification={token}"),
-        more=(_word("token", "Verification", "What stands behind google-site-verification=."),),
+        more=(
+            _word("token", gettext_lazy("Verification"), gettext_lazy("What stands behind google-site-verification=.")),
+        ),
     ),
     Provider(
         "microsoft-365",
-        "Microsoft 365",
-        "Mail by Microsoft, with autodiscover.",
+        gettext_lazy("Microsoft 365"),
+        gettext_lazy("Mail by Microsoft, with autodiscover."),
         mx=("0 {dashed}.mail.protection.outlook.com.",),
         include="spf.protection.outlook.com",
         all="-all",
@@ -148,14 +159,18 @@ PROVIDERS = (
         ),
         verification=("MS=", "MS={token}"),
         more=(
-            _word("token", "Verification", "What stands behind MS=, such as ms12345678."),
-            _word("tenant", "Tenant", "The first part of ….onmicrosoft.com: adds the names for DKIM."),
+            _word("token", gettext_lazy("Verification"), gettext_lazy("What stands behind MS=, such as ms12345678.")),
+            _word(
+                "tenant",
+                gettext_lazy("Tenant"),
+                gettext_lazy("The first part of ….onmicrosoft.com: adds the names for DKIM."),
+            ),
         ),
     ),
     Provider(
         "fastmail",
-        "Fastmail",
-        "Mail by Fastmail, DKIM included.",
+        gettext_lazy("Fastmail"),
+        gettext_lazy("Mail by Fastmail, DKIM included."),
         mx=("10 in1-smtp.messagingengine.com.", "20 in2-smtp.messagingengine.com."),
         include="spf.messagingengine.com",
         all="?all",
@@ -163,8 +178,8 @@ PROVIDERS = (
     ),
     Provider(
         "proton-mail",
-        "Proton Mail",
-        "Mail by Proton.",
+        gettext_lazy("Proton Mail"),
+        gettext_lazy("Mail by Proton."),
         mx=("10 mail.protonmail.ch.", "20 mailsec.protonmail.ch."),
         include="_spf.protonmail.ch",
         aliases=tuple(
@@ -173,8 +188,12 @@ PROVIDERS = (
         ),
         verification=("protonmail-verification=", "protonmail-verification={token}"),
         more=(
-            _word("token", "Verification", "What stands behind protonmail-verification=."),
-            _word("key", "DKIM", "The long part between domainkey. and .domains.proton.ch: adds the names for DKIM."),
+            _word("token", gettext_lazy("Verification"), gettext_lazy("What stands behind protonmail-verification=.")),
+            _word(
+                "key",
+                "DKIM",
+                gettext_lazy("The long part between domainkey. and .domains.proton.ch: adds the names for DKIM."),
+            ),
         ),
     ),
 )

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.zones.builders.pieces import (
     Piece,
     Present,
@@ -24,8 +25,12 @@ from replication.dns.rrset import Key
 _ADDRESS = re.compile(r"[^\s@,;!]{1,64}@[^\s@,;!]{1,253}")
 _URI = re.compile(r"(?:mailto:[^\s@,;!]+@[^\s@,;!]+(?:![0-9]+[kmgt]?)?|https://[^\s,;!]+)", re.IGNORECASE)
 _STS_ID = re.compile(r"[A-Za-z0-9]{1,32}")
-_POLICIES = (("none", "none: only report"), ("quarantine", "quarantine: as spam"), ("reject", "reject: refuse"))
-_ALIGNMENTS = (("r", "relaxed: a domain below is enough"), ("s", "strict: the very domain"))
+_POLICIES = (
+    ("none", gettext_lazy("none: only report")),
+    ("quarantine", gettext_lazy("quarantine: as spam")),
+    ("reject", gettext_lazy("reject: refuse")),
+)
+_ALIGNMENTS = (("r", gettext_lazy("relaxed: a domain below is enough")), ("s", gettext_lazy("strict: the very domain")))
 DMARC, STS, TLS_RPT = (begins_with(prefix) for prefix in ("v=DMARC1", "v=STSv1", "v=TLSRPTv1"))
 
 
@@ -34,22 +39,43 @@ class DmarcBuilder:
 
     key = "dmarc"
     title = "DMARC"
-    purpose = "What receivers do with mail in the name of this domain that neither SPF nor DKIM vouches for."
+    purpose = gettext_lazy(
+        "What receivers do with mail in the name of this domain that neither SPF nor DKIM vouches for."
+    )
     fields = (
-        Field("p", "Policy", Kind.WORD, choices=_POLICIES, default="none"),
+        Field("p", gettext_lazy("Policy"), Kind.WORD, choices=_POLICIES, default="none"),
         Field(
             "sp",
-            "Policy for names below",
+            gettext_lazy("Policy for names below"),
             Kind.WORD,
-            "As the policy, if nothing is chosen.",
+            gettext_lazy("As the policy, if nothing is chosen."),
             choices=_POLICIES,
             required=False,
         ),
-        Field("rua", "Daily reports to", Kind.LIST, "Mail addresses, with commas.", required=False),
-        Field("ruf", "Reports of failures to", Kind.LIST, "Few receivers send any.", required=False),
-        Field("adkim", "DKIM must be of", Kind.WORD, choices=_ALIGNMENTS, required=False),
-        Field("aspf", "SPF must be of", Kind.WORD, choices=_ALIGNMENTS, required=False),
-        Field("pct", "Per cent of mail", Kind.NUMBER, "All of it, if nothing is written.", high=100, required=False),
+        Field(
+            "rua",
+            gettext_lazy("Daily reports to"),
+            Kind.LIST,
+            gettext_lazy("Mail addresses, with commas."),
+            required=False,
+        ),
+        Field(
+            "ruf",
+            gettext_lazy("Reports of failures to"),
+            Kind.LIST,
+            gettext_lazy("Few receivers send any."),
+            required=False,
+        ),
+        Field("adkim", gettext_lazy("DKIM must be of"), Kind.WORD, choices=_ALIGNMENTS, required=False),
+        Field("aspf", gettext_lazy("SPF must be of"), Kind.WORD, choices=_ALIGNMENTS, required=False),
+        Field(
+            "pct",
+            gettext_lazy("Per cent of mail"),
+            Kind.NUMBER,
+            gettext_lazy("All of it, if nothing is written."),
+            high=100,
+            required=False,
+        ),
     )
 
     def keys(self, owner: str, values: Values) -> Sequence[Key]:
@@ -61,7 +87,7 @@ class DmarcBuilder:
     def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
         tags = [(name, values.get(name, "").strip()) for name in ("p", "sp", "adkim", "aspf", "pct")]
         faults = {
-            name: "Choose one."
+            name: gettext("Choose one.")
             for name, value in tags[:4]
             if value and value not in dict(_POLICIES if name in ("p", "sp") else _ALIGNMENTS)
         }
@@ -77,10 +103,23 @@ class StsBuilder:
 
     key = "mta-sts"
     title = "MTA-STS"
-    purpose = "Says that a policy for TLS lies at https://mta-sts.…/.well-known/mta-sts.txt; change it with the policy."
+    purpose = gettext_lazy(
+        "Says that a policy for TLS lies at https://mta-sts.…/.well-known/mta-sts.txt; change it with the policy."
+    )
     fields = (
-        Field("id", "Number of the policy", Kind.WORD, "Letters and digits; a new one with each change."),
-        Field("host", "Where the policy lies", Kind.NAME, "The server for the name mta-sts, by CNAME.", required=False),
+        Field(
+            "id",
+            gettext_lazy("Number of the policy"),
+            Kind.WORD,
+            gettext_lazy("Letters and digits; a new one with each change."),
+        ),
+        Field(
+            "host",
+            gettext_lazy("Where the policy lies"),
+            Kind.NAME,
+            gettext_lazy("The server for the name mta-sts, by CNAME."),
+            required=False,
+        ),
     )
 
     def keys(self, owner: str, values: Values) -> Sequence[Key]:
@@ -94,7 +133,7 @@ class StsBuilder:
     def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
         number, host = values.get("id", "").strip(), values.get("host", "").strip()
         if not _STS_ID.fullmatch(number):
-            raise BadFields({"id": "Write 1 to 32 letters and digits."})
+            raise BadFields({"id": gettext("Write 1 to 32 letters and digits.")})
         text = tagged((("v", "STSv1"), ("id", number))) + ";"
         pieces = [Piece(below("_mta-sts", owner), rdtypes.TXT, (txt(text),), of_records(STS))]
         if host:
@@ -107,8 +146,15 @@ class TlsReportBuilder:
 
     key = "tls-rpt"
     title = "TLS-RPT"
-    purpose = "Where other mail servers report that TLS to this domain failed."
-    fields = (Field("rua", "Reports to", Kind.LIST, "Mail addresses or https addresses, with commas."),)
+    purpose = gettext_lazy("Where other mail servers report that TLS to this domain failed.")
+    fields = (
+        Field(
+            "rua",
+            gettext_lazy("Reports to"),
+            Kind.LIST,
+            gettext_lazy("Mail addresses or https addresses, with commas."),
+        ),
+    )
 
     def keys(self, owner: str, values: Values) -> Sequence[Key]:
         return [(below("_smtp._tls", owner), rdtypes.TXT)]
@@ -120,7 +166,7 @@ class TlsReportBuilder:
         faults: dict[str, str] = {}
         rua = _addresses("rua", values.get("rua", ""), faults)
         if faults or not rua:
-            raise BadFields(faults or {"rua": "Write an address."})
+            raise BadFields(faults or {"rua": gettext("Write an address.")})
         text = tagged((("v", "TLSRPTv1"), ("rua", rua)))
         return [Piece(below("_smtp._tls", owner), rdtypes.TXT, (txt(text),), of_records(TLS_RPT))]
 
@@ -156,5 +202,5 @@ def _addresses(name: str, typed: str, faults: dict[str, str]) -> str:
     uris = [f"mailto:{item}" if _ADDRESS.fullmatch(item) and ":" not in item else item for item in items_of(typed)]
     bad = [uri for uri in uris if not _URI.fullmatch(uri)]
     if bad:
-        faults[name] = f"{bad[0]} is not a mail address."
+        faults[name] = gettext("{bad} is not a mail address.").format(bad=bad[0])
     return ",".join(uris)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import ip_network
 
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.zones.builders.pieces import Piece, Present, Values, items_of, of_records, texts_that, txt
 from dnspanel.zones.errors import BadFields
 from dnspanel.zones.mail_rules import MAX_SPF_LOOKUPS, spf_lookups
@@ -14,21 +15,27 @@ from replication.dns.rrset import Key
 from replication.errors import BadName
 
 ALL: tuple[tuple[str, str], ...] = (
-    ("~all", "~all: doubtful, mostly taken as spam"),
-    ("-all", "-all: refused"),
+    ("~all", gettext_lazy("~all: doubtful, mostly taken as spam")),
+    ("-all", gettext_lazy("-all: refused")),
     ("?all", "?all: nothing is said of it"),
 )
 _TERM = re.compile(r"([-+?~]?)([A-Za-z][A-Za-z0-9_.-]*)(?:([:=/])(.*))?", re.DOTALL)
-_QUALIFIERS = {"": "may send", "+": "may send", "-": "may not send", "~": "is doubtful", "?": "is left open"}
+_QUALIFIERS = {
+    "": gettext_lazy("may send"),
+    "+": gettext_lazy("may send"),
+    "-": gettext_lazy("may not send"),
+    "~": gettext_lazy("is doubtful"),
+    "?": gettext_lazy("is left open"),
+}
 _MECHANISMS = {
-    "all": "everybody else",
-    "include": "whoever the record of {} lets send",
-    "a": "the addresses of {}",
-    "mx": "the mail servers of {}",
-    "ptr": "whoever has a name below {} (slow, not to be used)",
+    "all": gettext_lazy("everybody else"),
+    "include": gettext_lazy("whoever the record of {} lets send"),
+    "a": gettext_lazy("the addresses of {}"),
+    "mx": gettext_lazy("the mail servers of {}"),
+    "ptr": gettext_lazy("whoever has a name below {} (slow, not to be used)"),
     "ip4": "{}",
     "ip6": "{}",
-    "exists": "whoever makes the name {} exist",
+    "exists": gettext_lazy("whoever makes the name {} exist"),
 }
 
 
@@ -54,12 +61,16 @@ class Term:
     def message(self) -> str:
         """What it says, for a person."""
         if self.name == "redirect":
-            return f"All else is as the record of {self.value} says."
+            return gettext("All else is as the record of {value} says.").format(value=self.value)
         if self.is_modifier:
-            return "A text for those who are refused." if self.name == "exp" else "An unknown modifier, passed over."
+            return (
+                gettext("A text for those who are refused.")
+                if self.name == "exp"
+                else gettext("An unknown modifier, passed over.")
+            )
         if self.name not in _MECHANISMS:
-            return "Unknown: receivers take the record for broken."
-        who = _MECHANISMS[self.name].format(self.value or "this name")
+            return gettext("Unknown: receivers take the record for broken.")
+        who = _MECHANISMS[self.name].format(self.value or gettext("this name"))
         return f"{who[:1].upper()}{who[1:]} {_QUALIFIERS[self.qualifier]}."
 
 
@@ -98,15 +109,51 @@ class SpfBuilder:
 
     key = "spf"
     title = "SPF"
-    purpose = "Which servers may send mail in the name of this domain."
+    purpose = gettext_lazy("Which servers may send mail in the name of this domain.")
     fields = (
-        Field("mx", "Its mail servers (mx)", Kind.FLAG, "Those of the MX records.", required=False),
-        Field("a", "Its own addresses (a)", Kind.FLAG, "Those of A and AAAA at this name.", required=False),
-        Field("include", "Providers (include)", Kind.LIST, "Such as _spf.google.com, with commas.", required=False),
-        Field("ip4", "IPv4 addresses", Kind.LIST, "Addresses or networks, with commas.", required=False),
-        Field("ip6", "IPv6 addresses", Kind.LIST, "Addresses or networks, with commas.", required=False),
-        Field("other", "Other terms", Kind.REST, "As in the record, with spaces.", required=False),
-        Field("all", "Everybody else", Kind.REST, choices=ALL, default="~all", required=False),
+        Field(
+            "mx",
+            gettext_lazy("Its mail servers (mx)"),
+            Kind.FLAG,
+            gettext_lazy("Those of the MX records."),
+            required=False,
+        ),
+        Field(
+            "a",
+            gettext_lazy("Its own addresses (a)"),
+            Kind.FLAG,
+            gettext_lazy("Those of A and AAAA at this name."),
+            required=False,
+        ),
+        Field(
+            "include",
+            gettext_lazy("Providers (include)"),
+            Kind.LIST,
+            gettext_lazy("Such as _spf.google.com, with commas."),
+            required=False,
+        ),
+        Field(
+            "ip4",
+            gettext_lazy("IPv4 addresses"),
+            Kind.LIST,
+            gettext_lazy("Addresses or networks, with commas."),
+            required=False,
+        ),
+        Field(
+            "ip6",
+            gettext_lazy("IPv6 addresses"),
+            Kind.LIST,
+            gettext_lazy("Addresses or networks, with commas."),
+            required=False,
+        ),
+        Field(
+            "other",
+            gettext_lazy("Other terms"),
+            Kind.REST,
+            gettext_lazy("As in the record, with spaces."),
+            required=False,
+        ),
+        Field("all", gettext_lazy("Everybody else"), Kind.REST, choices=ALL, default="~all", required=False),
     )
 
     def keys(self, owner: str, values: Values) -> Sequence[Key]:
@@ -148,19 +195,23 @@ def _check(values: Values) -> None:
     for kind, version in (("ip4", 4), ("ip6", 6)):
         bad = [item for item in items_of(values.get(kind, "")) if not _is_network(item, version)]
         if bad:
-            faults[kind] = f"{bad[0]} is not an IPv{version} address or network."
+            faults[kind] = gettext("{bad} is not an IPv{version} address or network.").format(
+                bad=bad[0], version=version
+            )
     bad = [item for item in items_of(values.get("include", "")) if not _is_domain(item)]
     if bad:
-        faults["include"] = f"{bad[0]} is not a domain."
+        faults["include"] = gettext("{bad} is not a domain.").format(bad=bad[0])
     broken = [word for word in values.get("other", "").split() if not _is_known(_term(word))]
     if broken:
-        faults["other"] = f"{broken[0]} is not a term of SPF."
+        faults["other"] = gettext("{broken} is not a term of SPF.").format(broken=broken[0])
     if values.get("all", "").strip() not in ("", "+all", *dict(ALL)):
-        faults["all"] = "Choose one."
+        faults["all"] = gettext("Choose one.")
     if not faults:
         text = " ".join(f"include:{item}" for item in items_of(values.get("include", "")))
         if spf_lookups(f"v=spf1 {text} {values.get('other', '')}") > MAX_SPF_LOOKUPS:
-            faults["include"] = f"These need more than {MAX_SPF_LOOKUPS} look-ups, with which receivers give up."
+            faults["include"] = gettext(
+                "These need more than {max_spf_lookups} look-ups, with which receivers give up."
+            ).format(max_spf_lookups=MAX_SPF_LOOKUPS)
     if faults:
         raise BadFields(faults)
 

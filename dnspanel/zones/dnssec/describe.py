@@ -93,7 +93,8 @@ def _rest(key: KeyState) -> str:
 def _of_denial(before: SigningState, after: SigningState) -> Iterator[str]:
     if after.has_chain and before.denial != after.denial:
         if after.denial is None:
-            yield "NSEC3 off"
+            due = f", on the way to {describe_denial(after.due_nsec3)}" if after.due_nsec3 else ""
+            yield f"NSEC3 off{due}"
         elif before.denial is None:
             yield describe_denial(after.denial).replace("NSEC3", "NSEC3 on", 1)
         else:

@@ -6,6 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from dnspanel.accounts.actors import Author
+from dnspanel.texts import gettext
 from dnspanel.zones.dnssec.publish_state import Decide, change_signing
 from dnspanel.zones.dnssec.rollover import WITHOUT_CDS, Kind
 from dnspanel.zones.dnssec.safety import refuse_bogus, refuse_leaving, refuse_presigned
@@ -60,16 +61,22 @@ def change_guarded(
             return after
         if zone.pk in rolled and after.keys != state.keys:
             raise DnssecRefused(
-                f"The keys of {zone.name} are in a rollover: cancel it or let it end before you change them by hand."
+                gettext(
+                    "The keys of {name} are in a rollover: cancel it or let it end before you change them by hand."
+                ).format(name=zone.name)
             )
         sets_cds = (after.cds, after.cdnskey) != (state.cds, state.cdnskey)
         if sets_cds and rolled.get(zone.pk) in {Kind.INSECURE, *WITHOUT_CDS}:
             raise DnssecRefused(
-                f"CDS and CDNSKEY of {zone.name} are those that its rollover needs: cancel it or let it end first."
+                gettext(
+                    "CDS and CDNSKEY of {name} are those that its rollover needs: cancel it or let it end first."
+                ).format(name=zone.name)
             )
         if zone.pk in rolled.keys() - of_records and after.cds == DELETE != state.cds:
             raise DnssecRefused(
-                f"A rollover of {zone.name} needs the DS that its parent would delete: cancel it or let it end first."
+                gettext(
+                    "A rollover of {name} needs the DS that its parent would delete: cancel it or let it end first."
+                ).format(name=zone.name)
             )
         if state.is_signed and not after.is_signed:
             refuse_leaving(zone, "the panel stops signing it")

@@ -11,6 +11,7 @@ import binascii
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dnspanel.texts import gettext
 from dnspanel.zones.dnssec.key_material import (
     ALGORITHMS,
     KSK_FLAGS,
@@ -43,37 +44,47 @@ class PublicKey:
 def read_public(text: str) -> PublicKey:
     """The key of a `.key` file: one DNSKEY record with its owner, and comments. Raises BadPublicKey."""
     if len(text) > MOST_TEXT:
-        raise BadPublicKey("It is too long for a DNSKEY record.")
+        raise BadPublicKey(gettext("It is too long for a DNSKEY record."))
     lines = [line.partition(";")[0] for line in text.splitlines()]
     owner, *words = " ".join(lines).replace("(", " ").replace(")", " ").split() or [""]
     is_type = [word.upper() in _TYPES for word in words]
     if is_type.count(True) != 1:
-        raise BadPublicKey("It is not one DNSKEY record with its owner name, as BIND’s .key files have it.")
+        raise BadPublicKey(gettext("It is not one DNSKEY record with its owner name, as BIND’s .key files have it."))
     before, after = words[: is_type.index(True)], words[is_type.index(True) + 1 :]
     if any(not word.isdecimal() and word.upper() not in _CLASSES for word in before) or len(after) < 4:
-        raise BadPublicKey("It is not a DNSKEY record: owner, TTL, IN, DNSKEY, flags, 3, algorithm, Base64.")
+        raise BadPublicKey(gettext("It is not a DNSKEY record: owner, TTL, IN, DNSKEY, flags, 3, algorithm, Base64."))
     flags, protocol, algorithm, *parts = after
     if flags not in (str(KSK_FLAGS), str(ZSK_FLAGS)) or protocol != _PROTOCOL:
-        raise BadPublicKey(f"A DNSKEY has the flags {KSK_FLAGS} or {ZSK_FLAGS} and the protocol 3 here.")
+        raise BadPublicKey(
+            gettext("A DNSKEY has the flags {ksk_flags} or {zsk_flags} and the protocol 3 here.").format(
+                ksk_flags=KSK_FLAGS, zsk_flags=ZSK_FLAGS
+            )
+        )
     try:
         public = base64.b64decode("".join(parts), validate=True)
         known = {str(number): number for number in ALGORITHMS}
         return PublicKey(names.parse(owner), int(flags), known[algorithm], public)
     except (binascii.Error, ValueError) as exc:
-        raise BadPublicKey("Its last part is not Base64.") from exc
+        raise BadPublicKey(gettext("Its last part is not Base64.")) from exc
     except KeyError as exc:
-        raise BadPublicKey("It names no algorithm that is known here.") from exc
+        raise BadPublicKey(gettext("It names no algorithm that is known here.")) from exc
     except BadName as exc:
-        raise BadPublicKey(f"Its owner is no name: {exc}") from exc
+        raise BadPublicKey(gettext("Its owner is no name: {exc}").format(exc=exc)) from exc
 
 
 def flags_of(public: PublicKey, *, zone_name: str, pair: KeyPair) -> int:
     """The flags of the key, if it is the zone's and the public part of this pair. Raises BadPublicKey."""
     if public.owner != zone_name:
-        raise BadPublicKey(f"It is a key of {public.owner}, not of {zone_name}.")
+        raise BadPublicKey(
+            gettext("It is a key of {owner}, not of {zone_name}.").format(owner=public.owner, zone_name=zone_name)
+        )
     if (public.algorithm, public.public) != (pair.algorithm, pair.public):
         tags = [key_tag(public.flags, each.algorithm, each.public) for each in (public, pair)]
-        raise BadPublicKey(f"It is not the public part of the private key: its tag is {tags[0]}, not {tags[1]}.")
+        raise BadPublicKey(
+            gettext("It is not the public part of the private key: its tag is {tags}, not {tags2}.").format(
+                tags=tags[0], tags2=tags[1]
+            )
+        )
     return public.flags
 
 
@@ -82,5 +93,5 @@ def told_apart(texts: Sequence[str]) -> tuple[str, str | None]:
     private = [text for text in texts if PRIVATE_MARK.lower() in text.lower()]
     others = [text for text in texts if text not in private]
     if len(private) != 1 or len(others) > 1:
-        raise BadKey("A key comes as its private-key text, or as its .private and its .key file.")
+        raise BadKey(gettext("A key comes as its private-key text, or as its .private and its .key file."))
     return private[0], others[0] if others else None

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 
+from dnspanel.texts import gettext
 from dnspanel.zones.errors import BadKey
 from replication.dns import names
 
@@ -80,11 +81,19 @@ class KeyPair:
 def generate(algorithm: int, bits: int | None = None) -> KeyPair:
     """A new key. `bits` only matters for RSA. Raises BadKey for an algorithm or a size in which none is made."""
     if algorithm not in MADE:
-        raise BadKey(f"No keys are made of algorithm {algorithm}; choose one of {', '.join(map(str, MADE))}.")
+        raise BadKey(
+            gettext("No keys are made of algorithm {algorithm}; choose one of {list}.").format(
+                algorithm=algorithm, list=", ".join(map(str, MADE))
+            )
+        )
     size = bits or RSA_BITS
     if algorithm in _RSA:
         if not RSA_BITS <= size <= MOST_RSA_BITS or size % 8:
-            raise BadKey(f"An RSA key has {RSA_BITS} to {MOST_RSA_BITS} bits here, not {size}.")
+            raise BadKey(
+                gettext("An RSA key has {rsa_bits} to {most_rsa_bits} bits here, not {size}.").format(
+                    rsa_bits=RSA_BITS, most_rsa_bits=MOST_RSA_BITS, size=size
+                )
+            )
         return _pair(algorithm, rsa.generate_private_key(public_exponent=65537, key_size=size))
     if algorithm in _CURVES:
         private: PrivateKey = ec.generate_private_key(_CURVES[algorithm])
@@ -92,7 +101,11 @@ def generate(algorithm: int, bits: int | None = None) -> KeyPair:
         private = _EDWARDS[algorithm].generate()
     pair = _pair(algorithm, private)
     if bits not in (None, 0, pair.bits):
-        raise BadKey(f"A key of {ALGORITHMS[algorithm]} has {pair.bits} bits, not {bits}.")
+        raise BadKey(
+            gettext("A key of {algorithm} has {bits} bits, not {bits2}.").format(
+                algorithm=ALGORITHMS[algorithm], bits=pair.bits, bits2=bits
+            )
+        )
     return pair
 
 
@@ -104,19 +117,21 @@ def read(text: str) -> KeyPair:
     fields = _fields(text)
     word = fields.get("algorithm", "").split(" ", 1)[0]
     if not word.isdecimal() or len(word) > 3 or int(word) not in ALGORITHMS:
-        raise BadKey("It names no algorithm that is known here.")
+        raise BadKey(gettext("It names no algorithm that is known here."))
     algorithm = int(word)
     try:
         return _pair(algorithm, _private_key(algorithm, fields))
     except KeyError as exc:
-        raise BadKey(f"The field {exc.args[0]} is missing.") from exc
+        raise BadKey(gettext("The field {args} is missing.").format(args=exc.args[0])) from exc
     except (ValueError, binascii.Error) as exc:
-        raise BadKey(f"Its fields are not a key of {ALGORITHMS[algorithm]}.") from exc
+        raise BadKey(
+            gettext("Its fields are not a key of {algorithm}.").format(algorithm=ALGORITHMS[algorithm])
+        ) from exc
 
 
 def _fields(text: str) -> dict[str, str]:
     if len(text) > MOST_TEXT:
-        raise BadKey("It is too long for a private key.")
+        raise BadKey(gettext("It is too long for a private key."))
     fields: dict[str, str] = {}
     for line in text.splitlines():
         name, colon, value = line.partition(":")
@@ -131,7 +146,11 @@ def _private_key(algorithm: int, fields: Mapping[str, str]) -> PrivateKey:
             int.from_bytes(_base64(fields, name), "big") for name in _RSA_FIELDS
         )
         if not FEWEST_RSA_BITS <= modulus.bit_length() <= MOST_RSA_BITS:
-            raise BadKey(f"An RSA key has {FEWEST_RSA_BITS} to {MOST_RSA_BITS} bits, not {modulus.bit_length()}.")
+            raise BadKey(
+                gettext("An RSA key has {fewest_rsa_bits} to {most_rsa_bits} bits, not {bit_length}.").format(
+                    fewest_rsa_bits=FEWEST_RSA_BITS, most_rsa_bits=MOST_RSA_BITS, bit_length=modulus.bit_length()
+                )
+            )
         # OpenSSL's own check, which looks for primes too, takes a tenth of a second: an import has thousands of keys.
         if not _belong_together(modulus, exponent, private, p, q, dp, dq, inverse):
             raise ValueError(algorithm)

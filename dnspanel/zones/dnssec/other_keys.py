@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from dnspanel.texts import gettext
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, SEP
 from dnspanel.zones.dnssec.signing_state import DELETE, SigningState
@@ -69,7 +70,7 @@ def read_dnskey(text: str) -> OtherKey:
     try:
         return OtherKey(int(flags), int(algorithm), base64.b64decode("".join(parts), validate=True))
     except (ValueError, binascii.Error) as exc:
-        raise BadPublicKey("It is not the rdata of a DNSKEY.") from exc
+        raise BadPublicKey(gettext("It is not the rdata of a DNSKEY.")) from exc
 
 
 def refusal_of(zone_name: str, key: OtherKey, others: Collection[OtherKey], own: Collection["KeyView"]) -> str:
@@ -143,4 +144,4 @@ def _with(
     if current is None:
         return make(zone_name, type, ttl, texts)
     disabled = tuple(text for text in current.disabled if text in stay)
-    return make(zone_name, type, current.ttl, texts, disabled, current.comment)
+    return make(zone_name, type, current.ttl, texts, disabled, current.comment, notes=current.notes)

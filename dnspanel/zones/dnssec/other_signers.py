@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.grants import Right
+from dnspanel.texts import gettext
 from dnspanel.zones import access, direct
 from dnspanel.zones.dnssec import key_files, queries
 from dnspanel.zones.dnssec.guarded import Acting
@@ -32,7 +33,7 @@ def add_other_key(*, zone: Zone, text: str, acting: Acting) -> Publication | Non
     access.require_right(acting.author, zone, Right.DNSSEC)
     read = key_files.read_public(text)
     if read.owner != zone.name:
-        raise BadPublicKey(f"It is a key of {read.owner}, not of {zone.name}.")
+        raise BadPublicKey(gettext("It is a key of {owner}, not of {name}.").format(owner=read.owner, name=zone.name))
     key = OtherKey(read.flags, read.algorithm, read.public)
 
     def decide(keys: list[OtherKey]) -> list[OtherKey]:

@@ -96,7 +96,8 @@ def replace_ds(
         if not texts and not wanted:
             return None
         disabled = tuple(text for text in current.disabled if text in texts)
-        return make(zone_name, rdtypes.DS, current.ttl, (*texts, *wanted), disabled, current.comment)
+        values, notes = (*texts, *wanted), current.notes
+        return make(zone_name, rdtypes.DS, current.ttl, values, disabled, current.comment, notes=notes)
 
     outcome = direct.publish_patches(
         patches=[direct.patch_of_steps(zone, [(key, step)])],

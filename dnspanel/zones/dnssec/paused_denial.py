@@ -99,6 +99,7 @@ def _publish(
             now=now,
             reason=reason,
             form_id=None,
+            is_governed=False,
         )
 
 

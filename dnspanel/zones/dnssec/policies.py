@@ -14,6 +14,7 @@ from dnspanel.accounts.actors import Author, actor_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.accounts.roles import Permission
+from dnspanel.texts import gettext
 from dnspanel.zones import access
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, MADE, MOST_RSA_BITS, RSA_BITS
 from dnspanel.zones.dnssec.policy import Terms
@@ -64,7 +65,7 @@ def require_signer_of_all(by: Author) -> None:
     """Raise Forbidden unless the author may sign every zone, and so say how zones are to be signed."""
     actor = None if by is None else actor_of(by)
     if by is not None and (actor is None or not actor.may_everywhere(Right.DNSSEC)):
-        raise Forbidden(Permission.EDIT, "Policies are for who may sign every zone.")
+        raise Forbidden(Permission.EDIT, gettext("Policies are for who may sign every zone."))
 
 
 def create_policy(
@@ -77,7 +78,13 @@ def create_policy(
         with transaction.atomic():
             # Who makes one waits for who makes another: the limit holds.
             if len(DnssecPolicy.objects.select_for_update().order_by("pk").values_list("pk")) >= MOST_POLICIES:
-                raise PolicyRefused({"name": [f"There are {MOST_POLICIES} policies already."]})
+                raise PolicyRefused(
+                    {
+                        "name": [
+                            gettext("There are {most_policies} policies already.").format(most_policies=MOST_POLICIES)
+                        ]
+                    }
+                )
             if is_default:
                 DnssecPolicy.objects.filter(is_default=True).update(is_default=False)
             policy = DnssecPolicy.objects.create(
@@ -133,11 +140,13 @@ def delete_policy(*, policy: DnssecPolicy, by: Author, now: datetime, replaced_b
         if replaced_by is not None:
             heir = _locked(replaced_by)
             if heir.pk == locked.pk:
-                raise PolicyRefused({"replaced_by": ["Another policy has to take its place."]})
+                raise PolicyRefused({"replaced_by": [gettext("Another policy has to take its place.")]})
             attached.update(policy=heir)
         elif count := attached.count():
             message = f"{locked.name} is attached to {count} zone{'' if count == 1 else 's'}, tags or teams."
-            raise PolicyRefused({"replaced_by": [f"{message} Name the policy that takes its place."]})
+            raise PolicyRefused(
+                {"replaced_by": [gettext("{message} Name the policy that takes its place.").format(message=message)]}
+            )
         was_default = locked.is_default
         DnssecPolicy.objects.filter(pk=locked.pk).delete()
         if was_default and replaced_by is not None:
@@ -159,7 +168,9 @@ def attach(*, policy: DnssecPolicy, to: Target, by: Author, now: datetime) -> Ta
         if to.zone is not None and not Zone.objects.filter(pk=to.zone.pk, deleted_at=None).exists():
             raise Unknown(to.zone.name)
         if to.tag is not None and PolicyAttachment.objects.exclude(tag=None).count() >= MOST_TAGS:
-            raise PolicyRefused({"tag": [f"{MOST_TAGS} tags have a policy already."]})
+            raise PolicyRefused(
+                {"tag": [gettext("{most_tags} tags have a policy already.").format(most_tags=MOST_TAGS)]}
+            )
         before = PolicyAttachment.objects.select_related("policy").select_for_update(of=("self",)).filter(**to.key)
         old = before.first()
         if old is not None and old.policy_id == locked.pk:
@@ -217,7 +228,7 @@ def _required(by: Author, target: Target) -> Target:
     except SettingsRefused as exc:
         raise PolicyRefused({"tag": [str(exc)]}) from exc
     if not tags:
-        raise PolicyRefused({"tag": ["Name a tag."]})
+        raise PolicyRefused({"tag": [gettext("Name a tag.")]})
     return Target(tag=tags[0])
 
 
@@ -235,9 +246,9 @@ def _taken(name: str) -> PolicyRefused:
 def _checked_name(name: str) -> str:
     name = " ".join(name.split())
     if not name or not name.isprintable():
-        raise PolicyRefused({"name": ["A policy needs a name that can be shown."]})
+        raise PolicyRefused({"name": [gettext("A policy needs a name that can be shown.")]})
     if len(name) > LONGEST_NAME:
-        raise PolicyRefused({"name": [f"At most {LONGEST_NAME} characters."]})
+        raise PolicyRefused({"name": [gettext("At most {longest_name} characters.").format(longest_name=LONGEST_NAME)]})
     return name
 
 

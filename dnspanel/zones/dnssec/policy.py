@@ -145,7 +145,7 @@ def differences(
 
 def adjusted(terms: Terms, state: SigningState) -> SigningState:
     """The state of a signed zone with the policy's denial of existence and CDS; its keys are as they were."""
-    return replace(state, nsec3=terms.nsec3, cds=terms.cds, cdnskey=terms.cdnskey)
+    return replace(state.with_denial(terms.nsec3), cds=terms.cds, cdnskey=terms.cdnskey)
 
 
 def lifetime(terms: Terms, role: KeyRole) -> timedelta | None:

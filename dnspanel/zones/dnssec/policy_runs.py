@@ -15,6 +15,7 @@ from dnspanel.accounts.actors import Author, Person, actor_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
 from dnspanel.advisory_locks import Lock
+from dnspanel.texts import gettext
 from dnspanel.zones import access, run_turns
 from dnspanel.zones.dnssec.first_ds import awaiting_first_ds
 from dnspanel.zones.dnssec.guarded import Acting
@@ -30,7 +31,7 @@ from dnspanel.zones.dnssec.policy_queries import (
 from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.dnssec.rollover_queries import rolling_zones
 from dnspanel.zones.dnssec.signing_state import SigningState
-from dnspanel.zones.errors import Forbidden, RightMissing, RunRefused, RunUnknown, Unknown
+from dnspanel.zones.errors import Forbidden, RightMissing, RunRefused, RunUnknown, Unknown, transferred_reason
 from dnspanel.zones.models import (
     Channel,
     DnssecPolicy,
@@ -65,7 +66,7 @@ def may_begin_runs(person: Person) -> bool:
 def require_signer(by: Author) -> None:
     """Raise Forbidden unless there may be a zone that the author may sign."""
     if by is not None and not may_begin_runs(by):
-        raise Forbidden(Permission.EDIT, "Policies are carried out by who may sign zones.")
+        raise Forbidden(Permission.EDIT, gettext("Policies are carried out by who may sign zones."))
 
 
 def create_run(
@@ -93,7 +94,9 @@ def start_run(*, dry_run: PolicyRun, by: Author, now: datetime, form_id: UUID | 
     """
     run_turns.refuse_unless_done(dry_run)
     if dry_run.fingerprint != fingerprint():
-        raise RunRefused("A policy, or what it is for, was changed since this dry run: begin with another one.")
+        raise RunRefused(
+            gettext("A policy, or what it is for, was changed since this dry run: begin with another one.")
+        )
     run = PolicyRun(
         policy=dry_run.policy,
         search=dry_run.search,
@@ -217,6 +220,8 @@ def _without_policy(
     for zone in zones:
         if zone.pk not in applied:
             found[zone.pk] = [Difference(Act.NO_POLICY, "No policy is for this zone.")]
+        elif zone.transferred_from:
+            found[zone.pk] = [Difference(Act.REFUSED, transferred_reason(zone.name, zone.transferred_from))]
         elif author is not None and not access.has_right(author, zone, Right.DNSSEC):
             found[zone.pk] = [Difference(Act.REFUSED, str(RightMissing(Right.DNSSEC, zone.name)))]
     return found

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.grants import Right
+from dnspanel.texts import gettext
 from dnspanel.zones import access, direct, pieces
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.other_keys import OF_SIGNER
@@ -73,7 +74,7 @@ def drop_signatures(*, zones: Sequence[Zone], acting: Acting, alongside: Alongsi
     for zone in zones:
         access.require_right(acting.author, zone, Right.DNSSEC)
     if len(zones) > 1 and sum(zone.rrset_count for zone in zones) > pieces.PIECE_RRSETS:
-        raise DnssecRefused("Zones that have so many RRsets together lose their signatures one by one.")
+        raise DnssecRefused(gettext("Zones that have so many RRsets together lose their signatures one by one."))
     without_signatures(zones)
 
     def beside() -> None:

@@ -138,7 +138,13 @@ def _publish(
     store_rrsets.write_changes((each.zone_id, each.zone_name, each.changes) for each in revisions)
     record_states([(zone.pk, zone.revision + 1, before.get(zone.pk), states[zone.pk]) for zone in zones], now=now)
     return append_publication(
-        revisions=revisions, author=author, channel=channel, now=now, reason=reason, form_id=form_id
+        revisions=revisions,
+        author=author,
+        channel=channel,
+        now=now,
+        reason=reason,
+        form_id=form_id,
+        is_governed=False,
     )
 
 

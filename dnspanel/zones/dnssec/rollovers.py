@@ -10,6 +10,7 @@ from django.db import transaction
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, user_of
 from dnspanel.accounts.grants import Right
+from dnspanel.texts import gettext
 from dnspanel.zones import access
 from dnspanel.zones.dnssec import key_material, rollover
 from dnspanel.zones.dnssec.guarded import Acting, change_guarded
@@ -68,7 +69,7 @@ def begin(
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
         if Rollover.objects.filter(zone=zone, ended_at=None).exists():
-            raise DnssecRefused(f"A rollover of {zone.name} is under way already.")
+            raise DnssecRefused(gettext("A rollover of {name} is under way already.").format(name=zone.name))
         old = _replaced(zone, kind, state, acting.author, emergency=emergency)
         new = _new_keys(zone, kind, state, old, acting, algorithm, bits)
         act = rollover.first(kind=kind, state=state, old=[key.id for key in old], new=new, emergency=emergency)
@@ -130,12 +131,14 @@ def cancel(*, zone: Zone, acting: Acting, withdrawn: bool = False, rollover_id: 
     rolled = Rollover.objects.select_related("zone").filter(zone=zone, ended_at=None).first()
     if rolled is None or rollover_id not in (None, rolled.pk):
         ended = f"No rollover of {zone.name} is under way."
-        raise DnssecRefused(ended if rollover_id is None else f"This rollover of {zone.name} has ended.")
+        raise DnssecRefused(
+            ended if rollover_id is None else gettext("This rollover of {name} has ended.").format(name=zone.name)
+        )
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
         row = _locked(rolled)
         if row is None:
-            raise DnssecRefused(f"The rollover of {zone.name} has ended meanwhile.")
+            raise DnssecRefused(gettext("The rollover of {name} has ended meanwhile.").format(name=zone.name))
         act = rollover.cancel(inputs_of(row, state), withdrawn=withdrawn)
         if isinstance(act, Refused):
             raise DnssecRefused(act.message)
@@ -240,7 +243,7 @@ def _replaced(zone: Zone, kind: Kind, state: SigningState, author: Author, *, em
     if not state.is_signed:
         raise NotSigned(zone.name)
     if emergency and kind not in rollover.EMERGENCY:
-        raise DnssecRefused("Such a rollover cannot be an emergency.")
+        raise DnssecRefused(gettext("Such a rollover cannot be an emergency."))
     if kind in {Kind.ALGORITHM, Kind.INSECURE}:
         refuse_leaving(zone, "the algorithm changes" if kind is Kind.ALGORITHM else "the panel stops signing it")
     if kind is Kind.SECURE:
@@ -256,14 +259,16 @@ def _refuse_trust(zone: Zone, author: Author) -> None:
     put it into the parent that is here."""
     if other_keys_of(zone):
         raise DnssecRefused(
-            f"Others sign {zone.name} too, and resolvers ask any of its name servers: give the DS of every signer to "
-            "the parent, all at once."
+            gettext(
+                "Others sign {name} too, and resolvers ask any of its name servers: give the DS of every "
+                "signer to the parent, all at once."
+            ).format(name=zone.name)
         )
     parent = parent_here(zone.name)
     if parent is None:
         return
     if parent.ds:
-        raise DnssecRefused(f"{parent.name} holds a DS for {zone.name} already.")
+        raise DnssecRefused(gettext("{name} holds a DS for {name2} already.").format(name=parent.name, name2=zone.name))
     change = Change(zone.name, rdtypes.DS, None, RRset(zone.name, rdtypes.DS, 0, ()))
     access.refuse_changes(author, Zone.objects.get(pk=parent.zone_id), [change])
 
@@ -282,9 +287,9 @@ def _new_keys(
     if kind is Kind.SECURE and algorithm is None:
         return [key for key in state.keys if key.active]
     if kind is Kind.ALGORITHM and (algorithm is None or algorithm in {key.algorithm for key in state.keys}):
-        raise DnssecRefused("A rollover of the algorithm needs one that the zone does not have.")
+        raise DnssecRefused(gettext("A rollover of the algorithm needs one that the zone does not have."))
     if kind is not Kind.ALGORITHM and algorithm is not None:
-        raise DnssecRefused("Only a rollover of the algorithm takes another algorithm.")
+        raise DnssecRefused(gettext("Only a rollover of the algorithm takes another algorithm."))
     known = dict(ZoneKey.objects.filter(pk__in=[key.id for key in state.keys]).values_list("pk", "bits"))
     tags = {*ZoneKey.objects.filter(zone=zone).values_list("tag", flat=True)}
     made = []
@@ -304,7 +309,7 @@ def _pair(algorithm: int, bits: int | None, flags: int, tags: set[int]) -> key_m
         pair = key_material.generate(algorithm, bits)
         if key_material.key_tag(flags, algorithm, pair.public) not in tags:
             return pair
-    raise DnssecRefused("No key with a tag of its own could be made; try again.")
+    raise DnssecRefused(gettext("No key with a tag of its own could be made; try again."))
 
 
 def _row(

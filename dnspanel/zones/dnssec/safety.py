@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dnspanel.texts import gettext
 from dnspanel.zones import nesting, store_rrsets
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.queries import other_keys_of
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
-from dnspanel.zones.errors import DnssecRefused
+from dnspanel.zones.errors import DnssecRefused, transferred_reason
 from dnspanel.zones.models import Zone, ZoneKey
 from replication.dns import rdtypes
 
@@ -42,38 +43,54 @@ def refuse_bogus(zone: Zone, before: SigningState, after: SigningState, ds: Sequ
     """
     seen = _seen(after)
     if after.is_signed and not seen and not after.presigned:
-        raise DnssecRefused(f"{zone.name} would be signed by keys that nobody can see: publish one that is active.")
+        raise DnssecRefused(
+            gettext("{name} would be signed by keys that nobody can see: publish one that is active.").format(
+                name=zone.name
+            )
+        )
     if not ds:
         return
     if not after.is_signed:
         raise DnssecRefused(
-            f"The zone above holds a DS for {zone.name}: remove it there, wait until it has expired from caches, then "
-            "unsign. Resolvers that validate would answer nothing of the zone."
+            gettext(
+                "The zone above holds a DS for {name}: remove it there, wait until it has expired from "
+                "caches, then unsign. Resolvers that validate would answer nothing of the zone."
+            ).format(name=zone.name)
         )
     public = {
         key.pk: bytes(key.public) for key in ZoneKey.objects.filter(pk__in=[k.id for k in (*seen, *_seen(before))])
     }
     if _is_named(zone.name, before, ds, public) and not _is_named(zone.name, after, ds, public):
         raise DnssecRefused(
-            f"No key of {zone.name} that signs would be one that the DS in the zone above names: resolvers that "
-            "validate would answer nothing of the zone."
+            gettext(
+                "No key of {name} that signs would be one that the DS in the zone above names: resolvers "
+                "that validate would answer nothing of the zone."
+            ).format(name=zone.name)
         )
     named = {int(text.split()[1]) for text in ds}
     lost = sorted(named & {key.algorithm for key in _seen(before)} - {key.algorithm for key in seen})
     if lost:
         names = " and ".join(key_material.ALGORITHMS.get(number, str(number)) for number in lost)
         raise DnssecRefused(
-            f"The DS in the zone above names {names}, by which nothing of {zone.name} would be signed: some resolvers "
-            "that validate would answer nothing of it."
+            gettext(
+                "The DS in the zone above names {names}, by which nothing of {name} would be signed: "
+                "some resolvers that validate would answer nothing of it."
+            ).format(names=names, name=zone.name)
         )
 
 
 def refuse_presigned(zone: Zone, state: SigningState) -> None:
-    """Raise DnssecRefused for a zone that is served with the signatures that it came with: no key here signs it."""
+    """Raise DnssecRefused for a zone that is served with the signatures that it came with: no key here signs it.
+
+    And for one whose primary is elsewhere, which signs it or does not.
+    """
+    if zone.transferred_from:
+        raise DnssecRefused(transferred_reason(zone.name, zone.transferred_from))
     if state.presigned:
         raise DnssecRefused(
-            f"{zone.name} is served with the signatures that it came with: import it anew, or drop its signatures "
-            "first."
+            gettext(
+                "{name} is served with the signatures that it came with: import it anew, or drop its signatures first."
+            ).format(name=zone.name)
         )
 
 
@@ -81,8 +98,10 @@ def refuse_leaving(zone: Zone, act: str) -> None:
     """Raise DnssecRefused where others sign the zone besides; `act` is what cannot be done then."""
     if other_keys_of(zone):
         raise DnssecRefused(
-            f"Others sign {zone.name} too, and resolvers ask any of its name servers: take the keys of the other "
-            f"signers away before {act}."
+            gettext(
+                "Others sign {name} too, and resolvers ask any of its name servers: take the keys of the "
+                "other signers away before {act}."
+            ).format(name=zone.name, act=act)
         )
 
 

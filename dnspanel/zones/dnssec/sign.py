@@ -12,6 +12,7 @@ from django.db import transaction
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.models import User
+from dnspanel.texts import gettext
 from dnspanel.zones.dnssec import key_files, key_material, queries
 from dnspanel.zones.dnssec.guarded import Acting, change_guarded
 from dnspanel.zones.dnssec.key_material import KSK_FLAGS, ZSK_FLAGS, KeyPair
@@ -59,7 +60,7 @@ class RequestedSigning:
             return False
         if self.cds not in (None, state.cds) or self.cdnskey not in (None, state.cdnskey):
             return False
-        return not self.sets_denial or self.nsec3 == state.denial
+        return not self.sets_denial or (self.nsec3 == state.denial and state.due_nsec3 is None)
 
     def of(self, zone: Zone, state: SigningState, keys_made: Sequence[KeyState]) -> SigningState:
         """How a zone in this state is signed then; `keys_made` are the new keys, if it was not signed before.
@@ -69,7 +70,11 @@ class RequestedSigning:
         after = state
         if self.signed is True and not state.is_signed:
             if len(state.keys) + len(keys_made) > MOST_KEYS:
-                raise DnssecRefused(f"{zone.name} has {len(state.keys)} keys already, of at most {MOST_KEYS}.")
+                raise DnssecRefused(
+                    gettext("{name} has {keys} keys already, of at most {most_keys}.").format(
+                        name=zone.name, keys=len(state.keys), most_keys=MOST_KEYS
+                    )
+                )
             for key in keys_made:
                 after = after.with_key(key)
         elif self.signed is False and state.is_signed:
@@ -79,7 +84,7 @@ class RequestedSigning:
         if self.sets_denial:
             if self.nsec3 is not None and not after.is_signed:
                 raise NotSigned(zone.name)
-            after = replace(after, nsec3=self.nsec3)
+            after = after.with_denial(self.nsec3)
         if after.keys and self.cds is not None:
             after = replace(after, cds=digest_list(self.cds))
         return after if not after.keys or self.cdnskey is None else replace(after, cdnskey=self.cdnskey)
@@ -103,7 +108,7 @@ def sign(
     def decide(zone: Zone, state: SigningState) -> SigningState:
         if state.is_signed:
             return state
-        signed = replace(state, nsec3=nsec3)
+        signed = state.with_denial(nsec3)
         for flags in (KSK_FLAGS, ZSK_FLAGS) if split else (KSK_FLAGS,):
             signed = _with_new_key(zone, signed, acting, flags, algorithm, bits)
         return signed
@@ -121,8 +126,8 @@ def sign_new_zone(*, name: str, nsec3: Nsec3 | None, acting: Acting) -> Publicat
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
         if state.is_signed:
-            return replace(state, nsec3=state.nsec3 or nsec3)
-        return _with_new_key(zone, replace(state, nsec3=nsec3), acting)
+            return state.with_denial(state.nsec3 or nsec3)
+        return _with_new_key(zone, state.with_denial(nsec3), acting)
 
     zone = Zone.objects.get(name=name, deleted_at=None)
     publication = sign_within(
@@ -193,7 +198,7 @@ def set_denial(*, zone: Zone, nsec3: Nsec3 | None, acting: Acting) -> list[Publi
     def decide(zone: Zone, state: SigningState) -> SigningState:
         if not state.keys:
             raise NotSigned(zone.name)
-        return replace(state, nsec3=nsec3)
+        return state.with_denial(nsec3)
 
     return change_guarded([zone], decide, acting, "dnssec.denial")
 
@@ -220,7 +225,9 @@ def set_cds(
 def digest_list(cds: str) -> str:
     """The digest types of CDS records as they are stored: "2" or "2,4". Raises DnssecRefused."""
     if cds and not set(cds.replace(" ", "").split(",")) <= DIGEST_LIST:
-        raise DnssecRefused("CDS records have the digest types 1, 2 or 4, or 0 for a request to delete the DS.")
+        raise DnssecRefused(
+            gettext("CDS records have the digest types 1, 2 or 4, or 0 for a request to delete the DS.")
+        )
     return cds.replace(" ", "")
 
 
@@ -248,10 +255,12 @@ def add_key(
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
         if len(state.keys) >= MOST_KEYS:
-            raise DnssecRefused(f"{zone.name} has {MOST_KEYS} keys already.")
+            raise DnssecRefused(
+                gettext("{name} has {most_keys} keys already.").format(name=zone.name, most_keys=MOST_KEYS)
+            )
         same = ZoneKey.objects.filter(zone=zone, deleted_at=None, algorithm=pair.algorithm, public=pair.public)
         if same.exists():
-            raise DnssecRefused(f"{zone.name} has this key already.")
+            raise DnssecRefused(gettext("{name} has this key already.").format(name=zone.name))
         key = _store(zone, flags, pair, acting)
         return state.with_key(KeyState(key.pk, pair.algorithm, flags, active, published))
 
@@ -268,7 +277,9 @@ def _key_added_by(publication: Publication, zone: Zone) -> ZoneKey:
     new = [each.id for each in after.keys if before.key(each.id) is None]
     key = ZoneKey.objects.filter(pk__in=new).first()
     if key is None:
-        raise DnssecRefused(f"This form was sent before, for something else than a key of {zone.name}.")
+        raise DnssecRefused(
+            gettext("This form was sent before, for something else than a key of {name}.").format(name=zone.name)
+        )
     return key
 
 
@@ -347,7 +358,7 @@ def _with_new_key(
 ) -> SigningState:
     """The state with a key that is made and stored here."""
     if len(state.keys) >= MOST_KEYS:
-        raise DnssecRefused(f"{zone.name} has {MOST_KEYS} keys already.")
+        raise DnssecRefused(gettext("{name} has {most_keys} keys already.").format(name=zone.name, most_keys=MOST_KEYS))
     key = _store(zone, flags, key_material.generate(algorithm, bits), acting)
     return state.with_key(KeyState(key.pk, algorithm, flags))
 
@@ -374,6 +385,8 @@ def refuse_nsec3(nsec3: Nsec3 | None) -> None:
         return
     if not 0 <= nsec3.iterations <= MOST_ITERATIONS or len(nsec3.salt) > LONGEST_SALT:
         raise DnssecRefused(
-            f"NSEC3 has up to {MOST_ITERATIONS} iterations and {LONGEST_SALT} bytes of salt; 0 and none are right "
-            "(RFC 9276): resolvers take more for insecure."
+            gettext(
+                "NSEC3 has up to {most_iterations} iterations and {longest_salt} bytes of salt; 0 and "
+                "none are right (RFC 9276): resolvers take more for insecure."
+            ).format(most_iterations=MOST_ITERATIONS, longest_salt=LONGEST_SALT)
         )

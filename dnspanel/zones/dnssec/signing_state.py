@@ -4,7 +4,7 @@ A state is stored as JSON, and each change of it in the log, as RRsets are: what
 out. Private keys are elsewhere; a state names keys by their ids, which are the ids of their rows in PowerDNS's files.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -21,6 +21,8 @@ NSEC3PARAM, NSEC3NARROW, PRESIGNED, PUBLISH_CDS, PUBLISH_CDNSKEY = KINDS = (
 )
 # In place of the parameters of NSEC3: PowerDNS cannot read them, and answers SERVFAIL where it had to deny something.
 PAUSED = "-"
+# The word in the JSON for the chain that is due.
+DUE_NSEC3 = "due_nsec3"
 # In place of digest types: the CDS record that asks the parent to delete its DS, and its CDNSKEY too.
 DELETE = "0"
 
@@ -53,6 +55,7 @@ class KeyState:
 class SigningState:
     """How a zone is signed; without keys it is not, unless it is `presigned`: served with the signatures that it came
     with, and then it has no keys here. `nsec3` is None for NSEC. One that is `paused` denies nothing (`paused_denial`).
+    From one NSEC3 chain to another the way leads over NSEC: on it, `due_nsec3` is the other one (`due_denial`).
 
     `cds` lists digest types of the CDS records; DELETE asks the parent to delete its DS (RFC 8078), and CDNSKEY does so
     too then; empty: none.
@@ -66,6 +69,7 @@ class SigningState:
     row_ids: Mapping[str, int] = field(default_factory=dict)
     presigned: bool = False
     paused: bool = False
+    due_nsec3: Nsec3 | None = None
 
     @property
     def is_signed(self) -> bool:
@@ -119,6 +123,10 @@ class SigningState:
         others = [other for other in self.keys if other.id != key.id]
         return replace(self, keys=tuple(sorted([*others, key], key=lambda each: each.id)))
 
+    def with_denial(self, nsec3: Nsec3 | None) -> "SigningState":
+        """The state that denies so, with nothing due."""
+        return replace(self, nsec3=nsec3, due_nsec3=None)
+
     def without_key(self, id: int) -> "SigningState":
         """The state without this key."""
         return replace(self, keys=tuple(key for key in self.keys if key.id != id))
@@ -129,13 +137,9 @@ class SigningState:
             "keys": [[key.id, key.algorithm, key.flags, key.active, key.published] for key in self.keys],
             "rows": dict(self.row_ids),
         }
-        if self.nsec3 is not None:
-            found["nsec3"] = [
-                self.nsec3.iterations,
-                self.nsec3.salt.hex(),
-                self.nsec3.opt_out,
-                self.nsec3.narrow,
-            ]
+        for word, nsec3 in (("nsec3", self.nsec3), (DUE_NSEC3, self.due_nsec3)):
+            if nsec3 is not None:
+                found[word] = [nsec3.iterations, nsec3.salt.hex(), nsec3.opt_out, nsec3.narrow]
         if self.cds:
             found["cds"] = self.cds
         if self.cdnskey:
@@ -151,20 +155,24 @@ class SigningState:
         """The inverse; nothing is the state of a zone that was never signed."""
         if not stored:
             return UNSIGNED
-        nsec3 = None
-        if stored.get("nsec3"):
-            iterations, salt, opt_out, narrow = stored["nsec3"]
-            nsec3 = Nsec3(iterations, bytes.fromhex(salt), opt_out, narrow)
         keys = tuple(KeyState(*each) for each in stored["keys"])
         return cls(
             keys,
-            nsec3,
+            _nsec3_in(stored.get("nsec3")),
             stored.get("cds", ""),
             stored.get("cdnskey", False),
             stored["rows"],
             stored.get("presigned", False),
             stored.get("paused", False),
+            _nsec3_in(stored.get(DUE_NSEC3)),
         )
+
+
+def _nsec3_in(stored: Sequence[Any] | None) -> Nsec3 | None:
+    if not stored:
+        return None
+    iterations, salt, opt_out, narrow = stored
+    return Nsec3(iterations, bytes.fromhex(salt), opt_out, narrow)
 
 
 UNSIGNED = SigningState()
@@ -193,5 +201,5 @@ def chains_differ(before: Nsec3 | None, after: Nsec3 | None) -> bool:
 def steps_between(before: SigningState, after: SigningState) -> Iterator[SigningState]:
     """The states to publish one after the other so that each answer of every moment validates; the last is `after`."""
     if before.is_signed and after.is_signed and chains_differ(before.denial, after.denial):
-        yield replace(after, nsec3=None)
+        yield replace(after, nsec3=None, due_nsec3=after.nsec3)
     yield after

@@ -1,7 +1,7 @@
 """RRsets of all zones that a person sees, found by a search; a bounded amount of work for each page."""
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -9,10 +9,10 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Left, Length
 
 from dnspanel.accounts.actors import Person
-from dnspanel.zones.access import Visibility, visibility_of, zones_visible_to
+from dnspanel.zones.access import Visibility, visibility_of, zones_seen_by, zones_visible_to
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import SearchText, Zone
-from dnspanel.zones.search import rrset_conditions, texts, zone_conditions
+from dnspanel.zones.search import complaints, rrset_conditions, texts, zone_conditions
 from dnspanel.zones.search.rrset_conditions import Rows, in_comment, in_name, in_values
 from dnspanel.zones.search.terms import Search, Term
 from dnspanel.zones.store_rrsets import rrset_of
@@ -44,11 +44,12 @@ _BEHIND_ALL_TYPES = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An RRset and its zone."""
+    """An RRset and its zone; for `has:warning`, what the checks say against it."""
 
     zone: Zone
     rrset: RRset
     place: Place
+    complaint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +57,15 @@ class FoundPage:
     """Some RRsets, and behind which one to go on; None: there are no more.
 
     `looked_to` is the zone up to which was looked, if the page ends because that was enough work; there may be more
-    behind it though it has few rows. Of `left_out` zones what was published last is not known yet.
+    behind it though it has few rows. Of `left_out` zones what was published last is not known yet, and at that of
+    `unchecked` ones the checks have not looked.
     """
 
     rows: tuple[Found, ...]
     next_after: Place | None
     looked_to: str = ""
     left_out: int = 0
+    unchecked: int = 0
 
 
 class _Block(NamedTuple):
@@ -88,20 +91,37 @@ def rrsets_found(
 ) -> FoundPage:
     """The RRsets that fit the search, in zones that the person sees.
 
-    Where a word is only in the name of the zone, its RRsets are not found by it: the zone is.
+    Where a word is only in the name of the zone, its RRsets are not found by it: the zone is. Raises SearchTooGeneral
+    for what the checks say before they have looked at everything.
     """
     if not search.terms or search.faults:
         return FoundPage((), None)
+    complaints.refuse_unless_known(search)
+    known = zones_seen_by(person)
+    page = _page(person, known, search, now, after, limit)
+    if not search.warnings:
+        return page
+    messages = complaints.messages_about([row.place for row in page.rows], known)
+    rows = tuple(replace(row, complaint=messages.get(row.place, "")) for row in page.rows)
+    return replace(page, rows=rows, unchecked=complaints.unchecked_zones(search))
+
+
+def _page(
+    person: Person, known: "QuerySet[Zone]", search: Search, now: datetime, after: Place, limit: int
+) -> FoundPage:
     progress = texts.progress()
-    zones = zone_conditions.fitting(zones_visible_to(person), Search(search.about_zones), now=now)
+    zones = zone_conditions.fitting(zones_visible_to(person), Search(search.about_zones_alone), now=now)
+    warned = None
+    if any(not term.negated for term in search.warnings):
+        zones, warned = zones.filter(complaints.zones_with(known)), complaints.blocks_with(known)
     is_seen = _Seen(person)
     rows: list[Found] = []
     compared, count = 0, _FEWEST_BLOCKS
     while True:
-        ahead = _blocks(zones, search, progress, after, count)
+        ahead = _blocks(zones, search, progress, after, count, warned)
         blocks = _first_of(ahead, MOST_COMPARED - compared)
         wanted = limit + 1 - len(rows)
-        fitting = list(_rows(blocks, search, after)[:wanted]) if blocks else []
+        fitting = list(_rows(blocks, search, after, known)[:wanted]) if blocks else []
         for row in fitting:
             after = Place(row.zone_id, bytes(row.owner_key), row.type)
             if is_seen(row.zone, row.name, row.type):
@@ -119,7 +139,7 @@ def rrsets_found(
 
 
 def _blocks(
-    zones: "QuerySet[Zone]", search: Search, progress: texts.Progress, after: Place, count: int
+    zones: "QuerySet[Zone]", search: Search, progress: texts.Progress, after: Place, count: int, warned: Q | None
 ) -> list[_Block]:
     """The next blocks in which there may be RRsets that fit, in the order of the answer."""
     if not progress.is_complete:
@@ -136,6 +156,8 @@ def _blocks(
     may_hold = texts.may_hold(search.terms)
     if may_hold is not None:
         rows = rows.filter(may_hold | Q(zone__in=progress.new_zones))
+    if warned is not None:
+        rows = rows.filter(warned)
     ordered = rows.order_by("zone_id", "first_key")
     for zone_id, first, end, n in ordered.values_list("zone_id", "first_key", "end_key", "zone__rrset_count")[:count]:
         found.append(_Block(zone_id, bytes(first), None if end is None else bytes(end), min(n, _OF_BLOCK)))
@@ -152,7 +174,7 @@ def _first_of(blocks: list[_Block], most: int) -> list[_Block]:
     return blocks
 
 
-def _rows(blocks: list[_Block], search: Search, after: Place) -> "QuerySet[StoredRRset]":
+def _rows(blocks: list[_Block], search: Search, after: Place, known: "QuerySet[Zone]") -> "QuerySet[StoredRRset]":
     """The RRsets of these blocks that fit and are behind a place."""
     complete = []
     within = Q()
@@ -167,7 +189,7 @@ def _rows(blocks: list[_Block], search: Search, after: Place) -> "QuerySet[Store
             part &= Q(pk__gt=tuple(after))
         within |= part
     rows = StoredRRset.objects.filter(within | Q(zone__in=complete))
-    rows = by_more_than_the_zone(rrset_conditions.fitting(rows, search), search.words)
+    rows = by_more_than_the_zone(rrset_conditions.fitting(rows, search, known), search.words)
     # As a sum it is no order that PostgreSQL would read all RRsets in, to find those of some zones among them.
     return rows.select_related("zone").order_by(F("zone_id") + 0, "owner_key", "type")
 

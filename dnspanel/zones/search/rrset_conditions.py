@@ -5,12 +5,25 @@ from contextlib import suppress
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any, TypeVar
 
-from django.db.models import BooleanField, F, Func, IntegerField, Q, QuerySet, TextField, Value
+from django.db.models import (
+    BooleanField,
+    Case,
+    F,
+    Func,
+    IntegerField,
+    JSONField,
+    Q,
+    QuerySet,
+    TextField,
+    Value,
+    When,
+)
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
-from django.db.models.functions import Cast, Coalesce
+from django.db.models.functions import Cast
 from django.db.models.lookups import Contains
 
-from dnspanel.zones.models import Operation
+from dnspanel.zones.models import Operation, Zone
+from dnspanel.zones.search import complaints
 from dnspanel.zones.search.terms import (
     Address,
     Filter,
@@ -32,20 +45,22 @@ _ADDRESSES = (rdtypes.A, rdtypes.AAAA)
 _INTERNATIONAL = "xn--"
 
 
-def fitting(rows: Rows, search: Search) -> Rows:
+def fitting(rows: Rows, search: Search, known: "QuerySet[Zone]") -> Rows:
     """Those of these RRsets, or of these operations of a draft, that fit every word and every filter of RRsets.
 
-    Of an operation, what the RRset becomes is looked at. Terms about zones are for `zone_conditions`.
+    Of an operation, what the RRset becomes is looked at, and for `has:warning` what is published. Terms about zones
+    alone are for `zone_conditions`. `known` are the zones of which whoever asks may know.
     """
+    complaints.refuse_unless_known(search)
     rows = with_texts(rows)
-    for term in (*search.words, *search.about_rrsets):
-        fits = condition(term)
+    for term in (*search.words, *search.about_rrsets, *search.tags):
+        fits = complaints.rrsets_with(known) if term.is_warning else condition(term)
         rows = rows.filter(~fits if term.negated else fits)
     return rows
 
 
 def with_texts(rows: Rows) -> Rows:
-    """With what `condition` compares: `lines`, `seconds` and `said`."""
+    """With what `condition` compares: `lines`, `seconds`, `said` and `own_tags`."""
     if rows.model is Operation:
         return rows.alias(
             lines=Func(
@@ -57,7 +72,15 @@ def with_texts(rows: Rows) -> Rows:
                 output_field=TextField(),
             ),
             seconds=Cast(KeyTextTransform("ttl", "wanted"), IntegerField()),
-            said=Coalesce(KeyTextTransform("comment", "wanted"), Value(""), output_field=TextField()),
+            said=Func(
+                KeyTextTransform("comment", "wanted"),
+                Cast("wanted", TextField()),
+                function="rrset_said",
+                output_field=TextField(),
+            ),
+            own_tags=Func(
+                KeyTransform("tags", "wanted"), template="COALESCE(%(expressions)s, '[]')", output_field=JSONField()
+            ),
         )
     # This collation takes half as long; rdata have no letters but those of ASCII.
     lines = Func(
@@ -65,11 +88,20 @@ def with_texts(rows: Rows) -> Rows:
         template="(E'\\n' || array_to_string(%(expressions)s, E'\\n') || E'\\n') COLLATE \"C\"",
         output_field=TextField(),
     )
-    return rows.alias(lines=lines, seconds=F("ttl"), said=F("comment"))
+    remarks = Case(When(notes="", then=F("comment")), default=Func(F("comment"), F("notes"), function="rrset_said"))
+    own_tags = Func(
+        F("notes"),
+        template="COALESCE(NULLIF(%(expressions)s, '')::jsonb->'tags', '[]')",
+        output_field=JSONField(),
+    )
+    return rows.alias(lines=lines, seconds=F("ttl"), said=remarks, own_tags=own_tags)
 
 
 def condition(term: Term) -> Q:
-    """What an RRset has to be to fit this term, which is not about zones; whether it is negated is not looked at."""
+    """What an RRset has to be to fit this term, which is not about its zone alone, nor about what the checks say.
+
+    A negation is not looked at.
+    """
     match term.filter, term.meaning:
         case Filter.WORD, IPv4Address() | IPv6Address() as address:
             return holds_address(address) | Q(name=f"{address.reverse_pointer}.")
@@ -87,6 +119,8 @@ def condition(term: Term) -> Q:
             return in_values(str(text))
         case Filter.COMMENT, text:
             return in_comment(str(text))
+        case Filter.TAG, text:
+            return has_tag(str(text))
         case Filter.HAS, text:
             return has_value(str(text))
     raise AssertionError(term)
@@ -119,8 +153,14 @@ def in_values(text: str) -> Q:
 
 
 def in_comment(text: str) -> Q:
-    """The text is in the comment, in whichever case."""
+    """The text is in the comment or in that of a value, in whichever case."""
     return ~Q(said="") & Q(said__icontains=text)
+
+
+def has_tag(text: str) -> Q:
+    """The RRset has the tag, or its zone has."""
+    tag = [text.lower()]
+    return Q(own_tags__contains=tag) | Q(zone__tags__contains=tag)
 
 
 def has_value(text: str) -> Q:

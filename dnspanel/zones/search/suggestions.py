@@ -6,7 +6,7 @@ from dnspanel.accounts.actors import Person, actor_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.zones.access import zones_visible_to
-from dnspanel.zones.search.terms import CHOICES, FILTERS, LONGEST_SEARCH, NOBODY, Filter
+from dnspanel.zones.search.terms import CHOICES, FILTERS, LONGEST_SEARCH, NOBODY, WARNING, Filter
 from replication.dns import rdtypes
 
 MOST_SUGGESTED = 12
@@ -16,6 +16,7 @@ _EXAMPLES: dict[Filter, tuple[str, ...]] = {
     Filter.CHANGED: ("today", "<7d", ">30d"),
     Filter.TTL: ("<300", "300", "3600", ">1d"),
     Filter.OWNER: (NOBODY,),
+    Filter.HAS: (WARNING,),
 }
 
 
@@ -43,7 +44,7 @@ def _values(person: Person, filter: Filter) -> list[str]:
     match filter:
         case Filter.TYPE:
             return sorted(rdtypes.type_to_text(type).lower() for type in rdtypes.SERVED_TYPES)
-        case Filter.DNSSEC | Filter.SYNC:
+        case Filter.DNSSEC | Filter.SYNC | Filter.PRIMARY:
             return sorted(set(CHOICES[filter].values()))
         case Filter.TAG:
             tagged = zones_visible_to(person).exclude(tags=[]).values_list("tags", flat=True)[:_ZONES_LOOKED_AT]

@@ -16,6 +16,7 @@ from enum import StrEnum
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
+from dnspanel.texts import gettext
 from replication.dns import rdtypes
 from replication.dns.rrset import MAX_TTL
 from replication.errors import BadRdata
@@ -53,6 +54,7 @@ class Filter(StrEnum):
     OWNER = "owner"
     DNSSEC = "dnssec"
     SYNC = "sync"
+    PRIMARY = "primary"
     CHANGED = "changed"
     SERIAL = "serial"
     # A whole value, or a fault that the rules see.
@@ -69,6 +71,7 @@ OF_ZONES = frozenset(
         Filter.OWNER,
         Filter.DNSSEC,
         Filter.SYNC,
+        Filter.PRIMARY,
         Filter.CHANGED,
         Filter.SERIAL,
     }
@@ -84,6 +87,7 @@ CHOICES = {
         "rolling": "rolling",
     },
     Filter.SYNC: {"late": "late", "done": "done"},
+    Filter.PRIMARY: {"elsewhere": "elsewhere", "here": "here"},
 }
 NOBODY = "none"  # owner:none, team:none
 WARNING = "warning"  # has:warning
@@ -127,6 +131,11 @@ class Term:
         return str(self.meaning)
 
     @property
+    def is_warning(self) -> bool:
+        """Whether it asks for what the checks complain about; in quotes it is a value like any other."""
+        return self.filter is Filter.HAS and self.text.lower() == WARNING and '"' not in self.typed
+
+    @property
     def is_about_rrsets(self) -> bool:
         """Whether only RRsets have what it asks for: zones are then asked for one that has."""
         return self.filter in OF_RRSETS or self.filter is Filter.HAS
@@ -165,9 +174,24 @@ class Search:
         return tuple(term for term in self.terms if term.filter in OF_ZONES)
 
     @property
+    def about_zones_alone(self) -> tuple[Term, ...]:
+        """Those of them that are about nothing but the zone: an RRset has the tags of its zone, and its own."""
+        return tuple(term for term in self.about_zones if term.filter is not Filter.TAG)
+
+    @property
+    def tags(self) -> tuple[Term, ...]:
+        """The terms that a zone answers for itself, and an RRset with its zone."""
+        return tuple(term for term in self.terms if term.filter is Filter.TAG)
+
+    @property
     def about_rrsets(self) -> tuple[Term, ...]:
         """The terms that only an RRset can answer."""
         return tuple(term for term in self.terms if term.is_about_rrsets)
+
+    @property
+    def warnings(self) -> tuple[Term, ...]:
+        """The terms that only the checks can answer."""
+        return tuple(term for term in self.terms if term.is_warning)
 
     @property
     def words(self) -> tuple[Term, ...]:
@@ -255,7 +279,9 @@ def _term(word: str) -> Term:
     filter = Filter(name)
     text = _unquoted(rest[match.end() :])
     if not text.strip():
-        raise _Misread(f"{name}: needs something to look for, without a space behind the colon.")
+        raise _Misread(
+            gettext("{name}: needs something to look for, without a space behind the colon.").format(name=name)
+        )
     return Term(filter, _READERS.get(filter, _text)(text), negated, word)
 
 
@@ -292,7 +318,11 @@ def _choice(filter: Filter) -> Callable[[str], str]:
     def read(text: str) -> str:
         known = CHOICES[filter]
         if text.lower() not in known:
-            raise _Misread(f"{filter}: takes {_listed(tuple(known))}, not {text}.")
+            raise _Misread(
+                gettext("{filter}: takes {value}, not {text}.").format(
+                    filter=filter, value=_listed(tuple(known)), text=text
+                )
+            )
         return known[text.lower()]
 
     return read
@@ -306,7 +336,11 @@ def _types(text: str) -> frozenset[int]:
         except BadRdata as exc:
             closest = closest_to(name, [rdtypes.type_to_text(each).lower() for each in rdtypes.SERVED_TYPES])
             meant = f" Did you mean type:{closest}?" if closest else ""
-            raise _Misread(f"type: takes a type such as mx, or several as mx,txt; {name} is none.{meant}") from exc
+            raise _Misread(
+                gettext("type: takes a type such as mx, or several as mx,txt; {name} is none.{meant}").format(
+                    name=name, meant=meant
+                )
+            ) from exc
     return frozenset(found)
 
 
@@ -314,7 +348,9 @@ def _ttl(text: str) -> Span:
     try:
         span = span_of(text, seconds_of)
     except ValueError as exc:
-        raise _Misread(f"ttl: takes seconds or a time, as ttl:300, ttl:<1h or ttl:5m..1d, not {text}.") from exc
+        raise _Misread(
+            gettext("ttl: takes seconds or a time, as ttl:300, ttl:<1h or ttl:5m..1d, not {text}.").format(text=text)
+        ) from exc
     return _within(span, MAX_TTL)
 
 
@@ -327,7 +363,11 @@ def _serial(text: str) -> Span | str:
     else:
         with suppress(ValueError):
             return _within(span_of(text, _number), 2**32 - 1)
-    raise _Misread(f"serial: takes a number, the digits that it begins with, or as serial:>2026010100, not {text}.")
+    raise _Misread(
+        gettext("serial: takes a number, the digits that it begins with, or as serial:>2026010100, not {text}.").format(
+            text=text
+        )
+    )
 
 
 def _number(text: str) -> int:

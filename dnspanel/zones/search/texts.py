@@ -2,8 +2,8 @@
 
 An index of trigrams on RRsets themselves makes every write three times as slow. So a worker writes one text for each
 small zone, or for some hundred names of a large one, a moment after they are published (`texts_upkeep`). A text has a
-line for each name, value and comment, in lower case, and one for each type. Who searches asks the texts where to look,
-looks at the RRsets there, and looks at the zones that were published since besides.
+line for each name, value, comment and tag, in lower case, and one for each type. Who searches asks the texts where to
+look, looks at the RRsets there, and looks at the zones that were published since besides.
 """
 
 import re
@@ -11,15 +11,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
-from typing import Any
 
-from django.db.models import Case, Exists, F, Func, IntegerField, OuterRef, Q, QuerySet, Value, When
-from django.db.models.fields import BinaryField, BooleanField, TextField
+from django.db.models import F, Func, IntegerField, OuterRef, Q, QuerySet, Value
+from django.db.models.fields import BinaryField, TextField
 from django.db.models.functions import Coalesce
 from django.db.models.lookups import GreaterThanOrEqual
 
+from dnspanel.zones.access import tagged
 from dnspanel.zones.models import Revision, SearchProgress, SearchText, Zone
 from dnspanel.zones.models import RRset as StoredRRset
+from dnspanel.zones.search.complaints import row_by_row
 from dnspanel.zones.search.rrset_conditions import condition, lowered, with_texts
 from dnspanel.zones.search.terms import Filter, Span, Term, beginning_of, escaped_bytes, rdata_spellings
 from dnspanel.zones.store_rrsets import BEHIND_ALL_KEYS
@@ -27,6 +28,7 @@ from replication.dns import names, rdtypes
 from replication.errors import BadName
 
 MOST_NEW_ZONES = 500
+FEW_TAGGED = 2_000
 MOST_BLOCKS = 60  # of a large zone that are looked into for a page: as many RRsets as `find_rrsets` compares
 
 # What the index knows: three letters or digits in a row. Without them, PostgreSQL would read all of it.
@@ -91,7 +93,7 @@ def holds(terms: tuple[Term, ...], known: Progress) -> Q:
     direct = StoredRRset.objects.filter(zone__gte=OuterRef("pk"), zone__lte=OuterRef("pk"))
     may = _saying(terms, "read", all_pieces=True) if known.is_complete and not known.left_out else None
     if may is None:
-        return _row_by_row(_fitting(direct, terms))
+        return row_by_row(_fitting(direct, terms))
     # As another text it is in no index: PostgreSQL would ask that of trigrams for each zone.
     texts = SearchText.objects.alias(read=Func(F("text"), template="(%(expressions)s || '')", output_field=TextField()))
     # Two bounds and not an equation: that PostgreSQL would turn around, and read the RRsets of all zones first.
@@ -99,11 +101,11 @@ def holds(terms: tuple[Term, ...], known: Progress) -> Q:
     end = Coalesce(OuterRef("end_key"), Value(BEHIND_ALL_KEYS), output_field=BinaryField())
     rrsets = StoredRRset.objects.filter(zone=OuterRef("zone"), owner_key__gte=OuterRef("first_key"), owner_key__lt=end)
     if _says_all(terms):
-        found = _row_by_row(blocks)
+        found = row_by_row(blocks)
         is_new = Q(pk__in=known.new_zones)
-        return is_new & _row_by_row(_fitting(direct, terms)) | ~is_new & found if known.new_zones else found
-    found = _row_by_row(blocks.filter(_row_by_row(_fitting(rrsets, terms))))
-    return found | Q(pk__in=known.new_zones) & _row_by_row(_fitting(direct, terms)) if known.new_zones else found
+        return is_new & row_by_row(_fitting(direct, terms)) | ~is_new & found if known.new_zones else found
+    found = row_by_row(blocks.filter(row_by_row(_fitting(rrsets, terms))))
+    return found | Q(pk__in=known.new_zones) & row_by_row(_fitting(direct, terms)) if known.new_zones else found
 
 
 def _says_all(terms: tuple[Term, ...]) -> bool:
@@ -111,9 +113,9 @@ def _says_all(terms: tuple[Term, ...]) -> bool:
     return len(terms) == 1 and terms[0].filter is Filter.TYPE
 
 
-def _row_by_row(rows: "QuerySet[Any]") -> Q:
-    # As a case it is asked row by row: PostgreSQL takes those found to be few, and would compare all RRsets first.
-    return Q(Case(When(Exists(rows), then=True), default=False, output_field=BooleanField()))
+def rrsets_fitting(terms: tuple[Term, ...]) -> "QuerySet[StoredRRset] | None":
+    """The RRsets that fit all of these terms; None without any."""
+    return _fitting(StoredRRset.objects.all(), terms) if terms else None
 
 
 def _fitting(rrsets: "QuerySet[StoredRRset]", terms: tuple[Term, ...]) -> "QuerySet[StoredRRset]":
@@ -139,6 +141,8 @@ def _says(term: Term, column: str, all_pieces: bool) -> Q | None:
         return _has_ttl_in(term.meaning)
     if term.filter is Filter.TYPE and isinstance(term.meaning, frozenset) and all_pieces:
         return Q(types__overlap=sorted(term.meaning))
+    if term.filter is Filter.TAG:
+        return _may_have_tag(term.text.lower(), column)
     found: Q | None = Q(has_comments=True) if term.filter is Filter.COMMENT else None
     pieces = pieces_of(term)
     if pieces and (all_pieces or _is_in_trigrams(pieces)):
@@ -147,6 +151,17 @@ def _says(term: Term, column: str, all_pieces: bool) -> Q | None:
             any_of_them |= Q(**{f"{column}__contains": piece})
         found = any_of_them if found is None else found & any_of_them
     return found
+
+
+def _may_have_tag(tag: str, column: str) -> Q:
+    """Texts of zones with the tag, and those that say that an RRset has it.
+
+    Where such zones are few they are named: then PostgreSQL finds both kinds by indexes, and puts them together.
+    """
+    tagged_zones = Zone.objects.filter(tagged([tag]))
+    few = list(tagged_zones.values_list("pk", flat=True)[: FEW_TAGGED + 1])
+    of_zones = Q(zone__in=few) if len(few) <= FEW_TAGGED else Q(zone__in=tagged_zones.values("pk"))
+    return Q(**{f"{column}__contains": f"\ntag:{tag}\n"}) | of_zones
 
 
 def _is_everywhere(term: Term) -> bool:
@@ -206,7 +221,7 @@ def pieces_of(term: Term) -> list[str]:
             return [str(text).lower()]
         case Filter.NAME, text:
             return _in_names(str(text))
-        case Filter.HAS, text:
+        case Filter.HAS, text if not term.is_warning:
             return [f"\n{spelling.lower()}\n" for spelling in rdata_spellings(str(text))]
         case Filter.WORD, text:
             return list(dict.fromkeys([*_in_names(str(text)), escaped_bytes(str(text)).lower(), str(text).lower()]))

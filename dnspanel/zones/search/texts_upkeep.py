@@ -31,12 +31,14 @@ FROM unnest(%s::int[], %s::bytea[], %s::bytea[]) AS b (zone_id, first_key, end_k
 CROSS JOIN LATERAL (
     SELECT string_agg(DISTINCT lines.line COLLATE "C", E'\\n') AS text,
         array_agg(DISTINCT r.type) AS types, array_agg(DISTINCT r.ttl ORDER BY r.ttl) AS ttls,
-        bool_or(r.comment <> '') AS has_comments
+        bool_or(r.comment <> '' OR r.notes <> '') AS has_comments
     FROM zones_rrset r
     CROSS JOIN LATERAL (
         SELECT r.name UNION ALL SELECT 'type' || r.type UNION ALL SELECT lower(t) FROM unnest(r.rdata) t
         UNION ALL SELECT name_displayed(r.name) WHERE r.name LIKE '%%xn--%%'
-        UNION ALL SELECT lower(r.comment) WHERE r.comment <> ''
+        UNION ALL SELECT lower(rrset_said(r.comment, r.notes)) WHERE r.comment <> '' OR r.notes <> ''
+        UNION ALL SELECT 'tag:' || t FROM jsonb_array_elements_text(NULLIF(r.notes, '')::jsonb->'tags') t
+            WHERE r.notes <> ''
     ) AS lines (line)
     WHERE r.zone_id = b.zone_id AND r.owner_key >= b.first_key
         AND r.owner_key < COALESCE(b.end_key, %s::bytea)
@@ -65,8 +67,10 @@ def catch_up(*, now: datetime) -> int:
     """
     written = 0
     with locked(Lock.SEARCH_TEXTS) as is_mine:
-        while is_mine and written < ZONES_OF_A_TURN and not _is_busy(now):
+        while is_mine and written < ZONES_OF_A_TURN:
             at = SearchProgress.objects.first()
+            if is_busy(at.sequence if at else 0, now):
+                break
             found = _begin(at) if at is None or at.last_zone is not None else _follow(at.sequence)
             if found is None:
                 break
@@ -83,9 +87,8 @@ def _sort_in_new_texts() -> None:
         cursor.execute("SELECT gin_clean_pending_list('search_text_trigram')")
 
 
-def _is_busy(now: datetime) -> bool:
-    """Whether very much is being published, and what the texts lack is not old."""
-    at = SearchProgress.objects.values_list("sequence", flat=True).first() or 0
+def is_busy(at: int, now: datetime) -> bool:
+    """Whether very much is being published, and what who has followed to the sequence `at` lacks is not old."""
     oldest = Publication.objects.filter(sequence__gt=at).order_by("sequence").values_list("at", flat=True).first()
     if oldest is None or now - oldest > _LONGEST_WAIT:
         return False

@@ -10,10 +10,11 @@ from django.db.models import Exists, Manager, OuterRef, Q, QuerySet
 
 from dnspanel.accounts.models import Team, User
 from dnspanel.statement_time import SearchTooGeneral
+from dnspanel.texts import gettext
 from dnspanel.zones.access import tagged
 from dnspanel.zones.models import Rollover, Zone
 from dnspanel.zones.models import RRset as StoredRRset
-from dnspanel.zones.search import texts
+from dnspanel.zones.search import complaints, texts
 from dnspanel.zones.search.rrset_conditions import displayed_name_contains, lowered, within
 from dnspanel.zones.search.terms import NOBODY, Filter, Search, Since, Span, Term, rdata_spellings
 from dnspanel.zones.signals import acked_everywhere_requested
@@ -50,10 +51,20 @@ def fitting(zones: "QuerySet[Zone]", search: Search, *, now: datetime) -> "Query
 
 
 def fitting_outside(zones: "QuerySet[Zone, Row]", search: Search, *, now: datetime) -> "QuerySet[Zone, Row]":
-    """Those of `zones` that fit every term for which there is an index, or a column; the others are `terms_inside`."""
+    """Those of `zones` that fit every term for which there is an index, or a column; the others are `terms_inside`.
+
+    `zones` are those of which whoever asks may know.
+    """
+    complaints.refuse_unless_known(search)
+    known = zones
     for term in search.terms:
         if not _is_inside(term):
-            fits = _has_value(term.text) if term.filter is Filter.HAS else _condition(term, now)
+            if term.is_warning:
+                fits = complaints.zones_with(
+                    known, None if term.negated else texts.rrsets_fitting(_of_one_rrset(search))
+                )
+            else:
+                fits = _has_value(term.text) if term.filter is Filter.HAS else _condition(term, now)
             zones = zones.filter(~fits if term.negated else fits)
     return zones
 
@@ -85,6 +96,11 @@ def fitting_together(inside: tuple[Term, ...]) -> list[tuple[Term, ...]]:
     return [of_rrset, *networks] if of_rrset else networks
 
 
+def _of_one_rrset(search: Search) -> tuple[Term, ...]:
+    """The filters of RRsets that are not negated, apart from `has:warning`: the same RRset has to fit them all."""
+    return tuple(term for term in search.about_rrsets if not (term.negated or term.is_warning))
+
+
 def few_with(inside: tuple[Term, ...], known: texts.Progress) -> list[int] | None:
     """The ids of all zones that may fit, if the index of texts knows that they are few. A query for it, or two."""
     if not known.is_complete or known.left_out:
@@ -98,6 +114,8 @@ def few_with(inside: tuple[Term, ...], known: texts.Progress) -> list[int] | Non
 def _is_inside(term: Term) -> bool:
     if term.filter is Filter.WORD:
         return isinstance(term.meaning, IPv4Network | IPv6Network)
+    if term.is_warning:
+        return False
     return term.is_about_rrsets and (term.negated or term.filter is not Filter.HAS)  # the index of values is sooner
 
 
@@ -127,7 +145,11 @@ def has_many_zones() -> bool:
 def refuse_too_general(search: Search) -> None:
     """Raise SearchTooGeneral for a search of zones that no index serves in a large panel."""
     if search.words and not any(map(_has_index, search.terms)) and has_many_zones():
-        raise SearchTooGeneral(f"{search.words[0].typed} is too general among so many zones: {THREE_IN_A_ROW}.")
+        raise SearchTooGeneral(
+            gettext("{typed} is too general among so many zones: {three_in_a_row}.").format(
+                typed=search.words[0].typed, three_in_a_row=THREE_IN_A_ROW
+            )
+        )
 
 
 def looks_inside(search: Search) -> bool:
@@ -164,6 +186,8 @@ def _condition(term: Term, now: datetime) -> Q:
             return _dnssec(str(text))
         case Filter.SYNC, text:
             return _sync(str(text))
+        case Filter.PRIMARY, text:
+            return Q(transferred_from="") if text == "here" else ~Q(transferred_from="")
         case Filter.CHANGED, Since() as since:
             return _changed(since, now)
         case Filter.SERIAL, Span() as span:

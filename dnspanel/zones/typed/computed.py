@@ -10,6 +10,7 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from dnspanel.texts import gettext
 from dnspanel.zones.errors import BadFields
 from dnspanel.zones.typed.fields import base64_text
 
@@ -32,12 +33,20 @@ _SSH_ALGORITHMS = {
 def certificates_of(text: str) -> Sequence[x509.Certificate]:
     """The certificates of a PEM text, in its order. Raises BadFields."""
     if len(text) > LONGEST_PEM:
-        raise BadFields({"": f"This has {len(text)} characters; at most {LONGEST_PEM} are read."})
+        raise BadFields(
+            {
+                "": gettext("This has {text} characters; at most {longest_pem} are read.").format(
+                    text=len(text), longest_pem=LONGEST_PEM
+                )
+            }
+        )
     if "PRIVATE KEY-----" in text:
-        raise BadFields({"": "There is a private key in this text. Only the certificate is needed; it was not kept."})
+        raise BadFields(
+            {"": gettext("There is a private key in this text. Only the certificate is needed; it was not kept.")}
+        )
     blocks = _PEM.findall(text)
     if not blocks:
-        raise BadFields({"": "Paste a certificate as PEM: from -----BEGIN CERTIFICATE----- to its end."})
+        raise BadFields({"": gettext("Paste a certificate as PEM: from -----BEGIN CERTIFICATE----- to its end.")})
     return [read_certificate(_der(block)) for block in blocks]
 
 
@@ -46,7 +55,7 @@ def read_certificate(der: bytes) -> x509.Certificate:
     try:
         return x509.load_der_x509_certificate(der)
     except (ValueError, x509.InvalidVersion) as exc:
-        raise BadFields({"": "This certificate cannot be read: it is damaged or incomplete."}) from exc
+        raise BadFields({"": gettext("This certificate cannot be read: it is damaged or incomplete.")}) from exc
 
 
 def _der(block: str) -> bytes:
@@ -59,11 +68,11 @@ def _der(block: str) -> bytes:
 def tlsa_of(certificate: x509.Certificate, *, usage: str, selector: str, matching: str) -> dict[str, str]:
     """The fields of a TLSA record for this certificate. Raises BadFields for a word that means nothing."""
     if selector not in _SELECTORS or matching not in _MATCHINGS:
-        raise BadFields({"": "Choose a selector and a matching that are known."})
+        raise BadFields({"": gettext("Choose a selector and a matching that are known.")})
     try:
         data = _MATCHINGS[matching](_SELECTORS[selector](certificate))
     except (ValueError, UnsupportedAlgorithm) as exc:
-        raise BadFields({"": "The public key of this certificate is of a kind that cannot be read."}) from exc
+        raise BadFields({"": gettext("The public key of this certificate is of a kind that cannot be read.")}) from exc
     return {"usage": usage, "selector": selector, "matching": matching, "certificate": data.hex()}
 
 
@@ -76,7 +85,13 @@ def sshfp_of(text: str, *, with_sha1: bool = False) -> list[dict[str, str]]:
     """The fields of SSHFP records for lines of public keys, as a file or `ssh-keyscan` has them. Raises BadFields."""
     lines = [line.strip() for line in text[:LONGEST_PEM].splitlines() if line.strip() and not line.startswith("#")]
     if not lines or len(lines) > MOST_KEYS:
-        raise BadFields({"": f"Paste one to {MOST_KEYS} lines of public keys, such as: ssh-ed25519 AAAA…"})
+        raise BadFields(
+            {
+                "": gettext("Paste one to {most_keys} lines of public keys, such as: ssh-ed25519 AAAA…").format(
+                    most_keys=MOST_KEYS
+                )
+            }
+        )
     found = []
     for number, line in enumerate(lines, 1):
         algorithm, blob = _ssh_key(line, number)
@@ -122,19 +137,21 @@ def _fingerprint(algorithm: str, kind: str, digits: str) -> dict[str, str]:
 def _ssh_key(line: str, number: int) -> tuple[str, bytes]:
     """The algorithm's number and the bytes of the key in a line."""
     if "PRIVATE KEY" in line:
-        raise BadFields({"": "This is a private key. Paste the line of the .pub file; this one was not kept."})
+        raise BadFields({"": gettext("This is a private key. Paste the line of the .pub file; this one was not kept.")})
     parts = line.split()
     at = next((at for at, part in enumerate(parts[:-1]) if part.encode() in _SSH_ALGORITHMS), None)
     if at is None:
-        raise BadFields({"": f"Line {number} has no public key of a kind that SSHFP knows."})
+        raise BadFields(
+            {"": gettext("Line {number} has no public key of a kind that SSHFP knows.").format(number=number)}
+        )
     try:
         blob = base64.b64decode(parts[at + 1], validate=True)
     except ValueError as exc:
-        raise BadFields({"": f"The key of line {number} is not Base64."}) from exc
+        raise BadFields({"": gettext("The key of line {number} is not Base64.").format(number=number)}) from exc
     name = parts[at].encode()
     # A key begins with its own name: a text that was cut or mixed up is found out.
     if blob[: 4 + len(name)] != len(name).to_bytes(4, "big") + name or not _is_complete(blob):
-        raise BadFields({"": f"The key of line {number} is damaged or incomplete."})
+        raise BadFields({"": gettext("The key of line {number} is damaged or incomplete.").format(number=number)})
     return _SSH_ALGORITHMS[name], blob
 
 

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from dnspanel.texts import gettext
 from dnspanel.zones.typed import coordinates
 from replication.dns import names, rdata, rdtypes
 from replication.errors import ReplicationError
@@ -117,7 +118,11 @@ def _text_of_strings(word: str) -> str:
 
 def missing(field: Field) -> str:
     """What is said of a field without which there is no record."""
-    return "Choose one." if field.choices and not field.is_open else f"{field.label} is missing."
+    return (
+        gettext("Choose one.")
+        if field.choices and not field.is_open
+        else gettext("{label} is missing.").format(label=field.label)
+    )
 
 
 def unquoted(word: str) -> str:

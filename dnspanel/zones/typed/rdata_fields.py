@@ -7,6 +7,7 @@ together.
 import re
 from collections.abc import Mapping
 
+from dnspanel.texts import gettext
 from dnspanel.zones.errors import BadFields
 from dnspanel.zones.typed.fields import Field, Kind, missing, quoted, text_of, word_of
 from dnspanel.zones.typed.layouts import Layout
@@ -130,7 +131,11 @@ def _faults_of_digest(layout: Layout, texts: Values) -> dict[str, str]:
     digits = len(texts[digest.data])
     if digits == 2 * size:
         return {}
-    return {digest.data: f"{title} has {2 * size} hexadecimal digits; these are {digits}."}
+    return {
+        digest.data: gettext("{title} has {value} hexadecimal digits; these are {digits}.").format(
+            title=title, value=2 * size, digits=digits
+        )
+    }
 
 
 def _reason(message: str) -> str:

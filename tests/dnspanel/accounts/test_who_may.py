@@ -6,7 +6,7 @@ from django.utils import timezone
 from dnspanel.accounts.actors import actor_of, actor_of_token
 from dnspanel.accounts.explain_rights import Subject
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
-from dnspanel.accounts.models import GrantRow, Membership, Role, Team, Token, User
+from dnspanel.accounts.models import GrantRow, Membership, OwnRole, Role, Team, Token, User
 from dnspanel.accounts.tokens import TokenTerms, create_token
 from dnspanel.accounts.who_may import people_visible_to, people_with_rights, tokens_with_rights
 from tests.people import NOW, make_person
@@ -32,6 +32,10 @@ def subjects(alice: User) -> list[Subject]:
         person = make_person(f"by-grant-{number}", Role.MEMBER)
         GrantRow.objects.create(user=person, grant=grant.to_json(), created_at=NOW)
         create_token(owner=alice, terms=TokenTerms(f"task {number}", (grant,)), by=alice, now=timezone.now())
+    for number, rights in enumerate((["read"], [])):
+        role = OwnRole.objects.create(name=f"own {number}", rights=rights, permissions=["see nodes"], created_at=NOW)
+        person = make_person(f"by-own-{number}", Role.MEMBER)
+        User.objects.filter(pk=person.pk).update(own_role=role)
     closed = make_person("closed", Role.ADMINISTRATOR)
     User.objects.filter(pk=closed.pk).update(is_active=False)
     return [

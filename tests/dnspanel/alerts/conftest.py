@@ -1,19 +1,29 @@
 """Nodes, people, a receiver of webhooks and a mail server, all of them real."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from dnspanel.alerts import routes
 from dnspanel.alerts.routes import NewRoute, RouteTerms
-from tests.dnspanel.alerts.mailserver import MailServer
 from tests.dnspanel.fleet.conftest import active_node, live_redis, waiting_node
-from tests.dnspanel.webhooks.conftest import at_home, receiver
+from tests.dnspanel.webhooks.conftest import at_home, mail_server, receiver
 from tests.dnspanel.webhooks.receiver import resolve_to
 from tests.people import NOW, alice, bob, charlie, dora
 
-__all__ = ["active_node", "alice", "at_home", "bob", "charlie", "dora", "live_redis", "receiver", "waiting_node"]
+__all__ = [
+    "active_node",
+    "alice",
+    "at_home",
+    "bob",
+    "charlie",
+    "dora",
+    "live_redis",
+    "mail_server",
+    "receiver",
+    "waiting_node",
+]
 
 MakeRoute = Callable[..., NewRoute]
 
@@ -33,14 +43,3 @@ def route(db: None) -> MakeRoute:
         )
 
     return make
-
-
-@pytest.fixture
-def mail_server(settings: Any) -> Iterator[MailServer]:
-    """A mail server on this machine, which the panel is told of."""
-    with MailServer() as running:
-        settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", running.port
-        settings.EMAIL_HOST_USER = settings.EMAIL_HOST_PASSWORD = ""
-        settings.EMAIL_USE_TLS = settings.EMAIL_USE_SSL = False
-        settings.DEFAULT_FROM_EMAIL = "dnspanel <panel@panel.test>"
-        yield running

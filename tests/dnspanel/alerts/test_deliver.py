@@ -9,8 +9,8 @@ from dnspanel.alerts.models import Message, Route, Severity
 from dnspanel.alerts.rules import Condition
 from dnspanel.alerts.watch import GATHER, OVER_AFTER, keep
 from tests.dnspanel.alerts.conftest import MakeRoute
-from tests.dnspanel.alerts.mailserver import MailServer
 from tests.dnspanel.webhooks.receiver import Receiver, is_signed
+from tests.mailserver import MailServer
 from tests.people import NOW
 
 

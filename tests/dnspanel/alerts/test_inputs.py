@@ -9,12 +9,14 @@ from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import User
 from dnspanel.alerts.inputs import read
-from dnspanel.alerts.rules import ZonesInputs
+from dnspanel.alerts.rules import TransfersInputs, ZonesInputs
 from dnspanel.backup.models import Backup
 from dnspanel.fleet.models import Bootstrap, Delivery, Divergence, Node, ParentCheck
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, beat
+from dnspanel.primaries.models import TransferredZone
 from dnspanel.publish.models import Segment, Snapshot, Stall
-from dnspanel.zones.models import LogHead, Publication, Rollover, Zone
+from dnspanel.zones.expiry import set_expiry
+from dnspanel.zones.models import Expiry, LogHead, Publication, Rollover, Zone
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.zones.conftest import MakeZone, presigned_zone
 from tests.dnspanel.zones.conftest import make_zone as make_zone
@@ -134,7 +136,7 @@ def test_as_many_queries_for_thirty_nodes_as_for_one(active_node: MakeNode) -> N
             with CaptureQueriesContext(connection) as queries:
                 assert len(read(NOW).inputs.nodes) == number + 1
             counted.append(len(queries))
-    assert counted[0] == counted[1] <= 20
+    assert counted[0] == counted[1] <= 22
 
 
 def test_zones_whose_parents_are_a_trouble_are_named_and_counted(make_zone: MakeZone) -> None:
@@ -186,6 +188,47 @@ def test_rollovers_that_wait_for_too_long_are_named(make_zone: MakeZone) -> None
         "late.test.",
         "stuck.test.",
     ]
+
+
+def test_zones_with_a_record_that_stays_though_it_expired_are_named(alice: User, make_zone: MakeZone) -> None:
+    for name, refusals in (
+        ("stays.test.", ["", "refused", "refused"]),
+        ("waits.test.", [""]),
+        ("gone.test.", ["refused"]),
+    ):
+        zone = make_zone(*(f"h{number} 300 A 192.0.2.1" for number in range(len(refusals))), name=name)
+        for number, refusal in enumerate(refusals):
+            at = NOW + timedelta(hours=number)
+            key = (f"h{number}.{name}", 1)
+            set_expiry(zone=zone, key=key, remove_at=at, author=alice, now=NOW - timedelta(days=1))
+            Expiry.objects.filter(name=key[0]).update(refusal=refusal)
+    Zone.objects.filter(name="gone.test.").update(deleted_at=NOW)
+    assert read(NOW + timedelta(hours=5)).inputs.expired == ZonesInputs(1, (("stays.test.", NOW + timedelta(hours=1)),))
+    assert read(NOW).inputs.expired == ZonesInputs()
+
+
+def test_zones_to_which_nothing_comes_are_named_from_when_somebody_is_to_be_told(make_zone: MakeZone) -> None:
+    for name, alert_after, failed_after in (
+        ("silent.test.", timedelta(minutes=15), timedelta(0)),
+        ("refused.test.", timedelta(hours=1), timedelta(hours=1)),
+        ("gone.test.", timedelta(0), timedelta(0)),
+        ("well.test.", None, None),
+    ):
+        TransferredZone.objects.create(
+            zone=make_zone(name=name),
+            addresses=["192.0.2.53"],
+            alert_at=None if alert_after is None else NOW + alert_after,
+            failed_since=None if failed_after is None else NOW + failed_after,
+            error=f"nothing of {name}",
+        )
+    Zone.objects.filter(name="gone.test.").update(deleted_at=NOW)
+    assert read(NOW + timedelta(minutes=14)).inputs.transfers == TransfersInputs()
+    first = ("silent.test.", NOW)
+    found = read(NOW + timedelta(minutes=15)).inputs.transfers
+    assert found == TransfersInputs(ZonesInputs(1, (first,)), "nothing of silent.test.")
+    Zone.objects.filter(name="refused.test.").update(is_served=False)
+    both = ZonesInputs(2, (first, ("refused.test.", NOW + timedelta(hours=1))))
+    assert read(NOW + timedelta(hours=2)).inputs.transfers == TransfersInputs(both, "nothing of silent.test.", 1)
 
 
 def test_zones_whose_signatures_end_soon_are_named(alice: User, make_zone: MakeZone) -> None:

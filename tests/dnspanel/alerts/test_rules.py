@@ -6,16 +6,22 @@ from typing import Any
 
 import pytest
 
+from dnspanel.alerts.models import Severity
 from dnspanel.alerts.rules import (
     KINDS,
     AlertInputs,
     Condition,
     DeliveryInputs,
+    HookInputs,
     NodeInputs,
+    TransfersInputs,
     ZonesInputs,
     conditions,
 )
+from dnspanel.evidence.health import DestinationHealth
 from dnspanel.fleet.health import Health, Word
+from dnspanel.secondaries.queries import LateSecondary
+from replication.wire.front import BackendReport, FrontReport
 from tests.people import NOW
 
 WELL = Health(Word.LIVE, "It answers with everything.", 0, 0.0)
@@ -72,6 +78,19 @@ def test_how_a_node_stands(word: Word, seconds: float, expected: list[tuple[str,
     assert found(inputs(node(health=health(word, seconds)))) == expected
 
 
+def test_a_secondary_that_is_behind_or_silent_is_one_trouble() -> None:
+    late = LateSecondary("partner", 3, "a.test.", ago(minutes=9), None)
+    silent = LateSecondary("partner", 0, "", None, ago(minutes=9))
+    one, other = (only(inputs(secondaries=(each,))) for each in (late, silent))
+    assert one.key == other.key == "secondary:partner"
+    assert (one.kind, one.severity) == ("secondary.late", "warning")
+    assert one.message == "The secondary partner is behind with 3 zones, a.test first, for 9 min."
+    assert (other.kind, other.severity) == ("secondary.silent", "critical")
+    assert only(inputs(secondaries=(replace(late, zones=1),))).message.startswith(
+        "The secondary partner is behind with a.test, for"
+    )
+
+
 def test_a_node_that_was_late_and_is_offline_is_one_trouble_grown_worse() -> None:
     late, offline = (only(inputs(node(health=health(word, 60)))) for word in (Word.LATE, Word.OFFLINE))
     assert late.key == offline.key == "node.standing:ns1"
@@ -100,6 +119,18 @@ def test_while_the_collector_is_silent_nobody_is_called_offline() -> None:
     assert found(inputs(*lost, collector_at=ago(seconds=16))) == []
     assert len(found(inputs(*lost, collector_at=ago(seconds=10)))) == 3
     assert found(AlertInputs(collector_at=None)) == []  # a panel without nodes needs no collector
+
+
+def test_a_front_below_its_minimum_is_told_with_how_many_are_left() -> None:
+    backend = BackendReport("ns1", "192.0.2.53:53", 1, True, True, "has everything", 1, 0, 0, 0.0, 0, 0.0)
+    report = FrontReport("ab", 2, 0, (backend, replace(backend, name="ns2", is_up=False)))
+    trouble = only(inputs(node("front1", report={"front": report.to_json()})))
+    assert (trouble.kind, trouble.severity) == ("node.front", Severity.CRITICAL)
+    assert trouble.message == "front1 has 1 of 2 nodes in rotation, and should have 2 at least."
+    assert found(inputs(node(report={"front": replace(report, minimum=1).to_json()}))) == []
+    assert found(inputs(node(report={"front": {"backends": 1}}))) == [], "of another release"
+    trouble = only(inputs(node("front1", report={"front": {"backends": []}, "unserved": "nothing listens"})))
+    assert trouble.message.startswith("dnsdist on front1 does not answer")
 
 
 def test_powerdns_that_does_not_answer_is_told_in_its_agents_words() -> None:
@@ -251,12 +282,53 @@ def test_every_kind_has_its_words_and_every_key_is_one_alert() -> None:
         unknown=ZonesInputs(1, (("b.test.", NOW),)),
         rollovers=ZonesInputs(1, (("c.test.", NOW),)),
         ending=ZonesInputs(1, (("d.test.", NOW),)),
+        transfers=TransfersInputs(ZonesInputs(1, (("f.test.", NOW),)), "It is silent.", 1),
         delivery=DeliveryInputs("x", NOW, 1, "", ago(hours=9)),
+        hooks=(HookInputs(1, "“Names”", "every zone", NOW, refuses=True),),
+        evidence=(
+            DestinationHealth(1, "SIEM", 1, failing_since=ago(hours=9), rejected_at=NOW),
+            DestinationHealth(2, "Syslog", 1, oldest_at=ago(hours=9)),
+        ),
     )
     told = conditions(everything, NOW)
     assert len({condition.key for condition in told}) == len(told) > 20
     assert {condition.kind for condition in told} <= KINDS.keys()
     assert all(condition.message[0].isupper() or condition.message[0] in "n12" for condition in told)
+
+
+def test_a_publish_hook_that_does_not_answer_is_critical_where_nothing_is_published_by_that() -> None:
+    must = HookInputs(7, "“Names”", "every zone", ago(minutes=3), refuses=True)
+    condition = only(inputs(hooks=(must,)))
+    assert (condition.key, condition.kind, condition.severity) == ("panel.hook:7", "panel.hook", "critical")
+    assert condition.message == (
+        "The publish hook “Names” has not answered for 3 min. Publications of every zone are refused."
+    )
+    passing = only(inputs(hooks=(replace(must, refuses=False),)))
+    assert (passing.severity, "go without its answer" in passing.message) == ("warning", True)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, []),
+        ({"failing_since": ago(minutes=4), "behind": 3}, []),
+        ({"failing_since": ago(minutes=5), "behind": 3}, [("panel.evidence", "warning")]),
+        ({"failing_since": ago(hours=1), "behind": 3}, [("panel.evidence", "critical")]),
+        ({"behind": 3, "oldest_at": ago(minutes=9)}, []),
+        ({"behind": 3, "oldest_at": ago(minutes=10)}, [("panel.evidence_behind", "warning")]),
+        ({"behind": 3, "oldest_at": ago(days=9), "sent_at": ago(minutes=1)}, []),
+        ({"behind": 3, "oldest_at": ago(days=9), "sent_at": ago(hours=1)}, [("panel.evidence_behind", "warning")]),
+        ({"behind": 3, "oldest_at": ago(days=9), "begun_at": ago(minutes=1)}, []),
+        ({"rejected_at": ago(hours=23)}, [("panel.evidence_rejected", "warning")]),
+        ({"rejected_at": ago(hours=25)}, []),
+    ],
+    ids=lambda value: ", ".join(value) if isinstance(value, dict) else "",
+)
+def test_a_destination_of_the_audit_log_that_takes_nothing_is_behind_or_would_not_keep_something(
+    given: dict[str, Any], expected: list[tuple[str, str]]
+) -> None:
+    destination = DestinationHealth(1, "SIEM", **{"behind": 0, **given})
+    assert found(inputs(evidence=(destination,))) == expected
 
 
 def test_zones_that_do_not_validate_on_nodes_are_one_alert_that_names_both() -> None:
@@ -276,6 +348,27 @@ def test_zones_that_their_parents_mislead_are_one_alert() -> None:
     assert condition.message == "1 zone (a.test. for 4 days): nobody knows whether the parent has the right DS."
     condition = only(inputs(rollovers=ZonesInputs(1, (("a.test.", ago(days=4)),))))
     assert (condition.key, condition.severity) == ("panel.rollovers", "warning")
+
+
+def test_records_that_stay_though_they_expired_are_told_by_their_zones() -> None:
+    condition = only(inputs(expired=ZonesInputs(2, (("a.test.", ago(hours=3)), ("b.test.", ago(hours=1))))))
+    assert (condition.key, condition.kind, condition.severity) == ("panel.expired", "panel.expired", "warning")
+    assert condition.message == (
+        "2 zones (a.test. for 3 h, b.test. for 60 min): a record has expired, but stays; its row says why."
+    )
+
+
+def test_zones_to_which_nothing_comes_from_their_primaries_are_told_with_the_reason_of_the_first() -> None:
+    late = ZonesInputs(2, (("a.test.", ago(hours=3)), ("b.test.", ago(hours=1))))
+    condition = only(inputs(transfers=TransfersInputs(late, "192.0.2.53 port 53 does not answer.")))
+    assert (condition.key, condition.kind, condition.severity) == ("panel.transfers", "panel.transfers", "warning")
+    assert condition.message == (
+        "2 zones (a.test. for 3 h, b.test. for 60 min): nothing comes from their primaries elsewhere. "
+        "The first: 192.0.2.53 port 53 does not answer."
+    )
+    condition = only(inputs(transfers=TransfersInputs(late, "It answered REFUSED.", unserved=1)))
+    assert condition.severity == "critical"
+    assert "1 of them is not served. The first: It answered REFUSED." in condition.message
 
 
 def test_signatures_that_zones_came_with_are_told_before_they_end() -> None:

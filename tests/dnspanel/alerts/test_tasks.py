@@ -11,7 +11,7 @@ from dnspanel.alerts.models import Message
 from dnspanel.fleet.nodes.heartbeats import WATCH, heartbeats
 from dnspanel.wake import LIFETIME
 from tests.dnspanel.alerts.conftest import MakeRoute
-from tests.dnspanel.alerts.mailserver import MailServer
+from tests.mailserver import MailServer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -1,10 +1,13 @@
 """Alerts are raised once, kept while they last, over when they have not been seen for a while, and told to whom."""
 
+import json
 from datetime import datetime, time, timedelta
+from typing import Any
 
 import pytest
 from django.db import connection
 
+from dnspanel.accounts.models import Role, User
 from dnspanel.advisory_locks import Lock
 from dnspanel.alerts import watch
 from dnspanel.alerts.inputs import read
@@ -13,8 +16,13 @@ from dnspanel.alerts.rules import Condition
 from dnspanel.alerts.watch import GATHER, OVER_AFTER, keep, look
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, WATCH, beat, heartbeats
+from dnspanel.webhooks.deliver import deliver_next
+from dnspanel.webhooks.hooks import WebhookTerms, create_webhook
+from dnspanel.webhooks.models import Delivery, Event, EventKind
 from tests.dnspanel.alerts.conftest import MakeRoute
 from tests.dnspanel.fleet.conftest import MakeNode
+from tests.dnspanel.webhooks.receiver import HOST, Receiver
+from tests.mailserver import MailServer
 from tests.people import NOW
 
 pytestmark = pytest.mark.django_db
@@ -153,3 +161,41 @@ def test_a_hundred_alerts_cost_as_many_queries_as_one(route: MakeRoute, django_a
     with django_assert_max_num_queries(8):  # type: ignore[operator]
         keep([], now=later(minutes=5))
     assert Message.objects.count() == 200
+
+
+def test_who_subscribed_is_told_by_mail_and_by_chat(
+    charlie: User, mail_server: MailServer, receiver: Receiver, settings: Any
+) -> None:
+    """As of publications: gathered, in a sentence with its page, to who may see the fleet, once for each step."""
+    settings.PANEL_URL = "https://panel.test"
+    alerts = (EventKind.ALERT, EventKind.ALERT_OVER)
+    mail = create_webhook(terms=WebhookTerms("", alerts, format="mail"), by=charlie, now=NOW).webhook
+    chat = create_webhook(
+        terms=WebhookTerms(f"http://{HOST}:{receiver.port}/", alerts, format="slack"), by=charlie, now=NOW
+    ).webhook
+    keep([late()], now=NOW)
+    keep([late()], now=later(seconds=5))
+    keep([late(severity=Severity.CRITICAL)], now=later(seconds=10))
+    keep([], now=later(seconds=80))
+    expected = ["Warning: ns1 is late.", "Critical: ns1 is late.", "Over: ns1 is late."]
+    assert not deliver_next(webhook_id=mail.pk, clock=lambda: NOW)
+    for webhook in (mail, chat):
+        while deliver_next(webhook_id=webhook.pk, clock=lambda: later(seconds=100)):
+            pass
+    [sent] = mail_server.mails
+    assert (sent.to, sent.message["Subject"]) == ([charlie.email], "[dnspanel] 3 events; Warning: ns1 is late.")
+    assert sent.text.count("https://panel.test/alerts/") == 3
+    assert [line for line in sent.text.splitlines() if line.endswith("late.")] == expected
+    [posted] = receiver.received
+    assert [line.partition(" <")[0] for line in json.loads(posted.body)["text"].splitlines()] == expected
+    User.objects.filter(pk=charlie.pk).update(role=Role.MEMBER)
+    keep([late("ns2")], now=later(seconds=200))
+    assert Event.objects.filter(kind__startswith="alert.").count() == 4
+    assert Delivery.objects.filter(event__facts__about="node.standing:ns2").count() == 0
+
+
+def test_alerts_that_nobody_subscribed_to_are_no_events(django_assert_num_queries: Any) -> None:
+    keep([late()], now=NOW)
+    assert not Event.objects.exists()
+    with django_assert_num_queries(4):  # a savepoint and its release, the open alerts, and what is known of them
+        keep([late()], now=later(seconds=5))

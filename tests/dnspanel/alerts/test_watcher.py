@@ -13,7 +13,7 @@ from dnspanel.alerts.models import Message
 from dnspanel.alerts.watcher import Watcher
 from dnspanel.fleet.nodes.heartbeats import WATCH, heartbeats
 from tests.dnspanel.alerts.conftest import MakeRoute
-from tests.dnspanel.alerts.mailserver import MailServer
+from tests.mailserver import MailServer
 
 
 def eventually(condition: Callable[[], bool]) -> None:

@@ -12,16 +12,18 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
-from dnspanel.accounts import grant_edit, presets, teams, tokens
+from dnspanel.accounts import grant_edit, own_roles, people, presets, service_accounts, teams, tokens
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import Role, Token, User
 from dnspanel.accounts.roles import PERMISSIONS, Permission
 from dnspanel.accounts.tokens import TokenTerms
 from tests.dnspanel.api.described import ROOT, check_answer
-from tests.people import make_person
+from tests.people import PASSWORD, make_person
+from tests.second_factors import set_up
 
 ZONE = "example.test."
 EVERYTHING = Grant(EVERY_RIGHT, everywhere=True)
+READING = Grant(frozenset({Right.READ}), everywhere=True)
 JSON = "application/json"
 
 
@@ -29,12 +31,15 @@ class Caller(StrEnum):
     """Who calls; the value is how tests and tables name them."""
 
     NOBODY = "no token"
+    HALF_SIGNED_IN = "an administrator's browser, before the second factor"
+    SIGNED_IN = "an administrator's browser"  # sessions are for pages alone
     BAD = "a token that there is not"
     REVOKED = "a revoked token"
     EXPIRED = "an expired token"
     ELSEWHERE = "a token of another network"
     ROTATED = "a token that was rotated, without overlap"
     DESCENDANT = "made by an earlier form of a rotated and revoked token"
+    LEAVER = "an administrator's whose account is closed"
     READER = "a reader's"  # sees all zones and nodes
     OTHER_TEAM = "another team's"  # a member who edits the zones of a team, of which ZONE is none
     ACME = "ACME for one name"  # _acme-challenge.www in ZONE
@@ -42,17 +47,23 @@ class Caller(StrEnum):
     MONITORING = "read-only monitoring"  # an administrator's, but reading alone
     EDITOR = "an editor's"
     ADMINISTRATOR = "an administrator's"  # everything
+    AUDITOR = "an auditor's"  # a role of one's own: sees zones, and reads the audit log
+    SERVICE = "a service account's"  # an editor that nobody signs in with
+    APPROVER = "another administrator's"  # who asked for nothing, and owns nothing
 
 
 # They get no further than the door.
 STRANGERS = (
     Caller.NOBODY,
+    Caller.HALF_SIGNED_IN,
+    Caller.SIGNED_IN,
     Caller.BAD,
     Caller.REVOKED,
     Caller.EXPIRED,
     Caller.ELSEWHERE,
     Caller.ROTATED,
     Caller.DESCENDANT,
+    Caller.LEAVER,
 )
 
 
@@ -62,6 +73,7 @@ class Api:
 
     secret: str = ""
     address: str = "192.0.2.10"
+    session: str = ""
 
     def send(
         self,
@@ -81,6 +93,8 @@ class Api:
             sent.setdefault("Authorization", f"Bearer {self.secret}")
         data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         client = Client(raise_request_exception=False)
+        if self.session:
+            client.cookies["sessionid"] = self.session
         response: HttpResponse = client.generic(
             method, url, data, content_type if data else "", headers=sent, REMOTE_ADDR=self.address
         )
@@ -105,10 +119,28 @@ class Api:
         return self.send("DELETE", url, **more)
 
 
+def api_of(caller: Caller, *, zone_id: int = 0) -> Api:
+    """What this caller calls with: a token, or the session of a browser."""
+    return Api(secret_of(caller, zone_id=zone_id), session=_session_of(caller))
+
+
+def _session_of(caller: Caller) -> str:
+    if caller not in {Caller.HALF_SIGNED_IN, Caller.SIGNED_IN}:
+        return ""
+    client, person = Client(), _person("ada", Role.ADMINISTRATOR)
+    if caller is Caller.SIGNED_IN:
+        client.force_login(person, backend="django.contrib.auth.backends.ModelBackend")
+    else:
+        set_up(person, timezone.now())
+        client.post("/sign-in/", {"login": person.username, "password": PASSWORD})
+        assert "account_login" in client.session
+    return client.cookies["sessionid"].value
+
+
 def secret_of(caller: Caller, *, zone_id: int = 0, now: datetime | None = None) -> str:
     """Make a token such as this caller has, with its owner where there is none yet; `zone_id` is that of ZONE."""
     now = now or timezone.now()
-    if caller is Caller.NOBODY:
+    if caller in {Caller.NOBODY, Caller.HALF_SIGNED_IN, Caller.SIGNED_IN}:
         return ""
     if caller is Caller.BAD:
         return tokens.SECRET_START + "x" * 43
@@ -118,6 +150,8 @@ def secret_of(caller: Caller, *, zone_id: int = 0, now: datetime | None = None) 
         new = tokens.rotate_token(token=new.token, by=owner, now=now)
     if caller is Caller.REVOKED:
         tokens.revoke_token(token=new.token, by=owner, now=now)
+    if caller is Caller.LEAVER:
+        people.deactivate(user=owner, by=None, now=now)
     if caller is Caller.EXPIRED:
         Token.objects.filter(pk=new.token.pk).update(expires_at=now - timedelta(seconds=1))
     if caller is Caller.ROTATED:
@@ -141,9 +175,15 @@ def _terms(caller: Caller, zone_id: int, now: datetime) -> tuple[User, TokenTerm
             return alice, TokenTerms("everything", (EVERYTHING,), frozenset(Permission), networks=("203.0.113.0/24",))
         case Caller.EDITOR:
             return _person("bob", Role.EDITOR), TokenTerms("editing", (EVERYTHING,), PERMISSIONS[Role.EDITOR])
+        case Caller.LEAVER | Caller.APPROVER:
+            name = "lea" if caller is Caller.LEAVER else "adam"
+            return _person(name, Role.ADMINISTRATOR), everything
+        case Caller.AUDITOR:
+            return _auditor(alice, now), TokenTerms("audit", (READING,), frozenset({Permission.READ, Permission.AUDIT}))
+        case Caller.SERVICE:
+            return _service(alice, now), TokenTerms("automation", (EVERYTHING,), PERMISSIONS[Role.EDITOR])
         case Caller.READER:
-            reading = Grant(frozenset({Right.READ}), everywhere=True)
-            return _person("charlie", Role.READER), TokenTerms("reading", (reading,), PERMISSIONS[Role.READER])
+            return _person("charlie", Role.READER), TokenTerms("reading", (READING,), PERMISSIONS[Role.READER])
         case Caller.OTHER_TEAM:
             return _other_team(alice, now), TokenTerms("the other team", (EVERYTHING,))
         case Caller.ACME:
@@ -161,6 +201,21 @@ def _other_team(alice: User, now: datetime) -> User:
         teams.set_member(team=team, user=member, role="editor", by=alice, now=now)
         grant_edit.give_grant(grant=Grant(EVERY_RIGHT, tags=frozenset({"other"})), to=team, by=alice, now=now)
     return member
+
+
+def _auditor(alice: User, now: datetime) -> User:
+    person = _person("olga", Role.MEMBER)
+    if person.own_role is None:
+        powers = {"permissions": [Permission.READ, Permission.AUDIT], "rights": [Right.READ]}
+        role = own_roles.create_role(name="Audit", **powers, by=alice, now=now)
+        User.objects.filter(pk=person.pk).update(own_role=role)
+        person.own_role = role
+    return person
+
+
+def _service(alice: User, now: datetime) -> User:
+    found = User.objects.filter(username="robot").first()
+    return found or service_accounts.create_service_account(name="robot", role=Role.EDITOR, by=alice, now=now)
 
 
 def _person(name: str, role: str) -> User:

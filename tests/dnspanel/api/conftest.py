@@ -3,7 +3,7 @@
 import pytest
 
 from dnspanel.zones.models import Zone
-from tests.dnspanel.api.callers import Api, Caller, MakeApi, secret_of
+from tests.dnspanel.api.callers import Api, Caller, MakeApi, api_of
 from tests.dnspanel.fleet.conftest import active_node as active_node
 from tests.dnspanel.fleet.conftest import live_redis as live_redis
 from tests.dnspanel.fleet.conftest import waiting_node as waiting_node
@@ -28,7 +28,7 @@ def api(db: None) -> MakeApi:
         caller = Caller[caller.upper()] if caller not in set(Caller) else Caller(caller)
         if caller not in known:
             zone = Zone.objects.filter(name=ZONE, deleted_at=None).first()
-            known[caller] = Api(secret_of(caller, zone_id=zone.pk if zone else 1))
+            known[caller] = api_of(caller, zone_id=zone.pk if zone else 1)
         return known[caller]
 
     return make

@@ -7,6 +7,7 @@ door is OPEN. dyndns2 answers in words: `!yours` is a `-`, `nohost` a `0`.
 """
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from tests.dnspanel.api.callers import Caller
@@ -22,6 +23,22 @@ COLUMNS = (
 )
 OPEN = "open"
 
+# Callers who get as far as others in COLUMNS, but where OTHERWISE, at the end, says how far.
+LIKE = {
+    Caller.AUDITOR: Caller.READER,
+    Caller.SERVICE: Caller.EDITOR,
+    Caller.APPROVER: Caller.ADMINISTRATOR,
+}
+
+
+class State(StrEnum):
+    """How the zone is that doors are tried with; KEPT_BACK says which do not open to an administrator then."""
+
+    FROZEN = "frozen"
+    LOCKED = "locked"
+    GOVERNED = "approval needed"
+
+
 # Names of things that the tests make; numbers are found by name.
 SERVER = {"server_id": "localhost"}
 V1_ZONE = {**SERVER, "zone_id": "example.test."}
@@ -29,19 +46,49 @@ ZONE = {"zone_name": "example.test."}
 OTHER_DNSKEY = f"example.test. IN DNSKEY 257 3 13 {'A' * 86}=="
 WWW = {"owner": "www", "type_name": "A"}
 CHALLENGE = {"owner": "_acme-challenge.www", "type_name": "TXT"}
+ABROAD = {"zone_name": "elsewhere.test."}
 REVISION = {**ZONE, "number": 1}
 NODE = {"name": "ns1"}
+FRONT = {"name": "front1"}
 IMPORT = {"import_id": "?"}
 EXPORT = {"export_id": "?"}
 POLICY = {"policy_id": "?"}
 RUN = {"run_id": "?"}
 TEMPLATE = {"template_id": "?"}
+SERVER_SET = {"set_id": "?"}
+CHANGE_RUN = {"change_run_id": "?"}
 TEMPLATE_RUN = {"template_run_id": "?"}
 NAMED_DRAFT = {"key": "?"}
+REQUEST = {"key": "?request_key"}
+PUBLISH_HOOK = {"reason": "Checks", "zone": "example.test.", "url": "https://9.9.9.9/"}
+FREEZE = {
+    "reason": "A move",
+    "zone": "example.test.",
+    "starts_at": "2100-01-01T00:00:00Z",
+    "ends_at": "2100-01-02T00:00:00Z",
+}
+SAML_PROVIDER = {"name": "Saml", "slug": "saml", "metadata_url": "https://127.0.0.1:1/metadata"}
+LDAP_PROVIDER = {
+    "name": "Ldap",
+    "slug": "ldap",
+    "uri": "ldaps://127.0.0.1:1",
+    "attributes": {"base": "dc=work,dc=test"},
+}
+SIGN_IN_PROVIDER = {
+    "name": "Work",
+    "slug": "work-too",
+    "issuer": "https://127.0.0.1:1",
+    "client_id": "x",
+    "client_secret": "x",
+}
+DIRECTORY = {"directory_id": "?"}
+DESTINATION = {"destination_id": "?"}
+EVIDENCE = {"name": "Collector", "kind": "otlp", "address": "https://9.9.9.9/v1/logs"}
 TEAM = {"team_id": "?"}
 TOKEN = {"token_id": "?"}
 KEY = {"key_id": "?"}
 HOOK = {"webhook_id": "?"}
+SECONDARY = {"secondary_id": "?"}
 PERSON = {"user_id": "?"}
 A = {"ttl": 300, "rdata": ["192.0.2.7"]}
 TXT = {"ttl": 60, "rdata": ['"proof"']}
@@ -121,7 +168,7 @@ V1 = [
     Door("v1-zone-notify", "PUT", "-0++-++", V1_ZONE),
     Door("v1-zone-rectify", "PUT", "-0++-++", V1_ZONE),
     Door("v1-zone-export", "GET", "+0+++++", V1_ZONE),
-    Door("v1-zone-axfr-retrieve", "PUT", "-0!!-!!", V1_ZONE),
+    Door("v1-zone-axfr-retrieve", "PUT", "-0---!!", V1_ZONE),
     Door("v1-metadata-list", "GET", "+0+++++", V1_ZONE),
     Door("v1-metadata-list", "POST", "-0---++", V1_ZONE, {"kind": "X-NOTE", "metadata": ["a"]}),
     Door("v1-metadata", "GET", "+0+++++", {**V1_ZONE, "metadata_kind": "X-NOTE"}),
@@ -167,6 +214,9 @@ V2_ZONES = [
     Door("v2-rrset-expiry", "GET", "+00++++", {**ZONE, **WWW}),
     Door("v2-rrset-expiry", "PUT", "-0-+-++", {**ZONE, **WWW}, {"remove_at": "?tomorrow"}),
     Door("v2-rrset-expiry", "DELETE", "-0-+-++", {**ZONE, **WWW}),
+    Door("v2-expiries", "GET", "+++++++"),
+    Door("v2-zone-people", "GET", "+0+++++", ZONE),
+    Door("v2-zone-tokens", "GET", "+0+++++", ZONE),
     Door("v2-locks", "GET", "-0---++", ZONE),
     Door("v2-locks", "POST", "-0---++", ZONE, {"name": "www", "type": "TXT", "reason": "a test"}),
     Door("v2-lock", "GET", "-0---00", {**ZONE, "lock_id": 1}),
@@ -203,6 +253,7 @@ V2_ZONES = [
     Door("v2-rollover", "GET", "+000+++", {"zone_name": "rolled.test.", "rollover_id": "?"}),
     Door("v2-rollover-cancel", "POST", "-000-!!", {"zone_name": "rolled.test.", "rollover_id": "?"}, {}),
     Door("v2-rollovers", "GET", "+++++++"),
+    Door("v2-unproven", "GET", "+++++++"),
     Door("v2-revisions", "GET", "+0+++++", ZONE),
     Door("v2-revision", "GET", "+0+++++", REVISION),
     Door("v2-revision-rrsets", "GET", "+0+++++", REVISION),
@@ -229,6 +280,33 @@ V2_ZONES = [
     Door("v2-named-draft-take-up", "POST", "000+-0+", NAMED_DRAFT, {"aside": "Before"}),
     Door("v2-named-draft-put-back", "POST", "000+-0+", NAMED_DRAFT),
     Door("v2-named-draft", "DELETE", "000+-0+", NAMED_DRAFT),
+    # Alice asked, who is the administrator and owns the tokens of CI and monitoring.
+    Door("v2-requests", "GET", "+++++++"),
+    Door("v2-requests", "POST", "-!!+-!+", {}, {"name": "Asked too"}),
+    Door("v2-request", "GET", "+00++++", REQUEST),
+    Door("v2-request-act", "POST", "!00!!!!", {**REQUEST, "act": "approve"}, {"digest": "x"}, note="approve"),
+    Door("v2-request-act", "POST", "!00!!!!", {**REQUEST, "act": "decline"}, {"text": "No"}, note="decline"),
+    Door("v2-request-act", "POST", "+00++++", {**REQUEST, "act": "comment"}, {"text": "Why?"}, note="comment"),
+    Door("v2-request-act", "POST", "-00+-!+", {**REQUEST, "act": "plan"}, {"publish_at": None}, note="plan"),
+    Door("v2-request-act", "POST", "-00+-!+", {**REQUEST, "act": "publish"}, {}, note="publish"),
+    Door("v2-request-act", "POST", "-00---+", {**REQUEST, "act": "past-rules"}, {"text": "Fire"}, note="past-rules"),
+    Door("v2-request-act", "POST", "-00+-!+", {**REQUEST, "act": "withdraw"}, {}, note="withdraw"),
+    Door("v2-approval-rules", "GET", "+++++++"),
+    Door("v2-approval-rules", "POST", "-0----+", {}, {"reason": "Four eyes", "zone": "example.test."}),
+    Door("v2-approval-rule", "GET", "000000+", {"rule_id": "?"}),
+    Door("v2-approval-rule", "DELETE", "000000+", {"rule_id": "?"}),
+    Door("v2-freezes", "GET", "+++++++"),
+    Door("v2-freezes", "POST", "-0----+", {}, FREEZE),
+    Door("v2-freeze", "GET", "000000+", {"freeze_id": "?"}),
+    Door("v2-freeze", "DELETE", "000000+", {"freeze_id": "?"}),
+    Door("v2-publish-hooks", "GET", "+++++++"),
+    Door("v2-publish-hooks", "POST", "-0----+", {}, PUBLISH_HOOK),
+    Door("v2-publish-hook", "GET", "000000+", {"hook_id": "?"}),
+    Door("v2-publish-hook", "PATCH", "000000+", {"hook_id": "?"}, {"name": "Names", "seconds": 3}),
+    Door("v2-publish-hook", "DELETE", "000000+", {"hook_id": "?"}),
+    Door("v2-publish-hook-health", "GET", "000000+", {"hook_id": "?"}),
+    Door("v2-publish-hook-rotate", "POST", "000000+", {"hook_id": "?"}),
+    Door("v2-publish-hook-test", "POST", "000000+", {"hook_id": "?"}),
     Door("v2-publications", "GET", "+++++++"),
     Door("v2-publication", "GET", "+0+++++", {"sequence": "?"}),
     Door("v2-publication-undo", "POST", "-0-+-++", {"sequence": "?"}, {}),
@@ -276,6 +354,22 @@ V2_MORE = [
     Door("v2-template-versions", "POST", "-----++", TEMPLATE, {"text": "@ A 192.0.2.2"}),
     Door("v2-template-version", "GET", "+++++++", {**TEMPLATE, "number": 1}),
     Door("v2-zone-template", "POST", "-0-+-++", ZONE, {"template": "?template_id"}),
+    Door("v2-name-server-sets", "GET", "+++++++"),
+    Door("v2-name-server-sets", "POST", "-----++", {}, {"name": "New", "servers": [{"name": "ns1.example.net"}]}),
+    Door("v2-name-server-set", "GET", "+++++++", SERVER_SET),
+    Door("v2-name-server-set", "PATCH", "-----++", SERVER_SET, {"name": "Other", "default": True, "ttl": 60}),
+    Door("v2-name-server-set", "DELETE", "-----++", SERVER_SET),
+    Door("v2-zone-name-servers", "GET", "+0+++++", ZONE),
+    Door("v2-vanity-names", "GET", "+++++++", SERVER_SET),
+    Door("v2-vanity-name", "GET", "+0+++++", {**SERVER_SET, **ZONE}),
+    Door("v2-vanity-name", "PUT", "-0-+-++", {**SERVER_SET, **ZONE}),
+    Door("v2-vanity-name", "DELETE", "-0-+-++", {**SERVER_SET, **ZONE}),
+    Door("v2-vanity-parent", "POST", "-0++-++", {**SERVER_SET, **ZONE}),
+    Door("v2-change-runs", "GET", "+++++++"),
+    Door("v2-change-runs", "POST", "-+---++", {}, {"where": "x", "act": {"op": "add-tags", "tags": ["shop"]}}),
+    Door("v2-change-run", "GET", "000000+", CHANGE_RUN),
+    Door("v2-change-run", "DELETE", "000000+", CHANGE_RUN),
+    Door("v2-change-run-zones", "GET", "000000+", CHANGE_RUN),
     Door("v2-template-runs", "GET", "+++++++"),
     Door("v2-template-runs", "POST", "-+++-++", {}, {"template": "?template_id"}),
     Door("v2-template-run", "GET", "000000+", TEMPLATE_RUN),
@@ -296,18 +390,62 @@ V2_MORE = [
     Door("v2-node", "PATCH", "------!", NODE, {"dns_port": 5300}, note="that has joined"),
     Door("v2-node", "DELETE", "------!", NODE, note="that has joined"),
     Door("v2-node-points", "GET", "+---+++", NODE),
+    Door("v2-front", "GET", "+---+++", FRONT),
+    Door("v2-front", "PATCH", "------+", FRONT, {"minimum": 1}),
     Door("v2-node-act", "POST", "------+", {**NODE, "act": "drain"}),
     Door("v2-users", "GET", "+++++++"),
     Door("v2-user", "GET", "+00000+", PERSON),
     Door("v2-user", "PATCH", "-00000+", PERSON, {"role": "member"}),
+    Door("v2-roles", "GET", "------+"),
+    Door("v2-roles", "POST", "------+", {}, {"name": "Auditor", "rights": ["read"]}),
+    Door("v2-role", "GET", "------0", {"role_id": 0}),
+    Door("v2-role", "PATCH", "------0", {"role_id": 0}, {"name": "Auditor"}),
+    Door("v2-role", "DELETE", "------0", {"role_id": 0}),
+    Door("v2-second-factor-rules", "GET", "------+"),
+    Door("v2-second-factor-rules", "PUT", "------+", {}, {"roles": ["editor"], "grace_days": 7}),
+    Door("v2-user-hand-over", "POST", "-000000", PERSON, {"to": 0}),
+    Door("v2-service-accounts", "POST", "------+", {}, {"username": "terraform"}),
     Door("v2-user-rights", "GET", "+00000+", PERSON, query={"zone": "example.test."}),
+    Door("v2-user-second-factor", "GET", "+00000+", PERSON),
+    Door("v2-user-second-factor", "DELETE", "-00000+", PERSON),
+    Door("v2-user-sessions", "GET", "+00000+", PERSON),
+    Door("v2-user-sessions", "DELETE", "-00000+", PERSON),
+    Door("v2-user-password-link", "POST", "-00000+", PERSON),
     Door("v2-invitations", "POST", "------+", {}, {"role": "reader"}),
+    Door("v2-sign-in-providers", "GET", "------+"),
+    Door("v2-sign-in-providers", "POST", "------!", {}, SIGN_IN_PROVIDER, note="nobody is there"),
+    Door("v2-sign-in-provider", "GET", "------+", {"provider_id": "?"}),
+    Door("v2-sign-in-provider", "PATCH", "------+", {"provider_id": "?"}, {"name": "Office", "active": False}),
+    Door("v2-sign-in-provider", "DELETE", "------+", {"provider_id": "?"}),
+    Door("v2-scim-directories", "GET", "------+"),
+    Door("v2-scim-directories", "POST", "------+", {}, {"name": "Entra"}),
+    Door("v2-scim-directory", "GET", "------+", DIRECTORY),
+    Door("v2-scim-directory", "PATCH", "------+", DIRECTORY, {"team_role": "reader"}),
+    Door("v2-scim-directory", "DELETE", "------+", DIRECTORY),
+    Door("v2-scim-directory-rotate", "POST", "------+", DIRECTORY),
+    Door("v2-evidence-destinations", "GET", "------+"),
+    Door("v2-evidence-destinations", "POST", "------+", {}, EVIDENCE),
+    Door("v2-evidence-destination", "GET", "------+", DESTINATION),
+    Door("v2-evidence-destination", "PATCH", "------+", DESTINATION, {"active": False}),
+    Door("v2-evidence-destination", "DELETE", "------+", DESTINATION),
+    Door("v2-evidence-destination-test", "POST", "------+", DESTINATION),
+    Door("v2-saml-providers", "GET", "------+"),
+    Door("v2-saml-providers", "POST", "------!", {}, SAML_PROVIDER, note="nobody is there"),
+    Door("v2-saml-provider", "GET", "------+", {"provider_id": "?saml_id"}),
+    Door("v2-saml-provider", "PATCH", "------+", {"provider_id": "?saml_id"}, {"name": "Office", "active": False}),
+    Door("v2-saml-provider", "DELETE", "------+", {"provider_id": "?saml_id"}),
+    Door("v2-ldap-providers", "GET", "------+"),
+    Door("v2-ldap-providers", "POST", "------!", {}, LDAP_PROVIDER, note="nobody is there"),
+    Door("v2-ldap-provider", "GET", "------+", {"provider_id": "?ldap_id"}),
+    Door("v2-ldap-provider", "PATCH", "------+", {"provider_id": "?ldap_id"}, {"active": False}),
+    Door("v2-ldap-provider", "DELETE", "------+", {"provider_id": "?ldap_id"}),
     Door("v2-teams", "GET", "+++++++"),
     Door("v2-teams", "POST", "------+", {}, {"name": "New"}),
     Door("v2-team", "GET", "000000+", TEAM),
     Door("v2-team", "PATCH", "000000+", TEAM, {"name": "Old"}),
     Door("v2-team", "DELETE", "000000+", TEAM),
     Door("v2-team-quotas", "GET", "000000+", TEAM),
+    Door("v2-team-quotas", "PUT", "000000+", TEAM, {"limits": {"zones": 7}}),
     Door("v2-team-member", "PUT", "000000+", {**TEAM, **PERSON}, {"role": "reader"}),
     Door("v2-team-member", "DELETE", "000000+", {**TEAM, **PERSON}),
     Door("v2-grants", "GET", "+++++++"),
@@ -330,6 +468,21 @@ V2_MORE = [
     Door("v2-tsig-key", "GET", "000000+", KEY),
     Door("v2-tsig-key", "DELETE", "000000+", KEY),
     Door("v2-audit", "GET", "+++++++"),
+    Door("v2-transferred-zones", "GET", "+++++++"),
+    Door("v2-transferred-zones", "POST", "-----++", {}, {"name": "abroad.test.", "addresses": ["9.9.9.9"]}),
+    Door("v2-zone-primaries", "GET", "-000-++", ABROAD),
+    Door("v2-zone-primaries", "PUT", "-000-++", ABROAD, {"addresses": ["9.9.9.10"]}),
+    Door("v2-zone-transfer", "POST", "-000-++", ABROAD),
+    Door("v2-zone-take-over", "POST", "-000-++", ABROAD),
+    Door("v2-zone-give-back", "POST", "-000-!!", ABROAD, note="that was not taken over"),
+    Door("v2-secondaries", "GET", "+---+++"),
+    Door("v2-secondaries", "POST", "------+", {}, {"name": "other", "addresses": ["9.9.9.9"]}),
+    Door("v2-secondary", "GET", "+---+++", SECONDARY),
+    Door("v2-secondary", "PATCH", "------+", SECONDARY, {"lag_bound": 60}),
+    Door("v2-secondary", "DELETE", "------+", SECONDARY),
+    Door("v2-secondary-notify", "POST", "------+", SECONDARY),
+    Door("v2-secondary-rotate", "POST", "------+", SECONDARY),
+    Door("v2-secondary-zones", "GET", "+---+++", SECONDARY),
     Door("v2-webhooks", "GET", "+++++++"),
     Door("v2-webhooks", "POST", "++-++++", {}, {"url": "https://192.0.2.1/", "events": ["publication.saved"]}),
     Door("v2-webhook", "GET", "000000+", HOOK),
@@ -351,3 +504,111 @@ OTHERS = [
 ]
 
 DOORS = [*V1, *METRICS, *V2_ZONES, *V2_MORE, *OTHERS]
+
+_NO_NODES, _NOBODY_ELSE = {Caller.AUDITOR: "-"}, {Caller.AUDITOR: "0"}  # sees no nodes; knows no other people
+# What is another administrator's alone: not there, not without a draft of one's own or having asked, a secret.
+_NOT_THEIRS, _NOT_REQUESTED, _SECRET = {Caller.APPROVER: "0"}, {Caller.APPROVER: "!"}, {Caller.APPROVER: "-"}
+OTHERWISE: dict[str, dict[Caller, str]] = {
+    "GET v1-statistics": _NO_NODES,
+    "GET metrics": _NO_NODES,
+    "GET v2-nodes": _NO_NODES,
+    "GET v2-node": _NO_NODES,
+    "GET v2-node-points": _NO_NODES,
+    "GET v2-secondaries": _NO_NODES,
+    "GET v2-front": _NO_NODES,
+    "GET v2-secondary": _NO_NODES,
+    "GET v2-secondary-zones": _NO_NODES,
+    "GET v2-user": _NOBODY_ELSE,
+    "PATCH v2-user": _NOBODY_ELSE,
+    "POST v2-user-hand-over": _NOBODY_ELSE,
+    "GET v2-user-rights": _NOBODY_ELSE,
+    "GET v2-user-second-factor": _NOBODY_ELSE,
+    "DELETE v2-user-second-factor": _NOBODY_ELSE,
+    "GET v2-user-sessions": _NOBODY_ELSE,
+    "DELETE v2-user-sessions": _NOBODY_ELSE,
+    "POST v2-user-password-link": _NOBODY_ELSE,
+    "POST v2-draft-resolve": _NOT_THEIRS,
+    "DELETE v2-draft-rrset": _NOT_THEIRS,
+    "GET v2-named-draft": _NOT_THEIRS,
+    "GET v2-named-draft-plan": _NOT_THEIRS,
+    "POST v2-named-draft-publish": _NOT_THEIRS,
+    "POST v2-named-draft-take-up": _NOT_THEIRS,
+    "POST v2-named-draft-put-back": _NOT_THEIRS,
+    "DELETE v2-named-draft": _NOT_THEIRS,
+    "GET v2-template-run": _NOT_THEIRS,
+    "GET v2-change-run": _NOT_THEIRS,
+    "DELETE v2-change-run": _NOT_THEIRS,
+    "GET v2-change-run-zones": _NOT_THEIRS,
+    "DELETE v2-template-run": _NOT_THEIRS,
+    "GET v2-template-run-zones": _NOT_THEIRS,
+    "GET v2-export": _NOT_THEIRS,
+    "DELETE v2-export": _NOT_THEIRS,
+    "GET v2-export-file": _NOT_THEIRS,
+    "POST v2-draft-publish": _NOT_REQUESTED,
+    "POST v2-named-drafts": _NOT_REQUESTED,
+    "POST v2-requests": _NOT_REQUESTED,
+    "POST v2-request-act plan": _NOT_REQUESTED,
+    "POST v2-request-act publish": _NOT_REQUESTED,
+    "POST v2-request-act withdraw": _NOT_REQUESTED,
+    "PUT v1-tsigkey": _SECRET,
+    "POST v2-token-rotate": _SECRET,
+}
+# What publishes something of the zone, whatever keeps it back. Named drafts, requests and settings of it go on.
+_PUBLISHING = {
+    "DELETE v1-zone": "-",
+    "DELETE v2-rrset the challenge": "-",
+    "DELETE v2-rrset www A": "-",
+    "DELETE v2-zone": "-",
+    "PATCH v1-zone _acme-challenge.www TXT": "-",
+    "PATCH v1-zone www A": "-",
+    "PATCH v2-rrset the challenge": "-",
+    "PATCH v2-rrset www A": "-",
+    "POST dyndns": "0",
+    "POST dyndns-v3": "0",
+    "POST v2-bulk": "-",
+    "POST v2-deletions": "-",
+    "POST v2-draft-publish": "-",
+    "POST v2-named-draft-publish": "-",
+    "POST v2-publication-undo": "-",
+    "POST v2-revision-restore": "-",
+    "POST v2-revision-undo": "-",
+    "POST v2-zone-changes": "-",
+    "PUT v2-rrset the challenge": "-",
+    "PUT v2-rrset www A": "-",
+}
+KEPT_BACK: dict[State, dict[str, str]] = {
+    State.FROZEN: {
+        **_PUBLISHING,
+        "POST v2-many-rrsets": "-",
+        "POST v2-trash-restore": "-",
+        "POST v2-trash-restore below another team's": "-",
+        "POST v2-request-act publish": "-",
+    },
+    State.LOCKED: {
+        **_PUBLISHING,
+        "PUT v2-rrset-expiry": "-",
+        "DELETE v2-rrset-expiry": "-",
+        "PUT v2-vanity-name": "-",
+        "DELETE v2-vanity-name": "-",
+        "PUT v2-draft-rrset": "-",
+        "POST v2-request-act plan": "-",
+        "POST v2-request-act publish": "-",
+        "POST v2-request-act past-rules": "-",
+        "POST v2-request-act withdraw": "-",
+    },
+    State.GOVERNED: {
+        **_PUBLISHING,
+        "POST v2-many-rrsets": "-",
+        "POST v2-request-act publish": "!",
+    },
+}
+# How far who asked for approval, and another administrator, get with the request where a rule asks for one approval.
+AT_REQUEST = {
+    "approve": "!+",
+    "decline": "!+",
+    "comment": "++",
+    "plan": "+!",
+    "publish": "!!",
+    "past-rules": "++",
+    "withdraw": "+!",
+}

@@ -13,6 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.conf import settings
 from django.db import transaction
 from django.test import override_settings
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
@@ -21,38 +22,62 @@ from pytest_django import DjangoDbBlocker
 
 from dnspanel.accounts import grant_edit, teams, tokens
 from dnspanel.accounts.grants import Grant, Right
-from dnspanel.accounts.models import Role, Team, User
+from dnspanel.accounts.models import ProviderKind, Role, SignInProvider, Team, User
 from dnspanel.accounts.presets import ci_terms
+from dnspanel.accounts.scim.directories import DirectoryTerms, create_directory
 from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.evidence.models import Destination
 from dnspanel.fleet.dnssec import node_answers
 from dnspanel.fleet.models import Node
+from dnspanel.primaries import set_up as primaries
+from dnspanel.primaries.models import TransferredZone
+from dnspanel.secondaries import set_up
 from dnspanel.transfer.exports import jobs as export_jobs
 from dnspanel.transfer.exports.selection import EVERYTHING
 from dnspanel.transfer.imports import jobs
 from dnspanel.transfer.models import ExportJob, RunState, SourceKind
 from dnspanel.transfer.zone_templates import runs as template_runs
 from dnspanel.transfer.zone_templates.edit import Head, Text, create_template
+from dnspanel.webhooks import publish_hooks
 from dnspanel.webhooks.models import Delivery, Event, EventKind, Webhook
-from dnspanel.zones import draft, named_drafts, revision
+from dnspanel.webhooks.publish_hooks import HookTerms
+from dnspanel.zones import change_runs, draft, locks, named_drafts, publish_requests, publish_rules, revision
+from dnspanel.zones.change_runs import Alike
 from dnspanel.zones.dnssec import policies, policy_runs, rollovers, sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.rollover import Kind
-from dnspanel.zones.models import Channel, Operation, Publication, TemplateKind, Zone
+from dnspanel.zones.locks import NOBODY
+from dnspanel.zones.models import (
+    Channel,
+    KeptAddresses,
+    Operation,
+    Publication,
+    TemplateKind,
+    Zone,
+    ZoneAct,
+    ZoneTemplate,
+)
+from dnspanel.zones.publish_rules import ApprovalTerms, FreezeTimes, Scope
+from dnspanel.zones.server_sets import Host, Servers
 from tests import database
-from tests.dnspanel.api.callers import STRANGERS, ZONE, Api, Caller, MakeApi, secret_of
-from tests.dnspanel.api.doors import COLUMNS, DOORS, OPEN, Door
-from tests.dnspanel.fleet.conftest import create_active_node
+from tests.dnspanel.api.callers import STRANGERS, ZONE, Api, Caller, MakeApi, api_of
+from tests.dnspanel.api.doors import AT_REQUEST, COLUMNS, DOORS, KEPT_BACK, LIKE, OPEN, OTHERWISE, Door, State
+from tests.dnspanel.fleet.conftest import create_active_node, create_front
+from tests.dnspanel.transfer.zone_templates.test_servers import make_set
 from tests.dnspanel.zones.conftest import rr, zone_maker
 from tests.people import NOW, make_person
 
 DYNDNS_STATUSES = {b"good": 200, b"nochg": 200, b"nohost": 404, b"!yours": 403}
 METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE"}
-Call = Callable[[Door, Caller], int]
+Call = Callable[..., int]
 
 
 def api_urls(resolver: URLResolver, *, inside: bool = False) -> Iterator[str]:
+    """Those of SCIM have a table of their own, in `scim/test_every_url.py`: their callers are others."""
     for pattern in resolver.url_patterns:
+        if isinstance(pattern, URLResolver) and pattern.namespace == "scim":
+            continue
         if isinstance(pattern, URLResolver):
             yield from api_urls(pattern, inside=inside or pattern.namespace == "api")
         elif inside and isinstance(pattern, URLPattern):
@@ -62,7 +87,7 @@ def api_urls(resolver: URLResolver, *, inside: bool = False) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def api() -> MakeApi:
     """In place of the usual one: the callers of this module, whose tokens are made once."""
-    return cache(lambda caller: Api(secret_of(caller, zone_id=Zone.objects.get(name=ZONE).pk)))
+    return cache(lambda caller: api_of(caller, zone_id=Zone.objects.get(name=ZONE).pk))
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +114,8 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
     zone = make_zone("www 300 A 192.0.2.1", "mail 300 A 192.0.2.2", '_acme-challenge.www 60 TXT "old"')
     draft.replace_rrset(author=alice, zone=zone, rrset=rr("mail 300 A 192.0.2.5"), now=NOW)
     aside = named_drafts.put_aside(author=alice, name="Aside already", now=NOW)
+    draft.replace_rrset(author=alice, zone=zone, rrset=rr("asked 300 A 192.0.2.6"), now=NOW)
+    made = publish_requests.ask(author=alice, name="Asked", now=NOW)
     for address, publish in (("192.0.2.3", True), ("192.0.2.4", False)):
         draft.replace_rrset(
             author=alice, zone=zone, rrset=rr(f"www 300 A {address}"), now=NOW, base_revision=zone.revision
@@ -102,7 +129,17 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
     inside = [make_zone(name=f"{label}.example.test.") for label in ("inside", "gone")]
     Zone.objects.filter(pk__in=[one.pk for one in inside]).update(tags=["other"])
     Zone.objects.filter(pk=inside[1].pk).update(deleted_at=gone.created_at)
+    governed = Scope(zone=make_zone(name="governed.test."))
+    rule = publish_rules.add_approval_rule(
+        scope=governed, terms=ApprovalTerms(), reason="Four eyes", author=alice, now=NOW
+    )
+    times = FreezeTimes(NOW, NOW + timedelta(hours=1))
+    freeze = publish_rules.add_freeze(scope=governed, times=times, reason="A move", author=alice, now=NOW)
+    checking = publish_hooks.add_hook(
+        scope=governed, terms=HookTerms("https://9.9.9.9/"), reason="Checks", author=alice, now=NOW
+    ).hook
     create_active_node("ns1")
+    create_front("front1")
     Node.objects.update(dns_address="127.0.0.1", dns_port=1)  # where nobody answers
     team = teams.create_team(name="Ours", by=alice, now=NOW)
     grant = grant_edit.give_grant(grant=Grant(frozenset({Right.READ}), everywhere=True), to=team, by=alice, now=NOW)
@@ -123,6 +160,11 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
         created_at=NOW,
         secret=encrypt_secret(b"whsec_x"),
     )
+    partner = set_up.create_secondary(terms=set_up.Terms("partner", ["9.9.9.9"]), by=alice, now=NOW).secondary
+    primaries.create_transferred_zone(
+        name="elsewhere.test.", terms=primaries.Terms(["9.9.9.9"]), author=alice, channel=Channel.API, now=NOW
+    )
+    TransferredZone.objects.update(serial=1)
     event = Event.objects.create(uid=uuid4(), kind=EventKind.PING, subject="ping:x", at=NOW)
     delivery = Delivery.objects.create(webhook=hook, event=event, created_at=NOW)
     acting = Acting(None, Channel.API, NOW)
@@ -135,6 +177,7 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
     head, content = Head("Web"), Text("www A 192.0.2.9")
     template = create_template(head=head, kind=TemplateKind.ZONE, content=content, by=alice, now=NOW)
     template_run = template_runs.create_run(template=template, by=admin, now=NOW)
+    change_run = change_runs.create_run(alike=Alike(ZoneAct.ADD_TAGS, ("shop",)), by=admin, now=NOW)
     published = Publication.objects.get(revisions__zone=zone, revisions__number=2)
     return {
         "zone_id": gone.pk,
@@ -142,6 +185,11 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
         "sequence": published.sequence,
         "operation_id": Operation.objects.get(draft__author=alice).pk,
         "key": aside.key,
+        "request_key": made.key,
+        "digest": publish_requests.status_of(made, alice).digest,
+        "rule_id": rule.pk,
+        "freeze_id": freeze.pk,
+        "hook_id": checking.pk,
         "team_id": team.pk,
         "team": team.pk,
         "user_id": charlie.pk,
@@ -155,18 +203,63 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
         "run_id": run.pk,
         "template_id": template.pk,
         "template_run_id": template_run.pk,
+        "set_id": _kept_set(zone).pk,
+        "change_run_id": change_run.pk,
         "export_id": exported.pk,
         "tomorrow": (timezone.now() + timedelta(days=1)).isoformat(),
         "written": written.pk,
         "webhook_id": hook.pk,
+        "provider_id": SignInProvider.objects.create(
+            slug="work",
+            name="Work",
+            issuer="https://127.0.0.1:1",
+            client_id="x",
+            session_hours=12,
+            client_secret=encrypt_secret(b"x"),
+            scopes="openid",
+            group_claim="groups",
+            created_at=NOW,
+        ).pk,
+        "saml_id": SignInProvider.objects.create(
+            kind=ProviderKind.SAML,
+            slug="saml",
+            name="Saml",
+            issuer="https://127.0.0.1:1",
+            client_id="x",
+            session_hours=12,
+            group_claim="groups",
+            created_at=NOW,
+        ).pk,
+        "directory_id": create_directory(terms=DirectoryTerms("Okta"), by=alice, now=NOW)[0].pk,
+        "destination_id": Destination.objects.create(
+            name="SIEM", kind="syslog", address="127.0.0.1:6514", created_at=NOW
+        ).pk,
+        "ldap_id": SignInProvider.objects.create(
+            kind=ProviderKind.LDAP,
+            slug="ldap",
+            name="Ldap",
+            issuer="ldaps://127.0.0.1:1",
+            session_hours=12,
+            group_claim="member",
+            created_at=NOW,
+        ).pk,
         "delivery_id": delivery.pk,
+        "secondary_id": partner.pk,
     }
+
+
+def _kept_set(zone: Zone) -> ZoneTemplate:
+    """A set of which a name lies in the zone, with the address of a node."""
+    made = make_set("House", Servers((Host(f"ns1.{zone.name}", nodes=("ns1",)),)), is_default=False)
+    KeptAddresses.objects.create(template=made, zone=zone, set_at=NOW)
+    return made
 
 
 @pytest.fixture
 def call(things: dict[str, Any], api: MakeApi, db: None, monkeypatch: pytest.MonkeyPatch) -> Call:
     """Opens a door as a caller, and puts everything back; returns the status."""
     monkeypatch.setattr(node_answers, "SECONDS", 0.05)
+    monkeypatch.setattr(settings, "DNS_RESOLVERS", ["127.0.0.1:1"])  # where nobody answers
 
     def known(values: Any) -> Any:
         return {
@@ -174,7 +267,7 @@ def call(things: dict[str, Any], api: MakeApi, db: None, monkeypatch: pytest.Mon
             for name, value in values.items()
         }
 
-    def call(door: Door, caller: Caller) -> int:
+    def call(door: Door, caller: Caller, *states: State) -> int:
         nothing = {"v1-nothing": "/api/v1/nothing", "v2-nothing": "/api/v2/nothing"}
         url = nothing.get(door.name) or reverse(f"api:{door.name}", kwargs=known(door.args))
         body = known(door.body) if isinstance(door.body, dict) else door.body
@@ -187,6 +280,8 @@ def call(things: dict[str, Any], api: MakeApi, db: None, monkeypatch: pytest.Mon
         block = transaction.atomic()
         block._from_testcase = True  # type: ignore[attr-defined]
         with block:
+            for state in states:
+                _bring_into(state)
             response = client.send(door.method, url, body, content_type=kind, headers=headers, **door.query)
             transaction.set_rollback(True)
         if door.name.startswith("dyndns") and response.status_code == 200:
@@ -195,6 +290,19 @@ def call(things: dict[str, Any], api: MakeApi, db: None, monkeypatch: pytest.Mon
         return status
 
     return call
+
+
+def _bring_into(state: State) -> None:
+    """The zone that doors are tried with is like that, until the transaction at hand is rolled back."""
+    alice, zone, now = User.objects.get(username="alice"), Zone.objects.get(name=ZONE), timezone.now()
+    terms: dict[str, Any] = {"reason": "As it is", "author": alice, "now": now}
+    if state is State.LOCKED:
+        locks.add_lock(zone=zone, name="", type=None, manager=NOBODY, **terms)
+    elif state is State.FROZEN:
+        times = FreezeTimes(now - timedelta(hours=1), now + timedelta(hours=1))
+        publish_rules.add_freeze(scope=Scope(), times=times, **terms)
+    else:
+        publish_rules.add_approval_rule(scope=Scope(zone=zone), terms=ApprovalTerms(), **terms)
 
 
 def _basic(secret: str) -> str:
@@ -215,8 +323,33 @@ def test_every_url_stands_in_the_table() -> None:
 @pytest.mark.parametrize("name", sorted({door.name for door in DOORS}))
 def test_who_gets_how_far(name: str, call: Call) -> None:
     doors = [door for door in DOORS if door.name == name]
-    found = {str(door): verdict(door, call) for door in doors}
-    assert found == {str(door): door.verdict for door in doors}
+    found = {str(door): (verdict(door, call), of_others(door, call)) for door in doors}
+    assert found == {str(door): (door.verdict, expected_of_others(door)) for door in doors}
+
+
+def test_what_is_kept_back_and_nothing_else(call: Call) -> None:
+    """A locked or frozen zone, and one whose changes need approval: for an administrator, who may all of it."""
+    found: dict[State, dict[str, str]] = {state: {} for state in State}
+    for door in DOORS:
+        if door.method == "GET" or door.verdict[-1:] != "+":
+            continue
+        # What goes on under both is kept back by neither; under a lock it may leave alone what they keep back.
+        rules = (State.FROZEN, State.GOVERNED)
+        by_rules = rules if call(door, Caller.ADMINISTRATOR, *rules) >= 400 else ()
+        for state in (State.LOCKED, *by_rules):
+            if (how_far := letter(call(door, Caller.ADMINISTRATOR, state))) != "+":
+                found[state][str(door)] = how_far
+    assert found == KEPT_BACK
+
+
+def test_who_asked_approves_nothing_and_an_approver_takes_nothing_back(call: Call) -> None:
+    doors = {door.note: door for door in DOORS if door.name == "v2-request-act"}
+    doors["approve"] = replace(doors["approve"], body={"digest": "?"})
+    found = {
+        note: "".join(letter(call(door, caller, State.GOVERNED)) for caller in (Caller.ADMINISTRATOR, Caller.APPROVER))
+        for note, door in doors.items()
+    }
+    assert found == AT_REQUEST
 
 
 @pytest.mark.parametrize("name", sorted({door.name for door in DOORS if not door.name.endswith("nothing")}))
@@ -225,6 +358,19 @@ def test_a_method_that_is_not_in_the_table_is_not_answered(name: str, call: Call
     some = next(iter(doors.values()))
     for method in METHODS - doors.keys():
         assert call(replace(some, method=method), Caller.ADMINISTRATOR) in {404, 405}, method
+
+
+def of_others(door: Door, call: Call) -> dict[Caller, str]:
+    """How far those get who are like others in the table."""
+    return {} if door.verdict == OPEN else {caller: letter(call(door, caller)) for caller in LIKE}
+
+
+def expected_of_others(door: Door) -> dict[Caller, str]:
+    """The same by the table: as far as those whom they are like, unless it says otherwise."""
+    if door.verdict == OPEN:
+        return {}
+    usual = {caller: door.verdict[COLUMNS.index(like)] for caller, like in LIKE.items()}
+    return usual | OTHERWISE.get(str(door), {})
 
 
 def verdict(door: Door, call: Call) -> str:

@@ -10,12 +10,12 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-from django.contrib.sessions.models import Session
+from django.contrib.sessions.models import Session as DjangoSession
 from django.core.cache import cache
 from django.core.management import CommandError, call_command
 from psycopg import sql
 
-from dnspanel.accounts.models import Invitation, Role, User
+from dnspanel.accounts.models import Invitation, Role, Session, User
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import TokenTerms, create_token
 from dnspanel.accounts.vault import decrypt_secret
@@ -183,7 +183,8 @@ def fill_left_out(alice: User, node: Node) -> None:
     token = create_token(
         owner=alice, terms=TokenTerms("CI", permissions=frozenset({Permission.AUDIT})), by=alice, now=NOW
     ).token
-    Session.objects.create(session_key="key", session_data="data", expire_date=NOW)
+    for sessions in (Session, DjangoSession):  # where they were before
+        sessions.objects.create(session_key="key", session_data="data", expire_date=NOW)
     cache.set("sign-ins", 3)
     Invitation.objects.create(secret_sha256=b"1", role=Role.READER, created_at=NOW, expires_at=NOW)
     EnrolmentCode.objects.create(secret_sha256=b"2", node=node, created_at=NOW, expires_at=NOW)

@@ -4,12 +4,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant
@@ -25,6 +27,23 @@ ROOT = Path(__file__).resolve().parents[3]
 EVERYTHING = TokenTerms(
     purpose="command line", scope=(Grant(EVERY_RIGHT, everywhere=True),), permissions=frozenset({Permission.FLEET})
 )
+
+
+def work_on(unfinished: Callable[[], Iterable[int]], work: Callable[[int], object]) -> Iterator[None]:
+    """Meanwhile, what is queued is worked on, as a Celery worker would."""
+    ended = Event()
+
+    def work_until_the_end() -> None:
+        while not ended.wait(0.05):
+            for number in unfinished():
+                work(number)
+        connection.close()
+
+    thread = Thread(target=work_until_the_end)
+    thread.start()
+    yield
+    ended.set()
+    thread.join()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.roles import PERMISSIONS
 from dnspanel.accounts.tokens import TokenTerms, create_token
 from dnspanel.fleet.dnssec import node_answers
-from dnspanel.fleet.models import Node, ParentCheck
+from dnspanel.fleet.models import Node, ParentCheck, UnprovenZone
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.models import Publication, Zone
 from tests.dnspanel.cli.conftest import Run
@@ -199,3 +199,13 @@ def test_what_the_parent_has_and_what_nodes_answer(run: Run, monkeypatch: pytest
     assert run("dnssec", "nodes", "example.test").out.splitlines()[1].split()[:2] == ["ns1", "silent"]
     [node] = run("dnssec", "nodes", "example.test", "--output", "json").json
     assert (node["node"], node["key_tags"]) == ("ns1", [])
+
+
+def test_zones_that_do_not_validate_on_a_node_are_listed(run: Run) -> None:
+    assert run("dnssec", "unproven").err == "Every zone validates on every node.\n"
+    run("zones", "create", "example.test")
+    node, zone, now = create_active_node(), Zone.objects.get(), timezone.now()
+    UnprovenZone.objects.create(node=node, zone=zone, problem="no RRSIG", since=now, looked_at=now)
+    row = run("dnssec", "unproven").out.splitlines()[1].split()
+    assert (row[:2], row[-2:]) == (["example.test.", "ns1"], ["no", "RRSIG"])
+    assert run("dnssec", "unproven", "--output", "json").json[0]["problem"] == "no RRSIG"

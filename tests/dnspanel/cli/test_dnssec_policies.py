@@ -1,35 +1,21 @@
 """`dnspanel dnssec policy`."""
 
 from collections.abc import Iterator
-from threading import Event, Thread
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from dnspanel.accounts.models import Role
 from dnspanel.zones.dnssec import policies, policy_runs
 from dnspanel.zones.dnssec.policy import Terms
-from tests.dnspanel.cli.conftest import Run
+from tests.dnspanel.cli.conftest import Run, work_on
 from tests.people import make_person
 
 
 @pytest.fixture
 def worker(transactional_db: None) -> Iterator[None]:
     """What is queued is worked on, as a Celery worker would."""
-    ended = Event()
-
-    def work() -> None:
-        while not ended.wait(0.05):
-            for number in policy_runs.unfinished_runs():
-                policy_runs.work_on_run(number)
-        connection.close()
-
-    thread = Thread(target=work)
-    thread.start()
-    yield
-    ended.set()
-    thread.join()
+    yield from work_on(policy_runs.unfinished_runs, policy_runs.work_on_run)
 
 
 def test_zones_are_brought_to_what_their_policies_say(run: Run, worker: None) -> None:

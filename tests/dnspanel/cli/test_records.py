@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from dnspanel.zones.models import Publication, RRset
+from dnspanel.zones.models import Publication, RRset, Zone
 from tests.dnspanel.cli.conftest import Run
 
 ZONE = "example.test"
@@ -42,6 +42,16 @@ def test_records_are_set_added_removed_and_deleted(run: Run) -> None:
     assert now("www", "A") == []
     assert run("records", "set", ZONE, "@", "MX", "10 mail.example.test.").code == 0
     assert now("@", "MX") == [(3600, ["10 mail.example.test."])]
+
+
+@pytest.mark.usefixtures("zone")
+def test_new_records_get_the_default_ttl_of_the_zone(run: Run) -> None:
+    Zone.objects.filter(name="example.test.").update(default_ttl=120)
+    run("records", "set", ZONE, "made", "A", "192.0.2.1")
+    run("records", "add", ZONE, "added", "A", "192.0.2.1")
+    listed = run("records", "list", ZONE, "--type", "A", "--output", "json").json
+    found = {rrset["name"].split(".")[0]: rrset["ttl"] for rrset in listed}
+    assert found == {"added": 120, "made": 120}
 
 
 @pytest.mark.usefixtures("zone")
@@ -75,6 +85,26 @@ def test_what_is_so_already_is_not_written_again(run: Run) -> None:
     again = run("records", "set", ZONE, "www", "A", "192.0.2.1")
     assert (again.code, again.out, again.err) == (0, "", "Everything was so already.\n")
     assert Publication.objects.count() == 2
+
+
+@pytest.mark.usefixtures("zone")
+def test_records_are_noted_and_found_by_what_is_noted(run: Run) -> None:
+    run("records", "set", ZONE, "www", "A", "192.0.2.1", "192.0.2.2")
+
+    def noted() -> Any:
+        [found] = run("records", "list", ZONE, "-q", "tag:shop", "--output", "json").json
+        return found["comment"], found["tags"], found.get("value_comments")
+
+    first = ("--tag", "shop", "--value-comment", "192.0.2.1", "first rack", "--comment", "web")
+    assert run("records", "note", ZONE, "www", "A", *first).code == 0
+    assert noted() == ("web", ["shop"], {"192.0.2.1": "first rack"})
+    second = ("--value-comment", "192.0.2.1", "", "--value-comment", "192.0.2.2", "second")
+    assert run("records", "note", ZONE, "www", "A", *second).code == 0
+    assert noted() == ("web", ["shop"], {"192.0.2.2": "second"})
+    assert run("records", "change", "--where", "tag:shop", "--add-tag", "x", "--add-tag", "y").code == 0
+    assert run("records", "change", "--where", "tag:shop", "--remove-tag", "x").code == 0
+    assert noted()[1] == ["shop", "y"]
+    assert run("records", "note", ZONE, "www", "A").code == 2
 
 
 @pytest.mark.usefixtures("zone")

@@ -1,14 +1,12 @@
 """`dnspanel templates`; tests `cli.zone_runs` too."""
 
 from collections.abc import Iterator
-from threading import Event, Thread
 
 import pytest
-from django.db import connection
 
 from dnspanel.accounts.models import Role
 from dnspanel.transfer.zone_templates import runs
-from tests.dnspanel.cli.conftest import Run
+from tests.dnspanel.cli.conftest import Run, work_on
 from tests.dnspanel.transfer.zone_templates.conftest import template_maker
 from tests.people import make_person
 
@@ -16,19 +14,7 @@ from tests.people import make_person
 @pytest.fixture
 def worker(transactional_db: None) -> Iterator[None]:
     """What is queued is worked on, as a Celery worker would."""
-    ended = Event()
-
-    def work() -> None:
-        while not ended.wait(0.05):
-            for number in runs.unfinished_runs():
-                runs.work_on_run(number)
-        connection.close()
-
-    thread = Thread(target=work)
-    thread.start()
-    yield
-    ended.set()
-    thread.join()
+    yield from work_on(runs.unfinished_runs, runs.work_on_run)
 
 
 def test_a_template_is_shown_applied_to_a_zone_and_to_many(run: Run, worker: None) -> None:

@@ -1,11 +1,17 @@
 """`dnspanel zones`; tests `cli.many` too."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from dnspanel.zones.models import Publication, Zone
-from tests.dnspanel.cli.conftest import Run
+from dnspanel.accounts.models import Role
+from dnspanel.zones import change_runs
+from dnspanel.zones.dnssec import policies
+from dnspanel.zones.dnssec.policy import Terms
+from dnspanel.zones.models import PolicyAttachment, Publication, Zone
+from tests.dnspanel.cli.conftest import Run, work_on
+from tests.people import NOW, make_person
 
 
 def test_a_zone_comes_goes_and_comes_back(run: Run) -> None:
@@ -140,3 +146,37 @@ def test_many_zones_are_changed_by_a_search(run: Run) -> None:
 )
 def test_a_change_of_many_zones_says_what_and_where_once(run: Run, options: list[str]) -> None:
     assert run("zones", "change", *options).code == 2
+
+
+@pytest.fixture
+def worker(transactional_db: None) -> Iterator[None]:
+    """What is queued is worked on, as a Celery worker would."""
+    yield from work_on(change_runs.unfinished_runs, change_runs.work_on_run)
+
+
+def test_any_number_of_zones_is_changed_as_a_job_and_back_again(run: Run, worker: None) -> None:
+    for name in ("a.test", "b.test"):
+        run("zones", "create", name)
+    where = ("zones", "change", "--where", "zone:test")
+    dry = run(*where, "--add-tag", "eu", "--job", "--dry-run")
+    assert (dry.code, dry.err.splitlines()[-1]) == (0, "Nothing was written. Without --dry-run it is carried out.")
+    assert not Zone.objects.exclude(tags=[]).exists()
+    done = run(*where, "--add-tag", "eu", "--job")
+    assert (done.code, "2 change" in done.err) == (0, True)
+    assert Zone.objects.filter(tags=["eu"]).count() == 2
+    number = done.err.split("--undo ")[1].split("`")[0]
+    assert run("zones", "change", "--undo", number, "a.test").code == 2
+    assert run("zones", "change", "--undo", number).code == 0
+    assert not Zone.objects.exclude(tags=[]).exists()
+
+
+def test_zones_get_a_policy_as_a_job(run: Run, worker: None) -> None:
+    policies.create_policy(
+        name="Strict", terms=Terms(), is_default=False, by=make_person("ada", Role.ADMINISTRATOR), now=NOW
+    )
+    run("zones", "create", "a.test")
+    assert run("zones", "change", "a.test", "--policy", "None such").code == 2
+    assert run("zones", "change", "a.test", "--policy", "Strict", "--output", "json").json["counts"] == {"change": 1}
+    assert PolicyAttachment.objects.count() == 1
+    assert run("zones", "change", "a.test", "--no-policy").code == 0
+    assert not PolicyAttachment.objects.exists()

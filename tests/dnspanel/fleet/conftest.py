@@ -60,6 +60,21 @@ def create_waiting_node(name: str = "ns1", agent_port: int = 8533, agent_host: s
     )
 
 
+def create_front(name: str = "front1", agent_port: int = 8534) -> Node:
+    """A front that waits for its agent."""
+    return enroll.create_node(
+        name=name,
+        dns_address="192.0.2.80",
+        dns_port=53,
+        agent_host="127.0.0.1",
+        agent_port=agent_port,
+        schema=4,
+        now=NOW,
+        by=None,
+        is_front=True,
+    )
+
+
 def create_active_node(
     name: str = "ns1", key: ec.EllipticCurvePrivateKey | None = None, agent_port: int = 8533
 ) -> Node:

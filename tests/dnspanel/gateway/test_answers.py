@@ -18,12 +18,18 @@ from django.db import DatabaseError
 from dnspanel.accounts.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.gateway import answers as module
+from dnspanel.webhooks import publish_hooks
+from dnspanel.webhooks.publish_hooks import HookTerms
 from dnspanel.zones import hold, store_rrsets
 from dnspanel.zones.dnssec import queries, sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.models import Channel, Publication, Zone
+from dnspanel.zones.publish_rules import ApprovalTerms, Scope, add_approval_rule, lift_approval_rule
 from replication.dns import rdtypes
 from tests.dnspanel.gateway.conftest import Key, MakeKey, replies
+from tests.dnspanel.webhooks.answering import Answering
+from tests.dnspanel.webhooks.conftest import answering as answering
+from tests.dnspanel.webhooks.conftest import at_home as at_home
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.people import NOW, make_person
 
@@ -62,6 +68,36 @@ def test_an_update_is_one_publication_with_history_and_the_key_as_its_author(zon
     assert (publication.channel, publication.author, publication.token) == (Channel.DYNAMIC_UPDATE, alice, key.token)
     zone.refresh_from_db()
     assert (zone.revision, zone.sequence) == (2, publication.sequence)
+
+
+def test_an_update_of_a_zone_that_needs_approval_is_refused_but_of_a_key_that_the_rule_names(
+    zone: Zone, key: Key, alice: User, caplog: pytest.LogCaptureFixture
+) -> None:
+    scope = Scope(zone=zone)
+    placed = add_approval_rule(scope=scope, terms=ApprovalTerms(), reason="Four eyes", author=alice, now=NOW)
+    with caplog.at_level(logging.INFO):
+        assert rcode_of(key.ask(adds())) == "REFUSED"
+    assert "approval of 1 person" in caplog.text
+    assert holds(zone, "new.example.test.") == ()
+    lift_approval_rule(rule_id=placed.pk, author=alice, now=NOW)
+    terms = ApprovalTerms(tokens=[key.token])
+    add_approval_rule(scope=scope, terms=terms, reason="Four eyes", author=alice, now=NOW)
+    assert rcode_of(key.ask(adds("192.0.2.78"))) == "NOERROR"
+    assert holds(zone, "new.example.test.") == ("192.0.2.78",)
+
+
+def test_an_update_to_which_a_publish_hook_says_no_is_refused(
+    zone: Zone, key: Key, alice: User, answering: Answering, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = publish_hooks.add_hook(
+        scope=Scope(zone=zone), terms=HookTerms(answering.url), reason="Names", author=alice, now=NOW
+    )
+    answering.secret = made.secret
+    answering.refuse("No names like that.")
+    with caplog.at_level(logging.INFO):
+        assert rcode_of(key.ask(adds())) == "REFUSED"
+    assert "No names like that." in caplog.text
+    assert holds(zone, "new.example.test.") == ()
 
 
 def test_an_update_that_changes_nothing_publishes_nothing(zone: Zone, key: Key) -> None:
@@ -320,10 +356,10 @@ def test_an_answer_that_is_too_long_for_a_datagram_says_so(make_zone: MakeZone) 
 
 
 def test_other_opcodes_and_versions_of_edns_are_not_known(zone: Zone) -> None:
-    notify, status = dns.message.make_query("example.test.", "SOA"), dns.message.make_query("example.test.", "SOA")
-    notify.set_opcode(dns.opcode.NOTIFY)
+    inverse, status = dns.message.make_query("example.test.", "SOA"), dns.message.make_query("example.test.", "SOA")
+    inverse.set_opcode(dns.opcode.IQUERY)
     status.set_opcode(dns.opcode.STATUS)
-    assert [rcode_of(unsigned(message)) for message in (notify, status)] == ["NOTIMP", "NOTIMP"]
+    assert [rcode_of(unsigned(message)) for message in (inverse, status)] == ["NOTIMP", "NOTIMP"]
     newer = dns.message.make_query("example.test.", "SOA")
     newer.use_edns(1)
     assert rcode_of(unsigned(newer)) == "BADVERS"

@@ -31,14 +31,21 @@ LOOPBACK = "127.0.0.1"
 
 @contextmanager
 def running() -> Iterator[int]:
-    """The port of a gateway that runs in a thread, with the real time."""
+    """The port of a gateway that runs."""
+    with running_gateway() as gateway:
+        yield gateway.port
+
+
+@contextmanager
+def running_gateway(*, tls_port: int | None = None) -> Iterator[Gateway]:
+    """A gateway that runs in a thread, with the real time."""
     loop = asyncio.new_event_loop()
-    gateway = Gateway(LOOPBACK, 0, clock=timezone.now)
+    gateway = Gateway(LOOPBACK, 0, clock=timezone.now, tls_port=tls_port)
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     try:
         asyncio.run_coroutine_threadsafe(gateway.start(), loop).result(10)
-        yield gateway.port
+        yield gateway
         asyncio.run_coroutine_threadsafe(gateway.stop(), loop).result(30)
     finally:
         loop.call_soon_threadsafe(loop.stop)

@@ -17,8 +17,9 @@ from dnspanel.fleet.models import Ack, Node, NodeGroup, Release
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, beat
 from dnspanel.monitoring.metrics import exposition
 from dnspanel.zones.models import LogHead, Publication
+from replication.wire.front import BackendReport, FrontReport
 from replication.wire.protocol import Sample
-from tests.dnspanel.fleet.conftest import MakeNode
+from tests.dnspanel.fleet.conftest import MakeNode, create_front
 from tests.people import NOW
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("live_redis")]
@@ -177,4 +178,15 @@ def test_a_scrape_of_thirty_nodes_takes_as_many_queries_as_one_of_one(active_nod
             with CaptureQueriesContext(connection) as queries:
                 exposition(NOW)
             counted.append(len(queries))
-    assert counted[0] == counted[1] <= 24
+    assert counted[0] == counted[1] <= 26
+
+
+def test_each_node_behind_a_front_is_told(active_node: MakeNode) -> None:
+    backend = BackendReport("ns1", "192.0.2.53:53", 1, True, False, "has everything", 1, 0, 900, 0.0, 3, 0.5)
+    front = create_front()
+    Node.objects.filter(pk=front.pk).update(report={"front": FrontReport("ab", 1, 0, (backend,)).to_json()})
+    labels, found = of("front1", backend="ns1"), scrape()
+    assert found["dnspanel_front_backend_in_rotation"][labels] == 0
+    assert found["dnspanel_front_backend_queries_total"][labels] == 900
+    assert found["dnspanel_front_backend_drops_total"][labels] == 3
+    assert found["dnspanel_front_backend_latency_seconds"][labels] == 0.0005

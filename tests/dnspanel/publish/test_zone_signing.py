@@ -3,6 +3,8 @@
 Tests `publish.expected_signing` and `publish.sealing_keys` too.
 """
 
+import base64
+import os
 import shutil
 from pathlib import Path
 
@@ -15,15 +17,18 @@ from dnspanel.publish.models import SealingKey, Segment
 from dnspanel.publish.objects import open_object
 from dnspanel.publish.publisher import this_publisher
 from dnspanel.publish.rebuild import rebuild_store
+from dnspanel.publish.sealing_keys import all_sealing_keys
 from dnspanel.publish.session import reading
+from dnspanel.publish.snapshots import make_snapshot, read_chunk, read_manifest
 from dnspanel.zones import edit
 from dnspanel.zones.dnssec import presigned, queries, sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.models import SigningChange, Zone
 from replication.codec.dnssec import Nsec3, decode_key, decode_metadata
 from replication.codec.schema import Dbi
-from replication.codec.sealed import is_sealed
+from replication.codec.sealed import is_sealed, open_content
 from replication.dns import rdtypes
+from replication.errors import BadBytes
 from replication.wire.operations import Op, OpKind
 from replication.wire.segment import open_segment
 from tests.dnspanel.publish.test_encode import assert_equal_to_postgresql, change, create, encode_all, rrset, store
@@ -178,6 +183,31 @@ def test_no_private_key_is_readable_in_a_segment_or_in_the_panels_files(publishe
     bodies = [op.body for op in last_ops() if op.dbi is Dbi.KEYDATA]
     assert all(is_sealed(decode_key(body, 4).content) for body in bodies)
     assert SealingKey.objects.count() == 1
+
+
+def test_who_stole_the_store_has_no_key(publisher_directory: Path) -> None:
+    """A thief has every object, and all that is public: opens segments and snapshots, and tries keys of his own."""
+    zone = a_zone()
+    sign.sign(zones=[zone], acting=acting())
+    encode_all()
+    snapshot = make_snapshot(schema=4, now=timezone.now())
+    assert snapshot is not None
+    [row] = _keys(zone)
+    text = sign.queries.decrypt_secret(bytes(row.private_encrypted or b"")).decode()
+    secret = text.split("PrivateKey: ")[1].split()[0]
+    forms = [secret.encode(), base64.b64decode(secret), base64.b64decode(secret).hex().encode()]
+    _, manifest = read_manifest(snapshot)
+    chunks = [chunk.open(read_chunk(snapshot, manifest, number)) for number, chunk in enumerate(manifest.chunks)]
+    bodies = [op.body for op in last_ops()]
+    assert any(zone.name.split(".")[0].encode() in chunk for chunk in chunks), "what is looked through is clear"
+    assert not [form for form in forms for stolen in (*chunks, *bodies) if form in stolen]
+    [body] = [op.body for op in last_ops() if op.dbi is Dbi.KEYDATA]
+    content = decode_key(body, 4).content
+    for guess in (bytes(64), os.urandom(64)):
+        with pytest.raises(BadBytes):
+            open_content(content, {SealingKey.objects.get().pk: guess}.get, zone=zone.name, row_id=row.pk)
+    secrets = {key.id: key.secret for key in all_sealing_keys()}
+    assert secret in open_content(content, secrets.get, zone=zone.name, row_id=row.pk), "who has the key opens it"
 
 
 def _keys(zone: Zone) -> list[sign.ZoneKey]:

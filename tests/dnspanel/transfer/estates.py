@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dnspanel.transfer.exports.rows import ExportedZone
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
+from replication.dns.notes import format_notes
 from replication.dns.rrset import RRset, make
 from tests.replication.dns.test_rdata import VALUES
 
@@ -104,5 +105,7 @@ def in_order(zone: str, rrsets: Iterable[RRset]) -> list[RRset]:
 
 def exported(zone: str, rrsets: Sequence[RRset]) -> ExportedZone:
     """The zone as an export reads it."""
-    rows = [(r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment) for r in in_order(zone, rrsets)]
+    rows = [
+        (r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment, format_notes(r.notes)) for r in in_order(zone, rrsets)
+    ]
     return ExportedZone(zone, 7, len(rows), iter(rows))

@@ -52,6 +52,12 @@ def test_operations_are_shown_by_task_with_curl_and_python(browser: Browser, cha
     assert browser(charlie).get("/docs/api/task-nothing/").status_code == 404
 
 
+def test_operations_name_the_panel_s_address_of_now(browser: Browser, charlie: User, settings: Any) -> None:
+    for url in (settings.PANEL_URL, "https://other.test"):
+        settings.PANEL_URL = url
+        assert f"{url}/api/v2/zones" in browser(charlie).get("/docs/api/task-change-records/").content.decode()
+
+
 def test_every_kind_of_problem_is_in_the_table_of_errors(browser: Browser, charlie: User) -> None:
     page = browser(charlie).get("/docs/api/errors/").content.decode()
     for code in ("precondition-failed", "key-reused", "too-many-requests"):

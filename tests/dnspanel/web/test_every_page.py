@@ -12,8 +12,9 @@ from urllib.parse import urlsplit
 
 import pytest
 from django.contrib.staticfiles import finders
-from django.test import Client
+from django.test import Client, override_settings
 from django.urls import reverse
+from django.utils import timezone
 from playwright.sync_api import Browser, BrowserContext, Route, ViewportSize
 
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant
@@ -21,11 +22,12 @@ from dnspanel.accounts.models import GrantRow, Membership, Team, User
 from dnspanel.zones import draft
 from dnspanel.zones.models import Zone
 from tests.browser import chromium as chromium
-from tests.dnspanel.web.test_every_url import DOORS, ZONE
+from tests.dnspanel.web.test_every_url import DOORS, HALF_SIGNED_IN, ZONE
 from tests.dnspanel.web.test_every_url import ids as ids
 from tests.dnspanel.zones.conftest import rr, zone_maker
 from tests.full import Sample
-from tests.people import NOW
+from tests.people import NOW, PASSWORD
+from tests.second_factors import set_up
 
 pytestmark = pytest.mark.browser
 
@@ -83,14 +85,20 @@ def answers(ids: dict[str, int]) -> dict[str, Answer]:
     alice = User.objects.get(username="alice")
     make_more(alice)
     client, found = Client(), {}
+    set_up(User.objects.get(username="bob"), timezone.now())
     for door in DOORS:
         if door.method != "GET" or door.name == "account_logout":
             continue
         path = reverse(door.name, kwargs={name: ids.get(name, value) for name, value in door.args.items()})
         client.logout()
-        if door.permission is not None:
+        if door.permission is HALF_SIGNED_IN:
+            client.post("/sign-in/", {"login": "bob", "password": PASSWORD})
+        elif door.permission is not None:
             client.force_login(alice, backend="django.contrib.auth.backends.ModelBackend")
-        response = client.get(path, door.data)
+        with override_settings(
+            PANEL_URL="https://panel.test", EMAIL_HOST="mail.test"
+        ):  # where there is all there can be
+            response = client.get(path, door.data)
         content = b"" if response.streaming else response.content
         found[path] = Answer(response.status_code, dict(response.items()), content)
     return found

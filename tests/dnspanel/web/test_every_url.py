@@ -4,48 +4,82 @@ A URL or a method that is not in the table fails the test: whoever adds one
 says here who may use it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
+from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 from pytest_django import DjangoDbBlocker
 
+from dnspanel.accounts import own_roles
 from dnspanel.accounts.actors import can
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
-from dnspanel.accounts.models import GrantRow, Membership, Role, Team, User
+from dnspanel.accounts.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.models import GrantRow, Membership, ProviderKind, Role, SignInProvider, Team, User
+from dnspanel.accounts.people import change_role, deactivate
+from dnspanel.accounts.providers.identity import Rule
 from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.scim.directories import DirectoryTerms, create_directory
+from dnspanel.accounts.scim.people import PersonTerms, create_person
+from dnspanel.accounts.second_factor_rules import set_rules
+from dnspanel.accounts.service_accounts import create_service_account
 from dnspanel.accounts.tokens import TokenTerms, create_token
 from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.alerts.models import Route
+from dnspanel.evidence.models import Destination
 from dnspanel.fleet.dnssec import node_answers
 from dnspanel.fleet.models import Node, NodeGroup
+from dnspanel.secondaries.set_up import Terms as SecondaryTerms
+from dnspanel.secondaries.set_up import create_secondary
+from dnspanel.transfer.cutover.delegation import Point, Verdict
 from dnspanel.transfer.imports import jobs
 from dnspanel.transfer.models import CutoverCheck, CutoverZone, ImportZone, RunState, SourceKind
 from dnspanel.transfer.zone_templates import runs as template_runs
+from dnspanel.web.editor.review import fingerprint
+from dnspanel.web.signed_in import SET_UP_VIEWS
 from dnspanel.webhooks.models import Delivery, Event, Webhook
-from dnspanel.zones import draft, named_drafts
+from dnspanel.zones import (
+    change_runs,
+    draft,
+    locks,
+    named_drafts,
+    publish_requests,
+    publish_rules,
+    revision,
+    saved_views,
+)
+from dnspanel.zones.change_runs import Alike
 from dnspanel.zones.dnssec.policies import Target, attach, create_policy
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.policy_runs import create_run, work_on_run
-from dnspanel.zones.models import Publication, Zone
+from dnspanel.zones.locks import NOBODY
+from dnspanel.zones.models import KeptAddresses, Publication, PublishHook, PublishRequest, ViewPage, Zone, ZoneAct
+from dnspanel.zones.publish_rules import ApprovalTerms, FreezeTimes, Scope
+from dnspanel.zones.server_sets import Host, Servers
 from replication.codec.dnssec import Nsec3
 from tests import database
-from tests.dnspanel.fleet.conftest import create_active_node, create_waiting_node
+from tests.dnspanel.fleet.conftest import create_active_node, create_front, create_waiting_node
 from tests.dnspanel.transfer.zone_templates.conftest import template_maker
+from tests.dnspanel.transfer.zone_templates.test_servers import make_set
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
-from tests.dnspanel.zones.conftest import zone_maker
-from tests.people import NOW, make_person
+from tests.dnspanel.zones.conftest import rr, zone_maker
+from tests.people import NOW, PASSWORD, make_person
+from tests.second_factors import set_up
 
 READ, FLEET, EDIT = Permission.READ, Permission.FLEET, Permission.EDIT
 NODES, PEOPLE = Permission.NODES, Permission.PEOPLE
 EVERYBODY = None
 SIGNED_IN = "signed in"
+# Whose password was right, and who has not sent the second factor yet, and who has a passkey to show; everybody else is
+# led on, or back.
+HALF_SIGNED_IN = "half signed in"
 ZONE = {"zone_name": "example.test."}
 REVISION = {**ZONE, "number": 1}
 KEY = {**ZONE, "key_id": 1}
@@ -53,15 +87,25 @@ RRSET = {"name": "www.example.test.", "type": "A"}
 IMPORT = {"job_id": 0}
 TOKEN = {"token_id": 0}
 WEBHOOK = {"webhook_id": 0}
+HOOK = {"hook_id": 0}
 TEAM = {"team_id": 0}
 ROUTE = {"route_id": 0}
+SECONDARY = {"secondary_id": 0}
 POLICY = {"policy_id": 0}
 RUN = {"run_id": 0}
 TEMPLATE = {"template_id": 0}
+SERVER_SET = {"set_id": 0}
+CHANGE_RUN = {"change_run_id": 0}
 TEMPLATE_RUN = {"template_run_id": 0}
 DRAFT = {"draft_key": UUID(int=0)}
+PROVIDER = {"provider_id": 0}
+LDAP = {"ldap_id": 0}
+DESTINATION = {"destination_id": 0}
+DIRECTORY = {"directory_id": 0}
+REQUEST = {"request_key": UUID(int=0)}
 NODE = {"name": "ns1"}
 ENROLLING = {"name": "ns2"}
+FRONT = {"name": "front1"}
 
 
 @dataclass(frozen=True)
@@ -84,19 +128,58 @@ class Door:
 DOORS = [
     Door("account_login", "GET", EVERYBODY),
     Door("account_login", "POST", EVERYBODY),
+    Door("mfa_authenticate", "GET", HALF_SIGNED_IN),
+    Door("mfa_authenticate", "POST", HALF_SIGNED_IN, data={"code": "123456"}),
+    Door("passkey-sign-in", "GET", EVERYBODY),
+    Door("passkey-sign-in", "POST", HALF_SIGNED_IN, data={"credential": "{}"}),
     Door("account_inactive", "GET", EVERYBODY),
+    Door("password-forgotten", "GET", EVERYBODY),
+    Door("password-forgotten", "POST", EVERYBODY),
+    Door("password-link", "GET", EVERYBODY, {"link": "nonsense"}),
+    Door("password-link", "POST", EVERYBODY, {"link": "nonsense"}),
+    Door("openid_connect_login", "POST", EVERYBODY, {"provider_id": "none"}),
+    Door("openid_connect_callback", "GET", EVERYBODY, {"provider_id": "none"}),
+    Door("oidc-ended", "POST", EVERYBODY, {"provider_id": "none"}),
+    Door("saml-acs", "POST", EVERYBODY, {"provider_id": "none"}),
+    Door("saml-finish", "GET", EVERYBODY, {"provider_id": "none"}),
+    Door("saml-metadata", "GET", EVERYBODY, {"provider_id": "none"}),
     Door("welcome", "GET", EVERYBODY, {"secret": "nonsense"}),
     Door("welcome", "POST", EVERYBODY, {"secret": "nonsense"}),
+    Door("webhook-stop-mails", "GET", EVERYBODY, {"key": "nonsense"}),
+    Door("webhook-stop-mails", "POST", EVERYBODY, {"key": "nonsense"}),
     Door("enroll-agent", "POST", EVERYBODY),
     Door("healthz", "GET", EVERYBODY),
     Door("home", "GET", SIGNED_IN),
     Door("one-time-page", "GET", SIGNED_IN, {"key": "nonsense"}),
     Door("account_logout", "GET", SIGNED_IN),
     Door("account_logout", "POST", SIGNED_IN),
+    Door("account-here", "GET", SIGNED_IN),
     Door("account_change_password", "GET", SIGNED_IN),
     Door("account_change_password", "POST", SIGNED_IN),
+    Door("account-signing-in", "GET", SIGNED_IN),
+    Door("account-app", "GET", SIGNED_IN),
+    Door("account-app", "POST", SIGNED_IN, data={"code": "123456"}),
+    Door("account-app-remove", "POST", SIGNED_IN),
+    Door("account-codes", "POST", SIGNED_IN),
+    Door("account-sessions", "POST", SIGNED_IN),
+    Door("account-passkey", "GET", SIGNED_IN),
+    Door("account-passkey", "POST", SIGNED_IN, data={"credential": "{}"}),
+    Door("account-passkey-remove", "POST", SIGNED_IN, {"passkey_id": 0}),
     Door("account-quotas", "GET", SIGNED_IN),
+    Door("language", "POST", EVERYBODY, {}, {"language": "de"}),
+    Door("account-time-zone", "GET", SIGNED_IN),
+    Door("account-time-zone", "POST", SIGNED_IN, {}, {"time_zone": "Europe/Berlin"}),
+    Door("account-providers", "GET", SIGNED_IN),
+    Door("account-provider-link", "POST", SIGNED_IN, PROVIDER),
+    Door("account-provider-password", "GET", SIGNED_IN, LDAP),
+    Door("account-provider-password", "POST", SIGNED_IN, LDAP),
+    Door("account-provider-unlink", "POST", SIGNED_IN, PROVIDER),
     Door("list-look", "POST", SIGNED_IN, {"of": "zones"}, {"column": "serial"}),
+    Door("zone-views", "GET", SIGNED_IN, {}, {"of": "zones", "q": "type:mx"}),
+    Door("zone-views", "POST", SIGNED_IN, {}, {"of": "zones", "q": "type:mx", "name": "Mail"}),
+    Door("zone-view", "GET", SIGNED_IN, {"view_id": 0}),
+    Door("zone-view", "POST", SIGNED_IN, {"view_id": 0}, {"name": "Late"}),
+    Door("zone-view-delete", "POST", SIGNED_IN, {"view_id": 0}),
     Door("draft-pill", "GET", SIGNED_IN),
     Door("fleet-pill", "GET", FLEET),
     # Delivery
@@ -117,8 +200,15 @@ DOORS = [
     Door("zone-trash", "GET", SIGNED_IN),
     Door("zone-new", "GET", EDIT),
     Door("zone-new", "POST", EDIT),
+    Door("zone-new-transferred", "GET", EDIT),
+    Door("zone-new-transferred", "POST", EDIT),
     Door("zone-many-zones", "GET", EDIT),
     Door("zone-many-zones", "POST", EDIT, data={"q": "example", "all": "1", "act": "add", "tags": "shop"}),
+    Door("zone-change-runs", "GET", EDIT),
+    Door("zone-change-run", "GET", EDIT, CHANGE_RUN),
+    Door("zone-change-run-apply", "POST", EDIT, CHANGE_RUN),
+    Door("zone-change-run-cancel", "POST", EDIT, CHANGE_RUN),
+    Door("zone-change-run-undo", "POST", EDIT, CHANGE_RUN),
     Door("zone-delete", "GET", EDIT, ZONE),
     Door("zone-delete", "POST", EDIT, ZONE),
     Door("zone-restore", "POST", EDIT, {"zone_id": 0}),
@@ -128,9 +218,16 @@ DOORS = [
     Door("zone-clone", "POST", EDIT, ZONE),
     Door("zone-settings", "GET", EDIT, ZONE),
     Door("zone-settings", "POST", EDIT, ZONE),
+    Door("zone-default-ttl", "GET", EDIT, ZONE),
+    Door("zone-default-ttl", "POST", EDIT, ZONE, {"default_ttl": "300"}),
     Door("zone-locks", "GET", EDIT, ZONE),
     Door("zone-locks", "POST", EDIT, ZONE),
     Door("zone-lock-lift", "POST", EDIT, {**ZONE, "lock_id": 1}),
+    Door("zone-primaries", "GET", EDIT, ZONE),
+    Door("zone-primaries", "POST", EDIT, ZONE),
+    Door("zone-primaries-ask", "POST", EDIT, ZONE),
+    Door("zone-take-over", "POST", EDIT, ZONE),
+    Door("zone-give-back", "POST", EDIT, ZONE),
     Door("zone-statistics", "GET", READ, ZONE),
     Door("changes-queries", "GET", EDIT),
     Door("zone-access", "GET", READ, ZONE, {"who": "charlie", "name": "www", "type": "A"}),
@@ -138,6 +235,27 @@ DOORS = [
     Door("settings", "GET", NODES),
     Door("settings-zones", "GET", NODES),
     Door("settings-zones", "POST", NODES),
+    Door("settings-approvals", "GET", NODES),
+    Door("settings-approvals", "POST", NODES),
+    Door("settings-approval-lift", "POST", NODES, {"rule_id": 0}),
+    Door("settings-freezes", "GET", NODES),
+    Door("settings-freezes", "POST", NODES),
+    Door("settings-freeze-lift", "POST", NODES, {"freeze_id": 0}),
+    Door("settings-hooks", "GET", NODES),
+    Door("settings-hooks", "POST", NODES),
+    Door("settings-hook", "GET", NODES, HOOK),
+    Door("settings-hook", "POST", NODES, HOOK),
+    Door("settings-hook-test", "POST", NODES, HOOK),
+    Door("settings-hook-rotate", "POST", NODES, HOOK),
+    Door("settings-hook-lift", "POST", NODES, HOOK),
+    Door("settings-evidence", "GET", NODES),
+    Door("settings-evidence-new", "GET", NODES),
+    Door("settings-evidence-new", "POST", NODES),
+    Door("settings-evidence-detail", "GET", NODES, DESTINATION),
+    Door("settings-evidence-detail", "POST", NODES, DESTINATION),
+    Door("settings-evidence-switch", "POST", NODES, DESTINATION),
+    Door("settings-evidence-test", "POST", NODES, DESTINATION),
+    Door("settings-evidence-delete", "POST", NODES, DESTINATION),
     # Exports
     Door("zone-export", "GET", READ, ZONE),
     Door("zone-export-file", "GET", READ, {**ZONE, "format": "bind"}),
@@ -186,6 +304,14 @@ DOORS = [
     Door("template-run-cancel", "POST", EDIT, TEMPLATE_RUN),
     Door("template-delete", "GET", EDIT, TEMPLATE),
     Door("template-delete", "POST", EDIT, TEMPLATE),
+    Door("server-set-list", "GET", READ),
+    Door("server-set-new", "GET", EDIT),
+    Door("server-set-new", "POST", EDIT),
+    Door("server-set-edit", "GET", EDIT, SERVER_SET),
+    Door("server-set-edit", "POST", EDIT, SERVER_SET),
+    Door("server-set-default", "POST", EDIT, SERVER_SET),
+    Door("server-set-addresses", "GET", READ, SERVER_SET),
+    Door("server-set-addresses", "POST", EDIT, SERVER_SET, {"zone": "example.test.", "act": "keep"}),
     Door("zone-builder", "GET", EDIT, {**ZONE, "key": "spf"}),
     Door("zone-builder", "POST", EDIT, {**ZONE, "key": "no-mail"}, {"name": "@"}),
     Door("zone-expiry", "GET", EDIT, ZONE, RRSET),
@@ -206,6 +332,7 @@ DOORS = [
     Door("changes-many", "GET", EDIT),
     Door("changes-many", "POST", EDIT, data={"q": "type:a", "all": "1", "act": "ttl", "ttl": "60"}),
     Door("changes-discard", "POST", EDIT),
+    Door("changes-take-back", "POST", EDIT, {"draft_id": 0}),
     Door("changes-resolve", "POST", EDIT, {"operation_id": 1}, {"zone": "example.test.", "choice": "mine"}),
     Door("draft-list", "GET", READ),
     Door("draft-aside", "POST", EDIT, data={"name": "Aside"}),
@@ -214,6 +341,17 @@ DOORS = [
     *(
         Door("draft-act", "POST", EDIT, {**DRAFT, "act": act}, {"name": "New", "with": "bob", "open": "yes"})
         for act in ("take-up", "put-back", "rename", "share", "unshare", "link", "discard")
+    ),
+    # Alice asked, and Bob may approve.
+    Door("draft-requests", "GET", READ),
+    Door("draft-request", "GET", READ, REQUEST),
+    *(
+        Door("draft-request-act", "POST", READ, {**REQUEST, "act": act}, {"text": "So it is"})
+        for act in ("approve", "decline", "comment")
+    ),
+    *(
+        Door("draft-request-act", "POST", EDIT, {**REQUEST, "act": act}, {"publish_at": "2100-01-01T00:00"})
+        for act in ("withdraw", "plan", "publish", "past")
     ),
     Door("publication", "GET", READ, {"sequence": 0}),
     Door("publication-undo", "POST", EDIT, {"sequence": 0}),
@@ -320,6 +458,17 @@ DOORS = [
     Door("node-change", "GET", NODES, ENROLLING),
     Door("node-change", "POST", NODES, ENROLLING),
     Door("node-act", "POST", NODES, {**NODE, "act": "drain"}),
+    Door("front-settings", "GET", NODES, FRONT),
+    Door("front-settings", "POST", NODES, FRONT),
+    # Secondaries
+    Door("secondary-list", "GET", FLEET),
+    Door("secondary-new", "GET", NODES),
+    Door("secondary-new", "POST", NODES),
+    Door("secondary-detail", "GET", FLEET, SECONDARY),
+    Door("secondary-change", "POST", NODES, SECONDARY),
+    Door("secondary-notify", "POST", NODES, SECONDARY),
+    Door("secondary-rotate", "POST", NODES, SECONDARY),
+    Door("secondary-delete", "POST", NODES, SECONDARY),
     # Alerts
     Door("alert-bell", "GET", FLEET),
     Door("alert-list", "GET", FLEET),
@@ -335,12 +484,42 @@ DOORS = [
     Door("alert-route-delete", "POST", NODES, ROUTE),
     # People
     Door("people", "GET", PEOPLE),
+    Door("people-second-factor", "GET", PEOPLE),
+    Door("people-second-factor", "POST", PEOPLE, data={"grace": "90"}),
     Door("people-invite", "POST", PEOPLE, {}, {"role": "reader"}),
+    Door("people-roles", "GET", PEOPLE),
+    Door("people-role-new", "POST", PEOPLE, {}, {"name": "Auditor", "rights": "read"}),
+    Door("people-role-change", "GET", PEOPLE, {"role_id": 0}),
+    Door("people-role-change", "POST", PEOPLE, {"role_id": 0}, {"name": "Auditor", "rights": "read"}),
+    Door("people-role-delete", "POST", PEOPLE, {"role_id": 0}),
+    Door("people-service-account", "POST", PEOPLE, {}, {"username": "terraform", "service_role": "member"}),
+    Door("person-hand-over", "POST", PEOPLE, {"person_id": 0}, {"to": "0"}),
     Door("person-role", "POST", PEOPLE, {"person_id": 0}, {"role": "reader"}),
     Door("person-active", "POST", PEOPLE, {"person_id": 0}, {"active": "yes"}),
     Door("person-detail", "GET", PEOPLE, {"person_id": 0}),
+    Door("person-same", "POST", PEOPLE, {"person_id": 0}, {"other": "bob"}),
+    Door("person-second-factor", "POST", PEOPLE, {"person_id": 0}),
+    Door("person-sessions", "POST", PEOPLE, {"person_id": 0}),
+    Door("person-password", "POST", PEOPLE, {"person_id": 0}),
     Door("person-grant", "POST", PEOPLE, {"person_id": 0}),
     Door("person-quotas", "POST", PEOPLE, {"person_id": 0}),
+    Door("people-providers", "GET", PEOPLE),
+    Door("people-provider-new", "GET", PEOPLE),
+    Door("people-provider-new", "POST", PEOPLE),
+    Door("people-provider", "GET", PEOPLE, PROVIDER),
+    Door("people-provider", "POST", PEOPLE, PROVIDER),
+    Door("people-provider-try", "GET", PEOPLE, LDAP),
+    Door("people-provider-try", "POST", PEOPLE, LDAP),
+    Door("people-provider-switch", "POST", PEOPLE, PROVIDER, {"active": "no"}),
+    Door("people-provider-delete", "POST", PEOPLE, PROVIDER),
+    Door("people-directories", "GET", PEOPLE),
+    Door("people-directory-new", "GET", PEOPLE),
+    Door("people-directory-new", "POST", PEOPLE),
+    Door("people-directory", "GET", PEOPLE, DIRECTORY),
+    Door("people-directory", "POST", PEOPLE, DIRECTORY),
+    Door("people-directory-secret", "POST", PEOPLE, DIRECTORY),
+    Door("people-directory-delete", "POST", PEOPLE, DIRECTORY),
+    Door("people-link-unlink", "POST", PEOPLE, {"link_id": 0}),
     Door("grant-take", "POST", PEOPLE, {"grant_id": 0}),
     Door("team-list", "GET", PEOPLE),
     Door("team-new", "POST", PEOPLE, {}, {"name": "Mail"}),
@@ -378,7 +557,7 @@ DOORS = [
 # What somebody else made: whoever does not see it finds nothing there.
 CAST = {"alice": Role.ADMINISTRATOR, "bob": Role.EDITOR, "charlie": Role.READER}
 OF_SOMEBODY = {"zone_name", "zone_id", "sequence", "job_id", "token_id", "webhook_id", "delivery_id", "check_id"}
-OF_SOMEBODY |= {"draft_key"}
+OF_SOMEBODY |= {"draft_key", "view_id", "request_key"}
 
 
 @pytest.fixture(scope="module")
@@ -391,6 +570,7 @@ def ids(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[d
         node = create_active_node("ns1")
         Node.objects.update(dns_address="127.0.0.1", dns_port=1)  # where nobody answers
         create_waiting_node("ns2")
+        create_front("front1")
         gone = make_zone("www 300 A 192.0.2.1", name="gone.test.")
         Zone.objects.filter(pk=gone.pk).update(deleted_at=gone.created_at)
         job = jobs.create_job(source=SourceKind.FILES, title="zones", author=None, now=NOW)
@@ -401,8 +581,14 @@ def ids(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[d
         yield {
             "zone_id": gone.pk, "person_id": people[2].pk, "sequence": published.sequence, "job_id": job.pk,
             "row_id": row.pk, "check_id": comparison_of(people[0]).pk, **things_of(people[0]),
-            "draft_key": draft_of(people[0], zone),
+            "draft_key": draft_of(people[0], zone), **request_of(people[0], make_zone(name="asked.test.")),
         }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def panel_with_passkeys(settings: Any) -> None:
+    """At an address where browsers allow them."""
+    settings.PANEL_URL = "https://panel.test"
 
 
 @pytest.fixture
@@ -448,6 +634,21 @@ def draft_of(alice: User, zone: Zone) -> UUID:
     return made.key
 
 
+def request_of(alice: User, zone: Zone) -> dict[str, Any]:
+    """Hers, with the rule that asks editors to approve it; and the id of a freeze that is over by now."""
+    terms, scope = ApprovalTerms(role=Role.EDITOR), Scope(zone=zone)
+    rule = publish_rules.add_approval_rule(scope=scope, terms=terms, reason="Four eyes", author=alice, now=NOW)
+    times = FreezeTimes(NOW, NOW + timedelta(hours=1))
+    freeze = publish_rules.add_freeze(scope=scope, times=times, reason="A move", author=alice, now=NOW)
+    draft.replace_rrset(author=alice, zone=zone, rrset=rr("www 60 A 192.0.2.1", origin=zone.name), now=NOW)
+    made = publish_requests.ask(author=alice, name="Asked", now=NOW)
+    hook = PublishHook.objects.create(
+        tag="checked", url="https://127.0.0.1/", reason="Checks", secret=encrypt_secret(b"whsec_eA=="), seconds=1,
+        when_silent="refuse", placed_at=NOW,
+    )  # fmt: skip
+    return {"request_key": made.key, "rule_id": rule.pk, "freeze_id": freeze.pk, "hook_id": hook.pk}
+
+
 def things_of(alice: User) -> dict[str, int]:
     """The ids of a team, a grant, a token, a route, a webhook and a delivery of hers, and of a group of nodes."""
     team = Team.objects.create(name="Web ops", created_at=NOW)
@@ -466,6 +667,8 @@ def things_of(alice: User) -> dict[str, int]:
     )  # fmt: skip
     ids = {"team_id": team, "grant_id": row, "token_id": token, "webhook_id": webhook, "delivery_id": delivery}
     ids["route_id"] = route
+    partner = create_secondary(terms=SecondaryTerms("partner", ["9.9.9.9"], kind="bind"), by=alice, now=NOW)
+    ids["secondary_id"] = partner.secondary
     policy = create_policy(name="Standard", terms=Terms(nsec3=Nsec3()), is_default=True, by=alice, now=NOW)
     attach(policy=policy, to=Target(tag="shop"), by=alice, now=NOW)
     attach(policy=policy, to=Target(team=team), by=alice, now=NOW)
@@ -473,8 +676,43 @@ def things_of(alice: User) -> dict[str, int]:
     ids["template_id"] = template = template_maker(alice)()
     ids["template_run_id"] = template_run = template_runs.create_run(template=template, by=alice, now=NOW)
     template_runs.work_on_run(template_run.pk)
+    names = Servers((Host("ns1.example.test.", nodes=("ns1",)), Host("ns2.example.net.", ("192.0.2.9",))))
+    ids["set_id"] = house = make_set("House", names, is_default=False)
+    glue = "Give this glue to test.", ("ns1.example.test. 127.0.0.1",)
+    points = [Point("glue", verdict, *glue) for verdict in Verdict]
+    KeptAddresses.objects.create(
+        template=house, zone=Zone.objects.get(name="example.test."), set_at=NOW, refusal="It is frozen.", tried_at=NOW,
+        asked_at=NOW, points=[point.to_json() for point in points],
+    )  # fmt: skip
+    tagging = Alike(ZoneAct.ADD_TAGS, ("shop",))
+    ids["change_run_id"] = change_run = change_runs.create_run(alike=tagging, by=alice, now=NOW)
+    change_runs.work_on_run(change_run.pk)
     ids["run_id"] = run = create_run(by=alice, now=NOW)
     work_on_run(run.pk)
+    provider = SignInProvider.objects.create(
+        slug="work", name="Work", issuer="https://idp.example.test", client_id="dnspanel", session_hours=12,
+        client_secret=encrypt_secret(b"x"), scopes="openid", group_claim="groups", created_at=NOW,
+        rules=[{"group": "web", "role": "editor", "team": team.pk}],
+    )  # fmt: skip
+    ids["provider_id"] = provider
+    ids["ldap_id"] = SignInProvider.objects.create(
+        kind=ProviderKind.LDAP, slug="ldap", name="Ldap", issuer="ldaps://127.0.0.1:1", session_hours=12,
+        attributes={"base": "dc=work,dc=test"}, group_claim="member", created_at=NOW, look_fault="It does not answer.",
+        looked_at=NOW,
+    )  # fmt: skip
+    directory, _ = create_directory(
+        terms=DirectoryTerms("Okta", (Rule("web", Role.EDITOR, team.pk),), team_role="reader"), by=alice, now=NOW
+    )
+    ids["directory_id"] = directory
+    ids["destination_id"] = Destination.objects.create(
+        name="SIEM", kind="syslog", address="127.0.0.1:6514", created_at=NOW
+    )
+    left = PersonTerms("leaver", "leaver@people.test", active=False)
+    create_person(directory=directory, terms=left, by=alice, now=NOW)
+    ids["link_id"] = provider.links.create(user=alice, subject="a1", linked_at=NOW)
+    ids["view_id"] = saved_views.save_view(
+        person=alice, page=ViewPage.ZONES, name="Late ones", terms={"q": "sync:late"}, now=NOW
+    )
     ids["group_id"] = NodeGroup.objects.create(name="doors", order=1)
     return {name: thing.pk for name, thing in ids.items()}
 
@@ -490,7 +728,7 @@ def member_of(*zones: Zone) -> User:
 
 def opens(person: User, door: Door) -> bool:
     """Whether a person with this role gets in."""
-    return door.permission in {EVERYBODY, SIGNED_IN} or can(person, Permission(door.permission))
+    return door.permission in {EVERYBODY, SIGNED_IN, HALF_SIGNED_IN} or can(person, Permission(door.permission))
 
 
 def all_names(resolver: URLResolver) -> Iterator[str]:
@@ -524,13 +762,56 @@ def test_who_may_open_it(
             assert not response.headers.get("Location", "").startswith("/sign-in/")
         elif isinstance(person, AnonymousUser):
             assert response.status_code == 302
-            assert response["Location"].startswith("/sign-in/?next=")
+            assert response["Location"].startswith(
+                "/sign-in/" if door.permission is HALF_SIGNED_IN else "/sign-in/?next="
+            )
         else:
             assert response.status_code == 403, f"{person} was let in"
             assert b"Not allowed" in response.content
 
 
-@pytest.mark.parametrize("door", [door for door in DOORS if door.permission not in {EVERYBODY, SIGNED_IN}], ids=str)
+@pytest.fixture
+def half_signed_in(browser: Browser, alice: User) -> Client:
+    """The browser of an administrator whose password was right, and who has a second factor to send."""
+    client = browser()
+    set_up(alice, timezone.now())
+    response = client.post(reverse("account_login"), {"login": "alice", "password": PASSWORD})
+    assert response["Location"] == reverse("mfa_authenticate")
+    return client
+
+
+CLOSED = [door for door in DOORS if door.permission not in {EVERYBODY, HALF_SIGNED_IN}]
+
+
+@pytest.mark.parametrize("door", CLOSED, ids=str)
+def test_the_password_alone_opens_nothing(door: Door, address_of: Any, half_signed_in: Client) -> None:
+    path = address_of(door)
+    response = call(half_signed_in, door, path)
+    assert response.status_code == 302
+    assert response["Location"].startswith("/sign-in/?next=")
+    for headers in (HTMX, {"Accept": "application/json"}):
+        response = call(half_signed_in, door, path, headers=headers)
+        assert (response.status_code, response.content) == (401, b"Sign in first.")
+
+
+@pytest.mark.parametrize("door", [door for door in CLOSED if door.name not in SET_UP_VIEWS], ids=str)
+def test_who_has_to_set_up_a_second_factor_opens_nothing_else(
+    door: Door, address_of: Any, browser: Browser, alice: User
+) -> None:
+    client = browser(alice)
+    set_rules(roles=[Role.ADMINISTRATOR], teams=[], grace=0, by=None, now=NOW)
+    session = client.session
+    session["second-factor-rules-at"] -= 61
+    session.save()
+    path = address_of(door)
+    response = call(client, door, path)
+    assert (response.status_code, response["Location"]) == (302, reverse("account-signing-in"))
+    response = call(client, door, path, headers=HTMX)
+    assert (response.status_code, response.content) == (403, b"Set up a second factor first.")
+    assert response["HX-Redirect"] == reverse("account-signing-in")
+
+
+@pytest.mark.parametrize("door", [door for door in CLOSED if door.permission is not SIGNED_IN], ids=str)
 def test_a_member_without_a_grant_finds_every_door_closed(door: Door, address_of: Any, browser: Browser) -> None:
     response = call(browser(member_of()), door, address_of(door))
     assert response.status_code in {403, 404}
@@ -595,7 +876,7 @@ def test_names_of_another_teams_zone_are_for_who_may_change_that_zone(
     assert Publication.objects.count() == before + (0 if face == "zone-settings" else 2)
 
 
-@pytest.mark.parametrize("door", [door for door in DOORS if door.permission], ids=str)
+@pytest.mark.parametrize("door", CLOSED, ids=str)
 def test_htmx_without_a_session_gets_no_form_to_swap_in(door: Door, address_of: Any, browser: Browser) -> None:
     response = call(browser(), door, address_of(door), headers=HTMX)
     assert response.status_code == 401
@@ -605,8 +886,8 @@ def test_htmx_without_a_session_gets_no_form_to_swap_in(door: Door, address_of: 
 
 @pytest.mark.parametrize("door", [door for door in DOORS if door.method == "POST"], ids=str)
 def test_a_post_without_a_csrf_token_is_refused(door: Door, address_of: Any, browser: Browser, alice: User) -> None:
-    if door.name == "enroll-agent":
-        pytest.skip("agents have no session that another site could ride on")
+    if door.name in {"enroll-agent", "webhook-stop-mails", "saml-acs", "oidc-ended"}:
+        pytest.skip("their callers have no session that another site could ride on, or none that counts")
     response = call(browser(alice, csrf=True), door, address_of(door))
     assert response.status_code == 403
     assert b"This form has expired" in response.content
@@ -620,3 +901,162 @@ def test_a_method_that_is_not_in_the_table_is_not_answered(
     door = next(door for door in DOORS if door.name == name)
     for method in {"GET", "POST", "PUT", "DELETE"} - known:
         assert call(browser(alice), door, address_of(door), method).status_code == 405
+
+
+# Of the doors that EDIT opens, those that stay shut to who may edit records and nothing else of a zone.
+NOT_OF_RECORDS = {
+    *("zone-new", "zone-new-transferred", "zone-many-zones", "zone-change-runs", "zone-clone", "zone-delete"),
+    *("zone-restore", "zone-gone"),
+    *("zone-settings", "zone-default-ttl", "zone-locks", "zone-lock-lift"),
+    *("zone-primaries", "zone-primaries-ask", "zone-take-over", "zone-give-back"),
+    *("template-new", "template-edit", "template-head", "template-delete"),
+    *("server-set-new", "server-set-edit", "server-set-default"),
+    *("zone-dnssec-parent", "zone-dnssec-sign", "zone-dnssec-unsign", "zone-dnssec-denial", "zone-dnssec-cds"),
+    *("zone-dnssec-key-add", "zone-dnssec-key", "zone-dnssec-key-delete", "zone-dnssec-drop", "zone-dnssec-signalling"),
+    *("zone-dnssec-other-key-add", "zone-dnssec-other-key-remove", "zone-dnssec-policy", "zone-dnssec-follow"),
+    *("zone-dnssec-rollover-begin", "zone-dnssec-rollover-cancel", "zone-dnssec-emergency"),
+    *("zone-policy-new", "zone-policy", "zone-policy-attach", "zone-policy-detach", "zone-policy-delete"),
+    *("zone-policy-runs", "zone-policy-run", "zone-policy-run-apply", "zone-policy-run-cancel"),
+    *("zone-change-run", "zone-change-run-apply", "zone-change-run-cancel", "zone-change-run-undo"),
+}
+
+
+def with_own_role(name: str, permissions: set[Permission], rights: frozenset[Right], by: User) -> User:
+    """Somebody with a role of one's own of these."""
+    person = make_person(name, Role.MEMBER)
+    role = own_roles.create_role(name=name, permissions=permissions, rights=rights, by=by, now=NOW)
+    change_role(user=person, role=Role.MEMBER, own_role=role, by=by, now=NOW)
+    return person
+
+
+@contextmanager
+def put_back() -> Iterator[None]:
+    """What is done within is undone, durable verbs included."""
+    block = transaction.atomic()
+    block._from_testcase = True  # type: ignore[attr-defined]
+    with block:
+        yield
+        transaction.set_rollback(True)
+
+
+def statuses(client: Client, doors: Iterable[Door], address_of: Any) -> Iterator[tuple[Door, Any]]:
+    """Each of the doors with what it answers in this session, which the next one finds as it was."""
+    session = client.cookies["sessionid"].value
+    for door in doors:
+        with put_back():
+            yield door, call(client, door, address_of(door))
+        client.cookies["sessionid"] = session
+
+
+def test_an_auditor_reads_and_opens_nothing_else(address_of: Any, browser: Browser, alice: User) -> None:
+    reading = {Permission.READ, Permission.AUDIT}
+    auditor = with_own_role("olga", reading, frozenset({Right.READ}), alice)
+    shut = [door for door in CLOSED if door.permission is not SIGNED_IN and door.permission not in reading]
+    for door, answer in statuses(browser(auditor), shut, address_of):
+        assert answer.status_code == 403, door
+    open_to_them = [door for door in CLOSED if door.permission in reading]
+    for door, answer in statuses(browser(auditor), open_to_them, address_of):
+        assert answer.status_code not in {401, 403, 405, 500}, door
+        assert not answer.headers.get("Location", "").startswith("/sign-in/"), door
+
+
+def test_a_role_of_ones_own_opens_as_far_as_its_rights_reach(address_of: Any, browser: Browser, alice: User) -> None:
+    records = with_own_role("rita", {Permission.READ, Permission.EDIT}, RECORD_RIGHTS | {Right.READ}, alice)
+    doors = [door for door in DOORS if door.permission is EDIT]
+    for door, answer in statuses(browser(records), doors, address_of):
+        is_of_others = door.args.get("act") == "take-up"  # which changes more than records
+        assert (answer.status_code == 403) is (door.name in NOT_OF_RECORDS or is_of_others), door
+        assert answer.status_code not in {401, 405, 500}, door
+
+
+def test_a_leavers_session_opens_nothing(address_of: Any, browser: Browser, alice: User) -> None:
+    leaver = make_person("lea", Role.ADMINISTRATOR)
+    client = browser(leaver)
+    assert client.get("/people/").status_code == 200
+    deactivate(user=leaver, by=alice, now=NOW)
+    for door, answer in statuses(client, CLOSED, address_of):
+        assert (answer.status_code, answer["Location"][:9]) == (302, "/sign-in/"), door
+
+
+def test_nobody_signs_in_as_a_service_account(browser: Browser, alice: User) -> None:
+    robot = create_service_account(name="robot", role=Role.EDITOR, by=alice, now=NOW)
+    robot.set_password(PASSWORD)  # as if a database had one
+    robot.save()
+    client = browser()
+    answer = client.post(reverse("account_login"), {"login": "robot", "password": PASSWORD})
+    assert answer["Location"] == reverse("account_inactive")
+    assert client.get(reverse("home"))["Location"].startswith("/sign-in/")
+
+
+def test_who_asked_approves_nothing_and_an_approver_takes_nothing_back(
+    ids: dict[str, Any], address_of: Any, browser: Browser, alice: User, bob: User
+) -> None:
+    def is_done(person: User, act: str) -> bool:
+        request = publish_requests.request_for(alice, ids["request_key"])
+        seen = publish_requests.status_of(request, person).digest
+        door = next(door for door in DOORS if door.name == "draft-request-act" and door.args["act"] == act)
+        with put_back():
+            before = told_of(request)
+            tomorrow = f"{timezone.now() + timedelta(days=1):%Y-%m-%dT%H:%M}"
+            sent = {"seen": seen, "text": "Fire", "publish_at": tomorrow}
+            browser(person).post(address_of(door), sent)
+            return told_of(request) != before
+
+    def told_of(request: PublishRequest) -> Any:
+        found = PublishRequest.objects.get(pk=request.pk)
+        return found.state, found.publish_at, list(request.notes.values_list("by", "verdict"))
+
+    acts = ("approve", "decline", "comment", "withdraw", "plan", "publish", "past")
+    found = {act: (is_done(alice, act), is_done(bob, act)) for act in acts}
+    assert found == {
+        "approve": (False, True),
+        "decline": (False, True),
+        "comment": (True, True),
+        "withdraw": (True, False),
+        "plan": (True, False),
+        "publish": (False, False),
+        "past": (True, False),  # who governs the zone, and says why
+    }
+
+
+def governed(zone: Zone, alice: User, state: str) -> None:
+    """The zone is frozen, or locked, or its changes need approval."""
+    terms: dict[str, Any] = {"reason": "As it is", "author": alice, "now": timezone.now()}
+    if state == "locked":
+        locks.add_lock(zone=zone, name="", type=None, manager=NOBODY, **terms)
+    elif state == "frozen":
+        times = FreezeTimes(terms["now"] - timedelta(hours=1), terms["now"] + timedelta(hours=1))
+        publish_rules.add_freeze(scope=Scope(zone=zone), times=times, **terms)
+    else:
+        publish_rules.add_approval_rule(scope=Scope(zone=zone), terms=ApprovalTerms(), **terms)
+
+
+@pytest.mark.parametrize("state", ["as usual", "frozen", "locked", "governed"])
+def test_pages_publish_nothing_of_a_zone_that_is_kept_back(
+    state: str, address_of: Any, browser: Browser, alice: User
+) -> None:
+    """By each of the doors that publish; whoever adds one says here what it is tried with."""
+    zone, client = Zone.objects.get(name=ZONE["zone_name"]), browser(alice)
+    gone = Zone.objects.get(name="gone.test.")
+    draft.replace_rrset(author=alice, zone=zone, rrset=rr("new 60 A 192.0.2.9", origin=zone.name), now=NOW)
+    if state != "as usual":
+        governed(zone, alice, state)
+        if state == "frozen":
+            governed(gone, alice, state)
+    seen = fingerprint(revision.preview(author=alice, zones=[zone]))
+    review = {"seen": seen, "form_id": str(uuid4()), "act": "publish"}
+    tried = {
+        "zone-review": review,
+        "changes": review,
+        "zone-delete": {"typed": zone.name, "form_id": str(uuid4())},
+        "zone-restore": {"form_id": str(uuid4())},
+    }
+    found = {}
+    for name, data in tried.items():
+        door = next(door for door in DOORS if (door.name, door.method) == (name, "POST"))
+        with put_back():
+            before = Publication.objects.count()
+            client.post(address_of(door), data)
+            found[name] = Publication.objects.count() - before
+    goes_on = {"zone-restore": 1} if state in {"locked", "governed"} else {}  # of another zone, and a restore no change
+    assert found == (dict.fromkeys(tried, 1) if state == "as usual" else dict.fromkeys(tried, 0) | goes_on)

@@ -11,7 +11,9 @@ from dnspanel.webhooks import guard, hooks
 from dnspanel.webhooks.hooks import NewWebhook, WebhookTerms
 from dnspanel.webhooks.models import SUBSCRIBABLE
 from tests.dnspanel.fleet.conftest import active_node, waiting_node
+from tests.dnspanel.webhooks.answering import Answering
 from tests.dnspanel.webhooks.receiver import HOST, Receiver, resolve_to
+from tests.mailserver import MailServer
 from tests.people import NOW, alice, bob, charlie, dora, make_person
 
 __all__ = ["active_node", "alice", "bob", "charlie", "dora", "waiting_node"]
@@ -40,6 +42,12 @@ def receiver(at_home: None) -> Iterator[Receiver]:
 
 
 @pytest.fixture
+def answering(at_home: None) -> Iterator[Answering]:
+    with Answering() as running:
+        yield running
+
+
+@pytest.fixture
 def webhook(db: None) -> MakeWebhook:
     """Make a webhook of this person, for all events unless said otherwise."""
 
@@ -53,3 +61,14 @@ def webhook(db: None) -> MakeWebhook:
         )
 
     return make
+
+
+@pytest.fixture
+def mail_server(settings: Any) -> Iterator[MailServer]:
+    """A mail server on this machine, which the panel is told of."""
+    with MailServer() as running:
+        settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", running.port
+        settings.EMAIL_HOST_USER = settings.EMAIL_HOST_PASSWORD = ""
+        settings.EMAIL_USE_TLS = settings.EMAIL_USE_SSL = False
+        settings.DEFAULT_FROM_EMAIL = "dnspanel <panel@panel.test>"
+        yield running

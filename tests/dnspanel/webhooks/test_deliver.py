@@ -1,5 +1,6 @@
 """Sends what waits, until it is delivered or given up; to a real receiver."""
 
+import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,11 +11,13 @@ import pytest
 from dnspanel.accounts.models import AuditEntry, GrantRow, User
 from dnspanel.webhooks import deliver, hooks
 from dnspanel.webhooks.deliver import LEAST_FAILURES, MOST_ATTEMPTS, PATIENCE, WAITS, deliver_next
+from dnspanel.webhooks.errors import WebhookUnknown
 from dnspanel.webhooks.models import Delivery, Event, Webhook
 from dnspanel.webhooks.post import Answer, post
 from tests.dnspanel.webhooks.conftest import MakeWebhook
 from tests.dnspanel.webhooks.happening import give, later, notice_all, publish
 from tests.dnspanel.webhooks.receiver import Receiver, is_signed
+from tests.mailserver import MailServer
 from tests.people import NOW
 
 
@@ -287,3 +290,74 @@ def test_the_log_is_kept_for_thirty_days(bob: User, webhook: MakeWebhook, receiv
     assert deliver.forget_old_deliveries(now=NOW + timedelta(days=29)) == 0
     assert deliver.forget_old_deliveries(now=NOW + timedelta(days=31)) == 1
     assert (Delivery.objects.count(), Event.objects.count()) == (2, 2)
+
+
+def test_people_get_what_happened_within_a_short_time_as_one_message(
+    bob: User, webhook: MakeWebhook, receiver: Receiver
+) -> None:
+    made = webhook(bob, receiver.url, format="slack").webhook
+    for number in range(3):
+        publish(f"n{number}.test.", bob)
+    notice_all()
+    assert send_all(made) == 0
+    assert send_all(made, later(10)) == 1
+    [received] = receiver.received
+    lines = json.loads(received.body)["text"].splitlines()
+    assert [line.partition(" in ")[2].partition(":")[0] for line in lines] == [
+        f"n{number}.test." for number in range(3)
+    ]
+    assert "webhook-signature" not in received.headers
+    assert set(Delivery.objects.values_list("state", "attempts")) == {("delivered", 1)}
+
+
+def test_a_message_that_a_chat_refuses_is_one_failure_and_comes_whole_again(
+    bob: User, webhook: MakeWebhook, receiver: Receiver
+) -> None:
+    made = webhook(bob, receiver.url, format="mattermost").webhook
+    publish("one.test.", bob)
+    publish("two.test.", bob)
+    notice_all()
+    receiver.answer(500)
+    send_all(made, later(10))
+    made.refresh_from_db()
+    assert made.failures == 1
+    send_all(made, later(60))
+    assert [received.body for received in receiver.received[1:]] == [receiver.received[0].body]
+
+
+def test_mail_goes_to_its_owner_and_is_stopped_by_its_link(
+    bob: User, webhook: MakeWebhook, mail_server: MailServer, settings: Any
+) -> None:
+    settings.PANEL_URL = "https://panel.test"
+    made = webhook(bob, "", format="mail").webhook
+    publish("one.test.", bob)
+    notice_all()
+    assert send_all(made, later(10)) == 1
+    [mail] = mail_server.mails
+    assert mail.to == [bob.email]
+    assert mail.message["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+    stop = mail.message["List-Unsubscribe"].strip(" <>")
+    assert stop in mail.text
+    key = stop.removeprefix("https://panel.test/stop-mails/").removesuffix("/")
+    assert hooks.webhook_of_stop_key(key) == made
+    hooks.stop_mails(webhook=made, now=NOW)
+    made.refresh_from_db()
+    assert (made.active, made.disabled_reason) == (False, "Stopped by the link in a mail.")
+    assert AuditEntry.objects.filter(action="webhook.off", target="mail").count() == 1
+
+
+@pytest.mark.parametrize("key", ["", "1", "1:x", "x:y", "9" * 400])
+def test_a_key_that_is_not_whole_stops_nothing(db: None, key: str) -> None:
+    with pytest.raises(WebhookUnknown):
+        hooks.webhook_of_stop_key(key)
+
+
+def test_mail_that_no_server_takes_is_tried_again(bob: User, webhook: MakeWebhook, mail_server: MailServer) -> None:
+    made = webhook(bob, "", format="mail").webhook
+    mail_server.break_down()
+    hooks.send_ping(webhook=made, by=bob, now=NOW)
+    send_all(made)
+    assert (only().state, only().error) == (
+        "waiting",
+        f"The mail server 127.0.0.1, port {mail_server.port} refuses the mail: 451 4.3.0 the disk is full, try again.",
+    )

@@ -1,6 +1,6 @@
 """What people and tokens do to webhooks."""
 
-from datetime import timedelta
+from datetime import time, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -172,3 +172,35 @@ def test_deleting_takes_the_log_along_and_twice_changes_nothing(bob: User, webho
     assert not Webhook.objects.exists()
     assert not Delivery.objects.exists()
     assert AuditEntry.objects.filter(action="webhook.delete").count() == 1
+
+
+def test_whom_and_when_are_checked_at_their_fields(bob: User, member: User, settings: Any) -> None:
+    settings.EMAIL_HOST = ""
+    assert "PANEL_MAIL_HOST" in refused(bob, format="mail", url="")["format"][0]
+    assert "address of your account" in refused(bob, format="mail")["url"][0]
+    assert "mail" in refused(bob, format="pager")["format"][0]
+    assert refused(bob, zones=["none.test."])["zones"] == ["There is no zone none.test."]
+    assert "is not a tag" in refused(bob, tags=["no tag"])["tags"][0]
+    assert "no such team" in refused(bob, teams=[4711])["teams"][0]
+    assert "At most 100" in refused(bob, teams=list(range(101)))["teams"][0]
+    assert "0, 15, 60, 1440" in refused(bob, format="slack", gather_minutes=7)["gather_minutes"][0]
+    assert "at once" in refused(bob, gather_minutes=15)["gather_minutes"][0]
+    assert "beginning and an end" in refused(bob, format="slack", quiet_from=time(20))["quiet_until"][0]
+
+
+def test_the_format_stays_and_the_rest_is_changed_and_told(bob: User, webhook: MakeWebhook) -> None:
+    made = webhook(bob, URL, "publication.saved", format="slack").webhook
+    with pytest.raises(WebhookRefused, match="stays what it is"):
+        hooks.change_webhook(webhook=made, by=bob, now=NOW, format="teams")
+    hooks.change_webhook(
+        webhook=made, by=bob, now=NOW, tags=["Gold"], gather_minutes=60, quiet_from=time(20), quiet_until=time(7)
+    )
+    made.refresh_from_db()
+    assert (made.tags, made.gather_minutes, made.quiet_from) == (["gold"], 60, time(20))
+    details = AuditEntry.objects.get(action="webhook.change").details
+    assert details["after"] == {
+        "tags": ["gold"],
+        "gather_minutes": 60,
+        "quiet_from": "20:00:00",
+        "quiet_until": "07:00:00",
+    }

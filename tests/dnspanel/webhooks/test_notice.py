@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
+from dnspanel.accounts.actors import actor_of
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens import revoke_token
@@ -15,15 +16,19 @@ from dnspanel.fleet.nodes import enroll
 from dnspanel.transfer.models import ImportJob, State
 from dnspanel.webhooks import notice as module
 from dnspanel.webhooks.deliver import deliver_next
+from dnspanel.webhooks.messages import line_of
 from dnspanel.webhooks.models import Delivery, Event, EventKind, Watch, Webhook
 from dnspanel.webhooks.notice import notice
+from dnspanel.webhooks.payload import Listener, contents
 from dnspanel.webhooks.post import Answer
-from dnspanel.zones import edit
+from dnspanel.zones import edit, publish_requests
+from dnspanel.zones.draft import replace_rrset
 from dnspanel.zones.models import LogHead, Zone
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.webhooks.conftest import MakeWebhook
 from tests.dnspanel.webhooks.happening import give, hear, import_ended, later, notice_all, prove, publish, told
-from tests.dnspanel.webhooks.test_hooks import token_actor
+from tests.dnspanel.webhooks.test_hooks import URL, token_actor
+from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW
 
 SAVED, EVERYWHERE, NODE, IMPORT = "publication.saved", "publication.everywhere", "node.state", "import.finished"
@@ -293,3 +298,33 @@ def test_of_two_who_look_at_once_one_finds_it(webhook: MakeWebhook, alice: User)
         assert sum(pool.map(look, range(4))) == 20
     assert Delivery.objects.count() == 20
     assert LogHead.objects.get().sequence == Watch.objects.get().saved
+
+
+def test_a_request_is_told_once_to_who_sees_one_of_its_zones_and_so_is_what_became_of_it(
+    alice: User, bob: User, member: User, webhook: MakeWebhook
+) -> None:
+    kinds = [EventKind.OPENED, EventKind.ENDED]
+    for name in ("mine.test.", "other.test."):
+        publish(name, bob)
+    give(member, "mine.test.")
+    for person in (alice, member):
+        webhook(person, URL, *kinds)
+    webhook(alice, URL, *kinds, tags=["gold"])
+    other = Zone.objects.get(name="other.test.")
+    rrset = rr("www 300 A 192.0.2.1", origin=other.name)
+    replace_rrset(author=bob, zone=other, rrset=rrset, now=NOW)
+    request = publish_requests.ask(author=bob, name="Move", now=NOW, reason="new rack")
+    [(kind, facts)] = notice_all()
+    assert (kind, facts["name"], facts["author"]) == (EventKind.OPENED, "Move", "bob")
+    assert told() == [("alice", EventKind.OPENED)]
+    publish_requests.withdraw(request=request, by=bob, now=later(5))
+    [(kind, facts)] = notice_all(later(5))
+    assert (kind, facts["state"], facts["by"]) == (EventKind.ENDED, "withdrawn", "bob")
+    assert notice_all(later(6)) == []
+    actor = actor_of(alice)
+    assert actor is not None
+    found = contents(Event.objects.get(kind=EventKind.OPENED), Listener(actor))
+    assert found is not None
+    assert (found["zones"], found["zone_count"], "zone_ids" in found) == (["other.test."], 1, False)
+    line = line_of(EventKind.OPENED, found).text
+    assert line == "bob asks for approval of “Move” in other.test.: new rack"

@@ -6,20 +6,21 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.actors import Actor, actor_of
-from dnspanel.accounts.models import GrantRow, User
+from dnspanel.accounts.models import GrantRow, Team, User
 from dnspanel.webhooks import payload as module
 from dnspanel.webhooks.models import Event
-from dnspanel.webhooks.payload import payload
+from dnspanel.webhooks.payload import Listener, payload
 from dnspanel.zones import edit
 from dnspanel.zones.edit import NewZone
+from dnspanel.zones.models import Zone
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.webhooks.conftest import MakeWebhook
 from tests.dnspanel.webhooks.happening import give, import_ended, later, notice_all, prove, publish
 from tests.people import NOW
 
 
-def seen_by(user: User, kind: str = "publication.saved") -> Any:
-    body = payload(Event.objects.filter(kind=kind).latest("pk"), actor(user))
+def seen_by(user: User, kind: str = "publication.saved", **only: Any) -> Any:
+    body = payload(Event.objects.filter(kind=kind).latest("pk"), Listener(actor(user), **only))
     return None if body is None else json.loads(body)
 
 
@@ -93,6 +94,25 @@ def test_a_member_sees_their_zones_of_a_publication_and_no_nodes(
     ]
 
 
+def test_who_asked_for_some_zones_hears_of_them_alone(bob: User, webhook: MakeWebhook) -> None:
+    webhook(bob)
+    names = ("by-name.test.", "by-tag.test.", "by-team.test.", "other.test.")
+    edit.create_zones(zones=[NewZone(name) for name in names], author=bob, channel="web", now=NOW)
+    team = Team.objects.create(name="mail", created_at=NOW)
+    Zone.objects.filter(name="by-tag.test.").update(tags=["customer", "gold"])
+    Zone.objects.filter(name="by-team.test.").update(team=team)
+    notice_all()
+
+    def heard(**only: Any) -> list[str]:
+        body = seen_by(bob, **only)
+        return [zone["name"] for zone in body["data"]["zones"]] if body else []
+
+    assert heard(zones=["by-name.test."]) == ["by-name.test."]
+    assert heard(tags=["gold", "silver"]) == ["by-tag.test."]
+    assert heard(zones=["by-name.test."], tags=["gold"], teams=[team.pk]) == sorted(names[:3])
+    assert heard(zones=["by-name.test"], tags=["silver"], teams=[team.pk + 1]) == []
+
+
 def test_a_right_taken_away_since_is_not_told_of_any_more(bob: User, member: User, webhook: MakeWebhook) -> None:
     webhook(bob)
     publish("mine.test.", bob)
@@ -117,6 +137,6 @@ def test_the_body_is_the_same_for_every_attempt(bob: User, webhook: MakeWebhook)
     publish("one.test.", bob)
     notice_all()
     event = Event.objects.get()
-    first = payload(event, actor(bob))
+    first = payload(event, Listener(actor(bob)))
     publish("two.test.", bob)
-    assert payload(event, actor(bob)) == first
+    assert payload(event, Listener(actor(bob))) == first

@@ -14,8 +14,11 @@ from kombu.exceptions import OperationalError as BrokerError
 from dnspanel.accounts.models import User
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.wake import LIFETIME
-from dnspanel.webhooks import hooks, tasks
+from dnspanel.webhooks import hooks, publish_hooks, tasks
 from dnspanel.webhooks.models import Delivery, Webhook
+from dnspanel.webhooks.publish_hooks import HookTerms
+from dnspanel.zones.publish_rules import Scope
+from tests.dnspanel.webhooks.answering import Answering
 from tests.dnspanel.webhooks.conftest import MakeWebhook
 from tests.dnspanel.webhooks.happening import publish
 from tests.dnspanel.webhooks.receiver import Receiver
@@ -109,3 +112,16 @@ def test_the_old_log_is_forgotten(bob: User, webhook: MakeWebhook, woken: Any) -
     webhook(bob)
     assert tasks.forget_old_deliveries() == "forgot deliveries=0"
     assert Webhook.objects.count() == 1
+
+
+def test_beat_has_publish_hooks_asked_that_nobody_asked(alice: User, answering: Answering) -> None:
+    made = publish_hooks.add_hook(
+        scope=Scope(), terms=HookTerms(answering.url), reason="Names", author=alice, now=timezone.now()
+    )
+    answering.secret = made.secret
+    answering.allow()
+    tasks.ask_quiet_hooks()
+    tasks.ask_quiet_hooks()
+    assert [each["test"] for each in answering.questions] == [True]
+    made.hook.refresh_from_db()
+    assert (made.hook.failures, made.hook.ms is not None) == (0, True)

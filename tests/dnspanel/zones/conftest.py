@@ -73,7 +73,7 @@ def presigned_zone(
 
     bulk.create_ready_zones(
         zones=[bulk.BulkZone(zone_id, name, 1, len(rrsets))],
-        rows=[store_rrsets.rows_of_zone(zone_id, name, rrsets)],
+        rows=lambda: [store_rrsets.rows_of_zone(zone_id, name, rrsets)],
         author=author,
         channel=Channel.IMPORT,
         now=NOW,

@@ -29,7 +29,8 @@ Key = tuple[str, int]
 def ready(zone_id: int, zone_name: str, rrsets: Sequence[Values]) -> bytes:
     keys = [relative_key(r.name, zone_name) for r in rrsets]
     fields = [
-        (r.name, key, r.type, r.ttl, r.rdata, (), r.disabled, r.comment) for r, key in zip(rrsets, keys, strict=True)
+        (r.name, key, r.type, r.ttl, r.rdata, (), r.disabled, r.comment, "")
+        for r, key in zip(rrsets, keys, strict=True)
     ]
     return bulk.copy_rows(zone_id, fields)
 
@@ -38,7 +39,7 @@ def create(*zones: tuple[str, Sequence[Values]], author: User | None = None, **h
     ids = bulk.allocate_zone_ids(len(zones))
     new = [BulkZone(id, name, 1, len(rrsets)) for id, (name, rrsets) in zip(ids, zones, strict=True)]
     rows = [ready(id, name, rrsets) for id, (name, rrsets) in zip(ids, zones, strict=True)]
-    return bulk.create_ready_zones(zones=new, rows=rows, author=author, **(HOW | how))
+    return bulk.create_ready_zones(zones=new, rows=lambda: rows, author=author, **(HOW | how))
 
 
 def content(name: str) -> list[Values]:
@@ -129,12 +130,12 @@ def test_rows_that_are_too_few_or_too_bad_make_no_zone(db: None) -> None:
     (id,) = bulk.allocate_zone_ids(1)
     zones = [BulkZone(id, ZONE, 1, 3)]
     with pytest.raises(ValueError, match="2 RRsets came for 1 zones that have 3"):
-        bulk.create_ready_zones(zones=zones, rows=[ready(id, ZONE, content(ZONE)[:2])], author=None, **HOW)
+        bulk.create_ready_zones(zones=zones, rows=lambda: [ready(id, ZONE, content(ZONE)[:2])], author=None, **HOW)
     clash = [*content(ZONE)[:2], rr("@ 300 CNAME x.example.net.")]
     with pytest.raises(IntegrityError, match="must be alone"):
-        bulk.create_ready_zones(zones=zones, rows=[ready(id, ZONE, clash)], author=None, **HOW)
+        bulk.create_ready_zones(zones=zones, rows=lambda: [ready(id, ZONE, clash)], author=None, **HOW)
     with pytest.raises(IntegrityError, match="without its zone"):
-        bulk.create_ready_zones(zones=zones, rows=[ready(id + 1, ZONE, content(ZONE))], author=None, **HOW)
+        bulk.create_ready_zones(zones=zones, rows=lambda: [ready(id + 1, ZONE, content(ZONE))], author=None, **HOW)
     assert not Zone.objects.exists()
     assert not RRset.objects.exists()
 

@@ -6,6 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import User
 from dnspanel.zones import draft, edit, revision
+from dnspanel.zones.discarded import discard
 from dnspanel.zones.errors import CannotResolve, Conflicts, Unknown
 from dnspanel.zones.models import Operation, Zone
 from replication.dns import rdtypes
@@ -94,8 +95,8 @@ def test_what_nobody_changed_since_the_page_was_drawn_merges(alice: User, bob: U
 def test_drafts_of_two_people_do_not_mix(alice: User, bob: User, zone: Zone) -> None:
     replace(alice, zone, "www 60 A 192.0.2.8")
     replace(bob, zone, "www 61 A 192.0.2.8")
-    assert draft.discard(author=alice) == 1
-    assert draft.edit_of(Operation.objects.get()).change.after == rr("www 61 A 192.0.2.8")
+    assert discard(author=alice, now=NOW) == 1
+    assert draft.edit_of(draft.operations_of(bob).get()).change.after == rr("www 61 A 192.0.2.8")
 
 
 def test_discarding_one_zone_leaves_the_others(bob: User, zone: Zone) -> None:
@@ -104,8 +105,8 @@ def test_discarding_one_zone_leaves_the_others(bob: User, zone: Zone) -> None:
     replace(bob, zone, "www 60 A 192.0.2.8")
     wanted = RRset("www.other.test.", A, 300, ("192.0.2.1",))
     draft.replace_rrset(author=bob, zone=other, rrset=wanted, now=NOW)
-    assert draft.discard(author=bob, zone=zone) == 1
-    assert Operation.objects.get().zone == other
+    assert discard(author=bob, zone=zone, now=NOW) == 1
+    assert draft.operations_of(bob).get().zone == other
 
 
 def test_a_name_outside_of_the_zone_and_a_deleted_zone_are_refused(bob: User, zone: Zone) -> None:

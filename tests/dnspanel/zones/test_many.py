@@ -1,6 +1,7 @@
 """What one act makes of many RRsets."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from dnspanel.zones import many
 from dnspanel.zones.many import Refused, replace_text, stars_of, try_act
+from replication.dns.notes import Notes
 from tests.dnspanel.zones.conftest import rr
 
 WWW = rr("www 300 A 192.0.2.1 | 192.0.2.2", comment="web", disabled=("192.0.2.2",))
@@ -99,3 +101,34 @@ def test_stars_stand_for_what_a_regular_expression_says(pattern: str, text: str)
     if found is not None:
         pieces = [piece for pair in zip(parts, [*found, ""], strict=True) for piece in pair]
         assert "".join(pieces) == text
+
+
+NOTED = replace(WWW, notes=Notes(("shop",), (("192.0.2.1", "first"), ("192.0.2.2", "second"))))
+
+
+def test_tags_are_added_and_removed_and_have_a_limit() -> None:
+    both = many.add_tags(["Web", "shop"])(NOTED)
+    assert both is not None
+    assert both.notes.tags == ("shop", "web")
+    assert many.remove_tags(["web", "other"])(both) == NOTED
+    full = many.add_tags([f"t{number:02}" for number in range(20)])
+    assert isinstance(try_act(full, NOTED), Refused)
+    for act in (many.add_tags, many.remove_tags):
+        with pytest.raises(ValueError, match="say which tags"):
+            act([" "])
+
+
+def test_what_is_noted_stays_with_what_it_is_noted_of() -> None:
+    kept = {
+        many.set_ttl(60): NOTED.notes,
+        many.set_comment("x"): NOTED.notes,
+        many.switch(on=True): NOTED.notes,
+        many.add_values(["192.0.2.3"]): NOTED.notes,
+        many.remove_values(["192.0.2.2"]): Notes(("shop",), (("192.0.2.1", "first"),)),
+        many.set_values(["192.0.2.2", "192.0.2.9"]): Notes(("shop",), (("192.0.2.2", "second"),)),
+        replace_text("192.0.2.2", "192.0.2.9"): Notes(("shop",), (("192.0.2.1", "first"), ("192.0.2.9", "second"))),
+    }
+    for act, notes in kept.items():
+        after = act(NOTED)
+        assert after is not None
+        assert after.notes == notes

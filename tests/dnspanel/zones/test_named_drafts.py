@@ -15,6 +15,7 @@ from dnspanel.accounts.quota_edit import set_quotas
 from dnspanel.accounts.tokens import TokenTerms, create_token
 from dnspanel.zones import access, draft, queries, revision
 from dnspanel.zones import named_drafts as named
+from dnspanel.zones.discarded import discard
 from dnspanel.zones.errors import (
     Conflicts,
     DraftRefused,
@@ -291,7 +292,7 @@ def test_what_is_published_or_emptied_is_gone(bob: User, zone: Zone) -> None:
     assert first.revisions.count() == 1
     taken = aside(bob, zone, "www 61 A 192.0.2.8", name="Taken")
     named.take_up(author=bob, named=taken, now=NOW)
-    draft.discard(author=bob)
+    discard(author=bob, now=NOW)
     named.put_back(by=bob, named=taken, now=NOW)
     assert not Draft.objects.exclude(name="").exists()
     with pytest.raises(NothingToPublish):

@@ -282,7 +282,7 @@ def test_an_import_is_judged_as_a_form_is(mia: User, beta: Zone) -> None:
     zones = [bulk.BulkZone(id, name, 1, 1) for id, name in zip(ids, content, strict=True)]
     rows = [store_rrsets.rows_of_zone(zone.id, zone.name, content[zone.name]) for zone in zones]
     with pytest.raises(NamesRefused) as refused:
-        bulk.create_ready_zones(zones=zones, rows=rows, author=mia, channel=Channel.IMPORT, now=NOW)
+        bulk.create_ready_zones(zones=zones, rows=lambda: rows, author=mia, channel=Channel.IMPORT, now=NOW)
     assert list(refused.value.refusals) == ["www.beta.test."]
 
 
@@ -361,7 +361,7 @@ def test_a_zone_whose_parent_here_holds_a_ds_is_refused_by_whatever_way_it_comes
     with pytest.raises(NamesRefused, match="holds a DS"):
         bulk.create_ready_zones(
             zones=[bulk.BulkZone(7, "beta.example.test.", 1, 0)],
-            rows=[rows],
+            rows=lambda: [rows],
             author=None,
             channel=Channel.IMPORT,
             now=NOW,

@@ -3,6 +3,7 @@
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import User
 from dnspanel.zones import draft, revision
@@ -47,6 +48,31 @@ def test_a_plan_of_one_edit_takes_four_queries(bob: User, zone: Zone) -> None:
     with CaptureQueriesContext(connection) as queries:
         revision.preview(author=bob)
     assert len(queries) == 4
+
+
+def test_a_plan_of_many_zones_takes_the_queries_of_one(
+    bob: User, make_zone: MakeZone, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    """It asked each zone for itself what pointed at what it lost, what lay below its cuts and where CNAMEs led."""
+    lines = (
+        "www 300 A 192.0.2.1",
+        "shop 300 CNAME www",
+        "b 300 CNAME c",
+        "c 300 CNAME d",
+        "d 300 CNAME a",
+        "x.old 1 A 192.0.2.1",
+    )
+    zones = [make_zone(*lines, name=f"z{number}.test.") for number in range(5)]
+    for zone in zones:
+        for line in ("a 300 CNAME b", "old 300 DNAME new.example.net."):
+            draft.replace_rrset(author=bob, zone=zone, rrset=rr(line, origin=zone.name), now=NOW)
+        draft.delete_rrset(author=bob, zone=zone, name=f"www.{zone.name}", type=1, now=NOW)
+    for count in (1, 5):
+        with django_assert_num_queries(11):
+            plans = revision.preview(author=bob, zones=zones[:count])
+        assert len(plans) == count
+        for planned in plans:
+            assert {"cname-loop", "dname-below", "target-missing"} <= codes(planned)
 
 
 def test_names_that_a_zone_inside_answers_for_are_warned_of(bob: User, zone: Zone, make_zone: MakeZone) -> None:

@@ -63,7 +63,7 @@ def test_a_zone_beyond_the_quota_is_refused_by_every_verb_that_adds_one(alice: U
     with pytest.raises(QuotaExceeded):
         bulk.create_ready_zones(
             zones=[bulk.BulkZone(bulk.allocate_zone_ids(1)[0], "c.test.", 1, 0)],
-            rows=[],
+            rows=list,
             author=alice,
             channel=Channel.IMPORT,
             now=NOW,

@@ -3,7 +3,7 @@
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.zones import draft, find_rrsets, queries, rrset_order
+from dnspanel.zones import draft, find_rrsets, queries, revision, rrset_order
 from dnspanel.zones.models import Zone
 from dnspanel.zones.queries import RRsetFilter, RRsetRow
 from dnspanel.zones.rrset_order import AS_EDITED, RRsetColumn, RRsetOrder, TooManyToSort, rrset_order_of
@@ -11,6 +11,7 @@ from replication.codec.keys import relative_key
 from replication.dns import names, rdtypes
 from tests.dnspanel.zones.conftest import ZONE, MakeZone, rr
 from tests.people import NOW
+from tests.publishing import change_rrsets
 
 ORDERS = [RRsetOrder(column, descending) for column in RRsetColumn for descending in (False, True)]
 
@@ -20,6 +21,8 @@ def zone(make_zone: MakeZone, bob: User) -> Zone:
     """With ties in every column, and a draft of bob's that adds, changes, deletes, and leaves something as it is."""
     lines = [f"h{number} {300 + number % 3} A 192.0.2.{90 + number % 4}" for number in range(9)]
     zone = make_zone(*lines, "h1 60 AAAA 2001:db8::1", "txt 60 TXT abc", "ß 60 TXT ü")
+    for number in (3, 4, 5):
+        zone.rrsets.filter(name__startswith=f"h{number}").update(changed_in=7 - number // 5)
     for wanted in (
         rr("h0 5 A 10.0.0.1", comment="urgent"),
         rr("new 7 A 192.0.2.91"),
@@ -40,6 +43,7 @@ def sort_key(order: RRsetOrder, row: RRsetRow) -> object:
         RRsetColumn.TTL: rrset.ttl,
         RRsetColumn.VALUE: rrset.rdata[0],
         RRsetColumn.COMMENT: rrset.comment,
+        RRsetColumn.CHANGED: row.changed_in if row.operation_id is None else 2**31,
     }[order.column]
 
 
@@ -104,3 +108,43 @@ def test_an_order_is_read_from_a_url() -> None:
     assert rrset_order_of("-ttl") == RRsetOrder(RRsetColumn.TTL, descending=True)
     for text in ("", "colour", "--ttl"):
         assert rrset_order_of(text) == AS_EDITED
+
+
+@pytest.mark.django_db(transaction=True)
+def test_each_rrset_knows_the_revision_that_changed_it_last(zone: Zone, alice: User) -> None:
+    def changed_in() -> dict[str, int]:
+        rows = queries.rrset_page(zone=zone, author=alice).rows
+        found = {names.owner_text(row.change.name, ZONE): row.changed_in for row in rows if row.change.type == 1}
+        return {name: found[name] for name in ("h6", "h7")}
+
+    assert changed_in() == {"h6": 1, "h7": 1}
+    for number, line in enumerate(("h7 60 A 192.0.2.1", "h6 60 A 192.0.2.1", "h7 61 A 192.0.2.1"), start=2):
+        draft.replace_rrset(author=alice, zone=zone, rrset=rr(line), now=NOW)
+        revision.publish(author=alice, channel="web", now=NOW, accept_warnings=True)
+        assert changed_in()[line[:2]] == number
+    assert changed_in() == {"h6": 3, "h7": 4}
+    newest = pages(zone, alice, RRsetOrder(RRsetColumn.CHANGED, descending=True), RRsetFilter(text="h type:a"), limit=3)
+    assert newest[0].changed_in == 7
+    assert [row.changed_in for row in newest] == sorted((row.changed_in for row in newest), reverse=True)
+
+
+@pytest.mark.parametrize("looked_at", [1, 3, 5, 8, 100])
+def test_in_a_large_zone_what_changed_last_is_found_among_the_newest_changes(
+    make_zone: MakeZone, alice: User, bob: User, monkeypatch: pytest.MonkeyPatch, looked_at: int
+) -> None:
+    zone = make_zone(*(f"h{number} 300 A 192.0.2.{number}" for number in range(12)))
+    for owners in ((1, 2, 3), (2,), (5, 6, 7, 8), (3, 9), (6,)):
+        changed = [rr(f"h{number} {60 + zone.revision} A 192.0.2.{number}") for number in owners]
+        change_rrsets(zone=zone, changes={(r.name, r.type): r for r in changed}, author=alice, channel="web", now=NOW)
+        zone = Zone.objects.get(pk=zone.pk)
+    draft.replace_rrset(author=bob, zone=zone, rrset=rr("h9 5 A 192.0.2.9"), now=NOW)
+    newest = RRsetOrder(RRsetColumn.CHANGED, descending=True)
+    expected = [pages(zone, person, newest, RRsetFilter(), limit=3) for person in (alice, bob)]
+    monkeypatch.setattr(find_rrsets, "MOST_COMPARED", 1)
+    monkeypatch.setattr(rrset_order, "_CHANGES_LOOKED_AT", looked_at)
+    for limit in (1, 3, 50):
+        assert [pages(zone, person, newest, RRsetFilter(), limit=limit) for person in (alice, bob)] == expected
+    compared: list[object] = []
+    monkeypatch.setattr(rrset_order, "_by_change", lambda *terms: compared.append(terms) or [])
+    queries.sorted_rrset_page(zone=zone, author=alice, order=newest, limit=1)
+    assert bool(compared) is (looked_at == 1)  # the newest revision alone has two changes: its SOA and h6

@@ -11,6 +11,7 @@ from django.db import IntegrityError, connection, transaction
 
 from dnspanel.accounts.models import Role, User
 from dnspanel.zones import draft, edit, revision, sequence_log
+from dnspanel.zones.discarded import discard
 from dnspanel.zones.errors import Conflicts, NameTaken, NothingToPublish, Unknown
 from dnspanel.zones.models import LogHead, Publication, Revision, RRset, Zone
 from dnspanel.zones.sequence_log import append_publication, open_log, publication_of_form
@@ -80,7 +81,7 @@ def test_of_two_publishers_of_one_rrset_exactly_one_sees_a_conflict(alice: User,
         assert conflict.theirs is not None
         assert list(conflict.theirs.rdata) == stored.rdata
         for author in (alice, bob):
-            draft.discard(author=author)
+            discard(author=author, now=NOW)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -144,7 +145,7 @@ def test_a_zone_deleted_while_another_publishes_ends_deleted(alice: User, bob: U
         assert isinstance(published, Publication | NothingToPublish | Unknown)
         zone.refresh_from_db()
         assert zone.deleted_at is not None
-        draft.discard(author=bob)
+        discard(author=bob, now=NOW)
 
 
 @pytest.mark.django_db(transaction=True)

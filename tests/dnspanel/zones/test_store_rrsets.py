@@ -5,6 +5,7 @@ from django.db import IntegrityError, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dnspanel.zones import store_rrsets
 from dnspanel.zones.models import RRset, Zone
 from dnspanel.zones.store_rrsets import (
     copy_in,
@@ -66,16 +67,31 @@ def test_below_is_the_subtree_without_its_top(make_zone: MakeZone) -> None:
     zone = make_zone(
         *(f"{name} 60 A 192.0.2.8" for name in ("www", "a.www", "b.a.www", "www2", "ww", "\\255.www", "zz"))
     )
-    below = [r.name.removesuffix("." + ZONE) for r in rrsets_below(zone.pk, ZONE, "www." + ZONE, 10)]
-    assert below == ["a.www", "b.a.www", "\\255.www"]
-    assert len(rrsets_below(zone.pk, ZONE, "www." + ZONE, 2)) == 2
-    assert len(rrsets_below(zone.pk, ZONE, ZONE, 100)) == 7
+    www = "www." + ZONE
+    below, nothing, two, everything = rrsets_below(
+        [
+            (zone.pk, ZONE, www, 10),
+            (zone.pk, ZONE, "zz." + ZONE, 10),
+            (zone.pk, ZONE, www, 2),
+            (zone.pk, ZONE, ZONE, 100),
+        ]
+    )
+    assert [r.name.removesuffix("." + ZONE) for r in below] == ["a.www", "b.a.www", "\\255.www"]
+    assert (nothing, two, len(everything)) == ([], below[:2], 7)
 
 
-def test_rdata_are_found_inside_one_zone(zone: Zone, make_zone: MakeZone) -> None:
-    make_zone("shop 300 CNAME www.example.test.", name="other.test.")
-    found = rrsets_with_rdata(zone.pk, ["www." + ZONE, "none."], 10)
-    assert [r.name for r in found] == ["shop." + ZONE]
+def test_rdata_are_found_inside_of_each_zone(zone: Zone, make_zone: MakeZone, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = make_zone("shop 300 CNAME www.example.test.", "a 300 CNAME b", "c 300 CNAME b", name="other.test.")
+    requested = {zone.pk: ["www." + ZONE, "none."], other.pk: {"b.other.test."}}
+    found = rrsets_with_rdata(requested, 10)
+    assert {id: [r.name for r in rrsets] for id, rrsets in found.items()} == {
+        zone.pk: ["shop." + ZONE],
+        other.pk: ["a.other.test.", "c.other.test."],
+    }
+    monkeypatch.setattr(store_rrsets, "_ZONES_TOGETHER", 1)
+    assert rrsets_with_rdata(requested, 10) == found
+    assert len(rrsets_with_rdata(requested, 1)[other.pk]) == 1
+    assert rrsets_with_rdata({zone.pk: []}, 1) == {}
 
 
 def refused(*rrsets: Values, zone: Zone) -> None:

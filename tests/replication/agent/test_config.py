@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from replication.agent.config import BadConfig, Identity, format_identity, parse_identity, read_config
+from replication.agent.pdnsconf import LOOPBACK, transfers_of
 from replication.errors import UnknownSchema
 from tests.replication.panel import CLUSTER, PUBLIC_KEYS
 
@@ -45,6 +46,17 @@ def test_a_complete_configuration_is_read(tmp_path: Path) -> None:
     assert (config.dns_port, config.listen_port, config.map_size) == (53, 8533, 64 << 20)
     assert config.key_path == tmp_path / "identity/node.key"
     assert "secret" not in repr(config)
+
+
+def test_ring_0_lets_its_own_machine_transfer_zones_and_a_node_nobody(tmp_path: Path) -> None:
+    """The panel's gateway has ring 0 sign what secondaries transfer."""
+    enroll(tmp_path)
+    assert transfers_of(read_config(write(tmp_path))) == ()
+    assert transfers_of(read_config(write(tmp_path, caches=False))) == LOOPBACK
+    named = read_config(write(tmp_path, transfers_to="192.0.2.0/24, 2001:db8::1"))
+    assert transfers_of(named) == ("192.0.2.0/24", "2001:db8::1")
+    with pytest.raises(BadConfig, match="transfers_to has to be networks"):
+        read_config(write(tmp_path, transfers_to="192.0.2.0/24, everybody"))
 
 
 def test_metrics_and_clients_are_told_only_where_somebody_decided_so(tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""The agent's port: who is let in, and that nobody who is stuck keeps others out."""
+"""The agent's port: who is let in, and that nobody who is stuck keeps others out.
+
+Tests `agent.channel` too.
+"""
 
 import contextlib
 import hashlib

@@ -28,6 +28,7 @@ from replication.codec.schema import Dbi
 from replication.codec.sealed import SealingKey, is_sealed_body
 from replication.dns import rdtypes
 from replication.errors import BadBytes, Busy, NotServed, UnknownSealingKey
+from replication.push import send_snapshot
 from replication.store.repair import seal_repair
 from replication.store.store import Store
 from replication.verify_signatures import MAX_ZONES, signed_marks, verify_signatures
@@ -387,6 +388,26 @@ def test_a_chain_without_links_is_told(signed: RunningNode, panel: Panel) -> Non
     assert ack.position == status_of(signed).position
     with pytest.raises(NotServed, match="SERVFAIL, while without DNSSEC"):
         push(signed, chainless)
+
+
+def test_a_signed_zone_in_a_snapshot_has_to_validate_unless_it_is_passed_over(
+    node: RunningNode, panel: Panel, tmp_path: Path
+) -> None:
+    """Of thousands of zones a sample was asked for, in which there might be no signed one."""
+    node.client.put_sealing_keys([SEALING_KEY])
+    panel.create(*(small_zone(f"z{number}.test.") for number in range(60)), small_zone(ZONE), small_zone("well.test."))
+    panel.attach("well.test.", keys_=[csk("well.test.")])
+    panel.attach(ZONE, keys_=[csk(ZONE)], metadata=[NSEC3PARAM])
+    snapshot = made(panel, tmp_path)
+    with pytest.raises(NotServed, match=r"absent-.*\.example\.test\. A with DNSSEC.*SERVFAIL, while without DNSSEC"):
+        snapshot.send(node.client)
+    ack = send_snapshot(
+        node.client, snapshot.sealed, snapshot.chunk, raw_size=snapshot.manifest.raw_size, unproven=[ZONE]
+    )
+    assert ack.position == Position(EPOCH, panel.sequence)
+    # What is passed over is so for that alone.
+    with pytest.raises(NotServed, match="SERVFAIL, while without DNSSEC"):
+        push(node, panel.change(ZONE, (f"www.{ZONE}", rdtypes.A)))
 
 
 def test_so_many_zones_of_a_push_are_validated_and_no_more(panel: Panel) -> None:

@@ -20,6 +20,7 @@ from dnspanel.api.v2.http.visibility import seen
 from dnspanel.api.waiting import LONGEST_WAIT, proofs_of, wait_for_nodes
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.reads.arrivals import arrivals
+from dnspanel.secondaries.arrival import secondaries_lacking
 from dnspanel.zones import nesting
 from dnspanel.zones.access import may_know_author, visibility_of, zones_within_reach
 from dnspanel.zones.direct import Outcome
@@ -65,13 +66,21 @@ def accepted(
     named = dict(headers or {})
     if publication is None:
         return answer({"publication": None, **body}, 200, headers=named)
-    seconds = requested_wait(request)
+    seconds, with_secondaries = requested_wait(request), waits_for_secondaries(request)
     if seconds is not None:
         named["Preference-Applied"] = f"wait={seconds}"
-        wait_for_nodes(publication, seconds)
-    published = publication_json(publication, actor_in(request), timezone.now(), is_new=not seconds, zones=zones)
+        wait_for_nodes(publication, seconds, with_secondaries=with_secondaries)
+    published = publication_json(
+        publication,
+        actor_in(request),
+        timezone.now(),
+        is_new=not seconds,
+        zones=zones,
+        with_secondaries=with_secondaries,
+    )
     named.setdefault("Location", publication_url(publication.sequence))
-    return answer({"publication": published, **body}, status if published["everywhere"] else 202, headers=named)
+    has_arrived = published["everywhere"] and published["at_secondaries"] is not False
+    return answer({"publication": published, **body}, status if has_arrived else 202, headers=named)
 
 
 def accepted_before(request: Request, form_id: UUID) -> HttpResponse | None:
@@ -94,6 +103,14 @@ def requested_wait(request: Request) -> int | None:
     return min(int(preferred[1]), int(LONGEST_WAIT)) if preferred else None
 
 
+def waits_for_secondaries(request: Request) -> bool:
+    """Whether the client waits for secondaries besides nodes: `wait_for=all`. Raises Problem."""
+    word = str(request.query_params.get("wait_for", "nodes"))
+    if word not in ("nodes", "all"):
+        raise bad_parameter("wait_for", "Use nodes or all.")
+    return word == "all"
+
+
 def publication_json(
     publication: Publication,
     actor: Actor,
@@ -101,9 +118,12 @@ def publication_json(
     *,
     is_new: bool = False,
     zones: list[dict[str, Any]] | None = None,
+    with_secondaries: bool = False,
 ) -> dict[str, Any]:
     """A publication with its state per node; of one that `is_new`, no node can have proved anything yet."""
-    nodes = _reach_json(publication, now, is_new=is_new) if Permission.FLEET in actor.permissions else None
+    lacking = secondaries_lacking(publication) if with_secondaries else []
+    may_name = Permission.FLEET in actor.permissions
+    nodes = _reach_json(publication, now, is_new=is_new) if may_name else None
     answering = [node["state"] == "answers" for node in nodes] if nodes is not None else proofs_of(publication)
     return {
         **listed_publication_json(publication, actor),
@@ -112,6 +132,8 @@ def publication_json(
         "reached": sum(answering),
         "of": len(answering),
         "nodes": nodes,
+        "at_secondaries": not lacking if with_secondaries else None,
+        "secondaries_lacking": [one.text for one in lacking] if with_secondaries and may_name else None,
     }
 
 

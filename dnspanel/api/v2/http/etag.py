@@ -73,9 +73,9 @@ def tag_of(value: Any) -> str:
     return f'"{_digest(value)}"'
 
 
-def zone_tag(revision: int, tags: Iterable[str], team_id: int | None) -> str:
+def zone_tag(revision: int, tags: Iterable[str], team_id: int | None, default_ttl: int | None = None) -> str:
     """The tag of a zone."""
-    return f'"{revision}-{_settings_digest(tuple(tags), team_id)}"'
+    return f'"{revision}-{_settings_digest(tuple(tags), team_id, default_ttl)}"'
 
 
 def rrset_tag(rrset: RRset, revision: int) -> str:
@@ -141,8 +141,8 @@ def _rrset_at(zone: Zone, key: tuple[str, int], revision: int | None, current: R
 
 
 @lru_cache(maxsize=1024)
-def _settings_digest(tags: tuple[str, ...], team_id: int | None) -> str:
-    return _digest([sorted(tags), team_id])
+def _settings_digest(tags: tuple[str, ...], team_id: int | None, default_ttl: int | None) -> str:
+    return _digest([sorted(tags), team_id, default_ttl])
 
 
 def _rrset_digest(rrset: RRset) -> str:

@@ -28,6 +28,19 @@ _ALL = (
     ProblemType("unauthenticated", 401, "A valid token is needed", "Send a token as `Authorization: Bearer …`."),
     ProblemType("forbidden", 403, "The token may not do this", "The token or its owner lacks a permission or right."),
     ProblemType("locked", 403, "Somebody locked it", "`detail` says why, and who may still change it."),
+    ProblemType(
+        "approval-needed",
+        403,
+        "Others have to approve this first",
+        "`detail` says who. Put the change into the draft and ask by `POST /requests`, or say the ticket in the"
+        " reason.",
+    ),
+    ProblemType(
+        "frozen", 403, "Nothing is published there just now", "`detail` says until when, and why. Drafts are kept."
+    ),
+    ProblemType(
+        "hook-refused", 403, "A publish hook did not let it pass", "`detail` says what it answered. Drafts are kept."
+    ),
     ProblemType("not-found", 404, "There is nothing here", "It does not exist, or the token may not know about it."),
     ProblemType(
         "method-not-allowed", 405, "The method does not fit the resource", "The header `Allow` lists those that do."

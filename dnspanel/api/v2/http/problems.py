@@ -25,7 +25,10 @@ from dnspanel.accounts import errors as accounts
 from dnspanel.api.errors import ApiError
 from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES
 from dnspanel.api.v2.http.representation import conflict_json, time_json, trash_url, violation_json
+from dnspanel.evidence import errors as evidence
 from dnspanel.fleet import errors as fleet
+from dnspanel.primaries import errors as primaries
+from dnspanel.secondaries import errors as secondaries
 from dnspanel.statement_time import RETRY_AFTER, SearchTooGeneral, was_ended
 from dnspanel.transfer import errors as transfer
 from dnspanel.webhooks import errors as webhooks
@@ -248,6 +251,9 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (zones.Unknown, _simply("not-found")),
     (zones.NotInTrash, _simply("not-found")),
     (zones.Locked, _simply("locked")),
+    (zones.ApprovalNeeded, _simply("approval-needed")),
+    (zones.Frozen, _simply("frozen")),
+    (zones.HookRefused, _simply("hook-refused")),
     (zones.RightMissing, _right_missing),
     (zones.Forbidden, _simply("forbidden")),
     (zones.RevisionMoved, _moved),
@@ -259,6 +265,9 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (zones.ExpiryRefused, lambda exc: bad_value("/remove_at", str(exc))),
     (zones.LockRefused, lambda exc: bad_value(f"/{exc.field}", str(exc))),
     (zones.LockUnknown, _simply("not-found")),
+    (zones.RuleRefused, lambda exc: bad_value(f"/{exc.field}", str(exc))),
+    (zones.RuleUnknown, _simply("not-found")),
+    (zones.RequestUnknown, _simply("not-found")),
     (zones.NothingToPublish, _simply("nothing-to-publish")),
     (zones.Conflicts, _conflicts),
     (zones.RuleViolations, _violations),
@@ -271,6 +280,7 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (zones.DnssecRefused, _simply("dnssec-refused")),
     (zones.PolicyUnknown, _simply("not-found")),
     (zones.RunUnknown, _simply("not-found")),
+    (zones.ChangeRunUnknown, _simply("not-found")),
     (zones.DraftUnknown, _simply("not-found")),
     (zones.TemplateUnknown, _simply("not-found")),
     (zones.TemplateRunUnknown, _simply("not-found")),
@@ -282,7 +292,13 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (accounts.TokenUnknown, _simply("not-found")),
     (accounts.TeamUnknown, _simply("not-found")),
     (accounts.GrantUnknown, _simply("not-found")),
+    (accounts.RoleUnknown, _simply("not-found")),
+    (accounts.RoleRefused, _of_fields),
     (accounts.PersonUnknown, _simply("not-found")),
+    (accounts.ProviderUnknown, _simply("not-found")),
+    (accounts.ProviderRefused, _of_fields),
+    (accounts.DirectoryUnknown, _simply("not-found")),
+    (accounts.DirectoryRefused, _of_fields),
     (accounts.NotYours, _simply("forbidden")),
     (accounts.AboveYou, _simply("forbidden")),
     (accounts.TokenQuotaExceeded, _simply("quota-exceeded")),
@@ -297,6 +313,16 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (webhooks.WebhookUnknown, _simply("not-found")),
     (webhooks.WebhookRefused, _of_fields),
     (webhooks.WebhookError, _simply("invalid")),
+    # evidence
+    (evidence.DestinationUnknown, _simply("not-found")),
+    (evidence.DestinationRefused, _of_fields),
+    (evidence.EvidenceError, _simply("conflict")),
+    # secondaries
+    (secondaries.SecondaryUnknown, _simply("not-found")),
+    (secondaries.SecondaryRefused, _of_fields),
+    # primaries
+    (primaries.PrimariesRefused, _of_fields),
+    (primaries.PrimaryError, _simply("conflict")),  # NotTransferred, TakeOverRefused
     # transfer
     (transfer.QuotaExceeded, _simply("quota-exceeded")),
     (transfer.UploadRefused, _too_large_or_invalid),

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from dnspanel.api.v2.http import idempotency, problems
-from dnspanel.api.v2.http.accepted import accepted_before, requested_wait
+from dnspanel.api.v2.http.accepted import accepted_before, requested_wait, waits_for_secondaries
 from dnspanel.api.v2.http.answers import JSON as JSON
 from dnspanel.api.v2.http.answers import actor_in as actor_in
 from dnspanel.api.v2.http.answers import answer as answer
@@ -66,7 +66,7 @@ class V2View(APIView):
         if request.method not in WRITES or request.auth is None:
             return
         self._require_condition(request)
-        requested_wait(request)  # one that cannot be read is refused before anything is written
+        requested_wait(request), waits_for_secondaries(request)  # what cannot be read is refused before any write
         key = request.META.get("HTTP_IDEMPOTENCY_KEY")
         if key is not None and hasattr(self, request.method.lower()):  # else it is never done, but refused
             self._claim = idempotency.claim(

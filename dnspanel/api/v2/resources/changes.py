@@ -69,14 +69,16 @@ class ZoneChanges(V2View):
         condition = condition_in(request)
         require(
             condition,
-            zone_tag(zone.revision, zone.tags, zone.team_id),
+            zone_tag(zone.revision, zone.tags, zone.team_id, zone.default_ttl),
             theirs=zone_json(zone, actor_in(request)),
             mine=request.data,
         )
         faults = Faults()
         body = _body(request.data, {"changes"}, faults)
         terms = terms_in(body, faults)
-        orders = read_orders(body.get("changes"), zone.name, "/changes", faults, most=MOST_CHANGES)
+        orders = read_orders(
+            body.get("changes"), zone.name, "/changes", faults, most=MOST_CHANGES, default_ttl=zone.default_ttl
+        )
         faults.refuse()
         at_revision = zone.revision if condition.match else None
         return _carry_out(request, [ZoneRequest(zone, orders, "", at_revision)], terms)
@@ -149,7 +151,9 @@ def _read_zones(actor: Actor, value: Any, faults: Faults) -> list[ZoneRequest]:
     for each, (pointer, name) in zip(value, named.items(), strict=True):
         zone = _usable_zone(actor, zones, name, pointer, requests, faults)
         if zone is not None:
-            orders = read_orders(each.get("changes"), zone.name, f"{pointer}/changes", faults, most=left)
+            orders = read_orders(
+                each.get("changes"), zone.name, f"{pointer}/changes", faults, most=left, default_ttl=zone.default_ttl
+            )
             left -= len(orders)
             requests[zone.name] = ZoneRequest(zone, orders, pointer, _at_revision(each, pointer, faults))
     return list(requests.values())

@@ -9,18 +9,24 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
+from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.pages import page_answer, page_request
 from dnspanel.api.v2.http.view import V2View
-from dnspanel.api.v2.schema.dnssec_answer_serializers import DnssecNodeSerializer, ParentCheckSerializer
-from dnspanel.api.v2.schema.fields import page_of, stamp
+from dnspanel.api.v2.schema.dnssec_answer_serializers import (
+    DnssecNodeSerializer,
+    ParentCheckSerializer,
+    UnprovenZoneSerializer,
+)
+from dnspanel.api.v2.schema.fields import PAGED, page_of, stamp
 from dnspanel.api.v2.schema.zone_serializers import WRITING
 from dnspanel.fleet.ask_parent import ask_parent
 from dnspanel.fleet.dnssec.node_answers import NodeAnswer, ask_nodes
 from dnspanel.fleet.dnssec.parent_checks import check_of
-from dnspanel.fleet.models import ParentState
+from dnspanel.fleet.models import ParentState, UnprovenZone
 from dnspanel.fleet.reads.parent_check import may_know_parent, parent_view
 from dnspanel.fleet.reads.queries import node_statuses
+from dnspanel.fleet.reads.unproven import unproven_for
 from dnspanel.zones import access
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.dnssec.safety import parent_here
@@ -73,6 +79,32 @@ class DnssecNodes(V2View):
         having = {status.node.name for status in statuses if last and status.has_acked(last.publication_id)}
         found = [_node_json(each, None if last is None else each.node in having) for each in ask_nodes(zone, now=now)]
         return page_answer(request, found, None)
+
+
+class UnprovenZones(V2View):
+    """Those of all nodes."""
+
+    @extend_schema(operation_id="listUnprovenZones", parameters=PAGED, responses=page_of(UnprovenZoneSerializer))
+    def get(self, request: Request) -> HttpResponse:
+        """List the zones that do not validate on a node
+
+        Though nothing that was published did that. Their changes are pushed to that node without the proof, until they
+        validate there again and leave this list. Of the zones that you may read, the longest known first.
+        """
+        page, actor = page_request(request, int), actor_in(request)
+        access.require(actor, Permission.READ)
+        rows, more = unproven_for(actor, after=page.after[0] if page.after else 0, limit=page.limit)
+        return page_answer(request, [_unproven_json(row) for row in rows], (rows[-1].pk,) if more else None)
+
+
+def _unproven_json(row: UnprovenZone) -> dict[str, Any]:
+    return {
+        "zone": row.zone.name,
+        "node": row.node.name,
+        "problem": row.problem,
+        "since": stamp(row.since),
+        "looked_at": stamp(row.looked_at),
+    }
 
 
 def _parent_json(zone: Zone, actor: Actor) -> dict[str, Any]:

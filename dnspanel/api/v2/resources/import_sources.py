@@ -28,7 +28,19 @@ MEMBERS = {
 }
 SOURCES = [(str(kind), kind.label) for kind in SourceKind if kind != SourceKind.RETRY]
 _APEX = [("keep", "the source's"), ("missing", "the source's; ours where it has none"), ("ours", "always ours")]
-_COLUMNS = ("zone", "name", "type", "ttl", "value", "priority", "disabled", "comment", "rdclass")
+_COLUMNS = (
+    "zone",
+    "name",
+    "type",
+    "ttl",
+    "value",
+    "priority",
+    "disabled",
+    "comment",
+    "value_comment",
+    "tags",
+    "rdclass",
+)
 
 
 class OptionsSerializer(Shape):
@@ -129,6 +141,8 @@ class CsvSerializer(Shape):
     priority = Integer(required=False, min_value=0, max_value=999)
     disabled = Integer(required=False, min_value=0, max_value=999)
     comment = Integer(required=False, min_value=0, max_value=999)
+    value_comment = Integer(required=False, min_value=0, max_value=999)
+    tags = Integer(required=False, min_value=0, max_value=999)
     rdclass = Integer(required=False, min_value=0, max_value=999)
     fixed_zone = ZoneName(required=False)
     zones = serializers.ListField(child=ZoneName(), required=False, max_length=MOST_NAMED)

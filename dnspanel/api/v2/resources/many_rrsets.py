@@ -20,10 +20,12 @@ from dnspanel.api.v2.resources.changes import DRY_RUN
 from dnspanel.api.v2.resources.publishing import Terms, flag_in, publish
 from dnspanel.api.v2.schema.fields import read, unclear_in
 from dnspanel.api.v2.schema.many_serializers import (
+    ADD_TAGS,
     ADD_VALUES,
     DELETE,
     ENABLE,
     MEMBERS,
+    REMOVE_TAGS,
     REMOVE_VALUES,
     REPLACE_TEXT,
     SET_COMMENT,
@@ -132,7 +134,7 @@ def _act(body: Mapping[str, Any]) -> many.Act:
     try:
         return _made(op, body)
     except ValueError as exc:
-        member = "find" if op == REPLACE_TEXT else "values"
+        member = "find" if op == REPLACE_TEXT else "tags" if op in _WITH_TAGS else "values"
         raise bad_value(f"/act/{member}", f"{exc}.") from exc
 
 
@@ -156,9 +158,12 @@ def _made(op: str, body: Mapping[str, Any]) -> many.Act:
         return many.replace_text(body["find"], body["replacement"], is_pattern=body.get("pattern", False))
     if op in _WITH_VALUES:
         return _WITH_VALUES[op](body["values"])
+    if op in _WITH_TAGS:
+        return _WITH_TAGS[op](body["tags"])
     return many.delete if op == DELETE else many.switch(on=op == ENABLE)
 
 
+_WITH_TAGS = {ADD_TAGS: many.add_tags, REMOVE_TAGS: many.remove_tags}
 _WITH_VALUES = {SET_VALUES: many.set_values, ADD_VALUES: many.add_values, REMOVE_VALUES: many.remove_values}
 
 

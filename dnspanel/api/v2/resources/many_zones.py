@@ -63,8 +63,8 @@ class ManyZones(V2View):
         body = read(ManyZonesSerializer, request.data)
         refuse_members(body["act"], MEMBERS_OF_ZONES)
         deletes = body["act"]["op"] == DELETE
-        marks = Marks() if deletes else _marks(body["act"], actor)
-        preview = _preview(_selection(body), None if deletes else marks, actor)
+        marks = Marks() if deletes else marks_in(body["act"], actor)
+        preview = _preview(selection_in(body), None if deletes else marks, actor)
         counts = _outcome_json(preview)
         tag = tag_of([[zone.pk, zone.revision, zone.tags, zone.team_id] for zone in preview.changed])
         require(condition_in(request), tag, theirs=counts, mine=request.data)
@@ -112,13 +112,14 @@ def _preview(selection: ZoneSelection, marks: Marks | None, actor: Actor) -> Zon
         raise Problem("too-large", f"More than {most} zones are found; narrow the search.") from exc
 
 
-def _selection(body: Mapping[str, Any]) -> ZoneSelection:
+def selection_in(body: Mapping[str, Any]) -> ZoneSelection:
+    """The zones that are asked for. Raises Problem for none, and for both ways at once."""
     if ("where" in body) == ("zones" in body):
         raise bad_value("/where", "Either `where` or `zones` is needed here.", "required")
     return ZoneSelection(tuple(body["zones"])) if "zones" in body else ZoneSelection(search=search_in(body["where"]))
 
 
-def _marks(act: Mapping[str, Any], actor: Actor) -> Marks:
+def marks_in(act: Mapping[str, Any], actor: Actor) -> Marks:
     """The tags and the team that are asked for. Raises Problem for what cannot be."""
     try:
         if act["op"] == ADD_TAGS:

@@ -55,6 +55,7 @@ class NodeSerializer(serializers.Serializer):
     """One authoritative server, its position in the log, and its live numbers."""
 
     name = serializers.CharField()
+    is_front = serializers.BooleanField(help_text="A dnsdist before nodes, which are at `…/front`.")
     state = serializers.ChoiceField(choices=NodeState.choices)
     health = serializers.ChoiceField(choices=[(str(word), str(word)) for word in Word])
     sentence = serializers.CharField(help_text="Why, in words.")
@@ -65,6 +66,9 @@ class NodeSerializer(serializers.Serializer):
     schema = serializers.IntegerField()
     group = serializers.CharField(allow_null=True, help_text="Which group it gets publications with; null: the last.")
     tags = serializers.ListField(child=serializers.CharField())
+    public_addresses = serializers.ListField(
+        child=serializers.CharField(), help_text="By which resolvers reach it; empty: by `dns_address`."
+    )
     drain_reason = serializers.CharField()
     drained_until = serializers.DateTimeField(allow_null=True)
     powerdns = serializers.CharField(help_text="The release that runs; empty while unknown.")
@@ -209,7 +213,7 @@ class NodePoints(V2View):
     def get(self, request: Request, name: str) -> HttpResponse:
         """A node's numbers over the last hour, day or month."""
         access.require(actor_in(request), Permission.FLEET)
-        node = enroll.node_by_name(_name(name))
+        node = enroll.node_by_name(node_name(name))
         after, level = _after(request.query_params.get("after", "0")), _level(request.query_params.get("step", ""))
         points = points_of(node.pk, level, after=after)
         return answer({"now": timezone.now().timestamp(), "points": [point._asdict() for point in points]})
@@ -242,11 +246,18 @@ class NodeAct(V2View):
         return _answer(_node_json(name))
 
 
+def node_name(name: str) -> str:
+    """The name of a node, as a path has it. Raises UnknownNode for one that the database cannot even look up."""
+    if "\0" in name:
+        raise UnknownNode(ascii(name))
+    return name
+
+
 def _to_change(request: Request, name: str) -> tuple[Actor, Node]:
     """Who calls, and the node. Raises UnknownNode, Forbidden."""
     actor = actor_in(request)
     access.require(actor, Permission.FLEET)
-    node = enroll.node_by_name(_name(name))
+    node = enroll.node_by_name(node_name(name))
     access.require(actor, Permission.NODES)
     return actor, node
 
@@ -276,7 +287,7 @@ def _nodes_json(statuses: tuple[NodeStatus, ...]) -> list[dict[str, Any]]:
 
 
 def _node_json(name: str) -> dict[str, Any]:
-    return _nodes_json((node_status(name=_name(name), now=timezone.now()),))[0]
+    return _nodes_json((node_status(name=node_name(name), now=timezone.now()),))[0]
 
 
 def _json(status: NodeStatus, newest: int, live: telemetry.LiveNow | None) -> dict[str, Any]:
@@ -285,6 +296,7 @@ def _json(status: NodeStatus, newest: int, live: telemetry.LiveNow | None) -> di
     waiting = enroll.request_of(node) if node.state == NodeState.AWAITING_APPROVAL else None
     return {
         "name": node.name,
+        "is_front": node.is_front,
         "state": node.state,
         "health": str(status.health.word),
         "sentence": status.health.message,
@@ -295,6 +307,7 @@ def _json(status: NodeStatus, newest: int, live: telemetry.LiveNow | None) -> di
         "schema": node.schema,
         "group": node.group.name if node.group else None,
         "tags": node.tags,
+        "public_addresses": node.public_addresses,
         "drain_reason": node.drain_reason,
         "drained_until": stamp(node.drained_until),
         "powerdns": reported.powerdns,
@@ -324,12 +337,6 @@ def _require_fingerprint(node: Any, sent: str | None) -> None:
     waiting = enroll.request_of(node)
     if waiting is not None and waiting.csr_sha256 != sent:
         raise bad_value("/fingerprint", "Send the fingerprint that the agent printed; it is not that of this request.")
-
-
-def _name(name: str) -> str:
-    if "\0" in name:
-        raise UnknownNode(ascii(name))
-    return name
 
 
 def _level(text: str) -> Level | None:

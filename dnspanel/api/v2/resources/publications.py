@@ -13,13 +13,19 @@ from dnspanel.api.v2.http.accepted import (
     publication_json,
     requested_wait,
     shadowed_json,
+    waits_for_secondaries,
 )
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, page_of
-from dnspanel.api.v2.schema.zone_serializers import WAIT, ListedPublicationSerializer, WatchedPublicationSerializer
+from dnspanel.api.v2.schema.zone_serializers import (
+    WAIT,
+    WAIT_FOR,
+    ListedPublicationSerializer,
+    WatchedPublicationSerializer,
+)
 from dnspanel.api.waiting import wait_for_nodes
 from dnspanel.zones.access import zones_within_reach
 from dnspanel.zones.models import Publication, Revision
@@ -46,21 +52,23 @@ class PublicationList(V2View):
 class PublicationDetail(V2View):
     """One publication and its state per node."""
 
-    @extend_schema(parameters=[WAIT], responses={200: WatchedPublicationSerializer})
+    @extend_schema(parameters=[WAIT, WAIT_FOR], responses={200: WatchedPublicationSerializer})
     def get(self, request: Request, sequence: int) -> HttpResponse:
         """Watch a publication
 
         Its state per node. With `wait`, answers when all nodes answer with
-        it, or when that time is over. `shadowed` has the RRsets that they
+        it, or when that time is over; with `wait_for=all`, when secondaries do
+        too. `shadowed` has the RRsets that they
         answer from another zone instead.
         """
         actor = actor_in(request)
         publication = publication_for(actor, sequence)
-        seconds = requested_wait(request)
+        seconds, with_secondaries = requested_wait(request), waits_for_secondaries(request)
         if seconds:
-            wait_for_nodes(publication, seconds)
+            wait_for_nodes(publication, seconds, with_secondaries=with_secondaries)
         shadowed = shadowed_json(publication, actor)
-        return answer({**publication_json(publication, actor, timezone.now()), "shadowed": shadowed})
+        found = publication_json(publication, actor, timezone.now(), with_secondaries=with_secondaries)
+        return answer({**found, "shadowed": shadowed})
 
 
 def publications_visible_to(actor: Actor) -> QuerySet[Publication]:

@@ -8,13 +8,17 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts.quota_amounts import Kind
+from dnspanel.accounts.quota_amounts import MOST, Kind
+from dnspanel.accounts.quota_edit import set_quotas
 from dnspanel.accounts.quotas import Holder, holder_of
+from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in
-from dnspanel.api.v2.http.conditional_write import tagged
+from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.teams import team_for
+from dnspanel.api.v2.schema.fields import Integer, Shape, read
 from dnspanel.transfer.quotas import usage_of
+from dnspanel.zones import access
 
 
 class QuotaSerializer(serializers.Serializer):
@@ -35,6 +39,20 @@ class QuotasSerializer(serializers.Serializer):
     quotas = QuotaSerializer(many=True)
 
 
+class LimitsSerializer(Shape):
+    """What a team may have in place of what the settings say."""
+
+    limits = serializers.DictField(
+        child=Integer(min_value=0, max_value=MOST, allow_null=True),
+        help_text="By kind; null: any number. What is left out is as in the settings.",
+    )
+
+    def validate_limits(self, value: dict[str, int | None]) -> dict[Kind, int | None]:
+        if unknown := [name for name in value if name not in list(Kind)]:
+            raise serializers.ValidationError([f"{unknown[0][:40]!r} is none of {', '.join(Kind)}."])
+        return {Kind(name): amount for name, amount in value.items()}
+
+
 class OwnQuotas(V2View):
     """What the owner of the token has."""
 
@@ -51,6 +69,24 @@ class TeamQuotas(V2View):
     def get(self, request: Request, team_id: int) -> HttpResponse:
         """What a team has, and may have: its zones, and the tokens and imports of its members."""
         return tagged(_quotas_json(holder_of(team_for(actor_in(request), team_id))))
+
+    @extend_schema(operation_id="setTeamQuotas", request=LimitsSerializer, responses=QuotasSerializer)
+    def put(self, request: Request, team_id: int) -> HttpResponse:
+        """Say what a team may have
+
+        For who may manage people. What there is already stays, also where it is more.
+        """
+        actor = actor_in(request)
+        team = team_for(actor, team_id)
+        access.require(actor, Permission.PEOPLE)
+        limits = read(LimitsSerializer, request.data)["limits"]
+
+        def as_it_is() -> dict[str, Any]:
+            return _quotas_json(holder_of(team_for(actor, team_id)))
+
+        with conditional_write(request, f"team/{team_id}/quotas", as_it_is):
+            set_quotas(of=team, quotas=limits, by=actor, now=timezone.now())
+        return tagged(as_it_is())
 
 
 def _quotas_json(holder: Holder) -> dict[str, Any]:

@@ -40,11 +40,12 @@ from dnspanel.zones.search import rrset_conditions
 from dnspanel.zones.search.terms import parse
 from replication.codec.keys import relative_key
 from replication.dns import rdtypes
+from replication.dns.notes import parse_notes
 from replication.dns.rrset import Key, RRset
 from replication.errors import BadName, BadRdata
 
 # The revision is read by the same statement as the RRset, or a tag could name one that the RRset was not in.
-_COLUMNS = ("owner_key", "zone__revision", "name", "type", "ttl", "rdata", "disabled", "comment")
+_COLUMNS = ("owner_key", "zone__revision", "name", "type", "ttl", "rdata", "disabled", "comment", "notes")
 _WRITTEN = {202: RRsetWrittenSerializer, 200: RRsetWrittenSerializer}
 
 
@@ -74,7 +75,8 @@ class RRsetList(V2View):
         rrsets, start = _filtered(request, zone), _key_in(page.after)
         search = parse(search_parameter(request))
         with searching_for(bool(search)):
-            rrsets = rrset_conditions.fitting(rrsets, search) if finds_in(zone, search) else rrsets.none()
+            known = access.zones_seen_by(actor)
+            rrsets = rrset_conditions.fitting(rrsets, search, known) if finds_in(zone, search) else rrsets.none()
             last = last_compared(zone, start) if search else None
             found = between(rrsets, start, last).order_by("owner_key", "type").values_list(*_COLUMNS)
             rows, more = cut(list(found[: page.limit + 1]), page.limit)
@@ -210,8 +212,8 @@ def _stored(zone: Zone, key: Key) -> tuple[RRset, str] | None:
 
 
 def _rrset(row: Any) -> RRset:
-    _, _, name, type_, ttl, rdata_texts, disabled, comment = row
-    return RRset(name, type_, ttl, tuple(rdata_texts), tuple(disabled), comment)
+    _, _, name, type_, ttl, rdata_texts, disabled, comment, notes = row
+    return RRset(name, type_, ttl, tuple(rdata_texts), tuple(disabled), comment, parse_notes(notes))
 
 
 def _listed_json(row: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from dnspanel.api.v2.schema.fields import Shape, stamp
-from dnspanel.zones.models import PolicyRun, RunState, TemplateRun
+from dnspanel.zones.models import ChangeRun, PolicyRun, RunState, TemplateRun
 
 
 class RunProgress(Shape):
@@ -21,7 +21,7 @@ class RunProgress(Shape):
     ended_at = serializers.DateTimeField(read_only=True, allow_null=True)
 
 
-def progress_json(run: PolicyRun | TemplateRun) -> dict[str, Any]:
+def progress_json(run: PolicyRun | TemplateRun | ChangeRun) -> dict[str, Any]:
     """The fields of RunProgress, and what was counted."""
     return {
         "id": run.pk,
@@ -36,6 +36,6 @@ def progress_json(run: PolicyRun | TemplateRun) -> dict[str, Any]:
     }
 
 
-def what_stays(run: PolicyRun | TemplateRun) -> dict[str, Any]:
+def what_stays(run: PolicyRun | TemplateRun | ChangeRun) -> dict[str, Any]:
     """What of a run a condition is about: its progress moves without anybody's doing, so who read it can cancel it."""
     return {"id": run.pk, "ended": run.ended_at is not None}

@@ -73,7 +73,7 @@ def _zones(actor: Actor, text: str, requested: PageRequest) -> tuple[list[Found]
     after = requested.after[1] if requested.after else ""
     found = zones_fitting(zone_names, parse(text), now=timezone.now(), after=after, limit=requested.limit + 1)
     zones: list[Found] = [
-        ({"kind": "zone", "zone": name, "rrset": None, "url": zone_url(name)}, _zone_cursor(name))
+        ({"kind": "zone", "zone": name, "rrset": None, "url": zone_url(name), "complaint": ""}, _zone_cursor(name))
         for name in found.rows
     ]
     return zones, found.looked_to
@@ -91,7 +91,14 @@ def _rrsets(
     for found in page.rows:
         rrset, zone = found.rrset, found.zone.name
         url = rrset_url(zone, rrset.name, rrset.type)
-        rows.append(({"kind": "rrset", "zone": zone, "rrset": rrset_json(rrset), "url": url}, _cursor(found.place)))
+        displayed = {
+            "kind": "rrset",
+            "zone": zone,
+            "rrset": rrset_json(rrset),
+            "url": url,
+            "complaint": found.complaint,
+        }
+        rows.append((displayed, _cursor(found.place)))
     return rows, None if page.next_after is None else _cursor(page.next_after)
 
 

@@ -150,7 +150,7 @@ class Templates(V2View):
         access.require(actor, Permission.READ)
         values = read(NewTemplateSerializer, request.data)
         template = edit.create_template(
-            head=edit.Head(values["name"], _team(values["team"]), values["description"]),
+            head=edit.Head(values["name"], team_of_body(values["team"]), values["description"]),
             kind=values["kind"],
             content=_content(values),
             by=actor,
@@ -175,7 +175,7 @@ class OneTemplate(V2View):
         """
         template, actor = _door(request, template_id), actor_in(request)
         patch = read(TemplateSerializer, request.data, partial=True)
-        team = _team(patch["team"]) if "team" in patch else template.team
+        team = team_of_body(patch["team"]) if "team" in patch else template.team
         with conditional_write(request, f"template/{template_id}", lambda: template_json(_door(request, template_id))):
             head = edit.Head(patch.get("name", template.name), team, patch.get("description", template.description))
             edit.change_template(template=template, head=head, by=actor, now=timezone.now())
@@ -329,7 +329,7 @@ def _door(request: Request, template_id: int) -> ZoneTemplate:
     return doors.template_for(actor, template_id)
 
 
-def _team(team_id: int | None) -> Team | None:
+def team_of_body(team_id: int | None) -> Team | None:
     """The team that a body names. Raises TemplateRefused for one that is none."""
     if team_id is None:
         return None

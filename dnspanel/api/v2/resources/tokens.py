@@ -15,7 +15,8 @@ from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.errors import TokenDead, TokenUnknown
 from dnspanel.accounts.grant_edit import MOST_GRANTS
 from dnspanel.accounts.grants import Grant
-from dnspanel.accounts.models import Token, TokenKind
+from dnspanel.accounts.models import Token, TokenKind, User
+from dnspanel.accounts.people import person_by_id
 from dnspanel.accounts.presets import default_end
 from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in, done
@@ -26,6 +27,7 @@ from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Moment, Shape, Text, page_of, read, stamp
 from dnspanel.api.v2.schema.permissions import CHOICES, permission_names, permissions_of
 from dnspanel.api.v2.schema.scopes import ScopeSerializer, grant_of, scopes_json
+from dnspanel.zones import access
 
 STATES = [(state, state) for state in ("alive", "expired", "revoked", "unused")]
 
@@ -49,7 +51,9 @@ class TokenSerializer(TermsSerializer):
     """An API token."""
 
     id = serializers.IntegerField(read_only=True)
-    owner = serializers.IntegerField(read_only=True, help_text="Id of the person it acts for: whoever made it.")
+    owner = Integer(
+        required=False, help_text="Id of whom it acts for: whoever makes it, or a service account if that is given."
+    )
     prefix = serializers.CharField(read_only=True, help_text="The visible beginning of its secret.")
     needs_if_match = Flag(default=False, help_text="Whether its writes must say what they change.")
     requests_per_minute = Integer(default=None, allow_null=True, min_value=1, max_value=1_000_000)
@@ -101,7 +105,8 @@ class Tokens(OneSecretView):
         """
         actor, now = actor_in(request), timezone.now()
         values = read(TokenSerializer, request.data)
-        new = verbs.create_token(owner=actor.user, terms=terms_of(actor, values, now), by=actor, now=now)
+        owner = _owner(actor, values.get("owner", actor.user.pk))
+        new = verbs.create_token(owner=owner, terms=terms_of(actor, values, now), by=actor, now=now)
         return _made(actor, new, now, f"{request.path}/{new.token.pk}")
 
 
@@ -143,6 +148,14 @@ class TokenRotation(OneSecretView):
             new = verbs.rotate_token(token=token, by=actor, now=now, overlap=overlap)
         new.token.owner = token.owner
         return _made(actor, new, now, request.path.removesuffix(f"{token_id}/rotate") + str(new.token.pk))
+
+
+def _owner(actor: Actor, user_id: int) -> User:
+    """For whom a token is made. Raises Forbidden for another one to who does not manage people."""
+    if user_id == actor.user.pk:
+        return actor.user
+    access.require(actor, Permission.PEOPLE)
+    return person_by_id(user_id)
 
 
 def terms_of(actor: Actor, values: dict[str, Any], now: datetime) -> verbs.TokenTerms:

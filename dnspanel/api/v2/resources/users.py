@@ -13,20 +13,38 @@ from rest_framework.request import Request
 
 from dnspanel.accounts import explain_rights, invite, people
 from dnspanel.accounts.actors import Actor
-from dnspanel.accounts.errors import PersonUnknown
+from dnspanel.accounts.errors import AccountRefused, PersonUnknown
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Role, User
+from dnspanel.accounts.own_roles import role_by_id
 from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.same_person import set_same_person
+from dnspanel.accounts.service_accounts import create_service_account
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import bad_parameter
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
-from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, page_of, read, stamp, text_parameter, type_number
+from dnspanel.api.v2.resources.zone_access import ABOUT_RRSET, subject_in
+from dnspanel.api.v2.schema.fields import (
+    PAGED,
+    Choice,
+    Flag,
+    Integer,
+    Shape,
+    Text,
+    moment_parameter,
+    page_of,
+    read,
+    stamp,
+    text_parameter,
+)
+from dnspanel.webhooks.hand_over import MOST_LISTED, hand_over
 from dnspanel.zones import access
-from replication.dns import names, rdtypes
-from replication.errors import BadName
+from dnspanel.zones.models import Draft, Zone
+from dnspanel.zones.past_rights import Since, rights_since
+from replication.dns import rdtypes
 
 REASONS = [("role", "the role"), ("team", "being in a team"), ("grant", "a grant")]
 
@@ -36,11 +54,42 @@ class UserSerializer(Shape):
 
     id = serializers.IntegerField(read_only=True)
     username = serializers.CharField(read_only=True)
-    email = serializers.CharField(read_only=True)
+    email = serializers.CharField(read_only=True, allow_null=True, help_text="null for a service account.")
+    service = serializers.BooleanField(read_only=True, help_text="Whether it is an account of programs.")
     role = Choice(choices=Role.choices)
+    own_role = Integer(allow_null=True, required=False, help_text="Id of a role of `/roles`; then `role` is member.")
+    same_person_as = Integer(
+        allow_null=True,
+        required=False,
+        help_text="Id of another account of the same person, or of who a service account works for: none of them"
+        " approves what another asked for.",
+    )
     active = Flag(help_text="Whether they may sign in; tokens of a closed account open nothing.")
     last_sign_in_at = serializers.DateTimeField(read_only=True, allow_null=True)
     joined_at = serializers.DateTimeField(read_only=True)
+
+
+class ServiceAccountSerializer(Shape):
+    """An account of programs, to be made."""
+
+    username = Text(max_length=150)
+    role = Choice(choices=Role.choices, default=Role.MEMBER)
+
+
+class HandOverSerializer(Shape):
+    """What of a person's goes to which account."""
+
+    to = Integer(help_text="Id of the account that gets it.")
+    tokens = serializers.ListField(child=Integer(), default=list, max_length=MOST_LISTED)
+    webhooks = serializers.ListField(child=Integer(), default=list, max_length=MOST_LISTED)
+    drafts = serializers.ListField(child=serializers.UUIDField(), default=list, max_length=MOST_LISTED)
+    publish_hooks = serializers.ListField(child=Integer(), default=list, max_length=MOST_LISTED)
+
+
+class HandedOverSerializer(serializers.Serializer):
+    """How many tokens, webhooks, drafts and publish hooks have another owner now."""
+
+    handed_over = serializers.IntegerField()
 
 
 class InvitationSerializer(Shape):
@@ -69,6 +118,25 @@ class VerdictSerializer(serializers.Serializer):
     because = ReasonSerializer(many=True)
 
 
+class ActSinceSerializer(serializers.Serializer):
+    """An act of the audit log that may have changed the answer."""
+
+    id = serializers.IntegerField()
+    at = serializers.DateTimeField()
+    action = serializers.CharField()
+    target = serializers.CharField()
+    by = serializers.CharField(allow_null=True)
+
+
+class SinceSerializer(serializers.Serializer):
+    """How far the answer of now is that of a time that is past."""
+
+    at = serializers.DateTimeField()
+    certain = serializers.BooleanField(help_text="Nothing that decides this was changed since.")
+    words = serializers.CharField()
+    acts = ActSinceSerializer(many=True, help_text="The newest 20, for who may read the audit log.")
+
+
 class RightsSerializer(serializers.Serializer):
     """May this person do that, and why."""
 
@@ -77,6 +145,7 @@ class RightsSerializer(serializers.Serializer):
     name = serializers.CharField(allow_null=True)
     type = serializers.CharField(allow_null=True)
     rights = VerdictSerializer(many=True)
+    since = SinceSerializer(allow_null=True)
 
 
 class Users(V2View):
@@ -91,24 +160,76 @@ class Users(V2View):
         return page_answer(request, [user_json(user) for user in rows], (rows[-1].pk,) if more else None)
 
 
+class ServiceAccounts(V2View):
+    """Accounts of programs."""
+
+    unconditional = True
+
+    @extend_schema(
+        operation_id="createServiceAccount", request=ServiceAccountSerializer, responses={201: UserSerializer}
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Make a service account.
+
+        Nobody signs in with it. It owns tokens, so that they do not end with the person who made them.
+        """
+        actor = actor_in(request)
+        access.require(actor, Permission.PEOPLE)
+        values = read(ServiceAccountSerializer, request.data)
+        made = create_service_account(name=values["username"], role=values["role"], by=actor, now=timezone.now())
+        place = request.path.removesuffix("service-accounts") + f"users/{made.pk}"
+        return answer(user_json(made), 201, headers={"Location": place})
+
+
+class HandOver(V2View):
+    """What a person who leaves has."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="handOver", request=HandOverSerializer, responses=HandedOverSerializer)
+    def post(self, request: Request, user_id: int) -> HttpResponse:
+        """Hand over tokens, webhooks, drafts and publish hooks to another account.
+
+        All that is listed, or nothing. A token goes with its webhooks; its secret stays until it is rotated.
+        """
+        actor = actor_in(request)
+        user = user_for(actor, user_id)
+        access.require(actor, Permission.PEOPLE)
+        values = read(HandOverSerializer, request.data)
+        count = hand_over(
+            person=user,
+            to=user_for(actor, values["to"]),
+            token_ids=values["tokens"],
+            webhook_ids=values["webhooks"],
+            draft_ids=list(Draft.objects.filter(key__in=values["drafts"]).values_list("pk", flat=True)),
+            hook_ids=values["publish_hooks"],
+            by=actor,
+            now=timezone.now(),
+        )
+        return answer({"handed_over": count})
+
+
 class OneUser(V2View):
     """A person."""
 
     @extend_schema(operation_id="getUser", responses=UserSerializer)
     def get(self, request: Request, user_id: int) -> HttpResponse:
         """Read a person."""
-        return tagged(user_json(_user_for(actor_in(request), user_id)))
+        return tagged(user_json(user_for(actor_in(request), user_id)))
 
     @extend_schema(operation_id="changeUser", request=UserSerializer, responses=UserSerializer)
     def patch(self, request: Request, user_id: int) -> HttpResponse:
-        """Give a person another role, close their account or open it again."""
+        """Give a person another role, close their account or open it again.
+
+        `same_person_as` says of whom else the account is; who they are does not take their accounts apart.
+        """
         actor = actor_in(request)
-        user = _user_for(actor, user_id)
+        user = user_for(actor, user_id)
         access.require(actor, Permission.PEOPLE)
         values = read(UserSerializer, request.data, partial=True)
-        with conditional_write(request, f"user/{user_id}", lambda: user_json(_user_for(actor, user_id))):
+        with conditional_write(request, f"user/{user_id}", lambda: user_json(user_for(actor, user_id))):
             _change(user, values, actor)
-        return tagged(user_json(_user_for(actor, user_id)))
+        return tagged(user_json(user_for(actor, user_id)))
 
 
 class UserRights(V2View):
@@ -118,19 +239,26 @@ class UserRights(V2View):
         operation_id="getUserRights",
         parameters=[
             OpenApiParameter("zone", str, required=True, description="Name of a zone."),
-            OpenApiParameter("name", str, description="Owner name in the zone; needs `type`."),
-            OpenApiParameter("type", str, description="Record type; needs `name`."),
+            *ABOUT_RRSET,
+            OpenApiParameter(
+                "at",
+                {"type": "string", "format": "date-time"},
+                description="A time that is past: `since` says if it was so.",
+            ),
         ],
         responses=RightsSerializer,
     )
     def get(self, request: Request, user_id: int) -> HttpResponse:
         """May this person do that, and why.
 
-        Without `name` and `type` a right counts when it is had at some name and type.
+        Without `name` and `type` a right counts when it is had at some name and type. `rights` are those of now.
         """
         actor = actor_in(request)
-        user = _user_for(actor, user_id)
-        subject = _subject(request, actor)
+        user = user_for(actor, user_id)
+        zone, subject = _subject(request, actor)
+        at, now = moment_parameter(request.query_params, "at"), timezone.now()
+        if at is not None and at > now:
+            raise bad_parameter("at", "Nobody knows that yet: use a time that is past.")
         reasons = explain_rights.reasons_of(user)
         verdicts = [(right, explain_rights.reasons_for(reasons, right, subject)) for right in Right]
         return answer(
@@ -147,6 +275,7 @@ class UserRights(V2View):
                     }
                     for right, found in verdicts
                 ],
+                "since": _since(rights_since(reader=actor, person=user, zone=zone, at=at)) if at else None,
             }
         )
 
@@ -177,7 +306,10 @@ def user_json(user: User) -> dict[str, Any]:
         "id": user.pk,
         "username": user.username,
         "email": user.email,
+        "service": user.is_service,
         "role": user.role,
+        "own_role": user.own_role_id,
+        "same_person_as": user.same_person_as_id,
         "active": user.is_active,
         "last_sign_in_at": stamp(user.last_login),
         "joined_at": stamp(user.date_joined),
@@ -186,8 +318,20 @@ def user_json(user: User) -> dict[str, Any]:
 
 def _change(user: User, values: dict[str, Any], actor: Actor) -> None:
     now = timezone.now()
-    if "role" in values and values["role"] != user.role:
-        people.change_role(user=user, role=values["role"], by=actor, now=now)
+    if "own_role" in values:
+        own = values["own_role"]
+        role = values.get("role", user.role if own is None else Role.MEMBER)
+    else:
+        role = values.get("role", user.role)
+        own = user.own_role_id if role == user.role else None
+    if own is not None and role != Role.MEMBER:
+        raise AccountRefused({"own_role": ["Who has a role of one's own is a member besides."]})
+    if (role, own) != (user.role, user.own_role_id):
+        own_role = None if own is None else role_by_id(own)
+        people.change_role(user=user, role=role, own_role=own_role, by=actor, now=now)
+    if "same_person_as" in values and values["same_person_as"] != user.same_person_as_id:
+        other = None if values["same_person_as"] is None else user_for(actor, values["same_person_as"])
+        set_same_person(user=user, other=other, by=actor, now=now)
     if "active" in values and values["active"] != user.is_active:
         act = people.reactivate if values["active"] else people.deactivate
         act(user=user, by=actor, now=now)
@@ -198,29 +342,36 @@ def _visible_to(actor: Actor) -> "QuerySet[User]":
     return found if Permission.PEOPLE in actor.permissions else found.filter(pk=actor.user.pk)
 
 
-def _user_for(actor: Actor, user_id: int) -> User:
+def user_for(actor: Actor, user_id: int) -> User:
+    """The person with this id, if the actor may know about them; raises PersonUnknown."""
     user = _visible_to(actor).filter(pk=user_id).first()
     if user is None:
         raise PersonUnknown
     return user
 
 
-def _subject(request: Request, actor: Actor) -> explain_rights.Subject:
+def _since(since: Since) -> dict[str, Any]:
+    return {
+        "at": stamp(since.at),
+        "certain": since.is_certain,
+        "words": since.words,
+        "acts": [
+            {
+                "id": act.pk,
+                "at": stamp(act.at),
+                "action": act.action,
+                "target": act.target,
+                "by": act.user.username if act.user else None,
+            }
+            for act in since.acts
+        ],
+    }
+
+
+def _subject(request: Request, actor: Actor) -> tuple[Zone, explain_rights.Subject]:
     """What the query asks about, in a zone that the asker may know about. Raises Problem, Unknown."""
     query = request.query_params
     if not query.get("zone"):
         raise bad_parameter("zone", "Name a zone.")
     zone = access.zone_for_reading(actor, text_parameter(query, "zone", longest=1100))
-    name, type_ = text_parameter(query, "name", longest=1100), text_parameter(query, "type")
-    if bool(name) != bool(type_):
-        raise bad_parameter("type" if name else "name", "Give name and type, or neither.")
-    plain = explain_rights.Subject(zone.pk, zone.name, zone.tags, zone.team_id)
-    if not name:
-        return plain
-    try:
-        owner, number = names.parse(name, zone.name), type_number(type_)
-    except BadName as exc:
-        raise bad_parameter("name", str(exc)) from exc
-    except serializers.ValidationError as exc:
-        raise bad_parameter("type", str(exc.args[0] if exc.args else exc)) from exc
-    return explain_rights.Subject(zone.pk, zone.name, zone.tags, zone.team_id, owner, number)
+    return zone, subject_in(query, zone)

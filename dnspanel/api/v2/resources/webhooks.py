@@ -13,10 +13,23 @@ from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, form_id_of
-from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, Text, choice_parameter, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import (
+    PAGED,
+    Choice,
+    Flag,
+    Integer,
+    Shape,
+    Text,
+    ZoneName,
+    choice_parameter,
+    page_of,
+    read,
+    stamp,
+)
 from dnspanel.webhooks import access, hooks
 from dnspanel.webhooks.errors import WebhookUnknown
-from dnspanel.webhooks.models import SUBSCRIBABLE, Delivery, DeliveryState, EventKind, Webhook
+from dnspanel.webhooks.models import SUBSCRIBABLE, Delivery, DeliveryState, EventKind, Format, Webhook
+from dnspanel.webhooks.pace import GATHERED
 
 EVENTS = [(str(kind), kind.label) for kind in SUBSCRIBABLE]
 
@@ -25,9 +38,33 @@ class WebhookSerializer(Shape):
     """A URL that is told of events."""
 
     id = serializers.IntegerField(read_only=True)
-    url = Text(max_length=2000, help_text="An https address that is public, or in a network that the panel allows.")
+    format = Choice(choices=Format.choices, default=Format.EVENTS, help_text="It stays what it is once made.")
+    url = Text(
+        max_length=2000,
+        default="",
+        allow_blank=True,
+        help_text="An https address that is public, or in a network that the panel allows; empty for mail.",
+    )
     events = serializers.ListField(child=Choice(choices=EVENTS), min_length=1, max_length=len(EVENTS))
     description = Text(max_length=100, default="", allow_blank=True)
+    zones = serializers.ListField(
+        child=ZoneName(),
+        default=list,
+        max_length=hooks.MOST_IN_SCOPE,
+        help_text="Of publications only those that change one of these zones, or one that `tags` or `teams` covers.",
+    )
+    tags = serializers.ListField(child=Text(max_length=40), default=list, max_length=hooks.MOST_IN_SCOPE)
+    teams = serializers.ListField(
+        child=Integer(), default=list, max_length=hooks.MOST_IN_SCOPE, help_text="Ids of teams."
+    )
+    gather_minutes = Integer(
+        default=0,
+        help_text=f"For people: what happens within so many minutes is one message; {', '.join(map(str, GATHERED))}.",
+    )
+    quiet_from = serializers.TimeField(
+        allow_null=True, default=None, help_text="By the owner's time zone; what happens until `quiet_until` waits."
+    )
+    quiet_until = serializers.TimeField(allow_null=True, default=None)
     active = Flag(default=True, help_text="Switched off after failing for days; switching on forgets the failures.")
     owner = serializers.IntegerField(read_only=True)
     token = serializers.IntegerField(read_only=True, allow_null=True, help_text="Id of the token that made it.")
@@ -83,11 +120,11 @@ class Webhooks(OneSecretView):
         actor, now = actor_in(request), timezone.now()
         access.require_webhooks(actor)
         values = read(WebhookSerializer, request.data)
-        terms = hooks.WebhookTerms(values["url"], values["events"], values["description"])
+        terms = hooks.WebhookTerms(**{name: values[name] for name in hooks.WebhookTerms.__dataclass_fields__})
         new = hooks.create_webhook(terms=terms, by=actor, now=now, form_id=form_id_of(request))
         if not values["active"]:
             hooks.change_webhook(webhook=new.webhook, by=actor, now=now, active=False)
-        value = webhook_json(new.webhook) | {"secret": new.secret}
+        value = webhook_json(new.webhook) | {"secret": new.secret if terms.format == Format.EVENTS else None}
         return once(value, secret="secret", Location=f"{request.path}/{new.webhook.pk}")
 
 
@@ -191,9 +228,16 @@ def webhook_json(webhook: Webhook) -> dict[str, Any]:
     """A webhook as it is answered, without its secret."""
     return {
         "id": webhook.pk,
+        "format": webhook.format,
         "url": webhook.url,
         "events": webhook.events,
         "description": webhook.description,
+        "zones": webhook.zones,
+        "tags": webhook.tags,
+        "teams": webhook.teams,
+        "gather_minutes": webhook.gather_minutes,
+        "quiet_from": webhook.quiet_from and webhook.quiet_from.isoformat(),
+        "quiet_until": webhook.quiet_until and webhook.quiet_until.isoformat(),
         "active": webhook.active,
         "owner": webhook.owner_id,
         "token": webhook.token_id,

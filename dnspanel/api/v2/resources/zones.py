@@ -20,7 +20,6 @@ from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_value
 from dnspanel.api.v2.http.representation import time_json, trash_url, zone_url
 from dnspanel.api.v2.http.view import V2View, form_id_of
-from dnspanel.api.v2.http.visibility import limited_to_full_zones
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.schema.fields import PAGED, id_parameter, page_of, read, search_parameter, text_parameter
 from dnspanel.api.v2.schema.parsing import Faults, read_rrset
@@ -40,12 +39,14 @@ from dnspanel.api.v2.schema.zone_serializers import (
     ZoneWrittenSerializer,
 )
 from dnspanel.statement_time import searching_for
+from dnspanel.transfer.zone_templates.access import templates_visible_to
 from dnspanel.zones import access, clone, edit, queries
 from dnspanel.zones.models import Channel, Publication, Zone, gone_at
 from dnspanel.zones.search.terms import Filter, parse
 from dnspanel.zones.search.zone_conditions import looks_inside, refuse_too_general
 from dnspanel.zones.search.zones_by_name import zones_fitting
-from dnspanel.zones.settings_of_zone import change_settings, teams_to_choose_from
+from dnspanel.zones.server_sets import ServerSet, newest_set
+from dnspanel.zones.settings_of_zone import change_default_ttl, change_settings, teams_to_choose_from
 from replication.dns import names
 from replication.dns.rrset import RRset
 from replication.errors import BadName
@@ -57,6 +58,7 @@ _COLUMNS = (
     "rrset_count",
     "tags",
     "team_id",
+    "default_ttl",
     "changed_at",
     "changed_by__username",
     "sequence",
@@ -121,7 +123,8 @@ class ZoneList(V2View):
             rrsets=rrsets,
             nameservers=_hosts(body, "nameservers"),
             hostmaster=_host(body.get("hostmaster"), "/hostmaster"),
-            team=_team(actor, body.get("team")),
+            server_set=_server_set(actor, body),
+            team=chosen_team(actor, body.get("team")),
             reason=body.get("reason", ""),
             form_id=form_id_of(request),
         )
@@ -144,7 +147,7 @@ class ZoneDetail(V2View):
         operation_id="setZone", parameters=[IF_MATCH], request=ZonePatchSerializer, responses={200: ZoneSerializer}
     )
     def patch(self, request: Request, zone_name: str) -> HttpResponse:
-        """Set tags and team
+        """Set tags, team and default TTL
 
         Needs the right "settings". It is not a publication: nodes do not know of it.
         """
@@ -156,8 +159,10 @@ class ZoneDetail(V2View):
                 Zone.objects.select_for_update(of=("self",), no_key=True).select_related("changed_by").get(pk=zone.pk)
             )
             require(condition_in(request), _tag(current), theirs=zone_json(current, actor), mine=request.data)
-            team = _team(actor, body["team"], current.team_id) if "team" in body else current.team
+            team = chosen_team(actor, body["team"], current.team_id) if "team" in body else current.team
             tags = body.get("tags", current.tags)
+            if "default_ttl" in body:
+                change_default_ttl(zone=current, ttl=body["default_ttl"], author=actor, now=timezone.now())
             change_settings(zone=current, tags=tags, team=team, author=actor, now=timezone.now())
         return answer(zone_json(current, actor), headers={"ETag": _tag(current)})
 
@@ -220,7 +225,7 @@ class ZoneClones(V2View):
             now=timezone.now(),
             reason=body.get("reason", ""),
             form_id=form_id_of(request),
-            team=_team(actor, body.get("team")),
+            team=chosen_team(actor, body.get("team")),
             with_tags=body["tags"],
         )
         return accepted(request, publication, {"zones": moved_by(publication, actor), "warnings": []}, status=201)
@@ -347,7 +352,7 @@ class TrashRestore(V2View):
 def zones_to_search(actor: Actor, search: str) -> QuerySet[Zone]:
     """The zones in which a search may look. What a token must not see of a zone is not searched either."""
     parsed = parse(search)
-    visible = access.zones_visible_to(limited_to_full_zones(actor) if looks_inside(parsed) else actor)
+    visible = access.zones_seen_by(actor) if looks_inside(parsed) else access.zones_visible_to(actor)
     if any(term.filter is Filter.OWNER for term in parsed.terms) and not access.may_know_author(actor):
         return visible.none()
     return visible
@@ -364,6 +369,7 @@ def zone_json(zone: Zone, actor: Actor) -> dict[str, Any]:
             zone.rrset_count,
             zone.tags,
             zone.team_id,
+            zone.default_ttl,
             zone.changed_at,
             changed_by,
             zone.sequence,
@@ -373,7 +379,7 @@ def zone_json(zone: Zone, actor: Actor) -> dict[str, Any]:
 
 
 def _row_json(row: Any, *, knows_authors: bool) -> dict[str, Any]:
-    name, revision, serial, rrset_count, tags, team, changed_at, changed_by, sequence = row
+    name, revision, serial, rrset_count, tags, team, default_ttl, changed_at, changed_by, sequence = row
     return {
         "name": name,
         "revision": revision,
@@ -381,16 +387,17 @@ def _row_json(row: Any, *, knows_authors: bool) -> dict[str, Any]:
         "rrset_count": rrset_count,
         "tags": tags,
         "team": team,
+        "default_ttl": default_ttl,
         "changed_at": time_json(changed_at),
         "changed_by": changed_by if knows_authors else None,
         "sequence": sequence,
         "url": zone_url(name),
-        "etag": zone_tag(revision, tags, team),
+        "etag": zone_tag(revision, tags, team, default_ttl),
     }
 
 
 def _tag(zone: Zone) -> str:
-    return zone_tag(zone.revision, zone.tags, zone.team_id)
+    return zone_tag(zone.revision, zone.tags, zone.team_id, zone.default_ttl)
 
 
 def _trashed_json(row: queries.ZoneRow) -> dict[str, Any]:
@@ -441,6 +448,19 @@ def _hosts(body: dict[str, Any], name: str) -> list[str] | None:
     return [str(_host(text, f"/{name}/{index}")) for index, text in enumerate(body[name])]
 
 
+def _server_set(actor: Actor, body: dict[str, Any]) -> ServerSet | None:
+    """The set of name servers that the body names; raises Problem."""
+    if "name_server_set" not in body:
+        return None
+    if "nameservers" in body:
+        raise bad_value("/name_server_set", "Name servers, or a set of them: not both.")
+    found = templates_visible_to(actor).filter(pk=body["name_server_set"]).first()
+    server_set = None if found is None else newest_set(found)
+    if server_set is None:
+        raise bad_value("/name_server_set", "There is no such set of name servers.")
+    return server_set
+
+
 def _host(text: str | None, pointer: str) -> str | None:
     """The canonical name; raises Problem."""
     try:
@@ -449,7 +469,7 @@ def _host(text: str | None, pointer: str) -> str | None:
         raise bad_value(pointer, str(exc), "bad-name") from exc
 
 
-def _team(actor: Actor, team_id: int | None, present: int | None = None) -> Team | None:
+def chosen_team(actor: Actor, team_id: int | None, present: int | None = None) -> Team | None:
     """The team of this id, if the actor may choose it or it is the present one. Raises Problem."""
     if team_id is None:
         return None

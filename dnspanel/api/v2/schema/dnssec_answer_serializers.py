@@ -48,3 +48,13 @@ class DnssecNodeSerializer(Shape):
     serial = serializers.IntegerField(allow_null=True)
     key_tags = serializers.ListField(child=serializers.IntegerField(), help_text="Of its DNSKEY records.")
     signature_ends = serializers.DateTimeField(allow_null=True, help_text="Of the signature over the SOA.")
+
+
+class UnprovenZoneSerializer(Shape):
+    """A zone that does not validate on a node, though nothing that was published did that."""
+
+    zone = serializers.CharField()
+    node = serializers.CharField()
+    problem = serializers.CharField(help_text="What is wrong with its signatures or proofs there, for people.")
+    since = serializers.DateTimeField(help_text="Since when changes of it are pushed there without that proof.")
+    looked_at = serializers.DateTimeField(help_text="When the node was asked last; it is, all the time.")

@@ -13,11 +13,13 @@ from dnspanel.api.v2.schema.zone_serializers import (
 )
 from dnspanel.zones.many import LONGEST_TEXT, MOST_VALUES
 from dnspanel.zones.many_settings import MOST_ZONES
+from dnspanel.zones.rrset_notes import MOST_TAGS
 from dnspanel.zones.search.terms import LONGEST_SEARCH
 from dnspanel.zones.selection import MOST_SELECTED
 
 SET_TTL, SET_VALUES, ADD_VALUES, REMOVE_VALUES = "set-ttl", "set-values", "add-values", "remove-values"
 REPLACE_TEXT, SET_COMMENT, ENABLE, DISABLE, DELETE = "replace-text", "set-comment", "enable", "disable", "delete"
+ADD_TAGS, REMOVE_TAGS = "add-tags", "remove-tags"
 # What each act needs, and what it may have besides.
 MEMBERS = {
     SET_TTL: ({"ttl"}, set[str]()),
@@ -26,11 +28,13 @@ MEMBERS = {
     REMOVE_VALUES: ({"values"}, set[str]()),
     REPLACE_TEXT: ({"find", "replacement"}, {"pattern"}),
     SET_COMMENT: ({"comment"}, set[str]()),
+    ADD_TAGS: ({"tags"}, set[str]()),
+    REMOVE_TAGS: ({"tags"}, set[str]()),
     ENABLE: (set[str](), set[str]()),
     DISABLE: (set[str](), set[str]()),
     DELETE: (set[str](), set[str]()),
 }
-ADD_TAGS, REMOVE_TAGS, SET_TEAM = "add-tags", "remove-tags", "set-team"
+SET_TEAM = "set-team"
 MEMBERS_OF_ZONES = {
     ADD_TAGS: ({"tags"}, set[str]()),
     REMOVE_TAGS: ({"tags"}, set[str]()),
@@ -59,6 +63,13 @@ class ActSerializer(Shape):
         " `replacement` for the same text.",
     )
     comment = Text(required=False, allow_blank=True, max_length=MOST_REASON, help_text="For set-comment.")
+    tags = serializers.ListField(
+        child=Text(max_length=100),
+        required=False,
+        min_length=1,
+        max_length=MOST_TAGS,
+        help_text="For add-tags and remove-tags.",
+    )
 
 
 class NamedRRsetSerializer(Shape):

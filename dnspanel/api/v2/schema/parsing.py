@@ -13,20 +13,22 @@ from dnspanel.api.v2.schema.zone_serializers import MOST_RDATA, MOST_REASON
 from dnspanel.api.zone_syntax import REFUSAL, has_zone_file_syntax
 from dnspanel.zones import direct
 from dnspanel.zones.direct import Step
+from dnspanel.zones.rrset_notes import notes_of, rrset_tags
 from dnspanel.zones.soa import DEFAULT_TTL
 from replication.dns import names, rdata, rdtypes
+from replication.dns.notes import Notes
 from replication.dns.rrset import MAX_TTL, Key, RRset, make
 from replication.errors import BadName, BadRdata, BadRRset, ReplicationError
 
 _OPS = ("replace", "delete", "extend", "prune")
 _TEXTS = frozenset({rdtypes.TXT, rdtypes.SPF})
-_CONTENT = frozenset({"ttl", "rdata", "disabled", "comment"})
+_CONTENT = frozenset({"ttl", "rdata", "disabled", "comment", "tags", "value_comments"})
 _ORDER = _CONTENT | {"op", "name", "type"}
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One RRset, what is to become of it, and where the client said so."""
+    """One RRset, what is to become of it, and where the client remarks so."""
 
     key: Key
     step: Step
@@ -46,15 +48,18 @@ class Faults(list[RequestFault]):
             raise invalid(self)
 
 
-def read_orders(value: Any, zone_name: str, pointer: str, faults: Faults, *, most: int) -> list[Order]:
-    """The orders of a list; what is wrong with others stands in `faults`."""
+def read_orders(
+    value: Any, zone_name: str, pointer: str, faults: Faults, *, most: int, default_ttl: int | None
+) -> list[Order]:
+    """The orders of a list; what is wrong with others stands in `faults`. `default_ttl`: the zone's, if it has one."""
     if not isinstance(value, list):
         faults.at(pointer, "This must be a list of changes.")
         return []
     if len(value) > most:
         faults.at(pointer, f"At most {most} changes at once; these are {len(value)}.", "too-many")
         return []
-    orders = (_read_order(each, zone_name, f"{pointer}/{index}", faults) for index, each in enumerate(value))
+    ttl = DEFAULT_TTL if default_ttl is None else default_ttl
+    orders = (_read_order(each, zone_name, f"{pointer}/{index}", faults, ttl) for index, each in enumerate(value))
     return [order for order in orders if order is not None]
 
 
@@ -78,6 +83,8 @@ def read_patch(value: Any, key: Key) -> Step:
         _check_texts(value, "add", "", faults)
         _check_texts(value, "remove", "", faults)
     faults.refuse()
+    tags, remarks = _tags_in(value, "", faults), _comments_in(key[1], value, "", faults)
+    faults.refuse()
     parsed = {
         name: _parsed(key[1], value[name], f"/{name}", faults) for name in ("rdata", "add", "remove") if name in value
     }
@@ -91,7 +98,11 @@ def read_patch(value: Any, key: Key) -> Step:
         disabled = value.get("disabled", [text for text in now.disabled if text in texts])
         if not texts:
             return None
-        return make(*key, _ttl(value, now.ttl), texts, disabled, value.get("comment", now.comment))
+        notes = Notes(
+            now.notes.tags if tags is None else tags,
+            now.notes.comments if remarks is None else Notes.noted((), remarks).comments,
+        )
+        return make(*key, _ttl(value, now.ttl), texts, disabled, value.get("comment", now.comment), notes=notes)
 
     return _pointing(step, "")
 
@@ -113,7 +124,7 @@ def type_of(text: str) -> int:
     return type_
 
 
-def _read_order(value: Any, zone_name: str, pointer: str, faults: Faults) -> Order | None:
+def _read_order(value: Any, zone_name: str, pointer: str, faults: Faults, ttl: int) -> Order | None:
     before = len(faults)
     if not _is_object(value, _ORDER, pointer, faults):
         return None
@@ -123,11 +134,11 @@ def _read_order(value: Any, zone_name: str, pointer: str, faults: Faults) -> Ord
     key = _read_key(value, zone_name, pointer, faults)
     if key is None or len(faults) > before:
         return None
-    step = _read_step(op, value, key, pointer, faults)
+    step = _read_step(op, value, key, pointer, faults, ttl)
     return None if step is None else Order(key, _pointing(step, pointer), pointer)
 
 
-def _read_step(op: str, value: Mapping[str, Any], key: Key, pointer: str, faults: Faults) -> Step | None:
+def _read_step(op: str, value: Mapping[str, Any], key: Key, pointer: str, faults: Faults, ttl: int) -> Step | None:
     if op == "delete":
         for name in sorted(_CONTENT & value.keys()):
             faults.at(f"{pointer}/{name}", "A deletion has no content.")
@@ -138,7 +149,7 @@ def _read_step(op: str, value: Mapping[str, Any], key: Key, pointer: str, faults
         if not _check_texts(value, "rdata", pointer, faults, required=True):
             return None
         return direct.without(_parsed(key[1], value["rdata"], f"{pointer}/rdata", faults))
-    content = _read_content(value, pointer, faults, ttl=DEFAULT_TTL if op == "extend" else None)
+    content = _read_content(value, pointer, faults, ttl=ttl if op == "extend" else None)
     rrset = None if content is None else _make(key, content, pointer, faults)
     if rrset is None:
         return None
@@ -163,7 +174,7 @@ def _read_key(value: Mapping[str, Any], zone_name: str, pointer: str, faults: Fa
     return None if owner is None or number is None else (owner, number)
 
 
-Content = tuple[int, Sequence[str], Sequence[str], str]  # TTL, rdata, disabled, comment
+Content = tuple[int, Sequence[str], Sequence[str], str, Mapping[str, Any]]  # TTL, rdata, disabled, comment, all of it
 
 
 def _read_content(value: Mapping[str, Any], pointer: str, faults: Faults, *, ttl: int | None) -> Content | None:
@@ -171,7 +182,7 @@ def _read_content(value: Mapping[str, Any], pointer: str, faults: Faults, *, ttl
     if not _check_content(value, pointer, faults, optional=() if ttl is None else {"ttl"}):
         return None
     found = ttl if ttl is not None and "ttl" not in value else int(value["ttl"])
-    return found, value["rdata"], value.get("disabled", ()), value.get("comment", "")
+    return found, value["rdata"], value.get("disabled", ()), value.get("comment", ""), value
 
 
 def _check_content(value: Mapping[str, Any], pointer: str, faults: Faults, *, optional: Any) -> bool:
@@ -185,6 +196,34 @@ def _check_content(value: Mapping[str, Any], pointer: str, faults: Faults, *, op
     if not isinstance(comment, str) or len(comment) > MOST_REASON:
         faults.at(f"{pointer}/comment", f"A text of at most {MOST_REASON} characters is needed here.")
     return len(faults) == before
+
+
+def _tags_in(value: Mapping[str, Any], pointer: str, faults: Faults) -> tuple[str, ...] | None:
+    """The tags that an object says; None if it says nothing of them, or after `faults` was told."""
+    if "tags" not in value:
+        return None
+    if not _check_texts(value, "tags", pointer, faults):
+        return None
+    try:
+        return rrset_tags(value["tags"])
+    except ValueError as exc:
+        faults.at(f"{pointer}/tags", f"{exc}.")
+    return None
+
+
+def _comments_in(type_: int, value: Mapping[str, Any], pointer: str, faults: Faults) -> Mapping[str, str] | None:
+    """The comments of values that an object says, by canonical rdata; None as `_tags_in`."""
+    if "value_comments" not in value:
+        return None
+    remarks = value["value_comments"]
+    if not isinstance(remarks, dict) or not all(isinstance(text, str) for text in remarks.values()):
+        faults.at(f"{pointer}/value_comments", "An object of rdata and texts is needed here.")
+        return None
+    try:
+        return dict(notes_of(type_, (), remarks).comments)
+    except (ValueError, ReplicationError) as exc:
+        faults.at(f"{pointer}/value_comments", f"{exc}.".replace("..", "."))
+    return None
 
 
 def _check_ttl(value: Mapping[str, Any], pointer: str, faults: Faults) -> None:
@@ -228,14 +267,17 @@ def escaped(name: str) -> str:
 
 def _make(key: Key, content: Content, pointer: str, faults: Faults) -> RRset | None:
     """The RRset; if there is none, `faults` is told which value is to blame."""
-    ttl, texts, disabled, comment = content
+    ttl, texts, disabled, comment, value = content
     before = len(faults)
+    notes = Notes.noted(_tags_in(value, pointer, faults) or (), _comments_in(key[1], value, pointer, faults))
+    if len(faults) > before:
+        return None
     if any(_would_be_cut(key[1], text) for text in (*texts, *disabled)):
         _parsed(key[1], texts, f"{pointer}/rdata", faults)
         _parsed(key[1], disabled, f"{pointer}/disabled", faults)
         return None
     try:
-        return make(*key, ttl, texts, disabled, comment)
+        found = make(*key, ttl, texts, disabled, comment, notes=notes)
     except (BadName, BadRdata):
         _parsed(key[1], texts, f"{pointer}/rdata", faults)
         _parsed(key[1], disabled, f"{pointer}/disabled", faults)
@@ -243,6 +285,10 @@ def _make(key: Key, content: Content, pointer: str, faults: Faults) -> RRset | N
             raise
     except BadRRset as exc:
         faults.at(f"{pointer}/rdata", f"{exc}.", "bad-rrset")
+    else:
+        if found.notes == notes:
+            return found
+        faults.at(f"{pointer}/value_comments", "A value that has a comment is not among `rdata`.")
     return None
 
 

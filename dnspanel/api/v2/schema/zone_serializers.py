@@ -11,6 +11,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema_serializer
 from rest_framework import serializers
 
 from dnspanel.api.v2.schema.fields import LARGEST_ID, Choice, Flag, Integer, Shape, Text
+from dnspanel.zones.rrset_notes import LONGEST_COMMENT, MOST_TAGS
 
 MOST_REASON = 2000
 MOST_TTL = 2**31 - 1
@@ -21,6 +22,11 @@ WAIT = OpenApiParameter(
     "wait",
     {"type": "integer", "minimum": 0, "maximum": 60},
     description="Seconds to wait until all nodes answer with it; `Prefer: wait=…` says the same.",
+)
+WAIT_FOR = OpenApiParameter(
+    "wait_for",
+    {"type": "string", "enum": ["nodes", "all"]},
+    description="For whom `wait` waits: `all` are secondaries besides nodes, as far as they have the zones.",
 )
 IF_MATCH = OpenApiParameter(
     "If-Match", str, OpenApiParameter.HEADER, description="ETag of what is to be changed, or `*`: else 412."
@@ -37,13 +43,25 @@ IDEMPOTENCY_KEY = OpenApiParameter(
     OpenApiParameter.HEADER,
     description="A retry with the same key gets the same answer for 24 hours, and writes once.",
 )
-WRITING = [WAIT, IDEMPOTENCY_KEY]
+WRITING = [WAIT, WAIT_FOR, IDEMPOTENCY_KEY]
 CHANGING = [IF_MATCH, *WRITING]
 Q = OpenApiParameter("q", str, description="As in the search box of the panel.")
 
 
 def _texts(**kwargs: Any) -> serializers.ListField:
     return serializers.ListField(child=Text(), **kwargs)
+
+
+def _tags() -> serializers.ListField:
+    return _texts(required=False, max_length=MOST_TAGS, help_text="1 to 40 of a–z, 0–9, dot, dash, underscore.")
+
+
+def _value_comments() -> serializers.DictField:
+    return serializers.DictField(
+        child=Text(allow_blank=True, max_length=LONGEST_COMMENT),
+        required=False,
+        help_text="A comment for each of some `rdata`, by its text.",
+    )
 
 
 class RRsetSerializer(Shape):
@@ -55,6 +73,10 @@ class RRsetSerializer(Shape):
     rdata = serializers.ListField(child=serializers.CharField(), help_text="Presentation texts, canonical.")
     disabled = serializers.ListField(child=serializers.CharField(), help_text="Those of them that are not served.")
     comment = serializers.CharField(allow_blank=True)
+    tags = serializers.ListField(child=serializers.CharField(), required=False, help_text="Left out where it has none.")
+    value_comments = serializers.DictField(
+        child=serializers.CharField(), required=False, help_text="By rdata; left out where none has any."
+    )
 
 
 class RRsetContentSerializer(Shape):
@@ -64,6 +86,8 @@ class RRsetContentSerializer(Shape):
     rdata = _texts(min_length=1, max_length=MOST_RDATA, help_text="Names are absolute, with or without a final dot.")
     disabled = _texts(required=False, max_length=MOST_RDATA, help_text="Those of `rdata` that are kept but not served.")
     comment = Text(required=False, allow_blank=True, max_length=MOST_REASON)
+    tags = _tags()
+    value_comments = _value_comments()
 
 
 class RRsetPatchSerializer(Shape):
@@ -73,6 +97,8 @@ class RRsetPatchSerializer(Shape):
     rdata = _texts(required=False, min_length=1, max_length=MOST_RDATA)
     disabled = _texts(required=False, max_length=MOST_RDATA)
     comment = Text(required=False, allow_blank=True, max_length=MOST_REASON)
+    tags = _tags()
+    value_comments = _value_comments()
     add = _texts(required=False, max_length=MOST_RDATA, help_text="Records to have besides.")
     remove = _texts(required=False, max_length=MOST_RDATA, help_text="Records not to have.")
 
@@ -94,6 +120,8 @@ class ChangeOrderSerializer(Shape):
     rdata = _texts(required=False, max_length=MOST_RDATA, help_text="For all but delete.")
     disabled = _texts(required=False, max_length=MOST_RDATA)
     comment = Text(required=False, allow_blank=True, max_length=MOST_REASON)
+    tags = _tags()
+    value_comments = _value_comments()
 
 
 class TermsSerializer(Shape):
@@ -151,11 +179,18 @@ class BulkSerializer(ChangeTermsSerializer):
 
 
 class NewZoneSerializer(Shape):
-    """A zone to create. A SOA or name servers that `rrsets` lacks are made of the settings."""
+    """A zone to create.
+
+    A SOA or name servers that `rrsets` lacks are made of the set of name servers, which the zone follows then: the one
+    that is named, else the default of the team, else of the panel; else of the settings.
+    """
 
     name = Text()
     rrsets = NewRRsetSerializer(many=True, required=False)
     nameservers = _texts(required=False, min_length=1, max_length=50)
+    name_server_set = Integer(
+        required=False, min_value=1, max_value=LARGEST_ID, help_text="Id of a set, in place of `nameservers`."
+    )
     hostmaster = Text(required=False, help_text="The mailbox of the SOA, as a name.")
     team = Integer(required=False, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Id of a team.")
     reason = Text(required=False, allow_blank=True, max_length=MOST_REASON)
@@ -177,6 +212,13 @@ class ZonePatchSerializer(Shape):
     team = Integer(
         required=False, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Id of a team; null: of none."
     )
+    default_ttl = Integer(
+        required=False,
+        allow_null=True,
+        min_value=0,
+        max_value=MOST_TTL,
+        help_text="The TTL that the editor gives new RRsets; null: that of the SOA.",
+    )
 
 
 class ZoneSerializer(Shape):
@@ -188,6 +230,7 @@ class ZoneSerializer(Shape):
     rrset_count = serializers.IntegerField()
     tags = serializers.ListField(child=serializers.CharField())
     team = serializers.IntegerField(allow_null=True)
+    default_ttl = serializers.IntegerField(allow_null=True, help_text="Of new RRsets; null: the TTL of the SOA.")
     changed_at = serializers.DateTimeField()
     changed_by = serializers.CharField(allow_null=True)
     sequence = serializers.IntegerField(help_text="Of the publication that changed it last.")
@@ -319,6 +362,14 @@ class PublicationSerializer(ListedPublicationSerializer):
     reached = serializers.IntegerField(help_text="How many nodes have.")
     of = serializers.IntegerField(help_text="How many nodes take pushes.")
     nodes = ReachSerializer(many=True, allow_null=True, help_text="null: the token may not see nodes.")
+    at_secondaries = serializers.BooleanField(
+        allow_null=True, help_text="All secondaries that have its zones answer with it; null: without `wait_for=all`."
+    )
+    secondaries_lacking = serializers.ListField(
+        child=serializers.CharField(),
+        allow_null=True,
+        help_text="Those that do not, in words; null: without `wait_for=all`, or for who may not see nodes.",
+    )
 
 
 class ShadowedSerializer(Shape):
@@ -445,3 +496,4 @@ class FoundSerializer(Shape):
     zone = serializers.CharField()
     rrset = RRsetSerializer(allow_null=True, help_text="null: it is the zone that was found.")
     url = serializers.CharField()
+    complaint = serializers.CharField(help_text="For `has:warning`: what the checks say against the RRset.")

@@ -21,6 +21,7 @@ class Command(BaseCommand):
         parser.add_argument("--agent-port", type=int, default=8533)
         parser.add_argument("--schema", type=int, default=4)
         parser.add_argument("--ring0", action="store_true", help="private: gets everything before the others")
+        parser.add_argument("--front", action="store_true", help="dnsdist before nodes, which are set on its page")
         parser.add_argument("--code-only", action="store_true", help="the node exists: only make a new code")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -37,6 +38,7 @@ class Command(BaseCommand):
                     agent_port=options["agent_port"],
                     schema=options["schema"],
                     is_ring0=options["ring0"],
+                    is_front=options["front"],
                     now=now,
                     by=None,
                 )

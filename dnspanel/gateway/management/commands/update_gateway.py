@@ -18,18 +18,19 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         statement_time.begin(statement_time.GATEWAY)
-        asyncio.run(listen(settings.UPDATE_HOST, settings.UPDATE_PORT))
+        asyncio.run(listen(settings.UPDATE_HOST, settings.UPDATE_PORT, settings.UPDATE_TLS_PORT or None))
 
 
-async def listen(host: str, port: int) -> None:
+async def listen(host: str, port: int, tls_port: int | None) -> None:
     """Listen until SIGTERM or SIGINT."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    gateway = Gateway(host, port, clock=timezone.now)
+    gateway = Gateway(host, port, clock=timezone.now, tls_port=tls_port)
     try:
         await gateway.start()
     except OSError as exc:
-        raise CommandError(f"Cannot listen on {host} port {port}: {exc.strerror or exc}.") from exc
+        over_tls = f" or {tls_port}" if tls_port else ""
+        raise CommandError(f"Cannot listen on {host} port {port}{over_tls}: {exc.strerror or exc}.") from exc
     await stop.wait()
     await gateway.stop()

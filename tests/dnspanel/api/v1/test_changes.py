@@ -1,5 +1,6 @@
 """What the body of a PATCH makes of what the zone holds."""
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rules import Severity, Violation
 from replication.dns import rdtypes
+from replication.dns.notes import Notes
 from replication.dns.rrset import RRset
 from tests.dnspanel.api.v1.conftest import replace
 from tests.people import NOW
@@ -96,3 +98,15 @@ def test_a_broken_rule_is_told_in_powerdns_words(code: str, words: str) -> None:
     with pytest.raises(Refusal) as caught, named_violations():
         raise RuleViolations([note, Violation(Severity.ERROR, code, NAME, rdtypes.A, "why")])
     assert (caught.value.status, str(caught.value)) == (422, words)
+
+
+def test_tags_and_comments_of_values_stay_whatever_a_client_of_powerdns_writes() -> None:
+    notes = Notes(("shop",), (("192.0.2.1", "first"), ("192.0.2.2", "second")))
+    now = dataclasses.replace(CURRENT, notes=notes)
+    for change_ in (change("REPLACE", "192.0.2.1"), change("REPLACE", "192.0.2.1", comments=[])):
+        found = after(change_, current=now)
+        assert found is not None
+        assert found.notes == Notes(("shop",), (("192.0.2.1", "first"),))
+    found = after({**change("REPLACE"), "records": None, "comments": []}, current=now)
+    assert found is not None
+    assert found.notes == notes

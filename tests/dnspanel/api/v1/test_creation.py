@@ -41,12 +41,14 @@ def test_names_below_may_have_ns_beside_nameservers() -> None:
     assert (zone.nameservers, len(of_type(zone, rdtypes.NS))) == (["ns1.test."], 1)
 
 
+@pytest.mark.django_db
 def test_zone_text_without_ns_takes_the_nameservers_given() -> None:
     zone = new(nameservers=["ns1.test."], zone="@ IN SOA ns1.test. h.test. 5 1h 1h 1w 1h\nwww A 192.0.2.1\n")
     assert of_type(zone, rdtypes.NS) == []
     assert [rrset.ttl for rrset in of_type(zone, rdtypes.A)] == [3600]
 
 
+@pytest.mark.django_db
 def test_lines_of_faults_are_those_of_the_text() -> None:
     with pytest.raises(Refusal, match=r"line 2: www A nonsense"):
         new(zone="@ IN SOA ns1.test. h.test. 5 1h 1h 1w 1h\nwww A nonsense\n")
@@ -71,7 +73,6 @@ def test_facts_are_kept_in_powerdns_spelling(sent: dict[str, Any], attributes: d
 @pytest.mark.parametrize(
     "sent",
     [
-        {"kind": "Secondary"},
         {"masters": [5]},
         {"masters": ["192.0.2.1:x"]},
         {"catalog": "a..b"},
@@ -83,6 +84,7 @@ def test_facts_that_cannot_be_kept_are_refused(sent: dict[str, Any]) -> None:
         read_attributes(sent)
 
 
+@pytest.mark.django_db
 def test_zone_text_is_refused_with_what_would_be_left_out() -> None:
     """201 said that all of it is there; the records of DNSSEC were dropped without a word."""
     soa = "@ IN SOA ns1.test. h.test. 5 1h 1h 1w 1h\n"

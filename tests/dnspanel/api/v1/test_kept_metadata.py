@@ -7,7 +7,7 @@ import pytest
 
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.api.models import PowerdnsZone
-from dnspanel.api.v1 import kept_metadata
+from dnspanel.api.v1 import acting_metadata, kept_metadata
 from dnspanel.zones import edit
 from dnspanel.zones.dnssec import queries, sign
 from dnspanel.zones.dnssec.guarded import Acting
@@ -155,7 +155,7 @@ def test_which_kinds_the_api_writes_and_shows(kind: str, writable: bool, readabl
 
 def test_what_each_kind_does_is_decided_and_written_down() -> None:
     """A kind that is added to the writable ones has an effect, a warning or a refusal; documents list these."""
-    acting = kept_metadata.WRITABLE & {kept_metadata.SOA_EDIT, *kept_metadata.TSIG_ACTS, *kept_metadata.OF_KEYS}
+    acting = kept_metadata.WRITABLE & {kept_metadata.SOA_EDIT, *acting_metadata.ACTS, *kept_metadata.OF_KEYS}
     assert {*kept_metadata.NO_EFFECT, *kept_metadata.REFUSED, *acting} == kept_metadata.WRITABLE
     text = (Path(__file__).parents[4] / "docs/use/apis.md").read_text()
     assert [kind for kind in sorted(kept_metadata.WRITABLE) if f"`{kind}`" not in text] == []

@@ -21,8 +21,8 @@ def test_what_is_added_replaced_and_deleted_is_read_back(ask: Caller) -> None:
     added = ask.value("POST", LIST, {"kind": "X-A", "metadata": ["a", "a"], "type": "ignored"}, status=201)
     assert added == {"kind": "X-A", "metadata": ["a"], "type": "Metadata"}
     assert ask.value("PUT", f"{LIST}/X-A", {"metadata": ["b"]}) == {**added, "metadata": ["b"]}
-    ask.value("POST", LIST, {"kind": "ALSO-NOTIFY", "metadata": ["192.0.2.1"]}, status=201)
-    assert [item["kind"] for item in ask.value("GET", LIST)] == ["ALSO-NOTIFY", "SOA-EDIT-API", "X-A"]
+    ask.value("POST", LIST, {"kind": "AXFR-SOURCE", "metadata": ["192.0.2.1"]}, status=201)
+    assert [item["kind"] for item in ask.value("GET", LIST)] == ["AXFR-SOURCE", "SOA-EDIT-API", "X-A"]
     assert ask.value("GET", "/zones/a.test/metadata/X-A")["metadata"] == ["b"]
     assert ask("DELETE", f"{LIST}/X-A").status_code == 204
     assert ask.value("GET", f"{LIST}/X-A") == {**added, "metadata": []}
@@ -75,8 +75,8 @@ def test_only_who_may_change_settings_writes_and_who_sees_nothing_finds_nothing(
 
 def test_a_write_that_has_no_effect_says_so(ask: Caller) -> None:
     """Kinds that PowerDNS acts on were kept with 200 and 201, as if something here did."""
-    added = ask.value("POST", LIST, {"kind": "ALSO-NOTIFY", "metadata": ["192.0.2.1"]}, status=201)
-    assert added["warning"].startswith("ALSO-NOTIFY is kept, but has no effect: nodes get every change from the panel")
+    added = ask.value("POST", LIST, {"kind": "AXFR-SOURCE", "metadata": ["192.0.2.1"]}, status=201)
+    assert added["warning"].startswith("AXFR-SOURCE is kept, but has no effect: primaries are asked from the address")
     assert "warning" in ask.value("PUT", f"{LIST}/PUBLISH-CDS", {"metadata": ["2"]})
     assert "warning" not in ask.value("PUT", f"{LIST}/PUBLISH-CDS", {"metadata": []})
     assert "warning" not in ask.value("POST", LIST, {"kind": "X-A", "metadata": ["a"]}, status=201)

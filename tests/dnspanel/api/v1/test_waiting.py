@@ -8,8 +8,11 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
+from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.models import Ack, Node, NodeState
+from dnspanel.secondaries import set_up
+from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.zones.models import LogHead, Publication, Zone
 from tests.dnspanel.api.v1.conftest import Caller, MakeCaller, replace, texts
 from tests.people import NOW
@@ -88,3 +91,20 @@ def test_what_cannot_be_waited_for_is_refused_before_anything_is_done(call: Call
         assert call(method, path + query, body).status_code == 422
     assert Publication.objects.count() == 1
     assert json.loads(call("GET", "/zones").content)[0]["account"] == ""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_all_are_secondaries_too_and_nodes_are_nodes_alone(make_caller: MakeCaller, zone: Zone, alice: User) -> None:
+    set_up.create_secondary(terms=set_up.Terms("partner", ["9.9.9.9"]), by=alice, now=NOW)
+    call = make_caller(permissions=frozenset({Permission.FLEET}))
+    status, words = patch(call, "?wait=all&timeout=0")
+    assert status == 504
+    lacks = "partner: it does not answer with example.test. yet"
+    assert words.endswith(f"but 1 secondary did not answer with it within 0 s: {lacks}")
+    Secondary.objects.update(noted=9)
+    Member.objects.update(served_serial=3)
+    another = replace("www.example.test.", "A", "192.0.2.10")
+    written = call("PATCH", "/zones/example.test.?wait=all&timeout=0", {"rrsets": [another]})
+    assert (written.status_code, written["X-PDNS-New-Serial"]) == (204, "3")
+    third = replace("www.example.test.", "A", "192.0.2.11")
+    assert call("PATCH", "/zones/example.test.?wait=nodes&timeout=0", {"rrsets": [third]}).status_code == 204

@@ -243,7 +243,7 @@ def test_zone_text_with_a_fault_makes_no_zone(call: Caller, text: str, words: st
         ({"name": "a:b.test."}, "contains unsupported characters"),
         ({"name": 5}, "Key 'name' not present or not a String"),
         ({"kind": None}, "Key 'kind' not present or not a String"),
-        ({"kind": "Slave"}, "not supported"),
+        ({"kind": "Producer"}, "not supported"),
         ({"dnssec": True, "nsec3param": "bad"}, "are invalid"),
         ({"nsec3param": "1 0 0 -"}, "not DNSSEC secured"),
         ({"nameservers": ["ns1.test"]}, "Nameserver is not canonical"),
@@ -254,7 +254,7 @@ def test_zone_text_with_a_fault_makes_no_zone(call: Caller, text: str, words: st
         ({"rrsets": [{"name": WWW, "type": "A", "records": [{"content": "192.0.2.1"}]}]}, "Key 'ttl'"),
         ({"masters": ["nonsense"]}, "Master (nonsense) is not an IP address"),
         ({"account": "x" * 41}, "account"),
-        ({"slave_tsig_key_ids": ["k"]}, "A TSIG key with the name"),
+        ({"slave_tsig_key_ids": ["k"]}, "has no masters to be transferred from"),
         (
             {
                 "nameservers": ["ns1.test."],

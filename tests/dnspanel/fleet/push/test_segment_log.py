@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
+from dnspanel.fleet.models import Isolation
 from dnspanel.fleet.push import segment_log as log_module
 from dnspanel.fleet.push.segment_log import DatabaseChangeLog
 from dnspanel.publish.encode import encode_step
@@ -125,6 +126,19 @@ def test_the_snapshot_on_the_way_is_one_that_segments_lead_on_from() -> None:
     assert DatabaseChangeLog(4).long_way(None).snapshot == 3
     Segment.objects.filter(first=4).update(damaged=True)
     assert DatabaseChangeLog(4).long_way(None).snapshot is None
+
+
+def test_a_snapshot_of_what_was_taken_back_since_is_for_nobody() -> None:
+    """A new node got it, and answered with what ring 0 could not until the merged segment came behind it."""
+    for number in range(4):
+        publish(f"z{number}.test.")
+        make_snapshot(schema=4, now=timezone.now())
+    now, epoch = timezone.now(), LogHead.objects.get().epoch
+    Isolation.objects.create(epoch=epoch, failed=2, inverse=4, found_at=now, merged_at=now)
+    assert DatabaseChangeLog(4).long_way(None).snapshot == 4
+    assert DatabaseChangeLog(4, limit=3).long_way(None).snapshot == 1
+    Isolation.objects.update(inverse=5)
+    assert DatabaseChangeLog(4).long_way(None).snapshot == 1
 
 
 def test_a_log_of_which_only_a_snapshot_is_left_still_has_its_head() -> None:

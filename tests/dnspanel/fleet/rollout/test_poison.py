@@ -4,6 +4,7 @@ Tests `rollout.unproven` too.
 """
 
 from collections.abc import Iterator
+from uuid import uuid4
 
 import pytest
 from django.utils import timezone
@@ -15,12 +16,13 @@ from dnspanel.zones import bulk, edit
 from dnspanel.zones.dnssec import sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.queries import signing_of
-from dnspanel.zones.models import Publication, Zone
+from dnspanel.zones.models import LogHead, Publication, Zone
 from replication.codec.dnssec import MetadataObject
 from replication.dns import rrset
 from replication.dns.rrset import RRset
 from replication.errors import NotServed
 from replication.store.store import Store
+from replication.wire.position import Position
 from replication.wire.segment import open_segment
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.replication.agent.servers import PDNS_SERVER, Pdns, short_directory
@@ -248,3 +250,60 @@ def test_a_zone_that_comes_and_does_not_validate_is_in_the_trash(server: Pdns, a
     zone.refresh_from_db()
     assert zone.deleted_at is not None
     assert not unproven.let_pass(node=node, error=error, now=timezone.now(), is_exhausted=True)
+
+
+def test_what_came_in_a_snapshot_is_looked_at_before_it_counts(server: Pdns, active_node: MakeNode) -> None:
+    """The agent's sample finds neither; an ack would have let all other nodes have both."""
+    acting = Acting(None, "system", timezone.now())
+    edit.create_zone(name=ZONE, author=None, channel="system", now=acting.now)
+    change = bulk.ZoneChange(Zone.objects.get().pk, 1, {(rr(*APL).name, rr(*APL).type): rr(*APL)})
+    bad, _ = bulk.change_zones(changes=[change], author=None, channel="system", now=acting.now)
+    assert bad is not None
+    created = edit.create_zone(name=CHAINLESS, author=None, channel="system", now=acting.now)
+    [signed] = sign.sign(zones=[Zone.objects.get(name=CHAINLESS)], acting=acting)
+    node, epoch = active_node("ring0"), LogHead.objects.get().epoch
+    at = Position(epoch, signed.sequence)
+    terms = {"dns_address": "127.0.0.1", "dns_port": server.port, "is_ring0": True}
+    Node.objects.filter(pk=node.pk).update(**terms)
+    node.refresh_from_db()
+    assert poison.examine_snapshot(node=node, position=at, now=acting.now) is None, "nobody waits for it yet"
+    Node.objects.filter(pk=node.pk).update(epoch=epoch, acked=1)
+    node.refresh_from_db()
+    failed = Publication.objects.exclude(failed_reason="").values_list("sequence", flat=True)
+    found = poison.examine_snapshot(node=node, position=at, now=acting.now)
+    assert found is not None
+    assert (found.question, list(failed)) == ("list.poison.test. APL", [bad.sequence])
+    # A snapshot that has it still is no better, though there is nothing left to take back.
+    assert poison.examine_snapshot(node=node, position=at, now=acting.now) is not None
+    node.acked = created.sequence
+    found = poison.examine_snapshot(node=node, position=at, now=acting.now)
+    assert found is not None
+    assert found.question.endswith("A with DNSSEC")
+    assert list(failed.order_by("sequence")) == [bad.sequence, signed.sequence]
+
+
+def test_a_snapshot_of_a_later_epoch_is_all_new_to_ring_0(server: Pdns, active_node: MakeNode) -> None:
+    zone, node = signed_zone(CHAINLESS, server, active_node)
+    node.epoch, node.acked = uuid4(), 1_000
+    at = Position(LogHead.objects.get().epoch, LogHead.objects.get().sequence)
+    assert poison.examine_snapshot(node=node, position=at, now=timezone.now()) is not None
+    assert node.acked == 1_000
+    zone.refresh_from_db()
+    assert zone.deleted_at is not None, "of that epoch it came by a publication too"
+
+
+def test_a_zone_that_ring_0_passes_over_holds_up_no_new_node(server: Pdns, active_node: MakeNode) -> None:
+    zone, ring0 = signed_zone(CHAINLESS, server, active_node)
+    now = timezone.now()
+    new = active_node("ns1")
+    Node.objects.filter(pk=new.pk).update(dns_address="127.0.0.1", dns_port=server.port)
+    new.refresh_from_db()
+    assert unproven.names_for_snapshot(new) == []
+    UnprovenZone.objects.create(node=ring0, zone=zone, problem="none", since=now, looked_at=now)
+    assert (unproven.names_of(new), unproven.names_for_snapshot(new)) == ([], [CHAINLESS])
+    unproven.let_pass_as_ring0(node=new, names=[CHAINLESS], now=now)
+    assert "with DNSSEC" in UnprovenZone.objects.get(node=new).problem
+    UnprovenZone.objects.filter(node=new).delete()
+    well = Node(pk=new.pk, name="ns1", dns_address="127.0.0.1", dns_port=9)
+    unproven.let_pass_as_ring0(node=well, names=[CHAINLESS], now=now)
+    assert not UnprovenZone.objects.filter(node=new).exists(), "silence says nothing"

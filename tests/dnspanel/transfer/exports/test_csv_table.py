@@ -28,6 +28,8 @@ def test_a_record_is_a_line() -> None:
             "value": '"c"',
             "disabled": "yes",
             "comment": '"x",\ny',
+            "value_comment": "",
+            "tags": "",
         },
         {
             "zone": "a.test.",
@@ -37,6 +39,8 @@ def test_a_record_is_a_line() -> None:
             "value": '"a, b"',
             "disabled": "",
             "comment": '"x",\ny',
+            "value_comment": "",
+            "tags": "",
         },
     ]
 
@@ -61,7 +65,7 @@ def test_a_comment_comes_back_as_it_was(comment: str) -> None:
 
 
 def test_a_large_zone_comes_in_pieces() -> None:
-    rows = ((f"h{number}.a.test.", 1, 60, ("192.0.2.1",), (), "") for number in range(5000))
+    rows = ((f"h{number}.a.test.", 1, 60, ("192.0.2.1",), (), "", "") for number in range(5000))
     pieces = list(zone_lines(ExportedZone("a.test.", 1, 5000, rows)))
     assert len(pieces) > 2
     assert "".join(pieces).count("\r\n") == 5000

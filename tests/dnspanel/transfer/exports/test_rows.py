@@ -40,7 +40,7 @@ def test_rows_have_everything_of_an_rrset(make_zone: MakeZone) -> None:
     zone = make_zone("www 300 A 192.0.2.1 | 192.0.2.2")
     zone.rrsets.filter(type=1).update(disabled=["192.0.2.2"], comment="half of it")
     [row] = [row for row in read()[zone.name] if row[1] == 1]
-    assert row == ("www.example.test.", 1, 300, ["192.0.2.1", "192.0.2.2"], ["192.0.2.2"], "half of it")
+    assert row == ("www.example.test.", 1, 300, ["192.0.2.1", "192.0.2.2"], ["192.0.2.2"], "half of it", "")
 
 
 @pytest.mark.parametrize("type_", [1, 2, 6])

@@ -19,11 +19,19 @@ from dnspanel.transfer.documents import Options
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import apply, jobs, queries, stage, worker
 from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone, KeptItem, KeptKind, PieceState, State
+from dnspanel.transfer.zone_templates import edit, servers
+from dnspanel.webhooks import publish_hooks
+from dnspanel.webhooks.publish_hooks import HookTerms
 from dnspanel.zones import hold
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec import queries as signing
-from dnspanel.zones.models import Channel, Publication, Revision, SigningChange, Zone
+from dnspanel.zones.models import Channel, Publication, Revision, SigningChange, TemplateLink, Zone
+from dnspanel.zones.publish_rules import Scope
 from tests.dnspanel.transfer.conftest import MakeImport, import_all, lines_of, work_through, zone_text
+from tests.dnspanel.transfer.zone_templates.test_servers import HOUSE, OTHER, apex, make_set
+from tests.dnspanel.webhooks.answering import Answering
+from tests.dnspanel.webhooks.conftest import answering as answering
+from tests.dnspanel.webhooks.conftest import at_home as at_home
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW
 from tests.publishing import change_rrsets
@@ -279,6 +287,30 @@ def test_a_zone_created_by_others_since_the_dry_run_waits(make_import: MakeImpor
     assert {line.split()[0] for line in lines_of("a.test.")} == {"a.test.", "mail.a.test.", "www.a.test."}
 
 
+def test_zones_to_which_a_publish_hook_says_no_wait(make_import: MakeImport, alice: User, answering: Answering) -> None:
+    import_all(make_import(texts("a.test.")))
+    job = make_import({"new": zone_text("b.test."), "old": zone_text("a.test.", "new A 192.0.2.3")})
+    work_through(job)
+    jobs.start_plan(job=job, now=NOW)
+    work_through(job)
+    made = publish_hooks.add_hook(scope=Scope(), terms=HookTerms(answering.url), reason="Names", author=alice, now=NOW)
+    answering.secret = made.secret
+    answering.refuse("No.")
+    answering.refuse("No.")
+    jobs.start_apply(job=job, author=job.author, now=NOW)
+    work_through(job)
+    assert actions(job) == {"a.test.": Action.WAITING, "b.test.": Action.WAITING}
+    jobs.replan_waiting(job=job, now=NOW)
+    work_through(job)
+    answering.allow()
+    answering.allow()
+    jobs.start_apply(job=job, author=job.author, now=NOW)
+    work_through(job)
+    assert actions(job) == {"a.test.": Action.UNION, "b.test.": Action.CREATE}
+    assert {each["zones"][0]["kind"] for each in answering.questions} == {"create", "change"}
+    assert len(answering.received) == 4
+
+
 def test_a_zone_changed_by_others_since_the_dry_run_waits(make_import: MakeImport, bob: User) -> None:
     import_all(make_import(texts("a.test.", "b.test.")))
     job = make_import({name: zone_text(name, "new A 192.0.2.3") for name in ("a.test.", "b.test.")})
@@ -428,6 +460,27 @@ def test_zones_without_apex_records_get_ours_or_keep_their_own(make_import: Make
     assert actions(job) == {"old.test.": Action.UNION, "new.test.": Action.CREATE}
     assert lines_of("old.test.") == before | {"mail.old.test. 300 1 192.0.2.9"}
     assert {line.split()[2] for line in lines_of("new.test.")} == {"1", "2"}
+
+
+def test_new_zones_follow_the_default_set_where_their_name_servers_are_ours(make_import: MakeImport) -> None:
+    made = make_set("Other", OTHER)
+    hosts = {"new.test.": "$ORIGIN new.test.\nmail 300 A 192.0.2.9\n", **texts("own.test.")}
+    job = make_import(hosts, options=Options(soa="missing", nameservers="missing"))
+    edit.publish_version(template=made, content=servers.content_of(HOUSE), seen=1, by=None, now=NOW)
+    import_all(job)
+    assert apex("new.test.") == (OTHER.names, "a.other.test.", "dns.other.test.")
+    assert apex("own.test.")[0] != OTHER.names
+    assert list(TemplateLink.objects.values_list("zone__name", "template", "version")) == [("new.test.", made.pk, 1)]
+    again = make_import({"more.test.": "$ORIGIN more.test.\nmail 300 A 192.0.2.9\n"})
+    jobs.set_options(job=_scanned(again), options=Options(soa="ours", nameservers="ours"), now=NOW)
+    import_all(again)
+    assert apex("more.test.")[0] == HOUSE.names
+
+
+def _scanned(job: ImportJob) -> ImportJob:
+    work_through(job)
+    job.refresh_from_db()
+    return job
 
 
 def about_to_apply(job: ImportJob) -> ImportJob:

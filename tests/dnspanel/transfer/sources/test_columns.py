@@ -22,6 +22,11 @@ def test_the_delimiter_is_the_one_that_cuts_evenly(delimiter: str) -> None:
             {"zone": 0, "name": 1, "type": 2, "ttl": 3, "value": 4, "disabled": 5, "comment": 6},
         ),
         (
+            "zone,name,type,ttl,value,disabled,comment,value_comment,tags",
+            {"zone": 0, "value": 4, "comment": 6, "value_comment": 7, "tags": 8},
+        ),
+        ("Name,Type,Content,TTL,Tags", {"name": 0, "value": 2, "tags": None}),
+        (
             "Zone,Record Name,Type,TTL,Data,Status,Comment",
             {"zone": 0, "name": 1, "type": 2, "ttl": 3, "value": 4, "comment": 6},
         ),
@@ -36,7 +41,7 @@ def test_the_delimiter_is_the_one_that_cuts_evenly(delimiter: str) -> None:
         ("subname,type,ttl,records,rdata", {"name": 0, "type": 1, "ttl": 2, "value": 4}),
     ],
 )
-def test_headers_of_common_exports_are_known(header: str, columns: dict[str, int]) -> None:
+def test_headers_of_common_exports_are_known(header: str, columns: dict[str, int | None]) -> None:
     mapping = guessed_mapping([header.split(",")], ",")
 
     assert mapping.header

@@ -1,3 +1,5 @@
+"""Tables of records, and their rows as lines of zone-file text (`sources.csv_rows`)."""
+
 import gzip
 from dataclasses import asdict
 from pathlib import Path

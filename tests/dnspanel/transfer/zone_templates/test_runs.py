@@ -12,6 +12,8 @@ from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
 from dnspanel.transfer.tasks import drive_transfers, run_template
 from dnspanel.transfer.zone_templates import edit, runs, use
 from dnspanel.transfer.zone_templates.edit import Text
+from dnspanel.webhooks import publish_hooks
+from dnspanel.webhooks.publish_hooks import HookTerms
 from dnspanel.zones import bulk, draft, revision, run_turns, store_rrsets
 from dnspanel.zones.edit import NewZone
 from dnspanel.zones.errors import Forbidden, RunRefused, TemplateRefused, TemplateRunUnknown, TemplateUnknown
@@ -25,10 +27,14 @@ from dnspanel.zones.models import (
     Zone,
     ZoneTemplate,
 )
+from dnspanel.zones.publish_rules import Scope
 from dnspanel.zones.template_text import Variable, VariableKind
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
 from tests.dnspanel.transfer.zone_templates.conftest import IP, MX, WEB, MakeTemplate
+from tests.dnspanel.webhooks.answering import Answering
+from tests.dnspanel.webhooks.conftest import answering as answering
+from tests.dnspanel.webhooks.conftest import at_home as at_home
 from tests.dnspanel.zones.conftest import MakeZone, rr
 from tests.dnspanel.zones.test_direct import token_actor
 from tests.people import NOW, make_person
@@ -183,6 +189,23 @@ def test_zones_that_cannot_have_it_are_refused_with_the_reason_and_their_links_s
     carry_out(dry, bob)
     versions = dict(TemplateLink.objects.values_list("zone__name", "version"))
     assert versions == {"v1.test.": 1, "v2.test.": 1, "v3.test.": 2}
+
+
+def test_zones_to_which_a_publish_hook_says_no_are_refused_with_its_reason(
+    template: ZoneTemplate, bob: User, alice: User, answering: Answering
+) -> None:
+    kept, _ = create(template, bob, "v1.test.", "v2.test.")
+    publish_v2(template, bob)
+    dry = dry_run(template, bob)
+    made = publish_hooks.add_hook(
+        scope=Scope(zone=kept), terms=HookTerms(answering.url), reason="Names", author=alice, now=NOW
+    )
+    answering.secret = made.secret
+    answering.refuse("No names like that.")
+    run = carry_out(dry, bob)
+    assert (run.state, run.counts) == (RunState.DONE, {"change": 1, "refused": 1})
+    assert "No names like that." in run.zones.get(outcome="refused").message
+    assert dict(TemplateLink.objects.values_list("zone__name", "version")) == {"v1.test.": 1, "v2.test.": 2}
 
 
 def test_who_may_begin_and_see_a_run(

@@ -4,6 +4,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.test import Client
 
 from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
@@ -11,14 +12,22 @@ from dnspanel.web.access.webhooks import WebhookForm
 from dnspanel.webhooks import hooks
 from dnspanel.webhooks.errors import AddressRefused
 from dnspanel.webhooks.models import Delivery, DeliveryState, Event, Webhook
-from tests.dnspanel.web.conftest import HTMX, Browser, forget_password
+from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone, forget_password
 from tests.people import NOW, make_person
 
 URL = "https://93.184.216.34/dns"  # a public address, so that nothing has to be resolved
 
 
 def filled(**fields: Any) -> dict[str, Any]:
-    return {"url": URL, "events": ["publication.saved"], "description": "Chat", "form_id": str(uuid4()), **fields}
+    return {
+        "format": "events",
+        "url": URL,
+        "events": ["publication.saved"],
+        "gather_minutes": "0",
+        "description": "Chat",
+        "form_id": str(uuid4()),
+        **fields,
+    }
 
 
 @pytest.fixture
@@ -156,3 +165,35 @@ def test_a_refusal_by_the_guard_names_its_reason(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(hooks, "checked_addresses", refuse)
     assert b"This address is private." in browser(bob).post("/webhooks/new/", filled()).content
+
+
+def test_a_mail_is_asked_for_and_stopped_without_a_session(
+    browser: Browser, bob: User, make_zone: MakeZone, settings: Any
+) -> None:
+    settings.EMAIL_HOST = "127.0.0.1"
+    make_zone("www 300 A 192.0.2.1")
+    client = browser(bob)
+    page = client.get("/webhooks/new/?format=mail&zones=example.test.").content.decode()
+    assert '<option value="mail" selected>' in page
+    assert "example.test." in page
+    form = filled(format="mail", url="", zones="example.test\n", tags="gold, silver", gather_minutes="60")
+    page = client.post("/webhooks/new/", form, follow=True).content.decode()
+    webhook = Webhook.objects.get()
+    assert (webhook.zones, webhook.tags, webhook.gather_minutes) == (["example.test."], ["gold", "silver"], 60)
+    assert bob.email in page
+    assert "Make a new secret" not in page
+    stop = f"/stop-mails/{hooks.stop_key(webhook)}/"
+    stranger = Client(enforce_csrf_checks=True)
+    assert "Stop these mails?" in stranger.get(stop).content.decode()
+    assert Webhook.objects.get().active
+    assert stranger.post(stop, {"List-Unsubscribe": "One-Click"}).status_code == 200
+    assert not Webhook.objects.get().active
+    assert "No more of these mails" in stranger.get(stop).content.decode()
+
+
+def test_what_is_no_zone_or_team_is_told_at_its_field(browser: Browser, bob: User) -> None:
+    page = browser(bob).post("/webhooks/new/", filled(zones="a..b\nnone.test.", teams="nobody")).content.decode()
+    assert 'id="id_zones_error"' in page
+    assert "a..b: " in page
+    assert "There is no team nobody" in page
+    assert '<details class="more" open>' in page

@@ -11,8 +11,8 @@ from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.alerts import tasks
 from dnspanel.alerts.deliver import deliver_all
 from dnspanel.alerts.models import Message, Route
-from tests.dnspanel.alerts.mailserver import MailServer
 from tests.dnspanel.web.conftest import HTMX, Browser
+from tests.mailserver import MailServer
 
 FORM = {"name": "on call", "kind": "mail", "address": "ops@people.test", "least": "warning", "time_zone": "UTC"}
 

@@ -5,6 +5,7 @@ import pytest
 from dnspanel.accounts.models import User
 from dnspanel.web.editor import blocking
 from dnspanel.zones import draft
+from dnspanel.zones.discarded import discard
 from dnspanel.zones.models import Channel, Operation, Zone
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
@@ -68,7 +69,7 @@ def test_warnings_are_counted_marked_and_can_be_looked_at_alone(
     changed = Operation.objects.filter(wanted__ttl=600).values_list("name", flat=True)
     assert sorted(changed) == ["example.test.", "new.example.test."], "and no other record"
     assert client.get(ZONE + "?in=warnings", headers=HTMX).content.decode().count('<tbody class="rrset') == 1
-    draft.discard(author=bob)
+    discard(author=bob, now=NOW)
     assert "No record of your draft has a warning" in client.get(ZONE + "?in=warnings").content.decode()
     assert browser(charlie).get(ZONE + "?in=warnings").status_code == 200
 

@@ -54,7 +54,7 @@ def test_all_builders_are_listed_and_open(client: Client) -> None:
     page = client.get(BUILDER).content.decode()
     for key, builder in BUILDERS.items():
         assert f'href="{BUILDER}{key}/"' in page
-        assert builder.title in client.get(f"{BUILDER}{key}/").content.decode()
+        assert str(builder.title) in client.get(f"{BUILDER}{key}/").content.decode()
     assert client.get(f"{BUILDER}nothing/").status_code == 404
 
 

@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from html import unescape
 
 import pytest
 from pytest_django.fixtures import DjangoAssertNumQueries
@@ -116,6 +117,19 @@ def test_a_record_has_its_own_history(zone: Zone, browser: Browser, charlie: Use
     assert "Revision 3" not in page
     untouched = browser(charlie).get(f"{HISTORY}record/?name=example.test.&type=NS").content.decode()
     assert "as it was when the zone was created" in untouched
+
+
+@pytest.mark.parametrize("who", ["alice", "charlie"])
+def test_the_history_of_a_record_leads_to_who_could_change_it_then(
+    who: str, zone: Zone, browser: Browser, alice: User, charlie: User
+) -> None:
+    client = browser({"alice": alice, "charlie": charlie}[who])
+    page = client.get(f"{HISTORY}record/?name=www.example.test.&type=A").content.decode()
+    link = unescape(re.findall(r'href="?([^" >]*/access/\?[^" >]*)', page)[0])
+    assert ("who=" in link) == (who == "alice"), "only who knows its author is led to them"
+    answer = client.get(link)
+    assert answer.status_code == 200
+    assert "This is the answer of now." in answer.content.decode()
 
 
 def test_reverting_a_revision_drafts_its_inverse(zone: Zone, browser: Browser, bob: User) -> None:

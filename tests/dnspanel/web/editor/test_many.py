@@ -1,11 +1,14 @@
 """Many records changed alike: by ticks, by the filter, with script and without."""
 
+from dataclasses import replace
+
 import pytest
 from playwright.sync_api import Page, expect
 
 from dnspanel.accounts.models import User
 from dnspanel.zones import queries
 from dnspanel.zones.models import Operation, Zone
+from replication.dns.notes import Notes
 from replication.dns.rdtypes import A
 from tests.dnspanel.web.conftest import Browser, MakeZone
 from tests.dnspanel.web.editor.conftest import OpenPage
@@ -118,3 +121,17 @@ def test_the_head_ticks_all_that_is_shown(page: Page) -> None:
     expect(page.locator("#many-count")).to_have_text("9 selected")
     page.get_by_label("Select all records that are shown").uncheck()
     expect(page.locator("#many")).to_be_hidden()
+
+
+@pytest.mark.django_db
+def test_tags_are_added_to_many_and_taken_away(zone: Zone, browser: Browser, bob: User) -> None:
+    client = browser(bob)
+    client.post(MANY, {"act": "add-tags", "tags": "old, rack-1", "rr": ["h1.example.test. 1", "h2.example.test. 1"]})
+    client.post(MANY, {"act": "remove-tags", "tags": "old", "rr": ["h1.example.test. 1"]})
+    assert drafted(bob, zone) == [
+        replace(rr("h1 300 A 192.0.2.1"), notes=Notes(("rack-1",))),
+        replace(rr("h2 300 A 192.0.2.2"), notes=Notes(("old", "rack-1"))),
+    ]
+    wrong = client.post(MANY, {"act": "add-tags", "tags": "", "rr": ["h1.example.test. 1"]})
+    assert wrong.status_code == 422
+    assert "Say which tags." in wrong.content.decode()

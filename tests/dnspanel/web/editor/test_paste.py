@@ -75,11 +75,33 @@ def test_a_stated_ttl_that_moves_an_rrset_says_so(zone: Zone, browser: Browser, 
     assert "from 300 to 60" in panel
 
 
+def test_rows_of_a_table_go_into_the_draft_and_a_faulty_one_says_why(zone: Zone, browser: Browser, bob: User) -> None:
+    table = "Name,Type,Value,Disabled\nwww,A,192.0.2.9,\nnew,A,192.0.2.1,\nnew,A,192.0.2.2,yes\nbad,A,192.0.2.300,\n"
+    client = browser(bob)
+    panel = client.post(PASTE, {"text": table}, headers=HTMX).content.decode()
+    assert "Read as a table with the columns name, type, value, disabled." in panel
+    assert "Add 3 of 4 lines" in panel
+    assert "bad,A,192.0.2.300," in panel
+    client.post(PASTE, {"text": table, "act": "add"})
+    assert wanted(bob, zone, "www.example.test.") == rr("www 300 A 192.0.2.1 | 192.0.2.9")
+    new = wanted(bob, zone, "new.example.test.")
+    assert new is not None
+    assert (new.rdata, new.disabled, new.ttl) == (("192.0.2.1", "192.0.2.2"), ("192.0.2.2",), 3600)
+
+
+def test_a_text_beyond_the_limit_is_not_cut_but_refused(zone: Zone, browser: Browser, bob: User) -> None:
+    response = browser(bob).post(PASTE, {"text": "x" * 2_000_001, "act": "add"}, headers=HTMX)
+    assert response.status_code == 422
+    assert "2,000,001 characters" in response.content.decode()
+    assert 'href="/imports/new/"' in response.content.decode()
+
+
 def test_too_many_lines_are_refused_and_kept(zone: Zone, browser: Browser, bob: User) -> None:
     text = "\n".join(f"h{number} A 192.0.2.1" for number in range(1001))
     response = browser(bob).post(PASTE, {"text": text}, headers=HTMX)
     assert response.status_code == 422
     assert "at most 1,000" in response.content.decode()
+    assert 'href="/imports/new/"' in response.content.decode()
     assert "h1000 A 192.0.2.1" in response.content.decode()
 
 

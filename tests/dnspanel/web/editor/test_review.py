@@ -196,8 +196,17 @@ def test_all_zones_of_the_draft_are_one_publication(
 def test_the_whole_draft_can_be_discarded(zone: Zone, make_zone: MakeZone, browser: Browser, bob: User) -> None:
     put(bob, zone, "www 300 A 192.0.2.2")
     put(bob, make_zone(name="other.test."), "x 300 A 192.0.2.2")
-    assert "2 changes discarded." in browser(bob).post(CHANGES + "discard/", follow=True).content.decode()
-    assert Operation.objects.count() == 0
+    client = browser(bob)
+    page = client.post(CHANGES + "discard/", follow=True).content.decode()
+    assert "2 changes discarded." in page
+    assert draft.operations_of(bob).count() == 0
+    back = re.search(r'action="(/changes/discarded/\d+/)"', page)
+    assert back is not None
+    page = client.post(back[1], follow=True).content.decode()
+    assert "2 changes taken back into your draft." in page
+    assert "Discarded lately" not in page
+    assert draft.operations_of(bob).count() == 2
+    assert client.post(back[1]).status_code == 404
 
 
 def test_a_reader_cannot_review(zone: Zone, browser: Browser, charlie: User) -> None:

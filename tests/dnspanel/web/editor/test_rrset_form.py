@@ -1,9 +1,12 @@
 """The form of a row: what it accepts, and that it loses nothing."""
 
+from dataclasses import replace
+
 import pytest
 
 from dnspanel.web.editor.rrset_form import RRsetForm, digest_of
 from dnspanel.web.rows import row_id
+from replication.dns.notes import Notes
 from replication.dns.rrset import RRset
 
 ZONE = "example.test."
@@ -103,3 +106,34 @@ def test_the_digest_ignores_only_the_serial_of_a_soa() -> None:
     assert digest_of(soa(1)) == digest_of(soa(2))
     assert digest_of(WWW) != digest_of(RRset(WWW.name, 1, 301, WWW.rdata, WWW.disabled, WWW.comment))
     assert digest_of(None) != digest_of(WWW)
+
+
+def test_comments_of_values_stand_behind_them_and_tags_in_their_field() -> None:
+    noted = replace(WWW, notes=Notes(("shop",), (("192.0.2.2", "second; rack"),)))
+    initial = RRsetForm.initial_for(ZONE, noted, base_revision=4)
+    assert (initial["values"], initial["tags"]) == ("192.0.2.1\n; 192.0.2.2 ; second; rack", "shop")
+    form = form_of(values="192.0.2.1 ; first\n;192.0.2.2", tags="b, A")
+    assert form.is_valid()
+    assert form.rrset is not None
+    assert form.rrset.notes == Notes(("a", "b"), (("192.0.2.1", "first"),))
+    texts = form_of(type="TXT", values='"a;b" ; why\nk=rsa ; p=x')
+    assert texts.is_valid()
+    assert texts.rrset is not None
+    assert texts.rrset.rdata == ('"a;b"', '"k=rsa ; p=x"')
+    assert texts.rrset.notes == Notes((), (('"a;b"', "why"),))
+    wrong = form_of(tags="a$b")
+    assert not wrong.is_valid()
+    assert "not a tag" in wrong.errors["tags"][0]
+
+
+def test_a_form_without_lines_for_notes_takes_them_along() -> None:
+    noted = replace(WWW, notes=Notes(("shop",), (("192.0.2.1", "first"), ("192.0.2.2", "second"))))
+    initial = RRsetForm.initial_for(ZONE, noted, base_revision=4, in_lines=False) | {"values": "192.0.2.1\n192.0.2.3"}
+    form = RRsetForm({key: str(value) for key, value in initial.items()}, zone_name=ZONE, default_ttl=3600)
+    assert form.is_valid()
+    assert form.rrset is not None
+    assert form.rrset.notes == Notes(("shop",), (("192.0.2.1", "first"),))
+    broken = RRsetForm(
+        {key: str(value) for key, value in initial.items()} | {"notes": "{["}, zone_name=ZONE, default_ttl=3600
+    )
+    assert not broken.is_valid()

@@ -6,8 +6,9 @@ from django.test import Client
 from dnspanel.accounts.models import User
 from dnspanel.web.editor.rrset_form import digest_of
 from dnspanel.web.rows import row_id
-from dnspanel.zones import draft, queries
+from dnspanel.zones import draft, queries, revision
 from dnspanel.zones.models import Operation, Zone
+from replication.dns.notes import Notes
 from replication.dns.rrset import RRset
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
@@ -30,7 +31,7 @@ def now_of(author: User, zone: Zone, name: str, type: int = 1) -> RRset | None:
 def fields_of(client: Client, query: str) -> dict[str, str]:
     """What the form of a row would send if nothing were typed."""
     form = client.get(RRSET + query).context["form"]
-    return {name: str(form[name].value() or "") for name in form.fields}
+    return {name: str(form[name].value() or "") for name in form.fields if name != "notes"}
 
 
 def save(client: Client, fields: dict[str, str], **typed: str) -> tuple[int, str]:
@@ -196,7 +197,7 @@ def test_discarding_empties_the_draft_of_this_zone_only(
     draft.replace_rrset(author=bob, zone=other, rrset=rr("x 300 A 192.0.2.1", origin="other.test."), now=NOW)
     page = browser(bob).post(ZONE + "discard/", follow=True).content.decode()
     assert "1 change discarded" in page
-    assert [operation.zone for operation in Operation.objects.all()] == [other]
+    assert [operation.zone for operation in draft.operations_of(bob)] == [other]
 
 
 def test_editing_from_the_review_page_leads_back_there(zone: Zone, browser: Browser, bob: User) -> None:
@@ -213,3 +214,46 @@ def test_the_place_for_a_new_row_stays_after_it_was_used(zone: Zone, browser: Br
     client = browser(bob)
     _, fragment = save(client, fields_of(client, ""), name="new", type="A", values="192.0.2.3")
     assert fragment.startswith('<tbody id="rr-new" hidden></tbody>')
+
+
+def test_tags_and_comments_of_values_are_in_the_row_its_review_and_its_form(
+    zone: Zone, browser: Browser, bob: User
+) -> None:
+    client = browser(bob)
+    status, fragment = save(client, fields_of(client, WWW), values="192.0.2.1 ; first rack\n192.0.2.2", tags="web shop")
+    assert status == 200
+    assert ">shop<" in fragment
+    assert ">first rack<" in fragment
+    kept = now_of(bob, zone, "www.example.test.")
+    assert kept is not None
+    assert kept.notes == Notes(("shop", "web"), (("192.0.2.1", "first rack"),))
+    review = client.get(f"{ZONE}review/").content.decode()
+    assert "Comment of 192.0.2.1:" in review
+    assert "<ins>shop web</ins>" in review
+    # Another field, and the panel, which has no lines for comments, keep them; a value that goes takes its own along.
+    assert save(client, fields_of(client, WWW), ttl="60")[0] == 200
+    assert client.get(f"{ZONE}rrset/form/{WWW}").status_code == 200
+    now = now_of(bob, zone, "www.example.test.")
+    assert now is not None
+    assert (now.ttl, now.notes) == (60, kept.notes)
+    assert save(client, fields_of(client, WWW), values="192.0.2.2")[0] == 200
+    now = now_of(bob, zone, "www.example.test.")
+    assert now is not None
+    assert now.notes == Notes(("shop", "web"))
+    assert save(client, fields_of(client, WWW), tags="a$b")[0] == 422
+
+
+def test_a_tag_finds_records_of_the_zone(zone: Zone, browser: Browser, bob: User) -> None:
+    client = browser(bob)
+    save(client, fields_of(client, WWW), tags="web")
+    revision.publish(author=bob, channel="web", now=NOW, accept_warnings=True)
+    save(client, fields_of(client, "?name=mail.example.test.&type=A"), tags="web drafted")
+
+    def names_by(search: str) -> list[str]:
+        rows = client.get(ZONE, {"q": search}).context["rows"]
+        return [row.owner for row in rows if row.owner in {"www", "mail", "shop"}]
+
+    assert names_by("tag:web") == ["mail", "www"]
+    assert names_by("tag:drafted") == ["mail"]
+    assert names_by("-tag:web") == ["mail", "shop"]  # as it is published, mail has none
+    assert names_by("tag:none") == []

@@ -10,7 +10,7 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import User
 from dnspanel.web.rows import row_id
-from dnspanel.zones import draft, edit, find_rrsets, queries, rrset_order
+from dnspanel.zones import draft, edit, find_rrsets, queries, rrset_order, warned
 from dnspanel.zones.models import Channel, Operation, Zone
 from dnspanel.zones.rrset_order import RRsetColumn
 from replication.dns.rrset import RRset, make
@@ -340,6 +340,26 @@ def test_the_chip_says_where_the_revision_is(zone: Zone, browser: Browser, charl
     chip = browser(charlie).get(ZONE + "sync/", headers=HTMX).content.decode()
     assert "No active node" in chip
     assert reverse("publication", args=[zone.sequence]) in chip
+
+
+def test_records_with_warnings_are_found_and_say_them(
+    zone: Zone, browser: Browser, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(zone, bob, "old 300 CNAME gone")
+    client = browser(bob)
+    table = client.get(ZONE, {"q": "has:warning"}, headers=HTMX).content.decode()
+    assert ">old</a>" in table
+    assert "gone.example.test" in table.split(">old</a>")[1]
+    assert ">www</a>" not in table
+    assert "Look further" not in table
+    monkeypatch.setattr(warned, "MOST_CHECKED", 1)
+    assert "Look further" in client.get(ZONE, {"q": "has:warning"}, headers=HTMX).content.decode()
+    for page in ("/zones/", "/search/"):
+        refused = client.get(page, {"q": "has:warning"})
+        assert refused.status_code == 422
+        assert "the table of one zone" in refused.content.decode()
+    everything = {"q": "has:warning", "all": "1", "act": "ttl", "ttl": "60"}
+    assert client.post(f"{ZONE}many/", everything).status_code == 422
 
 
 MOST_BYTES = 150_000  # of the first page of a large zone, before it is compressed

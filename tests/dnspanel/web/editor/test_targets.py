@@ -21,6 +21,7 @@ from dnspanel.fleet.lookups.delegations import look_up_delegations
 from dnspanel.fleet.lookups.turns import AT_ONCE, turn
 from dnspanel.web.editor import targets as targets_page
 from dnspanel.zones import draft
+from dnspanel.zones.discarded import discard
 from dnspanel.zones.models import Zone
 from tests.dnspanel.fleet.dnssec.nameservers import RESOLVER, reply_to, resolver_of, serving
 from tests.dnspanel.web.conftest import Browser, MakeZone
@@ -142,7 +143,7 @@ def test_name_servers_are_asked_as_the_draft_has_them(
 
 
 def test_a_draft_that_points_nowhere_outside_asks_nothing(zone: Zone, browser: Browser, bob: User) -> None:
-    draft.discard(author=bob)
+    discard(author=bob, now=NOW)
     page = browser(bob).post(TARGETS).content.decode()
     assert "There are none." in page.partition('id="delegations"')[0]
     assert "Ask DNS" not in page

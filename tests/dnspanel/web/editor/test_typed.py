@@ -15,6 +15,7 @@ from dnspanel.zones import queries
 from dnspanel.zones.models import Operation, Zone
 from dnspanel.zones.typed.computed import tlsa_of
 from replication.dns import rdtypes
+from replication.dns.notes import Notes
 from replication.dns.rrset import RRset
 from tests.dnspanel.fleet.lookups.test_tls_certificate import by_tls, server
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
@@ -48,7 +49,8 @@ def sent(client: Client, query: str) -> dict[str, str]:
 def fields_in(response: object) -> dict[str, str]:
     panel = response.context["panel"]  # type: ignore[attr-defined]
     form = panel.form
-    fields = {name: str(form[name].value() or "") for name in form.fields} | {"tab": panel.tab}
+    drawn = [name for name in form.fields if name != "tags"]
+    fields = {name: str(form[name].value() or "") for name in drawn} | {"tab": panel.tab}
     if panel.values is None:
         return fields
     inputs = [each for drawn in panel.values.drawn for each in drawn.inputs]
@@ -284,3 +286,18 @@ def test_the_certificate_of_a_server_becomes_a_value(client: Client, settings: A
     certificate = x509.load_pem_x509_certificate(pem.read_bytes())
     expected = tlsa_of(certificate, usage="3", selector="1", matching="1")
     assert computed["v0-certificate"] == expected["certificate"]
+
+
+def test_notes_go_from_the_row_through_the_fields_into_the_draft(client: Client, zone: Zone, bob: User) -> None:
+    row = {"name": "@", "type": "MX", "ttl": "300", "values": "10 mail ; old box\n20 backup", "tags": "mail"}
+    fields = fields_in(client.post(FORM + MX, {**row, "old_name": "example.test.", "old_type": "MX", "act": "fields"}))
+    assert fields["tab"] == "fields"
+    response = client.post(FORM + MX, {**fields, "seen": sent(client, MX)["seen"], "act": "save"})
+    assert response.status_code == 302
+    kept = drafted(bob, zone, "example.test.", rdtypes.MX)
+    assert kept is not None
+    assert kept.notes == Notes(("mail",), (("10 mail.example.test.", "old box"),))
+    assert client.post(FORM + MX, {**sent(client, MX), "ttl": "60", "act": "save"}).status_code == 302
+    now = drafted(bob, zone, "example.test.", rdtypes.MX)
+    assert now is not None
+    assert (now.ttl, now.notes) == (60, kept.notes)

@@ -24,7 +24,7 @@ def test_tags_are_words_between_blanks_or_commas() -> None:
     group = NodeGroup.objects.create(name="canary", order=1)
     form = NodeDescriptionForm({"group": group.pk, "tags": "berlin, anycast  edge,"})
     assert form.is_valid()
-    assert form.cleaned_data == {"group": group, "tags": ["berlin", "anycast", "edge"]}
+    assert form.cleaned_data == {"group": group, "tags": ["berlin", "anycast", "edge"], "public_addresses": []}
     assert "canary" in str(form["group"])
 
 

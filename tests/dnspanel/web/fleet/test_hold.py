@@ -108,7 +108,7 @@ def test_what_differs_is_listed_for_who_may_decide(browser: Browser, report: Ahe
         assert name in page
     assert 'hx-trigger="live"' not in page.split('id="hold"')[1].split(">")[0]
     assert '<span class="strong">1</span> zone that only the nodes have is created here' in page
-    assert '<span class="strong">2</span> RRsets in all' in page
+    assert '<span class="strong">2 RRsets</span> in all' in page
     only_nodes = text(browser(alice).get(HOLD, {"kind": "nodes"}))
     assert "new.test." in only_nodes
     assert "gone.test." not in only_nodes

@@ -239,6 +239,11 @@ def test_group_and_tags_are_kept_and_a_wrong_tag_is_refused(
     client.post(reverse("node-act", args=["ns1", "describe"]), {"group": group.pk, "tags": "Berlin, anycast berlin"})
     node = Node.objects.get()
     assert (node.group, node.tags) == (group, ["anycast", "berlin"])
+    told = {"group": group.pk, "tags": "anycast berlin", "public_addresses": "2001:DB8::1, 192.0.2.7 192.0.2.7"}
+    client.post(reverse("node-act", args=["ns1", "describe"]), told)
+    assert Node.objects.get(name="ns1").public_addresses == ["192.0.2.7", "2001:db8::1"]
+    client.post(reverse("node-act", args=["ns1", "describe"]), {**told, "public_addresses": "fe80::1%eth0"})
+    assert Node.objects.get(name="ns1").public_addresses == ["192.0.2.7", "2001:db8::1"]
     client.post(reverse("node-act", args=["ns1", "describe"]), {"group": "", "tags": "no_underscores"})
     assert Node.objects.get().tags == ["anycast", "berlin"]
     assert "no_underscores is no tag" in page_of(client)

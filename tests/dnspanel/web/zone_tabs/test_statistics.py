@@ -9,6 +9,8 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 from dnspanel.accounts.models import Role, User
 from dnspanel.fleet import telemetry, zone_queries
 from dnspanel.fleet.models import Node
+from dnspanel.secondaries import set_up
+from dnspanel.secondaries.models import Member
 from dnspanel.web.zone_tabs.statistics import small_rate
 from dnspanel.zones import draft
 from replication.wire.protocol import Counted, Top
@@ -90,6 +92,19 @@ def test_nodes_are_named_to_those_who_see_nodes(
     page = browser(member_of(zone)).get(STATISTICS, headers=HTMX).content.decode()
     assert "about <strong>10.0</strong>" in page
     assert "secret-node" not in page
+
+
+def test_secondaries_of_the_zone_stand_there_for_who_may_see_nodes(
+    browser: Browser, make_zone: MakeZone, alice: User, charlie: User
+) -> None:
+    zone = make_zone()
+    assert "Secondaries" not in browser(charlie).get(STATISTICS).content.decode()
+    set_up.create_secondary(terms=set_up.Terms("partner", ["9.9.9.9"]), by=alice, now=NOW)
+    Member.objects.update(served_serial=4711, served_at=NOW, transferred_how="IXFR", transferred_at=NOW)
+    page = browser(charlie).get(STATISTICS).content.decode()
+    assert "partner" in page
+    assert "4711" in page
+    assert "partner" not in browser(member_of(zone)).get(STATISTICS).content.decode()
 
 
 def test_as_many_queries_for_any_number_of_nodes(

@@ -7,6 +7,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import DjangoAssertNumQueries
 
+from dnspanel.accounts import people
 from dnspanel.accounts.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, Role, Team, Token, User
 from dnspanel.accounts.tokens import TokenTerms, create_token, create_tsig_key
@@ -47,7 +48,7 @@ def cast(make_zone: MakeZone, alice: User) -> Zone:
 def test_everybody_with_a_right_is_listed_with_what_gives_it(cast: Zone, browser: Browser, alice: User) -> None:
     page = text_of(browser(alice))
     for told in (
-        'everything, read private DNSSEC keys <span class="quiet">as administrator</span>',
+        'everything, read private DNSSEC keys, set approval and freezes <span class="quiet">as administrator</span>',
         'everything <span class="quiet">as editor in the team Web</span>',
         'see records <span class="quiet">as reader in the team Web</span>',
         "names www; types A",
@@ -149,4 +150,21 @@ def test_long_lists_come_in_steps_with_as_many_queries(
         text_of(client)
 
 
-QUERIES = 20
+QUERIES = 21
+
+
+def test_for_a_time_that_is_past_it_says_how_sure_that_is(cast: Zone, browser: Browser, alice: User) -> None:
+    User.objects.update(date_joined=NOW)
+    mia, client = User.objects.get(username="mia"), browser(alice)
+    ask = f"who=mia&name=www&type=A&at={timezone.localtime() - timedelta(minutes=5):%Y-%m-%dT%H:%M}"
+    assert "certain</span>" in text_of(client, ask)
+    people.change_role(user=mia, role=Role.EDITOR, by=alice, now=timezone.now())
+    page = text_of(client, ask)
+    assert "uncertain</span>" in page
+    assert "person.role</a> mia" in page
+    noah = text_of(browser(User.objects.get(username="noah")), ask)
+    assert "uncertain</span>" in noah
+    assert "person.role" not in noah
+    assert "Nobody knows that yet" in text_of(client, "at=2999-01-01T00:00")
+    token = create_token(owner=alice, terms=TokenTerms("task", (in_zone(cast, EVERY_RIGHT),)), by=alice, now=NOW).token
+    assert "only people" in text_of(client, f"who={token.prefix}&at=2026-01-01T00:00")

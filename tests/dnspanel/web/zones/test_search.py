@@ -8,6 +8,7 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import Role, User
 from dnspanel.web.rows import row_id
+from dnspanel.zones import complaints_upkeep
 from dnspanel.zones.search import everywhere, texts, texts_upkeep, zone_conditions, zones_by_name
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.people import NOW, make_person
@@ -32,6 +33,26 @@ def test_zones_and_records_are_found_with_their_zone(estate: None, browser: Brow
     assert rows_of(page) == ["example.test.", "example.other.test."]  # its MX, and an alias elsewhere
     assert '<a href="/zones/other.test./">other.test.</a>' in page
     assert 'value="example type:mx,cname"' in page
+
+
+def test_records_with_a_warning_say_what_it_is_and_before_that_how_far_the_checks_are(
+    make_zone: MakeZone, browser: Browser, bob: User
+) -> None:
+    make_zone("a 300 MX 10 gone", "b 300 A 192.0.2.1")
+    client = browser(bob)
+    for path in (SEARCH, LIST):
+        answer = client.get(path, {"q": "has:warning"})
+        assert answer.status_code == 422
+        assert "the checks have looked at 0 of 1" in html.unescape(answer.content.decode())
+    while complaints_upkeep.catch_up(now=NOW):
+        pass
+    page = client.get(SEARCH, {"q": "has:warning"}).content.decode()
+    assert rows_of(page) == ["a.example.test."]
+    assert "which has no address" in page
+    assert 'id="unchecked"' not in page
+    make_zone(name="new.test.")
+    for path in (SEARCH, LIST):
+        assert 'id="unchecked"' in client.get(path, {"q": "has:warning"}).content.decode()
 
 
 def test_a_click_leads_to_the_row_in_its_zone(estate: None, browser: Browser, bob: User) -> None:

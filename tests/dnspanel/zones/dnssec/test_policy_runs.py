@@ -85,7 +85,7 @@ def create_many(author: User, count: int = MANY) -> None:
     )
     bulk.create_ready_zones(
         zones=[bulk.BulkZone(id, name, 1, 2) for id, name in zip(ids, names, strict=True)],
-        rows=rows,
+        rows=lambda: rows,
         author=author,
         channel=Channel.WEB,
         now=NOW,

@@ -135,7 +135,7 @@ def test_no_new_zone_brings_a_ds_that_leads_to_no_key(child: Zone, zone: Zone, m
     with pytest.raises(NamesRefused, match="holds a DS for child"):
         bulk.create_ready_zones(
             zones=[BulkZone(900, zone.name, 1, 4)],
-            rows=[
+            rows=lambda: [
                 store_rrsets.rows_of_zone(
                     900, zone.name, [*map(rr, ("@ 300 SOA a. b. 1 1 1 1 1", "@ 300 NS ns1.example.net.", *lines))]
                 )

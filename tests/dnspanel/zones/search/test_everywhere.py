@@ -9,10 +9,11 @@ from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.accounts.tokens import TokenTerms, create_token
 from dnspanel.zones import edit
-from dnspanel.zones.models import SearchText, Zone
+from dnspanel.zones.models import RRset, SearchText, Zone
 from dnspanel.zones.search import everywhere, texts, texts_upkeep
 from dnspanel.zones.search.everywhere import BEFORE_ALL, Place, place_of, rrsets_found
 from dnspanel.zones.search.terms import parse
+from replication.dns.notes import Notes, format_notes
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.dnspanel.zones.search.conftest import CatchUp
 from tests.people import NOW, make_person
@@ -24,7 +25,8 @@ READ = frozenset({Right.READ})
 
 @pytest.fixture
 def zones(make_zone: MakeZone) -> dict[str, Zone]:
-    return {
+    """Some zones; blog.test. has a tag, and so has one RRset of shop.test., whose value has a comment."""
+    made = {
         name: make_zone(*lines, name=name)
         for name, lines in {
             "shop.test.": (
@@ -39,6 +41,10 @@ def zones(make_zone: MakeZone) -> dict[str, Zone]:
             "large.test.": tuple(f"h{number:02} 300 A 203.0.113.{number}" for number in range(40)),
         }.items()
     }
+    Zone.objects.filter(name="blog.test.").update(tags=["home"])
+    notes = format_notes(Notes(("customer", "home"), (("192.0.2.9", "Second Rack"),)))
+    RRset.objects.filter(name="mail.shop.test.").update(notes=notes)
+    return made
 
 
 def found(person: Person, search: str, limit: int = 50) -> list[str]:
@@ -77,6 +83,11 @@ SEARCHES = {
     "h1 zone:large type:a ttl:300 -h11 -h12 -h13 -h14 -h15 -h16 -h17 -h18": ["h10.large.test.", "h19.large.test."],
     "absent-everywhere": [],
     "tag:none-has-it": [],
+    "tag:Customer": ["mail.shop.test."],
+    "tag:home type:a": ["mail.shop.test."],
+    "tag:home -type:a": ["www.blog.test.", "shop.blog.test."],
+    "comment:rack": ["mail.shop.test."],
+    "rack": ["mail.shop.test."],
     "type:nonsense": [],
     "zz": [],
 }  # fmt: skip

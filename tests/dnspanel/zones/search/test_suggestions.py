@@ -21,6 +21,7 @@ pytestmark = pytest.mark.django_db
         ("www -type:mx", ["www -type:mx"]),
         ("dnssec:", ["dnssec:rolling", "dnssec:signed", "dnssec:unsigned"]),
         ("sync:l", ["sync:late"]),
+        ("primary:", ["primary:elsewhere", "primary:here"]),
         ("changed:t", ["changed:today"]),
         ("owner:", ["owner:none"]),
         ("foo:", []),

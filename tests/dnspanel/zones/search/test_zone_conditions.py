@@ -71,6 +71,7 @@ def estate(make_zone: MakeZone, alice: User, bob: User) -> None:
     make_zone("b\xfccher 300 CNAME www", name="m\xfcller.test.".encode("idna").decode())
     web = Team.objects.create(name="Web ops", created_at=NOW)
     Zone.objects.filter(pk=shop.pk).update(tags=["customer", "x"], team=web, serial=2026112501, changed_at=NOW)
+    Zone.objects.filter(name=UMLAUT).update(transferred_from="192.0.2.53")
     Zone.objects.filter(pk=blog.pk).update(created_by=bob, serial=7, changed_at=NOW - timedelta(days=9))
     sign.sign(zones=[blog], acting=Acting(author=alice, channel="web", now=NOW - timedelta(days=9)))
 
@@ -103,6 +104,8 @@ SHOP, BLOG, REVERSE, UMLAUT = "shop.test.", "blog.test.", "2.0.192.in-addr.arpa.
         ("dnssec:signed", {BLOG}),
         ("dnssec:off", {SHOP, REVERSE, UMLAUT}),
         ("dnssec:rolling", set()),
+        ("primary:elsewhere", {UMLAUT}),
+        ("primary:here shop", {SHOP}),
         ("serial:2026", {SHOP}),
         ("serial:<100 blog", {BLOG}),
         ("serial:2026112501", {SHOP}),

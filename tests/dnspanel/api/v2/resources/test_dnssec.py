@@ -8,13 +8,16 @@ import json
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.api.models import RememberedAnswer
+from dnspanel.api.v2.schema.fields import stamp
 from dnspanel.fleet.dnssec import node_answers
-from dnspanel.fleet.models import Node, ParentCheck
+from dnspanel.fleet.models import Node, ParentCheck, UnprovenZone
 from dnspanel.zones import edit, pieces
 from dnspanel.zones.dnssec import key_material, queries, sign
 from dnspanel.zones.dnssec.guarded import Acting
@@ -344,6 +347,39 @@ def test_every_node_says_what_it_answers(
     }
     assert first["reason"]
     assert second["has_last_change"] is True
+
+
+def test_zones_that_do_not_validate_on_a_node_are_listed_page_by_page(
+    api: MakeApi, make_zone: MakeZone, make_caller: MakeCaller, active_node: MakeNode
+) -> None:
+    nodes = [active_node(name) for name in ("ns1", "ns2")]
+    zones = [make_zone(name=f"{name}.test.") for name in ("example", "other", "third")]
+    problem = "asked for other.test. DNSKEY with DNSSEC, expected a good signature of its zone, found no RRSIG"
+    terms = {"problem": problem, "since": NOW, "looked_at": NOW}
+    for zone, node in ((zones[1], nodes[1]), (zones[0], nodes[0]), (zones[1], nodes[0])):
+        UnprovenZone.objects.create(zone=zone, node=node, **terms)
+    url = "/api/v2/dnssec/unproven"
+    first = api().get(f"{url}?limit=2").json()
+    assert first["items"][0] == {
+        "zone": "other.test.",
+        "node": "ns2",
+        "problem": problem,
+        "since": stamp(NOW),
+        "looked_at": stamp(NOW),
+    }
+    second = api().get(first["next"]).json()
+    found = [(each["zone"], each["node"]) for each in (*first["items"], *second["items"])]
+    assert found == [("other.test.", "ns2"), ("example.test.", "ns1"), ("other.test.", "ns1")]
+    assert second["next"] is None
+    assert api().get(f"{url}?zone=other.test.").status_code == 422
+    one = make_caller(Grant(frozenset({Right.READ}), zones=frozenset({zones[0].pk})))
+    assert [each["zone"] for each in one.get("/dnssec/unproven")["items"]] == ["example.test."]
+    counts = []
+    for limit in (1, 3):
+        with CaptureQueriesContext(connection) as queries_made:
+            api().get(f"{url}?limit={limit}")
+        counts.append(len(queries_made))
+    assert counts[0] == counts[1]
 
 
 def test_to_have_the_ds_deleted_takes_a_confirmation(api: MakeApi, make_zone: MakeZone) -> None:

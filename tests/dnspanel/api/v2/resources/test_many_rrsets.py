@@ -87,6 +87,16 @@ def test_every_act(call: Caller, act: dict[str, Any], expected: tuple[Any, ...])
 
 
 @pytest.mark.usefixtures("zone", "other")
+def test_tags_are_added_and_removed(call: Caller) -> None:
+    call.good("POST", MANY, {"where": "type:a", "act": {"op": "add-tags", "tags": ["old", "web"]}})
+    call.good("POST", MANY, {"where": "tag:web zone:other", "act": {"op": "remove-tags", "tags": ["old"]}})
+    assert call.get("/zones/other.test./rrsets/ftp/A")["tags"] == ["web"]
+    assert call.get("/zones/example.test./rrsets/www/A")["tags"] == ["old", "web"]
+    problem = call.problem(422, "POST", MANY, {"where": "type:a", "act": {"op": "add-tags", "tags": ["a b"]}})
+    assert problem["errors"][0]["pointer"] == "/act/tags"
+
+
+@pytest.mark.usefixtures("zone", "other")
 @pytest.mark.parametrize(
     "act", [{"op": "delete"}, {"op": "remove-values", "values": ["192.0.2.50"]}], ids=["delete", "remove-values"]
 )

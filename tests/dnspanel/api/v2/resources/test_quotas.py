@@ -2,7 +2,7 @@
 
 import pytest
 
-from dnspanel.accounts.models import User
+from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.accounts.quota_amounts import Kind
 from dnspanel.accounts.quota_edit import set_quotas
 from tests.dnspanel.api.callers import Caller, MakeApi
@@ -31,6 +31,23 @@ def test_a_team_is_read_by_who_may_know_it(api: MakeApi) -> None:
     quotas = {each["kind"]: each for each in caller.get(f"/api/v2/teams/{team}/quotas").json()["quotas"]}
     assert quotas["zones"]["limit"] == 5000
     assert quotas["operations"]["used"] is None
+
+
+def test_who_may_manage_people_says_what_a_team_may_have(api: MakeApi) -> None:
+    caller = api(Caller.ADMINISTRATOR)
+    team = caller.post("/api/v2/teams", {"name": "Alpha"}).json()["id"]
+    url = f"/api/v2/teams/{team}/quotas"
+    before = caller.get(url).headers["ETag"]
+    terms = {"limits": {"zones": 7, "rrsets": None}}
+    put = caller.send("PUT", url, terms, headers={"If-Match": before})
+    quotas = {each["kind"]: each["limit"] for each in put.json()["quotas"]}
+    assert (quotas["zones"], quotas["rrsets"], quotas["tokens"]) == (7, None, 500)
+    assert caller.send("PUT", url, terms, headers={"If-Match": before}).status_code == 412
+    entry = AuditEntry.objects.get(action="team.quotas")
+    assert entry.details["quotas"] == "zones 7, rrsets unlimited"
+    for wrong in ({"acres": 1}, {"zones": -1}, {"zones": "1"}):
+        assert caller.send("PUT", url, {"limits": wrong}).status_code == 422
+    assert api(Caller.EDITOR).send("PUT", url, terms).status_code == 404
 
 
 def test_every_face_says_whose_quota_it_is(api: MakeApi) -> None:

@@ -253,3 +253,40 @@ def test_of_many_writers_that_add_no_record_is_lost(call: Caller, zone: Zone) ->
     with ThreadPoolExecutor(4) as pool:
         assert set(pool.map(add, range(100, 112))) == {202}
     assert len(call.get(WWW)["rdata"]) == 14
+
+
+def test_tags_and_comments_of_values_are_read_and_written(call: Caller, zone: Zone) -> None:
+    noted = {"tags": ["Web", "shop"], "value_comments": {"192.0.2.1": "first rack"}}
+    call.good("PUT", WWW, {"ttl": 300, "rdata": ["192.0.2.1", "192.0.2.2"], **noted})
+    found = call.get(WWW)
+    assert (found["tags"], found["value_comments"]) == (["shop", "web"], {"192.0.2.1": "first rack"})
+    call.good("PATCH", WWW, {"ttl": 60})
+    assert call.get(WWW)["tags"] == ["shop", "web"]
+    call.good("PATCH", WWW, {"remove": ["192.0.2.1"], "tags": ["mail"]})
+    found = call.get(WWW)
+    assert found["tags"] == ["mail"]
+    assert "value_comments" not in found
+    assert [item["name"] for item in call.all("/zones/example.test./rrsets?q=tag:mail")] == ["www.example.test."]
+    order = {"op": "extend", "name": "www", "type": "A", "rdata": ["192.0.2.9"], "value_comments": {"192.0.2.9": "new"}}
+    call.good("POST", "/zones/example.test./changes", {"changes": [order]})
+    found = call.get(WWW)
+    assert (found["tags"], found["value_comments"]) == (["mail"], {"192.0.2.9": "new"})
+
+
+@pytest.mark.parametrize(
+    ("members", "pointer"),
+    [
+        ({"tags": ["a b"]}, "/tags"),
+        ({"tags": "a"}, "/tags"),
+        ({"value_comments": {"192.0.2.9": "x"}}, "/value_comments"),
+        ({"value_comments": {"nothing": "x"}}, "/value_comments"),
+        ({"value_comments": {"192.0.2.1": "x" * 501}}, "/value_comments"),
+        ({"value_comments": []}, "/value_comments"),
+    ],
+    ids=["tag", "no-list", "absent", "no-rdata", "long", "no-object"],
+)
+def test_what_is_no_tag_or_comment_is_pointed_at(
+    call: Caller, zone: Zone, members: dict[str, Any], pointer: str
+) -> None:
+    problem = call.problem(422, "PUT", WWW, {"ttl": 300, "rdata": ["192.0.2.1"], **members})
+    assert [fault["pointer"] for fault in problem["errors"]] == [pointer]

@@ -3,9 +3,11 @@
 import pytest
 
 from dnspanel.accounts.grants import Grant, Right
+from dnspanel.zones import complaints_upkeep
 from dnspanel.zones.models import Zone
 from dnspanel.zones.search import zones_by_name
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, MakeZone
+from tests.people import NOW
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -44,6 +46,23 @@ def test_an_answer_that_looked_through_enough_zones_has_a_next_one(
         assert first["items"] == []
         assert first["next"]
         assert [item.get("name") or item["zone"] for item in call.all(path)][: len(names)] == names
+
+
+def test_what_the_checks_complain_about_is_found_everywhere(
+    call: Caller, make_caller: MakeCaller, zone: Zone, make_zone: MakeZone
+) -> None:
+    bad = make_zone("a 300 MX 10 gone", "b 300 A 192.0.2.1", name="bad.test.")
+    assert "0 of 2" in call.problem(422, "GET", "/search?q=has:warning")["detail"]
+    while complaints_upkeep.catch_up(now=NOW):
+        pass
+    assert found(call, "q=has:warning") == ["bad.test.", "a.bad.test."]
+    assert "gone.bad.test." in call.all("/search?q=has:warning&kind=rrset")[0]["complaint"]
+    assert [item["name"] for item in call.all("/zones?q=has:warning")] == ["bad.test."]
+    assert [item["name"] for item in call.all("/zones/bad.test./rrsets?q=has:warning")] == ["a.bad.test."]
+    body = {"where": "has:warning", "act": {"op": "set-ttl", "ttl": 600}}
+    assert call.good("POST", "/bulk/rrsets?dry_run=true", body)["changed"] == 1
+    one_name = make_caller(Grant(frozenset({Right.READ}), zones=frozenset({bad.pk}), names=("b",)))
+    assert found(one_name, "q=has:warning") == []
 
 
 def test_what_a_token_does_not_see_is_not_found(make_caller: MakeCaller, zone: Zone, other: Zone) -> None:

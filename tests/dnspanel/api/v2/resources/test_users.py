@@ -1,9 +1,11 @@
 """People over the API: roles, closed accounts, invitations, and why somebody may do something."""
 
-from dnspanel.accounts.models import Invitation, User
+from dnspanel.accounts import people
+from dnspanel.accounts.models import Invitation, Role, User
 from dnspanel.api.models import RememberedAnswer
 from tests.dnspanel.api.callers import Caller, MakeApi
 from tests.dnspanel.zones.conftest import MakeZone
+from tests.people import NOW
 
 USERS = "/api/v2/users"
 
@@ -15,6 +17,14 @@ def test_a_role_is_changed_and_an_account_closed_and_opened(api: MakeApi, bob: U
     assert editor.get("/api/v2/me").status_code == 401, "tokens of a closed account open nothing"
     admin.patch(url, {"active": True})
     assert editor.get("/api/v2/me").status_code == 401, "nor when it is open again"
+
+
+def test_accounts_of_one_person_are_put_together(api: MakeApi, bob: User, charlie: User) -> None:
+    admin, url = api(), f"{USERS}/{bob.pk}"
+    assert admin.patch(url, {"same_person_as": charlie.pk}).json()["same_person_as"] == charlie.pk
+    assert admin.patch(url, {"same_person_as": bob.pk}).status_code == 422
+    assert admin.patch(url, {"same_person_as": 2**31 - 1}).status_code == 404
+    assert admin.patch(url, {"same_person_as": None}).json()["same_person_as"] is None
 
 
 def test_the_last_administrator_stays(api: MakeApi) -> None:
@@ -67,6 +77,27 @@ def test_the_tester_says_what_is_allowed_and_why(api: MakeApi, make_zone: MakeZo
     www = {v["right"]: v["allowed"] for v in api().get(url, name="www", **about).json()["rights"]}
     mail = {v["right"]: v["allowed"] for v in api().get(url, name="mail", **about).json()["rights"]}
     assert (www["change"], mail["change"]) == (True, False)
+
+
+def test_the_tester_says_whether_the_past_was_so(api: MakeApi, make_zone: MakeZone, alice: User) -> None:
+    make_zone()
+    api(Caller.READER)
+    charlie = User.objects.get(username="charlie")
+    User.objects.update(date_joined=NOW)
+    url, about = f"{USERS}/{charlie.pk}/rights", {"zone": "example.test", "at": f"{NOW:%Y-%m-%dT%H:%M:%SZ}"}
+    assert api().get(url, zone="example.test").json()["since"] is None
+    assert api().get(url, **about).json()["since"] | {"words": ""} == {
+        "at": f"{NOW:%Y-%m-%dT%H:%M:%S.%fZ}",
+        "certain": True,
+        "words": "",
+        "acts": [],
+    }
+    people.change_role(user=charlie, role=Role.EDITOR, by=alice, now=NOW)
+    since = api().get(url, **about).json()["since"]
+    assert since["certain"] is False
+    assert [(act["action"], act["target"], act["by"]) for act in since["acts"]] == [("person.role", "charlie", "alice")]
+    for wrong in ("yesterday", "2999-01-01T00:00:00Z"):
+        assert api().get(url, **{**about, "at": wrong}).json()["errors"][0]["parameter"] == "at"
 
 
 def test_the_tester_needs_to_know_what_about(api: MakeApi, make_zone: MakeZone, bob: User) -> None:

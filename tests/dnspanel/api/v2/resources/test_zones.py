@@ -181,6 +181,18 @@ def test_settings_change_under_the_zones_tag(call: Caller, zone: Zone) -> None:
     assert call.problem(422, "PATCH", "/zones/example.test.", {"tags": ["ä"]})["errors"][0]["pointer"] == "/tags"
 
 
+def test_the_default_ttl_is_a_setting_under_the_zones_tag(call: Caller, zone: Zone) -> None:
+    tag = call.get("/zones/example.test.")["etag"]
+    changed = call.good("PATCH", "/zones/example.test.", {"default_ttl": 300}, if_match=tag)
+    assert (changed["default_ttl"], changed["revision"], changed["tags"]) == (300, 1, [])
+    call.problem(412, "PATCH", "/zones/example.test.", {"default_ttl": 60}, if_match=tag)
+    assert call.good("PATCH", "/zones/example.test.", {"tags": ["a"]})["default_ttl"] == 300
+    assert call.get("/zones")["items"][0]["default_ttl"] == 300
+    assert call.good("PATCH", "/zones/example.test.", {"default_ttl": None})["default_ttl"] is None
+    problem = call.problem(422, "PATCH", "/zones/example.test.", {"default_ttl": -1})
+    assert problem["errors"][0]["pointer"] == "/default_ttl"
+
+
 def test_who_deletes_many_zones_within_minutes_is_asked_to_confirm(call: Caller, make_zone: MakeZone) -> None:
     few = guard.MASS_FEW
     names = [f"mass{number:02}.test." for number in range(few + 1)]

@@ -51,7 +51,7 @@ def test_zones_are_chosen_by_name_in_any_spelling_or_by_a_search(tmp_path: Path)
 def test_standard_output_gets_the_file_and_nothing_else(capfdbinary: Any) -> None:
     call_command("export", "a.test", format="csv")
     out, err = capfdbinary.readouterr()
-    assert out.startswith(b"zone,name,type,ttl,value,disabled,comment\r\n")
+    assert out.startswith(b"zone,name,type,ttl,value,disabled,comment,value_comment,tags\r\n")
     assert out.count(b"\r\n") == 5
     assert err.endswith(b"1 zones, 4 records\n")
 

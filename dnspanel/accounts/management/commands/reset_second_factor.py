@@ -1,0 +1,24 @@
+"""Take a person's second factors away, for who has lost them and has no administrator to ask."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from dnspanel.accounts.models import User
+from dnspanel.accounts.second_factor import reset_second_factor
+
+
+class Command(BaseCommand):
+    help = "Take a person's second factors away: the next sign-in is by the password alone."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("username")
+
+    def handle(self, *args: Any, username: str, **options: Any) -> str:
+        user = User.objects.filter(username__iexact=username).first()
+        if user is None:
+            raise CommandError(f"There is no account {username}.")
+        reset_second_factor(user=user, by=None, now=timezone.now())
+        return f"{user.username} signs in with the password alone now; all sessions of theirs have ended."

@@ -1,0 +1,123 @@
+"""Lets in who comes from a provider, or says why not: links, first sign-ins, rules. Verbs."""
+
+import re
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.errors import SignInRefused
+from dnspanel.accounts.models import ProviderLink, Role, SignInProvider, User
+from dnspanel.accounts.providers.identity import Identity, Outcome, outcome_of
+from dnspanel.accounts.providers.links import apply_rules, make_link, rules_of
+from dnspanel.texts import gettext
+
+_LONGEST_NAME = 100
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9.@+_-]")
+
+
+def admit(*, provider: SignInProvider, identity: Identity, now: datetime) -> User:
+    """The person that signs in now, with what the provider's rules give to their groups at this moment.
+
+    Raises SignInRefused for whom it knows nothing of and may not make, for
+    unverified addresses of these, and for closed accounts.
+    """
+    outcome = outcome_of(rules_of(provider), identity.groups)
+    link = _link_of(provider, identity) or _first_link(provider, identity, outcome, now)
+    if not link.user.is_active:
+        raise SignInRefused("closed", gettext("This account is closed."))
+    apply_rules(link=link, outcome=outcome, now=now)
+    user = User.objects.get(pk=link.user_id)
+    audit.record(
+        action=f"{provider.kind}.sign-in", by=user, now=now, target=user.username, provider=provider.name,
+        subject=identity.subject, role=user.role,
+    )  # fmt: skip
+    return user
+
+
+def record_refusal(*, provider: SignInProvider, reason: str, subject: str = "", mail: str = "", now: datetime) -> None:
+    """Somebody came from the provider and was not signed in."""
+    audit.record(
+        action=f"{provider.kind}.refused",
+        by=None,
+        now=now,
+        target=provider.name,
+        reason=reason,
+        subject=subject,
+        mail=mail,
+    )  # fmt: skip
+
+
+def _link_of(provider: SignInProvider, identity: Identity) -> ProviderLink | None:
+    links = ProviderLink.objects.filter(provider=provider, subject=identity.subject)
+    return links.select_related("user", "provider").first()
+
+
+def _first_link(provider: SignInProvider, identity: Identity, outcome: Outcome, now: datetime) -> ProviderLink:
+    """Links the account of the same verified address, where the provider may, or makes one. Raises SignInRefused."""
+    if not provider.makes_people and not provider.links_by_mail:
+        raise SignInRefused(
+            "unknown", gettext("No account here is linked to this sign-in. Link it on your account’s pages.")
+        )
+    if not identity.mail_is_verified:
+        raise SignInRefused("unverified-mail", gettext("The provider has not verified your mail address."))
+    if provider.mail_domains and identity.domain not in provider.mail_domains:
+        raise SignInRefused(
+            "domain", gettext("Addresses in {domain} are not let in from there.").format(domain=identity.domain)
+        )
+    try:
+        with transaction.atomic(durable=True):
+            user = User.objects.select_for_update(no_key=True).filter(email__iexact=identity.mail).first()
+            if user is not None:
+                reason = "verified mail"
+                _refuse_take_over(provider, user)
+            else:
+                reason = "first sign-in"
+                user = _made(provider, identity, outcome, now)
+            return make_link(provider=provider, identity=identity, user=user, by=None, now=now, reason=reason)
+    except IntegrityError as exc:  # the same person in two windows
+        raise SignInRefused("twice", gettext("Somebody signed in as you at the same moment. Try again.")) from exc
+
+
+def _refuse_take_over(provider: SignInProvider, user: User) -> None:
+    """Raise SignInRefused unless a verified address is enough to be this person."""
+    if not provider.links_by_mail:
+        message = "There is an account with your mail address. Sign in to it, and link it on your account’s pages."
+        raise SignInRefused("mail-taken", message)
+    if not user.is_active:
+        raise SignInRefused("closed", gettext("This account is closed."))
+    if ProviderLink.objects.filter(provider=provider, user=user).exists():
+        raise SignInRefused("mail-taken", gettext("The account with your mail address belongs to somebody else there."))
+
+
+def _made(provider: SignInProvider, identity: Identity, outcome: Outcome, now: datetime) -> User:
+    """A new account without a password, within the caller's transaction; its rules are applied afterwards."""
+    if not provider.makes_people:
+        raise SignInRefused("unknown", gettext("No account here has your mail address."))
+    if provider.rules and not outcome.has_matched:
+        raise SignInRefused("no-group", gettext("None of your groups there is let in here."))
+    user = User(
+        username=_free_name(identity),
+        email=identity.mail,
+        first_name=identity.first_name,
+        last_name=identity.last_name,
+        role=Role.MEMBER,
+        date_joined=now,
+    )
+    user.set_unusable_password()
+    user.save(force_insert=True)
+    audit.record(action="person.join", by=user, now=now, target=user.username, role=user.role, provider=provider.name)
+    return user
+
+
+def _free_name(identity: Identity) -> str:
+    """The person's name there, made of what names here have, with a number where somebody has it."""
+    typed = (identity.username or identity.mail.partition("@")[0]).lower()[:_LONGEST_NAME]
+    name = _NOT_IN_NAMES.sub("-", typed) or "person"
+    taken = set(User.objects.filter(username__istartswith=name).values_list("username", flat=True)[:10_000])
+    taken = {each.lower() for each in taken}
+    number, found = 1, name
+    while found in taken:
+        number += 1
+        found = f"{name}-{number}"
+    return found

@@ -1,0 +1,127 @@
+"""Who a provider says somebody is, and what a provider's rules give to their groups. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dnspanel.accounts.errors import SignInRefused
+from dnspanel.accounts.models import Role
+from dnspanel.accounts.roles import UPWARDS
+from dnspanel.texts import gettext
+
+MOST_RULES = 500
+LONGEST_GROUP = 300
+_MOST_GROUPS = 5_000
+_LONGEST_MAIL = 254
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A person as the provider describes them; `mail` is empty where it is no address."""
+
+    subject: str
+    mail: str
+    mail_is_verified: bool
+    username: str
+    first_name: str
+    last_name: str
+    groups: frozenset[str]
+
+    @property
+    def domain(self) -> str:
+        return self.mail.rpartition("@")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Who is in the group has this role: of the whole panel, or in a team; with `own_role` that one, as a member."""
+
+    group: str
+    role: str
+    team: int | None = None  # its id
+    own_role: int | None = None  # its id
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Rule":
+        return cls(str(value["group"]), str(value["role"]), value.get("team"), value.get("own_role"))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"group": self.group, "role": self.role, "team": self.team, "own_role": self.own_role}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the rules give: a role, or None when no rule is about roles, and a role in each of some teams."""
+
+    role: str | None = None
+    teams: Mapping[int, str] = field(default_factory=dict)  # id of the team → role in it
+    has_matched: bool = False
+    own_role: int | None = None  # of a member
+
+
+def identity_of(claims: Mapping[str, Any], *, group_claim: str, trusts_mail: bool) -> Identity:
+    """The person that the claims are about. `trusts_mail`: a provider that says nothing of it verifies each address.
+
+    Raises SignInRefused where the groups are too many to be in the token.
+    """
+    mail = _text(claims, "email").lower()
+    is_address = mail.count("@") == 1 and 3 <= len(mail) <= _LONGEST_MAIL and mail.isprintable() and " " not in mail
+    claimed = claims.get("email_verified", trusts_mail)
+    return Identity(
+        subject=str(claims["sub"]),
+        mail=mail if is_address else "",
+        mail_is_verified=is_address and (claimed is True or claimed == "true"),
+        username=_text(claims, "preferred_username"),
+        first_name=_text(claims, "given_name")[:150],
+        last_name=_text(claims, "family_name")[:150],
+        groups=frozenset(_groups(claims, group_claim)),
+    )
+
+
+def outcome_of(rules: Sequence[Rule], groups: Iterable[str]) -> Outcome:
+    """What these groups give. With rules about roles, whom none matches is a member; the highest role wins.
+
+    Of several roles of one's own it is the first, for whom no built-in one is given.
+    """
+    mine = set(groups)
+    matched = [rule for rule in rules if rule.group in mine]
+    role = None
+    if any(rule.team is None for rule in rules):
+        role = highest([rule.role for rule in matched if rule.team is None])
+    teams: dict[int, str] = {}
+    for rule in matched:
+        if rule.team is not None:
+            teams[rule.team] = highest([rule.role, teams.get(rule.team, Role.READER)])
+    own = [rule.own_role for rule in matched if rule.own_role is not None] if role == Role.MEMBER else []
+    return Outcome(role, teams, bool(matched), own[0] if own else None)
+
+
+def highest(roles: Iterable[str]) -> str:
+    """The role that includes the others; member, if there is none."""
+    return max((Role(role) for role in roles), key=UPWARDS.index, default=Role.MEMBER)
+
+
+def _groups(claims: Mapping[str, Any], claim: str) -> Iterable[str]:
+    """The claim's strings; `realm_access.roles` is the claim `roles` within `realm_access`, where there is none so."""
+    # Microsoft's way to say that they are too many; taken for none, they would cost the person every role.
+    names = claims.get("_claim_names")
+    if claim not in claims and isinstance(names, dict) and claim in names:
+        raise SignInRefused(
+            "groups", gettext("The provider leaves out the groups, because they are too many for a token.")
+        )
+    value: Any = claims.get(claim)
+    if value is None:
+        value = claims
+        for part in claim.split("."):
+            value = value.get(part) if isinstance(value, dict) else None
+    listed = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+    if len(listed) > _MOST_GROUPS:
+        raise SignInRefused(
+            "groups", gettext("The provider names more than {most_groups:,} groups.").format(most_groups=_MOST_GROUPS)
+        )
+    return [group for group in listed if isinstance(group, str) and len(group) <= LONGEST_GROUP]
+
+
+def _text(claims: Mapping[str, Any], name: str) -> str:
+    value = claims.get(name)
+    return "".join(filter(str.isprintable, value[:500])).strip() if isinstance(value, str) else ""

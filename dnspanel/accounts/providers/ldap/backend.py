@@ -1,0 +1,137 @@
+"""The password form of the sign-in, for whose password is that of an LDAP server.
+
+Django tries this after the passwords that are kept here. An account is signed
+in to by one of both alone:
+
+- Whose password is an LDAP server's is looked for there, by what never changes,
+  and nowhere else.
+- Who has a password here is not looked for, but by servers that may open an
+  account by its mail address, and only as who has that address.
+- Whom nobody here is called is looked for at each server.
+
+Each server is visited in each of these cases, if only to look away, so that
+the time of an answer does not tell which names there are.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.backends import ModelBackend
+from django.http import HttpRequest
+from django.utils import timezone
+
+from dnspanel.accounts.errors import SignInRefused
+from dnspanel.accounts.models import ProviderKind, ProviderLink, SignInProvider, User
+from dnspanel.accounts.providers.admit import admit, record_refusal
+from dnspanel.accounts.providers.identity import Identity
+from dnspanel.accounts.providers.ldap.visit import Entry, Visit, is_closed, visiting
+from dnspanel.accounts.providers.rows import MOST_PROVIDERS
+from dnspanel.accounts.providers.session import ProviderAway
+from dnspanel.accounts.sign_ins import account_named
+
+PATH = f"{__name__}.LdapBackend"
+_MESSAGE = "_ldap_message"
+DISABLED = SignInRefused("disabled", "Your account is disabled there.")
+
+
+class LdapBackend(ModelBackend):
+    """Signs in by the LDAP servers that are switched on."""
+
+    def authenticate(
+        self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **kwargs: Any
+    ) -> User | None:
+        typed = (username or kwargs.get("email") or "").strip()
+        if not typed or not password:  # a server takes an empty password for nobody's sign-in, and is content
+            return None
+        providers = ldap_providers()
+        account = account_named(typed) if providers else None
+        away = []
+        for provider in providers:
+            try:
+                user = _signed_in(provider, account, typed, password, timezone.now())
+            except ProviderAway:
+                away.append(provider.name)
+            except SignInRefused as exc:
+                _tell(request, str(exc))
+                return None
+            else:
+                if user is not None:
+                    return user
+        if away:
+            _tell(request, f"Name or password are wrong, or are those of {away[0]}, which does not answer now.")
+        return None
+
+
+def ldap_providers() -> list[SignInProvider]:
+    """The LDAP servers that are switched on, by name. One query."""
+    return list(SignInProvider.objects.filter(kind=ProviderKind.LDAP, active=True).order_by("name")[:MOST_PROVIDERS])
+
+
+def message_of(request: HttpRequest | None) -> str:
+    """Why the password that was just tried signs nobody in, where that is not the password alone; else empty."""
+    return str(getattr(request, _MESSAGE, ""))
+
+
+def identity_by_password(provider: SignInProvider, typed: str, password: str, now: datetime) -> Identity | None:
+    """Who has this name and this password at the server; None if nobody has both.
+
+    Raises ProviderAway, SignInRefused for who is disabled there.
+    """
+    with visiting(provider) as visit:
+        return _identity(visit, visit.named, typed, password, now)
+
+
+def _signed_in(provider: SignInProvider, account: User | None, typed: str, password: str, now: datetime) -> User | None:
+    """Whom the server's password opens an account to, by the provider's rules. Raises ProviderAway, SignInRefused."""
+    identity = None
+    try:
+        with visiting(provider) as visit:
+            if account is None:
+                identity = _identity(visit, visit.named, typed, password, now)
+            elif account.signs_in_by_ldap:
+                identity = _of_link(visit, provider, account, password, now)
+            elif provider.links_by_mail:
+                identity = _identity(visit, visit.named, typed, password, now)
+                # Else somebody there who happens to have the name would be signed in as somebody else here.
+                if identity is not None and identity.mail != (account.email or "").lower():
+                    return None
+            else:
+                visit.look_away()
+        return None if identity is None else admit(provider=provider, identity=identity, now=now)
+    except SignInRefused as exc:
+        mail, subject = (identity.mail, identity.subject) if identity else ("", "")
+        record_refusal(provider=provider, reason=exc.reason, subject=subject, mail=mail, now=now)
+        raise
+
+
+def _of_link(visit: Visit, provider: SignInProvider, account: User, password: str, now: datetime) -> Identity | None:
+    link = ProviderLink.objects.filter(provider=provider, user=account).first()
+    if link is None:
+        visit.look_away()
+        return None
+    return _identity(visit, visit.of_subject, link.subject, password, now)
+
+
+def _identity(
+    visit: Visit, find: Callable[[str], Entry | None], typed: str, password: str, now: datetime
+) -> Identity | None:
+    """The person, if it is their password. Raises SignInRefused, which tells nothing to who does not know it."""
+    try:
+        entry = find(typed)
+    except SignInRefused as exc:  # several have the name, or nothing that never changes
+        record_refusal(provider=visit.provider, reason=exc.reason, now=now)
+        entry = None
+    if entry is None:
+        visit.refuse_nobody()
+        return None
+    if not visit.accepts(entry, password):
+        return None
+    if is_closed(entry, now):
+        raise DISABLED
+    return visit.identity(entry)
+
+
+def _tell(request: HttpRequest | None, message: str) -> None:
+    if request is not None:
+        setattr(request, _MESSAGE, message)

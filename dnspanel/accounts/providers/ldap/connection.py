@@ -1,0 +1,189 @@
+"""A connection to an LDAP server: to an address that `dnspanel.outbound` lets through, in TLS alone, in little time.
+
+libldap takes a socket of ours, and so connects where we say, but it speaks no
+TLS on one for ldaps://, and would send the first password in the clear. So TLS
+is Python's for both schemes: libldap speaks LDAP into one end of a pair of
+sockets, and a thread carries it from the other end to the server and back.
+"""
+
+import select
+import socket
+import ssl
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+from threading import Thread, Timer
+from typing import Any
+from urllib.parse import urlsplit
+
+import certifi
+import ldap
+from django.conf import settings
+
+from dnspanel import outbound
+from dnspanel.accounts.providers.session import ProviderAway
+from dnspanel.texts import gettext
+
+CONNECT_SECONDS = 5.0
+ANSWER_SECONDS = 5.0  # for each question
+MOST_BYTES = 32 << 20  # that the server may send in one connection
+_MOST_ADDRESSES = 3  # of a name with several, which are tried in their order
+_PORTS = {"ldaps": 636, "ldap": 389}
+# An extended request of message 1 that asks for StartTLS (RFC 4511, sections 4.12 and 4.14.1).
+_START_TLS = b"\x30\x1d\x02\x01\x01\x77\x18\x80\x161.3.6.1.4.1.1466.20037"
+_LONGEST_ANSWER = 4096  # to it
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an LDAP server is; `at_once`: TLS begins with the connection (ldaps), else by StartTLS."""
+
+    host: str
+    port: int
+    at_once: bool
+
+
+def place_of(uri: str) -> Place:
+    """What the URI says: scheme, host and perhaps a port. Raises ValueError with words for people."""
+    fault = ValueError("ldaps://host, or ldap://host for StartTLS, with a port if it is another than usual.")
+    try:
+        parts = urlsplit(uri)
+        port = parts.port or _PORTS.get(parts.scheme, 0)
+    except ValueError as exc:
+        raise fault from exc
+    if parts.scheme not in _PORTS or not parts.hostname or not uri.isprintable() or "@" in uri:
+        raise fault
+    if parts.path.strip("/") or "?" in uri or "#" in uri:
+        raise fault
+    try:
+        return Place(outbound.canonical_host(parts.hostname), port, parts.scheme == "ldaps")
+    except outbound.BadHost as exc:
+        raise ValueError(str(exc)) from exc
+
+
+def connected(uri: str, certificates: str, *, seconds: float) -> Any:
+    """python-ldap's connection to the server, in TLS, as nobody yet; it ends by itself after so many seconds.
+
+    `certificates` are those of its own CA in PEM; empty: the public ones count.
+    Whoever calls this unbinds it. Raises ProviderAway.
+    """
+    place = place_of(uri)
+    try:
+        tls = _in_tls(place, _context(certificates))
+    except ProviderAway:  # an OSError itself
+        raise
+    except ssl.SSLCertVerificationError as exc:
+        raise ProviderAway(
+            gettext("The certificate of {host} does not count: {verify_message}.").format(
+                host=place.host, verify_message=exc.verify_message
+            )
+        ) from exc
+    except (OSError, ValueError) as exc:
+        raise ProviderAway(gettext("{host} does not answer, or not in TLS.").format(host=place.host)) from exc
+    near, far = socket.socketpair()
+    Thread(target=_carry, args=(far, tls, time.monotonic() + seconds), daemon=True).start()
+    connection = ldap.initialize(f"ldap://{place.host}", fileno=near.detach())
+    connection.set_option(ldap.OPT_PROTOCOL_VERSION, ldap.VERSION3)
+    connection.set_option(ldap.OPT_REFERRALS, 0)  # whoever writes one would choose where passwords go
+    connection.set_option(ldap.OPT_DEREF, ldap.DEREF_NEVER)
+    connection.timeout = ANSWER_SECONDS
+    return connection
+
+
+@lru_cache(maxsize=32)
+def _context(certificates: str) -> ssl.SSLContext:
+    """What public CAs have signed counts, as for other providers; of a server with a CA of its own that one's alone."""
+    if certificates:
+        return ssl.create_default_context(cadata=certificates)
+    return ssl.create_default_context(cafile=certifi.where())
+
+
+def _in_tls(place: Place, context: ssl.SSLContext) -> ssl.SSLSocket:
+    """TLS has begun within ANSWER_SECONDS, however slowly the server sends. Raises ProviderAway, OSError."""
+    plain = _connected_socket(place)
+    watched = plain.dup()
+    alarm = Timer(ANSWER_SECONDS, _shut, [watched])
+    alarm.start()
+    try:
+        if not place.at_once:
+            _start_tls(plain)
+        return context.wrap_socket(plain, server_hostname=place.host)
+    except BaseException:
+        plain.close()
+        raise
+    finally:
+        alarm.cancel()
+        watched.close()
+
+
+def _shut(watched: socket.socket) -> None:
+    """Whoever waits for this connection waits no longer."""
+    try:
+        watched.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        return
+
+
+def _connected_socket(place: Place) -> socket.socket:
+    """A connection to one of the checked addresses of the host."""
+    try:
+        addresses = outbound.allowed_addresses(place.host, place.port, settings.OIDC_NETWORKS)
+    except outbound.NotAllowed as exc:
+        raise ProviderAway(
+            gettext("{exc} The operator can allow networks by PANEL_OIDC_NETWORKS.").format(exc=exc)
+        ) from exc
+    except outbound.OutboundError as exc:
+        raise ProviderAway(str(exc)) from exc
+    refusal: OSError = OSError("no address")
+    for address in addresses[:_MOST_ADDRESSES]:
+        try:
+            return socket.create_connection((address, place.port), CONNECT_SECONDS)
+        except OSError as exc:
+            refusal = exc
+    raise refusal
+
+
+def _start_tls(plain: socket.socket) -> None:
+    """The server is ready for TLS. Raises ProviderAway, OSError."""
+    plain.sendall(_START_TLS)
+    head = _read(plain, 2)
+    length = head[1]
+    if length & 0x80:
+        length = int.from_bytes(_read(plain, length & 0x7F))
+    if head[0] != 0x30 or length > _LONGEST_ANSWER:
+        raise ProviderAway(gettext("This is no LDAP server."))
+    answer = _read(plain, length)
+    # Its number, then the tag of an extended response, a length of one to five bytes, and the result: success is 0.
+    begins = answer[:4] == b"\x02\x01\x01\x78"
+    skipped = 5 + (answer[4] & 0x7F if len(answer) > 4 and answer[4] & 0x80 else 0)
+    if not begins or answer[skipped : skipped + 3] != b"\x0a\x01\x00":
+        raise ProviderAway(gettext("The server does not offer StartTLS."))
+
+
+def _read(plain: socket.socket, count: int) -> bytes:
+    """Exactly so many bytes: what comes after them belongs to TLS."""
+    found = b""
+    while len(found) < count:
+        chunk = plain.recv(count - len(found))
+        if not chunk:
+            raise OSError("the server closed the connection")
+        found += chunk
+    return found
+
+
+def _carry(near: socket.socket, tls: ssl.SSLSocket, until: float) -> None:
+    """Carries bytes between libldap and the server until one of them ends, or time or bytes are used up."""
+    received = 0
+    with near, tls:
+        try:
+            while (left := until - time.monotonic()) > 0 and received <= MOST_BYTES:
+                ready = [tls] if tls.pending() else select.select([near, tls], [], [], left)[0]
+                for source, sink in ((near, tls), (tls, near)):
+                    if source in ready:
+                        chunk = source.recv(1 << 16)
+                        if not chunk:
+                            return
+                        received += len(chunk) if source is tls else 0
+                        sink.sendall(chunk)
+        except OSError:
+            return

@@ -1,0 +1,129 @@
+"""LDAP servers at which people sign in: added and changed by who manages people. Verbs."""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from dnspanel.accounts.actors import Author
+from dnspanel.accounts.errors import ProviderRefused, SignInRefused
+from dnspanel.accounts.grant_edit import refuse_higher_role
+from dnspanel.accounts.models import ProviderKind, Role, SignInProvider
+from dnspanel.accounts.providers import rows
+from dnspanel.accounts.providers.ldap import terms as tree
+from dnspanel.accounts.providers.ldap.connection import place_of
+from dnspanel.accounts.providers.ldap.visit import visiting
+from dnspanel.accounts.providers.session import ProviderAway
+from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.pasted_certificates import certificates_in, pem_of
+from dnspanel.texts import gettext
+
+LONGEST_SECRET = 1000
+LONGEST_CERTIFICATES = 50_000
+_MOST_CERTIFICATES = 20
+# Terms whose columns are called differently, because providers of other kinds keep theirs there.
+COLUMNS = {"uri": "issuer", "bind_dn": "client_id", "certificates": "metadata"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LdapTerms(rows.CommonTerms):
+    """What an administrator says of a server, but the secret; `bind_dn` is the panel's name there.
+
+    `certificates` are those of its own CA in PEM, `group_claim` is the
+    attribute with groups or members, `attributes` as `terms.DEFAULTS`.
+    """
+
+    uri: str
+    bind_dn: str = ""
+    certificates: str = ""
+    group_claim: str = tree.DEFAULT_MEMBERS
+    attributes: dict[str, str] = field(default_factory=tree.DEFAULTS.copy)
+
+
+def create_provider(*, terms: LdapTerms, secret: str = "", by: Author, now: datetime) -> SignInProvider:
+    """People can sign in with this server's password; the panel has signed in there itself, and searched its base.
+
+    Raises ProviderRefused with each field at fault, GrantRefused to a token
+    that may not everything: whoever rules a server may be anybody by it.
+    """
+    refuse_higher_role(by, Role.ADMINISTRATOR)
+    terms = _refused_or_clean(terms, secret)
+    columns, unlogged = _columns(terms, encrypt_secret(secret.encode()) if secret else b"")
+    _try(SignInProvider(kind=ProviderKind.LDAP, **columns, **unlogged))
+    return rows.insert(kind=ProviderKind.LDAP, columns=columns, unlogged=unlogged, by=by, now=now)
+
+
+def change_provider(*, provider: SignInProvider, terms: LdapTerms, secret: str = "", by: Author, now: datetime) -> None:
+    """The server is asked like this from the next sign-in on; an empty secret leaves the one that is there.
+
+    The attribute that never changes stays, because links of people hang on it, and the word. Another URI or bind DN
+    wants the secret again, which would else be sent to wherever somebody points. Raises ProviderRefused,
+    ProviderUnknown, and GrantRefused as `create_provider` does.
+    """
+    refuse_higher_role(by, Role.ADMINISTRATOR)
+    has_secret = bool(provider.client_secret)
+    terms = _refused_or_clean(terms, secret or ("kept" if has_secret else ""))
+    if terms.slug != provider.slug:
+        raise ProviderRefused({"slug": [gettext("The word stays. Add the other one as a provider of its own.")]})
+    if terms.attributes["subject"] != provider.attributes["subject"]:
+        raise ProviderRefused({"subject": [gettext("This attribute stays. Add the server as a provider of its own.")]})
+    before = (provider.issuer, provider.client_id, provider.metadata)
+    moved = (terms.uri, terms.bind_dn, terms.certificates) != before
+    if moved and has_secret and not secret and terms.bind_dn:
+        raise ProviderRefused({"secret": [gettext("Another address, name or certificate wants the secret again.")]})
+    kept = bytes(provider.client_secret) if terms.bind_dn else b""
+    columns, unlogged = _columns(terms, encrypt_secret(secret.encode()) if secret else kept)
+    _try(SignInProvider(kind=ProviderKind.LDAP, **columns, **unlogged))
+    rows.update(provider=provider, columns=columns, unlogged=unlogged, by=by, now=now)
+
+
+def _columns(terms: LdapTerms, secret: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The columns, and those of which the audit log has the names alone."""
+    columns = {COLUMNS.get(name, name): value for name, value in rows.columns_of(terms).items()}
+    return columns, {"metadata": columns.pop("metadata"), "client_secret": secret}
+
+
+def _try(provider: SignInProvider) -> None:
+    """Raise ProviderRefused unless the panel can sign in there, and search for people."""
+    try:
+        with visiting(provider) as visit:
+            visit.named("dnspanel-looks-whether-it-can-search")
+    except ProviderAway as exc:
+        raise ProviderRefused({"uri": [str(exc)]}) from exc
+    except SignInRefused as exc:
+        raise ProviderRefused({"login": [str(exc)]}) from exc
+
+
+def _refused_or_clean(terms: LdapTerms, secret: str) -> LdapTerms:
+    """The terms with the certificates alone of what was pasted. Raises ProviderRefused with each field at fault."""
+    faults = rows.faults_of(terms)
+    faults |= tree.faults_of(tree.Terms(terms.group_claim, terms.attributes))
+    try:
+        if len(terms.uri) > rows.LONGEST_URL:
+            raise ValueError(f"At most {rows.LONGEST_URL} characters.")
+        place_of(terms.uri)
+    except ValueError as exc:
+        faults["uri"] = [str(exc)]
+    if not tree.is_dn(terms.bind_dn, may_be_empty=True) and not _is_principal(terms.bind_dn):
+        faults["bind_dn"] = [f"A distinguished name of at most {tree.LONGEST_DN} characters."]
+    if bool(terms.bind_dn) != bool(secret) or len(secret) > LONGEST_SECRET or not secret.isprintable():
+        faults["secret"] = [f"From 1 to {LONGEST_SECRET:,} characters with a bind DN, and nothing without."]
+    certificates = ""
+    try:
+        if len(terms.certificates) > LONGEST_CERTIFICATES:
+            raise ValueError(f"At most {LONGEST_CERTIFICATES:,} characters.")
+        found = certificates_in(terms.certificates, beside_key="The certificates alone, without a private key.")
+        if len(found) > _MOST_CERTIFICATES:
+            raise ValueError(f"At most {_MOST_CERTIFICATES} certificates.")
+        certificates = pem_of(found)
+    except ValueError as exc:
+        faults["certificates"] = [str(exc)]
+    if faults:
+        raise ProviderRefused(faults)
+    attributes = {name: terms.attributes.get(name, default) for name, default in tree.DEFAULTS.items()}
+    return replace(terms, certificates=certificates, attributes=attributes)
+
+
+def _is_principal(name: str) -> bool:
+    """Whether this is a name as Active Directory also takes it: user@domain."""
+    user, at, domain = name.partition("@")
+    return bool(user and at and domain) and len(name) <= tree.LONGEST_DN and name.isprintable() and "@" not in domain

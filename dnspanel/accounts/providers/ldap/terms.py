@@ -1,0 +1,109 @@
+"""What is said of an LDAP server: where people and groups are in it, and what their attributes are called. Pure."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from ldap import dn as names
+
+
+class Groups(StrEnum):
+    """How the server says who is in which group."""
+
+    ATTRIBUTE = "attribute"  # an attribute of the person lists them, such as memberOf
+    SEARCH = "search"  # an attribute of the group lists its members
+    NESTED = "nested"  # the same, and groups are members of groups
+    ACTIVE_DIRECTORY = "active-directory"  # the same, by Active Directory's own search through all levels
+
+
+# What is kept of each in `SignInProvider.attributes`, and what OpenLDAP's usual schema has.
+SEARCHES = {
+    "base": "",
+    "person_filter": "(objectClass=person)",
+    "login": "uid, mail",
+    "groups": Groups.SEARCH.value,
+    "group_base": "",  # empty: that of people
+    "group_filter": "(objectClass=groupOfNames)",
+}
+ATTRIBUTES = {
+    "subject": "entryUUID",
+    "username": "uid",
+    "mail": "mail",
+    "first_name": "givenName",
+    "last_name": "sn",
+}
+DEFAULTS = SEARCHES | ATTRIBUTES
+DEFAULT_MEMBERS = "member"
+LONGEST_DN = 255
+LONGEST_FILTER = 500
+_DEEPEST_FILTER = 20
+_MOST_LOGIN_ATTRIBUTES = 5
+LONGEST_ATTRIBUTE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """`SignInProvider.attributes` of an LDAP server, and its `group_claim`: the attribute of groups or members."""
+
+    member_attribute: str = DEFAULT_MEMBERS
+    values: dict[str, str] = field(default_factory=DEFAULTS.copy)
+
+    def __getitem__(self, name: str) -> str:
+        return self.values.get(name, DEFAULTS[name])
+
+    @property
+    def login_attributes(self) -> list[str]:
+        return self["login"].replace(",", " ").split()
+
+    @property
+    def group_base(self) -> str:
+        return self["group_base"] or self["base"]
+
+
+def faults_of(terms: Terms) -> dict[str, list[str]]:
+    """Each field at fault, and what is wrong with it."""
+    faults: dict[str, list[str]] = {}
+    for name in ("base", "group_base"):
+        if not is_dn(terms[name], may_be_empty=name == "group_base"):
+            faults[name] = [f"A distinguished name of at most {LONGEST_DN} characters, such as dc=example,dc=net."]
+    for name in ("person_filter", "group_filter"):
+        if not is_filter(terms[name]):
+            faults[name] = [f"A filter in parentheses (RFC 4515) of at most {LONGEST_FILTER} characters."]
+    for name in ("subject", "username", "mail"):
+        if not is_attribute(terms[name]):
+            faults[name] = ["The name of an attribute."]
+    for name in ("first_name", "last_name"):
+        if terms[name] and not is_attribute(terms[name]):
+            faults[name] = ["The name of an attribute, or nothing."]
+    login = terms.login_attributes
+    if not 1 <= len(login) <= _MOST_LOGIN_ATTRIBUTES or not all(map(is_attribute, login)):
+        faults["login"] = [f"From 1 to {_MOST_LOGIN_ATTRIBUTES} attributes with commas between them."]
+    if terms["groups"] not in list(Groups):
+        faults["groups"] = ["There is no such way."]
+    if not is_attribute(terms.member_attribute):
+        faults["group_claim"] = ["The name of an attribute."]
+    return faults
+
+
+def is_attribute(text: str) -> bool:
+    """Whether this is the name of an attribute (RFC 4512, section 2.5), without options."""
+    letters = text.replace("-", "").replace(".", "")
+    return len(text) <= LONGEST_ATTRIBUTE and letters.isascii() and letters.isalnum() and text[:1].isalnum()
+
+
+def is_dn(text: str, *, may_be_empty: bool = False) -> bool:
+    """Whether this is a distinguished name (RFC 4514)."""
+    if not text:
+        return may_be_empty
+    return len(text) <= LONGEST_DN and text.isprintable() and names.is_dn(text)
+
+
+def is_filter(text: str) -> bool:
+    """Whether this begins and ends as one filter, with balanced parentheses: the server reads the rest of it."""
+    if len(text) > LONGEST_FILTER or not text.isprintable():
+        return False
+    depth = 0
+    for index, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if not 0 <= depth <= _DEEPEST_FILTER or (depth == 0 and index != len(text) - 1):
+            return False
+    return depth == 0 and text.startswith("(")

@@ -1,0 +1,65 @@
+"""What an LDAP server says of somebody, and what the rules would give them; nothing of it happens."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from dnspanel.accounts.actors import Author
+from dnspanel.accounts.grant_edit import refuse_higher_role
+from dnspanel.accounts.models import OwnRole, ProviderLink, Role, SignInProvider, Team, User
+from dnspanel.accounts.providers.identity import Identity, Outcome, outcome_of
+from dnspanel.accounts.providers.ldap.visit import Entry, is_closed, visiting
+from dnspanel.accounts.providers.links import rules_of
+
+MOST_LISTED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Somebody at the server; `account` is whom they sign in as, None if nobody yet."""
+
+    entry: Entry
+    identity: Identity
+    is_closed: bool
+    account: User | None
+    role: str  # in words; empty: as it is
+    teams: Sequence[tuple[str, str]]  # its name, and what the person is in it
+
+    @property
+    def groups(self) -> list[str]:
+        """By name and by distinguished name, at most MOST_LISTED."""
+        return sorted(self.identity.groups)[:MOST_LISTED]
+
+    @property
+    def more_groups(self) -> int:
+        return max(0, len(self.identity.groups) - MOST_LISTED)
+
+
+def try_person(*, provider: SignInProvider, typed: str, by: Author, now: datetime) -> Trial | None:
+    """Whom the server finds by this name; None if nobody.
+
+    Raises ProviderAway, SignInRefused where what it says is of no use, GrantRefused to a token that may not
+    everything.
+    """
+    refuse_higher_role(by, Role.ADMINISTRATOR)
+    with visiting(provider) as visit:
+        entry = visit.named(typed.strip())
+        if entry is None:
+            return None
+        identity = visit.identity(entry)
+    link = ProviderLink.objects.filter(provider=provider, subject=identity.subject).select_related("user").first()
+    outcome = outcome_of(rules_of(provider), identity.groups)
+    named = dict(Team.objects.filter(pk__in=outcome.teams).values_list("pk", "name"))
+    return Trial(
+        entry=entry,
+        identity=identity,
+        is_closed=is_closed(entry, now),
+        account=link.user if link else None,
+        role=_role(outcome),
+        teams=sorted((named[pk], role) for pk, role in outcome.teams.items() if pk in named),
+    )
+
+
+def _role(outcome: Outcome) -> str:
+    own = OwnRole.objects.filter(pk=outcome.own_role).first() if outcome.own_role is not None else None
+    return own.name if own else Role(outcome.role).label if outcome.role else ""

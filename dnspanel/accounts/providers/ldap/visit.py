@@ -1,0 +1,288 @@
+"""What the panel learns of people from an LDAP server: who has a name, whose a password is, and their groups.
+
+django-auth-ldap finds people and groups and tries passwords; its settings are
+made of the provider's row, and it makes no accounts.
+"""
+
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import ldap
+from django_auth_ldap.backend import LDAPBackend, _LDAPUser
+from django_auth_ldap.config import (
+    LDAPGroupType,
+    LDAPSearch,
+    LDAPSettings,
+    MemberDNGroupType,
+    NestedActiveDirectoryGroupType,
+    NestedMemberDNGroupType,
+)
+from ldap import dn as names
+from ldap.filter import escape_filter_chars
+
+from dnspanel.accounts.errors import SignInRefused
+from dnspanel.accounts.models import SignInProvider
+from dnspanel.accounts.providers.identity import LONGEST_GROUP, Identity, identity_of
+from dnspanel.accounts.providers.ldap.connection import ANSWER_SECONDS, connected
+from dnspanel.accounts.providers.ldap.terms import Groups, Terms
+from dnspanel.accounts.providers.session import ProviderAway
+from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.texts import gettext
+
+SIGN_IN_SECONDS = 15.0  # for all questions of one sign-in
+LONGEST_NAME = 254
+LONGEST_PASSWORD = 1000
+MOST_SUBJECTS = 100  # in one question
+_LONGEST_SUBJECT = 255
+_MOST_GROUPS = 5_000
+# What servers say of an account that is closed: Active Directory's flags and end, and 389 Directory Server's lock.
+_CLOSED_BY = ("userAccountControl", "accountExpires", "nsAccountLock")
+_ACCOUNT_DISABLE = 0x2  # MS-ADTS, section 2.2.16
+_NEVER_EXPIRES = 0x7FFF_FFFF_FFFF_FFFF
+_UNIX_EPOCH = 11_644_473_600  # seconds since 1601
+_TICKS = 10_000_000  # in a second
+
+
+# How servers refuse a password besides by saying that it is wrong: nobody has the name, there is no password, or it may
+# not be used now. All are one answer here, or they would tell names apart.
+_REFUSALS = (
+    *(ldap.NO_SUCH_OBJECT, ldap.INAPPROPRIATE_AUTH, ldap.CONSTRAINT_VIOLATION, ldap.UNWILLING_TO_PERFORM),
+    *(ldap.INSUFFICIENT_ACCESS, ldap.INVALID_DN_SYNTAX, ldap.STRONG_AUTH_REQUIRED, ldap.REFERRAL),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A person in the directory information tree."""
+
+    dn: str
+    subject: str  # what never changes, as text
+    attributes: Mapping[str, Sequence[Any]]
+
+    def text(self, name: str) -> str:
+        """The first value of the attribute; empty if there is none, or it is no text."""
+        value = (self.attributes.get(name) or [""])[0]
+        return value if isinstance(value, str) else ""
+
+
+class Visit:
+    """One connection to a provider's server, by which the panel looks around with its own name and secret there."""
+
+    def __init__(self, provider: SignInProvider, connection: Any) -> None:
+        self.terms = Terms(provider.group_claim, provider.attributes)
+        self.provider = provider
+        self._backend = LDAPBackend()
+        self._backend.settings = _settings_of(provider, self.terms)
+        self._connection = connection
+        self._reader = _LDAPUser(self._backend, username="")
+        self._reader._connection = connection
+        self._reader._bind()
+
+    def named(self, typed: str) -> Entry | None:
+        """Whom somebody means by this name. Raises SignInRefused where it means several."""
+        value = escape_filter_chars(typed[:LONGEST_NAME])
+        found = self._search("".join(f"({each}={value})" for each in self.terms.login_attributes), most=2)
+        if len(found) > 1:
+            raise SignInRefused(
+                "ambiguous", gettext("Several people at {name} have this name.").format(name=self.provider.name)
+            )
+        return found[0] if found else None
+
+    def of_subjects(self, subjects: Iterable[str]) -> dict[str, Entry]:
+        """The people of these subjects that are found, at most MOST_SUBJECTS."""
+        attribute = self.terms["subject"]
+        asserted = "".join(f"({attribute}={_assertion(attribute, each)})" for each in subjects)
+        return {entry.subject: entry for entry in self._search(asserted, most=MOST_SUBJECTS + 1)}
+
+    def of_subject(self, subject: str) -> Entry | None:
+        """The person of this subject."""
+        return self.of_subjects([subject]).get(subject)
+
+    def accepts(self, entry: Entry, password: str) -> bool:
+        """Whether this is the person's password. An empty one is none: the server would take it (RFC 4513, 5.1.2)."""
+        if not password or len(password) > LONGEST_PASSWORD:
+            return False
+        try:
+            self._person(entry.dn, entry.attributes)._authenticate_user_dn(password)
+        except (_LDAPUser.AuthenticationFailed, *_REFUSALS):
+            return False
+        finally:
+            self._reader._connection_bound = False  # as the panel's own name
+        return True
+
+    def look_away(self) -> None:
+        """Takes as long as a wrong password for somebody takes, and tells the server nothing."""
+        self.named(secrets.token_hex(8))
+        self.refuse_nobody()
+
+    def refuse_nobody(self) -> None:
+        """Takes as long as `accepts` does."""
+        self.accepts(Entry(f"cn={secrets.token_hex(8)},{self.terms['base']}", "", {}), secrets.token_hex(8))
+
+    def identity(self, entry: Entry) -> Identity:
+        """The person with their groups, by name and by distinguished name. Raises SignInRefused."""
+        claims = {
+            "sub": entry.subject,
+            "email": entry.text(self.terms["mail"]),
+            "preferred_username": entry.text(self.terms["username"]),
+            "given_name": entry.text(self.terms["first_name"]),
+            "family_name": entry.text(self.terms["last_name"]),
+            "groups": sorted(self._groups(entry)),
+        }
+        return identity_of(claims, group_claim="groups", trusts_mail=self.provider.trusts_mail)
+
+    def _groups(self, entry: Entry) -> set[str]:
+        if self.terms["groups"] == Groups.ATTRIBUTE:
+            listed = [str(each) for each in entry.attributes.get(self.terms.member_attribute, ())]
+            below = names.str2dn(self.terms.group_base.lower())
+            found = {each.lower(): _common_name(each) for each in listed if _is_below(each, below)}
+        else:
+            infos = self._person(entry.dn, entry.attributes)._get_groups()._get_group_infos()
+            found = {dn: str((values.get("cn") or [""])[0]) for dn, values in infos}
+        if len(found) > _MOST_GROUPS // 2:
+            raise SignInRefused("groups", gettext("The person is in too many groups."))
+        # A group may not be called like the distinguished name of another one.
+        called = [name for name in found.values() if "=" not in name]
+        return {group for group in (*found, *called) if 0 < len(group) <= LONGEST_GROUP}
+
+    def _search(self, alternatives: str, *, most: int) -> list[Entry]:
+        attributes = [*_CLOSED_BY, *(self.terms[each] for each in ("subject", "username", "mail"))]
+        attributes += filter(None, (self.terms[each] for each in ("first_name", "last_name")))
+        if self.terms["groups"] == Groups.ATTRIBUTE:
+            attributes.append(self.terms.member_attribute)
+        search = _Search(self.terms["base"], self.terms["person_filter"], attributes, most=most)
+        found = search.search_with_additional_term_string(f"(|{alternatives})").execute(self._reader.connection)
+        return [Entry(dn, _subject(self.terms["subject"], values), values) for dn, values in found]
+
+    def _person(self, dn: str, attributes: Mapping[str, Any]) -> Any:
+        """django-auth-ldap's person, found already, who speaks by this connection."""
+        person = _LDAPUser(self._backend, username=dn)
+        person._user_dn, person._user_attrs, person._connection = dn, attributes, self._connection
+        person._connection_bound = self._reader._connection_bound
+        return person
+
+
+@contextmanager
+def visiting(provider: SignInProvider, *, seconds: float = SIGN_IN_SECONDS) -> Iterator[Visit]:
+    """A visit that ends with the block. Raises ProviderAway, also in it, for what the server does not answer well."""
+    connection = connected(provider.issuer, provider.metadata, seconds=seconds)
+    try:
+        try:
+            visit = Visit(provider, connection)
+        except (ldap.INVALID_CREDENTIALS, ldap.INAPPROPRIATE_AUTH, ldap.INVALID_DN_SYNTAX) as exc:
+            raise ProviderAway(
+                gettext("{name} does not take the panel’s own name and secret.").format(name=provider.name)
+            ) from exc
+        yield visit
+    except ldap.REFERRAL as exc:
+        raise ProviderAway(
+            gettext("{name} refers to another server, where the panel does not follow.").format(name=provider.name)
+        ) from exc
+    except ldap.NO_SUCH_OBJECT as exc:
+        raise ProviderAway(gettext("{name} has nothing at the base that is named.").format(name=provider.name)) from exc
+    except ldap.FILTER_ERROR as exc:
+        raise ProviderAway(
+            gettext("{name} cannot be searched by the filter that is named.").format(name=provider.name)
+        ) from exc
+    except ldap.LDAPError as exc:
+        raise ProviderAway(
+            gettext("{name} does not answer, or not in a way that helps.").format(name=provider.name)
+        ) from exc
+    finally:
+        _end(connection)
+
+
+def is_closed(entry: Entry, now: datetime) -> bool:
+    """Whether the server says that the account is disabled, locked by an administrator, or has expired."""
+    flags, expires = _number(entry.text("userAccountControl")), _number(entry.text("accountExpires"))
+    has_expired = 0 < expires < _NEVER_EXPIRES and expires / _TICKS - _UNIX_EPOCH <= now.timestamp()
+    return bool(flags & _ACCOUNT_DISABLE) or has_expired or entry.text("nsAccountLock").lower() == "true"
+
+
+class _Search(LDAPSearch):  # type: ignore[misc]  # untyped
+    """The library's, whose filter is no format: a name with a percent sign in it is one too; with a bound."""
+
+    def __init__(self, base: str, filterstr: str, attributes: Sequence[str], *, most: int = _MOST_GROUPS // 2) -> None:
+        super().__init__(base, ldap.SCOPE_SUBTREE, filterstr, list(attributes))
+        self.most = most
+
+    def search_with_additional_terms(self, term_dict: Mapping[str, str], escape: bool = True) -> "_Search":
+        terms = (f"({name}={escape_filter_chars(value)})" for name, value in term_dict.items())
+        return self.search_with_additional_term_string("".join(terms))
+
+    def search_with_additional_term_string(self, filterstr: str) -> "_Search":
+        return _Search(self.base_dn, f"(&{self.filterstr}{filterstr})", self.attrlist, most=self.most)
+
+    def execute(self, connection: Any, filterargs: Any = (), escape: bool = True) -> list[Any]:
+        try:
+            found = connection.search_ext_s(
+                self.base_dn, self.scope, self.filterstr, self.attrlist, timeout=ANSWER_SECONDS, sizelimit=self.most
+            )
+        except ldap.SIZELIMIT_EXCEEDED as exc:
+            raise SignInRefused("too-many", gettext("The server finds too many people or groups.")) from exc
+        return list(self._process_results(found))
+
+
+def _settings_of(provider: SignInProvider, terms: Terms) -> LDAPSettings:
+    kinds: dict[str, LDAPGroupType] = {
+        Groups.SEARCH: MemberDNGroupType(terms.member_attribute),
+        Groups.NESTED: NestedMemberDNGroupType(terms.member_attribute),
+        Groups.ACTIVE_DIRECTORY: NestedActiveDirectoryGroupType(),
+    }
+    settings = LDAPSettings("NO_SETTINGS_OF_THE_ENVIRONMENT_")
+    settings.BIND_DN = provider.client_id
+    settings.BIND_PASSWORD = decrypt_secret(provider.client_secret).decode() if provider.client_secret else ""
+    settings.GROUP_SEARCH = _Search(terms.group_base, terms["group_filter"], ["cn"])
+    settings.GROUP_TYPE = kinds.get(terms["groups"])
+    return settings
+
+
+def _subject(attribute: str, values: Mapping[str, Sequence[Any]]) -> str:
+    """What never changes, as text. Raises SignInRefused."""
+    found = values.get(attribute) or [""]
+    value = found[0]
+    if attribute.lower() == "objectguid":
+        raw = value.encode() if isinstance(value, str) else value  # some of them are UTF-8 by chance
+        if len(raw) == 16:
+            return str(UUID(bytes_le=raw))
+    elif isinstance(value, str) and 0 < len(value) <= _LONGEST_SUBJECT and value.isprintable() and len(found) == 1:
+        return value
+    raise SignInRefused(
+        "subject", gettext("The person has no {attribute}, which says who somebody is.").format(attribute=attribute)
+    )
+
+
+def _assertion(attribute: str, subject: str) -> str:
+    """The subject within a filter."""
+    if attribute.lower() == "objectguid":
+        return "".join(f"\\{each:02x}" for each in UUID(subject).bytes_le)
+    return str(escape_filter_chars(subject))
+
+
+def _common_name(dn: str) -> str:
+    """The value of the first part of a distinguished name, if that is a cn."""
+    first = names.str2dn(dn)[0]
+    return next((value for kind, value, _ in first if kind.lower() == "cn"), "")
+
+
+def _is_below(dn: str, base: Sequence[Any]) -> bool:
+    if not names.is_dn(dn):
+        return False
+    parts = names.str2dn(dn.lower())
+    return len(parts) > len(base) and parts[-len(base) :] == list(base)
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
+
+
+def _end(connection: Any) -> None:
+    try:
+        connection.unbind_ext_s()
+    except ldap.LDAPError:
+        return

@@ -1,0 +1,166 @@
+"""Who at a provider is who here, and what its rules give them: made, evaluated at each sign-in, taken back. Verbs."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import F
+from django.utils.crypto import get_random_string
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author
+from dnspanel.accounts.errors import SignInRefused
+from dnspanel.accounts.given import apply_outcome
+from dnspanel.accounts.grant_edit import refuse_at_or_above
+from dnspanel.accounts.models import BY_LDAP, ProviderKind, ProviderLink, Role, SignInProvider, User
+from dnspanel.accounts.people import locked_administrators
+from dnspanel.accounts.providers.identity import Identity, Outcome, Rule
+from dnspanel.texts import gettext
+
+
+def links_of(user: User) -> Sequence[ProviderLink]:
+    """By which providers the person signs in. One query."""
+    return list(ProviderLink.objects.filter(user=user).select_related("provider").order_by("provider__name"))
+
+
+def session_hours_of(user: User) -> int:
+    """After how many hours a session ends of who has an LDAP server's password. One query."""
+    links = ProviderLink.objects.filter(user=user, provider__kind=ProviderKind.LDAP)
+    return min(links.values_list("provider__session_hours", flat=True), default=1)
+
+
+def rules_of(provider: SignInProvider) -> list[Rule]:
+    """What its groups give."""
+    return [Rule.from_json(each) for each in provider.rules]
+
+
+def decides_role(provider: SignInProvider) -> bool:
+    """Whether the role of who is linked to the provider is what its rules say, and nobody else's to give."""
+    return any(rule.team is None for rule in rules_of(provider))
+
+
+def make_link(
+    *, provider: SignInProvider, identity: Identity, user: User, by: Author, now: datetime, reason: str
+) -> ProviderLink:
+    """The person at the provider is this one here, within the caller's transaction.
+
+    Whose provider is an LDAP server has its password from then on, and none here. Raises SignInRefused where
+    that may not be.
+    """
+    if provider.kind == ProviderKind.LDAP:
+        _take_ldap_password(user)
+    link = ProviderLink.objects.create(provider=provider, user=user, subject=identity.subject, linked_at=now)
+    audit.record(
+        action=f"{provider.kind}.link",
+        by=by,
+        now=now,
+        target=user.username,
+        provider=provider.name,
+        subject=identity.subject,
+        reason=reason,
+    )
+    return link
+
+
+def link_own_account(*, provider: SignInProvider, identity: Identity, user: User, now: datetime) -> ProviderLink:
+    """The signed-in person also signs in by the provider; what is linked already stays as it is.
+
+    Raises SignInRefused when the one there is somebody else here, or the
+    person has another link to the provider.
+    """
+    with transaction.atomic(durable=True):
+        # Else two sessions of the person could each make one.
+        User.objects.select_for_update(no_key=True).filter(pk=user.pk).first()
+        found = ProviderLink.objects.filter(provider=provider, subject=identity.subject).first()
+        if found is not None and found.user_id == user.pk:
+            return found
+        if found is not None:
+            raise SignInRefused("linked-to-another", gettext("Whoever you are there signs in to another account here."))
+        if ProviderLink.objects.filter(provider=provider, user=user).exists():
+            raise SignInRefused(
+                "linked-already",
+                gettext("Your account is linked to somebody else at {name}.").format(name=provider.name),
+            )
+        return make_link(provider=provider, identity=identity, user=user, by=user, now=now, reason="signed in")
+
+
+def unlink(*, link: ProviderLink, by: Author, now: datetime) -> None:
+    """The person does not sign in by the provider any more; what its rules gave is gone, and every session ends.
+
+    Raises SignInRefused when the person would have no way in left and does it themselves, AboveYou to a token.
+    """
+    with transaction.atomic(durable=True):
+        row = ProviderLink.objects.select_for_update(of=("self",)).filter(pk=link.pk).select_related("user").first()
+        if row is None:
+            return
+        others = ProviderLink.objects.filter(user=row.user, provider__active=True).exclude(pk=row.pk)
+        if by == row.user and not row.user.has_usable_password() and not others.exists():
+            raise SignInRefused(
+                "last-way-in", gettext("You have no password: without this link you could not sign in.")
+            )
+        refuse_at_or_above(by, row.user)
+        take_back(row, by=by, now=now)
+        forget_ldap_password(row)
+        ProviderLink.objects.filter(pk=row.pk).delete()
+        User.objects.filter(pk=row.user_id).update(sessions_ended=F("sessions_ended") + 1)
+        audit.record(
+            action=f"{link.provider.kind}.unlink", by=by, now=now, target=row.user.username,
+            provider=link.provider.name, subject=row.subject,
+        )  # fmt: skip
+
+
+def apply_rules(*, link: ProviderLink, outcome: Outcome, now: datetime, signs_in: bool = True) -> None:
+    """The person has what the rules give to their groups, and what they gave before and do not give now is gone.
+
+    A role that the rules decide is theirs alone, whatever somebody set by
+    hand. The last administrator stays one; the audit log says so. `signs_in`:
+    the person did just now, and the link says so.
+    """
+    with transaction.atomic(durable=True):
+        row = ProviderLink.objects.select_for_update(of=("self",)).select_related("user", "provider").get(pk=link.pk)
+        given = apply_outcome(
+            user=row.user,
+            given=row.given,
+            outcome=outcome,
+            kind=row.provider.kind,
+            source={"provider": row.provider.name},
+            by=None,
+            now=now,
+        )
+        at = {"signed_in_at": now} if signs_in else {}
+        ProviderLink.objects.filter(pk=row.pk).update(given=given, **at)
+
+
+def take_back(link: ProviderLink, *, by: Author, now: datetime) -> None:
+    """What the provider's rules gave is gone, within the caller's transaction."""
+    apply_outcome(
+        user=link.user,
+        given=link.given,
+        outcome=Outcome(),
+        kind=link.provider.kind,
+        source={"provider": link.provider.name},
+        by=by,
+        now=now,
+    )
+
+
+def forget_ldap_password(link: ProviderLink) -> None:
+    """The person has no password any more, if it was that of this LDAP server; within the caller's transaction."""
+    if link.provider.kind == ProviderKind.LDAP:
+        link.user.set_unusable_password()
+        User.objects.filter(pk=link.user_id).update(password=link.user.password)
+
+
+def _take_ldap_password(user: User) -> None:
+    """The person's password is that of an LDAP server, and none is kept here. Raises SignInRefused."""
+    if user.signs_in_by_ldap:
+        raise SignInRefused(
+            "linked-already",
+            gettext("{username} has the password of another LDAP server.").format(username=user.username),
+        )
+    is_one = user.role == Role.ADMINISTRATOR
+    if is_one and [each.pk for each in locked_administrators() if each.has_usable_password()] == [user.pk]:
+        message = f"{user.username} is the last administrator with a password here, for when the LDAP server is away."
+        raise SignInRefused("last-password", message)
+    user.password = f"{BY_LDAP}{get_random_string(40)}"
+    User.objects.filter(pk=user.pk).update(password=user.password)

@@ -1,0 +1,1 @@
+"""Sign-in by OpenID Connect providers; django-allauth speaks the protocol."""

@@ -1,0 +1,126 @@
+"""What a provider says of a person is believed when its ID token is right (OpenID Connect Core 1.0, 3.1.3.7). Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hmac import compare_digest
+from typing import Any
+
+import jwt
+
+from dnspanel.accounts.errors import SignInRefused
+from dnspanel.texts import gettext
+
+# Of public keys alone: with HS256 the panel's own secret, or a public key taken for one, would sign.
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+LEEWAY_SECONDS = 60  # by which two clocks may differ
+LONGEST_SUBJECT = 255
+LOGOUT_SECONDS = 120  # for which a Logout Token is good, whatever it says itself
+_LOGGED_OUT = "http://schemas.openid.net/event/backchannel-logout"
+_LONGEST_TOKEN = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What ended at a provider: a session there, or all of a person's if none is named; one of both is."""
+
+    subject: str
+    session: str
+
+
+def verified_claims(
+    id_token: object, *, keys: Mapping[str, Any], issuer: str, client_id: str, nonce: str, now: datetime
+) -> dict[str, Any]:
+    """The claims of a token that this issuer signed, for this client, in answer to the request with this nonce.
+
+    `keys` is the provider's JSON Web Key Set. Raises SignInRefused.
+    """
+    claims = _signed(id_token, keys, issuer, client_id, ("sub", "exp"))
+    _refuse_bad_times(claims, now)
+    _refuse_other_party(claims, client_id)
+    if not compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()) or not nonce:
+        raise SignInRefused("nonce", gettext("The ID token answers another request."))
+    subject = claims["sub"]
+    # ASCII (section 2); what is not printable could not be stored.
+    is_text = isinstance(subject, str) and subject.isascii() and subject.isprintable()
+    if not is_text or not 0 < len(subject) <= LONGEST_SUBJECT:
+        raise SignInRefused("id-token", gettext("The ID token names nobody."))
+    return claims
+
+
+def verified_logout(token: object, *, keys: Mapping[str, Any], issuer: str, client_id: str, now: datetime) -> Ended:
+    """What has ended at this issuer, by a Logout Token for this client (Back-Channel Logout 1.0, 2.6).
+
+    Raises SignInRefused. One that comes twice ends nothing that was not ended.
+    """
+    claims = _signed(token, keys, issuer, client_id, ("jti", "events"))
+    issued = claims["iat"]
+    latest = issued + LOGOUT_SECONDS if isinstance(issued, int | float) else None
+    _refuse_bad_times({"iat": issued, "exp": latest}, now)
+    _refuse_bad_times({"iat": issued, "exp": claims.get("exp", latest)}, now)
+    events, subject, session = claims["events"], claims.get("sub", ""), claims.get("sid", "")
+    # A nonce is refused so that no ID token passes for one.
+    if "nonce" in claims or not isinstance(events, dict) or not isinstance(events.get(_LOGGED_OUT), dict):
+        raise SignInRefused("logout-token", gettext("This is no Logout Token."))
+    if not isinstance(subject, str) or not isinstance(session, str) or not (subject or session):
+        raise SignInRefused("logout-token", gettext("The Logout Token names nobody."))
+    return Ended(subject.replace("\0", ""), session)
+
+
+def with_userinfo(claims: Mapping[str, Any], userinfo: object) -> dict[str, Any]:
+    """The claims with those of the UserInfo answer that the ID token does not have; of the same person (5.3.2)."""
+    if not isinstance(userinfo, dict) or userinfo.get("sub") != claims["sub"]:
+        raise SignInRefused("userinfo", gettext("The provider’s UserInfo is about somebody else."))
+    return {**userinfo, **claims}
+
+
+def _signed(
+    token: object, keys: Mapping[str, Any], issuer: str, client_id: str, required: Sequence[str]
+) -> dict[str, Any]:
+    """The claims of a token that a key of the issuer signed for the client; the caller looks at its times."""
+    if not isinstance(token, str) or len(token) > _LONGEST_TOKEN:
+        raise SignInRefused("id-token", gettext("The provider sent no ID token."))
+    try:
+        claims: dict[str, Any] = jwt.decode(
+            token,
+            _key(token, keys),
+            algorithms=list(ALGORITHMS),
+            audience=client_id,
+            issuer=issuer,
+            options={"require": ["iss", "aud", "iat", *required], "verify_exp": False, "verify_iat": False},
+        )
+    except jwt.InvalidAudienceError as exc:
+        raise SignInRefused("audience", gettext("The ID token is for another client.")) from exc
+    except jwt.InvalidIssuerError as exc:
+        raise SignInRefused("issuer", gettext("The ID token is from another issuer.")) from exc
+    except (jwt.PyJWTError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as exc:
+        raise SignInRefused("id-token", gettext("The ID token is not one that the provider signed.")) from exc
+    return claims
+
+
+def _key(id_token: str, keys: Mapping[str, Any]) -> Any:
+    """The key that the token names; the only one, if it names none. Raises PyJWTError, KeyError, ValueError."""
+    found = jwt.PyJWKSet.from_dict(dict(keys)).keys
+    usable = [key for key in found if key.public_key_use in {None, "sig"}]
+    named = jwt.get_unverified_header(id_token).get("kid")
+    if named is not None:
+        usable = [key for key in usable if key.key_id == named]
+    if len(usable) != 1:
+        raise KeyError(named)
+    return usable[0]
+
+
+def _refuse_bad_times(claims: Mapping[str, Any], now: datetime) -> None:
+    at = now.timestamp()
+    expires, issued = claims["exp"], claims["iat"]
+    if not isinstance(expires, int | float) or not isinstance(issued, int | float):
+        raise SignInRefused("id-token", gettext("The ID token has no times."))
+    if not (issued - LEEWAY_SECONDS <= at < expires + LEEWAY_SECONDS):  # so that NaN is no time either
+        raise SignInRefused("expired", gettext("The ID token has expired, or the clocks of provider and panel differ."))
+
+
+def _refuse_other_party(claims: Mapping[str, Any], client_id: str) -> None:
+    party = claims.get("azp")
+    is_of_several = isinstance(claims["aud"], list) and len(claims["aud"]) > 1
+    if party != client_id and (party is not None or is_of_several):
+        raise SignInRefused("audience", gettext("The ID token is for another client."))

@@ -1,0 +1,81 @@
+"""Where a session here ends with the one at its provider, and the other way round. Verbs.
+
+OpenID Connect Back-Channel Logout 1.0: the provider says that somebody signed out there, or was taken something away,
+and the sessions that came from it end at once. RP-Initiated Logout 1.0: who signs out here may sign out there too.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db import transaction
+from django.http import HttpRequest
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.models import ProviderLink, Session, SignInProvider, User
+from dnspanel.accounts.providers.oidc.id_token import Ended
+from dnspanel.accounts.session_store import AT_PROVIDER
+
+# In the session of who came from a provider: which one, and what it is told at the end.
+CAME_BY = "came-by"
+_LONGEST_HINT = 4_000
+_MOST_SESSIONS = 1_000
+
+
+def note_session(request: HttpRequest, row: SignInProvider, told: Mapping[str, Any], id_token: str, end: str) -> None:
+    """The session says which one at the provider it came from; `end` is where people sign out there, or empty."""
+    sid = told.get("sid")
+    request.session[CAME_BY] = {
+        "provider": row.pk,
+        "name": row.name,
+        "client": row.client_id,
+        "end": end,
+        "hint": id_token if len(id_token) <= _LONGEST_HINT else "",
+    }
+    request.session[AT_PROVIDER] = session_key(row, sid) if isinstance(sid, str) and sid else ""
+
+
+def session_key(row: SignInProvider, sid: str) -> str:
+    """What a row of a session calls the one at the provider."""
+    return sha256(f"{row.pk}:{sid}".encode("utf-8", "replace")).hexdigest()
+
+
+def sign_out_url(came_by: Mapping[str, Any], back: str) -> str:
+    """The URL at the provider where this session's person signs out there too; empty where there is none."""
+    if not came_by.get("end"):
+        return ""
+    query = {"client_id": came_by["client"], "post_logout_redirect_uri": back}
+    query |= {"id_token_hint": came_by["hint"]} if came_by["hint"] else {}
+    return f"{came_by['end']}{'&' if '?' in came_by['end'] else '?'}{urlencode(query)}"
+
+
+def end_sessions(*, provider: SignInProvider, ended: Ended, now: datetime) -> int:
+    """What the provider says has ended opens nothing any more; returns how many sessions here those were."""
+    with transaction.atomic(durable=True):
+        count = 0
+        for row in _sessions_of(provider, ended):
+            if Session.objects.filter(pk=row.session_key).delete()[0]:
+                count += 1
+                name = row.user.username if row.user is not None else ""
+                audit.record(
+                    action="oidc.logout", by=None, now=now, target=name, provider=provider.name, browser=row.browser
+                )
+    return count
+
+
+def _sessions_of(provider: SignInProvider, ended: Ended) -> list[Session]:
+    """Those of the session there; without one, all of the person's that came from the provider."""
+    person: User | None = None
+    if ended.subject:
+        link = ProviderLink.objects.select_related("user").filter(provider=provider, subject=ended.subject).first()
+        if link is None:
+            return []
+        person = link.user
+    rows = Session.objects.select_related("user")
+    rows = rows.filter(user=person) if person is not None else rows
+    if ended.session:
+        return list(rows.filter(at_provider=session_key(provider, ended.session))[:_MOST_SESSIONS])
+    found = rows.filter(user=person)[:_MOST_SESSIONS]
+    return [row for row in found if row.get_decoded().get(CAME_BY, {}).get("provider") == provider.pk]

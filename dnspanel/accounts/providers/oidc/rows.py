@@ -1,0 +1,80 @@
+"""OpenID Connect providers: added and changed by who manages people. Verbs."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from dnspanel.accounts.actors import Author
+from dnspanel.accounts.errors import ProviderRefused
+from dnspanel.accounts.grant_edit import refuse_higher_role
+from dnspanel.accounts.models import ProviderKind, Role, SignInProvider
+from dnspanel.accounts.providers import rows
+from dnspanel.accounts.providers.oidc.discovery import configuration_of
+from dnspanel.accounts.providers.session import ProviderAway
+from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
+from dnspanel.texts import gettext
+
+LONGEST_SECRET = 1000
+DEFAULT_SCOPES = "openid profile email"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderTerms(rows.CommonTerms):
+    """What an administrator says of a provider, but its secret."""
+
+    issuer: str
+    client_id: str
+    scopes: str = DEFAULT_SCOPES
+
+
+def secret_of(provider: SignInProvider) -> str:
+    """The client secret, for the provider's token endpoint and nobody else."""
+    return decrypt_secret(provider.client_secret).decode()
+
+
+def create_provider(*, terms: ProviderTerms, secret: str, by: Author, now: datetime) -> SignInProvider:
+    """People can sign in by this provider, which was asked for its configuration before.
+
+    Raises ProviderRefused with each field at fault, GrantRefused to a token
+    that may not everything: whoever rules a provider may be anybody by it.
+    """
+    refuse_higher_role(by, Role.ADMINISTRATOR)
+    _refuse(terms, secret)
+    try:
+        configuration_of(terms.issuer)
+    except ProviderAway as exc:
+        raise ProviderRefused({"issuer": [str(exc)]}) from exc
+    unlogged = {"client_secret": encrypt_secret(secret.encode())}
+    return rows.insert(kind=ProviderKind.OIDC, columns=rows.columns_of(terms), unlogged=unlogged, by=by, now=now)
+
+
+def change_provider(
+    *, provider: SignInProvider, terms: ProviderTerms, secret: str = "", by: Author, now: datetime
+) -> None:
+    """The provider is like this from the next sign-in on; an empty secret leaves the one that is there.
+
+    Word and issuer stay what they are: links of people hang on them. Raises
+    ProviderRefused, ProviderUnknown, and GrantRefused as `create_provider` does.
+    """
+    refuse_higher_role(by, Role.ADMINISTRATOR)
+    _refuse(terms, secret or "kept")
+    if (terms.slug, terms.issuer) != (provider.slug, provider.issuer):
+        raise ProviderRefused(
+            {"issuer": [gettext("Word and issuer stay. Add the other one as a provider of its own.")]}
+        )
+    unlogged = {"client_secret": encrypt_secret(secret.encode())} if secret else {}
+    rows.update(provider=provider, columns=rows.columns_of(terms), unlogged=unlogged, by=by, now=now)
+
+
+def _refuse(terms: ProviderTerms, secret: str) -> None:
+    """Raise ProviderRefused with each field at fault."""
+    faults = rows.faults_of(terms)
+    if fault := rows.fault_of_url(terms.issuer):
+        faults["issuer"] = [fault]
+    if not terms.client_id or len(terms.client_id) > 255 or not terms.client_id.isprintable():
+        faults["client_id"] = ["From 1 to 255 characters."]
+    if not secret or len(secret) > LONGEST_SECRET or not secret.isprintable():
+        faults["secret"] = [f"From 1 to {LONGEST_SECRET:,} characters."]
+    if "openid" not in terms.scopes.split() or len(terms.scopes) > 300 or not terms.scopes.isascii():
+        faults["scopes"] = ["Scopes with spaces between them, openid among them."]
+    if faults:
+        raise ProviderRefused(faults)

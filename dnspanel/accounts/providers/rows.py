@@ -1,0 +1,248 @@
+"""Sign-in providers of every kind: what is said of each, found, switched off and deleted. Verbs."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+from django.db.models import Count, F
+
+from dnspanel import outbound
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author
+from dnspanel.accounts.errors import ProviderRefused, ProviderUnknown
+from dnspanel.accounts.grant_edit import refuse_higher_role
+from dnspanel.accounts.models import OwnRole, ProviderKind, ProviderLink, Role, SignInProvider, Team, User
+from dnspanel.accounts.providers.identity import LONGEST_GROUP, MOST_RULES, Rule
+from dnspanel.accounts.providers.links import forget_ldap_password, take_back
+from dnspanel.accounts.teams import MEMBER_ROLES
+from dnspanel.texts import gettext
+
+MOST_PROVIDERS = 20
+MOST_DOMAINS = 100
+LONGEST_URL = 500
+LONGEST_SESSION = 24 * 30  # hours
+LONGEST_GROUP_NAME = 250
+_SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommonTerms:
+    """What an administrator says of a provider of any kind."""
+
+    name: str
+    slug: str
+    group_claim: str = "groups"  # of SAML: the attribute
+    rules: tuple[Rule, ...] = ()
+    makes_people: bool = False
+    mail_domains: tuple[str, ...] = ()
+    links_by_mail: bool = False
+    trusts_mail: bool = False
+    session_hours: int = 12
+
+
+def offered() -> Sequence[SignInProvider]:
+    """The providers that the sign-in page has buttons for, by name; LDAP servers have its form. One query."""
+    return [each for each in linkable() if each.kind != ProviderKind.LDAP]
+
+
+def linkable() -> Sequence[SignInProvider]:
+    """The providers that an account can be linked to, by name. One query."""
+    return list(
+        SignInProvider.objects.filter(active=True).only("slug", "name", "kind").order_by("name")[:MOST_PROVIDERS]
+    )
+
+
+def provider_rows() -> Sequence[SignInProvider]:
+    """Every provider, with `people`: how many sign in by it. One query."""
+    rows = SignInProvider.objects.annotate(people=Count("links")).order_by("-active", "name")
+    return list(rows[:MOST_PROVIDERS])
+
+
+def provider_by_id(pk: int, *kinds: ProviderKind) -> SignInProvider:
+    """The provider with this id, of one of the kinds, or of any if none is named; raises ProviderUnknown."""
+    provider = SignInProvider.objects.filter(pk=pk).first()
+    if provider is None or (kinds and provider.kind not in kinds):
+        raise ProviderUnknown
+    return provider
+
+
+def provider_in_use(slug: str, *kinds: ProviderKind) -> SignInProvider:
+    """The provider of this word in a URL, of one of the kinds, or of any if none is named.
+
+    Raises ProviderUnknown, also for one that is switched off.
+    """
+    provider = SignInProvider.objects.filter(slug=slug, active=True).first() if _SLUG.fullmatch(slug) else None
+    if provider is None or (kinds and provider.kind not in kinds):
+        raise ProviderUnknown
+    return provider
+
+
+def insert(
+    *, kind: ProviderKind, columns: Mapping[str, object], unlogged: Mapping[str, object], by: Author, now: datetime
+) -> SignInProvider:
+    """The provider is there, and the audit log has its columns but the unlogged ones.
+
+    Raises ProviderRefused when there are too many, or another one has its word.
+    """
+    if SignInProvider.objects.count() >= MOST_PROVIDERS:
+        raise ProviderRefused(
+            {"name": [gettext("At most {most_providers} providers.").format(most_providers=MOST_PROVIDERS)]}
+        )
+    try:
+        with transaction.atomic(durable=True):
+            provider = SignInProvider.objects.create(kind=kind, created_at=now, **columns, **unlogged)
+            audit.record(action=f"{kind}.create", by=by, now=now, target=provider.name, **_told(columns))
+    except IntegrityError as exc:
+        raise ProviderRefused({"slug": [gettext("There is a provider with this word already.")]}) from exc
+    return provider
+
+
+def update(
+    *,
+    provider: SignInProvider,
+    columns: Mapping[str, object],
+    unlogged: Mapping[str, object],
+    by: Author,
+    now: datetime,
+) -> None:
+    """The provider is like this from the next sign-in on; of the unlogged columns the audit log has the names alone.
+
+    Raises ProviderUnknown.
+    """
+    with transaction.atomic(durable=True):
+        row = SignInProvider.objects.select_for_update().filter(pk=provider.pk).first()
+        if row is None:
+            raise ProviderUnknown
+        given = {**columns, **unlogged}
+        changed = sorted(name for name, value in given.items() if getattr(row, name) != value)
+        if changed:
+            SignInProvider.objects.filter(pk=row.pk).update(**given)
+            name = str(columns["name"])
+            audit.record(action=f"{row.kind}.change", by=by, now=now, target=name, changed=changed, **_told(columns))
+
+
+def switch_provider(*, provider: SignInProvider, active: bool, by: Author, now: datetime) -> None:
+    """The provider signs people in, or it does not, and the sessions of its people end. Raises GrantRefused."""
+    refuse_higher_role(by, Role.ADMINISTRATOR)
+    with transaction.atomic(durable=True):
+        if SignInProvider.objects.filter(pk=provider.pk, active=not active).update(active=active):
+            audit.record(
+                action=f"{provider.kind}.{'open' if active else 'close'}", by=by, now=now, target=provider.name
+            )
+            if not active:
+                _end_sessions(provider)
+    provider.active = active
+
+
+def delete_provider(*, provider: SignInProvider, by: Author, now: datetime) -> None:
+    """The provider is gone with its links, what its rules gave and the sessions of its people. Twice changes nothing.
+
+    Accounts stay; those without a password cannot be signed in to any more.
+    Raises GrantRefused to a token that may not everything.
+    """
+    refuse_higher_role(by, Role.ADMINISTRATOR)
+    with transaction.atomic(durable=True):
+        row = SignInProvider.objects.select_for_update().filter(pk=provider.pk).first()
+        if row is None:
+            return
+        _end_sessions(row)
+        links = ProviderLink.objects.select_for_update(of=("self",)).filter(provider=row).select_related("user")
+        people = []
+        for link in links.order_by("pk"):
+            take_back(link, by=by, now=now)
+            forget_ldap_password(link)
+            people.append(link.user.username)
+        SignInProvider.objects.filter(pk=row.pk).delete()
+        audit.record(action=f"{row.kind}.delete", by=by, now=now, target=row.name, people=people)
+
+
+def _end_sessions(provider: SignInProvider) -> None:
+    User.objects.filter(provider_links__provider=provider).update(sessions_ended=F("sessions_ended") + 1)
+
+
+def columns_of(terms: CommonTerms) -> dict[str, object]:
+    """The columns of a row, by name."""
+    columns = asdict(terms)
+    columns["rules"] = [rule.to_json() for rule in terms.rules]
+    columns["mail_domains"] = list(terms.mail_domains)
+    return columns
+
+
+def _told(columns: Mapping[str, object]) -> dict[str, object]:
+    """What the audit log keeps."""
+    return {name: value for name, value in columns.items() if name != "name"}
+
+
+def faults_of(terms: CommonTerms) -> dict[str, list[str]]:
+    """Each field at fault, and what is wrong with it."""
+    faults: dict[str, list[str]] = {}
+    if not terms.name or len(terms.name) > 40 or not terms.name.isprintable():
+        faults["name"] = ["From 1 to 40 characters."]
+    if not _SLUG.fullmatch(terms.slug):
+        faults["slug"] = ["Small letters, digits and dashes, at most 40."]
+    if not terms.group_claim or len(terms.group_claim) > LONGEST_GROUP_NAME or not terms.group_claim.isprintable():
+        faults["group_claim"] = [f"From 1 to {LONGEST_GROUP_NAME} characters."]
+    if not 1 <= terms.session_hours <= LONGEST_SESSION:
+        faults["session_hours"] = [f"From 1 to {LONGEST_SESSION} hours."]
+    if reasons := faults_of_rules(terms.rules):
+        faults["rules"] = reasons
+    if reasons := _faults_of_domains(terms.mail_domains):
+        faults["mail_domains"] = reasons
+    if terms.makes_people and not terms.mail_domains and not terms.rules:
+        faults["makes_people"] = ["Say whom: name mail domains or groups, else whoever is at the provider gets in."]
+    return faults
+
+
+def fault_of_url(url: str) -> str:
+    """Why this is no URL of a provider; empty if it is one."""
+    if not url.startswith(("https://", "http://")) or len(url) > LONGEST_URL:
+        return f"An https URL of at most {LONGEST_URL} characters."
+    if not url.isascii() or not url.isprintable() or any(character in url for character in ' \\?#@"'):
+        return "Scheme, host and path alone: without user, query and fragment."
+    return ""
+
+
+def faults_of_rules(rules: Sequence[Rule]) -> list[str]:
+    """Why these cannot be rules, at most five reasons; empty if they can."""
+    if len(rules) > MOST_RULES:
+        return [f"At most {MOST_RULES} rules."]
+    faults = []
+    teams = {rule.team for rule in rules if rule.team is not None}
+    known = set(Team.objects.filter(pk__in=teams).values_list("pk", flat=True)) if teams else set()
+    roles = {rule.own_role for rule in rules if rule.own_role is not None}
+    own = set(OwnRole.objects.filter(pk__in=roles).values_list("pk", flat=True)) if roles else set()
+    for rule in rules:
+        if not rule.group or len(rule.group) > LONGEST_GROUP:
+            faults.append(f"A group has from 1 to {LONGEST_GROUP} characters.")
+        if rule.team is None and rule.role not in Role.values:
+            faults.append(f"{rule.group[:100]}: there is no role {rule.role[:100]}.")
+        if rule.own_role is not None and (
+            rule.own_role not in own or rule.role != Role.MEMBER or rule.team is not None
+        ):
+            faults.append(f"{rule.group[:100]}: there is no such role.")
+        if rule.team is not None and rule.role not in MEMBER_ROLES:
+            faults.append(f"{rule.group[:100]}: in a team a person is reader or editor.")
+        if rule.team is not None and rule.team not in known:
+            faults.append(f"{rule.group[:100]}: there is no such team.")
+    return faults[:5]
+
+
+def _faults_of_domains(domains: Sequence[str]) -> list[str]:
+    if len(domains) > MOST_DOMAINS:
+        return [f"At most {MOST_DOMAINS} domains."]
+    return [f"{domain[:100]} is not a mail domain." for domain in domains if not _is_domain(domain)][:5]
+
+
+def _is_domain(domain: str) -> bool:
+    try:
+        return outbound.canonical_host(domain) == domain and "." in domain
+    except outbound.BadHost:
+        return False
+
+
+def links_page(provider: SignInProvider, *, after: int, limit: int) -> Sequence[ProviderLink]:
+    """The links behind this id, oldest first. One query."""
+    links = ProviderLink.objects.filter(provider=provider, pk__gt=after).select_related("user")
+    return list(links.order_by("pk")[:limit])

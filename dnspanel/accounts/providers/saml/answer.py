@@ -1,0 +1,213 @@
+"""A SAML provider's answer (saml-core-2.0-os, saml-profiles-2.0-os 4.1.4): verified as a whole, taken once. Verbs.
+
+python3-saml verifies signatures and what they cover. It lets pass what an
+assertion leaves out; here audience, recipient, the question that is answered
+and the end of the confirmation all have to stand in the signed assertion.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.core import signing
+from django.db import IntegrityError, transaction
+from lxml.etree import LxmlError
+from onelogin.saml2.constants import OneLogin_Saml2_Constants as Names
+from onelogin.saml2.errors import OneLogin_Saml2_Error, OneLogin_Saml2_ValidationError
+from onelogin.saml2.response import OneLogin_Saml2_Response
+from onelogin.saml2.settings import OneLogin_Saml2_Settings
+from onelogin.saml2.utils import OneLogin_Saml2_Utils
+from xmlsec import Error as XmlsecError
+
+from dnspanel.accounts.errors import SignInRefused
+from dnspanel.accounts.models import SeenAssertion, SignInProvider
+from dnspanel.accounts.providers.identity import Identity, identity_of
+from dnspanel.accounts.providers.saml.metadata import BadMetadata, described
+from dnspanel.accounts.providers.saml.rows import ATTRIBUTES, panel_url
+from dnspanel.texts import gettext
+
+LONGEST_ANSWER = 1 << 20  # of base64
+TAKEN_SECONDS = 300
+_SALT = "saml-taken"
+_LONGEST_SUBJECT = 255
+_WRONG = OneLogin_Saml2_ValidationError
+# Why python3-saml refuses, in our words; what is not here is "invalid".
+_REASONS = {
+    _WRONG.STATUS_CODE_IS_NOT_SUCCESS: ("status", "The provider did not sign you in."),
+    _WRONG.NO_SIGNATURE_FOUND: ("unsigned", "The provider’s answer is not signed."),
+    _WRONG.NO_SIGNED_ASSERTION: ("unsigned", "The provider’s assertion is not signed."),
+    _WRONG.INVALID_SIGNATURE: ("signature", "The signature is not the provider’s."),
+    _WRONG.WRONG_NUMBER_OF_ASSERTIONS: ("signature", "There is more or less than one assertion."),
+    _WRONG.WRONG_NUMBER_OF_SIGNATURES_IN_RESPONSE: ("signature", "The signature is not where it belongs."),
+    _WRONG.UNEXPECTED_SIGNED_ELEMENTS: ("signature", "The signature is not where it belongs."),
+    _WRONG.INVALID_SIGNED_ELEMENT: ("signature", "The signature is not where it belongs."),
+    _WRONG.DEPRECATED_SIGNATURE_METHOD: ("signature", "It is signed with a method that is broken."),
+    _WRONG.DEPRECATED_DIGEST_METHOD: ("signature", "It is signed with a method that is broken."),
+    _WRONG.WRONG_SIGNED_ELEMENT: ("signature", "The signature is not where it belongs."),
+    _WRONG.ID_NOT_FOUND_IN_SIGNED_ELEMENT: ("signature", "The signature is not where it belongs."),
+    _WRONG.DUPLICATED_ID_IN_SIGNED_ELEMENTS: ("signature", "The signature is not where it belongs."),
+    _WRONG.WRONG_AUDIENCE: ("audience", "The assertion is for somebody else than this panel."),
+    _WRONG.WRONG_ISSUER: ("issuer", "The answer is from another provider."),
+    _WRONG.ASSERTION_EXPIRED: ("time", "The assertion has expired, or the clocks differ."),
+    _WRONG.ASSERTION_TOO_EARLY: ("time", "The assertion has expired, or the clocks differ."),
+    _WRONG.SESSION_EXPIRED: ("time", "The assertion has expired, or the clocks differ."),
+    _WRONG.WRONG_SUBJECTCONFIRMATION: ("confirmation", "The assertion is not for this panel, or has expired."),
+    _WRONG.WRONG_DESTINATION: ("confirmation", "The answer is not for this panel."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a verified assertion says; `question` is the ID of the request that it answers."""
+
+    assertion_id: str
+    question: str
+    ends_at: datetime
+    claims: dict[str, Any]
+
+
+def settings_of(provider: SignInProvider, now: datetime) -> OneLogin_Saml2_Settings:
+    """python3-saml's settings for the provider. Raises SignInRefused if its metadata do not serve any more."""
+    try:
+        idp = described(provider.metadata, now)
+    except BadMetadata as exc:
+        raise SignInRefused("metadata", str(exc)) from exc
+    return OneLogin_Saml2_Settings(
+        {
+            "strict": True,
+            "debug": False,
+            "sp": {
+                "entityId": provider.client_id,
+                "assertionConsumerService": {
+                    "url": panel_url("saml-acs", provider.slug),
+                    "binding": Names.BINDING_HTTP_POST,
+                },
+                "NameIDFormat": Names.NAMEID_UNSPECIFIED,
+            },
+            "idp": {
+                "entityId": idp.entity_id,
+                "singleSignOnService": {"url": idp.sign_in_url, "binding": Names.BINDING_HTTP_REDIRECT},
+                "x509certMulti": {"signing": list(idp.certificates)},
+            },
+            "security": {
+                "wantAssertionsSigned": True,
+                "wantAttributeStatement": False,
+                "wantNameId": False,
+                "requestedAuthnContext": False,
+                "rejectDeprecatedAlgorithm": True,
+                "allowRepeatAttributeName": True,
+                "allowSingleLabelDomains": True,
+                "signatureAlgorithm": Names.RSA_SHA256,
+                "digestAlgorithm": Names.SHA256,
+            },
+        }
+    )
+
+
+def request_to(url: str) -> dict[str, Any]:
+    """What python3-saml wants to know of a request to this URL of ours, whatever a browser names as its host."""
+    parts = urlsplit(url)
+    https = "on" if parts.scheme == "https" else "off"
+    return {"https": https, "http_host": parts.netloc, "script_name": parts.path, "get_data": {}, "post_data": {}}
+
+
+def verified(provider: SignInProvider, encoded: str, now: datetime) -> Answer:
+    """What the provider says, in an answer that it signed for this panel and that is good now. Raises SignInRefused."""
+    if not encoded or len(encoded) > LONGEST_ANSWER:
+        raise SignInRefused("invalid", gettext("This is no answer of a SAML provider."))
+    here = panel_url("saml-acs", provider.slug)
+    try:
+        response = OneLogin_Saml2_Response(settings_of(provider, now), encoded)
+        response.is_valid(request_to(here), raise_exceptions=True)
+        confirmed = _confirmation(response, here, now)
+        if provider.client_id not in response.get_audiences():
+            raise SignInRefused("audience", gettext("The assertion is for somebody else than this panel."))
+        return Answer(
+            assertion_id=str(response.get_assertion_id()),
+            question=confirmed.get("InResponseTo"),
+            ends_at=_time(confirmed.get("NotOnOrAfter")),
+            claims=_claims(provider, response),
+        )
+    except OneLogin_Saml2_ValidationError as exc:
+        raise SignInRefused(*_REASONS.get(exc.code, ("invalid", "The provider’s answer is not valid."))) from exc
+    except (OneLogin_Saml2_Error, XmlsecError, LxmlError, ValueError, TypeError, AttributeError) as exc:
+        raise SignInRefused("invalid", gettext("This is no answer of a SAML provider.")) from exc
+
+
+def take(provider: SignInProvider, answer: Answer, now: datetime) -> str:
+    """A handle to what the answer says, good once and for minutes; the assertion is not taken again.
+
+    Raises SignInRefused for one that was taken before.
+    """
+    digest = hashlib.sha256(answer.assertion_id.encode()).digest()
+    SeenAssertion.objects.filter(provider=provider, ends_at__lt=now).delete()
+    said = {"question": answer.question, "claims": answer.claims}
+    try:
+        with transaction.atomic(durable=True):
+            row = SeenAssertion.objects.create(provider=provider, digest=digest, ends_at=answer.ends_at, said=said)
+    except IntegrityError as exc:
+        raise SignInRefused("replay", gettext("This answer was used before.")) from exc
+    return signing.dumps(row.pk, salt=_SALT)
+
+
+def taken(provider: SignInProvider, handle: str) -> tuple[str, Identity]:
+    """The question that was answered, and who came; the handle is not good any more. Raises SignInRefused."""
+    stale = SignInRefused("state", "This answer was used before, is too old, or was not asked for here.")
+    try:
+        pk = signing.loads(handle, salt=_SALT, max_age=TAKEN_SECONDS)
+    except signing.BadSignature as exc:
+        raise stale from exc
+    with transaction.atomic(durable=True):
+        row = SeenAssertion.objects.select_for_update().filter(pk=pk, provider=provider).first()
+        said = row.said if row else None
+        if said is None:
+            raise stale
+        SeenAssertion.objects.filter(pk=pk).update(said=None)
+    return said["question"], identity_of(said["claims"], group_claim="groups", trusts_mail=provider.trusts_mail)
+
+
+def _confirmation(response: OneLogin_Saml2_Response, here: str, now: datetime) -> Any:
+    """The data by which the signed assertion is this panel's, for one question, and for some time."""
+    for each in response._query_assertion("/saml:Subject/saml:SubjectConfirmation"):
+        data = each.find("saml:SubjectConfirmationData", namespaces=Names.NSMAP)
+        if each.get("Method") != Names.CM_BEARER or data is None or data.get("Recipient") != here:
+            continue
+        if data.get("InResponseTo") and data.get("NotOnOrAfter") and _time(data.get("NotOnOrAfter")) > now:
+            return data
+    raise SignInRefused(
+        "confirmation", gettext("The assertion is not for this panel, was not asked for, or has expired.")
+    )
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromtimestamp(OneLogin_Saml2_Utils.parse_SAML_to_time(text), UTC)
+
+
+def _claims(provider: SignInProvider, response: OneLogin_Saml2_Response) -> dict[str, Any]:
+    """The assertion's attributes by the names that `identity_of` knows."""
+    given: dict[str, list[Any]] = response.get_friendlyname_attributes() | response.get_attributes()
+    names = ATTRIBUTES | provider.attributes
+
+    def first(key: str) -> str:
+        values = given.get(names[key]) or [""]
+        return values[0] if isinstance(values[0], str) else ""
+
+    name_id = response.get_nameid_data() if not names["subject"] else {}
+    if name_id.get("Format") == Names.NAMEID_TRANSIENT:
+        raise SignInRefused(
+            "subject", gettext("The provider names you anew each time. It has to send a persistent NameID.")
+        )
+    subject = first("subject") if names["subject"] else str(name_id.get("Value") or "")
+    if not 1 <= len(subject) <= _LONGEST_SUBJECT:
+        raise SignInRefused("subject", gettext("The provider does not say who you are."))
+    mail = first("mail") or (subject if name_id.get("Format") == Names.NAMEID_EMAIL_ADDRESS else "")
+    return {
+        "sub": subject,
+        "email": mail,
+        "preferred_username": first("username"),
+        "given_name": first("first_name"),
+        "family_name": first("last_name"),
+        "groups": [each for each in given.get(provider.group_claim, []) if isinstance(each, str)],
+    }

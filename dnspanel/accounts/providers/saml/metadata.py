@@ -1,0 +1,92 @@
+"""What a SAML provider says of itself (saml-metadata-2.0-os): who it is, where people go, and the keys that sign."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import requests
+from cryptography.x509 import load_der_x509_certificate
+from django.conf import settings
+from onelogin.saml2.constants import OneLogin_Saml2_Constants as Names
+from onelogin.saml2.idp_metadata_parser import OneLogin_Saml2_IdPMetadataParser
+from onelogin.saml2.utils import OneLogin_Saml2_Utils
+from onelogin.saml2.xml_utils import OneLogin_Saml2_XML
+
+from dnspanel.accounts.providers.session import ProviderAway, provider_session
+from dnspanel.texts import gettext
+
+LONGEST_METADATA = 200_000
+_LONGEST_ENTITY_ID = 1024  # saml-core-2.0-os, section 8.3.6
+_MOST_KEYS = 10
+
+
+class BadMetadata(Exception):
+    """Not metadata of one SAML provider that people can be sent to; the text may be displayed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A SAML provider as its metadata describe it."""
+
+    entity_id: str
+    sign_in_url: str  # for HTTP-Redirect
+    certificates: tuple[str, ...]  # base64 of DER; any of them may sign
+
+
+def described(xml: str, now: datetime) -> Described:
+    """The one provider that the metadata are about. Raises BadMetadata."""
+    if len(xml) > LONGEST_METADATA:
+        raise BadMetadata(gettext("At most {longest_metadata:,} characters.").format(longest_metadata=LONGEST_METADATA))
+    try:
+        root = OneLogin_Saml2_XML.to_etree(xml)
+        if root.tag != f"{{{Names.NS_MD}}}EntityDescriptor":
+            raise BadMetadata(gettext("An EntityDescriptor of one SAML provider is wanted."))
+        until = root.get("validUntil")
+        if until and datetime.fromtimestamp(OneLogin_Saml2_Utils.parse_SAML_to_time(until), UTC) <= now:
+            raise BadMetadata(gettext("These metadata are too old: their validUntil has passed."))
+        found = OneLogin_Saml2_IdPMetadataParser.parse(OneLogin_Saml2_XML.to_string(root)).get("idp", {})
+    except (ValueError, SyntaxError) as exc:  # lxml's are SyntaxErrors
+        raise BadMetadata(gettext("This is not SAML metadata.")) from exc
+    entity_id, url = str(found.get("entityId", "")), str(found.get("singleSignOnService", {}).get("url", ""))
+    if not entity_id or len(entity_id) > _LONGEST_ENTITY_ID or not entity_id.isprintable():
+        raise BadMetadata(gettext("The metadata name no identity provider."))
+    schemes = ("https://", "http://") if settings.OUTBOUND_HTTP else ("https://",)
+    if not url.startswith(schemes) or not url.isprintable():
+        raise BadMetadata(gettext("The metadata name no https URL for sign-ins by HTTP-Redirect."))
+    return Described(entity_id, url, _certificates(found))
+
+
+def fetched(url: str) -> str:
+    """The metadata at the URL, as they are there now. Raises ProviderAway."""
+    try:
+        with provider_session() as session:
+            response = session.get(url)
+    except ProviderAway:
+        raise
+    except requests.RequestException as exc:
+        raise ProviderAway(gettext("{url} does not answer.").format(url=url)) from exc
+    if response.status_code != 200:
+        raise ProviderAway(
+            gettext("{url} answers {status_code} instead of metadata.").format(
+                url=url, status_code=response.status_code
+            )
+        )
+    try:
+        return response.content.decode()
+    except UnicodeDecodeError as exc:
+        raise ProviderAway(gettext("{url} is not UTF-8.").format(url=url)) from exc
+
+
+def _certificates(found: dict[str, Any]) -> tuple[str, ...]:
+    multi = found.get("x509certMulti", {}).get("signing")
+    listed = tuple(multi or filter(None, [found.get("x509cert")]))
+    if not listed:
+        raise BadMetadata(gettext("The metadata name no certificate that signs."))
+    if len(listed) > _MOST_KEYS:
+        raise BadMetadata(gettext("The metadata name more than {most_keys} certificates.").format(most_keys=_MOST_KEYS))
+    for each in listed:
+        try:
+            load_der_x509_certificate(OneLogin_Saml2_Utils.b64decode(each))
+        except ValueError as exc:
+            raise BadMetadata(gettext("A certificate of the metadata is none.")) from exc
+    return listed

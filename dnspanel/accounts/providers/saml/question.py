@@ -1,0 +1,46 @@
+"""How the panel sends people to a SAML provider, and finds in their session what it asked there."""
+
+from typing import Any
+
+from allauth.socialaccount.models import SocialApp
+from allauth.socialaccount.providers.base import AuthProcess
+from allauth.socialaccount.providers.saml.provider import SAMLProvider
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest
+from django.utils import timezone
+from onelogin.saml2.auth import OneLogin_Saml2_Auth
+
+from dnspanel.accounts.errors import SignInRefused
+from dnspanel.accounts.models import SignInProvider
+from dnspanel.accounts.providers.saml.answer import request_to, settings_of
+from dnspanel.accounts.providers.saml.rows import panel_url, refresh_metadata
+
+
+class Provider(SAMLProvider):  # type: ignore[misc]  # allauth is untyped
+    """allauth's provider, made of a row of ours."""
+
+    def __init__(self, request: HttpRequest, row: SignInProvider) -> None:
+        self.row = row
+        app = SocialApp(provider=self.id, provider_id=f"saml-{row.slug}", name=row.name, client_id=row.slug)
+        super().__init__(request, app=app)
+
+    def begin(self, request: HttpRequest, *, process: str, next_url: str | None) -> str:
+        """The URL at the provider where this request of ours continues. Raises SignInRefused."""
+        # Looked at first in any case: a session that was ended is emptied by it, and what is kept below with it.
+        user = request.user.pk if request.user.is_authenticated and process == AuthProcess.CONNECT else None
+        now = timezone.now()
+        refresh_metadata(self.row, now)
+        here = request_to(panel_url("saml-acs", self.row.slug))
+        auth = OneLogin_Saml2_Auth(here, settings_of(self.row, now))
+        url = str(auth.login(return_to=""))
+        self.stash_redirect_state(request, process, next_url, state_id=auth.get_last_request_id(), user=user)
+        return url
+
+    def state_of(self, request: HttpRequest, question: str) -> dict[str, Any]:
+        """What this browser's session kept of the question, which is answered once. Raises SignInRefused."""
+        try:
+            state: dict[str, Any] = self.unstash_redirect_state(request, question)
+        except PermissionDenied as exc:
+            message = "This answer was used before, is too old, or was not asked for here."
+            raise SignInRefused("state", message) from exc
+        return state

@@ -1,0 +1,142 @@
+"""SAML providers: added and changed by who manages people, and their metadata kept as they are there. Verbs."""
+
+import re
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.urls import reverse
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author
+from dnspanel.accounts.errors import ProviderRefused
+from dnspanel.accounts.grant_edit import refuse_higher_role
+from dnspanel.accounts.models import ProviderKind, Role, SignInProvider
+from dnspanel.accounts.providers import rows
+from dnspanel.accounts.providers.saml.metadata import BadMetadata, Described, described, fetched
+from dnspanel.accounts.providers.session import ProviderAway
+from dnspanel.texts import gettext
+
+# What the panel asks of a person, and what the attributes are called where nobody says otherwise (RFC 4524, X.520).
+ATTRIBUTES = {
+    "subject": "",  # empty: the NameID
+    "mail": "urn:oid:0.9.2342.19200300.100.1.3",
+    "username": "urn:oid:0.9.2342.19200300.100.1.1",
+    "first_name": "urn:oid:2.5.4.42",
+    "last_name": "urn:oid:2.5.4.4",
+}
+DEFAULT_GROUPS = "urn:oid:1.3.6.1.4.1.5923.1.1.1.1"  # eduPersonAffiliation
+LONGEST_ATTRIBUTE = 250
+LONGEST_ENTITY_ID = 255
+METADATA_EVERY = timedelta(hours=6)
+_NO_URI = re.compile(r"[\s\"<>]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamlTerms(rows.CommonTerms):
+    """What an administrator says of a provider, but its metadata; `client_id` is the panel's entity ID there.
+
+    An empty `client_id` is the URL of the panel's metadata, an empty
+    `metadata_url` means that the metadata were pasted.
+    """
+
+    client_id: str = ""
+    metadata_url: str = ""
+    group_claim: str = DEFAULT_GROUPS
+    attributes: dict[str, str] = field(default_factory=ATTRIBUTES.copy)
+
+
+def panel_url(name: str, slug: str) -> str:
+    """The URL of this view for the provider, by the address that people open."""
+    return settings.PANEL_URL + reverse(name, args=[slug])
+
+
+def create_provider(*, terms: SamlTerms, metadata: str = "", by: Author, now: datetime) -> SignInProvider:
+    """People can sign in by this provider; its metadata were read at their URL, or are the given ones.
+
+    Raises ProviderRefused with each field at fault, GrantRefused to a token
+    that may not everything: whoever rules a provider may be anybody by it.
+    """
+    refuse_higher_role(by, Role.ADMINISTRATOR)
+    _refuse(terms)
+    xml, found = _read(terms, metadata, now)
+    columns = _columns(terms) | {"issuer": found.entity_id}
+    unlogged = {"metadata": xml, "metadata_at": now}
+    return rows.insert(kind=ProviderKind.SAML, columns=columns, unlogged=unlogged, by=by, now=now)
+
+
+def change_provider(
+    *, provider: SignInProvider, terms: SamlTerms, metadata: str = "", by: Author, now: datetime
+) -> None:
+    """The provider is like this from the next sign-in on; without URL and metadata those that are there stay.
+
+    Word and issuer stay what they are: links of people hang on them. Raises
+    ProviderRefused, ProviderUnknown, and GrantRefused as `create_provider` does.
+    """
+    refuse_higher_role(by, Role.ADMINISTRATOR)
+    _refuse(terms)
+    if terms.slug != provider.slug:
+        raise ProviderRefused({"slug": [gettext("The word stays. Add the other one as a provider of its own.")]})
+    unlogged: dict[str, object] = {}
+    if metadata or terms.metadata_url != provider.metadata_url:
+        xml, found = _read(terms, metadata or ("" if terms.metadata_url else provider.metadata), now)
+        if found.entity_id != provider.issuer:
+            name = "metadata_url" if terms.metadata_url else "metadata"
+            message = f"These are of {found.entity_id[:200]}. Add it as a provider of its own."
+            raise ProviderRefused({name: [message]})
+        if xml != provider.metadata:
+            unlogged = {"metadata": xml, "metadata_at": now}
+    rows.update(provider=provider, columns=_columns(terms), unlogged=unlogged, by=by, now=now)
+
+
+def refresh_metadata(provider: SignInProvider, now: datetime) -> None:
+    """The metadata are those at their URL, if they were read hours ago; if that fails, those that are there stay."""
+    if not provider.metadata_url or (provider.metadata_at and now - provider.metadata_at < METADATA_EVERY):
+        return
+    try:
+        xml = fetched(provider.metadata_url)
+        found = described(xml, now)
+    except (ProviderAway, BadMetadata):
+        return
+    if found.entity_id != provider.issuer:
+        return
+    with transaction.atomic(durable=True):
+        SignInProvider.objects.filter(pk=provider.pk).update(metadata=xml, metadata_at=now)
+        if xml != provider.metadata:
+            audit.record(action="saml.metadata", by=None, now=now, target=provider.name, url=provider.metadata_url)
+    provider.metadata, provider.metadata_at = xml, now
+
+
+def _read(terms: SamlTerms, metadata: str, now: datetime) -> tuple[str, Described]:
+    """The metadata, and whom they describe. Raises ProviderRefused."""
+    name = "metadata_url" if terms.metadata_url else "metadata"
+    try:
+        xml = fetched(terms.metadata_url) if terms.metadata_url else metadata
+        return xml, described(xml, now)
+    except (ProviderAway, BadMetadata) as exc:
+        raise ProviderRefused({name: [str(exc)]}) from exc
+
+
+def _columns(terms: SamlTerms) -> dict[str, object]:
+    columns = rows.columns_of(terms)
+    return columns | {"client_id": terms.client_id or panel_url("saml-metadata", terms.slug)}
+
+
+def _refuse(terms: SamlTerms) -> None:
+    """Raise ProviderRefused with each field at fault."""
+    faults = rows.faults_of(terms)
+    if len(terms.client_id) > LONGEST_ENTITY_ID or not terms.client_id.isascii() or _NO_URI.search(terms.client_id):
+        faults["client_id"] = [f"A URI of at most {LONGEST_ENTITY_ID} characters."]
+    if terms.metadata_url and (len(terms.metadata_url) > rows.LONGEST_URL or not _is_url(terms.metadata_url)):
+        faults["metadata_url"] = [f"An https URL of at most {rows.LONGEST_URL} characters."]
+    for name, default in ATTRIBUTES.items():
+        value = terms.attributes.get(name, default)
+        if len(value) > LONGEST_ATTRIBUTE or not value.isprintable():
+            faults[name] = [f"At most {LONGEST_ATTRIBUTE} characters."]
+    if faults:
+        raise ProviderRefused(faults)
+
+
+def _is_url(url: str) -> bool:
+    return url.startswith(("https://", "http://")) and url.isascii() and url.isprintable() and " " not in url

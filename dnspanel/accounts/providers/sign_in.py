@@ -1,0 +1,85 @@
+"""The end of every way through a provider: somebody is signed in, or linked, or told why not."""
+
+from collections.abc import Callable
+from typing import Any
+
+from allauth.account.adapter import get_adapter as get_account_adapter
+from allauth.account.internal.flows.login import record_authentication
+from allauth.account.utils import perform_login
+from allauth.core.internal import ratelimit
+from allauth.socialaccount.providers.base import AuthProcess
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+
+from dnspanel.accounts.errors import SignInRefused
+from dnspanel.accounts.models import SignInProvider, User
+from dnspanel.accounts.providers.admit import admit, record_refusal
+from dnspanel.accounts.providers.identity import Identity
+from dnspanel.accounts.providers.links import link_own_account
+from dnspanel.accounts.session_store import SESSION_ENDS, end_in_hours
+from dnspanel.texts import gettext
+
+# Whoever calls the URLs all the time writes no more into the audit log, and makes no more sessions.
+TOO_OFTEN = SignInRefused("too-often", "These were too many tries. Wait a minute.")
+_STATUS = {"away": 502, TOO_OFTEN.reason: 429}
+
+
+def comes_too_often(request: HttpRequest) -> bool:
+    """Whether this address went to providers and came back too often. The public function does not count GETs."""
+    return not ratelimit.consume(request, app="allauth.account", action="oidc", limit_get=True)
+
+
+def complete(
+    request: HttpRequest,
+    row: SignInProvider,
+    identity: Identity,
+    state: dict[str, Any],
+    note: Callable[[], None] = lambda: None,
+) -> HttpResponse:
+    """Sign in, or link, whom the provider describes; `note` is called with the session of who signs in."""
+    now = timezone.now()
+    try:
+        if state.get("process") == AuthProcess.CONNECT:
+            return _link(request, row, identity, state)
+        user = admit(provider=row, identity=identity, now=now)
+    except SignInRefused as exc:
+        return refused(request, row, exc, identity)
+    if request.user.is_authenticated:
+        get_account_adapter(request).logout(request)
+    request.session.pop(SESSION_ENDS, None)
+    end_in_hours(request, row.session_hours, now.timestamp())
+    note()
+    record_authentication(request, user, "socialaccount", provider=row.slug, uid=identity.subject)
+    response: HttpResponse = perform_login(request, user, redirect_url=state.get("next"))
+    return response
+
+
+def refused(
+    request: HttpRequest, row: SignInProvider, refusal: SignInRefused, identity: Identity | None = None
+) -> HttpResponse:
+    """The page that says why nobody was signed in; the audit log has it too, but for those who come too often."""
+    if refusal.reason != TOO_OFTEN.reason:
+        _record(row, refusal, identity)
+    context = {"refusal": str(refusal), "provider": row}
+    return render(request, "account/provider_refused.html", context, status=_STATUS.get(refusal.reason, 403))
+
+
+def _record(row: SignInProvider, refusal: SignInRefused, identity: Identity | None) -> None:
+    record_refusal(
+        provider=row,
+        reason=refusal.reason,
+        subject=identity.subject if identity else "",
+        mail=identity.mail if identity else "",
+        now=timezone.now(),
+    )
+
+
+def _link(request: HttpRequest, row: SignInProvider, identity: Identity, state: dict[str, Any]) -> HttpResponse:
+    user = request.user
+    if not isinstance(user, User) or user.pk != state.get("user"):
+        raise SignInRefused("other-session", gettext("Somebody else is signed in here now. Nothing was linked."))
+    link_own_account(provider=row, identity=identity, user=user, now=timezone.now())
+    messages.success(request, f"You also sign in by {row.name} from now on.")
+    return redirect("account-providers")

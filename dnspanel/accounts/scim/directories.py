@@ -1,0 +1,201 @@
+"""Directories that keep people and groups here: added, changed, deleted; and their secrets. Verbs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+from django.db.models import Count, Q
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Actor, Author
+from dnspanel.accounts.errors import DirectoryRefused, DirectoryUnknown
+from dnspanel.accounts.grant_edit import refuse_higher_role
+from dnspanel.accounts.models import Role, ScimDirectory, ScimGroup, ScimPerson, Token, TokenKind, User
+from dnspanel.accounts.people import close_account, open_account
+from dnspanel.accounts.providers.identity import Rule
+from dnspanel.accounts.providers.rows import faults_of_rules
+from dnspanel.accounts.scim.gifts import give_by_groups, take_back
+from dnspanel.accounts.scim.groups import set_teams
+from dnspanel.accounts.scim.locked import locked_directory
+from dnspanel.accounts.teams import MEMBER_ROLES
+from dnspanel.accounts.tokens import NewToken, end_token, kept_of, new_secret
+from dnspanel.texts import gettext
+
+MOST_DIRECTORIES = 10
+LONGEST_NAME = 40
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryTerms:
+    """What an administrator says of a directory."""
+
+    name: str
+    rules: tuple[Rule, ...] = ()
+    team_role: str = ""
+    takes_over: bool = False
+
+
+def directory_rows() -> Sequence[ScimDirectory]:
+    """Every directory, with `kept`: how many people it keeps. One query."""
+    rows = ScimDirectory.objects.annotate(kept=Count("people", filter=Q(people__deleted_at=None)))
+    return list(rows.order_by("name")[:MOST_DIRECTORIES])
+
+
+def directory_by_id(pk: int) -> ScimDirectory:
+    """The directory with this id; raises DirectoryUnknown."""
+    directory = ScimDirectory.objects.select_related("account").filter(pk=pk).first()
+    if directory is None:
+        raise DirectoryUnknown
+    return directory
+
+
+def directory_of(actor: Actor) -> ScimDirectory:
+    """The directory whose token the actor has; raises DirectoryUnknown."""
+    directory = ScimDirectory.objects.filter(account=actor.user).first()
+    if directory is None:
+        raise DirectoryUnknown
+    return directory
+
+
+def token_of_directory(directory: ScimDirectory) -> Token | None:
+    """The token that works now; None once it was revoked."""
+    tokens = Token.objects.filter(owner_id=directory.account_id, kind=TokenKind.SCIM, revoked_at=None)
+    return tokens.order_by("-pk").first()
+
+
+def create_directory(*, terms: DirectoryTerms, by: Author, now: datetime) -> tuple[ScimDirectory, NewToken]:
+    """The directory can keep people by the secret that is returned, and by nothing else.
+
+    Raises DirectoryRefused with each field at fault, GrantRefused to a token that may not everything: whoever rules a
+    directory may give any role that its rules name.
+    """
+    refuse_higher_role(by, Role.ADMINISTRATOR)
+    terms = _checked(terms)
+    if ScimDirectory.objects.count() >= MOST_DIRECTORIES:
+        raise DirectoryRefused(
+            {"name": [gettext("At most {most_directories} directories.").format(most_directories=MOST_DIRECTORIES)]}
+        )
+    try:
+        with transaction.atomic(durable=True):
+            account = User(username=_account_name(terms.name), is_service=True, role=Role.MEMBER, date_joined=now)
+            account.set_unusable_password()
+            account.email = None
+            account.save(force_insert=True)
+            directory = ScimDirectory.objects.create(account=account, created_at=now, **_columns(terms))
+            audit.record(action="scim.create", by=by, now=now, target=terms.name, **_told(terms))
+            return directory, _new_token(directory, by, now)
+    except IntegrityError as exc:
+        raise DirectoryRefused({"name": [gettext("There is a directory of this name already.")]}) from exc
+
+
+def change_directory(*, directory: ScimDirectory, terms: DirectoryTerms, by: Author, now: datetime) -> None:
+    """The directory is like this, and its people have what the rules give now.
+
+    Raises DirectoryRefused, DirectoryUnknown, and GrantRefused as `create_directory` does.
+    """
+    refuse_higher_role(by, Role.ADMINISTRATOR)
+    terms = _checked(terms)
+    try:
+        with transaction.atomic(durable=True):
+            row = locked_directory(directory)
+            columns = _columns(terms)
+            changed = sorted(name for name, value in columns.items() if getattr(row, name) != value)
+            if not changed:
+                return
+            ScimDirectory.objects.filter(pk=row.pk).update(**columns)
+            row.refresh_from_db()
+            audit.record(action="scim.change", by=by, now=now, target=terms.name, changed=changed, **_told(terms))
+            if {"rules", "team_role"} & set(changed):
+                set_teams(directory=row, by=by, now=now)
+                kept = ScimPerson.objects.filter(directory=row, deleted_at=None)
+                give_by_groups(directory=row, people=list(kept.select_related("user")), by=by, now=now)
+    except IntegrityError as exc:
+        raise DirectoryRefused({"name": [gettext("There is a directory of this name already.")]}) from exc
+
+
+def renew_secret(*, directory: ScimDirectory, by: Author, now: datetime) -> NewToken:
+    """The directory comes by the secret that is returned; the one of before opens nothing. Raises as the others do.
+
+    Its account is open again, if somebody has closed it on the page of people.
+    """
+    refuse_higher_role(by, Role.ADMINISTRATOR)
+    with transaction.atomic(durable=True):
+        row = locked_directory(directory)
+        for token in Token.objects.filter(owner_id=row.account_id, revoked_at=None).order_by("pk"):
+            end_token(token=token, by=by, now=now)
+        open_account(user=row.account, by=by, now=now)
+        return _new_token(row, by, now)
+
+
+def delete_directory(*, directory: ScimDirectory, by: Author, now: datetime) -> None:
+    """The directory is gone with its token and what its rules gave. Twice changes nothing.
+
+    Accounts stay as they are, and administrators keep them from now on. Raises GrantRefused.
+    """
+    refuse_higher_role(by, Role.ADMINISTRATOR)
+    with transaction.atomic(durable=True):
+        row = ScimDirectory.objects.select_for_update(of=("self",)).filter(pk=directory.pk).first()
+        if row is None:
+            return
+        people = list(ScimPerson.objects.filter(directory=row, deleted_at=None).select_related("user").order_by("pk"))
+        take_back(people, source={"directory": row.name}, by=by, now=now)
+        ScimGroup.objects.filter(directory=row).delete()
+        ScimDirectory.objects.filter(pk=row.pk).delete()
+        audit.record(action="scim.delete", by=by, now=now, target=row.name, people=len(people))
+        close_account(user=User.objects.get(pk=row.account_id), by=by, now=now, directory=row.name)
+
+
+def _new_token(directory: ScimDirectory, by: Author, now: datetime) -> NewToken:
+    secret = new_secret()
+    token = Token.objects.create(
+        kind=TokenKind.SCIM,
+        owner_id=directory.account_id,
+        purpose=f"SCIM: {directory.name}",
+        **kept_of(secret),
+        created_at=now,
+    )
+    audit.record(action="token.create", by=by, now=now, target=token.purpose, token=token.pk)
+    return NewToken(token, secret)
+
+
+def _account_name(name: str) -> str:
+    """A free name for the directory's service account, that says whose it is."""
+    plain = (character if character.isascii() and character.isalnum() else "-" for character in name.lower())
+    stem = f"scim-{''.join(plain)}"
+    taken = {
+        each.lower() for each in User.objects.filter(username__istartswith=stem).values_list("username", flat=True)
+    }
+    return next(each for number in range(1, len(taken) + 2) if (each := _numbered(stem, number)) not in taken)
+
+
+def _numbered(stem: str, number: int) -> str:
+    return stem if number == 1 else f"{stem}-{number}"
+
+
+def _columns(terms: DirectoryTerms) -> dict[str, object]:
+    return {
+        "name": terms.name,
+        "rules": [rule.to_json() for rule in terms.rules],
+        "team_role": terms.team_role,
+        "takes_over": terms.takes_over,
+    }
+
+
+def _told(terms: DirectoryTerms) -> dict[str, object]:
+    return {name: value for name, value in _columns(terms).items() if name != "name"}
+
+
+def _checked(terms: DirectoryTerms) -> DirectoryTerms:
+    """The terms with a canonical name. Raises DirectoryRefused."""
+    name = " ".join(terms.name.split())
+    faults: dict[str, list[str]] = {}
+    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        faults["name"] = [f"From 1 to {LONGEST_NAME} characters, all of which can be printed."]
+    if terms.team_role and terms.team_role not in MEMBER_ROLES:
+        faults["team_role"] = ["In a team a person is reader or editor."]
+    if reasons := faults_of_rules(terms.rules):
+        faults["rules"] = reasons
+    if faults:
+        raise DirectoryRefused(faults)
+    return DirectoryTerms(name, terms.rules, terms.team_role, terms.takes_over)

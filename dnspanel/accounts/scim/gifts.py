@@ -1,0 +1,93 @@
+"""What people of a directory have by their groups: given, and taken back. Verbs.
+
+As with a sign-in provider: rules say what a group gives. A group without a rule is a team, where the directory says so.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+from dnspanel.accounts.actors import Author
+from dnspanel.accounts.given import Receiver, apply_outcomes
+from dnspanel.accounts.models import ScimDirectory, ScimGroup, ScimPerson
+from dnspanel.accounts.providers.identity import Outcome, Rule, highest, outcome_of
+
+_AT_ONCE = 5_000
+_REMEMBER = """
+    UPDATE accounts_scimperson p SET given = w.given::jsonb
+    FROM unnest(%s::bigint[], %s::text[]) AS w (id, given) WHERE p.id = w.id"""
+
+
+def rules_of(directory: ScimDirectory) -> list[Rule]:
+    """What its groups give."""
+    return [Rule.from_json(each) for each in directory.rules]
+
+
+def gives_anything(directory: ScimDirectory, group: ScimGroup) -> bool:
+    """Whether it makes a difference to be in the group."""
+    return bool(directory.team_role and group.team_id) or any(rule.group == group.name for rule in rules_of(directory))
+
+
+def give_by_groups(*, directory: ScimDirectory, people: Sequence[ScimPerson], by: Author, now: datetime) -> None:
+    """Each of these people has what their groups give now, and no more of what these gave before.
+
+    Within a transaction that has the directory locked. As many queries for thousands of people as for two.
+    """
+    rules, groups = rules_of(directory), _groups_of(people)
+    outcomes = [(person, _outcome(directory, rules, groups.get(person.pk, []))) for person in people]
+    changing = [(person, outcome) for person, outcome in outcomes if not _is_given(person, outcome)]
+    given = apply_outcomes(
+        receivers=[Receiver(person.user, person.given, outcome) for person, outcome in changing],
+        kind="scim",
+        source={"directory": directory.name},
+        by=by,
+        now=now,
+    )
+    _set_given([person for person, _ in changing], given)
+
+
+def take_back(people: Sequence[ScimPerson], *, source: Mapping[str, str], by: Author, now: datetime) -> None:
+    """What the directory's rules gave these people is gone, within the caller's transaction."""
+    receivers = [Receiver(person.user, person.given, Outcome()) for person in people]
+    _set_given(people, apply_outcomes(receivers=receivers, kind="scim", source=source, by=by, now=now))
+
+
+def _set_given(people: Sequence[ScimPerson], given: Sequence[dict[str, Any]]) -> None:
+    """What each was given is remembered, by one statement: `bulk_update` would be a CASE of thousands."""
+    for person, each in zip(people, given, strict=True):
+        person.given = each
+    if people:
+        with connection.cursor() as cursor:
+            cursor.execute(_REMEMBER, [[person.pk for person in people], list(map(json.dumps, given))])
+
+
+def _outcome(directory: ScimDirectory, rules: Sequence[Rule], groups: Collection[ScimGroup]) -> Outcome:
+    outcome = outcome_of(rules, [group.name for group in groups])
+    teams = dict(outcome.teams)
+    ruled = {rule.group for rule in rules}
+    for group in groups:
+        if directory.team_role and group.team_id is not None and group.name not in ruled:
+            teams[group.team_id] = highest([directory.team_role, teams.get(group.team_id, directory.team_role)])
+    return replace(outcome, teams=teams)
+
+
+def _is_given(person: ScimPerson, outcome: Outcome) -> bool:
+    """Whether nothing is given and nothing was: of most people in a directory that gives nothing."""
+    was_given = person.given.get("role") is not None or person.given.get("teams")
+    return not was_given and outcome.role is None and not outcome.teams
+
+
+def _groups_of(people: Sequence[ScimPerson]) -> dict[int, list[ScimGroup]]:
+    """The groups of each person, by the person's id."""
+    found: dict[int, list[ScimGroup]] = defaultdict(list)
+    ids = [person.pk for person in people]
+    through = ScimGroup.people.through.objects.select_related("scimgroup")
+    for start in range(0, len(ids), _AT_ONCE):
+        for row in through.filter(scimperson_id__in=ids[start : start + _AT_ONCE]).order_by("scimgroup_id"):
+            found[row.scimperson_id].append(row.scimgroup)
+    return found

@@ -1,0 +1,180 @@
+"""Groups that a directory keeps here: made, changed, deleted; their members have what rules and teams give. Verbs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author
+from dnspanel.accounts.errors import AccountRefused, DirectoryFull, GroupUnknown, Taken
+from dnspanel.accounts.models import ScimDirectory, ScimGroup, ScimPerson, Team
+from dnspanel.accounts.providers.identity import LONGEST_GROUP
+from dnspanel.accounts.scim.gifts import give_by_groups, gives_anything, rules_of
+from dnspanel.accounts.scim.locked import locked_directory, refuse_out_of_reach
+from dnspanel.accounts.scim.people import kept_people
+from dnspanel.accounts.teams import create_team, rename_team
+from dnspanel.texts import gettext
+
+MOST_GROUPS = 2_000
+MOST_MEMBERS = 2_000  # of one group
+_LARGEST_ID = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTerms:
+    """What a directory says of a group; `members` are ids of accounts."""
+
+    name: str
+    external_id: str = ""
+    members: frozenset[int] = frozenset()
+
+
+def groups_of(directory: ScimDirectory) -> "QuerySet[ScimGroup]":
+    """The directory's groups."""
+    return ScimGroup.objects.filter(directory=directory)
+
+
+def group_of(directory: ScimDirectory, pk: int) -> ScimGroup:
+    """The directory's group with this id; raises GroupUnknown."""
+    group = groups_of(directory).filter(pk=pk).first() if 0 < pk <= _LARGEST_ID else None
+    if group is None:
+        raise GroupUnknown
+    return group
+
+
+def members_of(group: ScimGroup) -> frozenset[int]:
+    """Ids of the accounts in the group. One query."""
+    return frozenset(group.people.values_list("user_id", flat=True))
+
+
+def create_group(*, directory: ScimDirectory, terms: GroupTerms, by: Author, now: datetime) -> ScimGroup:
+    """The group is there, and its members have what it gives.
+
+    Raises AccountRefused, TeamRefused, Taken, DirectoryFull, PersonUnknown, OutOfReach, DirectoryUnknown.
+    """
+    _refuse(terms)
+    try:
+        with transaction.atomic(durable=True):
+            row = locked_directory(directory)
+            if groups_of(row).count() >= MOST_GROUPS:
+                raise DirectoryFull(MOST_GROUPS, "groups")
+            group = ScimGroup.objects.create(
+                directory=row,
+                name=terms.name,
+                external_id=terms.external_id,
+                team=_team_of(row, terms.name, by, now),
+                created_at=now,
+                changed_at=now,
+            )
+            audit.record(action="scim.group", by=by, now=now, target=group.name, directory=row.name)
+            _set_members(row, group, frozenset(), terms.members, by, now)
+    except IntegrityError as exc:
+        raise Taken(gettext("There is a group of this name already.")) from exc
+    return group
+
+
+def change_group(
+    *, directory: ScimDirectory, pk: int, change: Callable[[ScimGroup], GroupTerms], by: Author, now: datetime
+) -> ScimGroup:
+    """The group is what `change` makes of it as it is, while nobody else of the directory changes anything.
+
+    Raises as `create_group` does, and GroupUnknown, and what `change` raises.
+    """
+    try:
+        with transaction.atomic(durable=True):
+            row = locked_directory(directory)
+            group = group_of(row, pk)
+            terms = change(group)
+            _refuse(terms)
+            members = members_of(group)
+            if (terms.name, terms.external_id, terms.members) == (group.name, group.external_id, members):
+                return group
+            if terms.name != group.name:
+                _rename(row, group, terms.name, by, now)
+            group.external_id, group.changed_at = terms.external_id, now
+            ScimGroup.objects.filter(pk=group.pk).update(external_id=terms.external_id, changed_at=now)
+            _set_members(row, group, members, terms.members, by, now)
+    except IntegrityError as exc:
+        raise Taken(gettext("There is a group of this name already.")) from exc
+    return group
+
+
+def delete_group(
+    *, directory: ScimDirectory, pk: int, check: Callable[[ScimGroup], None], by: Author, now: datetime
+) -> None:
+    """The group is gone with what it gave; a team of its name stays, because zones hang on it. Raises GroupUnknown."""
+    with transaction.atomic(durable=True):
+        row = locked_directory(directory)
+        group = group_of(row, pk)
+        check(group)
+        _set_members(row, group, members_of(group), frozenset(), by, now)
+        ScimGroup.objects.filter(pk=group.pk).delete()
+        audit.record(action="scim.ungroup", by=by, now=now, target=group.name, directory=row.name)
+
+
+def set_teams(*, directory: ScimDirectory, by: Author, now: datetime) -> None:
+    """Groups without a rule have their team, where groups are teams. Within a transaction with the directory locked."""
+    for group in groups_of(directory).filter(team=None).order_by("pk"):
+        if (team := _team_of(directory, group.name, by, now)) is not None:
+            ScimGroup.objects.filter(pk=group.pk).update(team=team)
+
+
+def _rename(directory: ScimDirectory, group: ScimGroup, name: str, by: Author, now: datetime) -> None:
+    """The group has this name, with what a rule gives for it; and its team, if a rule is about neither name."""
+    before, group.name = group.name, name
+    ruled = {rule.group for rule in rules_of(directory)}
+    if group.team is not None and not {before, name} & ruled:
+        rename_team(team=group.team, name=name, by=by, now=now)
+    elif group.team is None:
+        group.team = _team_of(directory, name, by, now)
+    ScimGroup.objects.filter(pk=group.pk).update(name=name, team=group.team)
+    audit.record(action="scim.group", by=by, now=now, target=name, directory=directory.name, before=before)
+    people = list(group.people.select_related("user"))
+    for person in people:
+        refuse_out_of_reach(person)
+    give_by_groups(directory=directory, people=people, by=by, now=now)
+
+
+def _set_members(
+    directory: ScimDirectory, group: ScimGroup, before: frozenset[int], after: frozenset[int], by: Author, now: datetime
+) -> None:
+    """These are in the group, and who comes or goes has what that gives or takes."""
+    added, removed = after - before, before - after
+    if not added and not removed:
+        return
+    coming = kept_people(directory=directory, ids=added, by=by, now=now)
+    going = list(ScimPerson.objects.filter(directory=directory, user_id__in=removed).select_related("user"))
+    if gives_anything(directory, group):
+        for person in [*coming, *going]:
+            refuse_out_of_reach(person)
+    group.people.add(*coming)
+    group.people.remove(*going)
+    names = {"added": [one.user.username for one in coming], "removed": [one.user.username for one in going]}
+    audit.record(action="scim.members", by=by, now=now, target=group.name, directory=directory.name, **names)
+    if gives_anything(directory, group):
+        give_by_groups(directory=directory, people=[*coming, *going], by=by, now=now)
+
+
+def _team_of(directory: ScimDirectory, name: str, by: Author, now: datetime) -> Team | None:
+    """The team that the group is, made if there is none of its name; None where groups are no teams, or a rule is."""
+    if not directory.team_role or any(rule.group == name for rule in rules_of(directory)):
+        return None
+    return Team.objects.filter(name__iexact=name).first() or create_team(name=name, by=by, now=now)
+
+
+def _refuse(terms: GroupTerms) -> None:
+    if not terms.name or len(terms.name) > LONGEST_GROUP or not terms.name.isprintable():
+        raise AccountRefused(
+            {
+                "displayName": [
+                    gettext("From 1 to {longest_group} characters, all of which can be printed.").format(
+                        longest_group=LONGEST_GROUP
+                    )
+                ]
+            }
+        )
+    if len(terms.members) > MOST_MEMBERS:
+        raise DirectoryFull(MOST_MEMBERS, gettext("members of one group"))

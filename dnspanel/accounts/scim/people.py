@@ -1,0 +1,200 @@
+"""People that a directory keeps here: made, changed, closed, deleted there. Verbs.
+
+Whom it may change: the people that it made; and, where its administrator said so, those it takes over, of which an
+administrator is none. A person whom it deletes is closed, and listed for it no more; history names them.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.db.models import Q, QuerySet
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author
+from dnspanel.accounts.errors import AccountRefused, DirectoryFull, PersonUnknown, Taken
+from dnspanel.accounts.models import Role, ScimDirectory, ScimGroup, ScimPerson, User
+from dnspanel.accounts.people import close_account, open_account
+from dnspanel.accounts.scim.gifts import give_by_groups, take_back
+from dnspanel.accounts.scim.locked import locked_directory, refuse_out_of_reach
+from dnspanel.texts import gettext
+
+MOST_PEOPLE = 10_000
+MOST_CLOSED = 50
+_LARGEST_ID = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class PersonTerms:
+    """What a directory says of a person."""
+
+    username: str
+    email: str
+    first_name: str = ""
+    last_name: str = ""
+    display_name: str = ""
+    external_id: str = ""
+    active: bool = True
+
+
+def people_of(directory: ScimDirectory) -> "QuerySet[User]":
+    """The accounts that the directory may know about, with `scim_person` where it keeps them already."""
+    own = Q(scim_person__directory=directory, scim_person__deleted_at=None)
+    if directory.takes_over:
+        own |= Q(scim_person=None, is_service=False) & ~Q(role=Role.ADMINISTRATOR)
+    return User.objects.filter(own).select_related("scim_person")
+
+
+def person_of(directory: ScimDirectory, pk: int) -> User:
+    """The account with this id, if the directory may know about it; raises PersonUnknown."""
+    user = people_of(directory).filter(pk=pk).first() if 0 < pk <= _LARGEST_ID else None
+    if user is None:
+        raise PersonUnknown
+    return user
+
+
+def people_count(directory: ScimDirectory) -> int:
+    """How many people the directory keeps."""
+    return ScimPerson.objects.filter(directory=directory, deleted_at=None).count()
+
+
+def closed_people(directory: ScimDirectory) -> list[ScimPerson]:
+    """Whose accounts are closed, the last first; at most MOST_CLOSED, of whom somebody may have to take things over."""
+    closed = ScimPerson.objects.filter(directory=directory, user__is_active=False).select_related("user")
+    return list(closed.order_by("-changed_at", "-pk")[:MOST_CLOSED])
+
+
+def create_person(*, directory: ScimDirectory, terms: PersonTerms, by: Author, now: datetime) -> User:
+    """The person has an account without a password; one whom the directory deleted before has theirs again.
+
+    Raises AccountRefused with the fields at fault, Taken, DirectoryFull, DirectoryUnknown.
+    """
+    try:
+        with transaction.atomic(durable=True):
+            row = locked_directory(directory)
+            person = _deleted_before(row, terms) or _made(row, terms, by, now)
+            _change(row, person, terms, by, now)
+            give_by_groups(directory=row, people=[person], by=by, now=now)
+    except IntegrityError as exc:  # somebody took the name since we looked
+        raise Taken(gettext("This name or mail address has just been taken.")) from exc
+    return person_of(directory, person.user_id)
+
+
+def change_person(
+    *, directory: ScimDirectory, pk: int, change: Callable[[User], PersonTerms], by: Author, now: datetime
+) -> User:
+    """The person is what `change` makes of them as they are, while nobody else of the directory changes anything.
+
+    Who is not active cannot sign in, and sessions, tokens, keys and invitations of theirs have ended for good. Raises
+    as `create_person` does, and PersonUnknown, OutOfReach, LastAdministrator, and what `change` raises.
+    """
+    try:
+        with transaction.atomic(durable=True):
+            row = locked_directory(directory)
+            user = person_of(row, pk)
+            terms = change(user)
+            _change(row, _kept(row, [user], by, now)[0], terms, by, now)
+    except IntegrityError as exc:
+        raise Taken(gettext("Somebody else has this name or mail address.")) from exc
+    return person_of(directory, pk)
+
+
+def delete_person(
+    *, directory: ScimDirectory, pk: int, check: Callable[[User], None], by: Author, now: datetime
+) -> None:
+    """The account is closed, in no group, and the directory knows it no more. Raises as `change_person` does."""
+    with transaction.atomic(durable=True):
+        row = locked_directory(directory)
+        user = person_of(row, pk)
+        check(user)
+        (person,) = _kept(row, [user], by, now)
+        refuse_out_of_reach(person)
+        close_account(user=user, by=by, now=now, directory=row.name)
+        ScimGroup.people.through.objects.filter(scimperson=person).delete()
+        take_back([person], source={"directory": row.name}, by=by, now=now)
+        ScimPerson.objects.filter(pk=person.pk).update(deleted_at=now, changed_at=now)
+        audit.record(action="scim.forget", by=by, now=now, target=user.username, directory=row.name)
+
+
+def kept_people(*, directory: ScimDirectory, ids: Collection[int], by: Author, now: datetime) -> list[ScimPerson]:
+    """The people with these ids, taken over where they were not kept yet. Raises PersonUnknown for one that is none.
+
+    Within a transaction that has the directory locked.
+    """
+    users = list(people_of(directory).filter(pk__in=[pk for pk in ids if 0 < pk <= _LARGEST_ID]).order_by("pk"))
+    if len(users) != len(set(ids)):
+        raise PersonUnknown
+    return _kept(directory, users, by, now)
+
+
+def _kept(directory: ScimDirectory, users: Sequence[User], by: Author, now: datetime) -> list[ScimPerson]:
+    """The people as the directory keeps them, from now on if not before."""
+    new = [user for user in users if getattr(user, "scim_person", None) is None]
+    if new:
+        if people_count(directory) + len(new) > MOST_PEOPLE:
+            raise DirectoryFull(MOST_PEOPLE, "people")
+        rows = [ScimPerson(directory=directory, user=user, changed_at=now) for user in new]
+        ScimPerson.objects.bulk_create(rows)
+        entries = [(user.username, {"directory": directory.name}) for user in new]
+        audit.record_all(action="scim.take-over", by=by, now=now, entries=entries)
+    for user in users:
+        user.scim_person.user = user
+    return [user.scim_person for user in users]
+
+
+def _deleted_before(directory: ScimDirectory, terms: PersonTerms) -> ScimPerson | None:
+    found = ScimPerson.objects.filter(directory=directory, user__username__iexact=terms.username)
+    return found.exclude(deleted_at=None).select_related("user").first()
+
+
+def _made(directory: ScimDirectory, terms: PersonTerms, by: Author, now: datetime) -> ScimPerson:
+    if people_count(directory) >= MOST_PEOPLE:
+        raise DirectoryFull(MOST_PEOPLE, "people")
+    user = User(username=terms.username, email=terms.email, role=Role.MEMBER, date_joined=now)
+    _refuse(user, terms)
+    user.set_unusable_password()
+    user.save(force_insert=True)
+    audit.record(action="person.join", by=by, now=now, target=user.username, role=user.role, directory=directory.name)
+    return ScimPerson.objects.create(directory=directory, user=user, changed_at=now)
+
+
+def _change(directory: ScimDirectory, person: ScimPerson, terms: PersonTerms, by: Author, now: datetime) -> None:
+    """The person is so, within the caller's transaction."""
+    user = person.user
+    _refuse(user, terms)
+    columns = {name: getattr(terms, name) for name in ("username", "email", "first_name", "last_name")}
+    changed = {name: value for name, value in columns.items() if getattr(user, name) != value}
+    mine = {name: getattr(terms, name) for name in ("external_id", "display_name")}
+    is_other = changed or terms.active != user.is_active or any(getattr(person, name) != mine[name] for name in mine)
+    if not is_other and person.deleted_at is None:
+        return
+    refuse_out_of_reach(person)
+    ScimPerson.objects.filter(pk=person.pk).update(**mine, changed_at=now, deleted_at=None)
+    if changed:
+        before = {name: getattr(user, name) for name in changed}
+        User.objects.filter(pk=user.pk).update(**changed)
+        audit.record(
+            action="person.change", by=by, now=now, target=terms.username, directory=directory.name,
+            before=before, after=changed,
+        )  # fmt: skip
+    if terms.active and not user.is_active:
+        open_account(user=user, by=by, now=now, directory=directory.name)
+    elif not terms.active and user.is_active:
+        close_account(user=user, by=by, now=now, directory=directory.name)
+    user.refresh_from_db()
+
+
+def _refuse(user: User, terms: PersonTerms) -> None:
+    """Raise AccountRefused for what cannot stand in an account, Taken for what another account has."""
+    checked = User(username=terms.username, email=terms.email, first_name=terms.first_name, last_name=terms.last_name)
+    try:
+        checked.full_clean(exclude={"password"}, validate_unique=False, validate_constraints=False)
+    except ValidationError as exc:
+        raise AccountRefused(exc.message_dict) from exc
+    others = User.objects.exclude(pk=user.pk)
+    if others.filter(username__iexact=terms.username).exists():
+        raise Taken(gettext("Somebody else has this user name."))
+    if others.filter(email__iexact=terms.email).exists():
+        raise Taken(gettext("Somebody else has this mail address."))

@@ -1,0 +1,41 @@
+"""Requests over SCIM that were refused are in the audit log, counted: a flood of them is no flood there. Verbs."""
+
+from datetime import datetime
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Actor
+
+WINDOW_SECONDS = 3600  # refusals that are alike are counted for so long
+NOBODY = "no directory"
+_LONGEST = 200
+
+
+def is_listed(count: int) -> bool:
+    """Whether the one that makes them so many is written down: the 1st, 10th, 100th and so on."""
+    return str(count).rstrip("0") == "1"
+
+
+def record_refusal(
+    *, count: int, status: int, kind: str, method: str, path: str, detail: str, by: Actor | None, now: datetime
+) -> None:
+    """The refusal is in the audit log, with how many that are alike there were within the hour, if `is_listed` says so.
+
+    `by` is the directory whose token was shown, None where it was that of none. The origin is that of this request.
+    """
+    if is_listed(count):
+        audit.record(
+            action="scim.refused",
+            by=by,
+            now=now,
+            target=by.user.username if by is not None else NOBODY,
+            status=status,
+            kind=kind,
+            count=count,
+            request=f"{method} {_line(path)}",
+            told=_line(detail),
+        )
+
+
+def _line(text: str) -> str:
+    """The beginning of what others wrote, such as can be printed and stored."""
+    return "".join(character for character in text[:_LONGEST] if character.isprintable())

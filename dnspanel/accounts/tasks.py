@@ -1,0 +1,25 @@
+"""What workers do for accounts: `celery worker -Q push`.
+
+Mail is sent by one, so that no page tells by its time who has an account.
+"""
+
+from celery import shared_task
+from django.utils import timezone
+
+from dnspanel.accounts.password_mail import mail_password_link
+from dnspanel.accounts.providers.ldap.look import look_at_everybody
+from dnspanel.celery import while_postgresql_answers
+
+
+@shared_task(ignore_result=True)
+def send_password_link(user_id: int) -> None:
+    """Send the person a link that sets their password. Twice is two links, of which the first use ends both."""
+    with while_postgresql_answers():
+        mail_password_link(user_id=user_id, now=timezone.now())
+
+
+@shared_task(ignore_result=True)
+def look_at_ldap_people() -> None:
+    """People of LDAP servers are what these say: groups, and who is gone there. Twice at once looks once."""
+    with while_postgresql_answers():
+        look_at_everybody(now=timezone.now())

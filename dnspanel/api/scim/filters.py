@@ -1,0 +1,144 @@
+"""Filters and paths of SCIM (RFC 7644, sections 3.4.2.2 and 3.5.2), as far as they are honoured here. Pure.
+
+Of filters, `eq` with `and`: what directories ask to find whom they know. One pass from left to right, of a bounded
+text.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dnspanel.api.scim.faults import ScimFault
+
+LONGEST = 2_000
+MOST_TERMS = 8
+_URNS = ("urn:ietf:params:scim:schemas:core:2.0:user:", "urn:ietf:params:scim:schemas:core:2.0:group:")
+_IN_NAMES = frozenset("$-_.:")
+_DECODER = json.JSONDecoder()
+
+Value = str | bool | int | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """The attribute (in small letters, without its schema) has this value."""
+
+    attribute: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """What an operation is about: an attribute in small letters, which of its values, and what of these."""
+
+    attribute: str
+    terms: tuple[Term, ...] = ()
+    part: str = ""
+
+
+def plain_name(name: str) -> str:
+    """An attribute's name in small letters, without the URN of its schema where that is the one of users or groups."""
+    name = name.lower()
+    return next((name.removeprefix(urn) for urn in _URNS if name.startswith(urn)), name)
+
+
+def parse_filter(text: str) -> tuple[Term, ...]:
+    """What must all be so. Raises ScimFault (invalidFilter) for what is no filter, or none that is honoured here."""
+    try:
+        scanner = _Scanner(text)
+        terms = scanner.terms(in_brackets=False)
+        scanner.end()
+    except ValueError as exc:
+        raise ScimFault(400, f"This filter is not honoured: {exc}.", "invalidFilter") from exc
+    return tuple(terms)
+
+
+def parse_path(text: str) -> Path:
+    """The path of a PATCH operation. Raises ScimFault (invalidPath)."""
+    try:
+        scanner = _Scanner(text)
+        attribute = scanner.name()
+        terms = scanner.terms(in_brackets=True) if scanner.takes("[") else ()
+        part = scanner.name() if scanner.takes(".") else ""
+        scanner.end()
+    except ValueError as exc:
+        raise ScimFault(400, f"This path cannot be used: {exc}.", "invalidPath") from exc
+    if not part and "." in attribute and not attribute.startswith("urn:"):
+        attribute, _, part = attribute.partition(".")
+    return Path(attribute, tuple(terms), part)
+
+
+class _Scanner:
+    """Reads a text from left to right; raises ValueError with what is wrong."""
+
+    def __init__(self, text: str) -> None:
+        if len(text) > LONGEST:
+            raise ValueError(f"it has more than {LONGEST:,} characters")
+        self._text, self._at = text, 0
+
+    def terms(self, *, in_brackets: bool) -> Sequence[Term]:
+        found: list[Term] = []
+        while True:
+            found += self._term()
+            if len(found) > MOST_TERMS:
+                raise ValueError(f"it has more than {MOST_TERMS} conditions")
+            self._spaces()
+            if in_brackets and self.takes("]"):
+                return found
+            if not in_brackets and self._at == len(self._text):
+                return found
+            word = self.name()
+            if word != "and":
+                raise ValueError(f"“and” is understood, not “{word[:40]}”")
+
+    def _term(self) -> Sequence[Term]:
+        self._spaces()
+        attribute = self.name()
+        if self.takes("["):
+            inner = [Term(f"{attribute}.{term.attribute}", term.value) for term in self.terms(in_brackets=True)]
+            if not self.takes("."):
+                return inner
+            attribute = f"{attribute}.{self.name()}"
+            return [*inner, self._compared(attribute)]
+        return [self._compared(attribute)]
+
+    def _compared(self, attribute: str) -> Term:
+        self._spaces()
+        operator = self.name()
+        if operator != "eq":
+            raise ValueError(f"“eq” is understood, not “{operator[:40]}”")
+        self._spaces()
+        try:
+            value, self._at = _DECODER.raw_decode(self._text, self._at)
+        except (ValueError, RecursionError) as exc:
+            raise ValueError("after “eq” comes a value as JSON writes it") from exc
+        if isinstance(value, dict | list):
+            raise ValueError("an attribute is compared with one value")
+        return Term(attribute, value)
+
+    def name(self) -> str:
+        start = self._at
+        while self._at < len(self._text) and self._is_of_name(self._text[self._at]):
+            self._at += 1
+        if start == self._at:
+            rest = self._text[start : start + 1]
+            raise ValueError(f"“{rest}” is not understood" if rest else "it ends early")
+        return plain_name(self._text[start : self._at])
+
+    def takes(self, character: str) -> bool:
+        """Whether this comes next; then it is behind us."""
+        is_next = self._text.startswith(character, self._at)
+        self._at += is_next
+        return is_next
+
+    def end(self) -> None:
+        if self._at != len(self._text):
+            raise ValueError(f"“{self._text[self._at]}” is not understood")
+
+    def _spaces(self) -> None:
+        while self._at < len(self._text) and self._text[self._at] == " ":
+            self._at += 1
+
+    @staticmethod
+    def _is_of_name(character: str) -> bool:
+        return character.isascii() and (character.isalnum() or character in _IN_NAMES)

@@ -1,0 +1,131 @@
+"""Groups of SCIM: what the members of a directory's groups have here, its rules say."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Q
+from django.http import HttpResponse
+from django.urls import reverse
+from django.utils import timezone
+from rest_framework.request import Request
+
+from dnspanel.accounts.models import ScimGroup
+from dnspanel.accounts.scim import groups as verbs
+from dnspanel.accounts.scim.groups import GroupTerms
+from dnspanel.api.scim.changes import group_in, operations_in, patched_group
+from dnspanel.api.scim.conditions import refuse_moved, tagged
+from dnspanel.api.scim.filters import Term
+from dnspanel.api.scim.lists import Resource, list_answer, query_in
+from dnspanel.api.scim.people import id_of, location_of
+from dnspanel.api.scim.view import ScimView, actor_in, answer, directory_in
+from dnspanel.api.v2.http.answers import done
+from dnspanel.api.v2.http.etag import tag_of
+from dnspanel.api.v2.schema.fields import stamp
+
+MOST_PER_PAGE = 20  # each with as many members as a group may have
+GROUP = "urn:ietf:params:scim:schemas:core:2.0:Group"
+
+
+class Groups(ScimView):
+    """The groups of the directory."""
+
+    def get(self, request: Request) -> HttpResponse:
+        """List them."""
+        rows = verbs.groups_of(directory_in(request))
+        return answer(list_answer(query_in(request), rows, _condition, groups_json, MOST_PER_PAGE))
+
+    def post(self, request: Request) -> HttpResponse:
+        """Make one."""
+        group = verbs.create_group(
+            directory=directory_in(request), terms=group_in(request.data), by=actor_in(request), now=timezone.now()
+        )
+        return tagged(request, _group_json(group), 201)
+
+
+class GroupsSearch(ScimView):
+    """The same list, for a query that should not stand in logs of URLs."""
+
+    def post(self, request: Request) -> HttpResponse:
+        """List them."""
+        return Groups().get(request)
+
+
+class OneGroup(ScimView):
+    """A group."""
+
+    def get(self, request: Request, key: str) -> HttpResponse:
+        """Read it."""
+        return tagged(request, _group_json(verbs.group_of(directory_in(request), id_of(key))))
+
+    def put(self, request: Request, key: str) -> HttpResponse:
+        """Say all of it anew."""
+        return self._change(request, key, lambda before: group_in(request.data))
+
+    def patch(self, request: Request, key: str) -> HttpResponse:
+        """Change some of it."""
+        operations = operations_in(request.data)
+        return self._change(request, key, lambda before: patched_group(before, operations))
+
+    def delete(self, request: Request, key: str) -> HttpResponse:
+        """Delete it."""
+        verbs.delete_group(
+            directory=directory_in(request),
+            pk=id_of(key),
+            check=lambda group: refuse_moved(request, _group_json(group)),
+            by=actor_in(request),
+            now=timezone.now(),
+        )
+        return done()
+
+    def _change(self, request: Request, key: str, changed: Any) -> HttpResponse:
+        def change(group: ScimGroup) -> GroupTerms:
+            refuse_moved(request, _group_json(group))
+            terms: GroupTerms = changed(GroupTerms(group.name, group.external_id, verbs.members_of(group)))
+            return terms
+
+        group = verbs.change_group(
+            directory=directory_in(request), pk=id_of(key), change=change, by=actor_in(request), now=timezone.now()
+        )
+        return tagged(request, _group_json(group))
+
+
+def groups_json(groups: Sequence[ScimGroup]) -> list[Resource]:
+    """Groups as answered; one query for the members of all of them."""
+    members: dict[int, list[Resource]] = defaultdict(list)
+    through = ScimGroup.people.through.objects.filter(scimgroup__in=groups).order_by("scimperson__user_id")
+    for group_id, user_id in through.values_list("scimgroup_id", "scimperson__user_id"):
+        members[group_id].append({"value": str(user_id), "$ref": location_of(user_id), "type": "User"})
+    return [_represented(group, members.get(group.pk, [])) for group in groups]
+
+
+def _group_json(group: ScimGroup) -> Resource:
+    return groups_json([group])[0]
+
+
+def _condition(term: Term) -> Q:
+    """A term as a condition on groups; raises KeyError for an attribute that is not searched."""
+    if term.attribute in ("members", "members.value"):
+        return Q(people__user_id=id_of(term.value) if isinstance(term.value, str) else 0)
+    if term.attribute == "id":
+        return Q(pk=id_of(term.value) if isinstance(term.value, str) else 0)
+    lookup = {"displayname": "name__iexact", "externalid": "external_id"}[term.attribute]
+    return Q(**{lookup: term.value}) if isinstance(term.value, str) and "\0" not in term.value else Q(pk=0)
+
+
+def _represented(group: ScimGroup, members: Sequence[Resource]) -> Resource:
+    resource: Resource = {"schemas": [GROUP], "id": str(group.pk), "displayName": group.name}
+    if group.external_id:
+        resource["externalId"] = group.external_id
+    if members:
+        resource["members"] = members
+    return resource | {
+        "meta": {
+            "resourceType": "Group",
+            "created": stamp(group.created_at),
+            "lastModified": stamp(group.changed_at),
+            "location": settings.PANEL_URL + reverse("api:scim:group", args=[group.pk]),
+            "version": tag_of(resource),
+        }
+    }

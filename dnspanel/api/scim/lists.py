@@ -1,0 +1,150 @@
+"""Lists of SCIM: which rows a page has, and what of each resource is sent (RFC 7644, sections 3.4.2 and 3.9)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from rest_framework.request import Request
+
+from dnspanel.api.scim.faults import ScimFault
+from dnspanel.api.scim.filters import Term, parse_filter, plain_name
+
+LIST = "urn:ietf:params:scim:api:messages:2.0:ListResponse"
+MOST_PER_PAGE = 200
+_MOST_NAMES = 50
+_ALWAYS = frozenset({"id", "schemas"})
+
+Resource = dict[str, Any]
+# A term of a filter as a condition on rows; raises KeyError for an attribute that is not searched.
+Condition = Callable[[Term], Q]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What of a resource is sent: these attributes alone, or all but some; in small letters."""
+
+    only: frozenset[str] = frozenset()
+    without: frozenset[str] = frozenset()
+
+    def of(self, resource: Resource) -> Resource:
+        """The resource with these parts."""
+        if self.only:
+            return {name: kept for name, value in resource.items() if (kept := self._kept(name, value)) is not None}
+        if self.without:
+            return {name: kept for name, value in resource.items() if (kept := self._rest(name, value)) is not None}
+        return resource
+
+    def _kept(self, name: str, value: Any) -> Any:
+        lower = name.lower()
+        if lower in _ALWAYS or lower in self.only:
+            return value
+        return _parts_of(value, lambda part: f"{lower}.{part.lower()}" in self.only)
+
+    def _rest(self, name: str, value: Any) -> Any:
+        lower = name.lower()
+        if lower in _ALWAYS:
+            return value
+        if lower in self.without:
+            return None
+        if not any(each.startswith(f"{lower}.") for each in self.without):
+            return value
+        return _parts_of(value, lambda part: f"{lower}.{part.lower()}" not in self.without)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What a list is about: the filter, the page, and what of each resource is sent."""
+
+    terms: tuple[Term, ...]
+    start: int
+    count: int
+    parts: Parts
+
+
+def parts_in(request: Request) -> Parts:
+    """What of a resource the request wants. Raises ScimFault where it says both."""
+    return _parts(request.query_params)
+
+
+def query_in(request: Request) -> Query:
+    """The query of a GET, or of a POST to `.search`, which says the same in its body. Raises ScimFault."""
+    fields = request.query_params if request.method in ("GET", "HEAD") else request.data
+    if not isinstance(fields, Mapping):
+        raise ScimFault(400, "An object with a query is needed.", "invalidSyntax")
+    text = fields.get("filter") or ""
+    if not isinstance(text, str):
+        raise ScimFault(400, "filter has to be a text.", "invalidFilter")
+    return Query(
+        terms=parse_filter(text) if text else (),
+        start=max(1, _number(fields, "startIndex", 1)),
+        count=min(MOST_PER_PAGE, max(0, _number(fields, "count", 100))),
+        parts=_parts(fields),
+    )
+
+
+def list_answer(
+    query: Query,
+    rows: "QuerySet[Any]",
+    condition: Condition,
+    represent: Callable[[Sequence[Any]], list[Resource]],
+    most: int = MOST_PER_PAGE,
+) -> Mapping[str, Any]:
+    """A page of the rows that the filter lets through, in the order of their ids.
+
+    `startIndex` counts rows, and a directory has few thousand (`MOST_PEOPLE`, `MOST_GROUPS`): their ids are read at
+    once, which is the total too, and the page by its ids. So no page costs more than another, and none reads rows that
+    it does not send.
+    """
+    rows = rows.filter(*(_condition(term, condition) for term in query.terms))
+    ids = list(rows.order_by("pk").values_list("pk", flat=True))
+    page = ids[query.start - 1 : query.start - 1 + min(query.count, most)]
+    found = represent(list(rows.filter(pk__in=page).order_by("pk"))) if page else []
+    return {
+        "schemas": [LIST],
+        "totalResults": len(ids),
+        "startIndex": query.start,
+        "itemsPerPage": len(found),
+        "Resources": [query.parts.of(each) for each in found],
+    }
+
+
+def _condition(term: Term, condition: Condition) -> Q:
+    try:
+        return condition(term)
+    except KeyError as exc:
+        raise ScimFault(400, f"{term.attribute[:100]} cannot be searched by here.", "invalidFilter") from exc
+
+
+def _parts_of(value: Any, is_kept: Callable[[str], bool]) -> Any:
+    """A complex attribute with some of its parts; None if none is left, or it has none."""
+    if isinstance(value, dict):
+        return {part: each for part, each in value.items() if is_kept(part)} or None
+    if isinstance(value, list):
+        kept = [{part: each for part, each in one.items() if is_kept(part)} for one in value if isinstance(one, dict)]
+        return [one for one in kept if one] or None
+    return None
+
+
+def _parts(fields: Mapping[str, Any]) -> Parts:
+    only, without = (_names(fields.get(name) or "", name) for name in ("attributes", "excludedAttributes"))
+    if only and without:
+        raise ScimFault(400, "Give attributes or excludedAttributes, not both.", "invalidValue")
+    return Parts(only, without)
+
+
+def _names(listed: Any, parameter: str) -> frozenset[str]:
+    names = listed.split(",", _MOST_NAMES) if isinstance(listed, str) else listed
+    if not isinstance(names, list) or len(names) > _MOST_NAMES or not all(isinstance(name, str) for name in names):
+        raise ScimFault(400, f"{parameter} is a list of at most {_MOST_NAMES} names.", "invalidValue")
+    return frozenset(plain_name(name.strip()) for name in names if name.strip())
+
+
+def _number(fields: Mapping[str, Any], name: str, default: int) -> int:
+    text = str(fields.get(name, "")).strip()
+    if not text:
+        return default
+    digits = text.removeprefix("-")
+    if not digits.isascii() or not digits.isdigit() or len(digits) > 9:
+        raise ScimFault(400, f"{name} is a number.", "invalidValue")
+    return int(text)

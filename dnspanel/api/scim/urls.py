@@ -1,0 +1,23 @@
+"""URLs of SCIM 2.0, below `scim/v2/`. Whatever is not here is answered by `NothingHere`, in SCIM's shape too."""
+
+from django.urls import URLPattern, path, re_path
+
+from dnspanel.api.scim import discovery, groups, people
+from dnspanel.api.scim.view import NothingHere
+
+app_name = "scim"
+
+urlpatterns: list[URLPattern] = [
+    path("ServiceProviderConfig", discovery.ServiceProviderConfig.as_view(), name="config"),
+    path("ResourceTypes", discovery.ResourceTypes.as_view(), name="resource-types"),
+    path("ResourceTypes/<str:name>", discovery.OneResourceType.as_view(), name="resource-type"),
+    path("Schemas", discovery.Schemas.as_view(), name="schemas"),
+    path("Schemas/<str:urn>", discovery.OneSchema.as_view(), name="schema"),
+    path("Users", people.People.as_view(), name="users"),
+    path("Users/.search", people.PeopleSearch.as_view(), name="users-search"),
+    path("Users/<str:key>", people.OnePerson.as_view(), name="user"),
+    path("Groups", groups.Groups.as_view(), name="groups"),
+    path("Groups/.search", groups.GroupsSearch.as_view(), name="groups-search"),
+    path("Groups/<str:key>", groups.OneGroup.as_view(), name="group"),
+    re_path("", NothingHere.as_view(), name="nothing"),
+]

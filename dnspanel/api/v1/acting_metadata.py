@@ -1,0 +1,90 @@
+"""What metadata of a zone brings about by which it is transferred: out of here, or here from its primaries. Verbs.
+
+PowerDNS acts on these kinds wherever it is told. What of them is not done here is refused, never kept for show.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+from dnspanel.accounts.actors import Author
+from dnspanel.api.errors import ApiError
+from dnspanel.primaries import set_up
+from dnspanel.secondaries import keyless
+from dnspanel.secondaries.errors import KeylessRefused
+from dnspanel.zones import tsig_permissions
+from dnspanel.zones.models import TsigAct, Zone
+from replication.dns import names
+
+ALLOW_AXFR_FROM, ALSO_NOTIFY, IXFR = "ALLOW-AXFR-FROM", "ALSO-NOTIFY", "IXFR"
+# NOTIFY goes out after each publication, whichever way it came: these are so, and cannot be otherwise.
+ALWAYS = frozenset(("NOTIFY-DNSUPDATE", "SLAVE-RENOTIFY"))
+# Those that name TSIG keys. PowerDNS's API writes the second one as a field of the zone, `master_tsig_key_ids`.
+TSIG_ALLOW_AXFR = "TSIG-ALLOW-AXFR"
+TSIG_ACTS = {"TSIG-ALLOW-DNSUPDATE": TsigAct.UPDATE, TSIG_ALLOW_AXFR: TsigAct.TRANSFER}
+# The key by which the zone is transferred from its primaries; PowerDNS's API writes it as `slave_tsig_key_ids`.
+AXFR_MASTER_TSIG = "AXFR-MASTER-TSIG"
+
+_AUTO_NS = "AUTO-NS"
+
+
+class NotObeyed(ApiError):
+    """Somebody would rely on what nothing here does."""
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(f"{kind} would have no effect here: {reason}.")
+
+
+def act_on(*, zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> None:
+    """What these values of the kind say is so from now on; without any, what is so of a zone that does not have it.
+
+    Raises NotObeyed, BadName for what cannot name a TSIG key, RightMissing. Nothing for a kind that is not of ACTS.
+    """
+    act = ACTS.get(kind)
+    if act is not None:
+        act(zone, kind, values, by, now)
+
+
+def _open_to(zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> None:
+    if any(value.strip().upper() == _AUTO_NS for value in values):
+        raise NotObeyed(f"{_AUTO_NS} in {kind}", "nobody looks up the zone's name servers; write their addresses")
+    try:
+        keyless.open_to(zone=zone, networks=values, by=by, now=now)
+    except KeylessRefused as exc:
+        raise NotObeyed(kind, str(exc).removesuffix(".")) from exc
+
+
+def _notify_also(zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> None:
+    try:
+        keyless.notify_also(zone=zone, addresses=values, by=by, now=now)
+    except KeylessRefused as exc:
+        raise NotObeyed(kind, str(exc).removesuffix(".")) from exc
+
+
+def _use_ixfr(zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> None:
+    """ "0" is about zones that come from elsewhere; secondaries get IXFR always, and may ask for AXFR."""
+    first = values[0] if values else "1"
+    if first not in ("0", "1"):
+        raise NotObeyed(f"{kind} {first[:20]}", "it is 0 or 1")
+    if zone.transferred_from:
+        set_up.set_ixfr(zone=zone, uses_ixfr=first == "1", author=by, now=now)
+    elif first == "0":
+        raise NotObeyed(f"{kind} 0", "the zone's primary is this panel, and its secondaries choose what they ask for")
+
+
+def _always(zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> None:
+    if any(value != "1" for value in values):
+        raise NotObeyed(f"{kind} other than 1", "NOTIFY is sent after each publication, whichever way it came")
+
+
+def _name_keys(zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> None:
+    key_names = {names.parse(value) for value in values}
+    tsig_permissions.replace_key_names(zone=zone, act=TSIG_ACTS[kind], key_names=key_names)
+
+
+ACTS: Mapping[str, Callable[[Zone, str, Sequence[str], Author, datetime], None]] = {
+    ALLOW_AXFR_FROM: _open_to,
+    ALSO_NOTIFY: _notify_also,
+    IXFR: _use_ixfr,
+    **dict.fromkeys(ALWAYS, _always),
+    **dict.fromkeys(TSIG_ACTS, _name_keys),
+}

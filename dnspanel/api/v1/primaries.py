@@ -1,0 +1,103 @@
+"""Kinds Slave and Secondary: zones whose primaries are elsewhere, as clients of PowerDNS's API set them up. Verbs."""
+
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from dnspanel.accounts import tsig_keys
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.errors import TokenUnknown
+from dnspanel.accounts.models import Token
+from dnspanel.accounts.tokens import tsig_secret
+from dnspanel.api.v1.view import Refusal, shortened
+from dnspanel.primaries import set_up
+from dnspanel.primaries.errors import NotTransferred, PrimaryError
+from dnspanel.primaries.keys import key_name_of
+from dnspanel.primaries.set_up import Terms
+from dnspanel.zones.models import Channel, Publication, Zone
+
+SLAVE = "Slave"
+# Names of the TSIG keys by which the zone is transferred here. Keys are those of `/tsigkeys`; their secret is copied.
+PRIMARY_KEYS = "slave_tsig_key_ids"
+
+
+def create(*, name: str, attributes: Mapping[str, Any], actor: Actor, now: datetime) -> Publication:
+    """The zone waits for its first transfer, from its masters and by its key.
+
+    PowerDNS takes one without primaries as well, which is never transferred. Raises Refusal (422), and what
+    `create_transferred_zone` does.
+    """
+    terms = _terms(None, attributes.get("masters", []), attributes.get(PRIMARY_KEYS), actor)
+    with _named_refusals():
+        return set_up.create_transferred_zone(name=name, terms=terms, author=actor, channel=Channel.API, now=now)
+
+
+def refuse_keys_without_primaries(attributes: Mapping[str, Any], zone_name: str) -> None:
+    """Raise Refusal (422) where keys are given for a zone that is transferred from nowhere."""
+    if attributes.get(PRIMARY_KEYS):
+        raise Refusal(422, f"Zone '{zone_name}' has no masters to be transferred from, by a TSIG key or without")
+
+
+def follow_kind(*, zone: Zone, attributes: Mapping[str, Any], actor: Actor, now: datetime) -> None:
+    """The zone's primaries are where the kind, masters and key of a PUT say; nothing is done without any of these.
+
+    Kind Slave with masters: elsewhere, by the key that is named, else by that which there is. Another kind: this panel,
+    which takes the zone over. Raises Refusal (422).
+    """
+    kind = attributes.get("kind", SLAVE if zone.transferred_from else "")
+    if kind != SLAVE:
+        refuse_keys_without_primaries(attributes, zone.name)
+    with _named_refusals():
+        if kind == SLAVE and ("masters" in attributes or (zone.transferred_from and PRIMARY_KEYS in attributes)):
+            masters = attributes["masters"] if "masters" in attributes else set_up.row_of(zone).addresses
+            terms = _terms(zone, masters, attributes.get(PRIMARY_KEYS), actor)
+            if not set_up.comes_by(zone, terms):
+                set_up.set_primaries(zone=zone, terms=terms, author=actor, now=now)
+        elif kind == SLAVE and not zone.transferred_from:
+            raise Refusal(422, f"Zone '{zone.name}' has no masters to be transferred from")
+        elif kind not in ("", SLAVE) and zone.transferred_from:
+            set_up.take_over(zone=zone, author=actor, channel=Channel.API, now=now)
+
+
+def retrieve(*, zone: Zone, actor: Actor, now: datetime) -> str:
+    """All of the zone is transferred soon; return what PowerDNS says then. Raises Refusal (422) for any other zone."""
+    try:
+        row = set_up.ask_now(zone=zone, author=actor, now=now, wants_all=True)
+    except NotTransferred as exc:
+        raise Refusal(422, f"Domain '{zone.name}' is not a slave domain (or has no master defined)") from exc
+    return f"Added retrieval request for '{zone.name}' from primary {row.addresses[0]}"
+
+
+def _terms(zone: Zone | None, masters: Sequence[str], key_names: Sequence[str] | None, actor: Actor) -> Terms:
+    """These masters, by the key of this name; None: by the key that the zone has. Raises Refusal (422)."""
+    if key_names is None:
+        return Terms(masters) if zone is None else set_up.moved_to(zone, masters)
+    if not key_names:
+        return Terms(masters)
+    if len(key_names) > 1:
+        raise Refusal(422, f"A zone has one TSIG key for all of its masters, not {len(key_names)}")
+    key = _own_key(actor, key_names[0])
+    if key is not None:
+        return Terms(masters, key_names[0], key.tsig_algorithm, base64.b64encode(tsig_secret(key)).decode())
+    if zone is not None and key_name_of(zone) == key_names[0]:  # set up on its page, and sent back as it was read
+        return set_up.moved_to(zone, masters)
+    raise Refusal(422, f"A TSIG key with the name '{shortened(key_names[0])}' does not exist for zone transfers")
+
+
+def _own_key(actor: Actor, name: str) -> Token | None:
+    """The actor's own key: by another person's they would get zones that are not theirs."""
+    try:
+        key = tsig_keys.tsig_key_for(actor, name)
+    except TokenUnknown:
+        return None
+    return key if key.owner_id == actor.user.pk else None
+
+
+@contextmanager
+def _named_refusals() -> Iterator[None]:
+    try:
+        yield
+    except PrimaryError as exc:
+        raise Refusal(422, str(exc)) from exc

@@ -1,0 +1,258 @@
+"""Runs that change any number of zones alike: a dry run, the same for good, and back again."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.answers import actor_in, answer, done
+from dnspanel.api.v2.http.conditional_write import conditional_write
+from dnspanel.api.v2.http.etag import tag_of
+from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.problems import bad_value
+from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.resources.many_rrsets import refuse_members
+from dnspanel.api.v2.resources.many_zones import marks_in, selection_in
+from dnspanel.api.v2.resources.run_progress import RunProgress, progress_json, what_stays
+from dnspanel.api.v2.schema.fields import (
+    LARGEST_ID,
+    PAGED,
+    Choice,
+    Flag,
+    Integer,
+    Shape,
+    Text,
+    ZoneName,
+    choice_parameter,
+    page_of,
+    read,
+)
+from dnspanel.api.v2.schema.many_serializers import (
+    DELETE,
+    MEMBERS_OF_ZONES,
+    SET_TEAM,
+    ZonesActSerializer,
+)
+from dnspanel.api.v2.schema.zone_serializers import MOST_REASON
+from dnspanel.zones import access, change_runs
+from dnspanel.zones.change_runs import Alike, Outcome
+from dnspanel.zones.dnssec.policy_queries import policy_by_id
+from dnspanel.zones.errors import ChangeRunUnknown, PolicyUnknown
+from dnspanel.zones.models import ChangeRun, ChangeRunZone, ZoneAct
+from dnspanel.zones.search.terms import LONGEST_SEARCH
+
+SET_POLICY = "set-policy"
+_MEMBERS = {**MEMBERS_OF_ZONES, SET_POLICY: ({"policy"}, set[str]())}
+_OUTCOMES = [str(outcome) for outcome in Outcome]
+_OPS: Mapping[str, str] = {ZoneAct.TEAM: SET_TEAM, ZoneAct.POLICY: SET_POLICY}  # the others are called as they are
+
+
+class RunActSerializer(ZonesActSerializer):
+    """What is to become of each zone."""
+
+    op = Choice(choices=list(_MEMBERS))
+    policy = Integer(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=LARGEST_ID,
+        help_text="For set-policy: the DNSSEC policy of the zone itself; null: none.",
+    )
+
+
+class ChangeRunSerializer(RunProgress):
+    """Many zones that are changed alike."""
+
+    where = Text(
+        required=False,
+        max_length=LONGEST_SEARCH,
+        allow_blank=True,
+        help_text="As in the list of zones of the panel: all that it finds. For a dry run this, or `zones`.",
+    )
+    zones = serializers.ListField(child=ZoneName(), required=False, min_length=1, max_length=change_runs.MOST_NAMED)
+    act = RunActSerializer(required=False)
+    reason = Text(
+        required=False, allow_blank=True, default="", max_length=MOST_REASON, help_text="Of a deletion; for a dry run."
+    )
+    dry_run = serializers.BooleanField(read_only=True)
+    dry_run_of = Integer(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=LARGEST_ID,
+        help_text="Carry out what this dry run found. Without it and `undo_of`, a dry run begins.",
+    )
+    undo_of = Integer(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=LARGEST_ID,
+        help_text="Take back what this run changed; what others changed since stays.",
+    )
+    confirm = Flag(
+        required=False, default=False, write_only=True, help_text="With `dry_run_of`: delete them though they are many."
+    )
+    counts = serializers.DictField(
+        child=serializers.IntegerField(), read_only=True, help_text=f"Zones by outcome: {', '.join(_OUTCOMES)}."
+    )
+
+    def validate(self, data: dict[str, Any]) -> dict[str, Any]:
+        links = [name for name in ("dry_run_of", "undo_of") if data.get(name) is not None]
+        named = [name for name in ("where", "zones", "act") if name in data]
+        if links and (named or links[1:]):
+            message = "It takes what that run was begun with: leave the rest out."
+            raise serializers.ValidationError({links[0]: [message]})
+        if not links and "act" not in data:
+            raise serializers.ValidationError({"act": ["What is to become of the zones?"]})
+        return data
+
+
+class ChangeRunZoneSerializer(Shape):
+    """What a run found or did in a zone."""
+
+    zone = serializers.CharField()
+    outcome = serializers.ChoiceField(choices=[(outcome, outcome) for outcome in _OUTCOMES])
+    message = serializers.CharField()
+
+
+class ChangeRuns(V2View):
+    """One's own runs."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="listChangeRuns", parameters=PAGED, responses=page_of(ChangeRunSerializer))
+    def get(self, request: Request) -> HttpResponse:
+        """List runs that change many zones, the newest first"""
+        page, actor = page_request(request, int), actor_in(request)
+        access.require(actor, Permission.READ)
+        runs = change_runs.runs_visible_to(actor)
+        return page_by_id(request, page, runs, each_as(change_run_json), newest_first=True)
+
+    @extend_schema(operation_id="beginChangeRun", request=ChangeRunSerializer, responses={202: ChangeRunSerializer})
+    def post(self, request: Request) -> HttpResponse:
+        """Begin a run that changes many zones alike
+
+        A dry run first; then, with `dry_run_of`, the same for good, over the zones that it found; then, if need be,
+        with `undo_of`, back again. Read it until it is done. Zones that it refuses are listed with the reason.
+        """
+        actor, form_id = actor_in(request), form_id_of(request)
+        access.require(actor, Permission.READ)
+        run = _begun(read(ChangeRunSerializer, request.data), actor, form_id)
+        return answer(change_run_json(run), 202, headers={"Location": f"{request.path}/{run.pk}"})
+
+
+class OneChangeRun(V2View):
+    """A run."""
+
+    @extend_schema(operation_id="getChangeRun", responses=ChangeRunSerializer)
+    def get(self, request: Request, change_run_id: int) -> HttpResponse:
+        """Read how far a run that changes many zones is"""
+        run = change_runs.run_for(actor_in(request), change_run_id)
+        return answer(change_run_json(run), headers={"ETag": tag_of(what_stays(run))})
+
+    @extend_schema(operation_id="cancelChangeRun", responses={204: None})
+    def delete(self, request: Request, change_run_id: int) -> HttpResponse:
+        """Cancel a run that changes many zones
+
+        What it has done stays, and can be taken back.
+        """
+        actor = actor_in(request)
+        run = change_runs.run_for(actor, change_run_id)
+        with conditional_write(
+            request, f"change-run/{change_run_id}", lambda: what_stays(change_runs.run_for(actor, change_run_id))
+        ):
+            change_runs.cancel_run(run=run, by=actor, now=timezone.now())
+        return done()
+
+
+class ChangeRunZones(V2View):
+    """What a run found or did, zone by zone."""
+
+    @extend_schema(
+        operation_id="listZonesOfChangeRun",
+        parameters=[*PAGED, OpenApiParameter("outcome", str, enum=_OUTCOMES, description="Only these.")],
+        responses=page_of(ChangeRunZoneSerializer),
+    )
+    def get(self, request: Request, change_run_id: int) -> HttpResponse:
+        """List what a run that changes many zones found or did
+
+        All zones that change, and of those that are refused the first 1,000.
+        """
+        page, run = page_request(request, int), change_runs.run_for(actor_in(request), change_run_id)
+        found = ChangeRunZone.objects.filter(run=run)
+        if outcome := choice_parameter(request.query_params, "outcome", _OUTCOMES):
+            found = found.filter(outcome=outcome)
+        return page_by_id(request, page, found, each_as(_zone_json))
+
+
+def change_run_json(run: ChangeRun) -> dict[str, Any]:
+    """A run as it is answered."""
+    act: dict[str, Any] = {"op": _OPS.get(run.act, run.act)}
+    if run.act in (ZoneAct.ADD_TAGS, ZoneAct.REMOVE_TAGS):
+        act["tags"] = run.tags
+    elif run.act == ZoneAct.TEAM:
+        act["team"] = run.team_id
+    elif run.act == ZoneAct.POLICY:
+        act["policy"] = run.policy_id
+    return {
+        **({"zones": run.names} if run.names else {"where": run.search}),
+        "act": act,
+        "reason": run.reason,
+        "dry_run": run.dry_run,
+        "dry_run_of": run.dry_run_of_id,
+        "undo_of": run.undo_of_id,
+        **progress_json(run),
+    }
+
+
+def _begun(body: Mapping[str, Any], actor: Actor, form_id: UUID | None) -> ChangeRun:
+    now = timezone.now()
+    if body.get("dry_run_of") is not None:
+        return change_runs.start_run(
+            dry_run=_named(body, "dry_run_of", actor), by=actor, now=now, confirmed=body["confirm"], form_id=form_id
+        )
+    if body.get("undo_of") is not None:
+        return change_runs.undo_run(run=_named(body, "undo_of", actor), by=actor, now=now, form_id=form_id)
+    refuse_members(body["act"], _MEMBERS)
+    selection = selection_in(body)
+    return change_runs.create_run(
+        alike=_alike(body, actor),
+        by=actor,
+        now=now,
+        search=selection.search,
+        names=selection.names,
+        form_id=form_id,
+    )
+
+
+def _named(body: Mapping[str, Any], name: str, actor: Actor) -> ChangeRun:
+    try:
+        return change_runs.run_for(actor, body[name])
+    except ChangeRunUnknown as exc:
+        raise bad_value(f"/{name}", str(exc)) from exc
+
+
+def _alike(body: Mapping[str, Any], actor: Actor) -> Alike:
+    act = body["act"]
+    if act["op"] == DELETE:
+        return Alike(ZoneAct.DELETE, reason=body["reason"])
+    if act["op"] == SET_POLICY:
+        try:
+            return Alike(ZoneAct.POLICY, policy=None if act["policy"] is None else policy_by_id(act["policy"]))
+        except PolicyUnknown as exc:
+            raise bad_value("/act/policy", str(exc)) from exc
+    marks = marks_in(act, actor)
+    if act["op"] == SET_TEAM:
+        return Alike(ZoneAct.TEAM, team=marks.team)
+    return Alike(ZoneAct(act["op"]), marks.add or marks.remove)
+
+
+def _zone_json(row: ChangeRunZone) -> dict[str, Any]:
+    return {"zone": row.zone_name, "outcome": row.outcome, "message": row.message}

@@ -1,0 +1,249 @@
+"""Where the audit log is sent, for who may do everything."""
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.api.v2.http.answers import actor_in, answer, done
+from dnspanel.api.v2.http.conditional_write import conditional_write
+from dnspanel.api.v2.http.etag import tag_of
+from dnspanel.api.v2.http.pages import page_by_id, page_request
+from dnspanel.api.v2.http.problems import bad_value
+from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, Text, page_of, read, stamp
+from dnspanel.evidence import destinations as verbs
+from dnspanel.evidence.addresses import LONGEST_HEADERS
+from dnspanel.evidence.destinations import LONGEST_NAME, DestinationRow, Terms
+from dnspanel.evidence.errors import NotSent
+from dnspanel.evidence.models import Destination, Kind
+from dnspanel.evidence.tls import LONGEST_PEM
+from dnspanel.webhooks.guard import LONGEST_URL
+
+_PLAIN = ("name", "address", "ca", "certificate")
+_STATES = ("off", "failing", "behind", "working")
+
+
+class EvidenceProgressSerializer(serializers.Serializer):
+    """How far a destination is."""
+
+    state = serializers.ChoiceField(choices=[(state, state) for state in _STATES])
+    behind = serializers.IntegerField(help_text="Acts of the chain that it does not have.")
+    sent_to = serializers.IntegerField(help_text="The number in the chain up to which it has confirmed all.")
+    sent_at = serializers.DateTimeField(allow_null=True)
+    failing_since = serializers.DateTimeField(allow_null=True)
+    failures = serializers.IntegerField(help_text="Since it confirmed something last.")
+    error = serializers.CharField()
+    rejected = serializers.CharField(help_text="What it said of acts that it took and would not keep.")
+    rejected_at = serializers.DateTimeField(allow_null=True)
+
+
+class EvidenceDestinationSerializer(Shape):
+    """A server that is sent the audit log; `kind` stays what it is once made. Its ETag is not about `progress`."""
+
+    id = serializers.IntegerField(read_only=True)
+    name = Text(max_length=LONGEST_NAME)
+    kind = Choice(choices=Kind.choices)
+    address = Text(max_length=LONGEST_URL, help_text="`logs.example:6514` for syslog, a URL for OpenTelemetry.")
+    ca = Text(
+        max_length=LONGEST_PEM, default="", allow_blank=True, help_text="PEM. Empty: those that the system knows."
+    )
+    certificate = Text(
+        max_length=LONGEST_PEM, default="", allow_blank=True, help_text="PEM, by which the panel shows who it is there."
+    )
+    key = Text(
+        max_length=LONGEST_PEM,
+        default="",
+        allow_blank=True,
+        write_only=True,
+        help_text="Its private key. Never answered; what is stored stays where none is sent.",
+    )
+    headers = Text(
+        max_length=LONGEST_HEADERS,
+        default="",
+        allow_blank=True,
+        write_only=True,
+        help_text="Of OpenTelemetry: lines `Name: value`. Never answered; sent empty, those that are stored are gone.",
+    )
+    from_beginning = Flag(default=False, write_only=True, help_text="The log is sent from its first act on.")
+    active = Flag(default=True, help_text="Switched off, what is done waits.")
+    has_key = serializers.BooleanField(read_only=True)
+    has_headers = serializers.BooleanField(read_only=True)
+    created_at = serializers.DateTimeField(read_only=True)
+    progress = EvidenceProgressSerializer(read_only=True)
+
+
+class EvidenceTestSerializer(serializers.Serializer):
+    """What came of a test message."""
+
+    arrived = serializers.BooleanField()
+    error = serializers.CharField(help_text="Why not; empty if it did.")
+
+
+class EvidenceDestinations(V2View):
+    """All destinations of the audit log."""
+
+    unconditional = True
+
+    @extend_schema(
+        operation_id="listEvidenceDestinations", parameters=PAGED, responses=page_of(EvidenceDestinationSerializer)
+    )
+    def get(self, request: Request) -> HttpResponse:
+        """List destinations of the audit log"""
+        verbs.require_operator(actor_in(request))
+        page = page_request(request, int)
+        return page_by_id(
+            request, page, Destination.objects.all(), lambda found: [_json(row) for row in verbs.rows_of(found)]
+        )
+
+    @extend_schema(
+        operation_id="createEvidenceDestination",
+        request=EvidenceDestinationSerializer,
+        responses={201: EvidenceDestinationSerializer},
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Send the audit log somewhere
+
+        What is done from then on, or from its beginning.
+        """
+        actor, now = actor_in(request), timezone.now()
+        verbs.require_operator(actor)
+        values = read(EvidenceDestinationSerializer, request.data)
+        terms = Terms(
+            **{name: values[name] for name in _PLAIN},
+            key=values["key"],
+            headers=values["headers"],
+            from_beginning=values["from_beginning"],
+        )
+        made = verbs.create_destination(kind=Kind(values["kind"]), terms=terms, by=actor, now=now)
+        if not values["active"]:
+            verbs.switch_destination(destination=made, active=False, by=actor, now=now)
+        return _tagged(verbs.destination_row(made.pk), 201, Location=f"{request.path}/{made.pk}")
+
+
+class OneEvidenceDestination(V2View):
+    """A destination of the audit log."""
+
+    @extend_schema(operation_id="getEvidenceDestination", responses=EvidenceDestinationSerializer)
+    def get(self, request: Request, destination_id: int) -> HttpResponse:
+        """Read a destination of the audit log"""
+        return _tagged(_row_to_change(request, destination_id)[1])
+
+    @extend_schema(
+        operation_id="changeEvidenceDestination",
+        request=EvidenceDestinationSerializer,
+        responses=EvidenceDestinationSerializer,
+    )
+    def patch(self, request: Request, destination_id: int) -> HttpResponse:
+        """Change a destination of the audit log, or switch it on or off
+
+        Also its secrets: another key with its certificate, other headers.
+        """
+        actor, row = _row_to_change(request, destination_id)
+        given, now = read(EvidenceDestinationSerializer, request.data, partial=True), timezone.now()
+        if given.pop("kind", row.destination.kind) != row.destination.kind:
+            raise bad_value("/kind", "The kind stays what it is; make another destination.")
+        active = given.pop("active", None)
+        with _written(request, destination_id):
+            destination = verbs.destination_row(destination_id).destination
+            if given:
+                terms = Terms(
+                    **{name: given.get(name, getattr(destination, name)) for name in _PLAIN},
+                    key=given.get("key", ""),
+                    headers=given.get("headers", ""),
+                    without_headers=given.get("headers") == "",
+                    from_beginning=given.get("from_beginning", False),
+                )
+                verbs.change_destination(destination=destination, terms=terms, by=actor, now=now)
+            if active is not None:
+                verbs.switch_destination(destination=destination, active=active, by=actor, now=now)
+        return _tagged(verbs.destination_row(destination_id))
+
+    @extend_schema(operation_id="deleteEvidenceDestination", responses={204: None})
+    def delete(self, request: Request, destination_id: int) -> HttpResponse:
+        """Delete a destination of the audit log
+
+        What it has stays there.
+        """
+        actor, row = _row_to_change(request, destination_id)
+        with _written(request, destination_id):
+            verbs.delete_destination(destination=row.destination, by=actor, now=timezone.now())
+        return done()
+
+
+class EvidenceDestinationTest(V2View):
+    """A test of a destination of the audit log."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="testEvidenceDestination", request=None, responses=EvidenceTestSerializer)
+    def post(self, request: Request, destination_id: int) -> HttpResponse:
+        """Send a test message
+
+        It has the action `evidence.test`, and is no act of the chain.
+        """
+        actor, row = _row_to_change(request, destination_id)
+        try:
+            verbs.try_destination(destination=row.destination, by=actor, clock=timezone.now)
+        except NotSent as exc:
+            return answer({"arrived": False, "error": str(exc)})
+        return answer({"arrived": True, "error": ""})
+
+
+def _settings_of(destination: Destination) -> dict[str, Any]:
+    """What people said of it."""
+    return {
+        "id": destination.pk,
+        "kind": destination.kind,
+        **{name: getattr(destination, name) for name in _PLAIN},
+        "active": destination.active,
+        "has_key": destination.key is not None,
+        "has_headers": destination.headers is not None,
+        "created_at": stamp(destination.created_at),
+    }
+
+
+def _told_apart(destination: Destination) -> dict[str, Any]:
+    """What its tag is of: `version` counts changes of secrets too."""
+    return {**_settings_of(destination), "version": destination.version}
+
+
+def _json(row: DestinationRow) -> dict[str, Any]:
+    destination = row.destination
+    progress = {
+        "state": row.word,
+        "behind": row.behind,
+        "sent_to": destination.sent_to,
+        "sent_at": stamp(destination.sent_at),
+        "failing_since": stamp(destination.failing_since),
+        "failures": destination.failures,
+        "error": destination.error,
+        "rejected": destination.rejected,
+        "rejected_at": stamp(destination.rejected_at),
+    }
+    return {**_settings_of(destination), "progress": progress}
+
+
+def _tagged(row: DestinationRow, status: int = 200, **headers: str) -> HttpResponse:
+    return answer(_json(row), status, headers={"ETag": tag_of(_told_apart(row.destination)), **headers})
+
+
+def _written(request: Request, destination_id: int) -> AbstractContextManager[None]:
+    """`conditional_write` of this destination."""
+    return conditional_write(
+        request,
+        f"evidence-destination/{destination_id}",
+        lambda: _told_apart(verbs.destination_row(destination_id).destination),
+    )
+
+
+def _row_to_change(request: Request, destination_id: int) -> tuple[Actor, DestinationRow]:
+    """Who asks, if they may, and the destination. Raises Forbidden, GrantRefused, DestinationUnknown."""
+    actor = actor_in(request)
+    verbs.require_operator(actor)
+    return actor, verbs.destination_row(destination_id)

@@ -1,0 +1,84 @@
+"""RRsets of all zones that are removed by themselves, in the order of their times."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.http import HttpResponse
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.api.v2.http.answers import actor_in
+from dnspanel.api.v2.http.pages import cut, page_answer, page_request
+from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.schema.fields import PAGED, Moment, Shape, moment_parameter, page_of, stamp
+from dnspanel.zones.access import may_know_author, visibility_of
+from dnspanel.zones.expiry import expiring
+from dnspanel.zones.models import Expiry
+from replication.dns import rdata
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST = 2**57  # microseconds; a cursor that somebody made up names no time behind it
+
+
+class ExpirySerializer(Shape):
+    """An RRset that is removed by itself."""
+
+    zone = serializers.CharField()
+    name = serializers.CharField()
+    type = serializers.CharField()
+    remove_at = Moment()
+    set_at = Moment()
+    set_by = serializers.CharField(allow_null=True, help_text="In whose name it is removed.")
+    refusal = serializers.CharField(allow_null=True, help_text="Why it stays though its time has come.")
+
+
+class Expiries(V2View):
+    """RRsets that are removed by themselves."""
+
+    @extend_schema(
+        operation_id="listExpiries",
+        parameters=[
+            OpenApiParameter(
+                "before",
+                {"type": "string", "format": "date-time"},
+                description="Those that are removed until then, or should have been.",
+            ),
+            *PAGED,
+        ],
+        responses=page_of(ExpirySerializer),
+    )
+    def get(self, request: Request) -> HttpResponse:
+        """List what is removed by itself
+
+        Of all zones, the next one first. What should have gone and stays says why. A page can have fewer items than
+        its limit while there are more: follow `next`.
+        """
+        page, actor = page_request(request, int, int), actor_in(request)
+        after = None
+        if page.after:
+            after = (_EPOCH + timedelta(microseconds=max(0, min(page.after[0], _LAST))), page.after[1])
+        until = moment_parameter(request.query_params, "before")
+        rows, more = cut(expiring(actor, until=until, limit=page.limit + 1, after=after), page.limit)
+        items = [_json(row, actor) for row in rows if _is_seen(row, actor)]
+        key = ((rows[-1].remove_at - _EPOCH) // timedelta(microseconds=1), rows[-1].pk) if more else None
+        return page_answer(request, items, key)
+
+
+def _is_seen(expiry: Expiry, actor: Actor) -> bool:
+    sees = visibility_of(actor, expiry.zone)
+    return sees is None or sees(expiry.name, expiry.type)
+
+
+def _json(expiry: Expiry, actor: Actor) -> dict[str, Any]:
+    knows = may_know_author(actor, expiry.token_id)
+    return {
+        "zone": expiry.zone.name,
+        "name": expiry.name,
+        "type": rdata.type_to_text(expiry.type),
+        "remove_at": stamp(expiry.remove_at),
+        "set_at": stamp(expiry.set_at),
+        "set_by": expiry.set_by.username if expiry.set_by and knows else None,
+        "refusal": expiry.refusal if expiry.refusal and knows else None,
+    }

@@ -1,0 +1,116 @@
+"""Fronts: which nodes a dnsdist before them asks, within which bounds, and how each is just now."""
+
+from dataclasses import asdict, replace
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.conditional_write import conditional_write
+from dnspanel.api.v2.http.etag import tag_of
+from dnspanel.api.v2.http.problems import Problem
+from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.resources.nodes import node_name
+from dnspanel.api.v2.schema.fields import Integer, Shape, read
+from dnspanel.fleet.models import Node
+from dnspanel.fleet.nodes import enroll, fronts
+from dnspanel.zones import access
+from replication.wire.front import MOST_BACKENDS, MOST_WEIGHT, RANGES
+
+
+def _most(name: str) -> int:
+    return int(RANGES[name][1])
+
+
+class FrontBackendSerializer(serializers.Serializer):
+    """A node behind a front, as the front sees it."""
+
+    name = serializers.CharField()
+    address = serializers.CharField()
+    weight = serializers.IntegerField()
+    is_in = serializers.BooleanField(help_text="In rotation: dnsdist asks it.")
+    is_up = serializers.BooleanField(help_text="It answers dnsdist's own check.")
+    reason = serializers.CharField(help_text="Why it is in or out: a sentence without its name.")
+    sequence = serializers.IntegerField(help_text="Up to where it proves to answer.")
+    behind = serializers.IntegerField(help_text="Publications that it lacks.")
+    queries = serializers.IntegerField(help_text="Since dnsdist was started.")
+    qps = serializers.FloatField()
+    drops = serializers.IntegerField(help_text="Questions that it left without an answer.")
+    latency_ms = serializers.FloatField()
+
+
+class FrontSerializer(Shape):
+    """What is set of a front, and its nodes as they are."""
+
+    backends = serializers.DictField(
+        child=Integer(min_value=1, max_value=MOST_WEIGHT),
+        required=False,
+        help_text=f"The weight of each node that is asked, by its name; at most {MOST_BACKENDS}.",
+    )
+    minimum = Integer(
+        required=False,
+        min_value=1,
+        max_value=_most("minimum"),
+        help_text="So many of the nodes that answer stay in rotation, however late.",
+    )
+    most_behind = Integer(required=False, min_value=0, max_value=_most("most_behind"))
+    behind_seconds = serializers.FloatField(
+        required=False,
+        min_value=RANGES["behind_seconds"][0],
+        max_value=RANGES["behind_seconds"][1],
+        help_text="How long a node may lack more than `most_behind` publications.",
+    )
+    queries_per_second = Integer(required=False, min_value=0, max_value=_most("queries_per_second"))
+    cache_entries = Integer(required=False, min_value=0, max_value=_most("cache_entries"))
+    nodes = FrontBackendSerializer(many=True, read_only=True, help_text="As the front's agent reported last.")
+
+
+class OneFront(V2View):
+    """The settings of a front."""
+
+    @extend_schema(operation_id="getFront", responses=FrontSerializer)
+    def get(self, request: Request, name: str) -> HttpResponse:
+        """Read what a front is set to, and how the nodes behind it are."""
+        access.require(actor_in(request), Permission.FLEET)
+        return _answer(_front(name))
+
+    @extend_schema(operation_id="changeFront", request=FrontSerializer, responses=FrontSerializer)
+    def patch(self, request: Request, name: str) -> HttpResponse:
+        """Change which nodes a front asks, and within which bounds.
+
+        Its agent goes by it within a second. `backends` is replaced as a whole.
+        """
+        actor = actor_in(request)
+        access.require(actor, Permission.FLEET)
+        node = _front(name)
+        access.require(actor, Permission.NODES)
+        values = read(FrontSerializer, request.data, partial=True)
+        with conditional_write(request, f"front/{node.pk}", lambda: _set(node)):
+            terms = replace(fronts.terms_of(node), **values)
+            fronts.set_terms(node=node, terms=terms, now=timezone.now(), by=actor)
+        return _answer(node)
+
+
+def _front(name: str) -> Node:
+    """The front of this name. Raises Problem, UnknownNode."""
+    node = enroll.node_by_name(node_name(name))
+    if not node.is_front:
+        raise Problem("not-found", f"{name} is no front.")
+    return node
+
+
+def _set(node: Node) -> dict[str, Any]:
+    """What a person has set: the numbers of its nodes change every second, and nobody states them as a condition."""
+    return asdict(fronts.terms_of(node))
+
+
+def _answer(node: Node) -> HttpResponse:
+    report = fronts.report_of(node)
+    is_set = _set(node)
+    nodes = [asdict(backend) for backend in report.backends] if report else []
+    return answer(is_set | {"nodes": nodes}, headers={"ETag": tag_of(is_set)})

@@ -1,0 +1,162 @@
+"""LDAP servers at which people sign in, for who may do everything."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts.errors import ProviderRefused
+from dnspanel.accounts.models import ProviderKind, SignInProvider
+from dnspanel.accounts.providers import rows
+from dnspanel.accounts.providers.ldap import rows as ldap
+from dnspanel.accounts.providers.ldap import terms as tree
+from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.answers import actor_in, done
+from dnspanel.api.v2.http.conditional_write import tagged
+from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.resources.sign_in_providers import (
+    ProviderShape,
+    given_terms,
+    provider_to_change,
+    written_provider,
+)
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Shape, Text, page_of, read, stamp
+from dnspanel.zones import access
+
+_TERMS = tuple(ldap.LdapTerms.__dataclass_fields__)
+_ATTRIBUTE = {"max_length": 100, "required": False}
+
+
+class LdapAttributesSerializer(Shape):
+    """Where people and groups are in the server, and what their attributes are called."""
+
+    base = Text(max_length=tree.LONGEST_DN, required=False, help_text="Search base of people.")
+    person_filter = Text(max_length=tree.LONGEST_FILTER, required=False, help_text="Who may sign in.")
+    login = Text(**_ATTRIBUTE, help_text="Attributes with the name that people type, with commas between them.")
+    subject = Text(**_ATTRIBUTE, help_text="Never changes: entryUUID, or objectGUID. It stays once made.")
+    username = Text(**_ATTRIBUTE)
+    mail = Text(**_ATTRIBUTE)
+    first_name = Text(**_ATTRIBUTE, allow_blank=True)
+    last_name = Text(**_ATTRIBUTE, allow_blank=True)
+    groups = Choice(choices=[each.value for each in tree.Groups], required=False)
+    group_base = Text(max_length=tree.LONGEST_DN, required=False, allow_blank=True, help_text="Empty: that of people.")
+    group_filter = Text(max_length=tree.LONGEST_FILTER, required=False)
+
+
+class LdapProviderSerializer(ProviderShape):
+    """An LDAP server or an Active Directory; `slug` and the attribute `subject` stay what they are once made."""
+
+    uri = Text(max_length=rows.LONGEST_URL, help_text="ldaps://host, or ldap://host for StartTLS.")
+    certificates = Text(
+        max_length=ldap.LONGEST_CERTIFICATES, default="", allow_blank=True, help_text="Of its own CA, in PEM."
+    )
+    bind_dn = Text(max_length=tree.LONGEST_DN, default="", allow_blank=True, help_text="The panel's name there.")
+    secret = Text(
+        max_length=ldap.LONGEST_SECRET, default="", allow_blank=True, write_only=True, help_text="Never answered."
+    )
+    group_claim = Text(max_length=100, default=tree.DEFAULT_MEMBERS, help_text="The attribute of `groups`.")
+    attributes = LdapAttributesSerializer()
+    look_fault = serializers.CharField(read_only=True, help_text="Why its people could not be looked at.")
+
+
+class LdapProviders(V2View):
+    """All LDAP servers."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="listLdapProviders", parameters=PAGED, responses=page_of(LdapProviderSerializer))
+    def get(self, request: Request) -> HttpResponse:
+        """List LDAP servers."""
+        access.require(actor_in(request), Permission.PEOPLE)
+        found = SignInProvider.objects.filter(kind=ProviderKind.LDAP)
+        return page_by_id(request, page_request(request, int), found, each_as(ldap_json))
+
+    @extend_schema(
+        operation_id="createLdapProvider", request=LdapProviderSerializer, responses={201: LdapProviderSerializer}
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Create an LDAP server.
+
+        The panel signs in there before, and searches its base.
+        """
+        actor, now = actor_in(request), timezone.now()
+        access.require(actor, Permission.PEOPLE)
+        values = read(LdapProviderSerializer, request.data)
+        with _pointing():
+            provider = ldap.create_provider(terms=_terms(values), secret=values["secret"], by=actor, now=now)
+        if not values["active"]:
+            rows.switch_provider(provider=provider, active=False, by=actor, now=now)
+        return tagged(ldap_json(provider), 201, Location=f"{request.path}/{provider.pk}")
+
+
+class OneLdapProvider(V2View):
+    """An LDAP server."""
+
+    @extend_schema(operation_id="getLdapProvider", responses=LdapProviderSerializer)
+    def get(self, request: Request, provider_id: int) -> HttpResponse:
+        """Read an LDAP server."""
+        return tagged(ldap_json(provider_to_change(request, provider_id, ProviderKind.LDAP)[1]))
+
+    @extend_schema(operation_id="changeLdapProvider", request=LdapProviderSerializer, responses=LdapProviderSerializer)
+    def patch(self, request: Request, provider_id: int) -> HttpResponse:
+        """Change an LDAP server, or switch it on or off.
+
+        Another address, name or certificate wants the secret again. Of the attributes, those that are sent change.
+        """
+        actor, _ = provider_to_change(request, provider_id, ProviderKind.LDAP)
+        values = read(LdapProviderSerializer, request.data, partial=True)
+        now, active, secret = timezone.now(), values.pop("active", None), values.pop("secret", "")
+        with _pointing(), written_provider(request, provider_id, ProviderKind.LDAP, ldap_json):
+            provider = rows.provider_by_id(provider_id, ProviderKind.LDAP)
+            if values or secret:
+                terms = _terms(_as_terms(provider) | values, provider.attributes)
+                ldap.change_provider(provider=provider, terms=terms, secret=secret, by=actor, now=now)
+            if active is not None:
+                rows.switch_provider(provider=provider, active=active, by=actor, now=now)
+        return tagged(ldap_json(rows.provider_by_id(provider_id)))
+
+    @extend_schema(operation_id="deleteLdapProvider", responses={204: None})
+    def delete(self, request: Request, provider_id: int) -> HttpResponse:
+        """Delete an LDAP server, its links and what its rules gave."""
+        actor, provider = provider_to_change(request, provider_id, ProviderKind.LDAP)
+        with written_provider(request, provider_id, ProviderKind.LDAP, ldap_json):
+            rows.delete_provider(provider=provider, by=actor, now=timezone.now())
+        return done()
+
+
+@contextmanager
+def _pointing() -> Iterator[None]:
+    """What is wrong with one of the attributes is told where it stands."""
+    try:
+        yield
+    except ProviderRefused as exc:
+        within = {name: f"attributes/{name}" for name in tree.DEFAULTS}
+        fields = {within.get(name, name): faults for name, faults in exc.fields.items()}
+        raise ProviderRefused(fields) from exc
+
+
+def ldap_json(provider: SignInProvider) -> dict[str, Any]:
+    """A provider as it is answered."""
+    return {
+        "id": provider.pk,
+        **_as_terms(provider),
+        "active": provider.active,
+        "look_fault": provider.look_fault,
+        "created_at": stamp(provider.created_at),
+    }
+
+
+def _as_terms(provider: SignInProvider) -> dict[str, Any]:
+    named = {name: getattr(provider, ldap.COLUMNS.get(name, name)) for name in _TERMS}
+    return named | {"attributes": tree.DEFAULTS | provider.attributes}
+
+
+def _terms(values: dict[str, Any], attributes: dict[str, str] = tree.DEFAULTS) -> ldap.LdapTerms:
+    given = given_terms(values, _TERMS)
+    return ldap.LdapTerms(**given | {"attributes": attributes | given["attributes"]})

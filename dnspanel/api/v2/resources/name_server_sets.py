@@ -1,0 +1,258 @@
+"""Sets of name servers: what zones have for NS, who is named in their SOA, and which set a zone follows."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.answers import actor_in, done
+from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.pages import page_by_id, page_request
+from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.resources.templates import team_of_body
+from dnspanel.api.v2.schema.fields import LARGEST_ID, PAGED, Flag, Integer, Shape, Text, page_of, read, stamp
+from dnspanel.transfer.zone_templates import access as doors
+from dnspanel.transfer.zone_templates import edit
+from dnspanel.transfer.zone_templates.queries import FollowedSet, set_of
+from dnspanel.transfer.zone_templates.servers import (
+    LEAST_TTL,
+    MOST_ADDRESSES,
+    MOST_HOSTS,
+    MOST_TTL,
+    content_of,
+    read_host,
+    read_name,
+)
+from dnspanel.zones import access
+from dnspanel.zones.errors import TemplateRefused, TemplateUnknown
+from dnspanel.zones.models import TemplateKind, ZoneTemplate
+from dnspanel.zones.server_sets import Servers, newest_set, newest_sets
+from dnspanel.zones.soa import DEFAULT_TTL
+
+
+class NameServerSerializer(Shape):
+    """A name server, with the addresses that it has, or the nodes whose addresses it has."""
+
+    name = Text(max_length=1100)
+    addresses = serializers.ListField(
+        child=Text(max_length=64), default=list, max_length=MOST_ADDRESSES, help_text="For glue."
+    )
+    nodes = serializers.ListField(child=Text(max_length=63), default=list, max_length=MOST_ADDRESSES)
+
+
+class NameServerSetSerializer(Shape):
+    """A set of name servers: a template that zones follow by runs of it (`/template-runs`), in versions."""
+
+    id = serializers.IntegerField(read_only=True)
+    name = Text(max_length=edit.LONGEST_NAME)
+    team = Integer(
+        default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="null: of the whole panel."
+    )
+    description = Text(default="", allow_blank=True, max_length=edit.LONGEST_NOTE)
+    default = Flag(
+        default=False, help_text="New zones of the team begin with it; of the panel's: those of teams without one."
+    )
+    servers = NameServerSerializer(many=True, min_length=1, max_length=MOST_HOSTS)
+    primary = Text(
+        default="",
+        allow_blank=True,
+        max_length=1100,
+        help_text="In the SOA. Empty: the first one in new zones; in zones that there are it stays.",
+    )
+    hostmaster = Text(
+        default="",
+        allow_blank=True,
+        max_length=1100,
+        help_text="The mailbox of the SOA, as a name. Empty: the panel's in new zones; in others it stays.",
+    )
+    ttl = Integer(default=DEFAULT_TTL, min_value=LEAST_TTL, max_value=MOST_TTL)
+    note = Text(
+        default="", allow_blank=True, write_only=True, max_length=edit.LONGEST_NOTE, help_text="What is new in it."
+    )
+    version = serializers.IntegerField(read_only=True)
+    created_at = serializers.DateTimeField(read_only=True)
+    changed_at = serializers.DateTimeField(read_only=True)
+
+
+class FollowedSetSerializer(Shape):
+    """Which set a zone follows, and how what is published differs from what the set says now."""
+
+    set = serializers.IntegerField(allow_null=True, help_text="null: it follows none, or none that you see.")
+    version = serializers.IntegerField(allow_null=True, help_text="That the zone was brought to.")
+    more = serializers.ListField(child=serializers.CharField(), help_text="The zone has them, the set has not.")
+    fewer = serializers.ListField(child=serializers.CharField(), help_text="The set has them, the zone has not.")
+    soa_differs = serializers.BooleanField(help_text="The SOA names another primary or hostmaster.")
+
+
+class NameServerSets(V2View):
+    """The sets that the caller sees."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="listNameServerSets", parameters=PAGED, responses=page_of(NameServerSetSerializer))
+    def get(self, request: Request) -> HttpResponse:
+        """List sets of name servers"""
+        page, actor = page_request(request, int), actor_in(request)
+        access.require(actor, Permission.READ)
+        return page_by_id(request, page, doors.sets_visible_to(actor), _listed)
+
+    @extend_schema(
+        operation_id="createNameServerSet",
+        request=NameServerSetSerializer,
+        responses={201: NameServerSetSerializer},
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Create a set of name servers
+
+        For who has the right "templates" over the team's zones, or over all for one of the whole panel.
+        """
+        actor, now = actor_in(request), timezone.now()
+        access.require(actor, Permission.READ)
+        values = read(NameServerSetSerializer, request.data)
+        template = edit.create_template(
+            head=edit.Head(values["name"], team_of_body(values["team"]), values["description"]),
+            kind=TemplateKind.SERVERS,
+            content=_content(values),
+            by=actor,
+            now=now,
+        )
+        if values["default"]:
+            edit.set_default(template=template, is_default=True, by=actor, now=now)
+            template.is_default = True
+        return tagged(set_json(template), 201, Location=f"{request.path}/{template.pk}")
+
+
+class OneNameServerSet(V2View):
+    """One set."""
+
+    @extend_schema(operation_id="getNameServerSet", responses=NameServerSetSerializer)
+    def get(self, request: Request, set_id: int) -> HttpResponse:
+        """Read a set of name servers"""
+        return tagged(set_json(_door(request, set_id)))
+
+    @extend_schema(
+        operation_id="changeNameServerSet", request=NameServerSetSerializer, responses=NameServerSetSerializer
+    )
+    def patch(self, request: Request, set_id: int) -> HttpResponse:
+        """Change a set of name servers
+
+        What is left out stays. Other servers, names in the SOA or another TTL are another version, and no zone changes
+        by it: zones that follow are brought to it by a run.
+        """
+        template, actor, now = _door(request, set_id), actor_in(request), timezone.now()
+        patch = read(NameServerSetSerializer, request.data, partial=True)
+        with conditional_write(request, f"template/{set_id}", lambda: set_json(_door(request, set_id))):
+            team = team_of_body(patch["team"]) if "team" in patch else template.team
+            head = edit.Head(patch.get("name", template.name), team, patch.get("description", template.description))
+            edit.change_template(template=template, head=head, by=actor, now=now)
+            if patch.keys() & {"servers", "primary", "hostmaster", "ttl"}:
+                content = _content(_members(_says(template)) | patch)
+                edit.publish_version(template=template, content=content, seen=template.version, by=actor, now=now)
+            if "default" in patch:
+                edit.set_default(template=template, is_default=patch["default"], by=actor, now=now)
+        return tagged(set_json(_door(request, set_id)))
+
+    @extend_schema(operation_id="deleteNameServerSet", responses={204: None})
+    def delete(self, request: Request, set_id: int) -> HttpResponse:
+        """Delete a set of name servers
+
+        Zones keep their name servers, and follow nothing any more.
+        """
+        template = _door(request, set_id)
+        with conditional_write(request, f"template/{set_id}", lambda: set_json(_door(request, set_id))):
+            edit.delete_template(template=template, by=actor_in(request), now=timezone.now())
+        return done()
+
+
+class ZoneNameServers(V2View):
+    """The set that a zone follows."""
+
+    @extend_schema(operation_id="getZoneNameServers", responses=FollowedSetSerializer)
+    def get(self, request: Request, zone_name: str) -> HttpResponse:
+        """Read which set of name servers a zone follows
+
+        And how the zone differs from it. `POST /zones/ZONE/template` with the set's id brings it into step.
+        """
+        actor = actor_in(request)
+        zone = access.zone_for_reading(actor, zone_name)
+        return tagged(_followed_json(set_of(zone, actor)))
+
+
+def set_json(template: ZoneTemplate) -> dict[str, Any]:
+    """A set as it is answered; one query."""
+    return _set_json(template, _says(template))
+
+
+def _set_json(template: ZoneTemplate, says: Servers) -> dict[str, Any]:
+    return {
+        "id": template.pk,
+        "name": template.name,
+        "team": template.team_id,
+        "description": template.description,
+        "default": template.is_default,
+        **_members(says),
+        "version": template.version,
+        "created_at": stamp(template.created_at),
+        "changed_at": stamp(template.changed_at),
+    }
+
+
+def _members(says: Servers) -> dict[str, Any]:
+    stored = says.to_json()
+    return {"servers": stored.pop("hosts"), **stored}
+
+
+def _listed(rows: Sequence[ZoneTemplate]) -> list[dict[str, Any]]:
+    return [_set_json(template, says) for template, says in newest_sets(rows)]
+
+
+def _says(template: ZoneTemplate) -> Servers:
+    found = newest_set(template)
+    if found is None:
+        raise TemplateUnknown
+    return found.servers
+
+
+def _followed_json(followed: FollowedSet | None) -> dict[str, Any]:
+    return {
+        "set": None if followed is None else followed.link.template_id,
+        "version": None if followed is None else followed.link.version,
+        "more": list(followed.more) if followed else [],
+        "fewer": list(followed.fewer) if followed else [],
+        "soa_differs": followed is not None and followed.soa_differs,
+    }
+
+
+def _door(request: Request, set_id: int) -> ZoneTemplate:
+    actor = actor_in(request)
+    access.require(actor, Permission.READ)
+    return doors.set_for(actor, set_id)
+
+
+def _content(values: Mapping[str, Any]) -> edit.Text:
+    """What a version says. Raises TemplateRefused that points at what cannot be."""
+    hosts, faults = [], {}
+    for index, each in enumerate(values["servers"]):
+        try:
+            hosts.append(read_host(each["name"], each.get("addresses", ()), each.get("nodes", ())))
+        except ValueError as exc:
+            faults[f"servers/{index}"] = [str(exc)]
+    named = {}
+    for member in ("primary", "hostmaster"):
+        try:
+            named[member] = read_name(values[member]) if values[member] else ""
+        except ValueError as exc:
+            faults[member] = [str(exc)]
+    if faults:
+        raise TemplateRefused(faults)
+    says = Servers(tuple(hosts), named["primary"], named["hostmaster"], values["ttl"])
+    try:
+        return content_of(says, values.get("note", ""))
+    except TemplateRefused as exc:
+        fields = {"servers" if name == "hosts" else name: found for name, found in exc.fields.items()}
+        raise TemplateRefused(fields) from exc

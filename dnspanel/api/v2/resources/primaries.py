@@ -1,0 +1,281 @@
+"""Zones that come from primaries elsewhere: from where, how each stands, asked, taken over and given back."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts import tsig
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.grants import Right
+from dnspanel.api.v2.http.accepted import accepted, moved_by
+from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.conditional_write import conditional_write
+from dnspanel.api.v2.http.etag import tag_of
+from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.problems import Problem
+from dnspanel.api.v2.http.representation import zone_url
+from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.resources.zones import chosen_team
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, ZoneName, page_of, read, stamp
+from dnspanel.api.v2.schema.zone_serializers import WAIT, WAIT_FOR, WRITING, WrittenSerializer
+from dnspanel.primaries import set_up
+from dnspanel.primaries.models import TransferredZone
+from dnspanel.primaries.set_up import Terms
+from dnspanel.zones import access
+from dnspanel.zones.models import Channel, Zone
+from replication.dns import names
+
+
+class PrimariesSerializer(Shape):
+    """Where a zone comes from."""
+
+    addresses = serializers.ListField(
+        child=Text(max_length=47),
+        min_length=1,
+        max_length=set_up.MOST_PRIMARIES,
+        help_text="In the order in which they are asked: an IP address, with a port where it is not 53.",
+    )
+    tsig_name = Text(max_length=1100, default="", allow_blank=True, help_text="Of the key for all; empty: no key.")
+    tsig_algorithm = Choice(choices=[(name, name) for name in tsig.ALGORITHMS], default="hmac-sha256")
+    tsig_secret = Text(
+        max_length=1000,
+        default=None,
+        allow_null=True,
+        write_only=True,
+        help_text="Base64. Null: the one that the key of this name has stays.",
+    )
+    uses_ixfr = Flag(default=True, help_text="Ask for what changed where that is possible; else always for all of it.")
+
+
+class NewTransferredZoneSerializer(PrimariesSerializer):
+    """A zone that is to come from elsewhere."""
+
+    name = ZoneName()
+    team = Integer(default=None, allow_null=True, help_text="Id of the team that it belongs to.")
+
+
+class TransferredZoneSerializer(PrimariesSerializer):
+    """Where a zone comes from, and how that stands."""
+
+    zone = serializers.CharField(read_only=True)
+    elsewhere = serializers.BooleanField(read_only=True, help_text="False: it was taken over, and can be given back.")
+    is_served = serializers.BooleanField(read_only=True, help_text="False: nothing came yet, or it has expired.")
+    serial = serializers.IntegerField(read_only=True, allow_null=True, help_text="Of the primary; null: nothing came.")
+    transferred_at = serializers.DateTimeField(read_only=True, allow_null=True)
+    transferred_how = serializers.ChoiceField(choices=["axfr", "ixfr", ""], read_only=True)
+    transferred_from = serializers.CharField(read_only=True)
+    transferred_bytes = serializers.IntegerField(read_only=True)
+    confirmed_at = serializers.DateTimeField(
+        read_only=True, allow_null=True, help_text="When a primary last had nothing newer, or gave it."
+    )
+    expires_at = serializers.DateTimeField(read_only=True, allow_null=True)
+    due_at = serializers.DateTimeField(read_only=True, allow_null=True, help_text="When a primary is asked next.")
+    failed_since = serializers.DateTimeField(read_only=True, allow_null=True)
+    failures = serializers.IntegerField(read_only=True)
+    error = serializers.CharField(read_only=True, help_text="Why nothing came of the last turn.")
+    noticed_at = serializers.DateTimeField(read_only=True, allow_null=True, help_text="When NOTIFY came last.")
+    notices_refused = serializers.IntegerField(read_only=True)
+
+
+class TransferNowSerializer(Shape):
+    """What is asked for."""
+
+    all = Flag(default=False, help_text="All of the zone, whatever its serial.")
+
+
+class TransferredZones(V2View):
+    """All zones that come from elsewhere, or did."""
+
+    unconditional = True
+
+    @extend_schema(
+        operation_id="listTransferredZones",
+        parameters=[OpenApiParameter("failing", bool, description="Those to which nothing comes only."), *PAGED],
+        responses=page_of(TransferredZoneSerializer),
+    )
+    def get(self, request: Request) -> HttpResponse:
+        """List zones from elsewhere
+
+        Those whose settings the token may change, with what their primaries last gave and why nothing comes.
+        """
+        page = page_request(request, int)
+        found = _rows_of(actor_in(request))
+        if request.query_params.get("failing") == "true":
+            found = found.filter(failed_since__isnull=False)
+        return page_by_id(request, page, found, each_as(transferred_json))
+
+    @extend_schema(
+        operation_id="createTransferredZone",
+        parameters=[WRITING[-1]],
+        request=NewTransferredZoneSerializer,
+        responses={201: TransferredZoneSerializer},
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Create a zone from elsewhere
+
+        Its first transfer begins at once; nodes have it after that.
+        """
+        actor = actor_in(request)
+        values = read(NewTransferredZoneSerializer, request.data)
+        uses_ixfr = values.pop("uses_ixfr")
+        name, team = values.pop("name"), chosen_team(actor, values.pop("team"))
+        set_up.create_transferred_zone(
+            name=name,
+            terms=Terms(**values),
+            author=actor,
+            channel=Channel.API,
+            now=timezone.now(),
+            team=team,
+            form_id=form_id_of(request),
+        )
+        zone = access.zone_for_reading(actor, names.parse(name))
+        set_up.set_ixfr(zone=zone, uses_ixfr=uses_ixfr, author=actor, now=timezone.now())
+        return _told(zone, 201, Location=f"{zone_url(zone.name)}/primaries")
+
+
+class ZonePrimaries(V2View):
+    """Where one zone comes from."""
+
+    @extend_schema(operation_id="getZonePrimaries", responses=TransferredZoneSerializer)
+    def get(self, request: Request, zone_name: str) -> HttpResponse:
+        """Read where a zone comes from"""
+        return _told(_zone(request, zone_name))
+
+    @extend_schema(
+        operation_id="setZonePrimaries", request=PrimariesSerializer, responses={200: TransferredZoneSerializer}
+    )
+    def put(self, request: Request, zone_name: str) -> HttpResponse:
+        """Have a zone come from elsewhere
+
+        The next transfer replaces all that it holds, and nobody changes it here from now on. Where it comes from
+        there already, nothing is done.
+        """
+        actor, zone = actor_in(request), _zone(request, zone_name)
+        values = read(PrimariesSerializer, request.data)
+        uses_ixfr = values.pop("uses_ixfr")
+        with _written(request, zone):
+            terms = Terms(**values)
+            if not set_up.comes_by(zone, terms):
+                set_up.set_primaries(zone=zone, terms=terms, author=actor, now=timezone.now())
+            set_up.set_ixfr(zone=zone, uses_ixfr=uses_ixfr, author=actor, now=timezone.now())
+        return _told(zone)
+
+
+class ZoneTransfer(V2View):
+    """A transfer of a zone from its primaries."""
+
+    unconditional = True  # whatever the zone is, it becomes what its primary has
+
+    @extend_schema(
+        operation_id="transferZone", request=TransferNowSerializer, responses={202: TransferredZoneSerializer}
+    )
+    def post(self, request: Request, zone_name: str) -> HttpResponse:
+        """Ask a zone's primaries now"""
+        zone = _zone(request, zone_name)
+        wants_all = read(TransferNowSerializer, request.data or {})["all"]
+        set_up.ask_now(zone=zone, author=actor_in(request), now=timezone.now(), wants_all=wants_all)
+        return _told(zone, 202)
+
+
+class ZoneTakeOver(V2View):
+    """A zone whose primary becomes this panel."""
+
+    @extend_schema(
+        operation_id="takeOverZone",
+        parameters=[WAIT, WAIT_FOR],
+        request=None,
+        responses={200: WrittenSerializer, 202: WrittenSerializer},
+    )
+    def post(self, request: Request, zone_name: str) -> HttpResponse:
+        """Take a zone over
+
+        This panel is its primary from now on: it is edited here, and served, also where it had expired.
+        """
+        actor, zone = actor_in(request), _zone(request, zone_name)
+        with _written(request, zone):
+            publication = set_up.take_over(zone=zone, author=actor, channel=Channel.API, now=timezone.now())
+        zones = moved_by(publication, actor) if publication else []
+        return accepted(request, publication, {"zones": zones, "warnings": []})
+
+
+class ZoneGivenBack(V2View):
+    """A zone that was taken over, on its way back."""
+
+    @extend_schema(operation_id="giveBackZone", request=None, responses={202: TransferredZoneSerializer})
+    def post(self, request: Request, zone_name: str) -> HttpResponse:
+        """Give a zone back
+
+        It comes from its primaries again; the next transfer replaces what was changed here.
+        """
+        zone = _zone(request, zone_name)
+        with _written(request, zone):
+            set_up.give_back(zone=zone, author=actor_in(request), now=timezone.now())
+        return _told(zone, 202)
+
+
+def transferred_json(row: TransferredZone) -> dict[str, Any]:
+    """Where a zone comes from, as it is answered; its zone must be loaded."""
+    return {
+        "zone": row.zone.name,
+        **_terms_json(row),
+        "elsewhere": row.is_active,
+        "is_served": row.zone.is_served,
+        "serial": row.serial,
+        "transferred_at": stamp(row.transferred_at),
+        "transferred_how": row.transferred_how,
+        "transferred_from": row.transferred_from,
+        "transferred_bytes": row.transferred_bytes,
+        "confirmed_at": stamp(row.confirmed_at),
+        "expires_at": stamp(row.expires_at),
+        "due_at": stamp(row.due_at),
+        "failed_since": stamp(row.failed_since),
+        "failures": row.failures,
+        "error": row.error,
+        "noticed_at": stamp(row.noticed_at),
+        "notices_refused": row.notices_refused,
+    }
+
+
+def _terms_json(row: TransferredZone) -> dict[str, Any]:
+    """What somebody has set; how it stands changes by itself, and is no part of the tag."""
+    return {
+        "addresses": list(row.addresses),
+        "tsig_name": row.tsig_name,
+        "tsig_algorithm": row.tsig_algorithm or "hmac-sha256",
+        "uses_ixfr": row.uses_ixfr,
+    }
+
+
+def _rows_of(actor: Actor) -> QuerySet[TransferredZone]:
+    zones = access.zones_within_reach(actor, Right.SETTINGS).filter(deleted_at=None)
+    return TransferredZone.objects.filter(zone__in=zones).select_related("zone")
+
+
+def _zone(request: Request, zone_name: str) -> Zone:
+    return access.zone_for(actor_in(request), zone_name, Right.SETTINGS)
+
+
+def _written(request: Request, zone: Zone) -> Any:
+    """`conditional_write` of where the zone comes from, and of whether it does."""
+    return conditional_write(request, f"primaries/{zone.pk}", lambda: _state_of(_row(zone)))
+
+
+def _row(zone: Zone) -> TransferredZone | None:
+    return TransferredZone.objects.filter(pk=zone.pk).select_related("zone").first()
+
+
+def _state_of(row: TransferredZone | None) -> dict[str, Any] | None:
+    return None if row is None else {**_terms_json(row), "elsewhere": row.is_active}
+
+
+def _told(zone: Zone, status: int = 200, **headers: str) -> HttpResponse:
+    """Where the zone comes from, with the tag of what somebody has set of it. Raises Problem (404)."""
+    row = _row(zone)
+    if row is None:
+        raise Problem("not-found", f"{zone.name} does not come from elsewhere: its primary is this panel.")
+    return answer(transferred_json(row), status, headers={"ETag": tag_of(_state_of(row)), **headers})

@@ -1,0 +1,283 @@
+"""Publish hooks: listed, placed, changed, tested and lifted, by who may govern the zones that they are about."""
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.api.v2.http.answers import actor_in, answer, done
+from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.secret_once import OneSecretView, once
+from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.resources.publish_rules import ScopedSerializer, page_of_rules, scope_in, scoped
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Integer, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.zone_serializers import IF_MATCH
+from dnspanel.webhooks import publish_hooks
+from dnspanel.webhooks.guard import LONGEST_URL
+from dnspanel.webhooks.publish_hooks import LEAST_SECONDS, LONGEST_NAME, MOST_SECONDS, HookTerms
+from dnspanel.zones.hook_health import summary_of
+from dnspanel.zones.models import HookReply, PublishHook, WhenSilent
+from dnspanel.zones.publish_rules import scope_of
+
+
+class NewPublishHookSerializer(ScopedSerializer):
+    """Whom to ask before these zones are published."""
+
+    name = Text(
+        required=False,
+        default="",
+        allow_blank=True,
+        max_length=LONGEST_NAME,
+        help_text="Who publishes reads this, and never the URL.",
+    )
+    url = Text(max_length=LONGEST_URL, help_text="It is asked by a signed POST.")
+    seconds = Integer(
+        required=False,
+        default=5,
+        min_value=LEAST_SECONDS,
+        max_value=MOST_SECONDS,
+        help_text="So long an answer is waited for.",
+    )
+    when_silent = Choice(
+        choices=WhenSilent.choices,
+        required=False,
+        default=WhenSilent.REFUSE,
+        help_text="What becomes of a publication where no answer that counts comes.",
+    )
+
+
+class PublishHookSerializer(NewPublishHookSerializer):
+    """A publish hook."""
+
+    id = serializers.IntegerField()
+    placed_by = serializers.CharField(allow_null=True)
+    placed_at = serializers.DateTimeField()
+    failing_since = serializers.DateTimeField(
+        allow_null=True, help_text="Since then it has not answered; null: it does."
+    )
+
+
+class HookHealthSerializer(serializers.Serializer):
+    """How a publish hook answers."""
+
+    questioned_at = serializers.DateTimeField(allow_null=True, help_text="When it was asked last, by an example too.")
+    ms = serializers.FloatField(allow_null=True, help_text="So long its last answer took.")
+    failing_since = serializers.DateTimeField(allow_null=True)
+    failures = serializers.IntegerField(help_text="Questions without an answer since it answered last.")
+    error = serializers.CharField(help_text="What was wrong with the last of them.")
+    median_ms = serializers.FloatField(
+        allow_null=True, help_text="Half of the answers among `replies` came within so long."
+    )
+
+
+class HookReplySerializer(serializers.Serializer):
+    """What a publish hook answered."""
+
+    at = serializers.DateTimeField()
+    answer = serializers.ChoiceField(choices=HookReply.Word.choices)
+    reason = serializers.CharField(help_text="Its own; without an answer, what is wrong.")
+    ticket = serializers.CharField()
+    ms = serializers.FloatField()
+    zones = serializers.IntegerField(help_text="That it was asked about.")
+    test = serializers.BooleanField()
+
+
+class HookHealthAndRepliesSerializer(HookHealthSerializer):
+    """How a publish hook answers, with its last answers, the newest first."""
+
+    replies = HookReplySerializer(many=True)
+
+
+class HookTestSerializer(serializers.Serializer):
+    """What a publish hook answered to an example."""
+
+    answer = serializers.ChoiceField(choices=HookReply.Word.choices)
+    reason = serializers.CharField(help_text="Its own; without an answer, what is wrong.")
+    ticket = serializers.CharField()
+    ms = serializers.FloatField()
+
+
+class HookSecretSerializer(serializers.Serializer):
+    """A new secret; the old one counts beside it for a day."""
+
+    secret = serializers.CharField(allow_null=True, help_text="Told this once.")
+
+
+class PlacedPublishHookSerializer(PublishHookSerializer):
+    """A publish hook that was just placed."""
+
+    secret = serializers.CharField(allow_null=True, help_text="Signs questions and answers. Told this once.")
+
+
+class PublishHooks(OneSecretView):
+    """The publish hooks that one may lift."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="listPublishHooks", parameters=PAGED, responses=page_of(PublishHookSerializer))
+    def get(self, request: Request) -> HttpResponse:
+        """List publish hooks
+
+        Those about zones that the token may govern, the newest first.
+        """
+        return page_of_rules(request, publish_hooks.hooks(actor_in(request)), _hook)
+
+    @extend_schema(
+        operation_id="createPublishHook", request=NewPublishHookSerializer, responses={201: PlacedPublishHookSerializer}
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Ask a program before publications
+
+        From then on nothing of these zones is published, by whatever face, without a signed yes to exactly that.
+        """
+        actor = actor_in(request)
+        values = read(NewPublishHookSerializer, request.data)
+        made = publish_hooks.add_hook(
+            scope=scope_in(actor, values),
+            terms=_terms(values),
+            reason=values["reason"],
+            author=actor,
+            now=timezone.now(),
+        )
+        value = {**_hook(made.hook), "secret": made.secret}
+        return once(value, secret="secret", Location=f"{request.path}/{made.hook.pk}")
+
+
+class OnePublishHook(V2View):
+    """A publish hook."""
+
+    @extend_schema(operation_id="getPublishHook", responses=PublishHookSerializer)
+    def get(self, request: Request, hook_id: int) -> HttpResponse:
+        """Read a publish hook"""
+        return tagged(_hook(publish_hooks.hook_for(actor_in(request), hook_id)))
+
+    @extend_schema(
+        operation_id="changePublishHook",
+        parameters=[IF_MATCH],
+        request=NewPublishHookSerializer,
+        responses=PublishHookSerializer,
+    )
+    def patch(self, request: Request, hook_id: int) -> HttpResponse:
+        """Change a publish hook
+
+        What it answered before does not count any more; its secret stays.
+        """
+        actor = actor_in(request)
+        hook = publish_hooks.hook_for(actor, hook_id)
+        given = read(NewPublishHookSerializer, request.data, partial=True)
+        with _written(request, actor, hook_id):
+            hook = publish_hooks.hook_for(actor, hook_id)
+            values = {**_hook(hook), **given}
+            changed = publish_hooks.change_hook(
+                hook=hook,
+                scope=scope_in(actor, values) if _SCOPE & given.keys() else scope_of(hook),
+                terms=_terms(values),
+                reason=values["reason"],
+                author=actor,
+                now=timezone.now(),
+            )
+        return tagged(_hook(changed))
+
+    @extend_schema(operation_id="deletePublishHook", parameters=[IF_MATCH], responses={204: None})
+    def delete(self, request: Request, hook_id: int) -> HttpResponse:
+        """Lift a publish hook"""
+        actor = actor_in(request)
+        publish_hooks.hook_for(actor, hook_id)
+        with _written(request, actor, hook_id):
+            publish_hooks.lift_hook(hook_id=hook_id, author=actor, now=timezone.now())
+        return done()
+
+
+class PublishHookRotation(OneSecretView):
+    """The secret of a publish hook."""
+
+    @extend_schema(operation_id="rotatePublishHookSecret", request=None, responses={201: HookSecretSerializer})
+    def post(self, request: Request, hook_id: int) -> HttpResponse:
+        """Make a new secret
+
+        For a day the old one signs questions beside it, and answers may be signed with either.
+        """
+        actor = actor_in(request)
+        publish_hooks.hook_for(actor, hook_id)
+        with _written(request, actor, hook_id):
+            made = publish_hooks.rotate_secret(hook_id=hook_id, author=actor, now=timezone.now())
+        return once({"secret": made.secret}, secret="secret")
+
+
+class PublishHookTest(V2View):
+    """A test of a publish hook."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="testPublishHook", request=None, responses=HookTestSerializer)
+    def post(self, request: Request, hook_id: int) -> HttpResponse:
+        """Ask a publish hook an example
+
+        The question has `"test": true`, and nothing is published.
+        """
+        actor = actor_in(request)
+        publish_hooks.hook_for(actor, hook_id)
+        found = publish_hooks.try_hook(hook_id=hook_id, author=actor, clock=timezone.now)
+        told = found.fault or found.reason
+        return answer({"answer": found.word, "reason": told, "ticket": found.ticket, "ms": round(found.ms, 1)})
+
+
+class PublishHookHealth(V2View):
+    """How a publish hook answers."""
+
+    @extend_schema(operation_id="getPublishHookHealth", responses=HookHealthAndRepliesSerializer)
+    def get(self, request: Request, hook_id: int) -> HttpResponse:
+        """Read how a publish hook answers
+
+        With its last answers, at most 50.
+        """
+        hook = publish_hooks.hook_for(actor_in(request), hook_id)
+        replies = publish_hooks.replies_of(hook)
+        return answer(
+            {
+                "questioned_at": stamp(hook.questioned_at),
+                "ms": hook.ms,
+                "failing_since": stamp(hook.failing_since),
+                "failures": hook.failures,
+                "error": hook.error,
+                "median_ms": summary_of(replies).median_ms,
+                "replies": [_reply(reply) for reply in replies],
+            }
+        )
+
+
+_SCOPE = frozenset({"zone", "tag", "team"})
+
+
+def _terms(values: dict[str, Any]) -> HookTerms:
+    return HookTerms(**{name: values[name] for name in HookTerms.__dataclass_fields__})
+
+
+def _written(request: Request, actor: Actor, hook_id: int) -> AbstractContextManager[None]:
+    """`conditional_write` of this hook."""
+    return conditional_write(request, f"publish-hook/{hook_id}", lambda: _hook(publish_hooks.hook_for(actor, hook_id)))
+
+
+def _hook(hook: PublishHook) -> dict[str, Any]:
+    return {
+        **scoped(hook),
+        **{name: getattr(hook, name) for name in HookTerms.__dataclass_fields__},
+        "failing_since": stamp(hook.failing_since),
+    }
+
+
+def _reply(reply: HookReply) -> dict[str, Any]:
+    return {
+        "at": stamp(reply.at),
+        "answer": reply.word,
+        "reason": reply.reason,
+        "ticket": reply.ticket,
+        "ms": round(reply.ms, 1),
+        "zones": reply.zones,
+        "test": reply.is_test,
+    }

@@ -1,0 +1,305 @@
+"""Requests: drafts that wait for approval, or for a time. Asked, listed, read, approved, declined, published."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.answers import actor_in
+from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.pages import cut, page_answer, page_request
+from dnspanel.api.v2.http.problems import Problem
+from dnspanel.api.v2.http.representation import plan_json, time_json
+from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.schema.fields import PAGED, Flag, Moment, Shape, Text, choice_parameter, page_of, read, stamp
+from dnspanel.api.v2.schema.zone_serializers import IDEMPOTENCY_KEY, IF_MATCH, PlanSerializer
+from dnspanel.zones import access, named_drafts, publish_requests
+from dnspanel.zones.models import Channel, PublishRequest, RequestNote
+from dnspanel.zones.named_drafts import LONGEST_NAME
+from dnspanel.zones.publish_requests import LONGEST_TEXT, RequestStatus
+
+
+class NewRequestSerializer(Shape):
+    """Of which draft it is, and how it is published."""
+
+    name = Text(
+        required=False, default="", max_length=LONGEST_NAME, help_text="Under which the draft waits, if it has no name."
+    )
+    draft = serializers.UUIDField(required=False, help_text="A draft with a name, in place of the one in hand.")
+    zones = serializers.ListField(
+        child=Text(), required=False, min_length=1, max_length=1000, help_text="Only what the draft holds for these."
+    )
+    reason = Text(required=False, default="", allow_blank=True, max_length=500, help_text="Kept in the history.")
+    accepted = serializers.ListField(
+        child=Text(max_length=64), required=False, default=list, max_length=100, help_text="Codes of warnings."
+    )
+    confirm = Flag(required=False, default=False, help_text="Publish it though a zone loses much.")
+    publish_at = Moment(required=False, allow_null=True, default=None, help_text="When it publishes itself.")
+
+
+class ListedRequestSerializer(Shape):
+    """A request."""
+
+    key = serializers.UUIDField()
+    name = serializers.CharField()
+    state = serializers.CharField(help_text="open, published, declined, withdrawn or past-rules.")
+    author = serializers.CharField(allow_null=True)
+    asked_at = serializers.DateTimeField()
+    reason = serializers.CharField()
+    publish_at = serializers.DateTimeField(allow_null=True)
+    refusal = serializers.CharField(allow_null=True, help_text="Why it was not published at its time.")
+    ended_at = serializers.DateTimeField(allow_null=True)
+    publication = serializers.IntegerField(allow_null=True)
+
+
+class RequestNoteSerializer(Shape):
+    """What somebody said of it."""
+
+    by = serializers.CharField(allow_null=True)
+    at = serializers.DateTimeField()
+    verdict = serializers.CharField(help_text="approve, decline or comment.")
+    text = serializers.CharField()
+    stale = serializers.BooleanField(help_text="An approval of something that moved since.")
+
+
+class DemandSerializer(Shape):
+    """What one rule asks for."""
+
+    rule = serializers.IntegerField()
+    reason = serializers.CharField()
+    needed = serializers.IntegerField()
+    given = serializers.IntegerField()
+    who = serializers.CharField(help_text="Who may approve, in words.")
+
+
+class RequestSerializer(ListedRequestSerializer):
+    """A request with all that was said of it; one that is open also with what it would do."""
+
+    digest = serializers.CharField(allow_null=True, help_text="Of what it would do: an approval is of exactly this.")
+    demands = DemandSerializer(many=True)
+    notes = RequestNoteSerializer(many=True)
+    may_approve = serializers.BooleanField()
+    may_publish = serializers.BooleanField()
+    plans = PlanSerializer(many=True)
+
+
+class RequestActSerializer(Shape):
+    """What some acts need."""
+
+    digest = Text(required=False, default="", max_length=64, help_text="For `approve`: of what was looked at.")
+    text = Text(
+        required=False,
+        default="",
+        allow_blank=True,
+        max_length=LONGEST_TEXT,
+        help_text="A comment; for `decline` and `past-rules` the reason.",
+    )
+    publish_at = Moment(required=False, allow_null=True, default=None, help_text="For `plan`; null: not by itself.")
+
+
+class RequestList(V2View):
+    """Requests."""
+
+    @extend_schema(
+        operation_id="listRequests",
+        parameters=[
+            *PAGED,
+            OpenApiParameter("which", str, enum=["mine", "waiting", "past-rules"], description="`mine` if not said."),
+        ],
+        responses=page_of(ListedRequestSerializer),
+    )
+    def get(self, request: Request) -> HttpResponse:
+        """List requests
+
+        Those of the token's owner, the newest first; those that wait for their approval; or what went past rules in
+        the last 30 days.
+        """
+        actor, page = actor_in(request), page_request(request, int)
+        access.require(actor, Permission.READ)
+        which = choice_parameter(request.query_params, "which", ("mine", "waiting", "past-rules"))
+        before = page.after[0] if page.after else None
+        if which == "waiting":
+            found = [each for each in publish_requests.waiting_for(actor) if before is None or each.pk > before]
+        elif which == "past-rules":
+            since = timezone.now() - publish_requests.PAST_RULES_LISTED
+            past = publish_requests.past_rules_lately(actor, since=since)
+            found = [each for each in past if before is None or each.pk < before]
+        else:
+            found = publish_requests.requests_of(actor, before=before, limit=page.limit + 1)
+        rows, more = cut(found, page.limit)
+        return page_answer(request, [_listed(each) for each in rows], (rows[-1].pk,) if more else None)
+
+    @extend_schema(
+        operation_id="askForApproval",
+        parameters=[IDEMPOTENCY_KEY],
+        request=NewRequestSerializer,
+        responses={201: RequestSerializer},
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Ask for approval
+
+        The draft waits until others approve it, or until `publish_at`, or both. Where no rule asks for approval it
+        can be published at once, or at its time.
+        """
+        actor = actor_in(request)
+        values = read(NewRequestSerializer, request.data)
+        zones = values.get("zones")
+        draft = values.get("draft")
+        made = publish_requests.ask(
+            author=actor,
+            name=values["name"],
+            named=None if draft is None else named_drafts.named_draft(actor, draft),
+            zones=None if zones is None else [access.zone_for_editing(actor, name) for name in zones],
+            reason=values["reason"],
+            accepted=values["accepted"],
+            confirmed=values["confirm"],
+            publish_at=values["publish_at"],
+            now=timezone.now(),
+        )
+        return tagged(_json(actor, made.key), 201, Location=f"{request.path}/{made.key}")
+
+
+class OneRequest(V2View):
+    """One request."""
+
+    @extend_schema(operation_id="getRequest", responses=RequestSerializer)
+    def get(self, request: Request, key: UUID) -> HttpResponse:
+        """Read a request
+
+        With what was said of it, and of an open one what it would do.
+        """
+        return tagged(_json(actor_in(request), key))
+
+
+class RequestAct(V2View):
+    """A step of a request."""
+
+    @extend_schema(
+        operation_id="actOnRequest",
+        parameters=[
+            OpenApiParameter(
+                "act",
+                str,
+                OpenApiParameter.PATH,
+                enum=["approve", "decline", "comment", "withdraw", "plan", "publish", "past-rules"],
+            ),
+            IF_MATCH,
+            IDEMPOTENCY_KEY,
+        ],
+        request=RequestActSerializer,
+        responses=RequestSerializer,
+    )
+    def post(self, request: Request, key: UUID, act: str) -> HttpResponse:
+        """Approve, decline, comment, withdraw, plan or publish a request
+
+        `approve` needs the digest of what was looked at. `plan` says when it publishes itself. `publish` publishes it
+        in the name of who asked; `past-rules` in that of the token's owner, who may govern its zones, with a reason.
+        """
+        actor = actor_in(request)
+        if act not in _ACTS:
+            raise Problem("not-found", f"There is no act {act[:40]}.")
+        found = publish_requests.request_for(actor, key)
+        access.require(actor, Permission.READ if act in ("approve", "decline", "comment") else Permission.EDIT)
+        values = read(RequestActSerializer, request.data or {})
+        with conditional_write(request, f"request/{key}", lambda: _json(actor, key)):
+            _ACTS[act](actor, found, values)
+        return tagged(_json(actor, key))
+
+
+def _approve(actor: Actor, found: PublishRequest, values: Mapping[str, Any]) -> object:
+    return publish_requests.approve(
+        request=found, by=actor, seen=values["digest"], text=values["text"], now=timezone.now()
+    )
+
+
+def _publish(actor: Actor, found: PublishRequest, values: Mapping[str, Any]) -> object:
+    return publish_requests.publish_request(request=found, by=actor, channel=Channel.API, now=timezone.now())
+
+
+def _past_rules(actor: Actor, found: PublishRequest, values: Mapping[str, Any]) -> object:
+    if not values["text"].strip():
+        raise Problem("invalid", "Say why it goes past the rules, in `text`.")
+    return publish_requests.publish_request(
+        request=found, by=actor, channel=Channel.API, now=timezone.now(), past_rules=values["text"]
+    )
+
+
+_ACTS: dict[str, Callable[[Actor, PublishRequest, Mapping[str, Any]], object]] = {
+    "approve": _approve,
+    "decline": lambda actor, found, values: publish_requests.decline(
+        request=found, by=actor, text=values["text"], now=timezone.now()
+    ),
+    "comment": lambda actor, found, values: publish_requests.comment(
+        request=found, by=actor, text=values["text"], now=timezone.now()
+    ),
+    "withdraw": lambda actor, found, values: publish_requests.withdraw(request=found, by=actor, now=timezone.now()),
+    "plan": lambda actor, found, values: publish_requests.publish_at_time(
+        request=found, by=actor, publish_at=values["publish_at"], now=timezone.now()
+    ),
+    "publish": _publish,
+    "past-rules": _past_rules,
+}
+
+
+def _listed(found: PublishRequest) -> dict[str, Any]:
+    return {
+        "key": str(found.key),
+        "name": found.name,
+        "state": found.state,
+        "author": found.author.username if found.author else None,
+        "asked_at": time_json(found.asked_at),
+        "reason": found.reason,
+        "publish_at": stamp(found.publish_at),
+        "refusal": found.refusal or None,
+        "ended_at": stamp(found.ended_at),
+        "publication": found.publication_id,
+    }
+
+
+def _json(actor: Actor, key: UUID) -> dict[str, Any]:
+    found = publish_requests.request_for(actor, key)
+    status = publish_requests.status_of(found, actor) if found.is_open else None
+    stale = {each.note.pk for each in status.approvals if each.is_stale} if status is not None else set()
+    notes = [_note(note, is_stale=note.pk in stale) for note in publish_requests.notes_of(found)]
+    return {**_listed(found), **_status(actor, status), "notes": notes}
+
+
+def _status(actor: Actor, status: RequestStatus | None) -> dict[str, Any]:
+    if status is None:
+        return {"digest": None, "demands": [], "may_approve": False, "may_publish": False, "plans": []}
+    visible = access.zones_visible_to(actor).in_bulk([plan.zone.pk for plan in status.plans])
+    return {
+        "digest": status.digest,
+        "demands": [
+            {
+                "rule": demand.rule.pk,
+                "reason": demand.rule.reason,
+                "needed": demand.rule.needed,
+                "given": demand.given,
+                "who": demand.who,
+            }
+            for demand in status.demands
+        ],
+        "may_approve": status.may_approve,
+        "may_publish": status.may_publish,
+        "plans": [
+            plan_json(plan, access.visibility_of(actor, plan.zone)) for plan in status.plans if plan.zone.pk in visible
+        ],
+    }
+
+
+def _note(note: RequestNote, *, is_stale: bool) -> dict[str, Any]:
+    return {
+        "by": note.by.username if note.by else None,
+        "at": time_json(note.at),
+        "verdict": note.verdict,
+        "text": note.text,
+        "stale": is_stale,
+    }

@@ -1,0 +1,303 @@
+"""Rules of approval and freezes: listed, placed and lifted, by who may govern the zones that they are about."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.models import Role, Team
+from dnspanel.accounts.tokens import tokens_visible_to
+from dnspanel.api.v2.http.answers import actor_in, done
+from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.pages import cut, page_answer, page_request
+from dnspanel.api.v2.http.problems import bad_value
+from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.schema.fields import (
+    LARGEST_ID,
+    PAGED,
+    Choice,
+    Integer,
+    Moment,
+    RecordType,
+    Shape,
+    Text,
+    ZoneName,
+    page_of,
+    read,
+    stamp,
+)
+from dnspanel.api.v2.schema.zone_serializers import IF_MATCH
+from dnspanel.zones import access, publish_rules
+from dnspanel.zones.governing import approvers_text
+from dnspanel.zones.models import ApprovalRule, Freeze, ZoneRule
+from dnspanel.zones.named_drafts import teams_known_to
+from dnspanel.zones.publish_rules import (
+    LONGEST_LINK,
+    LONGEST_REASON,
+    MOST_APPROVERS,
+    MOST_CHANGES,
+    MOST_TOKENS,
+    AnyRule,
+    ApprovalTerms,
+    FreezeTimes,
+    Scope,
+)
+from dnspanel.zones.ticket_patterns import LONGEST as LONGEST_TICKET
+from replication.dns import rdtypes
+
+
+class ScopedSerializer(Shape):
+    """The zones that it is about: one, those with a tag, those of a team; all of them if none is said."""
+
+    zone = ZoneName(required=False, allow_null=True, default=None)
+    tag = Text(required=False, default="", allow_blank=True, max_length=40)
+    team = Integer(
+        required=False, allow_null=True, default=None, min_value=1, max_value=LARGEST_ID, help_text="Its id."
+    )
+    reason = Text(max_length=LONGEST_REASON, help_text="Who is refused reads this.")
+
+
+class NewApprovalRuleSerializer(ScopedSerializer):
+    """What needs approval, and whose."""
+
+    needed = Integer(required=False, default=1, min_value=0, max_value=MOST_APPROVERS, help_text="How many approve.")
+    types = serializers.ListField(
+        child=RecordType(), required=False, default=list, max_length=100, help_text="Only if one changes. Empty: any."
+    )
+    min_changes = Integer(
+        required=False, default=1, min_value=1, max_value=MOST_CHANGES, help_text="From so many RRsets of a zone on."
+    )
+    approver_team = Integer(required=False, allow_null=True, default=None, min_value=1, max_value=LARGEST_ID)
+    approver_role = Choice(
+        choices=[("", ""), *Role.choices], required=False, default="", help_text="This role, or a higher one."
+    )
+    tokens = serializers.ListField(
+        child=Integer(min_value=1, max_value=LARGEST_ID),
+        required=False,
+        default=list,
+        max_length=MOST_TOKENS,
+        help_text="Ids of tokens that publish without.",
+    )
+    ticket = Text(
+        required=False, default="", allow_blank=True, max_length=LONGEST_TICKET, help_text="As `OPS-#`, in the reason."
+    )
+    ticket_link = Text(required=False, default="", allow_blank=True, max_length=LONGEST_LINK)
+
+
+class ApprovalRuleSerializer(NewApprovalRuleSerializer):
+    """A rule of approval."""
+
+    id = serializers.IntegerField()
+    approvers = serializers.CharField(help_text="Who may approve, in words.")
+    placed_by = serializers.CharField(allow_null=True)
+    placed_at = serializers.DateTimeField()
+
+
+class NewFreezeSerializer(ScopedSerializer):
+    """When nothing is published."""
+
+    starts_at = Moment()
+    ends_at = Moment()
+    repeats = Text(
+        required=False,
+        default="",
+        allow_blank=True,
+        max_length=200,
+        help_text="An RFC 5545 rule of FREQ (DAILY, WEEKLY, MONTHLY), INTERVAL, BYDAY, BYMONTHDAY, UNTIL. Empty: once.",
+    )
+    time_zone = Text(required=False, default="UTC", max_length=64, help_text="By whose clocks it repeats.")
+
+
+class FreezeSerializer(NewFreezeSerializer):
+    """A freeze."""
+
+    id = serializers.IntegerField()
+    placed_by = serializers.CharField(allow_null=True)
+    placed_at = serializers.DateTimeField()
+
+
+class ApprovalRules(V2View):
+    """The rules of approval that one may lift."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="listApprovalRules", parameters=PAGED, responses=page_of(ApprovalRuleSerializer))
+    def get(self, request: Request) -> HttpResponse:
+        """List rules of approval
+
+        Those about zones that the token may govern, the newest first.
+        """
+        return page_of_rules(request, publish_rules.approval_rules(actor_in(request)), _rule)
+
+    @extend_schema(
+        operation_id="createApprovalRule", request=NewApprovalRuleSerializer, responses={201: ApprovalRuleSerializer}
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Ask for approval of changes
+
+        From then on changes of these zones are published by requests alone, by whatever face they come.
+        """
+        actor = actor_in(request)
+        values = read(NewApprovalRuleSerializer, request.data)
+        tokens = list(tokens_visible_to(actor).filter(pk__in=values["tokens"]))
+        if len(tokens) != len(set(values["tokens"])):
+            raise bad_value("/tokens", "You know no token of one of these ids.")
+        rule = publish_rules.add_approval_rule(
+            scope=scope_in(actor, values),
+            terms=ApprovalTerms(
+                needed=values["needed"],
+                types=values["types"],
+                min_changes=values["min_changes"],
+                team=_team(actor, values["approver_team"], "approver_team"),
+                role=values["approver_role"],
+                tokens=tokens,
+                ticket=values["ticket"],
+                ticket_link=values["ticket_link"],
+            ),
+            reason=values["reason"],
+            author=actor,
+            now=timezone.now(),
+        )
+        return tagged(_rule(rule), 201, Location=f"{request.path}/{rule.pk}")
+
+
+class OneApprovalRule(V2View):
+    """A rule of approval."""
+
+    @extend_schema(operation_id="getApprovalRule", responses=ApprovalRuleSerializer)
+    def get(self, request: Request, rule_id: int) -> HttpResponse:
+        """Read a rule of approval"""
+        return tagged(_rule(_rule_of(actor_in(request), rule_id)))
+
+    @extend_schema(operation_id="deleteApprovalRule", parameters=[IF_MATCH], responses={204: None})
+    def delete(self, request: Request, rule_id: int) -> HttpResponse:
+        """Lift a rule of approval"""
+        actor = actor_in(request)
+        _rule_of(actor, rule_id)
+        with conditional_write(request, f"approval-rule/{rule_id}", lambda: _rule(_rule_of(actor, rule_id))):
+            publish_rules.lift_approval_rule(rule_id=rule_id, author=actor, now=timezone.now())
+        return done()
+
+
+class Freezes(V2View):
+    """The freezes that one may lift."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="listFreezes", parameters=PAGED, responses=page_of(FreezeSerializer))
+    def get(self, request: Request) -> HttpResponse:
+        """List freezes
+
+        Those about zones that the token may govern, the newest first.
+        """
+        return page_of_rules(request, publish_rules.freezes(actor_in(request)), _freeze)
+
+    @extend_schema(operation_id="createFreeze", request=NewFreezeSerializer, responses={201: FreezeSerializer})
+    def post(self, request: Request) -> HttpResponse:
+        """Freeze zones for a time
+
+        Nothing of them is published in it, by whatever face; keys and signatures go on.
+        """
+        actor = actor_in(request)
+        values = read(NewFreezeSerializer, request.data)
+        freeze = publish_rules.add_freeze(
+            scope=scope_in(actor, values),
+            times=FreezeTimes(values["starts_at"], values["ends_at"], values["repeats"], values["time_zone"]),
+            reason=values["reason"],
+            author=actor,
+            now=timezone.now(),
+        )
+        return tagged(_freeze(freeze), 201, Location=f"{request.path}/{freeze.pk}")
+
+
+class OneFreeze(V2View):
+    """A freeze."""
+
+    @extend_schema(operation_id="getFreeze", responses=FreezeSerializer)
+    def get(self, request: Request, freeze_id: int) -> HttpResponse:
+        """Read a freeze"""
+        return tagged(_freeze(_freeze_of(actor_in(request), freeze_id)))
+
+    @extend_schema(operation_id="deleteFreeze", parameters=[IF_MATCH], responses={204: None})
+    def delete(self, request: Request, freeze_id: int) -> HttpResponse:
+        """Lift a freeze"""
+        actor = actor_in(request)
+        _freeze_of(actor, freeze_id)
+        with conditional_write(request, f"freeze/{freeze_id}", lambda: _freeze(_freeze_of(actor, freeze_id))):
+            publish_rules.lift_freeze(freeze_id=freeze_id, author=actor, now=timezone.now())
+        return done()
+
+
+def _rule_of(actor: Actor, rule_id: int) -> ApprovalRule:
+    return publish_rules.rule_with_id(publish_rules.approval_rules(actor), rule_id)
+
+
+def _freeze_of(actor: Actor, freeze_id: int) -> Freeze:
+    return publish_rules.rule_with_id(publish_rules.freezes(actor), freeze_id)
+
+
+def page_of_rules(
+    request: Request, rules: Iterable[AnyRule], json: Callable[[AnyRule], dict[str, Any]]
+) -> HttpResponse:
+    """A page of rules that are in memory, the newest first."""
+    page = page_request(request, int)
+    rows, more = cut([rule for rule in rules if not page.after or rule.pk < page.after[0]], page.limit)
+    return page_answer(request, [json(rule) for rule in rows], (rows[-1].pk,) if more else None)
+
+
+def scope_in(actor: Actor, values: Mapping[str, Any]) -> Scope:
+    """The zones that a body says. Raises Unknown, or Problem for a team that the actor does not know."""
+    zone = None if values["zone"] is None else access.zone_for_reading(actor, values["zone"])
+    return Scope(zone, values["tag"].strip().lower(), _team(actor, values["team"], "team"))
+
+
+def _team(actor: Actor, team_id: int | None, field: str) -> Team | None:
+    if team_id is None:
+        return None
+    found = teams_known_to(actor).filter(pk=team_id).first()
+    if found is None:
+        raise bad_value(f"/{field}", "You know no team of this id.")
+    return found
+
+
+def _rule(rule: ApprovalRule) -> dict[str, Any]:
+    return {
+        **scoped(rule),
+        "needed": rule.needed,
+        "types": [rdtypes.type_to_text(type_) for type_ in rule.types],
+        "min_changes": rule.min_changes,
+        "approver_team": rule.approver_team_id,
+        "approver_role": rule.approver_role,
+        "approvers": approvers_text(rule),
+        "tokens": sorted(token.pk for token in rule.tokens.all()),
+        "ticket": rule.ticket,
+        "ticket_link": rule.ticket_link,
+    }
+
+
+def _freeze(freeze: Freeze) -> dict[str, Any]:
+    return {
+        **scoped(freeze),
+        "starts_at": stamp(freeze.starts_at),
+        "ends_at": stamp(freeze.ends_at),
+        "repeats": freeze.repeats,
+        "time_zone": freeze.time_zone,
+    }
+
+
+def scoped(rule: ZoneRule) -> dict[str, Any]:
+    """What rules of each kind say."""
+    return {
+        "id": rule.pk,
+        "zone": rule.zone.name if rule.zone else None,
+        "tag": rule.tag,
+        "team": rule.team_id,
+        "reason": rule.reason,
+        "placed_by": rule.placed_by.username if rule.placed_by else None,
+        "placed_at": stamp(rule.placed_at),
+    }

@@ -1,0 +1,103 @@
+"""Roles that administrators made, beside the built-in ones. For who manages people."""
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts import own_roles
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import OwnRole
+from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.answers import actor_in, done
+from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Shape, Text, page_of, read, stamp
+from dnspanel.zones import access
+
+GIVEABLE = [(str(each), str(each)) for each in Permission if each in own_roles.GIVEABLE]
+RIGHTS = [(str(right), str(right)) for right in Right]
+
+
+class RoleSerializer(Shape):
+    """A role that somebody made: what it gives in every zone, and besides."""
+
+    id = serializers.IntegerField(read_only=True)
+    name = Text(max_length=own_roles.LONGEST_NAME)
+    rights = serializers.ListField(child=Choice(choices=RIGHTS), default=list, max_length=len(RIGHTS))
+    permissions = serializers.ListField(child=Choice(choices=GIVEABLE), default=list, max_length=len(GIVEABLE))
+    created_at = serializers.DateTimeField(read_only=True)
+
+
+class Roles(V2View):
+    """All own roles."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="listRoles", parameters=PAGED, responses=page_of(RoleSerializer))
+    def get(self, request: Request) -> HttpResponse:
+        """List the roles that were made here; the built-in ones are in the documentation."""
+        access.require(actor_in(request), Permission.PEOPLE)
+        return page_by_id(request, page_request(request, int), OwnRole.objects.all(), each_as(role_json))
+
+    @extend_schema(operation_id="createRole", request=RoleSerializer, responses={201: RoleSerializer})
+    def post(self, request: Request) -> HttpResponse:
+        """Make a role.
+
+        It is given to people by `own_role` of a user.
+        """
+        actor = actor_in(request)
+        access.require(actor, Permission.PEOPLE)
+        values = read(RoleSerializer, request.data)
+        role = own_roles.create_role(**values, by=actor, now=timezone.now())
+        return tagged(role_json(role), 201, Location=f"{request.path}/{role.pk}")
+
+
+class OneRole(V2View):
+    """An own role."""
+
+    @extend_schema(operation_id="getRole", responses=RoleSerializer)
+    def get(self, request: Request, role_id: int) -> HttpResponse:
+        """Read a role."""
+        return tagged(role_json(_role_for(actor_in(request), role_id)))
+
+    @extend_schema(operation_id="changeRole", request=RoleSerializer, responses=RoleSerializer)
+    def patch(self, request: Request, role_id: int) -> HttpResponse:
+        """Change a role, for everybody who has it."""
+        actor = actor_in(request)
+        role = _role_for(actor, role_id)
+        values = read(RoleSerializer, request.data, partial=True)
+        with conditional_write(request, f"role/{role_id}", lambda: role_json(_role_for(actor, role_id))):
+            terms = {"name": role.name, "rights": role.rights, "permissions": role.permissions} | values
+            own_roles.change_role(role=role, **terms, by=actor, now=timezone.now())
+        return tagged(role_json(_role_for(actor, role_id)))
+
+    @extend_schema(operation_id="deleteRole", responses={204: None})
+    def delete(self, request: Request, role_id: int) -> HttpResponse:
+        """Delete a role that nobody has."""
+        actor = actor_in(request)
+        role = _role_for(actor, role_id)
+        with conditional_write(request, f"role/{role_id}", lambda: role_json(_role_for(actor, role_id))):
+            own_roles.delete_role(role=role, by=actor, now=timezone.now())
+        return done()
+
+
+def role_json(role: OwnRole) -> dict[str, Any]:
+    """A role as it is answered."""
+    return {
+        "id": role.pk,
+        "name": role.name,
+        "rights": role.rights,
+        "permissions": role.permissions,
+        "created_at": stamp(role.created_at),
+    }
+
+
+def _role_for(actor: Actor, role_id: int) -> OwnRole:
+    access.require(actor, Permission.PEOPLE)
+    return own_roles.role_by_id(role_id)

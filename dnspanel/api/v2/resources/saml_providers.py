@@ -1,0 +1,137 @@
+"""SAML providers at which people sign in, for who may do everything."""
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts.models import ProviderKind, SignInProvider
+from dnspanel.accounts.providers import rows
+from dnspanel.accounts.providers.saml import rows as saml
+from dnspanel.accounts.providers.saml.metadata import LONGEST_METADATA
+from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.answers import actor_in, done
+from dnspanel.api.v2.http.conditional_write import tagged
+from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.resources.sign_in_providers import (
+    ProviderShape,
+    given_terms,
+    provider_to_change,
+    written_provider,
+)
+from dnspanel.api.v2.schema.fields import PAGED, Shape, Text, page_of, read, stamp
+from dnspanel.zones import access
+
+_TERMS = tuple(saml.SamlTerms.__dataclass_fields__)
+_ATTRIBUTE = {"max_length": saml.LONGEST_ATTRIBUTE, "required": False}
+
+
+class SamlAttributesSerializer(Shape):
+    """What the provider's attributes are called, by Name or FriendlyName."""
+
+    subject = Text(**_ATTRIBUTE, allow_blank=True, help_text="Never changes. Empty: the NameID.")
+    mail = Text(**_ATTRIBUTE)
+    username = Text(**_ATTRIBUTE)
+    first_name = Text(**_ATTRIBUTE)
+    last_name = Text(**_ATTRIBUTE)
+
+
+class SamlProviderSerializer(ProviderShape):
+    """A SAML provider; `slug` and `issuer` stay what they are once made."""
+
+    metadata_url = Text(max_length=rows.LONGEST_URL, default="", allow_blank=True, help_text="Read now and then.")
+    metadata = Text(
+        max_length=LONGEST_METADATA, default="", allow_blank=True, write_only=True, help_text="Where there is no URL."
+    )
+    client_id = Text(
+        max_length=saml.LONGEST_ENTITY_ID,
+        default="",
+        allow_blank=True,
+        help_text="The panel's entity ID there; empty: `own_metadata_url`.",
+    )
+    attributes = SamlAttributesSerializer(default=dict)
+    group_claim = Text(max_length=rows.LONGEST_GROUP_NAME, default=saml.DEFAULT_GROUPS, help_text="An attribute.")
+    issuer = serializers.CharField(read_only=True, help_text="Its entity ID, of its metadata.")
+    acs_url = serializers.CharField(read_only=True, help_text="Where it posts its answers.")
+    own_metadata_url = serializers.CharField(read_only=True, help_text="Where the panel's metadata are.")
+
+
+class SamlProviders(V2View):
+    """All SAML providers."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="listSamlProviders", parameters=PAGED, responses=page_of(SamlProviderSerializer))
+    def get(self, request: Request) -> HttpResponse:
+        """List SAML providers."""
+        access.require(actor_in(request), Permission.PEOPLE)
+        found = SignInProvider.objects.filter(kind=ProviderKind.SAML)
+        return page_by_id(request, page_request(request, int), found, each_as(saml_json))
+
+    @extend_schema(
+        operation_id="createSamlProvider", request=SamlProviderSerializer, responses={201: SamlProviderSerializer}
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Create a SAML provider.
+
+        Its metadata are read at their URL before, or are those that are sent.
+        """
+        actor, now = actor_in(request), timezone.now()
+        access.require(actor, Permission.PEOPLE)
+        values = read(SamlProviderSerializer, request.data)
+        terms = saml.SamlTerms(**given_terms(values, _TERMS))
+        provider = saml.create_provider(terms=terms, metadata=values["metadata"], by=actor, now=now)
+        if not values["active"]:
+            rows.switch_provider(provider=provider, active=False, by=actor, now=now)
+        return tagged(saml_json(provider), 201, Location=f"{request.path}/{provider.pk}")
+
+
+class OneSamlProvider(V2View):
+    """A SAML provider."""
+
+    @extend_schema(operation_id="getSamlProvider", responses=SamlProviderSerializer)
+    def get(self, request: Request, provider_id: int) -> HttpResponse:
+        """Read a SAML provider."""
+        return tagged(saml_json(provider_to_change(request, provider_id, ProviderKind.SAML)[1]))
+
+    @extend_schema(operation_id="changeSamlProvider", request=SamlProviderSerializer, responses=SamlProviderSerializer)
+    def patch(self, request: Request, provider_id: int) -> HttpResponse:
+        """Change a SAML provider, or switch it on or off."""
+        actor, _ = provider_to_change(request, provider_id, ProviderKind.SAML)
+        values = read(SamlProviderSerializer, request.data, partial=True)
+        now, active, metadata = timezone.now(), values.pop("active", None), values.pop("metadata", "")
+        with written_provider(request, provider_id, ProviderKind.SAML, saml_json):
+            provider = rows.provider_by_id(provider_id, ProviderKind.SAML)
+            if values or metadata:
+                given = given_terms({name: getattr(provider, name) for name in _TERMS} | values, _TERMS)
+                terms = saml.SamlTerms(**given)
+                saml.change_provider(provider=provider, terms=terms, metadata=metadata, by=actor, now=now)
+            if active is not None:
+                rows.switch_provider(provider=provider, active=active, by=actor, now=now)
+        return tagged(saml_json(rows.provider_by_id(provider_id)))
+
+    @extend_schema(operation_id="deleteSamlProvider", responses={204: None})
+    def delete(self, request: Request, provider_id: int) -> HttpResponse:
+        """Delete a SAML provider, its links and what its rules gave."""
+        actor, provider = provider_to_change(request, provider_id, ProviderKind.SAML)
+        with written_provider(request, provider_id, ProviderKind.SAML, saml_json):
+            rows.delete_provider(provider=provider, by=actor, now=timezone.now())
+        return done()
+
+
+def saml_json(provider: SignInProvider) -> dict[str, Any]:
+    """A provider as it is answered."""
+    return {
+        "id": provider.pk,
+        **{name: getattr(provider, name) for name in _TERMS},
+        "attributes": {**saml.ATTRIBUTES, **provider.attributes},
+        "issuer": provider.issuer,
+        "active": provider.active,
+        "acs_url": saml.panel_url("saml-acs", provider.slug),
+        "own_metadata_url": saml.panel_url("saml-metadata", provider.slug),
+        "created_at": stamp(provider.created_at),
+    }

@@ -1,0 +1,166 @@
+"""Directories that keep people here over SCIM, for who may do everything."""
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.models import ScimDirectory
+from dnspanel.accounts.providers.identity import MOST_RULES, Rule
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.scim import directories as verbs
+from dnspanel.accounts.teams import MEMBER_ROLES
+from dnspanel.api.v2.http.answers import actor_in, done
+from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.secret_once import OneSecretView, once
+from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.resources.sign_in_providers import SignInRuleSerializer
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, Text, page_of, read, stamp
+from dnspanel.zones import access
+
+_TERMS = tuple(verbs.DirectoryTerms.__dataclass_fields__)
+
+
+class ScimDirectorySerializer(Shape):
+    """A directory that keeps people here."""
+
+    id = serializers.IntegerField(read_only=True)
+    name = Text(max_length=verbs.LONGEST_NAME)
+    rules = SignInRuleSerializer(many=True, default=list, max_length=MOST_RULES)
+    team_role = Choice(
+        choices=[("", "nothing"), *((str(role), role.label) for role in MEMBER_ROLES)],
+        default="",
+        help_text="What members of a group without a rule are in the team of its name; empty: it is no team.",
+    )
+    takes_over = Flag(default=False, help_text="It may keep accounts that are here already, but of administrators.")
+    account = serializers.CharField(read_only=True, help_text="The service account as which it acts.")
+    url = serializers.CharField(read_only=True, help_text="Where it calls SCIM.")
+    created_at = serializers.DateTimeField(read_only=True)
+
+
+class NewScimDirectorySerializer(ScimDirectorySerializer):
+    """A directory just added; its secret is shown this once."""
+
+    secret = serializers.CharField(read_only=True, allow_null=True)
+
+
+class ScimSecretSerializer(serializers.Serializer):
+    """A new secret; the one of before opens nothing."""
+
+    secret = serializers.CharField(allow_null=True, help_text="Told this once.")
+
+
+class ScimDirectories(OneSecretView):
+    """All directories."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="listScimDirectories", parameters=PAGED, responses=page_of(ScimDirectorySerializer))
+    def get(self, request: Request) -> HttpResponse:
+        """List directories"""
+        access.require(actor_in(request), Permission.PEOPLE)
+        found = ScimDirectory.objects.select_related("account")
+        return page_by_id(request, page_request(request, int), found, each_as(directory_json))
+
+    @extend_schema(
+        operation_id="createScimDirectory", request=ScimDirectorySerializer, responses={201: NewScimDirectorySerializer}
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Add a directory
+
+        Its secret opens SCIM alone.
+        """
+        actor = actor_in(request)
+        access.require(actor, Permission.PEOPLE)
+        values = read(ScimDirectorySerializer, request.data)
+        directory, new = verbs.create_directory(terms=_terms(values), by=actor, now=timezone.now())
+        value = directory_json(directory) | {"secret": new.secret}
+        return once(value, secret="secret", Location=f"{request.path}/{directory.pk}")
+
+
+class OneScimDirectory(V2View):
+    """A directory."""
+
+    @extend_schema(operation_id="getScimDirectory", responses=ScimDirectorySerializer)
+    def get(self, request: Request, directory_id: int) -> HttpResponse:
+        """Read a directory"""
+        return tagged(directory_json(_directory_to_change(request, directory_id)[1]))
+
+    @extend_schema(
+        operation_id="changeScimDirectory", request=ScimDirectorySerializer, responses=ScimDirectorySerializer
+    )
+    def patch(self, request: Request, directory_id: int) -> HttpResponse:
+        """Change a directory
+
+        Its people have at once what other rules give.
+        """
+        actor, _ = _directory_to_change(request, directory_id)
+        values = read(ScimDirectorySerializer, request.data, partial=True)
+        with _written(request, directory_id):
+            directory = verbs.directory_by_id(directory_id)
+            terms = _terms({name: getattr(directory, name) for name in _TERMS} | values)
+            verbs.change_directory(directory=directory, terms=terms, by=actor, now=timezone.now())
+        return tagged(directory_json(verbs.directory_by_id(directory_id)))
+
+    @extend_schema(operation_id="deleteScimDirectory", responses={204: None})
+    def delete(self, request: Request, directory_id: int) -> HttpResponse:
+        """End a directory
+
+        It is gone with its secret and what its rules gave. Accounts stay as they are.
+        """
+        actor, directory = _directory_to_change(request, directory_id)
+        with _written(request, directory_id):
+            verbs.delete_directory(directory=directory, by=actor, now=timezone.now())
+        return done()
+
+
+class ScimDirectoryRotation(OneSecretView):
+    """The secret of a directory."""
+
+    @extend_schema(operation_id="rotateScimDirectorySecret", request=None, responses={201: ScimSecretSerializer})
+    def post(self, request: Request, directory_id: int) -> HttpResponse:
+        """Make a new secret
+
+        The one of before opens nothing from then on.
+        """
+        actor, directory = _directory_to_change(request, directory_id)
+        with _written(request, directory_id):
+            new = verbs.renew_secret(directory=directory, by=actor, now=timezone.now())
+        return once({"secret": new.secret}, secret="secret")
+
+
+def directory_json(directory: ScimDirectory) -> dict[str, Any]:
+    """A directory as it is answered."""
+    return {
+        "id": directory.pk,
+        **{name: getattr(directory, name) for name in _TERMS},
+        "account": directory.account.username,
+        "url": f"{settings.PANEL_URL}/scim/v2",
+        "created_at": stamp(directory.created_at),
+    }
+
+
+def _terms(values: dict[str, Any]) -> verbs.DirectoryTerms:
+    terms = {name: values[name] for name in _TERMS}
+    return verbs.DirectoryTerms(**terms | {"rules": tuple(map(Rule.from_json, terms["rules"]))})
+
+
+def _written(request: Request, directory_id: int) -> AbstractContextManager[None]:
+    """`conditional_write` of this directory."""
+    return conditional_write(
+        request, f"scim-directory/{directory_id}", lambda: directory_json(verbs.directory_by_id(directory_id))
+    )
+
+
+def _directory_to_change(request: Request, directory_id: int) -> tuple[Actor, ScimDirectory]:
+    """Who asks, if they may manage people, and the directory. Raises Forbidden, DirectoryUnknown."""
+    actor = actor_in(request)
+    access.require(actor, Permission.PEOPLE)
+    return actor, verbs.directory_by_id(directory_id)

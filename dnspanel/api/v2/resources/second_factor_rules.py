@@ -1,0 +1,102 @@
+"""Which roles and teams have to have a second factor. For who manages people."""
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts import second_factor_rules as verbs
+from dnspanel.accounts.models import OwnRole, Role, Team
+from dnspanel.accounts.own_roles import MOST_ROLES
+from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.answers import actor_in
+from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.problems import bad_value
+from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.schema.fields import Integer, Shape, Text, read, stamp
+from dnspanel.zones import access
+
+_MOST_TEAMS = 1_000
+
+
+class SecondFactorRuleSerializer(serializers.Serializer):
+    """One rule."""
+
+    role = serializers.CharField(allow_null=True, help_text="As in `roles`; null where it is about a team.")
+    team = serializers.IntegerField(allow_null=True)
+    since = serializers.DateTimeField(help_text="The grace begins then, or with the account if that is newer.")
+    grace_days = serializers.IntegerField()
+
+
+class SecondFactorRulesSerializer(Shape):
+    """Who has to have a second factor: everybody with one of the roles, everybody in one of the teams."""
+
+    roles = serializers.ListField(
+        child=Text(max_length=24),
+        default=list,
+        max_length=MOST_ROLES + len(Role),
+        help_text="Built-in roles by name; one of `/roles` as `own:` and its id.",
+    )
+    teams = serializers.ListField(child=Integer(), default=list, max_length=_MOST_TEAMS, help_text="Ids of teams.")
+    grace_days = Integer(min_value=0, max_value=verbs.MOST_GRACE, default=14, help_text="To set one up; 0: at once.")
+    rules = SecondFactorRuleSerializer(many=True, read_only=True)
+
+
+class SecondFactorRules(V2View):
+    """The rules, all of them."""
+
+    @extend_schema(operation_id="getSecondFactorRules", responses=SecondFactorRulesSerializer)
+    def get(self, request: Request) -> HttpResponse:
+        """Read who has to have a second factor."""
+        access.require(actor_in(request), Permission.PEOPLE)
+        return tagged(_json())
+
+    @extend_schema(
+        operation_id="setSecondFactorRules", request=SecondFactorRulesSerializer, responses=SecondFactorRulesSerializer
+    )
+    def put(self, request: Request) -> HttpResponse:
+        """Say who has to have a second factor, in place of what was said before.
+
+        Rules that stay keep the day from which they hold. For a token that may everything.
+        """
+        actor = actor_in(request)
+        access.require(actor, Permission.PEOPLE)
+        values = read(SecondFactorRulesSerializer, request.data)
+        known = {*Role.values, *(f"own:{pk}" for pk in OwnRole.objects.values_list("pk", flat=True))}
+        for place, role in enumerate(values["roles"]):
+            if role not in known:
+                raise bad_value(f"/roles/{place}", "There is no such role.")
+        teams = Team.objects.in_bulk(values["teams"])
+        for place, team_id in enumerate(values["teams"]):
+            if team_id not in teams:
+                raise bad_value(f"/teams/{place}", "There is no such team.")
+        with conditional_write(request, "second-factor-rules", _json):
+            verbs.set_rules(
+                roles=list(dict.fromkeys(values["roles"])),
+                teams=list(teams.values()),
+                grace=values["grace_days"],
+                by=actor,
+                now=timezone.now(),
+            )
+        return tagged(_json())
+
+
+def _json() -> dict[str, Any]:
+    found = verbs.rules()
+    return {
+        "roles": [rule.role for rule in found if rule.role],
+        "teams": [rule.team_id for rule in found if rule.team_id],
+        "grace_days": max((rule.grace_days for rule in found), default=14),
+        "rules": [
+            {
+                "role": rule.role,
+                "team": rule.team_id,
+                "since": stamp(rule.since),
+                "grace_days": rule.grace_days,
+            }
+            for rule in found
+        ],
+    }

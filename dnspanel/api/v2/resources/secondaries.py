@@ -1,0 +1,262 @@
+"""Secondaries: other name servers that transfer zones from here, and how far each is."""
+
+from contextlib import AbstractContextManager
+from dataclasses import asdict, replace
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.api.v2.http.answers import actor_in, answer, done
+from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.secret_once import OneSecretView, once
+from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, page_of, read, stamp
+from dnspanel.secondaries import access, certificates, set_up
+from dnspanel.secondaries.catalog import catalog_name
+from dnspanel.secondaries.models import Kind, Member, Secondary, Transport, ZoneChoice
+from dnspanel.secondaries.set_up import Terms
+
+
+class SecondarySerializer(Shape):
+    """A name server of somebody's that transfers zones from here."""
+
+    id = serializers.IntegerField(read_only=True)
+    name = Text(max_length=set_up.LONGEST_NAME, help_text="Small letters, digits and dashes; its key is named by it.")
+    kind = Choice(choices=Kind.choices, default=Kind.OTHER)
+    addresses = serializers.ListField(
+        child=Text(max_length=47),
+        min_length=1,
+        max_length=set_up.MOST_ADDRESSES,
+        help_text="Where NOTIFY goes: an IP address, with a port where it is not 53 (`192.0.2.53:5300`).",
+    )
+    networks = serializers.ListField(
+        child=Text(max_length=49),
+        max_length=set_up.MOST_NETWORKS,
+        default=list,
+        help_text="From where it transfers, as CIDR; empty: from its addresses alone.",
+    )
+    transport = Choice(
+        choices=Transport.choices,
+        default=Transport.ANY,
+        help_text="Over what it transfers: TCP or TLS, TLS only, or TLS only and by its own certificate.",
+    )
+    certificate = Text(
+        max_length=certificates.LONGEST,
+        default="",
+        allow_blank=True,
+        help_text="PEM of the one or two certificates by which its server is known, without private keys.",
+    )
+    tls_port = Integer(
+        default=None,
+        allow_null=True,
+        min_value=1,
+        max_value=set_up.LAST_PORT,
+        help_text="Where it is asked for serials over TLS; null: over UDP.",
+    )
+    choice = Choice(choices=ZoneChoice.choices, default=ZoneChoice.ALL, help_text="Which zones it transfers.")
+    tag = Text(max_length=60, default="", allow_blank=True, help_text="With `choice` tag.")
+    team = Integer(default=None, allow_null=True, help_text="Id, with `choice` team.")
+    zones = serializers.ListField(
+        child=Text(max_length=1100), max_length=set_up.MOST_LISTED, default=list, help_text="Names, with `choice` list."
+    )
+    group_tags = serializers.ListField(
+        child=Text(max_length=60),
+        max_length=set_up.MOST_GROUPS,
+        default=list,
+        help_text="Tags that are groups of its catalog: a zone is in that of the first one that it has.",
+    )
+    lag_bound = Integer(
+        default=300,
+        min_value=set_up.LEAST_BOUND,
+        max_value=set_up.MOST_BOUND,
+        help_text="Seconds behind a publication after which there is an alert.",
+    )
+    active = Flag(default=True)
+    key_name = serializers.CharField(read_only=True, help_text="Of its TSIG key.")
+    algorithm = serializers.CharField(read_only=True)
+    catalog = serializers.CharField(read_only=True, help_text="Its catalog zone (RFC 9432).")
+    refusals = serializers.IntegerField(read_only=True)
+    refused_at = serializers.DateTimeField(read_only=True, allow_null=True)
+    refused_reason = serializers.CharField(read_only=True)
+    created_at = serializers.DateTimeField(read_only=True)
+
+
+class NewSecondarySerializer(SecondarySerializer):
+    """A secondary just set up; the secret of its key is shown this once."""
+
+    secret = serializers.CharField(read_only=True, allow_null=True)
+
+
+class SecondarySecretSerializer(serializers.Serializer):
+    """The new secret of a key; the old one is taken beside it for a day."""
+
+    secret = serializers.CharField(allow_null=True)
+
+
+class SecondaryZoneSerializer(serializers.Serializer):
+    """A zone of a secondary, and how far it is there."""
+
+    zone = serializers.CharField()
+    serial = serializers.IntegerField(help_text="As it is published.")
+    served_serial = serializers.IntegerField(allow_null=True, help_text="As the secondary answered last, over DNS.")
+    served_at = serializers.DateTimeField(allow_null=True)
+    behind_since = serializers.DateTimeField(allow_null=True, help_text="Null: it is in sync.")
+    notified_at = serializers.DateTimeField(allow_null=True, help_text="When it answered NOTIFY last.")
+    notify_error = serializers.CharField()
+    question_error = serializers.CharField()
+    transferred_at = serializers.DateTimeField(allow_null=True)
+    transferred_serial = serializers.IntegerField(allow_null=True)
+    transferred_how = serializers.ChoiceField(choices=["AXFR", "IXFR", ""])
+    transferred_over_tls = serializers.BooleanField()
+    refused_at = serializers.DateTimeField(allow_null=True)
+    refused_reason = serializers.CharField()
+
+
+class Secondaries(OneSecretView):
+    """All secondaries."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="listSecondaries", parameters=PAGED, responses=page_of(SecondarySerializer))
+    def get(self, request: Request) -> HttpResponse:
+        """List secondaries."""
+        page = page_request(request, int)
+        found = access.secondaries_visible_to(actor_in(request))
+        return page_by_id(request, page, found, each_as(secondary_json))
+
+    @extend_schema(operation_id="createSecondary", request=SecondarySerializer, responses={201: NewSecondarySerializer})
+    def post(self, request: Request) -> HttpResponse:
+        """Set up a secondary."""
+        actor = access.require_set_up(actor_in(request))
+        terms = Terms(**read(SecondarySerializer, request.data))
+        new = set_up.create_secondary(terms=terms, by=actor, now=timezone.now(), form_id=form_id_of(request))
+        value = secondary_json(new.secondary) | {"secret": new.secret}
+        return once(value, secret="secret", Location=f"{request.path}/{new.secondary.pk}")
+
+
+class OneSecondary(V2View):
+    """A secondary."""
+
+    @extend_schema(operation_id="getSecondary", responses=SecondarySerializer)
+    def get(self, request: Request, secondary_id: int) -> HttpResponse:
+        """Read a secondary."""
+        return tagged(secondary_json(access.secondary_for(actor_in(request), secondary_id)))
+
+    @extend_schema(operation_id="changeSecondary", request=SecondarySerializer, responses=SecondarySerializer)
+    def patch(self, request: Request, secondary_id: int) -> HttpResponse:
+        """Change a secondary, or switch it on or off."""
+        actor, secondary = _to_change(request, secondary_id)
+        values = read(SecondarySerializer, request.data, partial=True)
+        with _written(request, actor, secondary_id):
+            terms = replace(set_up.terms_of(access.secondary_for(actor, secondary_id)), **values)
+            set_up.change_secondary(secondary=secondary, terms=terms, by=actor, now=timezone.now())
+        return tagged(secondary_json(access.secondary_for(actor, secondary_id)))
+
+    @extend_schema(operation_id="deleteSecondary", responses={204: None})
+    def delete(self, request: Request, secondary_id: int) -> HttpResponse:
+        """Delete a secondary: it transfers nothing any more."""
+        actor, secondary = _to_change(request, secondary_id)
+        with _written(request, actor, secondary_id):
+            set_up.delete_secondary(secondary=secondary, by=actor, now=timezone.now())
+        return done()
+
+
+class SecondaryNotification(V2View):
+    """NOTIFY to a secondary."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="notifySecondary", request=None, responses={202: SecondarySerializer})
+    def post(self, request: Request, secondary_id: int) -> HttpResponse:
+        """Send NOTIFY for each of its zones."""
+        actor, secondary = _to_change(request, secondary_id)
+        set_up.notify_now(secondary=secondary, by=actor, now=timezone.now())
+        return answer(secondary_json(secondary), 202)
+
+
+class SecondaryRotation(OneSecretView):
+    """The secret of a secondary's key."""
+
+    @extend_schema(operation_id="rotateSecondaryKey", request=None, responses={201: SecondarySecretSerializer})
+    def post(self, request: Request, secondary_id: int) -> HttpResponse:
+        """Make a new secret.
+
+        The old one is taken beside it for a day, so that the server can be configured meanwhile.
+        """
+        actor, secondary = _to_change(request, secondary_id)
+        with _written(request, actor, secondary_id):
+            secret = set_up.rotate_key(secondary=secondary, by=actor, now=timezone.now())
+        return once({"secret": secret}, secret="secret")
+
+
+class SecondaryZones(V2View):
+    """The zones of a secondary."""
+
+    @extend_schema(
+        operation_id="listSecondaryZones",
+        parameters=[OpenApiParameter("behind", bool, description="Those that are behind only."), *PAGED],
+        responses=page_of(SecondaryZoneSerializer),
+    )
+    def get(self, request: Request, secondary_id: int) -> HttpResponse:
+        """List the zones of a secondary, with serials and the last transfer."""
+        actor = actor_in(request)
+        secondary = access.secondary_for(actor, secondary_id)
+        page = page_request(request, int)
+        found = access.members_visible_to(actor, secondary).select_related("zone")
+        if request.query_params.get("behind") == "true":
+            found = found.filter(behind_since__isnull=False)
+        return page_by_id(request, page, found, each_as(member_json))
+
+
+def _to_change(request: Request, secondary_id: int) -> tuple[Actor, Secondary]:
+    actor = access.require_set_up(actor_in(request))
+    return actor, access.secondary_for(actor, secondary_id)
+
+
+def _written(request: Request, actor: Actor, secondary_id: int) -> AbstractContextManager[None]:
+    """`conditional_write` of this secondary."""
+    return conditional_write(
+        request, f"secondary/{secondary_id}", lambda: secondary_json(access.secondary_for(actor, secondary_id))
+    )
+
+
+def secondary_json(secondary: Secondary) -> dict[str, Any]:
+    """A secondary as it is answered, without its secret."""
+    terms = asdict(set_up.terms_of(secondary))
+    return {
+        "id": secondary.pk,
+        **{name: list(value) if isinstance(value, tuple) else value for name, value in terms.items()},
+        "key_name": secondary.tsig_name,
+        "algorithm": secondary.tsig_algorithm,
+        "catalog": catalog_name(secondary),
+        "refusals": secondary.refusals,
+        "refused_at": stamp(secondary.refused_at),
+        "refused_reason": secondary.refused_reason,
+        "created_at": stamp(secondary.created_at),
+    }
+
+
+def member_json(member: Member) -> dict[str, Any]:
+    """A zone of a secondary as it is answered."""
+    return {
+        "zone": member.zone_name,
+        "serial": member.zone.serial if member.zone else 0,
+        "served_serial": member.served_serial,
+        "served_at": stamp(member.served_at),
+        "behind_since": stamp(member.behind_since),
+        "notified_at": stamp(member.notified_at),
+        "notify_error": member.notify_error,
+        "question_error": member.question_error,
+        "transferred_at": stamp(member.transferred_at),
+        "transferred_serial": member.transferred_serial,
+        "transferred_how": member.transferred_how,
+        "transferred_over_tls": member.transferred_over_tls,
+        "refused_at": stamp(member.refused_at),
+        "refused_reason": member.refused_reason,
+    }

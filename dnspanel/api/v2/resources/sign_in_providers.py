@@ -1,0 +1,170 @@
+"""OpenID Connect providers at which people sign in, for who may do everything."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpResponse
+from django.urls import reverse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.models import ProviderKind, Role, SignInProvider
+from dnspanel.accounts.providers import rows
+from dnspanel.accounts.providers.identity import LONGEST_GROUP, MOST_RULES, Rule
+from dnspanel.accounts.providers.oidc import rows as providers
+from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.answers import actor_in, done
+from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, page_of, read, stamp
+from dnspanel.zones import access
+
+_TERMS = tuple(providers.ProviderTerms.__dataclass_fields__)
+
+
+class SignInRuleSerializer(Shape):
+    """Who is in the group has the role: of the panel, in a team, or one of one's own (then `role` is member)."""
+
+    group = Text(max_length=LONGEST_GROUP)
+    role = Choice(choices=Role.choices)
+    team = Integer(allow_null=True, default=None, help_text="Id of a team.")
+    own_role = Integer(allow_null=True, default=None, help_text="Id of a role that somebody made.")
+
+
+class ProviderShape(Shape):
+    """What providers of every kind have."""
+
+    id = serializers.IntegerField(read_only=True)
+    name = Text(max_length=40, help_text="On the button.")
+    slug = Text(max_length=40, help_text="Small letters, digits and dashes; in the URLs that the provider is told.")
+    rules = SignInRuleSerializer(many=True, default=list, max_length=MOST_RULES)
+    makes_people = Flag(default=False, help_text="Who signs in for the first time gets an account.")
+    mail_domains = serializers.ListField(
+        child=Text(max_length=253), default=list, max_length=rows.MOST_DOMAINS, help_text="Of first sign-ins."
+    )
+    links_by_mail = Flag(default=False, help_text="A verified address opens the account that has it.")
+    trusts_mail = Flag(default=False, help_text="It verifies every address, though it does not say so.")
+    session_hours = Integer(default=12, min_value=1, max_value=rows.LONGEST_SESSION)
+    active = Flag(default=True, help_text="Switched off, it signs nobody in, and the sessions of its people end.")
+    created_at = serializers.DateTimeField(read_only=True)
+
+
+class SignInProviderSerializer(ProviderShape):
+    """An OpenID Connect provider; `slug` and `issuer` stay what they are once made."""
+
+    issuer = Text(max_length=rows.LONGEST_URL, help_text="Exactly as the provider writes it.")
+    client_id = Text(max_length=255)
+    client_secret = Text(max_length=providers.LONGEST_SECRET, write_only=True, help_text="Never answered.")
+    scopes = Text(max_length=300, default=providers.DEFAULT_SCOPES)
+    group_claim = Text(max_length=100, default="groups")
+    redirect_uri = serializers.CharField(read_only=True, help_text="What the provider has to be told.")
+
+
+class SignInProviders(V2View):
+    """All sign-in providers."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="listSignInProviders", parameters=PAGED, responses=page_of(SignInProviderSerializer))
+    def get(self, request: Request) -> HttpResponse:
+        """List sign-in providers."""
+        access.require(actor_in(request), Permission.PEOPLE)
+        page = page_request(request, int)
+        return page_by_id(request, page, SignInProvider.objects.filter(kind=ProviderKind.OIDC), each_as(provider_json))
+
+    @extend_schema(
+        operation_id="createSignInProvider",
+        request=SignInProviderSerializer,
+        responses={201: SignInProviderSerializer},
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Create a sign-in provider.
+
+        It is asked for its configuration before.
+        """
+        actor, now = actor_in(request), timezone.now()
+        access.require(actor, Permission.PEOPLE)
+        values = read(SignInProviderSerializer, request.data)
+        provider = providers.create_provider(terms=_terms(values), secret=values["client_secret"], by=actor, now=now)
+        if not values["active"]:
+            rows.switch_provider(provider=provider, active=False, by=actor, now=now)
+        return tagged(provider_json(provider), 201, Location=f"{request.path}/{provider.pk}")
+
+
+class OneSignInProvider(V2View):
+    """A sign-in provider."""
+
+    @extend_schema(operation_id="getSignInProvider", responses=SignInProviderSerializer)
+    def get(self, request: Request, provider_id: int) -> HttpResponse:
+        """Read a sign-in provider."""
+        return tagged(provider_json(provider_to_change(request, provider_id, ProviderKind.OIDC)[1]))
+
+    @extend_schema(
+        operation_id="changeSignInProvider", request=SignInProviderSerializer, responses=SignInProviderSerializer
+    )
+    def patch(self, request: Request, provider_id: int) -> HttpResponse:
+        """Change a sign-in provider, or switch it on or off."""
+        actor, _ = provider_to_change(request, provider_id, ProviderKind.OIDC)
+        values = read(SignInProviderSerializer, request.data, partial=True)
+        now, active = timezone.now(), values.pop("active", None)
+        with written_provider(request, provider_id, ProviderKind.OIDC, provider_json):
+            provider = rows.provider_by_id(provider_id, ProviderKind.OIDC)
+            if values:
+                terms = _terms({name: getattr(provider, name) for name in _TERMS} | values)
+                secret = values.get("client_secret", "")
+                providers.change_provider(provider=provider, terms=terms, secret=secret, by=actor, now=now)
+            if active is not None:
+                rows.switch_provider(provider=provider, active=active, by=actor, now=now)
+        return tagged(provider_json(rows.provider_by_id(provider_id, ProviderKind.OIDC)))
+
+    @extend_schema(operation_id="deleteSignInProvider", responses={204: None})
+    def delete(self, request: Request, provider_id: int) -> HttpResponse:
+        """Delete a sign-in provider, its links and what its rules gave."""
+        actor, provider = provider_to_change(request, provider_id, ProviderKind.OIDC)
+        with written_provider(request, provider_id, ProviderKind.OIDC, provider_json):
+            rows.delete_provider(provider=provider, by=actor, now=timezone.now())
+        return done()
+
+
+def provider_json(provider: SignInProvider) -> dict[str, Any]:
+    """A provider as it is answered."""
+    return {
+        "id": provider.pk,
+        **{name: getattr(provider, name) for name in _TERMS},
+        "active": provider.active,
+        "redirect_uri": settings.PANEL_URL + reverse("openid_connect_callback", args=[provider.slug]),
+        "created_at": stamp(provider.created_at),
+    }
+
+
+def _terms(values: dict[str, Any]) -> providers.ProviderTerms:
+    return providers.ProviderTerms(**given_terms(values, _TERMS))
+
+
+def given_terms(values: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """The values of these names, as the terms of a provider have them."""
+    terms = {name: values[name] for name in names}
+    terms["rules"] = tuple(map(Rule.from_json, terms["rules"]))
+    terms["mail_domains"] = tuple(terms["mail_domains"])
+    return terms
+
+
+def written_provider(
+    request: Request, provider_id: int, kind: ProviderKind, json: Callable[[SignInProvider], dict[str, Any]]
+) -> Any:
+    """`conditional_write` of this provider."""
+    return conditional_write(
+        request, f"sign-in-provider/{provider_id}", lambda: json(rows.provider_by_id(provider_id, kind))
+    )
+
+
+def provider_to_change(request: Request, provider_id: int, kind: ProviderKind) -> tuple[Actor, SignInProvider]:
+    """Who asks, if they may manage people, and the provider. Raises Forbidden, ProviderUnknown."""
+    actor = actor_in(request)
+    access.require(actor, Permission.PEOPLE)
+    return actor, rows.provider_by_id(provider_id, kind)

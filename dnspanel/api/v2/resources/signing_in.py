@@ -1,0 +1,139 @@
+"""How people sign in: second factors, sessions, links that set a password. For who may manage people."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpResponse
+from django.urls import reverse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts import second_factor, sessions
+from dnspanel.accounts.models import User
+from dnspanel.accounts.password_links import make_password_link
+from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.answers import actor_in, done
+from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.secret_once import OneSecretView, once
+from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.resources.users import user_for
+from dnspanel.api.v2.schema.fields import Shape, stamp
+from dnspanel.zones import access
+
+
+class SecondFactorSerializer(serializers.Serializer):
+    """With what a person finishes a sign-in."""
+
+    app = serializers.BooleanField(help_text="Whether codes of an authenticator app are.")
+    passkeys = serializers.IntegerField()
+    recovery_codes_left = serializers.IntegerField()
+
+
+class SessionSerializer(serializers.Serializer):
+    """Where a person is signed in."""
+
+    address = serializers.CharField(allow_null=True, help_text="Where it was seen last.")
+    browser = serializers.CharField(help_text="As it calls itself.")
+    began_at = serializers.DateTimeField(allow_null=True)
+    seen_at = serializers.DateTimeField(allow_null=True, help_text="When somebody clicked or typed, to the minute.")
+
+
+class SessionsSerializer(serializers.Serializer):
+    """Where a person is signed in, the session seen last first."""
+
+    data = SessionSerializer(many=True)
+
+
+class PasswordLinkSerializer(Shape):
+    """A link that sets a password, once."""
+
+    link = serializers.URLField(
+        read_only=True, allow_null=True, help_text="Shown once: a repeated request with the same key has null here."
+    )
+    expires_at = serializers.DateTimeField(read_only=True)
+
+
+class SecondFactor(V2View):
+    """A person's second factor."""
+
+    @extend_schema(operation_id="getSecondFactor", responses=SecondFactorSerializer)
+    def get(self, request: Request, user_id: int) -> HttpResponse:
+        """Read what a person has set up."""
+        return tagged(_second_factor_json(user_for(actor_in(request), user_id)))
+
+    @extend_schema(operation_id="resetSecondFactor", responses={204: None})
+    def delete(self, request: Request, user_id: int) -> HttpResponse:
+        """Reset it.
+
+        The person signs in with the password alone from then on; their sessions end.
+        """
+        actor = actor_in(request)
+        user = user_for(actor, user_id)
+        access.require(actor, Permission.PEOPLE)
+        with conditional_write(request, f"second-factor/{user_id}", lambda: _second_factor_json(user)):
+            second_factor.reset_second_factor(user=user, by=actor, now=timezone.now())
+        return done()
+
+
+class Sessions(V2View):
+    """A person's sessions; the newest 100."""
+
+    @extend_schema(operation_id="listSessions", responses=SessionsSerializer)
+    def get(self, request: Request, user_id: int) -> HttpResponse:
+        """List where a person is signed in."""
+        return tagged(_sessions_json(user_for(actor_in(request), user_id)))
+
+    @extend_schema(operation_id="endSessions", responses={204: None})
+    def delete(self, request: Request, user_id: int) -> HttpResponse:
+        """End all of them.
+
+        The person may sign in again; their tokens stay.
+        """
+        actor = actor_in(request)
+        user = user_for(actor, user_id)
+        access.require(actor, Permission.PEOPLE)
+        with conditional_write(request, f"sessions/{user_id}", lambda: _sessions_json(user)):
+            sessions.end_all_sessions(user=user, by=actor, now=timezone.now())
+        return done()
+
+
+class PasswordLink(OneSecretView):
+    """A link that sets a person's password."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="makePasswordLink", request=None, responses={201: PasswordLinkSerializer})
+    def post(self, request: Request, user_id: int) -> HttpResponse:
+        """Make a link with which a person sets their password.
+
+        It works once, within a day, and not after the person's next sign-in. A second factor stays.
+        """
+        actor = actor_in(request)
+        user = user_for(actor, user_id)
+        access.require(actor, Permission.PEOPLE)
+        now = timezone.now()
+        link = settings.PANEL_URL + reverse("password-link", args=[make_password_link(user=user, by=actor, now=now)])
+        expires_at = now + timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT)
+        return once({"link": link, "expires_at": stamp(expires_at)}, secret="link")
+
+
+def _second_factor_json(user: User) -> dict[str, Any]:
+    found = second_factor.second_factors_of(user)
+    return {"app": bool(found.app), "passkeys": len(found.passkeys), "recovery_codes_left": found.codes_left}
+
+
+def _sessions_json(user: User) -> dict[str, Any]:
+    return {
+        "data": [
+            {
+                "address": each.address,
+                "browser": each.browser,
+                "began_at": stamp(each.began_at),
+                "seen_at": stamp(each.seen_at),
+            }
+            for each in sessions.sessions_of(user, timezone.now())
+        ]
+    }

@@ -1,0 +1,175 @@
+"""Names of a set of name servers that lie in zones here: whose addresses they keep, the glue, and the parents."""
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts.roles import Permission
+from dnspanel.api.v2.http.answers import actor_in, answer, done
+from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.problems import Problem
+from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.schema.fields import Shape, stamp
+from dnspanel.fleet.lookups.turns import Busy
+from dnspanel.transfer.cutover.delegation import Verdict
+from dnspanel.transfer.vanity.keep import Place, keep_addresses, places_of, stop_keeping
+from dnspanel.transfer.vanity.parent import ask_parent
+from dnspanel.transfer.zone_templates.access import set_for
+from dnspanel.zones import access
+from dnspanel.zones.models import Zone, ZoneTemplate
+
+
+class ParentPointSerializer(serializers.Serializer):
+    """What the parent has, or what is left to do there."""
+
+    code = serializers.CharField(help_text="parent: the delegation; glue.")
+    verdict = serializers.ChoiceField(choices=[(str(verdict), str(verdict)) for verdict in Verdict])
+    message = serializers.CharField()
+    lines = serializers.ListField(child=serializers.CharField())
+
+
+class VanityNameSerializer(serializers.Serializer):
+    """A name server of the set, and the addresses of its nodes."""
+
+    name = serializers.CharField()
+    addresses = serializers.ListField(child=serializers.CharField(), help_text="Also the glue for the registrar.")
+
+
+class VanityPlaceSerializer(Shape):
+    """A zone that names of the set lie in."""
+
+    zone = serializers.CharField()
+    names = VanityNameSerializer(many=True)
+    kept = serializers.BooleanField(help_text="Whether their A and AAAA are kept those of the nodes.")
+    kept_by = serializers.CharField(allow_null=True)
+    refusal = serializers.CharField(help_text="Why they could not be brought into step; empty in normal work.")
+    asked_at = serializers.DateTimeField(allow_null=True)
+    parent = ParentPointSerializer(many=True, help_text="What was found when the parent was asked last.")
+
+
+class VanityPlacesSerializer(Shape):
+    """All of them; they are few."""
+
+    items = VanityPlaceSerializer(many=True)
+
+
+class VanityPlaces(V2View):
+    """The zones that names of a set lie in."""
+
+    @extend_schema(operation_id="listVanityNames", responses=VanityPlacesSerializer)
+    def get(self, request: Request, set_id: int) -> HttpResponse:
+        """List the zones that names of a set lie in
+
+        Those names that have nodes, in zones here that you see.
+        """
+        places = places_of(_set(request, set_id), actor_in(request))
+        return answer({"items": [place_json(place) for place in places]})
+
+
+class VanityPlace(V2View):
+    """A zone that names of a set lie in."""
+
+    @extend_schema(operation_id="getVanityNames", responses=VanityPlaceSerializer)
+    def get(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
+        """Read which names of a set lie in a zone
+
+        With the addresses of their nodes, and whether they are kept so.
+        """
+        template = _set(request, set_id)
+        zone = access.zone_for_reading(actor_in(request), zone_name)
+        return tagged(place_json(_place(request, template, zone.name)))
+
+    @extend_schema(operation_id="keepVanityNames", request=None, responses=VanityPlaceSerializer)
+    def put(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
+        """Publish the addresses of nodes at names of a set, and keep them
+
+        In your name: for who may write these A and AAAA. What stands against it is told, and it is tried again.
+        """
+        actor, template = actor_in(request), _set(request, set_id)
+        zone = access.zone_for_editing(actor, zone_name)
+        with conditional_write(request, _lock(template, zone), lambda: _as_it_is(request, template, zone)):
+            keep_addresses(template=template, zone=zone, by=actor, now=timezone.now())
+        return tagged(_as_it_is(request, template, zone))
+
+    @extend_schema(operation_id="stopVanityNames", responses={204: None})
+    def delete(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
+        """Keep the addresses no more
+
+        They stay as they are.
+        """
+        actor, template = actor_in(request), _set(request, set_id)
+        zone = access.zone_for_editing(actor, zone_name)
+        with conditional_write(request, _lock(template, zone), lambda: _as_it_is(request, template, zone)):
+            stop_keeping(template=template, zone=zone, by=actor, now=timezone.now())
+        return done()
+
+
+class VanityParent(V2View):
+    """The parent of a zone that names of a set lie in."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="askVanityParent", request=None, responses=VanityPlaceSerializer)
+    def post(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
+        """Ask the parent for the delegation and the glue
+
+        Over DNS, now: it takes some seconds. For zones whose addresses are kept.
+        """
+        actor, template = actor_in(request), _set(request, set_id)
+        zone = access.zone_for_editing(actor, zone_name)
+        kept = _place(request, template, zone.name).kept
+        if kept is None:
+            raise Problem("not-found", f"The addresses in {zone.name} are not kept.")
+        try:
+            ask_parent(kept=kept, by=actor, now=timezone.now())
+        except Busy as exc:
+            raise Problem("unavailable", str(exc), headers={"Retry-After": "5"}) from exc
+        return answer(_as_it_is(request, template, zone))
+
+
+def place_json(place: Place) -> dict[str, Any]:
+    """A zone with names of a set as it is answered."""
+    kept = place.kept
+    points = [] if kept is None else kept.points
+    return {
+        "zone": place.zone.name,
+        "names": [{"name": name, "addresses": list(found)} for name, found in place.addresses.items()],
+        "kept": kept is not None,
+        "kept_by": kept.set_by.username if kept is not None and kept.set_by is not None else None,
+        "refusal": "" if kept is None else kept.refusal,
+        "asked_at": None if kept is None or kept.asked_at is None else stamp(kept.asked_at),
+        "parent": [
+            {
+                "code": each["code"],
+                "verdict": each["verdict"],
+                "message": each["sentence"],
+                "lines": each["lines"],
+            }
+            for each in points
+        ],
+    }
+
+
+def _as_it_is(request: Request, template: ZoneTemplate, zone: Zone) -> dict[str, Any]:
+    return place_json(_place(request, template, zone.name))
+
+
+def _lock(template: ZoneTemplate, zone: Zone) -> str:
+    return f"template/{template.pk}/addresses/{zone.pk}"
+
+
+def _set(request: Request, set_id: int) -> ZoneTemplate:
+    actor = actor_in(request)
+    access.require(actor, Permission.READ)
+    return set_for(actor, set_id)
+
+
+def _place(request: Request, template: ZoneTemplate, zone_name: str) -> Place:
+    found = next((each for each in places_of(template, actor_in(request)) if each.zone.name == zone_name), None)
+    if found is None:
+        raise Problem("not-found", f"No name server of this set that has nodes lies in {zone_name}")
+    return found

@@ -1,0 +1,133 @@
+"""Who may do what in a zone, and what gives it: people and tokens, of those whom one may know."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts.explain_rights import Subject
+from dnspanel.api.v2.http.answers import actor_in
+from dnspanel.api.v2.http.pages import cut, page_answer, page_request
+from dnspanel.api.v2.http.problems import bad_parameter
+from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.schema.fields import PAGED, RecordType, Shape, page_of, text_parameter, type_number
+from dnspanel.zones import access
+from dnspanel.zones.models import Zone
+from dnspanel.zones.rights_here import RightsHere, people_here, subject_of, tokens_here
+from replication.dns import names
+from replication.errors import BadName
+
+ABOUT_RRSET = [
+    OpenApiParameter("name", str, description="Owner name in the zone; needs `type`."),
+    OpenApiParameter("type", str, description="Record type; needs `name`."),
+]
+
+
+class RightsHereSerializer(Shape):
+    """Rights over the zone, and what gives them; limited to some owner names and types, if any are named."""
+
+    rights = serializers.ListField(child=serializers.CharField())
+    source = serializers.ChoiceField(choices=["role", "team", "grant", "scope"])
+    because = serializers.CharField(help_text="In words.")
+    id = serializers.IntegerField(allow_null=True, help_text="Of the team, or of the grant.")
+    names = serializers.ListField(child=serializers.CharField(), help_text="Patterns. Empty: every name.")
+    types = serializers.ListField(child=serializers.CharField(), help_text="Empty: every type.")
+
+
+class PersonHereSerializer(Shape):
+    """A person with rights over the zone."""
+
+    user = serializers.IntegerField()
+    username = serializers.CharField()
+    by = RightsHereSerializer(many=True)
+
+
+class TokenHereSerializer(Shape):
+    """A token with rights over the zone: those of its scope that its owner has, too."""
+
+    token = serializers.IntegerField()
+    purpose = serializers.CharField()
+    owner = serializers.CharField()
+    by = RightsHereSerializer(many=True)
+
+
+class ZonePeople(V2View):
+    """The people with rights over a zone."""
+
+    unconditional = True
+
+    @extend_schema(
+        operation_id="listZonePeople", parameters=[*PAGED, *ABOUT_RRSET], responses=page_of(PersonHereSerializer)
+    )
+    def get(self, request: Request, zone_name: str) -> HttpResponse:
+        """List the people who may do something in a zone
+
+        A token without the permission `people` sees its owner alone. With `name` and `type` the rights are those over
+        this RRset, and who has none over it is left out.
+        """
+        page, actor = page_request(request, str), actor_in(request)
+        zone = access.zone_for_reading(actor, zone_name)
+        after, subject = page.after[0] if page.after else "", subject_in(request.query_params, zone)
+        found = people_here(actor, zone, after=after, limit=page.limit + 1, name=subject.name, type=subject.type)
+        listed, more = cut(found, page.limit)
+        rows = [{"user": e.person.pk, "username": e.person.username, "by": _by_json(e.by)} for e in listed if e.by]
+        return page_answer(request, rows, (listed[-1].person.username,) if more else None)
+
+
+class ZoneTokens(V2View):
+    """The tokens with rights over a zone."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="listZoneTokens", parameters=PAGED, responses=page_of(TokenHereSerializer))
+    def get(self, request: Request, zone_name: str) -> HttpResponse:
+        """List the tokens that may do something in a zone
+
+        Those whose owners may nothing there any more are left out. A token without the permission `people` sees
+        itself alone.
+        """
+        page, actor = page_request(request, int), actor_in(request)
+        zone = access.zone_for_reading(actor, zone_name)
+        before = page.after[0] if page.after else None
+        found = tokens_here(actor, zone, now=timezone.now(), before=before, limit=page.limit + 1)
+        listed, more = cut(found, page.limit)
+        rows = [
+            {"token": e.token.pk, "purpose": e.token.purpose, "owner": e.token.owner.username, "by": _by_json(e.by)}
+            for e in listed
+            if e.by
+        ]
+        return page_answer(request, rows, (listed[-1].token.pk,) if more else None)
+
+
+def subject_in(query: Mapping[str, str], zone: Zone) -> Subject:
+    """What a query asks about in the zone: an RRset by `name` and `type`, or no one in particular. Raises Problem."""
+    name, type_ = text_parameter(query, "name", longest=1100), text_parameter(query, "type")
+    if bool(name) != bool(type_):
+        raise bad_parameter("type" if name else "name", "Give name and type, or neither.")
+    if not name:
+        return subject_of(zone)
+    try:
+        return subject_of(zone, names.parse(name, zone.name), type_number(type_))
+    except BadName as exc:
+        raise bad_parameter("name", str(exc)) from exc
+    except serializers.ValidationError as exc:
+        raise bad_parameter("type", str(exc.args[0] if exc.args else exc)) from exc
+
+
+def _by_json(by: Iterable[RightsHere]) -> list[dict[str, Any]]:
+    mnemonic = RecordType().to_representation
+    return [
+        {
+            "rights": sorted(each.rights),
+            "source": each.reason.source,
+            "because": each.reason.description,
+            "id": each.reason.id,
+            "names": list(each.reason.grant.names),
+            "types": [mnemonic(type_) for type_ in sorted(each.reason.grant.types)],
+        }
+        for each in by
+    ]

@@ -1,0 +1,64 @@
+"""`dnspanel locks`: what only its manager changes."""
+
+import click
+
+from dnspanel.cli import output
+from dnspanel.cli.output import Column
+from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.zone_paths import zone_path
+
+_LISTED = (
+    Column("ID", "id", right=True),
+    Column("LOCKED", lambda row: row["name"] or "the whole zone"),
+    Column("TYPE", lambda row: row["type"] or ""),
+    Column("LETS THROUGH", lambda row: row["manager"] or "nobody"),
+    Column("WHY", "reason"),
+    Column("BY", lambda row: row["placed_by"] or ""),
+    Column("SINCE", lambda row: output.moment(row["placed_at"])),
+)
+
+
+@click.group()
+def locks() -> None:
+    """Locks of a zone: list, add, lift."""
+
+
+@locks.command("list")
+@click.argument("zone")
+@shared_options
+@pass_session
+def list_locks(session: Session, zone: str) -> None:
+    """List the locks of a zone."""
+    session.show_rows(session.client.items(zone_path(zone, "locks")), _LISTED, none="Nothing is locked.")
+
+
+@locks.command()
+@click.argument("zone")
+@click.argument("name", default="")
+@click.argument("type_", metavar="TYPE", default="")
+@click.option("--reason", required=True, help="Who tries to change it reads this.")
+@click.option("--mine", is_flag=True, help="This token may still change it; else nobody.")
+@shared_options
+@pass_session
+def add(session: Session, zone: str, name: str, type_: str, reason: str, mine: bool) -> None:
+    """Lock a zone, a name in it (@ is its own), or one RRset.
+
+    \b
+    Examples:
+      dnspanel locks add example.net --reason "Managed by Terraform" --mine
+      dnspanel locks add example.net www A --reason "Ask the shop before"
+    """
+    body = {"name": name, "type": type_, "reason": reason, "mine": mine}
+    made = session.client.send("POST", zone_path(zone, "locks"), body)
+    session.show(made, {"id": made["id"], "lets through": made["manager"] or "nobody"})
+
+
+@locks.command()
+@click.argument("zone")
+@click.argument("number", metavar="ID", type=click.IntRange(min=1))
+@shared_options
+@pass_session
+def lift(session: Session, zone: str, number: int) -> None:
+    """Lift a lock."""
+    session.client.send("DELETE", zone_path(zone, "locks", number))
+    output.tell(f"Lock {number} is lifted.")

@@ -1,0 +1,196 @@
+"""`dnspanel name-servers`: the sets of name servers, and the one that a zone follows."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from dnspanel.cli import output
+from dnspanel.cli.output import Column
+from dnspanel.cli.session import Session, options, pass_session, shared_options
+from dnspanel.cli.zone_paths import zone_path
+
+_SETS = "/name-server-sets"
+_NODE = "node:"
+_LISTED = (
+    Column("ID", "id", right=True),
+    Column("NAME", "name"),
+    Column("TEAM", "team", right=True),
+    Column("DEFAULT", lambda row: "default" if row["default"] else ""),
+    Column("VERSION", "version", right=True),
+    Column("NAME SERVERS", lambda row: " ".join(each["name"] for each in row["servers"])),
+)
+
+_PLACES = (
+    Column("ZONE", "zone"),
+    Column("KEPT", lambda row: row["refusal"] or ("kept" if row["kept"] else "")),
+    Column("GLUE", lambda row: _glue(row)),
+    Column("PARENT", lambda row: " ".join(f"{each['code']}: {each['verdict']}" for each in row["parent"])),
+)
+
+# What a set says, but for its name and its servers.
+_told = options(
+    click.option("--primary", help="In the SOA; else the first one in new zones."),
+    click.option("--hostmaster", help="The mailbox of the SOA, as a name."),
+    click.option("--ttl", type=click.IntRange(60, 604_800), help="Of the NS."),
+    click.option("--description", help="What it is good for."),
+    click.option("--default/--no-default", default=None, help="New zones begin with it, or no more."),
+)
+
+
+@click.group("name-servers")
+def name_servers() -> None:
+    """Sets of name servers. SET is a name or an id.
+
+    A SERVER is a name with its addresses or nodes behind it, separated by commas: ns1.example.net,192.0.2.1 or
+    ns1.example.net,node:fra1
+    """
+
+
+@name_servers.command("list")
+@shared_options
+@pass_session
+def list_sets(session: Session) -> None:
+    """List the sets."""
+    session.show_rows(session.client.items(_SETS), _LISTED, none="No set of name servers.")
+
+
+@name_servers.command()
+@click.argument("name", metavar="SET")
+@shared_options
+@pass_session
+def show(session: Session, name: str) -> None:
+    """Show what a set says."""
+    _show(session, session.client.get(f"{_SETS}/{_named(session, name)['id']}"))
+
+
+@name_servers.command()
+@click.argument("name")
+@click.argument("servers", metavar="SERVER...", nargs=-1, required=True)
+@click.option("--team", type=int, help="Of this team: an id; else of the whole panel.")
+@_told
+@shared_options
+@pass_session
+def create(session: Session, name: str, servers: Sequence[str], **told: Any) -> None:
+    """Make a set.
+
+    \b
+    Example:
+      dnspanel name-servers create House ns1.example.net,192.0.2.1 ns2.example.net --default
+    """
+    _show(session, session.client.send("POST", _SETS, {"name": name, **_body(servers, told)}))
+
+
+@name_servers.command()
+@click.argument("name", metavar="SET")
+@click.argument("servers", metavar="[SERVER...]", nargs=-1)
+@_told
+@shared_options
+@pass_session
+def change(session: Session, name: str, servers: Sequence[str], **told: Any) -> None:
+    """Change a set; with other servers by another version. No zone changes: see `dnspanel templates run`."""
+    body = _body(servers, told)
+    if not body:
+        raise click.UsageError("Say what is to change.")
+    _show(session, session.client.send("PATCH", f"{_SETS}/{_named(session, name)['id']}", body))
+
+
+@name_servers.command()
+@click.argument("name", metavar="SET")
+@shared_options
+@pass_session
+def delete(session: Session, name: str) -> None:
+    """Delete a set. Zones keep their name servers, and follow nothing any more."""
+    found = _named(session, name)
+    session.client.send("DELETE", f"{_SETS}/{found['id']}")
+    output.tell(f"The set {found['name']} is gone.")
+
+
+@name_servers.command()
+@click.argument("zone")
+@shared_options
+@pass_session
+def zone(session: Session, zone: str) -> None:
+    """Show which set a zone follows, and how it differs; `dnspanel templates apply` brings it into step.
+
+    Exit code 1 says that it differs.
+    """
+    found = session.client.get(zone_path(zone, "name-servers"))
+    session.show(found, {"zone": zone, **found})
+    if found["more"] or found["fewer"] or found["soa_differs"]:
+        raise click.exceptions.Exit(1)
+
+
+@name_servers.command()
+@click.argument("name", metavar="SET")
+@shared_options
+@pass_session
+def addresses(session: Session, name: str) -> None:
+    """List the zones here that names of a set lie in, the addresses of their nodes, and what the parents have."""
+    found = session.client.get(f"{_SETS}/{_named(session, name)['id']}/addresses")
+    session.show_rows(found["items"], _PLACES, none="No name of it that has nodes lies in a zone here.")
+
+
+@name_servers.command()
+@click.argument("name", metavar="SET")
+@click.argument("zone")
+@click.option("--stop", is_flag=True, help="Keep them no more; they stay as they are.")
+@shared_options
+@pass_session
+def keep(session: Session, name: str, zone: str, stop: bool) -> None:
+    """Publish the addresses of nodes at a set's names in a zone, and keep them. Exit code 1 says why not yet."""
+    path = f"{_SETS}/{_named(session, name)['id']}/addresses/{zone}"
+    if stop:
+        session.client.send("DELETE", path)
+        output.tell(f"The addresses in {zone} stay as they are from now on.")
+        return
+    _show_place(session, session.client.send("PUT", path))
+
+
+@name_servers.command()
+@click.argument("name", metavar="SET")
+@click.argument("zone")
+@shared_options
+@pass_session
+def parent(session: Session, name: str, zone: str) -> None:
+    """Ask the parent of a zone for the delegation and the glue. Exit code 1 says that something is left to do."""
+    found = session.client.send("POST", f"{_SETS}/{_named(session, name)['id']}/addresses/{zone}/parent")
+    _show_place(session, found)
+    if any(each["verdict"] != "fine" for each in found["parent"]):
+        raise click.exceptions.Exit(1)
+
+
+def _show_place(session: Session, place: Mapping[str, Any]) -> None:
+    told = [line for each in place["parent"] for line in (each["message"], *(f"  {part}" for part in each["lines"]))]
+    details = {"zone": place["zone"], "glue": _glue(place).split("; "), "refusal": place["refusal"] or None}
+    session.show(place, {**details, "parent": told or None})
+    if place["refusal"]:
+        raise click.exceptions.Exit(1)
+
+
+def _glue(place: Mapping[str, Any]) -> str:
+    return "; ".join(" ".join([each["name"], *each["addresses"]]) for each in place["names"])
+
+
+def _body(servers: Sequence[str], told: Mapping[str, Any]) -> dict[str, Any]:
+    body = {option: value for option, value in told.items() if value is not None}
+    return {**body, "servers": list(map(_server, servers))} if servers else body
+
+
+def _server(text: str) -> dict[str, Any]:
+    name, *rest = text.split(",")
+    nodes = [each.removeprefix(_NODE) for each in rest if each.startswith(_NODE)]
+    return {"name": name, "addresses": [each for each in rest if not each.startswith(_NODE)], "nodes": nodes}
+
+
+def _show(session: Session, found: Mapping[str, Any]) -> None:
+    lines = [
+        " ".join([each["name"], *each["addresses"], *(f"{_NODE}{node}" for node in each["nodes"])])
+        for each in found["servers"]
+    ]
+    session.show(found, {**found, "servers": lines})
+
+
+def _named(session: Session, name: str) -> Mapping[str, Any]:
+    """The set of this name or id. Raises UsageError."""
+    return session.named(_SETS, name, "set")

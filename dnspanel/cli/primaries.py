@@ -1,0 +1,146 @@
+"""`dnspanel primaries`: zones that come from elsewhere."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dnspanel.cli import output
+from dnspanel.cli.output import Column
+from dnspanel.cli.passphrase import FILE, only_line_of
+from dnspanel.cli.session import Session, options, pass_session, shared_options
+from dnspanel.cli.written import publish, show_written, waiting_options
+from dnspanel.cli.zone_paths import zone_path
+
+_LISTED = (
+    Column("ZONE", "zone"),
+    Column("SERIAL", "serial", right=True),
+    Column("CONFIRMED", lambda row: output.moment(row["confirmed_at"])),
+    Column("STATE", lambda row: _state(row)),
+    Column("FROM", lambda row: " ".join(row["addresses"])),
+    Column("ERROR", "error"),
+)
+_ALGORITHMS = ("hmac-sha256", "hmac-sha512", "hmac-sha384", "hmac-sha224", "hmac-sha1", "hmac-md5")
+
+# The options of a key, and whether only changes are asked for.
+_terms_options = options(
+    click.option("--key", default="", metavar="NAME", help="Of the TSIG key by which they are asked."),
+    click.option(
+        "--algorithm",
+        type=click.Choice(_ALGORITHMS),
+        default=_ALGORITHMS[0],
+        show_default=True,
+        help="Of that key.",
+    ),
+    click.option("--secret-file", type=FILE, metavar="FILE", help="Has the key's secret, in Base64, as one line."),
+    click.option("--no-ixfr", is_flag=True, help="Always transfer all of it."),
+)
+
+
+@click.group()
+def primaries() -> None:
+    """Zones that come from primaries elsewhere: list, create, ask, take over."""
+
+
+@primaries.command("list")
+@click.option("--failing", is_flag=True, help="Those to which nothing comes only.")
+@shared_options
+@pass_session
+def list_transferred(session: Session, failing: bool) -> None:
+    """List the zones that come from elsewhere, or did."""
+    query = {"failing": "true"} if failing else {}
+    session.show_rows(session.client.items("/transferred-zones", **query), _LISTED, none="No zone.")
+
+
+@primaries.command()
+@click.argument("zone")
+@shared_options
+@pass_session
+def show(session: Session, zone: str) -> None:
+    """Show where a zone comes from, and how that stands."""
+    found = session.client.get(zone_path(zone, "primaries"))
+    moments = {name: output.moment(found[name]) for name in found if name.endswith("_at") or name == "failed_since"}
+    session.show(found, {**found, **moments, "addresses": " ".join(found["addresses"])})
+
+
+@primaries.command()
+@click.argument("zone")
+@click.argument("addresses", metavar="ADDRESS...", nargs=-1, required=True)
+@click.option("--team", type=int, help="Id of the team that it belongs to.")
+@_terms_options
+@shared_options
+@pass_session
+def create(session: Session, zone: str, addresses: tuple[str, ...], team: int | None, **terms: Any) -> None:
+    """Create a zone that comes from these primaries.
+
+    \b
+    Examples:
+      dnspanel primaries create example.net 192.0.2.53 198.51.100.53:5300
+      dnspanel primaries create example.net 192.0.2.53 --key transfer.example.net --secret-file key.txt
+    """
+    body = {"name": zone, **({"team": team} if team else {}), **_body(addresses, **terms)}
+    found = session.client.send("POST", "/transferred-zones", body)
+    session.show(found, {"zone": found["zone"], "from": " ".join(found["addresses"]), "state": _state(found)})
+
+
+@primaries.command("set")
+@click.argument("zone")
+@click.argument("addresses", metavar="ADDRESS...", nargs=-1, required=True)
+@_terms_options
+@shared_options
+@pass_session
+def set_primaries(session: Session, zone: str, addresses: tuple[str, ...], **terms: Any) -> None:
+    """Have a zone come from these primaries: the next transfer replaces what it holds."""
+    found = session.client.send("PUT", zone_path(zone, "primaries"), _body(addresses, **terms))
+    session.show(found, {"zone": found["zone"], "from": " ".join(found["addresses"]), "state": _state(found)})
+
+
+@primaries.command()
+@click.argument("zone")
+@click.option("--all", "wants_all", is_flag=True, help="All of the zone, whatever its serial.")
+@shared_options
+@pass_session
+def retrieve(session: Session, zone: str, wants_all: bool) -> None:
+    """Ask a zone's primaries now."""
+    found = session.client.send("POST", zone_path(zone, "primaries", "transfer"), {"all": wants_all})
+    session.show(found, {"zone": found["zone"], "asked": " ".join(found["addresses"])})
+
+
+@primaries.command("take-over")
+@click.argument("zone")
+@waiting_options
+@shared_options
+@pass_session
+def take_over(session: Session, zone: str, wait: bool, timeout: int) -> None:
+    """Make this panel the primary of a zone: it is edited and published here from now on."""
+    path = zone_path(zone, "primaries", "take-over")
+    show_written(session, publish(session, "POST", path, wait=wait, timeout=timeout), waited=wait)
+
+
+@primaries.command("give-back")
+@click.argument("zone")
+@shared_options
+@pass_session
+def give_back(session: Session, zone: str) -> None:
+    """Have a zone that was taken over come from its primaries again; that replaces what was changed here."""
+    found = session.client.send("POST", zone_path(zone, "primaries", "give-back"))
+    session.show(found, {"zone": found["zone"], "from": " ".join(found["addresses"]), "state": _state(found)})
+
+
+def _body(addresses: tuple[str, ...], *, key: str, algorithm: str, secret_file: Path | None, no_ixfr: bool) -> Any:
+    terms: dict[str, Any] = {"addresses": list(addresses), "uses_ixfr": not no_ixfr}
+    if key:
+        terms |= {"tsig_name": key, "tsig_algorithm": algorithm}
+    if secret_file is not None:
+        terms["tsig_secret"] = only_line_of(secret_file, "a secret")
+    return terms
+
+
+def _state(row: Any) -> str:
+    if not row["elsewhere"]:
+        return "taken over"
+    if row["serial"] is None:
+        return "failing" if row["error"] else "awaited"
+    if not row["is_served"]:
+        return "expired"
+    return "failing" if row["failed_since"] else "in step"

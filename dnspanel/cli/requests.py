@@ -1,0 +1,186 @@
+"""`dnspanel requests`: drafts that wait for approval, or for a time."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from dnspanel.cli import output
+from dnspanel.cli.output import Column
+from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.written import show_changes_of
+from dnspanel.cli.zone_paths import segment
+
+_LISTED = (
+    Column("KEY", "key"),
+    Column("NAME", "name"),
+    Column("STATE", "state"),
+    Column("BY", lambda row: row["author"] or ""),
+    Column("SINCE", lambda row: output.moment(row["asked_at"])),
+    Column("PUBLISHES", lambda row: output.moment(row["publish_at"])),
+    Column("REASON", "reason"),
+)
+
+
+@click.group()
+def requests() -> None:
+    """Requests to publish: list, show, ask, approve, refuse, comment, plan, publish, withdraw."""
+
+
+@requests.command("list")
+@click.option("--waiting", is_flag=True, help="Those that wait for your approval, in place of your own.")
+@click.option("--past-rules", is_flag=True, help="What went past the rules in the last 30 days.")
+@shared_options
+@pass_session
+def list_requests(session: Session, waiting: bool, past_rules: bool) -> None:
+    """List your own requests, the newest first."""
+    if waiting and past_rules:
+        raise click.UsageError("Give --waiting or --past-rules, not both.")
+    query = {"which": "waiting"} if waiting else {"which": "past-rules"} if past_rules else {}
+    session.show_rows(session.client.items("/requests", **query), _LISTED, none="No request.")
+
+
+@requests.command()
+@click.argument("key")
+@shared_options
+@pass_session
+def show(session: Session, key: str) -> None:
+    """Show a request: what it would do, what it still needs, and what was said of it."""
+    _show(session, session.client.get(_path(key)))
+
+
+@requests.command()
+@click.argument("name")
+@click.option("--draft", help="Key of a draft with a name, in place of the one in hand.")
+@click.option("--zone", "zones", multiple=True, help="Only what the draft holds for this zone; once for each.")
+@click.option("--reason", default="", help="Kept in the history.")
+@click.option("--accept", "accepted", multiple=True, help="Code of a warning that is meant; once for each.")
+@click.option("--confirm", is_flag=True, help="Publish it though a zone loses much.")
+@click.option("--at", "publish_at", help="When it publishes itself, such as 2027-01-31T18:00:00Z.")
+@shared_options
+@pass_session
+def ask(
+    session: Session,
+    name: str,
+    draft: str | None,
+    zones: Sequence[str],
+    reason: str,
+    accepted: Sequence[str],
+    confirm: bool,
+    publish_at: str | None,
+) -> None:
+    """Ask others to approve your draft, or let it be published at a time.
+
+    \b
+    Examples:
+      dnspanel requests ask "Move the shop" --zone example.net --reason "DNS-42"
+      dnspanel requests ask "At night" --at 2027-01-31T02:00:00Z
+    """
+    body: dict[str, Any] = {"name": name, "reason": reason, "accepted": list(accepted), "confirm": confirm}
+    body |= {"zones": list(zones)} if zones else {}
+    body |= {"draft": draft} if draft else {}
+    body |= {"publish_at": publish_at} if publish_at else {}
+    _show(session, session.client.send("POST", "/requests", body))
+
+
+@requests.command()
+@click.argument("key")
+@click.argument("digest")
+@click.option("--comment", "text", default="", help="What you say of it.")
+@shared_options
+@pass_session
+def approve(session: Session, key: str, digest: str, text: str) -> None:
+    """Approve what `show` printed with this DIGEST; of what has moved since, nothing is approved."""
+    _act(session, key, "approve", {"digest": digest, "text": text})
+
+
+@requests.command()
+@click.argument("key")
+@click.argument("reason")
+@shared_options
+@pass_session
+def refuse(session: Session, key: str, reason: str) -> None:
+    """Decline a request, and say why."""
+    _act(session, key, "decline", {"text": reason})
+
+
+@requests.command()
+@click.argument("key")
+@click.argument("text")
+@shared_options
+@pass_session
+def comment(session: Session, key: str, text: str) -> None:
+    """Say something of a request."""
+    _act(session, key, "comment", {"text": text})
+
+
+@requests.command()
+@click.argument("key")
+@click.option("--at", "publish_at", help="Such as 2027-01-31T18:00:00Z; without it, not by itself.")
+@shared_options
+@pass_session
+def plan(session: Session, key: str, publish_at: str | None) -> None:
+    """Say when a request publishes itself."""
+    _act(session, key, "plan", {"publish_at": publish_at})
+
+
+@requests.command()
+@click.argument("key")
+@click.option(
+    "--past-rules", "emergency", metavar="REASON", help="Though a rule or a freeze forbids it; who may govern."
+)
+@shared_options
+@pass_session
+def publish(session: Session, key: str, emergency: str | None) -> None:
+    """Publish a request that has what it needs."""
+    if emergency is None:
+        _act(session, key, "publish", {})
+    else:
+        _act(session, key, "past-rules", {"text": emergency})
+
+
+@requests.command()
+@click.argument("key")
+@shared_options
+@pass_session
+def withdraw(session: Session, key: str) -> None:
+    """Take a request back; its draft is yours again."""
+    _act(session, key, "withdraw", {})
+
+
+def _act(session: Session, key: str, act: str, body: Mapping[str, Any]) -> None:
+    found = session.client.send("POST", f"{_path(key)}/acts/{act}", body)
+    session.show(found, _details(found))
+
+
+def _path(key: str) -> str:
+    return f"/requests/{segment(key)}"
+
+
+def _show(session: Session, found: Mapping[str, Any]) -> None:
+    session.show(found, _details(found))
+    if not session.is_json:
+        show_changes_of(found["plans"])
+
+
+def _details(found: Mapping[str, Any]) -> dict[str, Any]:
+    """What a person wants to know of it."""
+    details: dict[str, Any] = {
+        "key": found["key"],
+        "name": found["name"],
+        "state": found["state"],
+        "by": found["author"],
+        "reason": found["reason"],
+        "publishes": output.moment(found["publish_at"]),
+        "not published because": found["refusal"],
+        "publication": found["publication"],
+        "digest": found["digest"],
+    }
+    for number, demand in enumerate(found["demands"], 1):
+        given = f"{demand['given']} of {demand['needed']} approvals by {demand['who']}"
+        details[f"rule {number}"] = f"{given}: {demand['reason']}"
+    for number, note in enumerate(found["notes"], 1):
+        stale = ", of what has moved since" if note["stale"] else ""
+        about = f"{note['by'] or 'somebody'}, {output.moment(note['at'])}: {note['verdict']}{stale}"
+        details[f"note {number}"] = f"{about}. {note['text']}".strip()
+    return {name: value for name, value in details.items() if value not in (None, "")}

@@ -1,0 +1,70 @@
+"""`dnspanel secondaries`: other name servers that transfer zones from the panel, and how far each is."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from dnspanel.cli import output
+from dnspanel.cli.errors import Refused
+from dnspanel.cli.output import Column
+from dnspanel.cli.session import Session, pass_session, shared_options
+
+_LISTED = (
+    Column("SECONDARY", "name"),
+    Column("PROGRAM", "kind"),
+    Column("ZONES", lambda row: row["tag"] or row["choice"]),
+    Column("ACTIVE", lambda row: "yes" if row["active"] else "no"),
+    Column("REFUSED", "refusals", right=True),
+    Column("ADDRESS", lambda row: " ".join(row["addresses"])),
+)
+_ZONES = (
+    Column("ZONE", "zone"),
+    Column("SERIAL", "serial", right=True),
+    Column("SERVED", "served_serial", right=True),
+    Column("BEHIND SINCE", lambda row: output.moment(row["behind_since"])),
+    Column("TRANSFERRED", lambda row: f"{row['transferred_how']} {output.moment(row['transferred_at'])}".strip()),
+)
+
+
+@click.group()
+def secondaries() -> None:
+    """Secondaries: other name servers that transfer zones from here."""
+
+
+@secondaries.command("list")
+@shared_options
+@pass_session
+def list_secondaries(session: Session) -> None:
+    """List the secondaries."""
+    session.show_rows(session.client.items("/secondaries"), _LISTED, none="No secondary.")
+
+
+@secondaries.command("zones")
+@click.argument("name")
+@click.option("--behind", is_flag=True, help="Those that are behind only.")
+@shared_options
+@pass_session
+def list_zones(session: Session, name: str, behind: bool) -> None:
+    """List the zones of a secondary, with the serial that it answers with and the last transfer."""
+    query = {"behind": "true"} if behind else {}
+    rows = session.client.items(f"/secondaries/{_id_of(session, name)}/zones", **query)
+    session.show_rows(rows, _ZONES, none="No zone.")
+
+
+@secondaries.command()
+@click.argument("name")
+@shared_options
+@pass_session
+def notify(session: Session, name: str) -> None:
+    """Send NOTIFY for each of its zones."""
+    found = session.client.send("POST", f"/secondaries/{_id_of(session, name)}/notify")
+    session.show(found, {"name": found["name"], "NOTIFY": "on its way"})
+
+
+def _id_of(session: Session, name: str) -> int:
+    """The id of the secondary of this name; raises Refused."""
+    rows: Mapping[str, Any] = {row["name"]: row["id"] for row in session.client.items("/secondaries")}
+    if name not in rows:
+        raise Refused({"code": "not-found", "detail": f"There is no secondary {name}."})
+    return int(rows[name])

@@ -1,0 +1,73 @@
+"""`dnspanel teams`: which there are, and what each may have."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from dnspanel.cli.output import Column
+from dnspanel.cli.session import Session, pass_session, shared_options
+
+_LISTED = (
+    Column("ID", "id", right=True),
+    Column("NAME", "name"),
+    Column("MEMBERS", lambda row: " ".join(each["username"] for each in row["members"])),
+)
+_QUOTAS = (
+    Column("KIND", "kind"),
+    Column("USED", lambda row: "" if row["used"] is None else row["used"], right=True),
+    Column("LIMIT", lambda row: "unlimited" if row["limit"] is None else row["limit"], right=True),
+    Column("", lambda row: "little is left" if row["near"] else ""),
+)
+
+
+@click.group()
+def teams() -> None:
+    """Teams and their quotas. TEAM is a name or an id."""
+
+
+@teams.command("list")
+@shared_options
+@pass_session
+def list_teams(session: Session) -> None:
+    """List the teams."""
+    session.show_rows(session.client.items("/teams"), _LISTED, none="No team.")
+
+
+@teams.command()
+@click.argument("team")
+@click.argument("limits", metavar="[KIND=LIMIT...]", nargs=-1)
+@shared_options
+@pass_session
+def quotas(session: Session, team: str, limits: Sequence[str]) -> None:
+    """Show what a team has and may have; with limits, say what it may have.
+
+    A limit is a number (of bytes for `bytes`), or unlimited. Kinds that are left out are as in the settings.
+
+    \b
+    Examples:
+      dnspanel teams quotas Web
+      dnspanel teams quotas Web zones=1000 rrsets=unlimited
+    """
+    path = f"/teams/{_named(session, team)['id']}/quotas"
+    if limits:
+        found = session.client.send("PUT", path, {"limits": dict(map(_limit, limits))})
+    else:
+        found = session.client.get(path)
+    session.show_rows(found["quotas"], _QUOTAS, none="No quota.")
+
+
+def _limit(text: str) -> tuple[str, int | None]:
+    kind, sign, amount = text.partition("=")
+    if not sign or not (amount == "unlimited" or (amount.isascii() and amount.isdigit())):
+        raise click.UsageError(f"{text} is not as in zones=1000 or zones=unlimited.")
+    return kind, None if amount == "unlimited" else int(amount)
+
+
+def _named(session: Session, name: str) -> Mapping[str, Any]:
+    """The team of this name or id. Raises UsageError where there is none."""
+    for each in session.client.items("/teams"):
+        if name in (each["name"], str(each["id"])):
+            found: Mapping[str, Any] = each
+            return found
+    raise click.UsageError(f"There is no team {name}.")

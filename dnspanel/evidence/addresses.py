@@ -1,0 +1,87 @@
+"""Where a destination is, and the headers it wants, as somebody types them. Pure."""
+
+from dataclasses import dataclass
+
+from dnspanel.outbound import OutboundError, canonical_host
+from replication.wire.protocol import join_port
+
+SYSLOG_PORT = 6514  # RFC 5425
+# Below, only ports that logs are sent to: mail, SSH or DNS cannot be spoken to.
+_LOW_PORTS = frozenset({443, 514, 601})
+_FIRST_FREE_PORT = 1024
+MOST_HEADERS = 10
+LONGEST_HEADERS = 4_000
+_TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_OUR_HEADERS = frozenset(
+    {
+        "accept-encoding",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "host",
+        "transfer-encoding",
+        "user-agent",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SyslogAddress:
+    """A host and a port; as text "logs.example:6514", "[2001:db8::1]:6514"."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return join_port(self.host, self.port)
+
+
+def parse_syslog_address(text: str) -> SyslogAddress:
+    """The host and port that somebody typed; without a port it is that of syslog over TLS. Raises ValueError."""
+    text = text.strip()
+    if "/" in text:
+        raise ValueError("Give a host and a port, such as logs.example:6514, without a scheme or a path.")
+    host, port = text, ""
+    if text.startswith("["):
+        host, bracket, rest = text[1:].partition("]")
+        if not bracket or (rest and not rest.startswith(":")):
+            raise ValueError("Write an IPv6 address with a port as [2001:db8::1]:6514.")
+        port = rest[1:]
+    elif text.count(":") == 1:
+        host, _, port = text.partition(":")
+    try:
+        host = canonical_host(host)
+    except OutboundError as exc:
+        raise ValueError(str(exc)) from exc
+    if port and not (port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) <= 65_535):
+        raise ValueError(f"{port[:20]} is not a port.")
+    number = int(port or SYSLOG_PORT)
+    if number < _FIRST_FREE_PORT and number not in _LOW_PORTS:
+        raise ValueError(f"Port {number} is not one for logs: use {SYSLOG_PORT}, or one from {_FIRST_FREE_PORT} on.")
+    return SyslogAddress(host, number)
+
+
+def parse_headers(text: str) -> dict[str, str]:
+    """Lines "Name: value" as a request's headers. Raises ValueError, without the values."""
+    if len(text) > LONGEST_HEADERS:
+        raise ValueError(f"At most {LONGEST_HEADERS:,} characters.")
+    found: dict[str, str] = {}
+    for number, line in enumerate(filter(str.strip, text.split("\n")), 1):
+        name, colon, value = line.partition(":")
+        name, value = name.strip(), value.strip()
+        if not colon or not name or not value or not set(name) <= _TOKEN:
+            raise ValueError(f"Line {number} is not a name, a colon and a value.")
+        if not value.isascii() or not value.isprintable():
+            raise ValueError(f"Line {number} has characters that no header has.")
+        if name.lower() in _OUR_HEADERS or name.lower() in {each.lower() for each in found}:
+            raise ValueError(f"{name} is there already.")
+        found[name] = value
+    if len(found) > MOST_HEADERS:
+        raise ValueError(f"At most {MOST_HEADERS} headers.")
+    return found
+
+
+def format_headers(headers: dict[str, str]) -> str:
+    """The headers as `parse_headers` reads them."""
+    return "\n".join(f"{name}: {value}" for name, value in headers.items())

@@ -1,0 +1,270 @@
+"""What administrators do to destinations of the audit log: make, change, try, switch, send again, delete. Verbs."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.db import IntegrityError, transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author, user_of
+from dnspanel.accounts.grant_edit import refuse_higher_role
+from dnspanel.accounts.models import Role
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
+from dnspanel.evidence.addresses import format_headers, parse_headers, parse_syslog_address
+from dnspanel.evidence.deliver import Send, last_number, sender, target_of
+from dnspanel.evidence.errors import DestinationRefused, DestinationUnknown, NotSent
+from dnspanel.evidence.models import WELL, Destination, Kind
+from dnspanel.evidence.send import NETWORKS, addresses_of, send
+from dnspanel.evidence.tls import canonical_certificates, canonical_key, fits
+from dnspanel.texts import gettext
+from dnspanel.webhooks.errors import AddressRefused, NoAnswer
+from dnspanel.webhooks.guard import checked_addresses, parse_target
+from dnspanel.zones import access
+from dnspanel.zones.audit_trail import Act
+
+MOST_DESTINATIONS = 5
+LONGEST_NAME = 40
+_TEST = "evidence.test"
+# Of one that was changed or switched: what it would not keep was said to another one.
+_ANEW = {**WELL, "rejected_at": None, "rejected": ""}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What an administrator says of a destination. Of a key and headers, "" leaves those that are stored."""
+
+    name: str
+    address: str
+    ca: str = ""
+    certificate: str = ""
+    key: str = field(default="", repr=False)
+    headers: str = field(default="", repr=False)
+    without_headers: bool = False
+    from_beginning: bool = False  # the log is sent from its first act on; else from where it is
+
+
+@dataclass(frozen=True, slots=True)
+class DestinationRow:
+    """A destination, and how many acts of the chain it does not have yet."""
+
+    destination: Destination
+    behind: int
+
+    @property
+    def word(self) -> str:
+        """off, failing, behind or working."""
+        if not self.destination.active:
+            return "off"
+        if self.destination.failing_since is not None:
+            return "failing"
+        return "behind" if self.behind else "working"
+
+
+def require_operator(by: Author) -> None:
+    """Raise Forbidden or GrantRefused unless this person, or a token's holder, may everything an administrator may."""
+    if by is not None:
+        access.require(by, Permission.NODES)
+        access.require(by, Permission.AUDIT)
+    refuse_higher_role(by, Role.ADMINISTRATOR)
+
+
+def destination_rows() -> list[DestinationRow]:
+    """Every destination, by name. Two queries."""
+    return rows_of(Destination.objects.order_by("name")[:MOST_DESTINATIONS])
+
+
+def rows_of(found: Iterable[Destination]) -> list[DestinationRow]:
+    """These destinations, with how far each is. One query besides theirs."""
+    last = last_number()
+    return [_row(each, last) for each in found]
+
+
+def destination_row(pk: int) -> DestinationRow:
+    """The destination with this id; raises DestinationUnknown."""
+    found = Destination.objects.filter(pk=pk).first()
+    if found is None:
+        raise DestinationUnknown
+    return _row(found, last_number())
+
+
+def create_destination(*, kind: Kind, terms: Terms, by: Author, now: datetime) -> Destination:
+    """Acts are sent there from now on, or from the beginning of the log.
+
+    Raises Forbidden, GrantRefused, and DestinationRefused: also for an address that the panel does not connect to.
+    """
+    require_operator(by)
+    columns = _checked(kind, terms, None)
+    if Destination.objects.count() >= MOST_DESTINATIONS:
+        raise DestinationRefused(
+            {"name": [gettext("At most {most_destinations} destinations.").format(most_destinations=MOST_DESTINATIONS)]}
+        )
+    start = 0 if terms.from_beginning else last_number()
+    try:
+        with transaction.atomic(durable=True):
+            made = Destination.objects.create(kind=kind, created_at=now, sent_to=start, **columns)
+            told = _told(columns)
+            audit.record(action="evidence.create", by=by, now=now, target=made.name, kind=kind, after=told, start=start)
+    except IntegrityError as exc:
+        raise _name_taken() from exc
+    return made
+
+
+def change_destination(*, destination: Destination, terms: Terms, by: Author, now: datetime) -> None:
+    """The destination is like this from the next batch on; its position stays, unless it begins anew.
+
+    Raises Forbidden, GrantRefused, DestinationUnknown, DestinationRefused.
+    """
+    require_operator(by)
+    columns = _checked(Kind(destination.kind), terms, destination)
+    try:
+        with transaction.atomic(durable=True):
+            row = Destination.objects.select_for_update().filter(pk=destination.pk).first()
+            if row is None:
+                raise DestinationUnknown
+            if row.version != destination.version:
+                raise DestinationRefused({"": [gettext("Somebody has changed it meanwhile. Load the page again.")]})
+            before = {name: getattr(row, name) for name in columns}
+            given = columns | ({"sent_to": 0} if terms.from_beginning else {})
+            Destination.objects.filter(pk=row.pk).update(version=row.version + 1, changed_at=now, **_ANEW, **given)
+            audit.record(
+                action="evidence.change",
+                by=by,
+                now=now,
+                target=terms.name,
+                before=_told(before),
+                after=_told(columns),
+                secrets=sorted(name for name in ("key", "headers") if columns[name] != before[name]),
+                from_beginning=terms.from_beginning,
+            )
+    except IntegrityError as exc:
+        raise _name_taken() from exc
+
+
+def switch_destination(*, destination: Destination, active: bool, by: Author, now: datetime) -> None:
+    """Acts are sent there, or kept for when it is switched on again. Raises Forbidden, GrantRefused."""
+    require_operator(by)
+    with transaction.atomic(durable=True):
+        rows = Destination.objects.filter(pk=destination.pk, active=not active)
+        if rows.update(active=active, changed_at=now, **_ANEW):
+            action = f"evidence.{'open' if active else 'close'}"
+            audit.record(action=action, by=by, now=now, target=destination.name)
+
+
+def delete_destination(*, destination: Destination, by: Author, now: datetime) -> None:
+    """Nothing is sent there any more. Twice changes nothing. Raises Forbidden, GrantRefused."""
+    require_operator(by)
+    with transaction.atomic(durable=True):
+        if Destination.objects.filter(pk=destination.pk).delete()[0]:
+            position = {"sent_to": destination.sent_to, "address": destination.address}
+            audit.record(action="evidence.delete", by=by, now=now, target=destination.name, **position)
+
+
+def try_destination(*, destination: Destination, by: Author, clock: Callable[[], datetime], send: Send = send) -> None:
+    """The destination has confirmed one test message, which is no act of the chain. Raises Forbidden, GrantRefused.
+
+    Raises NotSent with what is wrong; the audit log has either. A destination that works again is sent what waits.
+    """
+    require_operator(by)
+    now, user = clock(), user_of(by)
+    act = Act("test", 0, now, user.username if user else "", "", None, _TEST, destination.name, "", "")
+    failure = ""
+    try:
+        sent = send(target_of(destination), [act], sender=sender(), now=now)
+        failure = sent.rejected
+    except NotSent as exc:
+        failure = str(exc)
+    audit.record(action=_TEST, by=by, now=clock(), target=destination.name, failure=failure)
+    if failure:
+        raise NotSent(failure)
+    Destination.objects.filter(pk=destination.pk, version=destination.version).update(resting_until=None)
+
+
+def _row(destination: Destination, last: int) -> DestinationRow:
+    return DestinationRow(destination, max(0, last - destination.sent_to))
+
+
+def _name_taken() -> DestinationRefused:
+    return DestinationRefused({"name": ["There is a destination with this name already."]})
+
+
+def _checked(kind: Kind, terms: Terms, stored: Destination | None) -> dict[str, Any]:
+    """The columns of these terms. Raises DestinationRefused with every fault."""
+    faults: dict[str, list[str]] = {}
+
+    def checked(name: str, check: Callable[[], Any]) -> Any:
+        try:
+            return check()
+        except ValueError as exc:
+            faults[name] = [str(exc)]
+
+    columns: dict[str, Any] = {
+        "name": checked("name", lambda: _name(terms.name)),
+        "address": checked("address", lambda: _address(kind, terms.address)),
+        "ca": checked("ca", lambda: canonical_certificates(terms.ca)),
+        "certificate": checked("certificate", lambda: canonical_certificates(terms.certificate)),
+    }
+    if not faults:
+        columns["key"] = checked("key", lambda: _key(terms, columns["certificate"], stored))
+        columns["headers"] = checked("headers", lambda: _headers(kind, terms, columns["address"], stored))
+    if faults:
+        raise DestinationRefused(faults)
+    return columns
+
+
+def _name(text: str) -> str:
+    name = text.strip()
+    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        raise ValueError(f"A name has 1 to {LONGEST_NAME} characters.")
+    return name
+
+
+def _address(kind: Kind, text: str) -> str:
+    """In canonical form; every address that its host stands for is one that the panel connects to."""
+    if kind == Kind.OTLP:
+        try:
+            checked_addresses(parse_target(text.strip()), networks=NETWORKS)
+        except (AddressRefused, NoAnswer) as exc:
+            raise ValueError(str(exc)) from exc
+        return text.strip()
+    address = parse_syslog_address(text)
+    try:
+        addresses_of(address)
+    except NotSent as exc:
+        raise ValueError(str(exc)) from exc
+    return str(address)
+
+
+def _key(terms: Terms, certificate: str, stored: Destination | None) -> bytes | None:
+    if not certificate:
+        if terms.key.strip():
+            raise ValueError("Give its certificate too.")
+        return None
+    if terms.key.strip():
+        return encrypt_secret(canonical_key(terms.key, certificate))
+    if stored is None or stored.key is None:
+        raise ValueError("Give the private key of the certificate.")
+    if not fits(decrypt_secret(stored.key), certificate):
+        raise ValueError("The key that is stored is not that of this certificate: give its own.")
+    return bytes(stored.key)
+
+
+def _headers(kind: Kind, terms: Terms, address: str, stored: Destination | None) -> bytes | None:
+    """Those that are stored stay with the server that they were given for: nobody has them sent elsewhere."""
+    if terms.headers.strip():
+        if kind == Kind.SYSLOG:
+            raise ValueError("Syslog has no headers.")
+        return encrypt_secret(format_headers(parse_headers(terms.headers)).encode())
+    if stored is None or stored.headers is None or terms.without_headers:
+        return None
+    if urlsplit(stored.address)[:2] != urlsplit(address)[:2]:
+        raise ValueError("Give the headers again: those that are stored were given for another server.")
+    return bytes(stored.headers)
+
+
+def _told(columns: dict[str, Any]) -> dict[str, Any]:
+    """The columns as the audit log has them: of secrets only whether there are any."""
+    return {name: value if name not in ("key", "headers") else value is not None for name, value in columns.items()}

@@ -1,0 +1,165 @@
+"""An act of the audit log as a message of syslog (RFC 5424) and as a log record of OpenTelemetry. Pure.
+
+Both carry the line of JSON that an export has for the act, and beside it what receivers look for.
+
+    <PRI>1 TIMESTAMP HOSTNAME dnspanel - ACTION [dnspanel@32473 number="412" hash="…" …] {"action": …}
+
+The facility is 13, "log audit". 32473 is the enterprise number of documentation (RFC 5612). The line is ASCII, so that
+it needs no byte order mark. A message that is longer than LONGEST comes without its details, and says how many bytes
+they have: the hash is still that of the full act.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from dnspanel.zones.audit_trail import GONE, Act, row_of
+
+APP = "dnspanel"
+SD_ID = "dnspanel@32473"
+_AUDIT = 13
+_CRITICAL, _WARNING, _INFORMATIONAL = 2, 4, 6
+# RFC 5425: a receiver should take so many bytes; more might be cut anywhere.
+LONGEST = 8_192
+_LONGEST_HOSTNAME, _LONGEST_MSGID = 255, 32
+_LONGEST_TEXT = 255
+_BAD_ENDS = ("refused", "failed", "replayed", "locked", "no", "silent")
+# Severity numbers of OpenTelemetry's logs.
+_OTLP = {_CRITICAL: (21, "FATAL"), _WARNING: (13, "WARN"), _INFORMATIONAL: (9, "INFO")}
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Which panel sends: the host of its URL, the cluster's UUID, its version."""
+
+    host: str
+    cluster: str
+    version: str
+
+
+def syslog_message(act: Act, sender: Sender) -> bytes:
+    """The act as one message of RFC 5424, at most LONGEST bytes, ASCII or UTF-8."""
+    head = (
+        f"<{_AUDIT * 8 + _severity(act)}>1 {_timestamp(act.at)} {_printable(sender.host, _LONGEST_HOSTNAME)} {APP} - "
+    )
+    head += f"{_printable(act.action, _LONGEST_MSGID)} {_structured(act)} "
+    beginning = head.encode("utf-8", "replace")
+    return beginning + json_line(act, LONGEST - len(beginning))
+
+
+def framed(message: bytes) -> bytes:
+    """The message as it goes over TLS: octet counting, RFC 5425."""
+    return b"%d %s" % (len(message), message)
+
+
+def log_record(act: Act, observed: datetime) -> dict[str, Any]:
+    """The act as a LogRecord of OTLP, in the JSON encoding of protobuf: 64-bit numbers are strings."""
+    number, text = _OTLP[_severity(act)]
+    return {
+        "timeUnixNano": _nanoseconds(act.at),
+        "observedTimeUnixNano": _nanoseconds(observed),
+        "severityNumber": number,
+        "severityText": text,
+        "eventName": f"{APP}.audit.{act.action}",
+        "body": {"stringValue": json_line(act, LONGEST).decode()},
+        "attributes": _attributes({f"{APP}.audit.{name}": value for name, value in _values(act)}),
+    }
+
+
+def logs_request(records: Sequence[dict[str, Any]], sender: Sender) -> bytes:
+    """An ExportLogsServiceRequest with these records, as JSON."""
+    resource = {
+        "service.name": APP,
+        "service.version": sender.version,
+        "service.instance.id": sender.cluster,
+        "host.name": sender.host,
+    }
+    scope = {"name": f"{APP}.audit", "version": sender.version}
+    resource_logs = {
+        "resource": {"attributes": _attributes(resource)},
+        "scopeLogs": [{"scope": scope, "logRecords": list(records)}],
+    }
+    return json.dumps({"resourceLogs": [resource_logs]}, separators=(",", ":")).encode()
+
+
+def json_line(act: Act, most: int) -> bytes:
+    """The act as an export has it, on one line of ASCII; without its details, and then cut, where it has more bytes."""
+    line = _json(row_of(act))
+    if len(line) > most:
+        act = replace(act, details={"left_out_bytes": len(_json(act.details))})
+        line = _json(row_of(act))
+    if len(line) > most:
+        short = replace(act, target=act.target[:_LONGEST_TEXT], token=act.token[:_LONGEST_TEXT])
+        line = _json(row_of(replace(short, action=act.action[:_LONGEST_TEXT], user=act.user[:_LONGEST_TEXT])))
+    return line
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True).encode()
+
+
+def _values(act: Act) -> Iterator[tuple[str, str | int]]:
+    """What receivers look for, without what is empty."""
+    found: tuple[tuple[str, str | int | None], ...] = (
+        ("number", act.number),
+        ("hash", act.hash),
+        ("kind", act.kind),
+        ("id", act.id),
+        ("action", act.action),
+        ("user", act.user),
+        ("token_id", act.token_id),
+        ("address", act.address),
+        ("request_id", act.request_id),
+    )
+    yield from ((name, value) for name, value in found if value is not None and value != "")
+
+
+def _structured(act: Act) -> str:
+    pairs = (f'{name}="{_escaped(str(value))}"' for name, value in _values(act))
+    return f"[{SD_ID} {' '.join(pairs)}]"
+
+
+def _escaped(text: str) -> str:
+    """A PARAM-VALUE: three characters are escaped, and control characters are not there."""
+    plain = "".join(character if character.isprintable() else " " for character in text[:_LONGEST_TEXT])
+    return plain.replace("\\", "\\\\").replace('"', '\\"').replace("]", "\\]")
+
+
+def _printable(text: str, longest: int) -> str:
+    """A field of the header: printable ASCII without spaces; "-" for none."""
+    return "".join(character if "!" <= character <= "~" else "-" for character in text)[:longest] or "-"
+
+
+def _severity(act: Act) -> int:
+    if act.action == GONE:
+        return _CRITICAL
+    return _WARNING if act.action.rpartition(".")[2] in _BAD_ENDS else _INFORMATIONAL
+
+
+def _timestamp(at: datetime) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _nanoseconds(at: datetime) -> str:
+    return str((at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1000)
+
+
+def _attributes(values: Mapping[str, str | int]) -> list[dict[str, Any]]:
+    return [{"key": name, "value": _any_value(value)} for name, value in values.items()]
+
+
+def _any_value(value: str | int) -> dict[str, str]:
+    return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}
+
+
+def batch(sizes: Iterable[int], most: int) -> int:
+    """How many of these fit into so many bytes; one at least, if there are any."""
+    total, count = 0, 0
+    for size in sizes:
+        total += size
+        if count and total > most:
+            break
+        count += 1
+    return count

@@ -1,0 +1,218 @@
+"""Sends acts to a destination over a checked address, and waits until it has confirmed them.
+
+Syslog has no acknowledgement. What comes close is the end of the connection (RFC 5425, 4.4): the panel says that it has
+sent everything, and a receiver that has read all of it closes. One that was lost meanwhile, let nobody in, or died with
+something unread, resets the connection or says nothing, and is sent the same again. OpenTelemetry answers each request.
+"""
+
+import array
+import errno
+import fcntl
+import json
+import os
+import socket
+import ssl
+import termios
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.conf import settings
+
+from dnspanel import outbound
+from dnspanel.evidence.addresses import SyslogAddress, parse_syslog_address
+from dnspanel.evidence.errors import NotSent
+from dnspanel.evidence.models import Kind
+from dnspanel.evidence.records import Sender, batch, framed, log_record, logs_request, syslog_message
+from dnspanel.evidence.tls import client_context
+from dnspanel.texts import gettext
+from dnspanel.webhooks.errors import AddressRefused, NoAnswer
+from dnspanel.webhooks.post import Answer, post
+from dnspanel.zones.audit_trail import Act
+
+NETWORKS = "EVIDENCE_NETWORKS"
+MOST_BYTES = 512 * 1024
+CONNECT_SECONDS = 5.0
+# From the first byte to the confirmation of the last one.
+SECONDS = 20.0
+_MOST_ADDRESSES = 3
+_PIECE = 16 * 1024
+_LONGEST_REASON = 300
+_CLOSED = frozenset({errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN})
+_LOOK_AGAIN = 0.005  # seconds, within the time that a packet takes
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A destination as it is connected to; secrets in plain text, for as long as that takes."""
+
+    kind: str
+    address: str
+    ca: str = ""
+    certificate: str = ""
+    key: bytes = field(default=b"", repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """How many of the acts were confirmed, the first ones; `rejected`: what the destination would not keep of them."""
+
+    count: int
+    rejected: str = ""
+
+
+def send(target: Target, acts: Sequence[Act], *, sender: Sender, now: datetime) -> Sent:
+    """The destination has confirmed the first of these acts, as many as fit into MOST_BYTES. Raises NotSent."""
+    try:
+        context = client_context(ca=target.ca, chain=target.certificate, key=target.key)
+    except (ssl.SSLError, ValueError) as exc:
+        raise NotSent(gettext("TLS does not take the certificates of this destination any more.")) from exc
+    if target.kind == Kind.SYSLOG:
+        return _send_syslog(target, acts, sender, context)
+    return _send_otlp(target, acts, sender, context, now)
+
+
+def _send_syslog(target: Target, acts: Sequence[Act], sender: Sender, context: ssl.SSLContext) -> Sent:
+    messages = [framed(syslog_message(act, sender)) for act in acts]
+    count = batch(map(len, messages), MOST_BYTES)
+    address = parse_syslog_address(target.address)
+    stream = _connected(address, context)
+    deadline = time.monotonic() + SECONDS
+    try:
+        _write(stream, b"".join(messages[:count]), deadline)
+        _end(stream, deadline)
+    except OSError as exc:
+        raise NotSent(
+            gettext("{address} did not confirm what it was sent: {exc}").format(address=address, exc=_describe(exc))
+        ) from exc
+    finally:
+        stream.close()
+    return Sent(count)
+
+
+def addresses_of(address: SyslogAddress) -> Sequence[str]:
+    """The addresses of the host, to all of which the panel may connect. Raises NotSent."""
+    try:
+        return outbound.allowed_addresses(address.host, address.port, getattr(settings, NETWORKS))
+    except outbound.NotAllowed as exc:
+        raise NotSent(
+            gettext("{exc} The operator can allow networks by PANEL_{networks}.").format(exc=exc, networks=NETWORKS)
+        ) from exc
+    except outbound.OutboundError as exc:
+        raise NotSent(str(exc)) from exc
+
+
+def _connected(address: SyslogAddress, context: ssl.SSLContext) -> ssl.SSLSocket:
+    """TLS with the first address of the host that takes a connection. Raises NotSent."""
+    failure: OSError | None = None
+    for each in addresses_of(address)[:_MOST_ADDRESSES]:
+        try:
+            plain = socket.create_connection((each, address.port), timeout=CONNECT_SECONDS)
+        except OSError as exc:
+            failure = exc
+            continue
+        try:
+            return context.wrap_socket(plain, server_hostname=address.host)
+        except OSError as exc:
+            plain.close()
+            failure = exc
+    raise NotSent(
+        gettext("No connection to {address}: {failure}").format(address=address, failure=_describe(failure))
+    ) from failure
+
+
+def _write(stream: ssl.SSLSocket, content: bytes, deadline: float) -> None:
+    for start in range(0, len(content), _PIECE):
+        stream.settimeout(_left(deadline))
+        stream.sendall(content[start : start + _PIECE])
+
+
+def _end(stream: ssl.SSLSocket, deadline: float) -> None:
+    """The receiver has read every byte and closed. Raises OSError if it has not, also if it says nothing.
+
+    1. The end of TLS is sent, and theirs is read; an alert in its place is an error. Some leave it out and only close.
+    2. The end of the connection is sent, and theirs is read: who closes with something unread resets it instead.
+    3. They may have closed before all of it arrived, as rsyslog does with who shows no certificate. Then the kernel
+       there has not acknowledged it, and resets the connection once it arrives.
+    """
+    stream.settimeout(_left(deadline))
+    with suppress(ssl.SSLEOFError):
+        stream.unwrap()
+    stream.shutdown(socket.SHUT_WR)
+    while True:
+        stream.settimeout(_left(deadline))
+        if not stream.recv(_PIECE):
+            break
+    while _unacknowledged(stream):
+        _left(deadline)
+        time.sleep(_LOOK_AGAIN)
+    _raise_error_of(stream)  # a reset that came since
+
+
+def _unacknowledged(stream: socket.socket) -> int:
+    """How many bytes the other side's kernel has not acknowledged; raises OSError if it never will."""
+    _raise_error_of(stream)
+    count = array.array("i", [0])
+    fcntl.ioctl(stream.fileno(), termios.TIOCOUTQ, count)
+    return count[0]
+
+
+def _raise_error_of(stream: socket.socket) -> None:
+    if code := stream.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+        raise OSError(code, os.strerror(code))
+
+
+def _left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+def _send_otlp(target: Target, acts: Sequence[Act], sender: Sender, context: ssl.SSLContext, now: datetime) -> Sent:
+    records = [log_record(act, now) for act in acts]
+    count = batch((len(json.dumps(record)) for record in records), MOST_BYTES)
+    body = logs_request(records[:count], sender)
+    headers = {**target.headers, "Content-Type": "application/json"}
+    try:
+        answer = post(target.address, headers, body, seconds=SECONDS, networks=NETWORKS, tls=context)
+    except (AddressRefused, NoAnswer) as exc:
+        raise NotSent(str(exc)) from exc
+    if not 200 <= answer.status < 300:
+        raise NotSent(_fault_of(answer), retry_after=answer.retry_after or 0)
+    return Sent(count, _rejected(answer))
+
+
+def _fault_of(answer: Answer) -> str:
+    if 300 <= answer.status < 400:
+        return f"It answered {answer.status}; redirects are not followed. Give the URL that it leads to."
+    told = " ".join(answer.text.split())[:_LONGEST_REASON]
+    return f"It answered {answer.status}: {told}" if told.isprintable() and told else f"It answered {answer.status}."
+
+
+def _rejected(answer: Answer) -> str:
+    """What an ExportLogsServiceResponse says of a partial success; "" for a full one."""
+    try:
+        partial = json.loads(answer.body or b"{}").get("partialSuccess") or {}
+        count, told = int(partial.get("rejectedLogRecords") or 0), str(partial.get("errorMessage") or "")
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return ""  # some collectors answer in words, or in protobuf
+    told = "".join(character for character in told if character.isprintable())[:_LONGEST_REASON]
+    if count > 0:
+        return f"It would not keep {count:,} of them: {told or 'it gave no reason.'}"
+    return ""
+
+
+def _describe(exc: OSError | None) -> str:
+    if isinstance(exc, ssl.SSLCertVerificationError):
+        return f"{exc.verify_message}.".replace("..", ".")
+    if isinstance(exc, ssl.SSLError):
+        return f"TLS: {(exc.reason or 'it ended').replace('_', ' ').lower()}."
+    if isinstance(exc, TimeoutError):
+        return "it did not answer in time."
+    if exc is not None and exc.errno in _CLOSED:
+        return "it closed the connection. It may want a certificate that it knows."
+    return f"{(exc and exc.strerror) or 'it ended'}."

@@ -1,0 +1,49 @@
+"""Evidence's work: `celery worker -Q push --pool=threads`.
+
+Tasks carry nothing, or a destination's id, and send whatever it does not have; beat enqueues them again. Nothing of
+this is on the way of an act, or of the chain.
+"""
+
+import threading
+import time
+
+from celery import shared_task
+from django.utils import timezone
+
+from dnspanel.advisory_locks import Lock, locked
+from dnspanel.celery import while_postgresql_answers
+from dnspanel.evidence import deliver
+from dnspanel.wake import wake_each
+
+# A sender lets others have their turn after this long.
+TURN_SECONDS = 20.0
+# Receivers may be slow, and pushes to nodes run on the same threads: most of those must stay free.
+_places = threading.BoundedSemaphore(2)
+
+
+@shared_task(ignore_result=True)
+def drive_evidence() -> None:
+    """Every few seconds: each destination that is behind has a sender."""
+    with while_postgresql_answers():
+        wake_each(deliver_evidence, deliver.destinations_with_due(now=timezone.now()))
+
+
+@shared_task(ignore_result=True)
+def deliver_evidence(destination_id: int) -> None:
+    """Send what one destination does not have, batch by batch. Twice, late or never does no harm."""
+    if not _places.acquire(blocking=False):
+        return  # beat enqueues it again when there is a place
+    try:
+        with while_postgresql_answers():
+            _deliver(destination_id)
+    finally:
+        _places.release()
+
+
+def _deliver(destination_id: int) -> None:
+    """One sender for each destination, so that acts arrive in their order."""
+    with locked(Lock.EVIDENCE, destination_id) as mine:
+        until = time.monotonic() + TURN_SECONDS
+        while mine and time.monotonic() < until:
+            if not deliver.deliver_next(destination_id=destination_id, clock=timezone.now):
+                break

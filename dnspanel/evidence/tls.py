@@ -1,0 +1,79 @@
+"""Certificates and keys of destinations, as somebody pastes them, and the TLS that is made with them."""
+
+import ssl
+from typing import Any
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+)
+
+from dnspanel.fleet.nodes.authority import file_in_memory
+from dnspanel.pasted_certificates import NO_CERTIFICATE, certificates_in, pem_of
+
+MOST_CERTIFICATES = 10
+LONGEST_PEM = 64_000  # characters
+
+
+def canonical_certificates(text: str) -> str:
+    """The certificates in PEM, "" for none. Raises ValueError, in words."""
+    found = certificates_in(text, beside_key="Give the certificate alone; a key has its own field.")
+    pem = pem_of(found)
+    try:
+        if found:  # what OpenSSL does not take should not be found out by a worker
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
+    except ssl.SSLError as exc:
+        raise ValueError(NO_CERTIFICATE) from exc
+    if len(found) > MOST_CERTIFICATES:
+        raise ValueError(f"At most {MOST_CERTIFICATES} certificates.")
+    return pem
+
+
+def canonical_key(text: str, chain: str) -> bytes:
+    """The private key of the first certificate of `chain`, in PEM. Raises ValueError, in words."""
+    try:
+        key: Any = load_pem_private_key(text.strip().encode(), None)
+        pem: bytes = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    except TypeError as exc:
+        raise ValueError("Give the key without a password: it is kept encrypted here.") from exc
+    except (ValueError, UnsupportedAlgorithm) as exc:
+        raise ValueError("This is no private key in PEM, which begins with -----BEGIN PRIVATE KEY-----") from exc
+    if not fits(pem, chain):
+        raise ValueError("It is not the key of the certificate.")
+    try:
+        client_context(ca="", chain=chain, key=pem)
+    except ssl.SSLError as exc:
+        raise ValueError(
+            f"TLS takes no such key: {(exc.reason or 'it is too weak').replace('_', ' ').lower()}."
+        ) from exc
+    return pem
+
+
+def fits(key: bytes, chain: str) -> bool:
+    """Whether this is the key of the first certificate of the chain."""
+    certificate = x509.load_pem_x509_certificate(chain.encode())
+    public = load_pem_private_key(key, None).public_key()
+    return _spki(public) == _spki(certificate.public_key())
+
+
+def client_context(*, ca: str, chain: str = "", key: bytes = b"") -> ssl.SSLContext:
+    """TLS 1.2 or newer with servers that this CA names, or one that the system knows; shows this certificate."""
+    context = ssl.create_default_context(cadata=ca or None)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if ca:
+        # A server's own certificate may be pasted, or one in the middle.
+        context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
+    if chain:
+        with file_in_memory(chain.encode() + key) as path:
+            context.load_cert_chain(path)
+    return context
+
+
+def _spki(key: Any) -> bytes:
+    encoded: bytes = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return encoded

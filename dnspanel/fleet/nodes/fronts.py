@@ -1,0 +1,211 @@
+"""dnsdist in front of nodes: which nodes a front asks, within which bounds, and that its agent has that. Verbs.
+
+A front is a node to everything else: it enrolls, gets publications, acknowledges them and is drained like one.
+"""
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author, user_of
+from dnspanel.fleet.errors import BadFront, WrongState
+from dnspanel.fleet.models import Front, FrontBackend, Node, NodeState
+from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
+from dnspanel.fleet.nodes.enroll import require_permission
+from dnspanel.fleet.signals import fronts_changed
+from dnspanel.texts import gettext
+from replication.errors import ReplicationError
+from replication.push import NodeClient
+from replication.wire.front import (
+    MOST_BACKENDS,
+    RANGES,
+    Backend,
+    Endpoint,
+    FrontReport,
+    FrontSettings,
+    front_report_in,
+    is_weight,
+)
+
+ANSWER_SECONDS = 5.0
+# What a report says of the settings may be from before they were sent.
+REPORT_DELAY = timedelta(seconds=10)
+# An agent that was not heard for so long is not tried every second.
+HEARD_WITHIN = timedelta(seconds=15)
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a front is to be like: `backends` has the weight of each node, by its name."""
+
+    backends: Mapping[str, int] = field(default_factory=dict)
+    minimum: int = 1
+    most_behind: int = 0
+    behind_seconds: float = 1.0
+    queries_per_second: int = 0
+    cache_entries: int = 0
+
+
+def terms_of(node: Node) -> Terms:
+    """Return what a person has set of this front. Raises WrongState for a node that is none."""
+    return _terms(_front_of(node, Front.objects.all()))
+
+
+def set_terms(*, node: Node, terms: Terms, now: datetime, by: Author) -> None:
+    """The front is like this from now on; its agent has it within a second. Raises BadFront, WrongState, Forbidden."""
+    require_permission(by)
+    _check(terms)
+    with transaction.atomic():
+        front = _front_of(node, Front.objects.select_for_update())
+        before = asdict(_terms(front))
+        nodes = {each.name: each for each in _possible_backends().filter(name__in=terms.backends)}
+        if unknown := [name for name in terms.backends if name not in nodes]:
+            raise BadFront(
+                "backends", gettext("There is no node {unknown} that could be asked.").format(unknown=unknown[0])
+            )
+        FrontBackend.objects.filter(front=front).delete()
+        FrontBackend.objects.bulk_create(
+            FrontBackend(front=front, node=nodes[name], weight=weight) for name, weight in terms.backends.items()
+        )
+        Front.objects.filter(pk=front.pk).update(**{name: getattr(terms, name) for name in RANGES})
+        after = asdict(terms)
+        differing = [name for name in after if before[name] != after[name]]
+        if differing:
+            audit.record(
+                action="front.change",
+                by=by,
+                now=now,
+                target=node.name,
+                before={name: before[name] for name in differing},
+                after={name: after[name] for name in differing},
+            )
+        transaction.on_commit(lambda: fronts_changed.send_robust(sender=None), robust=True)
+    logger.info("set front=%s by=%s", node.name, user_of(by) or "command line")
+
+
+def backend_choices() -> Sequence[Node]:
+    """Return the nodes that a front may ask, by name."""
+    return list(_possible_backends().order_by("name"))
+
+
+def settings_of(fronts: Sequence[Front]) -> dict[int, FrontSettings]:
+    """Return what the agents of these fronts shall go by, by the id of the node. One query, however many fronts."""
+    rows = FrontBackend.objects.filter(front__in=fronts).select_related("node").order_by("node__name")
+    backends: dict[int, list[Backend]] = {front.pk: [] for front in fronts}
+    for row in rows:
+        if row.node.state != NodeState.RETIRED:
+            endpoint = Endpoint(str(row.node.dns_address), row.node.dns_port)
+            backends[row.front_id].append(Backend(row.node.name, endpoint, row.weight, _reason_out(row.node)))
+    return {
+        front.pk: FrontSettings(tuple(backends[front.pk]), **{name: getattr(front, name) for name in RANGES})
+        for front in fronts
+    }
+
+
+def push_settings(*, now: datetime) -> int:
+    """Give every front what its agent shall go by and does not yet; return how many got it.
+
+    Two queries while there is no news. One that cannot be reached is tried again.
+    """
+    fronts = list(
+        Front.objects.filter(node__state__in=(NodeState.ACTIVE, NodeState.DRAINED))
+        .select_related("node")
+        .order_by("pk")
+    )
+    if not fronts:
+        return 0
+    expected, sent = settings_of(fronts), 0
+    for front in fronts:
+        if _has(front, expected[front.pk], now):
+            continue
+        try:
+            _push(front, expected[front.pk])
+        except ReplicationError as exc:
+            logger.warning("front=%s does not have its settings yet: %s", front.node.name, exc)
+            continue
+        Front.objects.filter(pk=front.pk).update(pushed=expected[front.pk].digest, pushed_at=now)
+        sent += 1
+    return sent
+
+
+def follow_schemas(*, schemas: Collection[int]) -> None:
+    """Fronts are sent segments of one of these schemas, which nodes have: they read any, and keep none."""
+    if schemas:
+        Node.objects.filter(is_front=True).exclude(schema__in=schemas).update(schema=min(schemas))
+
+
+def report_of(node: Node) -> FrontReport | None:
+    """Return what the front said last of its nodes; None where it said nothing that can be read."""
+    return front_report_in(node.report)
+
+
+def _has(front: Front, expected: FrontSettings, now: datetime) -> bool:
+    """Whether the agent has these settings, as far as the panel knows; one that is silent is left alone."""
+    node = front.node
+    if node.contact_at is None or now - node.contact_at > HEARD_WITHIN or not node.certificate_sha256:
+        return True
+    if front.pushed != expected.digest:
+        return False
+    is_news = node.reported_at and front.pushed_at and node.reported_at - front.pushed_at > REPORT_DELAY
+    reported = report_of(node)
+    return not (is_news and reported is not None and reported.settings != expected.digest)
+
+
+def _push(front: Front, expected: FrontSettings) -> None:
+    node, context = front.node, client_ssl_context(ensure_authority(now=front.node.created_at))
+    with NodeClient(
+        node.agent_host, node.agent_port, context, certificate_sha256=node.pins, answer_seconds=ANSWER_SECONDS
+    ) as client:
+        client.set_up_front(expected)
+    logger.info("settings pushed front=%s backends=%s", node.name, len(expected.backends))
+
+
+def _reason_out(node: Node) -> str:
+    """Why this node may not answer behind a front, as the rest of a sentence; empty if its own answers decide."""
+    if node.state == NodeState.DRAINED:
+        return f"is drained: {node.drain_reason}" if node.drain_reason else "is drained"
+    if node.state != NodeState.ACTIVE:
+        return "is not enrolled"
+    if node.refusal or node.other_machine:
+        return f"refuses what is published: {node.refusal or 'two machines are this node'}"
+    return ""
+
+
+def _possible_backends() -> "QuerySet[Node]":
+    return Node.objects.filter(is_front=False, is_ring0=False).exclude(state=NodeState.RETIRED)
+
+
+def _terms(front: Front) -> Terms:
+    weights = front.backends.order_by("node__name").values_list("node__name", "weight")
+    return Terms(dict(weights), **{name: getattr(front, name) for name in RANGES})
+
+
+def _front_of(node: Node, rows: "QuerySet[Front]") -> Front:
+    front = rows.filter(node=node).first()
+    if front is None:
+        raise WrongState(node.name, gettext("is no front"))
+    return front
+
+
+def _check(terms: Terms) -> None:
+    """Raise BadFront with the first thing that is wrong."""
+    if len(terms.backends) > MOST_BACKENDS:
+        raise BadFront(
+            "backends", gettext("A front asks at most {most_backends} nodes.").format(most_backends=MOST_BACKENDS)
+        )
+    for name, weight in terms.backends.items():
+        if not is_weight(weight):
+            raise BadFront("backends", gettext("The weight of {name} is a number from 1 to 1000.").format(name=name))
+    for name, (lowest, highest) in RANGES.items():
+        if not lowest <= getattr(terms, name) <= highest:
+            raise BadFront(
+                name,
+                gettext("This is a number from {lowest:g} to {highest:,.10g}.").format(lowest=lowest, highest=highest),
+            )

@@ -1,0 +1,102 @@
+"""Transfers of zones that the nodes sign: ring 0's PowerDNS signs all of the zone, and that is passed on.
+
+There are no differences: who has an older serial gets the whole zone (RFC 1995 allows it).
+"""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import dns.rcode
+
+from dnspanel.gateway import axfr, ixfr
+from dnspanel.gateway.errors import MessageRefused
+from dnspanel.gateway.ixfr import Transfer
+from dnspanel.secondaries import signed
+from dnspanel.transfer.errors import SourceAway
+from dnspanel.transfer.sources.axfr import Broken, NotGiven, Server
+from dnspanel.transfer.sources.dns_wire import BadMessage, Record
+from dnspanel.zones.models import Zone
+from replication.dns.rrset import Serial
+
+SECONDS = 30.0  # for as long ring 0 may be silent
+PATIENCE = 5.0  # for as long it may lack what was published
+_PAUSE = 0.1
+# Each of them holds a thread of the gateway.
+_waiting = threading.BoundedSemaphore(3)
+
+
+@contextmanager
+def transfer_of(zone: Zone, *, since: int | None) -> Iterator[Transfer]:
+    """What brings a secondary from this serial (None: from nothing) to now; raises MessageRefused (SERVFAIL).
+
+    Ring 0 gets every publication first; it is waited for, a few seconds, since whoever is sent away comes back late.
+    """
+    server, records, soa = _beginning(zone)
+    try:
+        serial = ixfr.serial_in(soa)
+        if since is not None and not Serial(since) < Serial(serial):
+            yield Transfer(ixfr.NOTHING, serial, [soa])
+        else:
+            yield Transfer(ixfr.AXFR, serial, _all(soa, records, zone))
+    finally:
+        server.connections.cut()
+
+
+def _beginning(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
+    """Ring 0, the records of the zone there after its SOA, and that, once it has the published serial or a newer one.
+
+    Raises MessageRefused after PATIENCE; at once where others wait already, which would leave nobody to answer.
+    """
+    waits = False
+    until = time.monotonic() + PATIENCE
+    try:
+        while True:
+            try:
+                return _opened(zone)
+            except MessageRefused:
+                waits = waits or _waiting.acquire(blocking=False)
+                if not waits or time.monotonic() > until:
+                    raise
+            time.sleep(_PAUSE)
+    finally:
+        if waits:
+            _waiting.release()
+
+
+def _opened(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
+    node = signed.signer()
+    if node is None:
+        raise MessageRefused(dns.rcode.SERVFAIL, f"{zone.name} is signed, and there is no ring 0 to sign it")
+    server = Server(node.dns_address, node.dns_port, None, SECONDS, lambda host, port: [host])
+    with _refusals(zone):
+        records = server.all_of(zone.name)
+        soa = _wire(next(records), zone.name)
+    serial = ixfr.serial_in(soa)
+    if Serial(serial) < Serial(zone.serial):
+        server.connections.cut()
+        raise MessageRefused(dns.rcode.SERVFAIL, f"ring 0 has {zone.name} at {serial} in place of {zone.serial}")
+    return server, records, soa
+
+
+def _all(soa: bytes, records: Iterator[Record], zone: Zone) -> Iterator[bytes]:
+    yield soa
+    with _refusals(zone):
+        for record in records:
+            yield _wire(record, zone.name)
+    yield soa
+
+
+@contextmanager
+def _refusals(zone: Zone) -> Iterator[None]:
+    """MessageRefused for what ring 0 does not give; in the middle of a transfer it ends that, and nothing is taken."""
+    try:
+        yield
+    except (NotGiven, Broken, BadMessage, SourceAway) as exc:
+        raise MessageRefused(dns.rcode.SERVFAIL, f"ring 0 does not give {zone.name} signed: {exc}") from exc
+
+
+def _wire(record: Record, zone_name: str) -> bytes:
+    owner = axfr.owner_of(record.name, zone_name)
+    return owner + axfr.RECORD.pack(record.type, axfr.IN, record.ttl, len(record.rdata)) + record.rdata

@@ -1,0 +1,92 @@
+"""TLS of the gateway (RFC 9103): its context, whose certificates it takes, and why a handshake is refused."""
+
+import logging
+import ssl
+from dataclasses import dataclass
+from datetime import datetime
+from threading import Lock
+
+from dnspanel.fleet.nodes.authority import file_in_memory
+from dnspanel.gateway.errors import TlsRefused
+from dnspanel.secondaries import record
+from dnspanel.secondaries.access import certificates_in_use, secondaries_at
+from dnspanel.secondaries.certificates import fingerprint
+from dnspanel.secondaries.server_certificate import ServerIdentity, server_identity
+
+logger = logging.getLogger(__name__)
+
+ALPN = "dot"  # RFC 7858's, which RFC 9103 uses for transfers
+# OpenSSL's words for what people meet, in ours.
+_REASONS = {
+    "UNSUPPORTED_PROTOCOL": "it offers no TLS 1.3",
+    "CERTIFICATE_VERIFY_FAILED": "its certificate is that of no secondary, or has expired",
+    "NO_SHARED_CIPHER": "it shares no cipher with us",
+    "HTTP_REQUEST": "it speaks no TLS",
+    "WRONG_VERSION_NUMBER": "it speaks no TLS",
+}
+_GIVEN_UP = ("TLSV1_ALERT", "SSLV3_ALERT", "TLSV13_ALERT", "UNEXPECTED_EOF")
+
+
+@dataclass(frozen=True, slots=True)
+class OverTls:
+    """A connection that was let in: the fingerprint of the certificate that its client showed, "" for none."""
+
+    certificate: str
+
+
+class Contexts:
+    """The context of each new connection; another one when the certificate or those of secondaries change."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._made_of: tuple[ServerIdentity, tuple[str, ...]] | None = None
+        self._context: ssl.SSLContext | None = None
+
+    def current(self, now: datetime) -> ssl.SSLContext:
+        """The context for now; reads the database. Raises CertificateRefused, and OSError for files that do not fit."""
+        made_of = server_identity(now=now), certificates_in_use()
+        with self._lock:
+            if self._context is None or self._made_of != made_of:
+                self._context = context_of(*made_of)
+                self._made_of = made_of
+            return self._context
+
+
+def context_of(identity: ServerIdentity, certificates: tuple[str, ...]) -> ssl.SSLContext:
+    """TLS 1.3 alone, by this identity; a client may show one of these certificates and no other."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.set_alpn_protocols([ALPN])
+    # A session that is resumed would show no certificate again; there are few, and they last.
+    context.num_tickets = 0
+    with file_in_memory(identity.chain.encode() + b"\n" + identity.key) as path:
+        context.load_cert_chain(path)
+    if certificates:
+        context.verify_mode = ssl.CERT_OPTIONAL
+        # Each of them is trusted for itself, not for what it might sign: `access.require_transport` compares it.
+        context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
+        context.load_verify_locations(cadata="".join(certificates))
+    return context
+
+
+def let_in(connection: ssl.SSLObject | ssl.SSLSocket) -> OverTls:
+    """What is known of the client after the handshake; raises TlsRefused where it does not speak DNS over TLS."""
+    if connection.selected_alpn_protocol() != ALPN:
+        raise TlsRefused(f"it does not offer the protocol “{ALPN}” (ALPN)")
+    peer = connection.getpeercert(binary_form=True)
+    return OverTls(fingerprint(peer) if peer else "")
+
+
+def note_refused_handshake(refusal: TlsRefused, address: str, now: datetime) -> None:
+    """The log says who was refused and why, and so does each secondary that may transfer from this address."""
+    logger.info("refused tls from=%s: %s", address, refusal)
+    for pk in secondaries_at(address):
+        record.note_refusal(secondary_id=pk, reason=f"No TLS with it: {refusal}.", address=address, now=now)
+
+
+def refusal_of(exc: ssl.SSLError) -> TlsRefused | None:
+    """Why this handshake was refused; None where the client gave up by itself."""
+    reason = exc.reason or ""
+    if not reason or reason.startswith(_GIVEN_UP):
+        return None
+    return TlsRefused(_REASONS.get(reason, reason.replace("_", " ").lower()))

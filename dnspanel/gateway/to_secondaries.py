@@ -1,0 +1,117 @@
+"""Transfers to secondaries: which zone a key gets from where, what it is sent, and what is noted of it."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime
+
+import dns.message
+import dns.rcode
+import dns.rdatatype
+import dns.rrset
+
+from dnspanel.gateway import axfr, ixfr, signed
+from dnspanel.gateway.errors import MessageRefused
+from dnspanel.gateway.tls import OverTls
+from dnspanel.secondaries import access, catalog, record
+from dnspanel.secondaries.errors import TransferRefused
+from dnspanel.secondaries.models import Secondary
+from dnspanel.zones.dnssec.queries import loaded_signing_of
+from dnspanel.zones.models import Zone
+from replication.dns.rrset import RRset
+
+logger = logging.getLogger(__name__)
+
+# Zones of fewer RRsets are sent in milliseconds, and need not wait for their turn.
+SMALL = 2_000
+
+
+def serial_known(message: dns.message.Message) -> int | None:
+    """The serial that an IXFR says the secondary has; None for AXFR, and for an IXFR that does not say."""
+    if message.question[0].rdtype != dns.rdatatype.IXFR:
+        return None
+    for rrset in message.authority:
+        if rrset.rdtype == dns.rdatatype.SOA and rrset.name == message.question[0].name:
+            return int(rrset[0].serial)
+    return None
+
+
+def messages(
+    secondary: Secondary,
+    message: dns.message.Message,
+    *,
+    name: str,
+    over_tcp: bool,
+    tls: OverTls | None,
+    address: str,
+    now: datetime,
+) -> Iterator[bytes]:
+    """The messages of the transfer, unsigned; raises MessageRefused.
+
+    Over UDP an IXFR is answered with the one SOA, which says that the rest comes over TCP (RFC 1995, section 2).
+    What was sent to its end is noted, outside of the transaction that read it.
+    """
+    since = serial_known(message)
+    try:
+        access.require_transport(secondary, over_tls=tls is not None, certificate=tls.certificate if tls else "")
+        of_catalog = catalog.is_catalog_of(secondary, name) and secondary.active
+        zone = None if of_catalog else access.zone_to_transfer(secondary, name)
+    except TransferRefused as exc:
+        record.note_refusal(secondary_id=secondary.pk, reason=str(exc), address=address, now=now, zone_name=name)
+        raise MessageRefused(dns.rcode.REFUSED, str(exc)) from exc
+    if not over_tcp and message.question[0].rdtype != dns.rdatatype.IXFR:
+        raise MessageRefused(dns.rcode.REFUSED, "zones are transferred over TCP")
+    sent, count = 0, 0
+    try:
+        with turn_for(zone), _transfer_of(secondary, zone, since) as transfer:
+            for wire in wires(transfer, message, name=name, over_tcp=over_tcp):
+                yield wire
+                sent, count = sent + len(wire), count + 1
+            how, serial = transfer.how, transfer.serial
+    except MessageRefused:  # not now: who is told of the zone again need not wait for its SOA's retry
+        if zone is not None:
+            record.note_not_now(secondary_id=secondary.pk, zone_id=zone.pk, now=now)
+        raise
+    if over_tcp and how and zone is not None:
+        carried = record.Carried(serial, how, sent, over_tls=tls is not None)
+        record.note_transfer(secondary_id=secondary.pk, zone_id=zone.pk, carried=carried, now=now)
+    logger.info(
+        "transferred zone=%s secondary=%s to=%s how=%s over=%s since=%s serial=%d messages=%d bytes=%d",
+        name,
+        secondary.name,
+        address,
+        how or "unchanged",
+        ("tcp" if over_tcp else "udp") if tls is None else "tls",
+        since,
+        serial,
+        count,
+        sent,
+    )
+
+
+def wires(transfer: ixfr.Transfer, message: dns.message.Message, *, name: str, over_tcp: bool) -> Iterator[bytes]:
+    """The transfer as messages that answer this one, unsigned: all of it, or over UDP the one SOA."""
+    records = transfer.records if over_tcp else [next(iter(transfer.records))]
+    return axfr.packed(records, name, id=message.id, qtype=int(message.question[0].rdtype))
+
+
+def apex_of_catalog(secondary: Secondary, name: str) -> RRset | None:
+    """The SOA of this secondary's own catalog zone; None for any other name."""
+    if not catalog.is_catalog_of(secondary, name):
+        return None
+    return catalog.soa_of(secondary, secondary.catalog_serial)
+
+
+def transfer_of_zone(zone: Zone, since: int | None) -> AbstractContextManager[ixfr.Transfer]:
+    """The zone as who serves it has to have it: signed, where the nodes sign it. Its signing must be loaded."""
+    is_signed = loaded_signing_of(zone).is_signed
+    return signed.transfer_of(zone, since=since) if is_signed else ixfr.transfer_of(zone, since=since)
+
+
+def turn_for(zone: Zone | None) -> AbstractContextManager[None]:
+    """A turn among the few transfers at once, which a small zone, or a catalog, does not need."""
+    return axfr.a_turn() if zone is not None and zone.rrset_count > SMALL else nullcontext()
+
+
+def _transfer_of(secondary: Secondary, zone: Zone | None, since: int | None) -> AbstractContextManager[ixfr.Transfer]:
+    return ixfr.transfer_of_catalog(secondary, since=since) if zone is None else transfer_of_zone(zone, since)

@@ -1,0 +1,29 @@
+"""Certificates in PEM, as somebody pastes them into a form. Pure."""
+
+from collections.abc import Iterable, Sequence
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import Encoding
+
+NO_CERTIFICATE = "This is no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----"
+
+
+def certificates_in(text: str, *, beside_key: str) -> Sequence[x509.Certificate]:
+    """The certificates, in their order; none in an empty text.
+
+    Raises ValueError with words for people: `beside_key` where a private key stands there too.
+    """
+    if not text.strip():
+        return ()
+    if "PRIVATE KEY" in text:
+        raise ValueError(beside_key)
+    try:
+        return x509.load_pem_x509_certificates(text.encode())
+    except (ValueError, UnsupportedAlgorithm) as exc:
+        raise ValueError(NO_CERTIFICATE) from exc
+
+
+def pem_of(certificates: Iterable[x509.Certificate]) -> str:
+    """These in PEM, one behind the other and nothing besides."""
+    return "".join(each.public_bytes(Encoding.PEM).decode() for each in certificates)

@@ -1,0 +1,16 @@
+"""Primaries as a Django app."""
+
+from django.apps import AppConfig
+
+
+class PrimariesConfig(AppConfig):
+    """Zones that come from elsewhere."""
+
+    name = "dnspanel.primaries"
+    label = "primaries"
+
+    def ready(self) -> None:
+        from dnspanel.primaries.signals import due
+        from dnspanel.primaries.tasks import wake_transfers
+
+        due.connect(wake_transfers, dispatch_uid="transfer what is due")

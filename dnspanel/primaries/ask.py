@@ -1,0 +1,89 @@
+"""The SOA at a primary, asked over UDP, and over TCP where it does not fit (RFC 1035, RFC 8945)."""
+
+from dataclasses import dataclass
+
+import dns.exception
+import dns.flags
+import dns.message
+import dns.name
+import dns.query
+import dns.rcode
+import dns.rdatatype
+import dns.tsig
+
+from dnspanel.primaries.errors import TransferFailed
+from dnspanel.texts import gettext
+from dnspanel.transfer.errors import ServerRefused, SourceAway
+from dnspanel.transfer.servers import allowed
+
+SECONDS = 3.0
+# How often it is asked before it counts as silent.
+ATTEMPTS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Primary:
+    """Where it is, and its key."""
+
+    host: str
+    port: int
+    key: dns.tsig.Key | None
+
+
+def serial_at(primary: Primary, zone: str) -> int:
+    """The serial that the primary has of the zone. Raises TransferFailed, in words, for anything but that."""
+    where = f"{primary.host} port {primary.port}"
+    try:
+        [address, *_] = allowed(primary.host, primary.port)
+    except (ServerRefused, SourceAway) as exc:
+        raise TransferFailed(str(exc), is_refused=True) from exc
+    answer = _answer(primary, zone, address, where)
+    if answer.rcode() != dns.rcode.NOERROR:
+        # Others' trouble may pass; that it does not want us does not.
+        is_refused = answer.rcode() in (dns.rcode.REFUSED, dns.rcode.NOTAUTH)
+        raise TransferFailed(
+            gettext("{where} answered {to_text} for the SOA.").format(
+                where=where, to_text=dns.rcode.to_text(answer.rcode())
+            ),
+            is_refused=is_refused,
+        )
+    if primary.key is not None and not answer.had_tsig:
+        raise TransferFailed(
+            gettext("{where} did not sign its answer for the SOA.").format(where=where), is_refused=True
+        )
+    if not answer.flags & dns.flags.AA:
+        raise TransferFailed(
+            gettext("{where} is not authoritative for {zone}").format(where=where, zone=zone), is_refused=True
+        )
+    name = dns.name.from_text(zone)
+    for rrset in answer.answer:
+        if rrset.rdtype == dns.rdatatype.SOA and rrset.name == name:
+            return int(rrset[0].serial)
+    raise TransferFailed(gettext("{where} has no SOA of {zone}").format(where=where, zone=zone), is_refused=True)
+
+
+def _answer(primary: Primary, zone: str, address: str, where: str) -> dns.message.Message:
+    for attempt in range(ATTEMPTS):
+        question = dns.message.make_query(zone, dns.rdatatype.SOA, flags=0)
+        if primary.key is not None:
+            question.use_tsig(primary.key, algorithm=primary.key.algorithm)
+        try:
+            answer, _ = dns.query.udp_with_fallback(
+                question, address, timeout=SECONDS, port=primary.port, ignore_unexpected=True
+            )
+            return answer
+        except dns.exception.Timeout as exc:
+            if attempt == ATTEMPTS - 1:
+                raise TransferFailed(gettext("{where} does not answer.").format(where=where)) from exc
+        except dns.tsig.PeerError as exc:
+            word = type(exc).__name__.removeprefix("Peer")
+            raise TransferFailed(
+                gettext("{where} does not take the TSIG key: {word}.").format(where=where, word=word), is_refused=True
+            ) from exc
+        except (dns.exception.DNSException, ValueError) as exc:
+            raise TransferFailed(
+                gettext("{where} sent no usable answer: {exc}").format(where=where, exc=exc), is_refused=True
+            ) from exc
+        except (OSError, EOFError) as exc:
+            raise TransferFailed(gettext("{where} cannot be reached: {exc}.").format(where=where, exc=exc)) from exc
+    raise AssertionError(where)

@@ -1,0 +1,138 @@
+"""What a primary gives, made RRsets: a whole zone by AXFR, or a change of some RRsets by IXFR.
+
+Nothing of it is taken unless all of it can be: records outside of the zone, another zone, broken rules or signatures
+that cannot be served refuse the transfer.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dnspanel.primaries.errors import TransferFailed
+from dnspanel.texts import gettext
+from dnspanel.transfer import zone_changes
+from dnspanel.transfer.documents import BroughtSignatures, Options, SourceFault
+from dnspanel.transfer.models import Action
+from dnspanel.transfer.sources.axfr import Increment, presentation
+from dnspanel.transfer.sources.dns_wire import Record
+from dnspanel.transfer.zonefile.parse import read_zone
+from dnspanel.transfer.zonefile.writer import ZoneText
+from dnspanel.zones.computed_types import SET_UP, reasons_against
+from dnspanel.zones.merge import Changes
+from dnspanel.zones.rules import Severity
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rdtypes import type_to_text
+from replication.dns.rrset import Key, RRset, make
+from replication.errors import BadRdata, BadRRset
+
+# What an IXFR brings is put into the zone as it stands; a zone with signatures is compared as a whole.
+_OF_SIGNERS = frozenset({rdtypes.RRSIG, rdtypes.NSEC, rdtypes.NSEC3, rdtypes.NSEC3PARAM, rdtypes.DNSKEY})
+_OPTIONS = Options(existing="replace", signatures="keep")
+
+
+class DoesNotFit(Exception):
+    """The changes are not those of the zone that is here: all of it is to be transferred."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """What becomes of a zone: the RRsets that change, its SOA among them, and the signatures that it brings."""
+
+    changes: Changes
+    soa: RRset
+    signatures: BroughtSignatures | None
+    how: str
+    size: int
+
+
+def read_all(zone: str, records: Iterable[Record], current: Mapping[Key, RRset]) -> Arrived:
+    """The zone as these records say, compared with what it is; raises TransferFailed."""
+    text, size = ZoneText(zone), 0
+    for record in records:
+        if not names.is_within(record.name, zone):
+            raise TransferFailed(
+                gettext("It has a record outside of the zone: {name}").format(name=record.name), is_refused=True
+            )
+        if record.type == rdtypes.LUA:  # programs of others, for our nodes to run
+            raise TransferFailed(
+                gettext("What it gives cannot be served: {name} has a LUA record.").format(name=record.name),
+                is_refused=True,
+            )
+        text.add(record.name, record.ttl, type_to_text(record.type), presentation(record.type, record.rdata))
+        size += len(record.rdata)
+        if text.is_too_large:
+            break
+    document = text.document(zone)
+    if isinstance(document, SourceFault):
+        raise TransferFailed(f"{document.reason}.", is_refused=True)
+    parsed = read_zone(
+        document, options=_OPTIONS, include=lambda path: None, allow_lua=False, unanswered=reasons_against(SET_UP)
+    )
+    fault = next((each for each in parsed.faults if each.severity is Severity.ERROR), None)
+    if fault is not None or parsed.name != zone:
+        reason = fault.reason if fault else f"it is the zone {parsed.name}"
+        raise TransferFailed(
+            gettext("What it gives cannot be served: {reason}.").format(reason=reason), is_refused=True
+        )
+    changes = dict(zone_changes.changes_of(action=Action.REPLACE, parsed=parsed, current=current))
+    apex = zone, rdtypes.SOA
+    soa = next(zone_changes.rrset_of(each) for each in parsed.rrsets if (each.name, each.type) == apex)
+    changes[apex] = soa
+    return Arrived(changes, soa, parsed.signatures, "axfr", size)
+
+
+def touched_names(zone: str, increment: Increment) -> set[str]:
+    """The owner names at which the changes are; raises TransferFailed for one outside of the zone."""
+    found = {zone}
+    for step in increment.steps:
+        for record in (*step[0], *step[1]):
+            if not names.is_within(record.name, zone):
+                raise TransferFailed(
+                    gettext("It has a record outside of the zone: {name}").format(name=record.name), is_refused=True
+                )
+            found.add(record.name)
+    return found
+
+
+def read_changes(zone: str, increment: Increment, current: Mapping[Key, RRset]) -> Arrived:
+    """The RRsets that the changes make of the current ones, which are all those at the names that they touch.
+
+    Raises DoesNotFit where a record goes that is not there, or comes that is, and for whatever is signed.
+    """
+    values: dict[Key, dict[str, int]] = {
+        key: dict.fromkeys(rrset.rdata, rrset.ttl) for key, rrset in current.items() if key != (zone, rdtypes.SOA)
+    }
+    size = 0
+    for gone, come in increment.steps:
+        size += sum(len(record.rdata) for record in (*gone, *come))
+        _apply(values, gone, come)
+    soa = _rrset((zone, rdtypes.SOA), {_text(increment.soa): increment.soa.ttl})
+    after = {key: _rrset(key, texts) if texts else None for key, texts in values.items()}
+    changes: Changes = {key: rrset for key, rrset in after.items() if rrset != current.get(key)}
+    return Arrived({**changes, (zone, rdtypes.SOA): soa}, soa, None, "ixfr", size)
+
+
+def _apply(values: dict[Key, dict[str, int]], gone: Sequence[Record], come: Sequence[Record]) -> None:
+    for record in gone:
+        if record.type in _OF_SIGNERS or values.get((record.name, record.type), {}).pop(_text(record), None) is None:
+            raise DoesNotFit
+    for record in come:
+        texts, text = values.setdefault((record.name, record.type), {}), _text(record)
+        if record.type in _OF_SIGNERS or record.type == rdtypes.LUA or text in texts:
+            raise DoesNotFit
+        texts[text] = record.ttl
+
+
+def _text(record: Record) -> str:
+    try:
+        return rdata.from_wire(record.type, record.rdata)
+    except BadRdata as exc:
+        raise DoesNotFit from exc
+
+
+def _rrset(key: Key, texts: Mapping[str, int]) -> RRset:
+    if len(set(texts.values())) > 1:  # which of them it is, the whole zone says
+        raise DoesNotFit
+    try:
+        return make(*key, next(iter(texts.values())), list(texts))
+    except BadRRset as exc:
+        raise DoesNotFit from exc

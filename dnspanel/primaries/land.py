@@ -1,0 +1,199 @@
+"""What a transfer brought becomes a revision, and the zone's timers go on. Verbs.
+
+In a publication of its own, by the panel itself: no grant, rule or lock of this panel is about what another server
+publishes. Signatures that a zone brings are those that it is served with, as of an import.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Case, DateTimeField, Q, QuerySet, Value, When
+
+from dnspanel.primaries.content import Arrived
+from dnspanel.primaries.errors import TransferFailed
+from dnspanel.primaries.models import WELL, TransferredZone
+from dnspanel.primaries.timers import LEAST_GAP, Timers, due_after_failure
+from dnspanel.texts import gettext
+from dnspanel.zones import bulk, nesting
+from dnspanel.zones.bulk import ZoneChange
+from dnspanel.zones.dnssec.paused_denial import needs_pause, pause_denial, resume_denial
+from dnspanel.zones.dnssec.presigned import end_of
+from dnspanel.zones.dnssec.publish_state import record_ends, record_states, with_row_ids
+from dnspanel.zones.dnssec.queries import signing_of
+from dnspanel.zones.dnssec.safety import refuse_bogus
+from dnspanel.zones.dnssec.signing_state import UNSIGNED, SigningState
+from dnspanel.zones.errors import DnssecRefused, NamesRefused
+from dnspanel.zones.models import Channel, Publication, Revision, Zone
+from dnspanel.zones.nesting import ds_above
+from dnspanel.zones.transferred import stop_serving
+
+# A primary that cannot be reached is told of after so long; what it says wrongly at once.
+SILENT_FOR = timedelta(minutes=15)
+MOST_EXPIRED = 500
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """Which transfer it was: from where, and the serial that it leads to."""
+
+    address: str
+    serial: int
+
+
+def land(*, row: TransferredZone, zone: Zone, arrived: Arrived, carried: Carried, now: datetime) -> Publication | None:
+    """The zone is what arrived, at its primary's serial, and nodes get it; None where it was so already.
+
+    Raises TransferFailed, and then nothing is changed, where the zone was changed or taken over meanwhile, or would
+    not validate any more.
+    """
+    before = signing_of(zone)
+    after = with_row_ids({zone.pk: _signing(before, arrived)})[zone.pk]
+    _refuse_bogus(zone, before, after)
+    base = zone.revision
+    pausing = before.presigned and after.presigned and zone.is_served
+    if pausing and needs_pause(before, after.nsec3, len(arrived.changes)):
+        pause_denial(
+            zone_ids=[zone.pk], author=None, channel=Channel.TRANSFER, now=now, reason=_reason(carried), beside=_nothing
+        )
+        base = Zone.objects.values_list("revision", flat=True).get(pk=zone.pk)
+        before = signing_of(zone)
+
+    def beside(publication: Publication) -> None:
+        number = Revision.objects.values_list("number", flat=True).get(publication=publication, zone=zone)
+        if after != before:
+            record_states([(zone.pk, number, before, after)], now=now)
+        if after.presigned or before.presigned:
+            record_ends({zone.pk: end_of(arrived.signatures.end) if arrived.signatures else None})
+            nesting.refuse_broken(zone_names=[zone.name])
+        _note_landing(row, zone, arrived, carried, number, now)
+
+    try:
+        publication, left = bulk.change_zones(
+            changes=[ZoneChange(zone.pk, base, arrived.changes)],
+            author=None,
+            channel=Channel.TRANSFER,
+            now=now,
+            reason=_reason(carried),
+            beside=beside,
+            by_transfer=True,
+        )
+    except NamesRefused as exc:
+        raise TransferFailed(str(exc.first), is_refused=True) from exc
+    if left:
+        if base != zone.revision:
+            resume_denial(zone_ids=[zone.pk], author=None, channel=Channel.TRANSFER, now=now, reason=_reason(carried))
+        raise TransferFailed(gettext("{name} was changed here meanwhile.").format(name=zone.name))
+    if publication is None:
+        _note_landing(row, zone, arrived, carried, base, now)
+    logger.info(
+        "transferred in zone=%s from=%s how=%s serial=%d bytes=%d rrsets=%d",
+        zone.name,
+        carried.address,
+        arrived.how,
+        carried.serial,
+        arrived.size,
+        len(arrived.changes),
+    )
+    return publication
+
+
+def note_current(*, row: TransferredZone, timers: Timers, now: datetime) -> None:
+    """A primary has nothing newer: the zone is good for as long as its SOA says, from now on."""
+    _active(row).update(
+        confirmed_at=now,
+        expires_at=now + timers.expire,
+        due_at=_next_turn(row, now + timers.refresh, now),
+        **WELL,
+    )
+
+
+def note_failure(*, row: TransferredZone, reason: str, is_refused: bool, timers: Timers | None, now: datetime) -> None:
+    """Nothing came of it, for this reason: it is tried again by and by, and somebody is told at once or later."""
+    since = row.failed_since or now
+    failures = row.failures + 1
+    _active(row).update(
+        failed_since=since,
+        failures=failures,
+        error=reason[:1000],
+        due_at=_next_turn(row, due_after_failure(timers, failures, now), now),
+        alert_at=row.alert_at or (now if is_refused else since + SILENT_FOR),
+    )
+    logger.warning("no transfer zone=%s refused=%s: %s", row.zone.name, is_refused, reason)
+
+
+def expire_due(*, now: datetime) -> int:
+    """Zones of which no primary said anything for as long as their SOA allows are served no more; returns how many."""
+    due = TransferredZone.objects.filter(expires_at__lte=now, zone__deleted_at=None).order_by("expires_at")
+    zone_ids = list(due.values_list("pk", flat=True)[:MOST_EXPIRED])
+
+    def beside(publication: Publication) -> None:
+        _forget_expiry(zone_ids, now)
+
+    if not zone_ids:
+        return 0
+    reason = "Expired: no primary has answered for as long as the zone's SOA allows."
+    if stop_serving(zone_ids=zone_ids, channel=Channel.TRANSFER, now=now, reason=reason, beside=beside) is None:
+        _forget_expiry(zone_ids, now)
+    logger.warning("expired zones=%d", len(zone_ids))
+    return len(zone_ids)
+
+
+def _forget_expiry(zone_ids: Sequence[int], now: datetime) -> None:
+    rows = TransferredZone.objects.filter(pk__in=zone_ids, expires_at__lte=now)
+    rows.update(expires_at=None, alert_at=now)
+
+
+def _note_landing(
+    row: TransferredZone, zone: Zone, arrived: Arrived, carried: Carried, number: int, now: datetime
+) -> None:
+    timers = Timers.of(arrived.soa)
+    note_current(row=row, timers=timers, now=now)
+    _active(row).update(
+        serial=carried.serial,
+        revision=number,
+        transferred_at=now,
+        transferred_how=arrived.how,
+        transferred_from=carried.address,
+        transferred_bytes=arrived.size,
+        wants_all=False,
+    )
+
+
+def _next_turn(row: TransferredZone, at: datetime, now: datetime) -> Case:
+    """When the next turn is: `at`, but soon where a NOTIFY came after this one began, for what it read may be older."""
+    came_since = Q(noticed_at__isnull=False) if row.noticed_at is None else Q(noticed_at__gt=row.noticed_at)
+    return Case(When(came_since, then=Value(now + LEAST_GAP)), default=Value(at), output_field=DateTimeField())
+
+
+def _active(row: TransferredZone) -> QuerySet[TransferredZone]:
+    """The row, unless the zone was taken over meanwhile."""
+    return TransferredZone.objects.filter(pk=row.pk).exclude(zone__transferred_from="")
+
+
+def _signing(before: SigningState, arrived: Arrived) -> SigningState:
+    brought = arrived.signatures
+    if brought is None:
+        return SigningState(row_ids=before.row_ids) if before.presigned else before
+    return SigningState((), brought.nsec3, row_ids=before.row_ids, presigned=True)
+
+
+def _refuse_bogus(zone: Zone, before: SigningState, after: SigningState) -> None:
+    if before == UNSIGNED and after == UNSIGNED:
+        return
+    above = ds_above([zone.name])
+    try:
+        refuse_bogus(zone, before, after, above[zone.name].ds if zone.name in above else ())
+    except DnssecRefused as exc:
+        raise TransferFailed(str(exc), is_refused=True) from exc
+
+
+def _reason(carried: Carried) -> str:
+    return f"transferred from {carried.address}"
+
+
+def _nothing(zone_ids: object) -> None:
+    """What goes beside a pause."""

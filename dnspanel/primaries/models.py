@@ -1,0 +1,65 @@
+"""Zones whose primary is elsewhere, and how far each is. Models store and constrain; `set_up` and `land` write."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+
+from dnspanel.zones.models import Zone
+
+# Columns of a zone of which nothing is wrong.
+WELL = {"failed_since": None, "failures": 0, "error": "", "alert_at": None}
+
+
+class TransferredZone(models.Model):
+    """Where a zone comes from, when it was transferred, and when that is due again.
+
+    One that was taken over keeps where it came from, so that it can be given back; then nothing is due.
+    """
+
+    zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="transferred")
+    # In the order in which they are asked: "192.0.2.53", "192.0.2.53:5300", "[2001:db8::53]:5300".
+    addresses = ArrayField(models.CharField(max_length=47))
+    tsig_name = models.TextField(blank=True, default="", db_collation="C")  # canonical; empty: without a key
+    tsig_algorithm = models.CharField(max_length=32, blank=True, default="")
+    tsig_secret = models.BinaryField(null=True)  # `vault.encrypt_secret` of the Base64
+    uses_ixfr = models.BooleanField(default=True)  # else each transfer is of the whole zone
+    # The primary's serial that the zone has, and the revision that brought it; null: nothing came yet.
+    serial = models.BigIntegerField(null=True)
+    revision = models.IntegerField(null=True)
+    transferred_at = models.DateTimeField(null=True)
+    transferred_how = models.CharField(max_length=4, blank=True, default="")  # axfr, ixfr
+    transferred_from = models.CharField(max_length=47, blank=True, default="")
+    transferred_bytes = models.BigIntegerField(default=0)
+    confirmed_at = models.DateTimeField(null=True)  # when a primary last had nothing newer, or gave it
+    expires_at = models.DateTimeField(null=True)  # when it is served no more, unless a primary answers before
+    # When a primary is asked next; null: never.
+    due_at = models.DateTimeField(null=True)
+    wants_all = models.BooleanField(default=False)  # the next transfer is of the whole zone, whatever its serial
+    # Since when nothing came of it, after how many turns, and why.
+    failed_since = models.DateTimeField(null=True)
+    failures = models.IntegerField(default=0)
+    error = models.TextField(blank=True, default="")
+    alert_at = models.DateTimeField(null=True)  # from when somebody is to be told
+    # NOTIFY: when one was taken last, and what was refused last.
+    noticed_at = models.DateTimeField(null=True)
+    notice_refused_at = models.DateTimeField(null=True)
+    notice_refused_from = models.GenericIPAddressField(null=True)
+    notices_refused = models.BigIntegerField(default=0)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["due_at"], condition=Q(due_at__isnull=False), name="transferred_due"),
+            models.Index(fields=["expires_at"], condition=Q(expires_at__isnull=False), name="transferred_expires"),
+            models.Index(fields=["alert_at"], condition=Q(alert_at__isnull=False), name="transferred_alert"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(tsig_name="", tsig_secret=None) | ~Q(tsig_name="") & Q(tsig_secret__isnull=False),
+                name="transferred_key_whole",
+            ),
+        ]
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the zone's primary is elsewhere now; else it was taken over."""
+        return bool(self.zone.transferred_from)

@@ -1,0 +1,342 @@
+"""What people and tokens do to zones that come from elsewhere: set up, change, ask for, take over, give back. Verbs."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from dnspanel.accounts import audit, tsig
+from dnspanel.accounts.actors import Author
+from dnspanel.accounts.errors import TokenRefused
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import Team
+from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
+from dnspanel.primaries.errors import NotTransferred, PrimariesRefused, TakeOverRefused
+from dnspanel.primaries.models import WELL, TransferredZone
+from dnspanel.primaries.signals import due
+from dnspanel.primaries.timers import LEAST_GAP
+from dnspanel.texts import gettext
+from dnspanel.transfer import servers
+from dnspanel.transfer.errors import ServerRefused
+from dnspanel.zones import access, edit, find_zones
+from dnspanel.zones.dnssec.queries import signing_of
+from dnspanel.zones.errors import Unknown
+from dnspanel.zones.models import Operation, Publication, Zone
+from dnspanel.zones.transferred import serve_within
+from replication.dns import names
+from replication.errors import BadName
+from replication.wire.protocol import is_resolver, split_resolver
+
+MOST_PRIMARIES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Where a zone comes from; made by a form or the API. `secret` None: the one that there is stays."""
+
+    addresses: Collection[str]
+    tsig_name: str = ""
+    tsig_algorithm: str = "hmac-sha256"
+    tsig_secret: str | None = None
+
+
+def moved_to(zone: Zone, addresses: Collection[str]) -> Terms:
+    """The zone's terms with these addresses: the key that it is transferred by, if there is one, stays."""
+    row = TransferredZone.objects.filter(pk=zone.pk).first()
+    if row is None or not row.tsig_name:
+        return Terms(addresses)
+    return Terms(addresses, row.tsig_name, row.tsig_algorithm)
+
+
+def comes_by(zone: Zone, terms: Terms) -> bool:
+    """Whether the zone comes from elsewhere by exactly these terms already."""
+    row = TransferredZone.objects.filter(pk=zone.pk).first() if zone.transferred_from else None
+    if row is None or list(row.addresses) != list(terms.addresses) or row.tsig_name != terms.tsig_name:
+        return False
+    if terms.tsig_secret is None or row.tsig_secret is None:
+        return not terms.tsig_secret and (not row.tsig_name or row.tsig_algorithm == terms.tsig_algorithm)
+    same_secret = decrypt_secret(row.tsig_secret).decode() == terms.tsig_secret
+    return same_secret and row.tsig_algorithm == terms.tsig_algorithm
+
+
+def create_transferred_zone(
+    *,
+    name: str,
+    terms: Terms,
+    author: Author,
+    channel: str,
+    now: datetime,
+    team: Team | None = None,
+    form_id: UUID | None = None,
+) -> Publication:
+    """The zone is here and waits for its first transfer, which begins at once; no node has it before that.
+
+    Raises as `edit.create_zone`, Forbidden for who may not make the panel read from servers, and PrimariesRefused.
+    """
+    servers.refuse_servers(author)
+    columns = _checked(terms, None)
+    zone_name = names.parse(name)
+
+    def alongside() -> None:
+        zone = Zone.objects.get(name=zone_name, deleted_at=None)
+        _begin(zone, columns, now)
+        audit.record(action="primaries.set", by=author, now=now, target=zone.name, after=_told(columns))
+        _wake_on_commit()
+
+    return edit.create_zone(
+        name=name,
+        author=author,
+        channel=channel,
+        now=now,
+        team=team,
+        form_id=form_id,
+        alongside=alongside,
+        awaits_transfer=True,
+    )
+
+
+def set_primaries(*, zone: Zone, terms: Terms, author: Author, now: datetime) -> TransferredZone:
+    """The zone comes from these from now on, and is read-only here; what it holds stays until the first transfer.
+
+    Drafts forget their operations on it. Raises Unknown, RightMissing, Forbidden, and PrimariesRefused: also for a zone
+    that is signed by keys of the panel.
+    """
+    servers.refuse_servers(author)
+    with transaction.atomic(durable=True):
+        locked = _locked(zone, author)
+        row = TransferredZone.objects.filter(pk=locked.pk).first()
+        columns = _checked(terms, row)
+        if signing_of(locked).keys:
+            raise PrimariesRefused(
+                {
+                    "addresses": [
+                        gettext("The panel signs this zone by its own keys: unsign it first, its primary signs it.")
+                    ]
+                }
+            )
+        before = _told(_columns_of(row)) if row is not None else None
+        _begin(locked, columns, now)
+        Operation.objects.filter(zone=locked).delete()
+        audit.record(
+            action="primaries.set", by=author, now=now, target=locked.name, before=before, after=_told(columns)
+        )
+        _wake_on_commit()
+    zone.transferred_from = locked.transferred_from
+    return TransferredZone.objects.get(pk=zone.pk)
+
+
+def set_ixfr(*, zone: Zone, uses_ixfr: bool, author: Author, now: datetime) -> None:
+    """What changed is asked for by IXFR, or all of the zone is transferred each time.
+
+    Raises Unknown, RightMissing, NotTransferred.
+    """
+    with transaction.atomic():
+        locked = _locked(zone, author)
+        row = row_of(locked)
+        if row.uses_ixfr != uses_ixfr:
+            row.uses_ixfr = uses_ixfr
+            row.save(update_fields=["uses_ixfr"])
+            audit.record(action="primaries.set", by=author, now=now, target=locked.name, after={"uses_ixfr": uses_ixfr})
+
+
+def ask_now(*, zone: Zone, author: Author, now: datetime, wants_all: bool = False) -> TransferredZone:
+    """The zone's primaries are asked at once; with `wants_all` its whole content is transferred, whatever its serial.
+
+    Raises Unknown, RightMissing, NotTransferred.
+    """
+    with transaction.atomic(durable=True):
+        locked = _locked(zone, author)
+        row = row_of(locked)
+        row.due_at, row.wants_all = now, row.wants_all or wants_all
+        row.save(update_fields=["due_at", "wants_all"])
+        audit.record(action="primaries.ask", by=author, now=now, target=locked.name, wants_all=wants_all)
+        _wake_on_commit()
+    return row
+
+
+def take_over(*, zone: Zone, author: Author, channel: str, now: datetime) -> Publication | None:
+    """This panel is the zone's primary from now on: it is edited here, and served, also where it had expired.
+
+    From where it came is kept, so that it can be given back. The publication is None where nodes have it already.
+    Raises Unknown, RightMissing, NotTransferred, and TakeOverRefused for a zone that never came.
+    """
+    with transaction.atomic(durable=True):
+        locked = _locked(zone, author)
+        row = row_of(locked)
+        if row.serial is None:
+            raise TakeOverRefused(
+                gettext("Nothing of {name} was transferred yet: there is nothing to take over.").format(
+                    name=locked.name
+                )
+            )
+        TransferredZone.objects.filter(pk=row.pk).update(due_at=None, expires_at=None, **WELL)
+        came_from, locked.transferred_from = locked.transferred_from, ""
+        Zone.objects.filter(pk=locked.pk).update(transferred_from="")
+        audit.record(action="primaries.take_over", by=author, now=now, target=locked.name, came_from=came_from)
+        publication = serve_within(
+            zone=locked, author=author, channel=channel, now=now, reason=f"taken over from {came_from}"
+        )
+    zone.transferred_from, zone.is_served = "", True
+    return publication
+
+
+def give_back(*, zone: Zone, author: Author, now: datetime) -> TransferredZone:
+    """The zone that was taken over comes from its primaries again; the next transfer replaces what was changed here.
+
+    Raises Unknown, RightMissing, Forbidden, PrimariesRefused, and TakeOverRefused for one that was not taken over.
+    """
+    servers.refuse_servers(author)
+    with transaction.atomic(durable=True):
+        locked = _locked(zone, author)
+        row = TransferredZone.objects.filter(pk=locked.pk).first()
+        if row is None or locked.transferred_from:
+            raise TakeOverRefused(gettext("{name} was not taken over from elsewhere.").format(name=locked.name))
+        if signing_of(locked).keys:
+            raise TakeOverRefused(
+                gettext("The panel signs {name} by its own keys: unsign it first.").format(name=locked.name)
+            )
+        columns = _columns_of(row)
+        _begin(locked, columns, now)
+        Operation.objects.filter(zone=locked).delete()
+        audit.record(action="primaries.give_back", by=author, now=now, target=locked.name, after=_told(columns))
+        _wake_on_commit()
+    zone.transferred_from = locked.transferred_from
+    return TransferredZone.objects.get(pk=zone.pk)
+
+
+def note_notice(*, row: TransferredZone, now: datetime) -> None:
+    """A primary said by NOTIFY that the zone changed: it is asked at once, or a second after the last time.
+
+    One that comes while the zone has its turn is not lost: the end of the turn sees that there was one.
+    """
+    last = max((at for at in (row.noticed_at, row.confirmed_at) if at is not None), default=now - LEAST_GAP)
+    at = max(now, min(last, now) + LEAST_GAP)
+    updated = TransferredZone.objects.filter(pk=row.pk, due_at__gt=at).update(due_at=at, noticed_at=now)
+    if updated and at <= now:
+        due.send_robust(sender=TransferredZone)
+
+
+def note_refused_notice(*, row: TransferredZone, address: str, now: datetime) -> None:
+    """Somebody else sent a NOTIFY; counted once a second at most, however many come."""
+    if row.notice_refused_at is None or now - row.notice_refused_at >= LEAST_GAP:
+        TransferredZone.objects.filter(pk=row.pk).update(
+            notices_refused=row.notices_refused + 1, notice_refused_at=now, notice_refused_from=address
+        )
+
+
+def row_of(zone: Zone) -> TransferredZone:
+    """Where the zone comes from; raises NotTransferred where its primary is this panel."""
+    row = TransferredZone.objects.filter(pk=zone.pk).first() if zone.transferred_from else None
+    if row is None:
+        raise NotTransferred(zone.name)
+    return row
+
+
+def addresses_text(addresses: Collection[str]) -> str:
+    """The addresses for people: "192.0.2.1", "192.0.2.1 and 192.0.2.2"."""
+    *first, last = addresses
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _locked(zone: Zone, author: Author) -> Zone:
+    """The zone as publications lock it, for who may change its settings."""
+    found = next(iter(find_zones.locked([zone.pk])), None)
+    if found is None:
+        raise Unknown(zone.name)
+    access.require_right(author, found, Right.SETTINGS)
+    return found
+
+
+def _begin(zone: Zone, columns: dict[str, Any], now: datetime) -> None:
+    zone.transferred_from = addresses_text(columns["addresses"])
+    Zone.objects.filter(pk=zone.pk).update(transferred_from=zone.transferred_from)
+    TransferredZone.objects.update_or_create(
+        pk=zone.pk,
+        defaults={
+            **columns,
+            "serial": None,
+            "revision": None,
+            "wants_all": True,
+            "due_at": now,
+            **WELL,
+        },
+    )
+
+
+def _checked(terms: Terms, row: TransferredZone | None) -> dict[str, Any]:
+    """The columns of these terms; raises PrimariesRefused."""
+    faults: dict[str, list[str]] = {}
+    addresses = _addresses(terms.addresses, faults)
+    columns: dict[str, Any] = {"addresses": addresses, "tsig_name": "", "tsig_algorithm": "", "tsig_secret": None}
+    if terms.tsig_name.strip():
+        columns |= _key(terms, row, faults)
+    elif terms.tsig_secret:
+        faults["tsig_name"] = ["Give the key its name."]
+    if faults:
+        raise PrimariesRefused(faults)
+    return columns
+
+
+def _addresses(texts: Collection[str], faults: dict[str, list[str]]) -> list[str]:
+    found: dict[str, None] = {}
+    if not texts:
+        faults["addresses"] = ["Give at least one address."]
+    if len(texts) > MOST_PRIMARIES:
+        faults["addresses"] = [f"At most {MOST_PRIMARIES} primaries."]
+        return []
+    for text in texts:
+        text = text.strip()
+        if not is_resolver(text):
+            faults.setdefault("addresses", []).append(
+                f"{text[:60]} is not an address such as 192.0.2.53 or [2001:db8::53]:5300."
+            )
+            continue
+        host, port = split_resolver(text)
+        try:
+            servers.refuse_dns_server("addresses", host, port, port_field="addresses")
+        except ServerRefused as exc:
+            faults.setdefault("addresses", []).append(str(exc))
+        else:
+            found[text] = None
+    return list(found)
+
+
+def _key(terms: Terms, row: TransferredZone | None, faults: dict[str, list[str]]) -> dict[str, Any]:
+    name, algorithm = "", ""
+    secret: bytes | memoryview | None = None
+    try:
+        name = names.parse(terms.tsig_name)
+    except BadName as exc:
+        faults["tsig_name"] = [str(exc)]
+    try:
+        algorithm = tsig.algorithm_of(terms.tsig_algorithm)
+    except TokenRefused as exc:
+        faults["tsig_algorithm"] = [str(exc)]
+    if terms.tsig_secret is not None:
+        text = "".join(terms.tsig_secret.split())
+        try:
+            tsig.refuse_bad_secret(text)
+            secret = encrypt_secret(text.encode())
+        except TokenRefused as exc:
+            faults["tsig_secret"] = [str(exc)]
+    elif row is not None and row.tsig_secret is not None and row.tsig_name == name:
+        secret = row.tsig_secret
+    else:
+        faults["tsig_secret"] = ["Give the key's secret, in Base64."]
+    return {"tsig_name": name, "tsig_algorithm": algorithm, "tsig_secret": secret}
+
+
+def _columns_of(row: TransferredZone) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in ("addresses", "tsig_name", "tsig_algorithm", "tsig_secret")}
+
+
+def _told(columns: dict[str, Any]) -> dict[str, Any]:
+    """The terms as the audit log has them, without the secret."""
+    return {name: value for name, value in columns.items() if name != "tsig_secret"}
+
+
+def _wake_on_commit() -> None:
+    transaction.on_commit(lambda: due.send_robust(sender=TransferredZone), robust=True)

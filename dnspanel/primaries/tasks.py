@@ -1,0 +1,56 @@
+"""Transfers' work: `celery worker -Q push --pool=threads`.
+
+Tasks carry nothing and take what is due, by an index, one zone after the other; beat enqueues them again, in case
+nobody could be woken. Nothing of this is on the way of a publication.
+"""
+
+import threading
+import time
+from typing import Any
+
+from celery import shared_task
+from django.utils import timezone
+
+from dnspanel.advisory_locks import Lock, locked
+from dnspanel.celery import while_postgresql_answers
+from dnspanel.primaries import land, turn
+from dnspanel.wake import wake
+
+# A worker lets others have their turn after this long.
+TURN_SECONDS = 10.0
+# Primaries may be slow, and pushes to nodes run on the same threads: most of those must stay free.
+AT_ONCE = 4
+_places = threading.BoundedSemaphore(AT_ONCE)
+
+
+@shared_task(ignore_result=True)
+def drive_transfers_in() -> None:
+    """What expired is served no more; what is due is transferred, also where nobody was woken."""
+    with while_postgresql_answers():
+        land.expire_due(now=timezone.now())
+    _transfer_due()
+
+
+@shared_task(ignore_result=True)
+def transfer_due() -> None:
+    """Transfer what is due, zone by zone. Twice, late or never does no harm."""
+    _transfer_due()
+
+
+def _transfer_due() -> None:
+    if not _places.acquire(blocking=False):
+        return  # others are at it, and beat enqueues it again
+    try:
+        with while_postgresql_answers():
+            until = time.monotonic() + TURN_SECONDS
+            while time.monotonic() < until and (zone_id := turn.claim_due(timezone.now())) is not None:
+                with locked(Lock.TRANSFER_IN, zone_id) as mine:
+                    if mine:
+                        turn.take_turn(zone_id=zone_id, clock=timezone.now)
+    finally:
+        _places.release()
+
+
+def wake_transfers(**_: Any) -> None:
+    """Wake a worker because something is due at once."""
+    wake(transfer_due)

@@ -1,0 +1,44 @@
+"""When a zone is due and when it expires, by its SOA (RFC 1034 section 4.3.5, RFC 1035 section 3.3.13). Pure."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from replication.dns.rrset import RRset
+
+# What a SOA says is taken within these bounds: nobody is asked all the time, and no zone is served for years.
+LEAST_REFRESH, MOST_REFRESH = timedelta(minutes=1), timedelta(days=1)
+LEAST_RETRY, MOST_RETRY = timedelta(seconds=30), timedelta(hours=6)
+MOST_EXPIRE = timedelta(days=60)
+# Before the first transfer there is no SOA: after so long, doubled each time.
+FIRST_RETRY, MOST_FIRST_RETRY = timedelta(seconds=10), timedelta(hours=1)
+_MOST_DOUBLED = 12
+# NOTIFY may ask for a turn at once, but the same zone has one a second at most.
+LEAST_GAP = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Timers:
+    """A zone's refresh, retry and expire."""
+
+    refresh: timedelta
+    retry: timedelta
+    expire: timedelta
+
+    @classmethod
+    def of(cls, soa: RRset) -> "Timers":
+        """Those that this SOA says, within the bounds; a zone never expires before it was asked for twice."""
+        refresh, retry, expire = (timedelta(seconds=int(word)) for word in soa.rdata[0].split()[3:6])
+        refresh = min(max(refresh, LEAST_REFRESH), MOST_REFRESH)
+        retry = min(max(retry, LEAST_RETRY), MOST_RETRY, refresh)
+        return cls(refresh, retry, min(max(expire, refresh + retry), MOST_EXPIRE))
+
+
+def first_retry(failures: int) -> timedelta:
+    """How long to wait with a zone that never came, after so many turns."""
+    doubled: int = 2 ** min(max(failures - 1, 0), _MOST_DOUBLED)
+    return min(FIRST_RETRY * doubled, MOST_FIRST_RETRY)
+
+
+def due_after_failure(timers: Timers | None, failures: int, now: datetime) -> datetime:
+    """When a primary is asked again after nothing came of it."""
+    return now + (first_retry(failures) if timers is None else timers.retry)

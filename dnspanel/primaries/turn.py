@@ -1,0 +1,204 @@
+"""A zone's turn: its primaries are asked one after the other, and what is newer is transferred (RFC 1034 4.3.5).
+
+No transaction is open while anybody is waited for.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import connection
+
+from dnspanel.primaries import land
+from dnspanel.primaries.ask import Primary, serial_at
+from dnspanel.primaries.content import Arrived, DoesNotFit, read_all, read_changes, touched_names
+from dnspanel.primaries.errors import TransferFailed
+from dnspanel.primaries.keys import key_for
+from dnspanel.primaries.land import Carried
+from dnspanel.primaries.models import TransferredZone
+from dnspanel.primaries.timers import Timers
+from dnspanel.texts import gettext
+from dnspanel.transfer.errors import ServerRefused, SourceAway
+from dnspanel.transfer.limits import MOST_ITEM_SECONDS
+from dnspanel.transfer.servers import allowed
+from dnspanel.transfer.sources.axfr import Broken, NotGiven, Server
+from dnspanel.transfer.sources.dns_wire import BadMessage, Record
+from dnspanel.zones import store_rrsets
+from dnspanel.zones.dnssec.queries import signing_of
+from dnspanel.zones.dnssec.trust import newly_broken
+from dnspanel.zones.merge import Changes, Edit
+from dnspanel.zones.models import Zone
+from dnspanel.zones.plan import plan_zones
+from dnspanel.zones.rules import BREAKING_DS
+from replication.dns import rdtypes
+from replication.dns.rrset import Change, Key, RRset, Serial
+from replication.wire.protocol import split_resolver
+
+Clock = Callable[[], datetime]
+
+SILENT_SECONDS = 30.0
+# More records than this of an IXFR, and all of the zone is asked for.
+MOST_CHANGES = 100_000
+# Whoever has claimed a zone and died lets others have it after so long.
+CLAIM = timedelta(seconds=MOST_ITEM_SECONDS * 2)
+
+_CLAIM = """
+UPDATE primaries_transferredzone SET due_at = %(until)s WHERE zone_id = (
+    SELECT t.zone_id FROM primaries_transferredzone t JOIN zones_zone z ON z.id = t.zone_id
+    WHERE t.due_at <= %(now)s AND z.deleted_at IS NULL AND z.transferred_from <> ''
+    ORDER BY t.due_at LIMIT 1 FOR UPDATE OF t SKIP LOCKED
+) RETURNING zone_id"""
+
+
+def claim_due(now: datetime) -> int | None:
+    """The id of the zone that is due for longest, which is nobody else's until its turn ends or CLAIM is over."""
+    with connection.cursor() as cursor:
+        cursor.execute(_CLAIM, {"now": now, "until": now + CLAIM})
+        found = cursor.fetchone()
+    return None if found is None else int(found[0])
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """What is known of a zone at the beginning of its turn."""
+
+    row: TransferredZone
+    zone: Zone
+    timers: Timers | None
+
+    @property
+    def known(self) -> Serial | None:
+        """The primary's serial that is here; None where whatever a primary has is to be taken."""
+        return None if self.row.serial is None or self.row.wants_all else Serial(self.row.serial)
+
+
+def take_turn(*, zone_id: int, clock: Clock) -> str:
+    """The zone is as new as its first primary that answers, or it is noted why not: axfr, ixfr, "" or the error.
+
+    Whatever a primary does wrong changes nothing in the zone; the next one is asked then.
+    """
+    row = TransferredZone.objects.select_related("zone").filter(pk=zone_id).first()
+    if row is None or not row.is_active or row.zone.deleted_at is not None:
+        return ""
+    turn = _Turn(row, row.zone, _timers_of(row))
+    faults: list[TransferFailed] = []
+    for address in row.addresses:
+        try:
+            return _from_primary(turn, address, clock)
+        except TransferFailed as exc:
+            faults.append(exc)
+    reason = " ".join(f"{str(fault).rstrip('.')}." for fault in faults)
+    is_refused = any(fault.is_refused for fault in faults)
+    land.note_failure(row=row, reason=reason, is_refused=is_refused, timers=turn.timers, now=clock())
+    return reason
+
+
+def _timers_of(row: TransferredZone) -> Timers | None:
+    if row.serial is None:
+        return None
+    zone = row.zone
+    found = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {zone.name})})[zone.pk]
+    return Timers.of(found[zone.name, rdtypes.SOA])
+
+
+def _from_primary(turn: _Turn, address: str, clock: Clock) -> str:
+    """What the zone's primary at this address has is here; raises TransferFailed."""
+    host, port = split_resolver(address)
+    primary = Primary(host, port, key_for(turn.row))
+    offered = Serial(serial_at(primary, turn.zone.name))
+    known = turn.known
+    if known is not None and offered == known:
+        if turn.timers is not None and turn.zone.is_served:
+            land.note_current(row=turn.row, timers=turn.timers, now=clock())
+            return ""
+    elif known is not None and not offered > known:
+        raise TransferFailed(
+            gettext("{address} has the serial {value}, and {value2} is here already: a serial only rises.").format(
+                address=address, value=offered.value, value2=known.value
+            ),
+            is_refused=True,
+        )
+    arrived = _transfer(turn, primary, known)
+    serial = int(arrived.soa.rdata[0].split()[2])
+    if known is not None and not Serial(serial) >= known:
+        raise TransferFailed(
+            gettext("{address} gave the smaller serial {serial}.").format(address=address, serial=serial),
+            is_refused=True,
+        )
+    _refuse_broken_below(turn, arrived.changes)
+    land.land(row=turn.row, zone=turn.zone, arrived=arrived, carried=Carried(address, serial), now=clock())
+    return arrived.how
+
+
+def _transfer(turn: _Turn, primary: Primary, known: Serial | None) -> Arrived:
+    """What the primary gives: changes where these fit, else all of the zone. Raises TransferFailed."""
+    until = time.monotonic() + MOST_ITEM_SECONDS
+    server = Server(primary.host, primary.port, primary.key, SILENT_SECONDS, allowed, until=until)
+    is_untouched = turn.zone.revision == turn.row.revision and turn.zone.is_served
+    try:
+        if known is not None and turn.row.uses_ixfr and is_untouched and not signing_of(turn.zone).presigned:
+            arrived = _changes(turn, server, known)
+            if arrived is not None:
+                return arrived
+        return _all(turn, server.all_of(turn.zone.name))
+    except (NotGiven, BadMessage) as exc:
+        raise TransferFailed(
+            gettext("{host} port {port}: {exc}.").format(host=primary.host, port=primary.port, exc=exc), is_refused=True
+        ) from exc
+    except (Broken, SourceAway) as exc:
+        raise TransferFailed(
+            gettext("{host} port {port}: {exc}.").format(host=primary.host, port=primary.port, exc=exc)
+        ) from exc
+    except ServerRefused as exc:
+        raise TransferFailed(str(exc), is_refused=True) from exc
+
+
+def _changes(turn: _Turn, server: Server, known: Serial) -> Arrived | None:
+    """What changed, by IXFR; None where all of the zone is to be transferred."""
+    try:
+        increment = server.changes_since(turn.zone.name, known.value, MOST_CHANGES)
+    except (NotGiven, Broken, BadMessage):  # not every server knows it; what is wrong shows in the whole zone
+        return None
+    if increment is None or not increment.steps:
+        return None
+    touched = touched_names(turn.zone.name, increment)
+    current = store_rrsets.rrsets_at_names({turn.zone.pk: (turn.zone.name, touched)})[turn.zone.pk]
+    try:
+        arrived = read_changes(turn.zone.name, increment, current)
+    except DoesNotFit:
+        return None
+    _refuse_violations(turn.zone, arrived.changes, current)
+    return arrived
+
+
+def _all(turn: _Turn, records: Iterable[Record]) -> Arrived:
+    current = store_rrsets.rrsets_of_zones([turn.zone.pk])[turn.zone.pk]
+    return read_all(turn.zone.name, records, current)
+
+
+def _refuse_violations(zone: Zone, changes: Changes, current: dict[Key, RRset]) -> None:
+    """Raise TransferFailed for what no zone may hold; the whole zone is looked at where it is read."""
+    edits = [Edit(Change(*key, current.get(key), rrset)) for key, rrset in changes.items()]
+    [plan] = plan_zones({zone.pk: (zone, edits)}, zone.changed_at)
+    broken = [each for each in plan.violations if each in plan.errors or each.code == BREAKING_DS]
+    if broken:
+        raise TransferFailed(
+            gettext("What it gives cannot be served: {message}.").format(message=broken[0].message), is_refused=True
+        )
+
+
+def _refuse_broken_below(turn: _Turn, changes: Changes) -> None:
+    """Raise TransferFailed for a DS that would break a zone that is served here."""
+    after = {name: rrset.served for (name, type), rrset in changes.items() if type == rdtypes.DS and rrset is not None}
+    if not after:
+        return
+    current = store_rrsets.rrsets_at_names({turn.zone.pk: (turn.zone.name, set(after))})[turn.zone.pk]
+    before = {name: current[name, rdtypes.DS].served for name in after if (name, rdtypes.DS) in current}
+    for name, reason in newly_broken(before, after).items():
+        raise TransferFailed(
+            gettext("Its DS for {name} would break that zone, which is here: {reason}.").format(
+                name=name, reason=reason
+            ),
+            is_refused=True,
+        )

@@ -1,0 +1,28 @@
+"""Quiet hours: when somebody wants to hear of nothing, or of nothing but what is critical. Pure."""
+
+from datetime import datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+
+def faults_of(begin: time | None, end: time | None) -> dict[str, list[str]]:
+    """What is wrong with quiet hours of which one end is missing, by the field that is."""
+    if (begin is None) == (end is None):
+        return {}
+    missing = "quiet_from" if begin is None else "quiet_until"
+    return {missing: ["Quiet hours have a beginning and an end; leave both empty for none."]}
+
+
+def quiet_until(begin: time | None, end: time | None, zone: str, now: datetime) -> datetime | None:
+    """When the quiet hours end that `now` is in, by the clock of the time zone; None outside of them.
+
+    An end before the begin is on the next day. Without one of the two, or with two equal ones, it is never quiet.
+    """
+    if begin is None or end is None or begin == end:
+        return None
+    local = now.astimezone(ZoneInfo(zone))
+    at = local.time().replace(tzinfo=None)
+    is_quiet = begin <= at < end if begin < end else (at >= begin or at < end)
+    if not is_quiet:
+        return None
+    day = local.date() if at < end else local.date() + timedelta(days=1)
+    return datetime.combine(day, end, tzinfo=ZoneInfo(zone)).astimezone(now.tzinfo)

@@ -1,0 +1,169 @@
+"""Who may know of secondaries and set them up, and which zones each of them transfers. The only doors to them."""
+
+from django.db.models import Q, QuerySet
+
+from dnspanel.accounts.actors import Actor, Person, actor_of, can
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.roles import Permission
+from dnspanel.secondaries.addresses import is_within
+from dnspanel.secondaries.certificates import fingerprints_of
+from dnspanel.secondaries.errors import SecondaryUnknown, SeesTooLittle, TransferRefused
+from dnspanel.secondaries.models import Member, OpenZone, Secondary, Transport, ZoneChoice
+from dnspanel.secondaries.signed import signer, withheld
+from dnspanel.texts import gettext
+from dnspanel.zones.access import require, tagged, zones_visible_to
+from dnspanel.zones.dnssec.queries import loaded_signing_of
+from dnspanel.zones.errors import Forbidden, unserved_reason
+from dnspanel.zones.models import Zone
+
+SIGNED = (
+    "{} is signed by the nodes, and there is no ring 0 to sign a transfer: without signatures validating resolvers "
+    "would take its answers for forged."
+)
+NARROW = "{} is signed with narrow NSEC3, which is made up for each question and cannot be transferred."
+
+
+def secondaries_visible_to(person: Person) -> QuerySet[Secondary]:
+    """All secondaries, for who may see nodes; raises Forbidden for anybody else."""
+    require(person, Permission.FLEET)
+    return Secondary.objects.select_related("team")
+
+
+def secondary_for(person: Person, pk: int) -> Secondary:
+    """The secondary with this id; raises Forbidden, or SecondaryUnknown."""
+    found = secondaries_visible_to(person).filter(pk=pk).first()
+    if found is None:
+        raise SecondaryUnknown
+    return found
+
+
+def may_set_up(person: Person) -> bool:
+    """Whether this person may make, change and delete secondaries."""
+    actor = actor_of(person)
+    return actor is not None and can(actor, Permission.NODES) and actor.may_everywhere(Right.READ)
+
+
+def require_set_up(person: Person) -> Actor:
+    """The actor, if it may set secondaries up; raises Forbidden: whoever can may read every zone by one."""
+    actor = actor_of(person)
+    if actor is None or not can(actor, Permission.NODES):
+        raise Forbidden(Permission.NODES)
+    if not actor.may_everywhere(Right.READ):
+        raise SeesTooLittle
+    return actor
+
+
+def members_visible_to(person: Person, secondary: Secondary) -> QuerySet[Member]:
+    """The zones of a secondary that this person may know of."""
+    members = Member.objects.filter(secondary=secondary, until=None)
+    actor = actor_of(person)
+    if actor is not None and actor.may_everywhere(Right.READ):
+        return members
+    return members.filter(zone__in=zones_visible_to(person))
+
+
+def members_of_zone(person: Person, zone: Zone) -> QuerySet[Member]:
+    """Every secondary's state of a zone that the person sees; none for who may not see nodes."""
+    if not can(person, Permission.FLEET):
+        return Member.objects.none()
+    return Member.objects.filter(zone=zone, until=None).select_related("secondary")
+
+
+def chosen_zones(secondary: Secondary) -> QuerySet[Zone]:
+    """The zones that are chosen for it, those that it cannot have included."""
+    return Zone.objects.filter(_chosen(secondary), deleted_at=None)
+
+
+def zones_given_to(secondary: Secondary) -> QuerySet[Zone]:
+    """The zones that it may transfer: the chosen ones that nodes serve, without those that cannot be given."""
+    return chosen_zones(secondary).filter(is_served=True).exclude(withheld())
+
+
+def withheld_zones_of(secondary: Secondary) -> QuerySet[Zone]:
+    """The chosen zones that it does not get, because the nodes sign them and no transfer of them can be signed."""
+    return chosen_zones(secondary).filter(withheld())
+
+
+def zone_to_transfer(secondary: Secondary, name: str) -> Zone:
+    """The zone of this canonical name; raises TransferRefused if this secondary does not get it."""
+    zone = chosen_zones(secondary).filter(name=name).select_related("signing").first()
+    if zone is None:  # whether there is such a zone is not for who has no share in it
+        raise TransferRefused(
+            gettext("{name} is none of the zones of the secondary {name2}.").format(name=name, name2=secondary.name)
+        )
+    if not secondary.active:
+        raise TransferRefused(gettext("The secondary {name} is switched off.").format(name=secondary.name))
+    _refuse_ungiven(zone)
+    return zone
+
+
+def zone_open_to(name: str, address: str) -> Zone:
+    """The zone of this canonical name, for who asks from here without a key; raises TransferRefused.
+
+    To whom it is not open, the same is said whether there is such a zone or not.
+    """
+    found = OpenZone.objects.filter(zone__name=name, zone__deleted_at=None).select_related("zone__signing").first()
+    if found is None or not is_within(address, found.networks, ()):
+        raise TransferRefused(gettext("This needs a TSIG key."))
+    _refuse_ungiven(found.zone)
+    return found.zone
+
+
+def reason_against(zone: Zone) -> str:
+    """Why nobody gets this zone now, in words; "" if nothing is against it. Its signing must be loaded."""
+    state = loaded_signing_of(zone)
+    if state.is_signed and signer() is None:
+        return SIGNED.format(zone.name)
+    if state.nsec3 is not None and state.nsec3.narrow:
+        return NARROW.format(zone.name)
+    return "" if zone.is_served else unserved_reason(zone.name)
+
+
+def _refuse_ungiven(zone: Zone) -> None:
+    if reason := reason_against(zone):
+        raise TransferRefused(reason)
+
+
+def certificates_in_use() -> tuple[str, ...]:
+    """The certificates (PEM) of every active secondary, each once."""
+    found = Secondary.objects.filter(active=True).exclude(certificate="").values_list("certificate", flat=True)
+    return tuple(sorted(set(found)))
+
+
+def secondaries_at(address: str) -> list[int]:
+    """The ids of the active secondaries that may transfer from this address: before they sign, nothing else tells."""
+    found = Secondary.objects.filter(active=True).values_list("pk", "networks", "addresses")
+    return [pk for pk, networks, addresses in found if is_within(address, networks, addresses)]
+
+
+def require_transport(secondary: Secondary, *, over_tls: bool, certificate: str) -> None:
+    """Raise TransferRefused if it may transfer only over TLS, or only by its certificate, and does not.
+
+    `certificate` is the fingerprint of what the client showed, "" for nothing.
+    """
+    transport = Transport(secondary.transport)
+    if transport == Transport.ANY:
+        return
+    if not over_tls:
+        raise TransferRefused(
+            gettext("The secondary {name} transfers over TLS only, and this was not.").format(name=secondary.name)
+        )
+    if transport == Transport.CERTIFICATE and certificate not in fingerprints_of(secondary.certificate):
+        which = "another one" if certificate else "none"
+        raise TransferRefused(
+            gettext("The secondary {name} has to show its own certificate, and showed {which}.").format(
+                name=secondary.name, which=which
+            )
+        )
+
+
+def _chosen(secondary: Secondary) -> Q:
+    match ZoneChoice(secondary.choice):
+        case ZoneChoice.ALL:
+            return Q()
+        case ZoneChoice.TAG:
+            return tagged([secondary.tag])
+        case ZoneChoice.TEAM:
+            return Q(team=secondary.team_id) if secondary.team_id is not None else Q(pk__in=())
+        case ZoneChoice.LIST:
+            return Q(pk__in=secondary.zones.through.objects.filter(secondary=secondary).values("zone"))

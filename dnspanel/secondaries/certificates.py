@@ -1,0 +1,53 @@
+"""Certificates by which the servers of secondaries are known, as somebody pastes them. Pure."""
+
+import hashlib
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from dnspanel.pasted_certificates import NO_CERTIFICATE, certificates_in, pem_of
+from dnspanel.secondaries.errors import CertificateRefused
+from dnspanel.texts import gettext
+
+# One, and its successor.
+MOST = 2
+LONGEST = 16_000  # characters
+_LEAST_RSA_BITS = 2048  # OpenSSL takes no fewer
+
+
+def canonical_certificates(text: str) -> str:
+    """The certificates as they are stored, "" for none; raises CertificateRefused."""
+    if text.strip() and len(text) > LONGEST:
+        raise CertificateRefused(gettext("At most {longest:,} characters.").format(longest=LONGEST))
+    try:
+        found = certificates_in(text, beside_key="The private key stays at your server: give the certificate alone.")
+    except ValueError as exc:
+        raise CertificateRefused(str(exc)) from exc
+    try:
+        keys = [each.public_key() for each in found]
+    except ValueError as exc:
+        raise CertificateRefused(NO_CERTIFICATE) from exc
+    if len(found) > MOST:
+        raise CertificateRefused(
+            gettext("At most {most}: the one of now and the one that follows it.").format(most=MOST)
+        )
+    if any(isinstance(key, rsa.RSAPublicKey) and key.key_size < _LEAST_RSA_BITS for key in keys):
+        raise CertificateRefused(
+            gettext("An RSA key has to have {least_rsa_bits} bits or more.").format(least_rsa_bits=_LEAST_RSA_BITS)
+        )
+    return pem_of(found)
+
+
+def fingerprints_of(pem: str) -> frozenset[str]:
+    """The fingerprints of what `canonical_certificates` made."""
+    if not pem:
+        return frozenset()
+    return frozenset(
+        fingerprint(each.public_bytes(Encoding.DER)) for each in x509.load_pem_x509_certificates(pem.encode())
+    )
+
+
+def fingerprint(der: bytes) -> str:
+    """SHA-256 of a certificate, in hex."""
+    return hashlib.sha256(der).hexdigest()

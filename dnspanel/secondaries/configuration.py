@@ -1,0 +1,182 @@
+"""What the operator of a secondary writes into its configuration: the key, our addresses, and the catalog zone.
+
+BIND 9.18 and Knot DNS 3 read catalog zones, and so does NSD from 4.9 on; PowerDNS does from 4.7 on. For others, and
+for an older NSD, each zone is named.
+
+Over TLS (RFC 9103) transfer BIND from 9.18 on, NSD from 4.4 on and Knot DNS from 3.4 on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dnspanel.secondaries.addresses import host_and_port
+from dnspanel.secondaries.catalog import catalog_name
+from dnspanel.secondaries.models import Kind, Secondary, Transport
+from dnspanel.secondaries.server_certificate import TlsEndpoint
+from replication.wire.protocol import join_port
+
+NO_SECRET = "THE-SECRET-OF-THE-KEY"
+# Where it writes what it transfers; each of these is what Debian's package has.
+_BIND_DIRECTORY = "/var/cache/bind"
+# Where its files for TLS lie, in the place of its own configuration.
+_PLACES = {Kind.BIND: "/etc/bind", Kind.NSD: "/etc/nsd", Kind.KNOT: "/etc/knot"}
+_AUTHORITY, _CERTIFICATE, _KEY = "dnspanel-authority.pem", "dnspanel-client.pem", "dnspanel-client.key"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file, or what goes into one: where it belongs, and the text."""
+
+    place: str
+    text: str
+
+
+def parts_for(
+    secondary: Secondary,
+    *,
+    gateways: Sequence[str],
+    secret: str = NO_SECRET,
+    zones: Sequence[str] = (),
+    tls: TlsEndpoint | None = None,
+) -> list[Part]:
+    """The configuration; `gateways` are our addresses with ports, and `zones` are named where no catalog is read.
+
+    One that has to transfer over TLS is told how by `tls`; without, its transfers would be refused.
+    """
+    over_tls = tls if secondary.transport != Transport.ANY else None
+    made = _Made(secondary, [host_and_port(each) for each in gateways], secret, over_tls)
+    match Kind(secondary.kind):
+        case Kind.BIND:
+            parts = made.bind()
+        case Kind.KNOT:
+            parts = made.knot()
+        case Kind.NSD:
+            parts = made.nsd(zones)
+        case Kind.POWERDNS:
+            parts = made.powerdns()
+        case Kind.OTHER:
+            parts = made.other()
+    return [*made.files(), *parts]
+
+
+class _Made:
+    def __init__(
+        self, secondary: Secondary, gateways: Sequence[tuple[str, int]], secret: str, tls: TlsEndpoint | None
+    ) -> None:
+        self._tls = tls
+        self._shows_certificate = tls is not None and secondary.transport == Transport.CERTIFICATE
+        self._place = _PLACES.get(Kind(secondary.kind), ".")
+        self._key = secondary.tsig_name.removesuffix(".")
+        self._algorithm = secondary.tsig_algorithm
+        self._catalog = catalog_name(secondary).removesuffix(".")
+        self._gateways = gateways if tls is None else tls.addresses
+        self._secret = secret
+
+    def files(self) -> list[Part]:
+        """What goes into files of its own, before all else."""
+        if self._tls is None or not self._tls.authority or self._pins_key:
+            return []
+        return [Part(f"as the file {self._place}/{_AUTHORITY}", self._tls.authority)]
+
+    @property
+    def _pins_key(self) -> bool:
+        return self._place == _PLACES[Kind.KNOT]
+
+    def _own(self, name: str, key_name: str, form: str) -> str:
+        """The lines that name its certificate and key, where it has to show one."""
+        if not self._shows_certificate:
+            return ""
+        return form.format(name, f"{self._place}/{_CERTIFICATE}") + form.format(key_name, f"{self._place}/{_KEY}")
+
+    def _bind_tls(self) -> str:
+        if self._tls is None:
+            return ""
+        authority = f'    ca-file "{self._place}/{_AUTHORITY}";\n' if self._tls.authority else ""
+        own = self._own("cert-file", "key-file", '    {} "{}";\n')
+        name = f'    remote-hostname "{self._tls.name}";\n'
+        return f'tls "dnspanel" {{\n{authority}{name}{own}    protocols {{ TLSv1.3; }};\n}};\n'
+
+    def bind(self) -> list[Part]:
+        over = ' tls "dnspanel"' if self._tls else ""
+        primaries = " ".join(f'{host} port {port} key "{self._key}"{over};' for host, port in self._gateways)
+        options = (
+            f'allow-notify {{ key "{self._key}"; }};\n'
+            "catalog-zones {\n"
+            f'    zone "{self._catalog}"\n'
+            f"        default-primaries {{ {primaries} }}\n"
+            f'        zone-directory "{_BIND_DIRECTORY}"\n'
+            "        min-update-interval 1;\n"
+            "};\n"
+        )
+        rest = self._bind_tls() + (
+            f'key "{self._key}" {{\n    algorithm {self._algorithm};\n    secret "{self._secret}";\n}};\n'
+            f'zone "{self._catalog}" {{\n'
+            "    type secondary;\n"
+            f"    primaries {{ {primaries} }};\n"
+            f'    file "{_BIND_DIRECTORY}/{self._catalog}.db";\n'
+            "};\n"
+        )
+        return [Part("inside of the block options { … }", options), Part("beside that block, in named.conf", rest)]
+
+    def knot(self) -> list[Part]:
+        addresses = ", ".join(f"{host}@{port}" for host, port in self._gateways)
+        server = f"server:\n{own}\n" if (own := self._own("cert-file", "key-file", "    {}: {}\n")) else ""
+        over = f"    tls: on\n    cert-key: {self._tls.pin}\n" if self._tls else ""
+        text = server + (
+            f"key:\n  - id: {self._key}\n    algorithm: {self._algorithm}\n    secret: {self._secret}\n\n"
+            f"remote:\n  - id: dnspanel\n    address: [ {addresses} ]\n    key: {self._key}\n{over}\n"
+            f"acl:\n  - id: dnspanel-notify\n    key: {self._key}\n    action: notify\n\n"
+            "template:\n  - id: dnspanel-member\n    master: dnspanel\n    acl: dnspanel-notify\n\n"
+            f"zone:\n  - domain: {self._catalog}.\n    master: dnspanel\n    acl: dnspanel-notify\n"
+            "    catalog-role: interpret\n    catalog-template: dnspanel-member\n"
+        )
+        return [Part("into knot.conf", text)]
+
+    def nsd(self, zones: Sequence[str]) -> list[Part]:
+        key = f'key:\n    name: "{self._key}"\n    algorithm: {self._algorithm}\n    secret: "{self._secret}"\n\n'
+        over = " dnspanel" if self._tls else ""
+        requests = "".join(f"    request-xfr: {host}@{port} {self._key}{over}\n" for host, port in self._gateways)
+        notify = f"    allow-notify: 0.0.0.0/0 {self._key}\n    allow-notify: ::/0 {self._key}\n"
+        pattern = f'pattern:\n    name: "dnspanel"\n{requests}{notify}'
+        key = self._nsd_tls() + key
+        catalog = (
+            f'\nzone:\n    name: "{self._catalog}"\n    catalog: consumer\n'
+            '    catalog-member-pattern: "dnspanel"\n    include-pattern: "dnspanel"\n'
+        )
+        named = "".join(
+            f'\nzone:\n    name: "{name.removesuffix(".")}"\n    include-pattern: "dnspanel"\n' for name in zones
+        )
+        found = [Part("into nsd.conf, from NSD 4.9 on", key + pattern + catalog)]
+        if zones:
+            found.append(Part("into nsd.conf of an older NSD, which reads no catalog zones", key + pattern + named))
+        return found
+
+    def _nsd_tls(self) -> str:
+        if self._tls is None:
+            return ""
+        bundle = f'server:\n    tls-cert-bundle: "{self._place}/{_AUTHORITY}"\n\n' if self._tls.authority else ""
+        own = self._own("client-cert", "client-key", '    {}: "{}"\n')
+        return f'{bundle}tls-auth:\n    name: "dnspanel"\n    auth-domain-name: "{self._tls.name}"\n{own}\n'
+
+    def powerdns(self) -> list[Part]:
+        addresses = " ".join(join_port(host, port) for host, port in self._gateways)
+        text = (
+            f"pdnsutil import-tsig-key {self._key} {self._algorithm} '{self._secret}'\n"
+            f"pdnsutil create-slave-zone {self._catalog} {addresses}\n"
+            f"pdnsutil set-kind {self._catalog} consumer\n"
+            f"pdnsutil activate-tsig-key {self._catalog} {self._key} slave\n"
+        )
+        return [
+            Part("into pdns.conf", "secondary=yes\n"),
+            Part("as commands, from PowerDNS 4.7 on (5.0 says secondary for slave)", text),
+        ]
+
+    def other(self) -> list[Part]:
+        primaries = "\n".join(f"primary    {host} port {port}" for host, port in self._gateways)
+        text = (
+            f"{primaries}\nkey        {self._key}.\nalgorithm  {self._algorithm}\nsecret     {self._secret}\n"
+            f"catalog    {self._catalog}.\n"
+        )
+        if self._tls is not None:
+            text += f"TLS 1.3    ALPN dot, name {self._tls.name}, pin {self._tls.pin}\n"
+        return [Part("what its configuration needs", text)]

@@ -1,0 +1,143 @@
+"""Many messages to one address over UDP, and the answers: with a key, those that prove who gave them."""
+
+import select
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+import dns.exception
+import dns.flags
+import dns.message
+import dns.opcode
+import dns.rcode
+import dns.rdatatype
+import dns.tsig
+from django.conf import settings
+
+from dnspanel import outbound
+from dnspanel.secondaries.addresses import host_and_port
+
+# So many messages are under way at once, so that no buffer of the receiver overflows.
+_WINDOW = 64
+LARGEST = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back for one message; `error` is empty if it was answered as it should be."""
+
+    error: str = ""
+    message: dns.message.Message | None = None
+    proven: bool = True  # else anybody may have sent it, and a better one may still come
+
+
+NOT_ALLOWED = Answer("The panel does not send there: PANEL_SECONDARY_NETWORKS.")
+UNANSWERED = Answer("It did not answer.")
+
+
+def notify_message(zone_name: str) -> dns.message.Message:
+    """NOTIFY (RFC 1996) for a zone; whoever gets it asks for the SOA."""
+    message = dns.message.make_query(zone_name, dns.rdatatype.SOA, flags=int(dns.flags.AA))
+    message.set_opcode(dns.opcode.NOTIFY)
+    return message
+
+
+def soa_question(zone_name: str) -> dns.message.Message:
+    """The question for a zone's SOA, not to be recursed for."""
+    return dns.message.make_query(zone_name, dns.rdatatype.SOA, flags=0)
+
+
+def exchange(
+    messages: Sequence[dns.message.Message], *, address: str, key: dns.tsig.Key | None, seconds: float
+) -> list[Answer]:
+    """What answered each of these within so many seconds for every window of them; the address is checked again.
+
+    An answer that the key did not sign says nothing, but for the reason that a server gives for not taking it.
+    Without a key nothing is signed, and whatever answers the message from there counts.
+    """
+    host, port = host_and_port(address)
+    if not outbound.is_allowed(host, settings.SECONDARY_NETWORKS):
+        return [NOT_ALLOWED] * len(messages)
+    answers: list[Answer] = []
+    family = socket.AF_INET6 if ip_address(host).version == 6 else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as sock:
+        sock.setblocking(False)
+        try:
+            sock.connect((host, port))
+        except OSError as exc:
+            return [Answer(f"No way to {address}: {exc.strerror}.")] * len(messages)
+        for start in range(0, len(messages), _WINDOW):
+            found = _window(sock, messages[start : start + _WINDOW], key, seconds)
+            answers += found
+            if not any(answer.message is not None for answer in found):  # nor will it answer the others
+                break
+    return answers + [answers[-1]] * (len(messages) - len(answers))
+
+
+def _window(
+    sock: socket.socket, messages: Sequence[dns.message.Message], key: dns.tsig.Key | None, seconds: float
+) -> list[Answer]:
+    waiting = with_own_ids(messages)
+    found = [UNANSWERED] * len(messages)
+    for number, message in enumerate(messages):
+        if key is not None:
+            message.use_tsig(key, algorithm=key.algorithm)
+        try:
+            sock.send(message.to_wire())
+        except OSError as exc:
+            found[number] = Answer(f"It cannot be reached: {exc.strerror}.")
+    deadline = time.monotonic() + seconds
+    while waiting and (left := deadline - time.monotonic()) > 0 and select.select([sock], [], [], left)[0]:
+        try:
+            wire = sock.recv(LARGEST)
+        except BlockingIOError:
+            continue
+        except OSError as exc:  # ICMP: nobody listens there
+            for number in waiting.values():
+                found[number] = Answer(f"It cannot be reached: {exc.strerror}.")
+            break
+        number = waiting.get(int.from_bytes(wire[:2], "big"), -1)
+        if number >= 0 and (answer := read_answer(wire, messages[number], key)) is not None:
+            found[number] = answer
+            if answer.proven:
+                del waiting[messages[number].id]
+    return found
+
+
+def with_own_ids(messages: Sequence[dns.message.Message]) -> dict[int, int]:
+    """No two of the messages have the same id any more; their numbers by id."""
+    found: dict[int, int] = {}
+    for number, message in enumerate(messages):
+        while message.id in found:
+            message.id = (message.id + 1) % 65536
+        found[message.id] = number
+    return found
+
+
+def read_answer(wire: bytes, query: dns.message.Message, key: dns.tsig.Key | None) -> Answer | None:
+    """What a message that came says about the message; None if it says nothing."""
+    try:
+        keyring = None if key is None else {key.name: key}
+        message = dns.message.from_wire(wire, keyring=keyring, request_mac=query.mac)
+    except dns.tsig.PeerError as exc:
+        return Answer(f"It does not take the key: {type(exc).__name__.removeprefix('Peer')}.", proven=False)
+    except (dns.exception.DNSException, ValueError):
+        return _read_unsigned(wire, query)
+    if not query.is_response(message):
+        return None
+    if message.rcode() != dns.rcode.NOERROR:
+        return Answer(f"It answered {dns.rcode.to_text(message.rcode())}.", message)
+    return Answer("", message)
+
+
+def _read_unsigned(wire: bytes, query: dns.message.Message) -> Answer | None:
+    """The reason that a server gives for not taking a message, which proves nothing."""
+    try:
+        message = dns.message.from_wire(wire)
+    except (dns.exception.DNSException, ValueError):
+        return None
+    if message.had_tsig or not query.is_response(message):
+        return None
+    return Answer(f"It answered {dns.rcode.to_text(message.rcode())} without a signature.", proven=False)

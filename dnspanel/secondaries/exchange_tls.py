@@ -1,0 +1,114 @@
+"""Signed messages to one address over TLS (RFC 7858), on one connection, and the answers that prove who gave them."""
+
+import socket
+import ssl
+import time
+from collections.abc import Sequence
+
+import dns.message
+import dns.tsig
+from django.conf import settings
+
+from dnspanel import outbound
+from dnspanel.secondaries.certificates import fingerprint
+from dnspanel.secondaries.exchange import LARGEST, NOT_ALLOWED, UNANSWERED, Answer, read_answer, with_own_ids
+
+# So many questions are under way at once; a server answers them as it likes.
+_WINDOW = 64
+_LENGTH_BYTES = 2
+
+
+def exchange_over_tls(
+    messages: Sequence[dns.message.Message],
+    *,
+    address: tuple[str, int],
+    key: dns.tsig.Key,
+    seconds: float,
+    certificates: frozenset[str] = frozenset(),
+) -> list[Answer]:
+    """What answered each of these within so many seconds for every window of them; the address is checked again.
+
+    The server must show one of the certificates (fingerprints) where there are some. Where there are none, its
+    signatures alone prove who it is, and TLS keeps the questions from listeners.
+    """
+    host, port = address
+    if not outbound.is_allowed(host, settings.SECONDARY_NETWORKS):
+        return [NOT_ALLOWED] * len(messages)
+    answers: list[Answer] = []
+    try:
+        with _connected(host, port, seconds) as stream:
+            if certificates and fingerprint(stream.getpeercert(binary_form=True) or b"") not in certificates:
+                return [Answer("Over TLS it shows another certificate than its own.")] * len(messages)
+            for start in range(0, len(messages), _WINDOW):
+                found = _window(stream, messages[start : start + _WINDOW], key, seconds)
+                answers += found
+                if UNANSWERED in found:  # what comes late would be taken for the answers to others
+                    break
+    except ssl.SSLError as exc:
+        answers.append(Answer(f"No TLS 1.3 with it: {(exc.reason or 'it ended').replace('_', ' ').lower()}."))
+    except TimeoutError:
+        answers.append(Answer("No connection over TLS: it did not answer."))
+    except OSError as exc:
+        answers.append(Answer(f"No connection over TLS: {exc.strerror}."))
+    return answers + [answers[-1]] * (len(messages) - len(answers))
+
+
+def _connected(host: str, port: int, seconds: float) -> ssl.SSLSocket:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE  # its fingerprint is compared by the caller
+    context.set_alpn_protocols(["dot"])
+    plain = socket.create_connection((host, port), timeout=seconds)
+    try:
+        return context.wrap_socket(plain)
+    except OSError:
+        plain.close()
+        raise
+
+
+def _window(
+    stream: ssl.SSLSocket, messages: Sequence[dns.message.Message], key: dns.tsig.Key, seconds: float
+) -> list[Answer]:
+    """The answers to these; UNANSWERED for each that had none in time."""
+    deadline = time.monotonic() + seconds
+    waiting = with_own_ids(messages)
+    found = [UNANSWERED] * len(messages)
+    stream.settimeout(seconds)
+    for message in messages:
+        message.use_tsig(key, algorithm=key.algorithm)
+        wire = message.to_wire()
+        # A TLS record each: of several in one, NSD 4.6 answers the first, and the others when more comes.
+        stream.sendall(len(wire).to_bytes(_LENGTH_BYTES, "big") + wire)
+    while waiting:
+        try:
+            wire = _next_message(stream, deadline)
+        except TimeoutError:
+            break
+        number = waiting.get(int.from_bytes(wire[:2], "big"), -1)
+        if number >= 0 and (answer := read_answer(wire, messages[number], key)) is not None:
+            found[number] = answer
+            del waiting[messages[number].id]
+    return found
+
+
+def _next_message(stream: ssl.SSLSocket, deadline: float) -> bytes:
+    length = int.from_bytes(_read(stream, _LENGTH_BYTES, deadline), "big")
+    if length > LARGEST:
+        raise TimeoutError
+    return _read(stream, length, deadline)
+
+
+def _read(stream: ssl.SSLSocket, length: int, deadline: float) -> bytes:
+    """Exactly so many bytes; raises TimeoutError after the deadline, and where the server closed the connection."""
+    found = b""
+    while len(found) < length:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        stream.settimeout(left)
+        piece = stream.recv(length - len(found))
+        if not piece:
+            raise TimeoutError
+        found += piece
+    return found

@@ -1,0 +1,110 @@
+"""Zones that may be transferred without a key, and addresses that get NOTIFY for them: what a zone itself says. Verbs.
+
+PowerDNS has this as metadata of the zone (ALLOW-AXFR-FROM, ALSO-NOTIFY), and API v1 sets it by these.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import connection, transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author
+from dnspanel.accounts.grants import Right
+from dnspanel.secondaries import members
+from dnspanel.secondaries.errors import KeylessRefused
+from dnspanel.secondaries.models import Member, NoticeAddress, NoticeMark, OpenZone
+from dnspanel.secondaries.set_up import checked_addresses, checked_networks
+from dnspanel.secondaries.signals import changed
+from dnspanel.texts import gettext
+from dnspanel.zones import access
+from dnspanel.zones.models import Zone
+
+_NOTE = """
+UPDATE secondaries_noticeaddress a SET notify_at = %(now)s, attempts = 0
+FROM zones_zone z
+WHERE z.id = a.zone_id AND z.is_served AND z.deleted_at IS NULL AND EXISTS (
+    SELECT FROM zones_revision r
+    WHERE r.zone_id = a.zone_id AND r.publication_id > %(since)s AND r.publication_id <= %(head)s
+)"""
+
+
+def open_to(*, zone: Zone, networks: Sequence[str], by: Author, now: datetime) -> None:
+    """Whoever asks from these networks may transfer the zone without a key; none: nobody may.
+
+    Raises RightMissing for who may not change the zone's settings or does not see all of it, and KeylessRefused.
+    """
+    access.require_right(by, zone, Right.SETTINGS)
+    if by is not None and access.visibility_of(by, zone) is not None:
+        raise KeylessRefused(gettext("Only who sees all of a zone may open it to networks: they get all of it."))
+    faults: dict[str, list[str]] = {}
+    checked = checked_networks(networks, faults)
+    _refuse(faults)
+    with transaction.atomic():
+        before = list(OpenZone.objects.filter(zone=zone).values_list("networks", flat=True))
+        if checked:
+            OpenZone.objects.update_or_create(zone=zone, defaults={"networks": checked})
+        else:
+            OpenZone.objects.filter(zone=zone).delete()
+        if checked != (before[0] if before else []):
+            audit.record(action="zone.open", by=by, now=now, target=zone.name, before=before[:1], after=checked)
+
+
+def notify_also(*, zone: Zone, addresses: Sequence[str], by: Author, now: datetime) -> None:
+    """NOTIFY goes to exactly these addresses, besides secondaries, after each publication of the zone and now.
+
+    Raises RightMissing for who may not change the zone's settings, and KeylessRefused: also for an address to which
+    the panel does not send.
+    """
+    access.require_right(by, zone, Right.SETTINGS)
+    faults: dict[str, list[str]] = {}
+    checked = checked_addresses(addresses, faults) if addresses else []
+    _refuse(faults)
+    with transaction.atomic():
+        if not NoticeAddress.objects.exists():  # nobody has looked at publications until now
+            NoticeMark.objects.update_or_create(pk=1, defaults={"sequence": members.head()})
+        of_zone = NoticeAddress.objects.filter(zone=zone)
+        before = set(of_zone.values_list("address", flat=True))
+        of_zone.exclude(address__in=checked).delete()
+        come = [NoticeAddress(zone=zone, address=each, notify_at=now) for each in checked if each not in before]
+        NoticeAddress.objects.bulk_create(come, ignore_conflicts=True)
+        if before != set(checked):
+            audit.record(
+                action="zone.notify_also", by=by, now=now, target=zone.name, before=sorted(before), after=checked
+            )
+        transaction.on_commit(lambda: changed.send(sender=NoticeAddress), robust=True)
+
+
+def notify_zone(*, zone: Zone, now: datetime) -> int:
+    """NOTIFY for the zone waits for every secondary and address that has it; returns how many.
+
+    Whoever may ask for that is the caller's to know: it says nothing that a publication would not.
+    """
+    with transaction.atomic():
+        of_zone = Member.objects.filter(zone=zone, until=None, secondary__active=True)
+        count = of_zone.update(notify_at=now, attempts=0, question_at=now)
+        count += NoticeAddress.objects.filter(zone=zone).update(notify_at=now, attempts=0)
+        if count:
+            transaction.on_commit(lambda: changed.send(sender=NoticeAddress), robust=True)
+    return count
+
+
+def note_publications(*, now: datetime) -> int:
+    """NOTIFY waits for each address of a zone that was published since the last look; returns how many. Idempotent."""
+    with transaction.atomic():
+        if not NoticeAddress.objects.exists():
+            return 0
+        mark, _ = NoticeMark.objects.select_for_update().get_or_create(pk=1)
+        newest = members.head()
+        if mark.sequence >= newest:
+            return 0
+        with connection.cursor() as cursor:
+            cursor.execute(_NOTE, {"now": now, "since": mark.sequence, "head": newest})
+            count = int(cursor.rowcount)
+        NoticeMark.objects.update(sequence=newest)
+        return count
+
+
+def _refuse(faults: dict[str, list[str]]) -> None:
+    for messages in faults.values():
+        raise KeylessRefused(" ".join(messages))

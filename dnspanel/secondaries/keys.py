@@ -1,0 +1,33 @@
+"""The TSIG keys of secondaries, for the gateway that checks signatures and for what is sent to them."""
+
+import base64
+from datetime import datetime
+
+import dns.name
+import dns.tsig
+
+from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.secondaries.models import Secondary
+
+
+def secondary_by_key_name(name: str) -> Secondary | None:
+    """The secondary whose key has this canonical name."""
+    return Secondary.objects.filter(tsig_name=name).first()
+
+
+def key_of(secondary: Secondary) -> dns.tsig.Key:
+    """The key that signs what is sent to it."""
+    return _key(secondary, secondary.tsig_secret)
+
+
+def good_keys_of(secondary: Secondary, now: datetime) -> list[dns.tsig.Key]:
+    """The keys that it may sign with: its own and, for a day after a rotation, the one before."""
+    found = [key_of(secondary)]
+    if secondary.old_secret is not None and secondary.old_secret_until is not None and secondary.old_secret_until > now:
+        found.append(_key(secondary, secondary.old_secret))
+    return found
+
+
+def _key(secondary: Secondary, encrypted: bytes | memoryview) -> dns.tsig.Key:
+    secret = base64.b64decode(decrypt_secret(encrypted))
+    return dns.tsig.Key(dns.name.from_text(secondary.tsig_name), secret, dns.name.from_text(secondary.tsig_algorithm))

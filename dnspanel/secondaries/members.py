@@ -1,0 +1,175 @@
+"""Which zones each secondary transfers, as rows that follow the zones, and what each waits to hear. Verbs.
+
+Whether a zone may be transferred is decided when it is (`access.zone_to_transfer`); these rows say who is notified,
+what the catalog lists, and how far each zone has come.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from django.core.exceptions import EmptyResultSet
+from django.db import connection, transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from dnspanel.advisory_locks import Lock, lock_until_commit
+from dnspanel.secondaries.access import zones_given_to
+from dnspanel.secondaries.models import Member, Secondary
+from dnspanel.zones.models import LogHead, Revision, RevisionKind, SigningChange, Zone
+
+# A secondary is asked for so many zones in a second, where nothing was published.
+PER_SECOND = 20
+# Zones that become members at once, of which each is told of by NOTIFY.
+MOST_NOTIFIED = 1_000
+# So many changes of a catalog are kept; a secondary that is further behind gets all of it.
+MOST_GONE = 5_000
+
+_NOTE = """
+WITH news AS (
+    SELECT s.id, r.zone_id, min(p.at) AS at
+    FROM secondaries_secondary s
+    JOIN zones_revision r ON r.publication_id > s.noted AND r.publication_id <= %(head)s
+    JOIN zones_publication p ON p.sequence = r.publication_id
+    WHERE s.active AND s.noted < %(head)s
+    GROUP BY s.id, r.zone_id
+)
+UPDATE secondaries_member m SET notify_at = %(now)s, attempts = 0, question_at = %(now)s,
+    behind_since = COALESCE(m.behind_since, news.at)
+FROM news JOIN zones_zone z ON z.id = news.zone_id
+WHERE m.secondary_id = news.id AND m.zone_id = news.zone_id AND m.until IS NULL
+    AND m.transferred_serial IS DISTINCT FROM z.serial
+"""
+
+_INSERT = """
+INSERT INTO secondaries_member (secondary_id, zone_id, zone_name, label, since, notify_at, behind_since, question_at,
+    attempts, notify_error, transferred_how, transferred_bytes, transferred_over_tls, refused_reason, question_error)
+SELECT %s, z.id, z.name, replace(gen_random_uuid()::text, '-', ''), %s,
+    CASE WHEN count(*) OVER () <= %s THEN %s::timestamptz END, %s,
+    %s + make_interval(secs => (row_number() OVER ())::float / %s - 1),
+    0, '', '', 0, FALSE, '', ''
+FROM ({zones}) z (id, name)
+"""
+
+_REGROUP = """
+UPDATE secondaries_member m SET catalog_group = found.tag
+FROM (
+    SELECT m.id, COALESCE((
+        SELECT t.tag FROM unnest(s.group_tags) WITH ORDINALITY t (tag, place)
+        WHERE t.tag = ANY(z.tags) ORDER BY t.place LIMIT 1
+    ), '') AS tag
+    FROM secondaries_member m
+    JOIN secondaries_secondary s ON s.id = m.secondary_id
+    JOIN zones_zone z ON z.id = m.zone_id
+    WHERE m.secondary_id = %s AND m.until IS NULL
+) found
+WHERE found.id = m.id AND m.catalog_group <> found.tag
+RETURNING m.since"""
+
+
+def head() -> int:
+    """The newest sequence of the log."""
+    return LogHead.objects.values_list("sequence", flat=True).get()
+
+
+def note_publications(*, now: datetime) -> int:
+    """NOTIFY waits for each zone that was published since the last look, once however often that was.
+
+    Not for one that the secondary has fetched already, because it was told of the publication before.
+
+    One transaction; returns how many zones of secondaries that are. Members follow where zones came, went or changed
+    how they are signed. Without a secondary that is active there is nothing to do.
+    """
+    with transaction.atomic():
+        if not Secondary.objects.filter(active=True).exists():
+            return 0
+        lock_until_commit(Lock.SECONDARY, 0)  # two who note at once would wait for each other's rows
+        ids = list(Secondary.objects.filter(active=True).order_by("pk").values_list("pk", "noted"))
+        newest = head()
+        oldest = min((noted for _, noted in ids), default=newest)
+        if oldest >= newest:
+            return 0
+        if _moves_members(oldest, newest):
+            for pk, _ in ids:
+                follow(secondary_id=pk, now=now)
+        with connection.cursor() as cursor:
+            cursor.execute(_NOTE, {"head": newest, "now": now})
+            count = int(cursor.rowcount)
+        Secondary.objects.filter(active=True, noted__lt=newest).update(noted=newest)
+        return count
+
+
+def follow(*, secondary_id: int, now: datetime) -> bool:
+    """The members are the zones that the secondary gets, and the catalog's serial has moved if others were; whether.
+
+    A zone that becomes a member again has a new label, so that whoever follows the catalog begins it anew.
+    """
+    with transaction.atomic():
+        secondary = Secondary.objects.select_for_update().filter(pk=secondary_id).first()
+        if secondary is None:
+            return False
+        given = zones_given_to(secondary)
+        present = Member.objects.filter(secondary=secondary, until=None)
+        serial = secondary.catalog_serial % (2**32 - 1) + 1
+        gone = present.filter(Q(zone=None) | ~Q(zone__in=given)).update(
+            until=serial, notify_at=None, question_at=None, behind_since=None
+        )
+        new = given.exclude(pk__in=present.filter(zone__isnull=False).values("zone")).order_by()
+        come = _insert(secondary_id, new, serial, now)
+        regrouped = _regroup(secondary, serial)
+        if not gone and not come and not regrouped:
+            return False
+        moved: dict[str, Any] = {"catalog_serial": serial, "catalog_notify_at": now, "catalog_attempts": 0}
+        if regrouped:  # in which group a member was is not kept: whoever follows the catalog gets all of it
+            moved["catalog_floor"] = serial
+        Secondary.objects.filter(pk=secondary_id).update(**moved)
+        _forget_old(secondary_id)
+        return True
+
+
+def _insert(secondary_id: int, zones: QuerySet[Zone], serial: int, now: datetime) -> int:
+    """These zones are members since this serial; returns how many. One statement, since there may be 100,000s.
+
+    Of many at once the catalog alone tells, and they are asked for one after the other.
+    """
+    try:
+        sql, parameters = zones.values_list("pk", "name").query.sql_with_params()
+    except EmptyResultSet:  # Django sees that there can be none
+        return 0
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _INSERT.format(zones=sql), [secondary_id, serial, MOST_NOTIFIED, now, now, now, PER_SECOND, *parameters]
+        )
+        return int(cursor.rowcount)
+
+
+def _regroup(secondary: Secondary, serial: int) -> bool:
+    """Each member is in the group of the first tag that it has; whether one is that was a member before this serial."""
+    present = Member.objects.filter(secondary=secondary, until=None)
+    if not secondary.group_tags and not present.exclude(catalog_group="").exists():
+        return False
+    with connection.cursor() as cursor:
+        cursor.execute(_REGROUP, [secondary.pk])
+        return any(since != serial for (since,) in cursor.fetchall())
+
+
+def notify_all(*, secondary_id: int, now: datetime) -> None:
+    """NOTIFY waits for every zone of the secondary, and for its catalog."""
+    Member.objects.filter(secondary=secondary_id, until=None).update(notify_at=now, attempts=0, question_at=now)
+    Secondary.objects.filter(pk=secondary_id).update(catalog_notify_at=now, catalog_attempts=0, noted=head())
+
+
+def _moves_members(after: int, up_to: int) -> bool:
+    """Whether one of these publications made a zone come or go, or changed how it is signed."""
+    revisions = Revision.objects.filter(publication__gt=after, publication__lte=up_to)
+    if revisions.exclude(kind=RevisionKind.CHANGE).exists():
+        return True
+    signing = SigningChange.objects.filter(zone=OuterRef("zone"), revision_number=OuterRef("number"))
+    return revisions.filter(Exists(signing)).exists()
+
+
+def _forget_old(secondary_id: int) -> None:
+    """Of the members that are gone, the catalog's changes need no more than the last ones."""
+    gone = Member.objects.filter(secondary=secondary_id, until__isnull=False).order_by("-until", "-pk")
+    past = gone.values_list("until", flat=True)[MOST_GONE : MOST_GONE + 1]
+    for until in past:
+        Member.objects.filter(secondary=secondary_id, until__lte=until).delete()
+        Secondary.objects.filter(pk=secondary_id).update(catalog_floor=until)

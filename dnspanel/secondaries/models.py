@@ -1,0 +1,198 @@
+"""Secondaries and what each has of its zones. Models store and constrain; `set_up`, `members` and others write."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Lower
+
+from dnspanel.texts import gettext_lazy
+from dnspanel.zones.models import Zone
+
+
+class Kind(models.TextChoices):
+    """Which program it runs: what its configuration looks like."""
+
+    BIND = "bind", gettext_lazy("BIND 9.18 or later")
+    NSD = "nsd", "NSD"
+    KNOT = "knot", "Knot DNS"
+    POWERDNS = "powerdns", "PowerDNS"
+    OTHER = "other", gettext_lazy("another one")
+
+
+class ZoneChoice(models.TextChoices):
+    """Which zones it transfers."""
+
+    ALL = "all", gettext_lazy("every zone")
+    TAG = "tag", gettext_lazy("the zones with a tag")
+    TEAM = "team", gettext_lazy("the zones of a team")
+    LIST = "list", gettext_lazy("zones by name")
+
+
+class Transport(models.TextChoices):
+    """Over what it transfers; its key signs each message whatever this is."""
+
+    ANY = "any", gettext_lazy("TCP or TLS")
+    TLS = "tls", gettext_lazy("TLS only")
+    CERTIFICATE = "certificate", gettext_lazy("TLS only, with its own certificate")
+
+
+class Secondary(models.Model):
+    """A name server of somebody's that transfers zones from the gateway, and the key by which it is known."""
+
+    name = models.CharField(max_length=40)
+    kind = models.CharField(max_length=8, choices=Kind, default=Kind.OTHER)
+    # Where NOTIFY goes, and questions: "192.0.2.53", "192.0.2.53:5300", "[2001:db8::53]:5300".
+    addresses = ArrayField(models.CharField(max_length=47))
+    # From where it transfers, as CIDR; empty: from its addresses.
+    networks = ArrayField(models.CharField(max_length=49), default=list)
+    transport = models.CharField(max_length=11, choices=Transport, default=Transport.ANY)
+    # PEM of those by which its server is known, one or two: as a client of ours, and as a server that we ask.
+    certificate = models.TextField(blank=True, default="")
+    tls_port = models.IntegerField(null=True)  # questions for serials go there, over TLS; null: over UDP
+    tsig_name = models.TextField(unique=True, db_collation="C")  # canonical, below `accounts.tsig.OF_SECONDARIES`
+    tsig_algorithm = models.CharField(max_length=32)
+    tsig_secret = models.BinaryField()  # `vault.encrypt_secret` of the Base64
+    # After a rotation both are good, until this time.
+    old_secret = models.BinaryField(null=True)
+    old_secret_until = models.DateTimeField(null=True)
+    choice = models.CharField(max_length=4, choices=ZoneChoice)
+    tag = models.TextField(blank=True, default="")
+    # Null with the choice of a team: that team is gone, and the secondary has no zones.
+    team = models.ForeignKey("accounts.Team", null=True, on_delete=models.SET_NULL, related_name="+")
+    zones = models.ManyToManyField(Zone, related_name="+", db_table="secondaries_listed")
+    # Tags that are groups of its catalog (RFC 9432, section 4.3.2): a member is in that of the first one that it has.
+    group_tags = ArrayField(models.TextField(), default=list)
+    active = models.BooleanField(default=True)
+    lag_bound = models.IntegerField(default=300)  # seconds behind, after which somebody is alerted
+    created_at = models.DateTimeField()
+    # Publications up to here have led to NOTIFY.
+    noted = models.BigIntegerField(default=0)
+    catalog_serial = models.BigIntegerField(default=1)  # of its catalog zone; moves with its members
+    catalog_floor = models.BigIntegerField(default=1)  # changes since serials before this one are not known any more
+    catalog_notify_at = models.DateTimeField(null=True)
+    catalog_attempts = models.IntegerField(default=0)
+    silent_since = models.DateTimeField(null=True)  # since when it has answered no question at all
+    # What the gateway refused it.
+    refusals = models.BigIntegerField(default=0)
+    refused_at = models.DateTimeField(null=True)
+    refused_from = models.GenericIPAddressField(null=True)
+    refused_reason = models.TextField(blank=True, default="")
+    refusal_audited_at = models.DateTimeField(null=True)
+    # Given by the form: the same form sent twice is one secondary.
+    form_id = models.UUIDField(null=True, unique=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(Lower("name"), name="secondary_name_unique"),
+            models.CheckConstraint(
+                condition=Q(choice="tag") & ~Q(tag="") | ~Q(choice="tag") & Q(tag=""), name="secondary_tag_of_choice"
+            ),
+            models.CheckConstraint(condition=Q(choice="team") | Q(team=None), name="secondary_team_only_of_choice"),
+            models.CheckConstraint(
+                condition=~Q(transport="certificate") | ~Q(certificate=""), name="secondary_certificate_of_transport"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Member(models.Model):
+    """A zone that a secondary transfers, and how far it has come with it.
+
+    One that is a member no more keeps its label and the serials of the catalog from and to which it was one, for as
+    long as the catalog's changes are given.
+    """
+
+    secondary = models.ForeignKey(Secondary, on_delete=models.CASCADE, related_name="members", db_index=False)
+    zone = models.ForeignKey(Zone, null=True, on_delete=models.SET_NULL, related_name="+")
+    zone_name = models.TextField(db_collation="C")
+    label = models.CharField(max_length=32)  # in the catalog zone: never the same for two memberships
+    catalog_group = models.TextField(blank=True, default="", db_default="")  # empty: in none
+    since = models.BigIntegerField()  # serial of the catalog
+    until = models.BigIntegerField(null=True)  # null: it is a member
+    # NOTIFY: when the next one is sent, after how many without an answer; null: there is nothing to say.
+    notify_at = models.DateTimeField(null=True)
+    attempts = models.IntegerField(default=0)
+    notified_at = models.DateTimeField(null=True)  # when one was answered
+    notify_error = models.TextField(blank=True, default="")
+    # The last transfer that was carried out.
+    transferred_at = models.DateTimeField(null=True)
+    transferred_serial = models.BigIntegerField(null=True)
+    transferred_how = models.CharField(max_length=4, blank=True, default="")
+    transferred_bytes = models.BigIntegerField(default=0)
+    transferred_over_tls = models.BooleanField(default=False)
+    refused_at = models.DateTimeField(null=True)
+    refused_reason = models.TextField(blank=True, default="")
+    # When the first publication was that it has not answered with; null: it is not behind.
+    behind_since = models.DateTimeField(null=True)
+    # The SOA that it answered with, over DNS.
+    served_serial = models.BigIntegerField(null=True)
+    served_at = models.DateTimeField(null=True)
+    question_error = models.TextField(blank=True, default="")
+    question_at = models.DateTimeField(null=True)  # when the next question is due
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["secondary", "zone"], condition=Q(until=None), name="member_once"),
+            models.UniqueConstraint(fields=["secondary", "label"], name="member_label_unique"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["secondary", "notify_at"], condition=Q(notify_at__isnull=False), name="member_to_notify"
+            ),
+            models.Index(
+                fields=["secondary", "question_at"], condition=Q(question_at__isnull=False), name="member_to_question"
+            ),
+            models.Index(
+                fields=["secondary", "behind_since"], condition=Q(behind_since__isnull=False), name="member_behind"
+            ),
+            models.Index(fields=["secondary", "zone_name"], condition=Q(until=None), name="member_of_secondary"),
+            models.Index(fields=["secondary", "until"], condition=Q(until__isnull=False), name="member_gone"),
+        ]
+
+
+class OpenZone(models.Model):
+    """A zone that whoever asks from one of these networks may transfer without a key; `keyless` writes it."""
+
+    zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="+")
+    networks = ArrayField(models.CharField(max_length=49))  # as CIDR
+
+
+class NoticeAddress(models.Model):
+    """An address to which NOTIFY for a zone goes besides its secondaries, unsigned; `keyless` writes it."""
+
+    zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+", db_index=False)
+    address = models.CharField(max_length=47)
+    # As with members.
+    notify_at = models.DateTimeField(null=True)
+    attempts = models.IntegerField(default=0)
+    notified_at = models.DateTimeField(null=True)
+    notify_error = models.TextField(blank=True, default="")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["zone", "address"], name="notice_address_once")]
+        indexes = [
+            models.Index(fields=["notify_at"], condition=Q(notify_at__isnull=False), name="notice_address_waiting")
+        ]
+
+
+class NoticeMark(models.Model):
+    """Publications up to here have led to NOTIFY to the addresses of zones."""
+
+    id = models.SmallIntegerField(primary_key=True, default=1)
+    sequence = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="notice_mark_single")]
+
+
+class ServerCertificate(models.Model):
+    """What the gateway shows over TLS where the operator gave it nothing: of the panel's authority; encrypted key."""
+
+    id = models.SmallIntegerField(primary_key=True, default=1)
+    pem = models.TextField()
+    key_encrypted = models.BinaryField()  # `vault.encrypt_secret` of the PEM; stays when the certificate is renewed
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="server_certificate_single")]

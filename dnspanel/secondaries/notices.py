@@ -1,0 +1,112 @@
+"""NOTIFY (RFC 1996) for what waits, tried again with growing pauses; questions for serials go the same way."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from dnspanel.secondaries import exchange, record
+from dnspanel.secondaries.catalog import catalog_name
+from dnspanel.secondaries.exchange import Answer
+from dnspanel.secondaries.keys import key_of
+from dnspanel.secondaries.models import Member, NoticeAddress, Secondary
+
+# Before the second attempt, the third and so on; then the refresh of the zone's SOA finds the change.
+WAITS = tuple(timedelta(seconds=s) for s in (2, 5, 15, 60, 300, 900))
+AT_ONCE = 500
+_SECONDS = 2.0
+# One that is silent takes _SECONDS.
+MOST_ADDRESSES_AT_ONCE = 4
+
+Exchange = Callable[..., list[Answer]]
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """How many messages were sent, and how many of them answered."""
+
+    sent: int = 0
+    answered: int = 0
+
+
+def secondaries_with_due(*, now: datetime) -> list[int]:
+    """The active secondaries to which something is to be sent now."""
+    active = Secondary.objects.filter(active=True)
+    due = set(active.filter(catalog_notify_at__lte=now).values_list("pk", flat=True))
+    waiting = Member.objects.filter(secondary__in=active, notify_at__lte=now, until=None)
+    due.update(waiting.order_by().values_list("secondary", flat=True).distinct())
+    return sorted(due)
+
+
+def send_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange = exchange.exchange) -> Sent:
+    """What is due was sent and recorded, at most AT_ONCE zones; twice does no harm.
+
+    1. Read what waits. 2. Send it, outside of any transaction. 3. Record what was answered: a crash before this line
+    sends it again, and what is published meanwhile waits for the next look.
+    """
+    now = clock()
+    secondary = Secondary.objects.filter(pk=secondary_id, active=True).first()
+    if secondary is None:
+        return Sent()
+    if secondary.catalog_notify_at is not None and secondary.catalog_notify_at <= now:
+        _notify_catalog(secondary, now, send)
+    due = Member.objects.filter(secondary=secondary_id, until=None, notify_at__lte=now).select_related("zone")
+    waiting = list(due.order_by("notify_at", "pk")[:AT_ONCE])
+    if not waiting:
+        return Sent()
+    answered, failed = _notify(secondary, waiting, send)
+    record.note_answered(member_ids=[member.pk for member in answered], sent_at=now, now=clock())
+    for (error, attempts), members in failed.items():
+        next_at = clock() + WAITS[attempts] if attempts < len(WAITS) else None
+        record.note_unanswered(member_ids=[member.pk for member in members], error=error, sent_at=now, next_at=next_at)
+    return Sent(len(waiting), len(answered))
+
+
+def send_to_addresses(*, clock: Callable[[], datetime], send: Exchange = exchange.exchange) -> Sent:
+    """NOTIFY that waits for addresses of zones was sent, unsigned, and recorded; at most AT_ONCE, as `send_due`."""
+    now = clock()
+    waiting = NoticeAddress.objects.filter(notify_at__lte=now).select_related("zone").order_by("notify_at", "pk")
+    by_address: dict[str, list[NoticeAddress]] = {}
+    for row in waiting[:AT_ONCE]:
+        by_address.setdefault(row.address, []).append(row)
+    sent, answered_count = 0, 0
+    for address, rows in list(by_address.items())[:MOST_ADDRESSES_AT_ONCE]:
+        messages = [exchange.notify_message(row.zone.name) for row in rows]
+        for row, answer in zip(rows, send(messages, address=address, key=None, seconds=_SECONDS), strict=True):
+            at = clock()
+            next_at = at + WAITS[row.attempts] if answer.error and row.attempts < len(WAITS) else None
+            record.note_address(row_id=row.pk, error=answer.error, sent_at=now, next_at=next_at, now=at)
+            answered_count += not answer.error
+        sent += len(rows)
+    return Sent(sent, answered_count)
+
+
+def _notify(
+    secondary: Secondary, waiting: Sequence[Member], send: Exchange
+) -> tuple[list[Member], dict[tuple[str, int], list[Member]]]:
+    """Those for which NOTIFY was answered, and the others by what is wrong and how often it was tried before."""
+    messages = [exchange.notify_message(member.zone_name) for member in waiting]
+    # A server with several addresses is tried at the next one each time.
+    address = secondary.addresses[waiting[0].attempts % len(secondary.addresses)]
+    answers = send(messages, address=address, key=key_of(secondary), seconds=_SECONDS)
+    answered: list[Member] = []
+    failed: dict[tuple[str, int], list[Member]] = {}
+    for member, answer in zip(waiting, answers, strict=True):
+        if answer.error:
+            failed.setdefault((answer.error, member.attempts), []).append(member)
+        else:
+            answered.append(member)
+    return answered, failed
+
+
+def _notify_catalog(secondary: Secondary, now: datetime, send: Exchange) -> None:
+    attempts = secondary.catalog_attempts
+    address = secondary.addresses[attempts % len(secondary.addresses)]
+    message = exchange.notify_message(catalog_name(secondary))
+    (answer,) = send([message], address=address, key=key_of(secondary), seconds=_SECONDS)
+    if answer.error and attempts < len(WAITS):
+        next_at: datetime | None = now + WAITS[attempts]
+    else:
+        next_at = None
+    record.note_catalog_notified(
+        secondary_id=secondary.pk, sent_at=now, next_at=next_at, attempts=attempts + 1 if answer.error else 0
+    )

@@ -1,0 +1,110 @@
+"""Reads for the faces: secondaries with what is behind, and the zones of one. The zones page by key."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import connection
+from django.db.models import Count, Min, Q
+
+from dnspanel.accounts.actors import Person
+from dnspanel.secondaries.access import members_visible_to, secondaries_visible_to
+from dnspanel.secondaries.models import Member, Secondary
+
+
+@dataclass(frozen=True, slots=True)
+class SecondaryRow:
+    """A secondary in the list: of how many zones, how many of them are behind, and since when the longest."""
+
+    secondary: Secondary
+    zones: int
+    behind: int
+    behind_since: datetime | None
+
+    def word(self, now: datetime) -> str:
+        """off, late, behind, or in sync."""
+        return _word(self.secondary, self.behind_since, now)
+
+
+@dataclass(frozen=True, slots=True)
+class LateSecondary:
+    """One that is behind for longer than its bound with some zones, or that answers no question for so long."""
+
+    name: str
+    zones: int
+    first: str  # the name of the one that is behind for longest
+    behind_since: datetime | None
+    silent_since: datetime | None
+
+
+_LATE = """
+SELECT s.name, count(m.id), (array_agg(m.zone_name ORDER BY m.behind_since, m.zone_name))[1], min(m.behind_since),
+    CASE WHEN s.silent_since <= %(now)s - make_interval(secs => s.lag_bound) THEN s.silent_since END
+FROM secondaries_secondary s
+LEFT JOIN secondaries_member m ON m.secondary_id = s.id AND m.until IS NULL
+    AND m.behind_since <= %(now)s - make_interval(secs => s.lag_bound)
+WHERE s.active GROUP BY s.id
+HAVING count(m.id) > 0 OR s.silent_since <= %(now)s - make_interval(secs => s.lag_bound)
+ORDER BY s.name"""
+
+
+def late_secondaries(now: datetime) -> list[LateSecondary]:
+    """Those of which somebody is to be told, by one query."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LATE, {"now": now})
+        return [LateSecondary(name, zones, first or "", *since) for name, zones, first, *since in cursor.fetchall()]
+
+
+def is_late(secondary: Secondary, behind_since: datetime, now: datetime) -> bool:
+    """Whether that is longer than its bound."""
+    return now - behind_since > timedelta(seconds=secondary.lag_bound)
+
+
+def state_of(secondary: Secondary, member: Member, now: datetime) -> tuple[str, int]:
+    """In a word how far the zone has come there, and how many seconds it is behind."""
+    word = _word(secondary, member.behind_since, now)
+    if not secondary.active or member.behind_since is None:
+        return word, 0
+    return word, max(0, int((now - member.behind_since).total_seconds()))
+
+
+def secondary_rows(person: Person) -> list[SecondaryRow]:
+    """Every secondary by name, by two queries: they are few."""
+    found = list(secondaries_visible_to(person).order_by("name"))
+    return _rows(found)
+
+
+def secondary_row(secondary: Secondary) -> SecondaryRow:
+    """One of them."""
+    return _rows([secondary])[0]
+
+
+def members_page(
+    person: Person, secondary: Secondary, *, search: str = "", behind: bool = False, after: str = "", limit: int = 50
+) -> list[Member]:
+    """The zones of a secondary that the person may know of, with names after `after`; those behind only, if so."""
+    members = members_visible_to(person, secondary).select_related("zone").order_by("zone_name")
+    if search:
+        members = members.filter(zone_name__startswith=search)
+    if behind:
+        members = members.filter(behind_since__isnull=False)
+    return list((members.filter(zone_name__gt=after) if after else members)[:limit])
+
+
+def _word(secondary: Secondary, behind_since: datetime | None, now: datetime) -> str:
+    if not secondary.active:
+        return "off"
+    if behind_since is None:
+        return "in sync"
+    return "late" if is_late(secondary, behind_since, now) else "behind"
+
+
+def _rows(secondaries: list[Secondary]) -> list[SecondaryRow]:
+    behind = Q(behind_since__isnull=False)
+    counted = (
+        Member.objects.filter(secondary__in=secondaries, until=None)
+        .order_by()
+        .values("secondary")
+        .annotate(members=Count("pk"), late=Count("pk", filter=behind), first=Min("behind_since"))
+    )
+    by_id = {row["secondary"]: (row["members"], row["late"], row["first"]) for row in counted}
+    return [SecondaryRow(each, *by_id.get(each.pk, (0, 0, None))) for each in secondaries]

@@ -1,0 +1,102 @@
+"""What secondaries really answer with: the SOA of each zone, asked over DNS after a publication and in a slow round.
+
+Only the answer proves that a secondary is in sync: a transfer says that it has the zone, not that it serves it.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import dns.message
+import dns.rdatatype
+
+from dnspanel.secondaries import exchange, members, record
+from dnspanel.secondaries.addresses import host_and_port
+from dnspanel.secondaries.certificates import fingerprints_of
+from dnspanel.secondaries.exchange_tls import exchange_over_tls
+from dnspanel.secondaries.keys import key_of
+from dnspanel.secondaries.models import Member, Secondary
+from dnspanel.secondaries.notices import Exchange, Sent
+
+AT_ONCE = 500
+# Every zone is asked for this often, whether or not anything was published; of many zones as often as this rate lets.
+ROUND = timedelta(hours=1)
+# One that is behind is asked again after a quarter of the time that it has been so, within these bounds.
+SOONEST, LATEST = timedelta(seconds=1), timedelta(minutes=5)
+# A zone of a server that did not answer.
+AFTER_SILENCE = timedelta(seconds=60)
+_SECONDS = 2.0
+
+
+def secondaries_with_due(*, now: datetime) -> list[int]:
+    """The active secondaries of which some zone is to be asked for now."""
+    due = Member.objects.filter(secondary__active=True, question_at__lte=now, until=None)
+    return sorted(due.order_by().values_list("secondary", flat=True).distinct())
+
+
+def ask_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange | None = None) -> Sent:
+    """The secondary was asked for the SOA of what is due, at most AT_ONCE zones, and what it answered is recorded."""
+    now = clock()
+    secondary = Secondary.objects.filter(pk=secondary_id, active=True).first()
+    due = Member.objects.filter(secondary=secondary_id, until=None, question_at__lte=now).order_by("question_at", "pk")
+    waiting = list(due.select_related("zone")[:AT_ONCE])
+    if secondary is None or not waiting:
+        return Sent()
+    questions = [exchange.soa_question(member.zone_name) for member in waiting]
+    address, key = _address_of(secondary, now), key_of(secondary)
+    answers = (send or _exchange_of(secondary))(questions, address=address, key=key, seconds=_SECONDS)
+    answered_at = clock()
+    silent: dict[str, list[int]] = {}
+    next_round = answered_at + _round_of(secondary)
+    answered = 0
+    for member, answer in zip(waiting, answers, strict=True):
+        serial = _serial_in(answer.message)
+        if answer.message is not None:
+            answered += 1
+        if serial is None:
+            silent.setdefault(answer.error or "It has no such zone.", []).append(member.pk)
+        else:
+            next_at = next_round if member.zone and member.zone.serial == serial else _again(member, answered_at)
+            record.note_serial(member_id=member.pk, serial=serial, asked_at=now, next_at=next_at, now=answered_at)
+    for error, ids in silent.items():
+        record.note_no_serial(member_ids=ids, error=error, asked_at=now, next_at=answered_at + AFTER_SILENCE)
+    record.note_silence(secondary_id=secondary.pk, is_silent=not answered, now=answered_at)
+    return Sent(len(waiting), answered)
+
+
+def _exchange_of(secondary: Secondary) -> Exchange:
+    """How it is asked: over UDP, or over TLS at its port for that."""
+    if secondary.tls_port is None:
+        return exchange.exchange
+    port, certificates = secondary.tls_port, fingerprints_of(secondary.certificate)
+
+    def over_tls(messages: Sequence[dns.message.Message], *, address: str, **how: Any) -> list[exchange.Answer]:
+        at = host_and_port(address)[0], port
+        return exchange_over_tls(messages, address=at, certificates=certificates, **how)
+
+    return over_tls
+
+
+def _address_of(secondary: Secondary, now: datetime) -> str:
+    """Its first one; while it is silent, each of them in turn."""
+    turn = int(now.timestamp() / AFTER_SILENCE.total_seconds()) if secondary.silent_since else 0
+    return secondary.addresses[turn % len(secondary.addresses)]
+
+
+def _serial_in(message: dns.message.Message | None) -> int | None:
+    """The serial of the SOA that was answered."""
+    for rrset in message.answer if message is not None else ():
+        if rrset.rdtype == dns.rdatatype.SOA and message is not None and rrset.name == message.question[0].name:
+            return int(rrset[0].serial)
+    return None
+
+
+def _again(member: Member, now: datetime) -> datetime:
+    lasting = now - member.behind_since if member.behind_since else timedelta(0)
+    return now + min(max(lasting / 4, SOONEST), LATEST)
+
+
+def _round_of(secondary: Secondary) -> timedelta:
+    """How long until a zone in sync is asked for again."""
+    count = Member.objects.filter(secondary=secondary, until=None).count()
+    return max(ROUND, timedelta(seconds=count / members.PER_SECOND))

@@ -1,0 +1,161 @@
+"""What the gateway did for a secondary, and what it refused it: counted, and in the audit log within bounds. Verbs."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from threading import Lock
+
+from django.db import transaction
+from django.db.models import F, Q, Value
+from django.db.models.functions import Coalesce
+
+from dnspanel.accounts import audit
+from dnspanel.secondaries.models import Member, NoticeAddress, Secondary
+
+# Whoever is refused all day stands in the audit log this often.
+AUDITED_EVERY = timedelta(hours=1)
+TOLD_AGAIN_AFTER = timedelta(seconds=10)
+# A stranger who knows the name of a key must not keep the database busy: refusals are written this often, the first
+# ones at once, and counted in between.
+_AT_ONCE = 20
+_EVERY = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """One transfer that was carried out: the serial that the secondary has now, AXFR or IXFR, and how much that was."""
+
+    serial: int
+    how: str
+    bytes: int
+    over_tls: bool = False
+
+
+def note_transfer(*, secondary_id: int, zone_id: int, carried: Carried, now: datetime) -> None:
+    """The zone's row says that this was transferred; one with today's serial is not behind."""
+    member = Member.objects.filter(secondary=secondary_id, zone=zone_id, until=None)
+    member.update(
+        transferred_at=now,
+        transferred_serial=carried.serial,
+        transferred_how=carried.how,
+        transferred_bytes=carried.bytes,
+        transferred_over_tls=carried.over_tls,
+        refused_at=None,
+        refused_reason="",
+    )
+    member.filter(zone__serial=carried.serial).update(behind_since=None, notify_at=None, attempts=0)
+
+
+def note_not_now(*, secondary_id: int, zone_id: int, now: datetime) -> None:
+    """The secondary could not be given the zone just now, and is told of it again soon."""
+    member = Member.objects.filter(secondary=secondary_id, zone=zone_id, until=None)
+    member.update(notify_at=now + TOLD_AGAIN_AFTER, attempts=0)
+
+
+def note_refusal(*, secondary_id: int, reason: str, address: str, now: datetime, zone_name: str | None = None) -> None:
+    """The secondary was refused once more, and why; the audit log says so unless it did so within the hour."""
+    count = _refusals.take(secondary_id, now)
+    if not count:
+        return
+    with transaction.atomic():
+        secondary = Secondary.objects.filter(pk=secondary_id)
+        secondary.update(
+            refusals=F("refusals") + count, refused_at=now, refused_from=address, refused_reason=reason[:500]
+        )
+        if zone_name is not None:
+            Member.objects.filter(secondary=secondary_id, zone_name=zone_name, until=None).update(
+                refused_at=now, refused_reason=reason[:500]
+            )
+        due = Q(refusal_audited_at=None) | Q(refusal_audited_at__lte=now - AUDITED_EVERY)
+        if secondary.filter(due).update(refusal_audited_at=now):
+            name, refusals = secondary.values_list("name", "refusals").get()
+            audit.record(
+                action="secondary.refused",
+                by=None,
+                now=now,
+                target=name,
+                secondary=secondary_id,
+                why=reason[:500],
+                refusals=refusals,
+            )
+
+
+def note_answered(*, member_ids: list[int], sent_at: datetime, now: datetime) -> None:
+    """NOTIFY for these was answered; one for what was published since `sent_at` still waits."""
+    members = Member.objects.filter(pk__in=member_ids)
+    members.update(notified_at=now, notify_error="")
+    members.filter(notify_at__lte=sent_at).update(notify_at=None, attempts=0)
+
+
+def note_unanswered(*, member_ids: list[int], error: str, sent_at: datetime, next_at: datetime | None) -> None:
+    """NOTIFY for these was not answered, and is sent again at this time; None: not before the next publication."""
+    waiting = Member.objects.filter(pk__in=member_ids, notify_at__lte=sent_at)
+    waiting.update(notify_at=next_at, attempts=F("attempts") + 1, notify_error=error[:200])
+
+
+def note_address(*, row_id: int, error: str, sent_at: datetime, next_at: datetime | None, now: datetime) -> None:
+    """NOTIFY to an address of a zone was answered (without an error), or is sent again at this time; None: it is not.
+
+    One for what was published since `sent_at` still waits.
+    """
+    row = NoticeAddress.objects.filter(pk=row_id)
+    row.update(notify_error=error[:200], **({} if error else {"notified_at": now}))
+    attempts = F("attempts") + 1 if error else Value(0)
+    row.filter(notify_at__lte=sent_at).update(notify_at=next_at, attempts=attempts)
+
+
+def note_catalog_notified(*, secondary_id: int, sent_at: datetime, next_at: datetime | None, attempts: int) -> None:
+    """NOTIFY for the catalog was answered (None), or is sent again at this time."""
+    waiting = Secondary.objects.filter(pk=secondary_id, catalog_notify_at__lte=sent_at)
+    waiting.update(catalog_notify_at=next_at, catalog_attempts=attempts)
+
+
+def note_serial(*, member_id: int, serial: int, asked_at: datetime, next_at: datetime, now: datetime) -> None:
+    """The secondary answered with this serial; today's is not behind, and an older one is since now at the latest.
+
+    A question about what was published since `asked_at` still waits.
+    """
+    member = Member.objects.filter(pk=member_id)
+    member.update(served_serial=serial, served_at=now, question_error="")
+    member.filter(question_at__lte=asked_at).update(question_at=next_at)
+    member.filter(zone__serial=serial).update(behind_since=None)
+    member.exclude(zone__serial=serial).update(behind_since=Coalesce("behind_since", Value(now)))
+
+
+def note_no_serial(*, member_ids: list[int], error: str, asked_at: datetime, next_at: datetime) -> None:
+    """The secondary did not answer with a serial of these; questions about what was published since still wait."""
+    members = Member.objects.filter(pk__in=member_ids)
+    members.update(question_error=error[:200])
+    members.filter(question_at__lte=asked_at).update(question_at=next_at)
+
+
+def note_silence(*, secondary_id: int, is_silent: bool, now: datetime) -> None:
+    """Since when the secondary answers no question; one that answered is not silent."""
+    secondary = Secondary.objects.filter(pk=secondary_id)
+    if is_silent:
+        secondary.filter(silent_since=None).update(silent_since=now)
+    else:
+        secondary.exclude(silent_since=None).update(silent_since=None)
+
+
+class _Refusals:
+    """Counts by secondary what is not written yet."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._waiting: dict[int, tuple[int, int, datetime]] = {}  # how many, how many at once are left, last written
+
+    def take(self, secondary_id: int, now: datetime) -> int:
+        """How many refusals to write now, this one among them; 0: it is written with a later one."""
+        with self._lock:
+            count, left, written = self._waiting.get(secondary_id, (0, _AT_ONCE, now))
+            if now - written >= _EVERY:
+                left = min(_AT_ONCE, left + int((now - written) / _EVERY))
+            count += 1
+            if left <= 0 and now - written < _EVERY:
+                self._waiting[secondary_id] = count, left, written
+                return 0
+            self._waiting[secondary_id] = 0, left - 1, now
+            return count
+
+
+_refusals = _Refusals()

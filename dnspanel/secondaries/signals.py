@@ -1,0 +1,6 @@
+"""Secondaries tell whoever listens that there is something to send, never what."""
+
+from django.dispatch import Signal
+
+# Sent after commit, without anything. A lost signal costs seconds: beat finds the work.
+changed = Signal()

@@ -1,0 +1,50 @@
+"""Zones that the nodes sign, at who transfers them: signed by ring 0, and again each week. Verbs.
+
+Keys never leave the panel and its nodes. Ring 0's PowerDNS has what every node has, and signs a zone that it is asked
+to transfer; the gateway passes that on (docs/adr/0022).
+"""
+
+from datetime import datetime
+
+from django.db.models import Exists, OuterRef, Q
+
+from dnspanel.fleet.models import Node, NodeState
+from dnspanel.secondaries.models import Member, OpenZone
+from dnspanel.zones.dnssec.new_signatures import publish_new_signatures
+from dnspanel.zones.models import Signing, Zone
+from dnspanel.zones.soa import start_of_week
+
+# So many zones get the signatures of a week in one publication.
+AT_ONCE = 500
+
+
+def signer() -> Node | None:
+    """The node that signs what is transferred: ring 0, if there is one that takes pushes."""
+    return Node.objects.filter(is_ring0=True, state=NodeState.ACTIVE).order_by("pk").first()
+
+
+def withheld() -> Q:
+    """Which zones are not transferred because nobody can give them signed.
+
+    With ring 0 these are the ones with narrow NSEC3: what PowerDNS makes up for each question has no transfer.
+    """
+    signings = Signing.objects.filter(zone=OuterRef("pk"), is_signed=True)
+    return Q(Exists(signings if signer() is None else signings.filter(state__nsec3__3=True)))
+
+
+def publish_due_signatures(*, now: datetime) -> int:
+    """At most AT_ONCE zones that somebody transfers have this week's signatures; returns how many. Idempotent."""
+    start = start_of_week(now)
+    by_secondary = Member.objects.filter(zone=OuterRef("pk"), until=None, secondary__active=True)
+    due = Zone.objects.filter(
+        Exists(by_secondary) | Exists(OpenZone.objects.filter(zone=OuterRef("pk"))),
+        signing__is_signed=True,
+        changed_at__lt=start,
+        deleted_at=None,
+        is_served=True,
+        transferred_from="",
+    ).exclude(signing__state__has_key="presigned")
+    ids = list(due.order_by("pk").values_list("pk", flat=True)[:AT_ONCE])
+    if not ids or publish_new_signatures(zone_ids=ids, before=start, now=now) is None:
+        return 0
+    return len(ids)

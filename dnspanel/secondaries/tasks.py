@@ -1,0 +1,129 @@
+"""Secondaries' work: `celery worker -Q push --pool=threads`.
+
+Tasks carry nothing, or a secondary's id, and close whatever difference they find; beat enqueues them again, in case
+nobody could be woken. Nothing of this is on the way of a publication.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from celery import shared_task
+from django.utils import timezone
+
+from dnspanel.advisory_locks import Lock, locked
+from dnspanel.celery import while_postgresql_answers
+from dnspanel.secondaries import keyless, members, notices, questions, signed
+from dnspanel.secondaries.models import NoticeAddress, Secondary
+from dnspanel.secondaries.notices import Sent
+from dnspanel.wake import wake, wake_each
+
+# A secondary lets others have their turn after this long.
+TURN_SECONDS = 10.0
+# Secondaries may be slow, and pushes to nodes run on the same threads: most of those must stay free.
+_places = threading.BoundedSemaphore(4)
+
+
+@shared_task(ignore_result=True)
+def follow_publications() -> None:
+    """Note what was published since the last look, and wake a sender for every secondary that waits to hear of it."""
+    with while_postgresql_answers():
+        if members.note_publications(now=timezone.now()):
+            wake_each(notify_secondary, notices.secondaries_with_due(now=timezone.now()))
+        if keyless.note_publications(now=timezone.now()):
+            wake(notify_addresses)
+
+
+@shared_task(ignore_result=True)
+def drive_secondaries() -> None:
+    """Do the same where nobody was woken, and send what is due again."""
+    with while_postgresql_answers():
+        if Secondary.objects.filter(active=True).exists():
+            members.note_publications(now=timezone.now())
+            wake_each(notify_secondary, notices.secondaries_with_due(now=timezone.now()))
+        keyless.note_publications(now=timezone.now())
+        if NoticeAddress.objects.filter(notify_at__lte=timezone.now()).exists():
+            wake(notify_addresses)
+
+
+@shared_task(ignore_result=True)
+def ask_secondaries() -> None:
+    """Wake who asks, for every secondary of which some zone is due."""
+    with while_postgresql_answers():
+        wake_each(ask_secondary, questions.secondaries_with_due(now=timezone.now()))
+
+
+@shared_task(ignore_result=True)
+def ask_secondary(secondary_id: int) -> None:
+    """Ask one secondary for the serials that are due. Twice, late or never does no harm."""
+
+    def ask() -> bool:
+        return _is_full(questions.ask_due(secondary_id=secondary_id, clock=timezone.now), questions.AT_ONCE)
+
+    _take_turn(Lock.SECONDARY_QUESTIONS, secondary_id, ask)
+
+
+@shared_task(ignore_result=True)
+def follow_members() -> None:
+    """Bring the members of every secondary in line with its zones, also where only a tag or a team was changed."""
+    with while_postgresql_answers():
+        for pk in Secondary.objects.filter(active=True).values_list("pk", flat=True):
+            members.follow(secondary_id=pk, now=timezone.now())
+
+
+@shared_task(ignore_result=True)
+def notify_secondary(secondary_id: int) -> None:
+    """Send what is due to one secondary. Twice, late or never does no harm."""
+
+    def send() -> bool:
+        return _is_full(notices.send_due(secondary_id=secondary_id, clock=timezone.now), notices.AT_ONCE)
+
+    _take_turn(Lock.SECONDARY, secondary_id, send)
+
+
+@shared_task(ignore_result=True)
+def renew_signatures() -> None:
+    """Have who transfers signed zones fetch the signatures of this week, some hundred zones at a time."""
+    _while_more(Lock.NEW_SIGNATURES, 0, lambda: signed.publish_due_signatures(now=timezone.now()) > 0)
+
+
+@shared_task(ignore_result=True)
+def notify_addresses() -> None:
+    """Send NOTIFY to the addresses of zones for which it is due. Twice, late or never does no harm."""
+    _take_turn(Lock.NOTICE_ADDRESSES, 0, lambda: notices.send_to_addresses(clock=timezone.now).sent > 0)
+
+
+def _take_turn(lock: Lock, key: int, act: Callable[[], bool]) -> None:
+    """As `_while_more`, at one of the few places; nothing where there is none."""
+    if not _places.acquire(blocking=False):
+        return  # beat enqueues it again when there is a place
+    try:
+        _while_more(lock, key, act)
+    finally:
+        _places.release()
+
+
+def _while_more(lock: Lock, key: int, act: Callable[[], bool]) -> None:
+    """Act again and again while there may be more, for at most TURN_SECONDS; nothing where somebody else is at it."""
+    with while_postgresql_answers(), locked(lock, key) as mine:
+        until = time.monotonic() + TURN_SECONDS
+        while mine and time.monotonic() < until and act():
+            continue
+
+
+def _is_full(sent: Sent, at_once: int) -> bool:
+    """Whether more may be due: a whole window was sent, and not to one that answered nothing of it."""
+    return sent.sent >= at_once and sent.answered > 0
+
+
+def wake_after_publication(**_: Any) -> None:
+    """Wake the follower once something is encoded, if there is whom to tell at all: one small query, in the worker."""
+    told = Secondary.objects.filter(active=True).values_list("pk")
+    if told.union(NoticeAddress.objects.values_list("pk")).exists():
+        wake(follow_publications)
+
+
+def wake_follower(**_: Any) -> None:
+    """Wake the follower because somebody changed a secondary."""
+    wake(drive_secondaries)

@@ -1,0 +1,42 @@
+"""Tags and comments of values in zone files: a whole-line comment, which every other program passes over. Pure.
+
+    ;!noted www A {"tags": ["shop"], "value_comments": {"192.0.2.1": "first rack"}}
+
+Owner and type say which RRset is meant, whose lines may stand anywhere; several of one RRset count together. An export
+writes them behind the RRset.
+"""
+
+import json
+from json import JSONDecodeError
+
+from dnspanel.zones.rrset_notes import notes_in
+from replication.dns import names, rdata
+from replication.dns.notes import Notes, format_notes
+from replication.errors import ReplicationError
+
+NOTED = ";!noted "
+
+
+def noted_line(owner: str, type: str, notes: str) -> str:
+    """The line of an RRset whose notes are this text."""
+    return f"{NOTED}{owner} {type} {notes}\n"
+
+
+def noted_line_of(owner: str, type: str, notes: Notes) -> str:
+    """The same for notes; empty for none."""
+    return noted_line(owner, type, format_notes(notes)) if notes else ""
+
+
+def read_noted(line: str, origin: str) -> tuple[str, int, Notes]:
+    """Owner, type and notes of a line that begins with NOTED. Raises ValueError, with the reason."""
+    parts = line.removeprefix(NOTED).split(None, 2)
+    if len(parts) < 3:
+        raise ValueError("a name, a type and an object with “tags” or “value_comments” are needed")
+    owner, mnemonic, text = parts
+    try:
+        name, type_ = names.parse(owner, origin), rdata.type_from_text(mnemonic)
+        return name, type_, notes_in(json.loads(text), type_, origin)
+    except (JSONDecodeError, RecursionError) as exc:
+        raise ValueError("what stands behind the type is no JSON") from exc
+    except ReplicationError as exc:
+        raise ValueError(str(exc)) from exc

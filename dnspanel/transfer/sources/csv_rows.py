@@ -1,0 +1,145 @@
+"""Rows of a table as lines of zone-file text. Pure.
+
+The value is as people write it in tables: TXT without quotes, names without
+their last dot, the priority of MX and SRV in a column of its own or not.
+"""
+
+import csv
+from collections.abc import Iterable, Iterator
+
+from dnspanel.transfer.exports.csv_table import plain_comment
+from dnspanel.transfer.noted import noted_line_of
+from dnspanel.transfer.sources.columns import CsvMapping
+from dnspanel.transfer.sources.group_by_zone import DEFAULT_TTL, absolute_name, record_line, text_of_txt
+from dnspanel.zones.rrset_notes import notes_of
+from replication.dns import names, rdata
+
+_MOST_SOURCE = 200
+_YES = frozenset({"1", "yes", "y", "true", "t", "on", "x", "disabled", "inactive"})
+# Types whose value has a name, and at which place.
+_NAME_AT = {"CNAME": 0, "NS": 0, "PTR": 0, "DNAME": 0, "ALIAS": 0, "MX": 1, "SRV": 3}
+_WITH_PRIORITY = {"MX": 1, "SRV": 3}  # words besides the priority
+_TXT_TYPES = frozenset({"TXT", "SPF"})
+
+
+def numbered_rows(lines: Iterable[str], mapping: CsvMapping) -> Iterator[tuple[int, int, list[str] | str]]:
+    """The first and the last line of each row, and its cells, or what is wrong with it.
+
+    The header, empty rows and those that begin with # are left out.
+    """
+    rows = csv.reader(lines, delimiter=mapping.delimiter)
+    if mapping.header:
+        next(rows, None)
+    while True:
+        line = rows.line_num + 1
+        try:
+            row = next(rows, None)
+        except csv.Error as exc:
+            yield line, line, f"this is no row of a table: {exc}; perhaps a quote is never closed"
+            continue
+        if row is None:
+            return
+        if any(row) and not row[0].startswith("#"):
+            yield line, rows.line_num, row
+
+
+def source_of(row: list[str], mapping: CsvMapping) -> str:
+    """The row about as it was written, for people: at most 200 characters."""
+    return mapping.delimiter.join(row)[:_MOST_SOURCE]
+
+
+class RowReader:
+    """Makes lines of rows; one without a TTL gets `default_ttl`, which may be empty."""
+
+    def __init__(self, mapping: CsvMapping, *, default_ttl: str = DEFAULT_TTL) -> None:
+        self._mapping, self._default_ttl = mapping, default_ttl
+        self._name, self._type, self._value = mapping.name or 0, mapping.type or 0, mapping.value or 0
+        self._width = 1 + max(self._name, self._type, self._value)
+        self._fixed_zone = names.parse(mapping.fixed_zone) if mapping.fixed_zone else ""
+        self._zones = frozenset(map(names.parse, mapping.zones))
+
+    def zone_and_line(self, row: list[str]) -> tuple[str, str]:
+        """Raises ValueError or BadName, with the reason, for a row that is no record."""
+        mapping = self._mapping
+        zone, owner, type, value = self._record(row)
+        line = record_line(
+            owner,
+            _cell(row, mapping.ttl),
+            type,
+            value,
+            disabled=_cell(row, mapping.disabled).lower() in _YES,
+            comment=plain_comment(_cell(row, mapping.comment)),
+            default_ttl=self._default_ttl,
+        )
+        return zone, line
+
+    def noted_line(self, row: list[str]) -> str:
+        """The line of the tags and of the value's own comment, of a row that is a record; empty if it has neither.
+
+        Raises ValueError, BadName or BadRdata, with the reason.
+        """
+        own, tags = (plain_comment(_cell(row, at)) for at in (self._mapping.value_comment, self._mapping.tags))
+        if not (own or tags):
+            return ""
+        _, owner, type, value = self._record(row)
+        notes = notes_of(rdata.type_from_text(type), tags.replace(",", " ").split(), {value: own} if own else {})
+        return noted_line_of(owner, type, notes)
+
+    def _record(self, row: list[str]) -> tuple[str, str, str, str]:
+        """Zone, owner, type and value of a row. Raises ValueError or BadName."""
+        mapping = self._mapping
+        if len(row) < self._width:
+            raise ValueError(f"the row has {len(row)} cells, at least {self._width} are needed")
+        if (rdclass := _cell(row, mapping.rdclass).upper()) not in ("", "IN"):
+            raise ValueError(f"the class is {rdclass}; only IN is imported")
+        text = row[self._name].strip()
+        zone = self._zone_of(_cell(row, mapping.zone), text)
+        type = row[self._type].strip().upper()
+        value = _value(type, row[self._value].strip(), _cell(row, mapping.priority), zone)
+        return zone, _owner(text, zone), type, value
+
+    def _zone_of(self, cell: str, name: str) -> str:
+        if cell:
+            return names.parse(cell)
+        if self._fixed_zone:
+            return self._fixed_zone
+        above: str | None = names.parse(name)
+        while above is not None:
+            if above in self._zones:
+                return above
+            above = names.parent(above)
+        raise ValueError("the row says no zone" if not self._zones else f"{name} is in none of the zones given")
+
+
+def _cell(row: list[str], at: int | None) -> str:
+    return row[at].strip() if at is not None and at < len(row) else ""
+
+
+def _owner(text: str, zone: str) -> str:
+    """The owner; names in tables are relative to the zone, or absolute with or without the last dot."""
+    if not text:
+        return zone
+    name = names.parse(text, zone)
+    if text.endswith("."):
+        if not names.is_within(name, zone):
+            raise ValueError(f"{name} is not in the zone {zone}")
+        return name
+    absolute = names.parse(text) if text != "@" else zone
+    return absolute if names.is_within(absolute, zone) else name
+
+
+def _value(type: str, value: str, priority: str, zone: str) -> str:
+    if value.startswith("\\#"):
+        return value
+    if type in _TXT_TYPES:
+        return text_of_txt(value)
+    fields = value.split()
+    if priority and len(fields) == _WITH_PRIORITY.get(type):
+        fields.insert(0, priority)
+    at = _NAME_AT.get(type)
+    if at is not None and len(fields) == at + 1:
+        fields[at] = absolute_name(fields[at], zone)
+        return " ".join(fields)
+    if type == "SOA":
+        return " ".join([*(absolute_name(word, zone) for word in fields[:2]), *fields[2:]])
+    return value

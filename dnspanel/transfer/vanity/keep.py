@@ -1,0 +1,238 @@
+"""Vanity names: name servers whose names lie in a zone here have the addresses of nodes there, and keep them. Verbs.
+
+    set (its newest version) ─► names in the zone, each with nodes ─► addresses of these nodes ─► A and AAAA in the zone
+
+They are published in the name of who said so, as far as that person or token may still do it.
+"""
+
+import ipaddress
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Actor, Author, Person, actor_of, actor_of_token, token_of, user_of
+from dnspanel.fleet.reads.public_addresses import public_addresses
+from dnspanel.texts import gettext
+from dnspanel.zones import access
+from dnspanel.zones.direct import Patch, publish_patches
+from dnspanel.zones.errors import PublishingOnHold, TemplateRefused, ZoneError
+from dnspanel.zones.models import Channel, KeptAddresses, Zone, ZoneTemplate
+from dnspanel.zones.server_sets import Host, Servers, newest_set, newest_sets
+from dnspanel.zones.store_rrsets import rrsets_at_names
+from replication.dns import names, rdtypes
+from replication.dns.rrset import Change, Key, RRset, make
+
+TTL = 3600  # of addresses where there are none yet
+MOST_KEPT = 500  # zones of all sets; every turn looks at each
+# What a rule forbids may be allowed later.
+TRIED_AGAIN_AFTER = timedelta(hours=1)
+_ANY = ("192.0.2.1",)  # stands for any address where a right is asked about
+_TYPES = {4: rdtypes.A, 6: rdtypes.AAAA}
+
+logger = logging.getLogger(__name__)
+
+RRsets = Mapping[Key, RRset]
+
+
+class _StoppedMeanwhile(Exception):
+    """Somebody wants the addresses kept no more, or another way, since they were looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A zone in which names of a set lie, what their addresses are to be, and whether they are kept so."""
+
+    zone: Zone
+    addresses: Mapping[str, tuple[str, ...]]  # by name
+    kept: KeptAddresses | None = None
+
+
+def places_of(template: ZoneTemplate, person: Person) -> list[Place]:
+    """The zones that names of the set lie in which have nodes, as far as this person sees them; by name."""
+    found = newest_set(template)
+    hosts = [] if found is None else [host for host in found.servers.hosts if host.nodes]
+    closest = access.closest_zones_visible_to(person, [host.name for host in hosts]) if hosts else {}
+    zones = {zone.pk: zone for zone in closest.values()}
+    kept = {each.zone_id: each for each in _kept().filter(template=template, zone__in=list(zones))}
+    known = public_addresses({node for host in hosts for node in host.nodes})
+    return [
+        Place(
+            zone,
+            {host.name: _addresses(host, known) for host in hosts if closest.get(host.name) == zone},
+            kept.get(pk),
+        )
+        for pk, zone in sorted(zones.items(), key=lambda each: each[1].name)
+    ]
+
+
+def keep_addresses(*, template: ZoneTemplate, zone: Zone, by: Author, now: datetime) -> KeptAddresses:
+    """Names of the set that lie in the zone have the addresses of their nodes there, at once and from now on.
+
+    In the author's name; said again, it is in that of who says it. The audit log says so. Raises TemplateRefused where
+    no such name lies in the zone or too many zones are kept so already, and RightMissing, Locked and Transferred for
+    who may not write these addresses. What else stands against it is kept with it, as at every later turn.
+    """
+    found = newest_set(template)
+    expected = {} if found is None else _expected(found.servers, zone)
+    if not expected:
+        raise TemplateRefused(
+            {"zone": [gettext("No name server of this set that has nodes lies in {name}").format(name=zone.name)]}
+        )
+    with transaction.atomic():
+        if KeptAddresses.objects.exclude(template=template, zone=zone).count() >= MOST_KEPT:
+            raise TemplateRefused(
+                {"zone": [gettext("The addresses of {most_kept} zones are kept already.").format(most_kept=MOST_KEPT)]}
+            )
+        current = _present({zone: expected})[zone.pk]
+        access.refuse_changes(by, zone, _changes(expected, current))
+        token = token_of(by)
+        kept, _ = KeptAddresses.objects.update_or_create(
+            template=template,
+            zone=zone,
+            defaults={
+                "set_at": now, "set_by": user_of(by), "token": token, "by_token": token is not None, "refusal": "",
+                "tried_at": None,
+            },
+        )  # fmt: skip
+        audit.record(action="template.keep", by=by, now=now, target=template.name, zone=zone.name, names=list(expected))
+    bring_into_step(now=now, only=kept)
+    kept.refresh_from_db()
+    return kept
+
+
+def stop_keeping(*, template: ZoneTemplate, zone: Zone, by: Author, now: datetime) -> None:
+    """The addresses stay as they are from now on; twice changes nothing.
+
+    Raises Forbidden to who changes no record of the zone, RightMissing and Locked to who may not write addresses there.
+    """
+    access.require_editor(by, zone)
+    found = newest_set(template)
+    inside = {} if found is None else _within(found.servers, zone, {})  # only the names count
+    access.refuse_changes(
+        by, zone, [Change(name, rdtypes.A, None, make(name, rdtypes.A, TTL, _ANY)) for name in inside]
+    )
+    with transaction.atomic():
+        if KeptAddresses.objects.filter(template=template, zone=zone).delete()[0]:
+            audit.record(action="template.keep_end", by=by, now=now, target=template.name, zone=zone.name)
+
+
+def bring_into_step(*, now: datetime, only: KeptAddresses | None = None) -> int:
+    """Addresses that are not those of the nodes are published, zone by zone; returns in how many zones.
+
+    Why one could not be is kept with it, and it is tried again after TRIED_AGAIN_AFTER. A name none of whose nodes is
+    left keeps what it has. While publishing is held, all wait. A fixed number of queries, and those of what differs.
+    """
+    due = _kept().filter(zone__deleted_at=None).filter(Q(tried_at=None) | Q(tried_at__lte=now - TRIED_AGAIN_AFTER))
+    due = due if only is None else due.filter(zone=only.zone_id)
+    kept = list(due.order_by("pk")[:MOST_KEPT])
+    says = {template.pk: servers for template, servers in newest_sets({each.template for each in kept})}
+    known = public_addresses({node for each in says.values() for host in each.hosts for node in host.nodes})
+    expected = {each: _within(says[each.template_id], each.zone, known) for each in kept if each.template_id in says}
+    by_zone: dict[Zone, dict[str, tuple[str, ...]]] = {}
+    for each, of_zone in expected.items():
+        by_zone.setdefault(each.zone, {}).update(of_zone)
+    present = _present(by_zone)
+    count, taken = 0, set[tuple[int, str]]()
+    for each, of_zone in expected.items():
+        # A name that several sets have there is the first one's: else they would take turns for ever.
+        own = {name: found for name, found in of_zone.items() if (each.zone_id, name) not in taken}
+        taken.update((each.zone_id, name) for name in own)
+        if any(_changes(own, present[each.zone_id])):
+            try:
+                count += _publish(each, own, now)
+            except PublishingOnHold as hold:
+                logger.warning("addresses of name servers wait: %s", hold)
+                return count
+        elif each.refusal:  # somebody has done it by hand
+            KeptAddresses.objects.filter(pk=each.pk).update(refusal="", tried_at=None)
+    return count
+
+
+def _kept() -> "QuerySet[KeptAddresses]":
+    return KeptAddresses.objects.select_related("template", "zone__team", "set_by", "token__owner")
+
+
+def _publish(kept: KeptAddresses, expected: Mapping[str, tuple[str, ...]], now: datetime) -> bool:
+    """The zone has these addresses; whether that was a publication. What stands against it is kept."""
+
+    def refuse_stopped() -> None:
+        if not KeptAddresses.objects.filter(pk=kept.pk, set_at=kept.set_at).exists():
+            raise _StoppedMeanwhile
+
+    def decide(current: RRsets) -> dict[Key, RRset | None]:
+        return {change.key: change.after for change in _changes(expected, current)}
+
+    try:
+        outcome = publish_patches(
+            patches=[Patch(kept.zone, decide, set(expected))],
+            author=_author_of(kept),
+            channel=Channel.SYSTEM,
+            now=now,
+            reason=f"Addresses of the name servers of {kept.template.name}",
+            confirmed=False,
+            alongside=refuse_stopped,
+        )
+    except PublishingOnHold:
+        raise
+    except _StoppedMeanwhile:
+        return False
+    except ZoneError as refusal:
+        logger.warning("addresses of %s in %s stay: %s", kept.template.name, kept.zone.name, refusal)
+        KeptAddresses.objects.filter(pk=kept.pk).update(refusal=str(refusal), tried_at=now)
+        return False
+    KeptAddresses.objects.filter(pk=kept.pk).update(refusal="", tried_at=None)
+    return outcome.publication is not None
+
+
+def _author_of(kept: KeptAddresses) -> Actor:
+    """Who said so, as they are now. Raises TemplateRefused for who is not there any more."""
+    actor = None
+    if kept.token is not None and kept.token.revoked_at is None:
+        actor = actor_of_token(kept.token)
+    elif not kept.by_token and kept.set_by is not None:
+        actor = actor_of(kept.set_by)
+    if actor is None:
+        raise TemplateRefused({"zone": [gettext("Who had it kept so may not do it any more: say it again.")]})
+    return actor
+
+
+def _expected(servers: Servers, zone: Zone) -> dict[str, tuple[str, ...]]:
+    known = public_addresses({node for host in servers.hosts for node in host.nodes})
+    return _within(servers, zone, known)
+
+
+def _within(servers: Servers, zone: Zone, known: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    hosts = (host for host in servers.hosts if host.nodes and names.is_within(host.name, zone.name))
+    return {host.name: _addresses(host, known) for host in hosts}
+
+
+def _addresses(host: Host, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(address for node in host.nodes for address in known.get(node, ())))
+
+
+def _present(expected: Mapping[Zone, Mapping[str, object]]) -> dict[int, RRsets]:
+    """What these zones have at these names, by the zones' ids; one query, none without zones."""
+    if not expected:
+        return {}
+    found = rrsets_at_names({zone.pk: (zone.name, set(of_zone)) for zone, of_zone in expected.items()})
+    return {zone.pk: found[zone.pk] for zone in expected}
+
+
+def _changes(expected: Mapping[str, Sequence[str]], current: RRsets) -> list[Change]:
+    """What makes the names have these addresses. One that would have none keeps its own."""
+    changes = []
+    for name, addresses in expected.items():
+        for version, type_ in _TYPES.items():
+            before = current.get((name, type_))
+            texts = [text for text in addresses if ipaddress.ip_address(text).version == version]
+            after = None if not texts else make(name, type_, before.ttl if before else TTL, texts)
+            if before is not None and after is not None:
+                after = replace(after, comment=before.comment, notes=before.notes.of_values(after.rdata))
+            if addresses and before != after:
+                changes.append(Change(name, type_, before, after))
+    return changes

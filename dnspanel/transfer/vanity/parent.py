@@ -1,0 +1,47 @@
+"""What the parent of a zone says of its name servers and their glue, asked over DNS because a person asks. Verbs."""
+
+from datetime import datetime
+
+from django.conf import settings
+
+from dnspanel.accounts.actors import Person
+from dnspanel.fleet.lookups.turns import turn
+from dnspanel.transfer.cutover.delegation import Point, parent_points
+from dnspanel.transfer.cutover.parent_zone import Resolver
+from dnspanel.transfer.servers import is_allowed
+from dnspanel.zones import access
+from dnspanel.zones.models import KeptAddresses
+from dnspanel.zones.store_rrsets import rrsets_at_names
+from replication.dns import names, rdtypes
+from replication.wire.protocol import split_resolver
+
+
+def ask_parent(*, kept: KeptAddresses, by: Person, now: datetime, resolver: Resolver | None = None) -> list[Point]:
+    """What was found stands with what is kept: whether the delegation and the glue there are as they have to be.
+
+    Asked are the parent's own servers, at addresses that the panel may connect to, for some seconds. Raises Forbidden
+    for who may not change the zone, and `turns.Busy` where too many ask just now.
+    """
+    zone = kept.zone
+    access.require_editor(by, zone)
+    apex = rrsets_at_names({zone.pk: (zone.name, {zone.name})})[zone.pk].get((zone.name, rdtypes.NS))
+    servers = () if apex is None else apex.served
+    inside = {name for name in servers if names.is_within(name, zone.name)}
+    found = rrsets_at_names({zone.pk: (zone.name, inside)})[zone.pk] if inside else {}
+    addresses = {
+        name: [
+            text for type_ in (rdtypes.A, rdtypes.AAAA) if (name, type_) in found for text in found[name, type_].served
+        ]
+        for name in inside
+    }
+    with turn():
+        delegation = (resolver or _configured()).delegation(zone.name)
+    points = parent_points(zone.name, servers, addresses, delegation)
+    KeptAddresses.objects.filter(pk=kept.pk).update(asked_at=now, points=[point.to_json() for point in points])
+    return points
+
+
+def _configured() -> Resolver:
+    """The first resolver that the settings name, else those of the system."""
+    address, port = next(map(split_resolver, settings.DNS_RESOLVERS), ("", 53))
+    return Resolver(address, port, allows=is_allowed)

@@ -1,0 +1,180 @@
+"""Views of directories that keep people here over SCIM, for administrators: added, changed, a new secret, deleted."""
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dnspanel.accounts.errors import DirectoryRefused
+from dnspanel.accounts.models import ScimDirectory
+from dnspanel.accounts.providers.identity import Rule
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.scim import directories as verbs
+from dnspanel.accounts.scim.people import closed_people, people_count
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.web.access.group_rules import RulesField, rules_text
+from dnspanel.web.confirm import Question, ask
+from dnspanel.web.forms import PanelForm
+from dnspanel.web.layout import PanelRequest
+from dnspanel.web.one_time_page import show_once
+from dnspanel.zones import access
+
+
+class DirectoryForm(PanelForm):
+    """A directory: what its groups give, and whom it may keep."""
+
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=verbs.LONGEST_NAME,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": "Okta"}),
+    )
+    rules = RulesField()
+    team_role = forms.ChoiceField(
+        label=gettext_lazy("Groups without a rule"),
+        required=False,
+        choices=[
+            ("", gettext_lazy("give nothing")),
+            ("reader", gettext_lazy("are teams of their name, whose members read")),
+            ("editor", gettext_lazy("are teams of their name, whose members edit")),
+        ],
+        help_text=gettext_lazy("A team of that name that is here already is the group’s, with its zones."),
+    )
+    takes_over = forms.BooleanField(
+        label=gettext_lazy("It may take over accounts that are here already"),
+        required=False,
+        help_text=gettext_lazy(
+            "It finds them by user name or mail address. Those of administrators and of programs it never sees."
+        ),
+    )
+
+    def __init__(self, *args: Any, directory: ScimDirectory | None = None, **kwargs: Any) -> None:
+        if directory is not None:
+            kwargs["initial"] = {
+                "name": directory.name,
+                "rules": rules_text([Rule.from_json(each) for each in directory.rules]),
+                "team_role": directory.team_role,
+                "takes_over": directory.takes_over,
+            }
+        super().__init__(*args, **kwargs)
+
+    def terms(self) -> verbs.DirectoryTerms:
+        """What was filled in."""
+        return verbs.DirectoryTerms(**self.cleaned_data)
+
+
+@require_safe
+def directory_list(request: PanelRequest) -> HttpResponse:
+    """List the directories."""
+    access.require(request.user, Permission.PEOPLE)
+    return render(request, "access/directories.html", {"directories": verbs.directory_rows()})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def directory_new(request: PanelRequest) -> HttpResponse:
+    """Show the form of a new directory; a POST adds it, wants the password, and shows the secret once."""
+    access.require(request.user, Permission.PEOPLE)
+    form = DirectoryForm(request.POST or None)
+    if form.is_valid():
+        if (question := ask(request, _ABOUT_DIRECTORY)) is not None:
+            return question
+        try:
+            directory, made = verbs.create_directory(terms=form.terms(), by=request.user, now=timezone.now())
+        except DirectoryRefused as exc:
+            form.refuse_all(exc.fields)
+        else:
+            return _page_with_secret(request, directory, made.secret)
+    return render(request, "access/directory_new.html", {"form": form}, status=422 if form.is_bound else 200)
+
+
+_ABOUT_DIRECTORY = Question(
+    title=gettext_lazy("Trust a directory"),
+    effects=(
+        gettext_lazy("Whoever rules it makes accounts here, closes those that it keeps, and gives what its rules say."),
+    ),
+    button=gettext_lazy("Trust it"),
+    back="/people/directories/",
+    needs_password=True,
+    only_password=True,
+)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def directory_detail(request: PanelRequest, directory_id: int) -> HttpResponse:
+    """Show a directory, its address and who was closed; a POST changes it, and wants the password."""
+    access.require(request.user, Permission.PEOPLE)
+    directory = verbs.directory_by_id(directory_id)
+    form = DirectoryForm(request.POST or None, directory=directory)
+    if form.is_valid():
+        if (question := ask(request, _ABOUT_DIRECTORY)) is not None:
+            return question
+        try:
+            verbs.change_directory(directory=directory, terms=form.terms(), by=request.user, now=timezone.now())
+        except DirectoryRefused as exc:
+            form.refuse_all(exc.fields)
+        else:
+            messages.success(request, gettext("Changed; its people have what the rules give now."))
+            return redirect("people-directory", directory.pk)
+    context = {
+        "directory": directory,
+        "form": form,
+        "address": _address(),
+        "token": verbs.token_of_directory(directory),
+        "count": people_count(directory),
+        "closed": closed_people(directory),
+    }
+    return render(request, "access/directory.html", context, status=422 if form.is_bound else 200)
+
+
+@require_POST
+def directory_secret(request: PanelRequest, directory_id: int) -> HttpResponse:
+    """Make a new secret and show it, this once, after a yes: the one of before opens nothing."""
+    access.require(request.user, Permission.PEOPLE)
+    directory = verbs.directory_by_id(directory_id)
+    question = Question(
+        title=gettext("A new secret for {name}").format(name=directory.name),
+        effects=(gettext("The one of before opens nothing from then on: put the new one into the directory at once."),),
+        button=gettext("Make it"),
+        back=reverse("people-directory", args=[directory.pk]),
+        needs_password=True,
+    )
+    if (page := ask(request, question)) is not None:
+        return page
+    made = verbs.renew_secret(directory=directory, by=request.user, now=timezone.now())
+    return _page_with_secret(request, directory, made.secret)
+
+
+@require_POST
+def directory_delete(request: PanelRequest, directory_id: int) -> HttpResponse:
+    """Delete the directory, after a yes."""
+    access.require(request.user, Permission.PEOPLE)
+    directory = verbs.directory_by_id(directory_id)
+    question = Question(
+        title=gettext("Delete {name}").format(name=directory.name),
+        effects=(
+            gettext("Its secret opens nothing any more, and its people lose what their groups gave."),
+            gettext("Accounts stay as they are, open or closed, and are changed here from then on."),
+        ),
+        button=gettext("Delete it"),
+        back=reverse("people-directory", args=[directory.pk]),
+    )
+    if (page := ask(request, question)) is not None:
+        return page
+    verbs.delete_directory(directory=directory, by=request.user, now=timezone.now())
+    messages.success(request, gettext("{name} is deleted.").format(name=directory.name))
+    return redirect("people-directories")
+
+
+def _page_with_secret(request: PanelRequest, directory: ScimDirectory, secret: str) -> HttpResponse:
+    context = {"directory": directory, "secret": secret, "address": _address()}
+    page = render(request, "access/directory_made.html", context)
+    return show_once(request, page, after=reverse("people-directory", args=[directory.pk]))
+
+
+def _address() -> str:
+    return f"{settings.PANEL_URL}/scim/v2"

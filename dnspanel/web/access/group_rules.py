@@ -1,0 +1,68 @@
+"""Rules about groups as they are typed: one per line, for sign-in providers and for directories."""
+
+from collections.abc import Sequence
+
+from django import forms
+
+from dnspanel.accounts.models import OwnRole, Role, Team
+from dnspanel.accounts.providers.identity import LONGEST_GROUP, MOST_RULES, Rule
+from dnspanel.texts import gettext, gettext_lazy
+
+
+class RulesField(forms.CharField):
+    """What groups give; cleaned, it is a tuple of `Rule`."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            label=gettext_lazy("What groups give"),
+            required=False,
+            max_length=MOST_RULES * (LONGEST_GROUP + 100),
+            help_text=(
+                gettext_lazy(
+                    "One per line: “dns-admins = administrator” or “web = editor in Web ops”. With a role in "
+                    "any line, roles come from groups alone, and whom no line matches is a member."
+                )
+            ),
+            widget=forms.Textarea(attrs={"rows": 5, "class": "textarea input-mono", "spellcheck": "false"}),
+        )
+
+    def clean(self, value: object) -> tuple[Rule, ...]:
+        return rules_in(str(super().clean(value)))
+
+
+def rules_in(text: str) -> tuple[Rule, ...]:
+    """Rules with the ids of teams and of own roles. Raises ValidationError with each line that is none."""
+    teams = {team.name.casefold(): team.pk for team in Team.objects.all()}
+    own = {role.name.casefold(): role.pk for role in OwnRole.objects.all()}
+    found, faults = [], []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        group, _, gives = (part.strip() for part in line.rpartition("="))
+        role, within, team = (part.strip() for part in gives.partition(" in "))
+        if group and gives.casefold() in own:
+            found.append(Rule(group, Role.MEMBER, own_role=own[gives.casefold()]))
+        elif not group or role not in Role.values:
+            faults.append(gettext("{line}: write group = role, or group = role in team.").format(line=line[:100]))
+        elif within and team.casefold() not in teams:
+            faults.append(gettext("{line}: there is no such team.").format(line=line[:100]))
+        else:
+            found.append(Rule(group, role, teams[team.casefold()] if within else None))
+    if faults:
+        raise forms.ValidationError(faults[:5])
+    return tuple(found)
+
+
+def rules_text(rules: Sequence[Rule]) -> str:
+    """The rules as they are typed; those of teams and own roles that are gone are left out."""
+    ids = {rule.team for rule in rules if rule.team is not None}
+    teams = dict(Team.objects.filter(pk__in=ids).values_list("pk", "name")) if ids else {}
+    roles = {rule.own_role for rule in rules if rule.own_role is not None}
+    own = dict(OwnRole.objects.filter(pk__in=roles).values_list("pk", "name")) if roles else {}
+    lines = []
+    for rule in rules:
+        if rule.own_role is not None:
+            lines += [f"{rule.group} = {own[rule.own_role]}"] if rule.own_role in own else []
+        elif rule.team is None:
+            lines.append(f"{rule.group} = {rule.role}")
+        elif rule.team in teams:
+            lines.append(f"{rule.group} = {rule.role} in {teams[rule.team]}")
+    return "\n".join(lines)

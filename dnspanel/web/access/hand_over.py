@@ -1,0 +1,99 @@
+"""Views of what outlives a person: accounts of programs, and what somebody who leaves hands over."""
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from dnspanel.accounts.errors import AccountRefused, GrantRefused, TokenRefused
+from dnspanel.accounts.models import Role, User
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.service_accounts import create_service_account
+from dnspanel.texts import gettext, gettext_lazy, ngettext
+from dnspanel.web.forms import PanelForm, id_in
+from dnspanel.web.layout import PanelRequest
+from dnspanel.webhooks.hand_over import hand_over
+from dnspanel.zones import access
+from dnspanel.zones.errors import DraftRefused
+
+MOST_RECEIVERS = 1000
+
+
+class ServiceAccountForm(PanelForm):
+    """The name of an account of programs, and what it may do besides teams and grants."""
+
+    username = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=150,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": "terraform"}),
+    )
+    service_role = forms.ChoiceField(label=gettext_lazy("Role"), choices=Role.choices, initial=Role.MEMBER)
+
+
+@require_POST
+def service_account(request: PanelRequest) -> HttpResponse:
+    """Make a service account, and show its page."""
+    access.require(request.user, Permission.PEOPLE)
+    form = ServiceAccountForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, " ".join(str(text) for faults in form.errors.values() for text in faults))
+        return redirect("people")
+    name, role = form.cleaned_data["username"], form.cleaned_data["service_role"]
+    try:
+        made = create_service_account(name=name, role=role, by=request.user, now=timezone.now())
+    except (AccountRefused, GrantRefused) as exc:
+        messages.error(request, f"{name[:150]}: {exc}")
+        return redirect("people")
+    messages.success(
+        request,
+        gettext("{username} is there. Give it teams or grants, then make its tokens.").format(username=made.username),
+    )
+    return redirect("person-detail", made.pk)
+
+
+@require_POST
+def person_hand_over(request: PanelRequest, person_id: int) -> HttpResponse:
+    """Hand over what is ticked of the person's to another account."""
+    access.require(request.user, Permission.PEOPLE)
+    person = get_object_or_404(User, pk=person_id)
+    to_id = id_in(request.POST.get("to", ""))
+    to = None if to_id is None else User.objects.filter(pk=to_id).first()
+    if to is None:
+        messages.error(request, gettext("Choose who gets it."))
+        return redirect("person-detail", person.pk)
+    try:
+        count = hand_over(
+            person=person,
+            to=to,
+            token_ids=_ticked(request, "token"),
+            webhook_ids=_ticked(request, "webhook"),
+            draft_ids=_ticked(request, "draft"),
+            hook_ids=_ticked(request, "hook"),
+            by=request.user,
+            now=timezone.now(),
+        )
+    except (AccountRefused, TokenRefused, DraftRefused) as exc:
+        messages.error(request, gettext("{exc} Nothing was handed over.").format(exc=exc))
+    else:
+        what = ngettext("{count} thing of {username}", "{count} things of {username}", count).format(
+            count=count, username=person.username
+        )
+        messages.success(
+            request,
+            gettext("{username} has {what} now.").format(username=to.username, what=what)
+            if count
+            else gettext("Nothing was ticked."),
+        )
+    return redirect("person-detail", person.pk)
+
+
+def receivers_for(person: User) -> list[User]:
+    """Whom this person may hand over to: service accounts first."""
+    others = User.objects.filter(is_active=True).exclude(pk=person.pk)
+    return list(others.order_by("-is_service", "username")[:MOST_RECEIVERS])
+
+
+def _ticked(request: PanelRequest, name: str) -> list[int]:
+    return [pk for text in request.POST.getlist(name) if (pk := id_in(text)) is not None]

@@ -1,0 +1,103 @@
+"""What is said of a sign-in provider of any kind: who comes from it, and what their groups give."""
+
+from datetime import datetime
+from typing import Any
+
+from django import forms
+
+from dnspanel.accounts.models import SignInProvider, User
+from dnspanel.accounts.providers import rows
+from dnspanel.accounts.providers.links import rules_of
+from dnspanel.texts import gettext_lazy
+from dnspanel.web.access.group_rules import RulesField, rules_text
+from dnspanel.web.forms import MONO, PanelForm
+
+
+def attribute_field(
+    label: str, initial: str, max_length: int, help_text: str = "", required: bool = True
+) -> forms.CharField:
+    """What an attribute of people is called at the provider."""
+    return forms.CharField(
+        label=label,
+        max_length=max_length,
+        required=required,
+        initial=initial,
+        help_text=help_text,
+        widget=forms.TextInput(attrs=MONO),
+    )
+
+
+class CommonForm(PanelForm):
+    """What is said of a provider of any kind: who comes from it, and what their groups give."""
+
+    name = forms.CharField(label=gettext_lazy("Name on the button"), max_length=40)
+    slug = forms.CharField(
+        label=gettext_lazy("Word in the URL"),
+        max_length=40,
+        help_text=gettext_lazy("Small letters, digits and dashes. It stays."),
+        widget=forms.TextInput(attrs=MONO),
+    )
+    rules = RulesField()
+    makes_people = forms.BooleanField(
+        label=gettext_lazy("Who signs in for the first time gets an account"),
+        required=False,
+        help_text=gettext_lazy(
+            "With a verified mail address, in one of the domains and one of the groups, where these are named."
+        ),
+    )
+    links_by_mail = forms.BooleanField(
+        label=gettext_lazy("A verified mail address opens the account that has it"),
+        required=False,
+        help_text=gettext_lazy(
+            "Only for a provider that you trust with every account here. Else people link theirs themselves."
+        ),
+    )
+    trusts_mail = forms.BooleanField(
+        label=gettext_lazy("It verifies every address, though it does not say so"),
+        required=False,
+        help_text=gettext_lazy("Only where nobody writes their own address into it."),
+    )
+    mail_domains = forms.CharField(
+        label=gettext_lazy("Mail domains"),
+        required=False,
+        max_length=rows.MOST_DOMAINS * 255,
+        help_text=gettext_lazy("With commas between them; of first sign-ins. Empty: any."),
+        widget=forms.TextInput(attrs=MONO),
+    )
+    session_hours = forms.IntegerField(
+        label=gettext_lazy("Hours after which people sign in again"),
+        min_value=1,
+        max_value=rows.LONGEST_SESSION,
+        initial=12,
+        help_text=gettext_lazy(
+            "Until then they keep what their groups gave, also when the provider has taken a group away."
+        ),
+    )
+
+    def __init__(self, *args: Any, provider: SignInProvider | None = None, **kwargs: Any) -> None:
+        if provider is not None:
+            kwargs["initial"] = self.values(provider)
+        super().__init__(*args, **kwargs)
+        if provider is not None:
+            self.fields["slug"].disabled = True
+
+    def values(self, provider: SignInProvider) -> dict[str, object]:
+        """What the fields show of the provider as it is."""
+        values = {name: getattr(provider, name) for name in self.base_fields if hasattr(provider, name)}
+        return values | {"rules": rules_text(rules_of(provider)), "mail_domains": ", ".join(provider.mail_domains)}
+
+    def create(self, *, by: User, now: datetime) -> SignInProvider:
+        """The provider that was filled in. Raises ProviderRefused."""
+        raise NotImplementedError
+
+    def change(self, provider: SignInProvider, *, by: User, now: datetime) -> None:
+        """The provider is as it was filled in. Raises ProviderRefused."""
+        raise NotImplementedError
+
+    def common(self) -> dict[str, Any]:
+        """The terms that providers of all kinds have."""
+        return {name: self.cleaned_data[name] for name in rows.CommonTerms.__dataclass_fields__}
+
+    def clean_mail_domains(self) -> tuple[str, ...]:
+        listed = self.cleaned_data["mail_domains"].lower().replace(",", " ").split()
+        return tuple(dict.fromkeys(listed))

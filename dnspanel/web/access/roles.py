@@ -1,0 +1,149 @@
+"""Views of roles: the built-in ones and those that administrators made, as one matrix; make, change, delete."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.db.models import Count
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dnspanel.accounts import own_roles as verbs
+from dnspanel.accounts.actors import ROLE_RIGHTS
+from dnspanel.accounts.errors import RoleRefused
+from dnspanel.accounts.models import OwnRole, Role
+from dnspanel.accounts.roles import PERMISSIONS, Permission
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
+from dnspanel.web.confirm import Question, ask
+from dnspanel.web.forms import PanelForm
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access
+
+# What these permissions stand for is said by the rights over zones; a role has them through those.
+_BY_RIGHTS = frozenset({Permission.READ, Permission.EDIT})
+_OFFERED = [each for each in Permission if each in verbs.GIVEABLE - _BY_RIGHTS]
+
+
+class OwnRoleForm(PanelForm):
+    """The name of a role, and what it may do."""
+
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=verbs.LONGEST_NAME,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": "Auditor"}),
+    )
+    rights = forms.MultipleChoiceField(
+        label=gettext_lazy("In every zone"),
+        required=False,
+        choices=[(str(right), words) for right, words in RIGHT_DESCRIPTIONS.items()],
+        widget=forms.CheckboxSelectMultiple,
+    )
+    permissions = forms.MultipleChoiceField(
+        label=gettext_lazy("Besides"),
+        required=False,
+        choices=[(str(each), str(each)) for each in _OFFERED],
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A role in the matrix; `id` is None for a built-in one."""
+
+    name: str
+    rights: frozenset[str]
+    permissions: frozenset[str]
+    people: int = 0
+    id: int | None = None
+
+
+@require_safe
+def role_list(request: PanelRequest) -> HttpResponse:
+    """Show every role and what it may do."""
+    access.require(request.user, Permission.PEOPLE)
+    return _page(request, OwnRoleForm())
+
+
+@require_POST
+def role_new(request: PanelRequest) -> HttpResponse:
+    """Make a role."""
+    access.require(request.user, Permission.PEOPLE)
+    form = OwnRoleForm(request.POST)
+    if form.is_valid():
+        try:
+            role = verbs.create_role(**form.cleaned_data, by=request.user, now=timezone.now())
+        except RoleRefused as exc:
+            form.refuse_all(exc.fields)
+        else:
+            messages.success(
+                request, gettext("{name} is there. Give it to people in the list of people.").format(name=role.name)
+            )
+            return redirect("people-roles")
+    return _page(request, form)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def role_change(request: PanelRequest, role_id: int) -> HttpResponse:
+    """Show a role; a POST changes what all who have it may do."""
+    access.require(request.user, Permission.PEOPLE)
+    role = verbs.role_by_id(role_id)
+    initial = {"name": role.name, "rights": role.rights, "permissions": role.permissions}
+    form = OwnRoleForm(request.POST or None, initial=initial)
+    if form.is_valid():
+        try:
+            verbs.change_role(role=role, **form.cleaned_data, by=request.user, now=timezone.now())
+        except RoleRefused as exc:
+            form.refuse_all(exc.fields)
+        else:
+            messages.success(request, gettext("Changed, for everybody who has it."))
+            return redirect("people-roles")
+    people = role.people.order_by("username")[:50]
+    context = {"role": role, "form": form, "people": people}
+    return render(request, "access/role.html", context, status=422 if form.is_bound else 200)
+
+
+@require_POST
+def role_delete(request: PanelRequest, role_id: int) -> HttpResponse:
+    """Delete a role that nobody has, after a yes."""
+    access.require(request.user, Permission.PEOPLE)
+    role = verbs.role_by_id(role_id)
+    question = Question(
+        title=gettext("Delete the role {name}").format(name=role.name),
+        effects=(gettext("Nobody can be given it any more."), gettext("The audit log keeps what it could do.")),
+        button=gettext("Delete it"),
+        back=f"/people/roles/{role.pk}/",
+    )
+    if (page := ask(request, question)) is not None:
+        return page
+    try:
+        verbs.delete_role(role=role, by=request.user, now=timezone.now())
+    except RoleRefused as exc:
+        messages.error(request, gettext("{exc} Give them another one first.").format(exc=exc))
+        return redirect("people-role-change", role.pk)
+    messages.success(request, gettext("The role {name} is deleted.").format(name=role.name))
+    return redirect("people-roles")
+
+
+def _page(request: PanelRequest, form: OwnRoleForm) -> HttpResponse:
+    columns = [
+        Column(role.label, frozenset(map(str, ROLE_RIGHTS.get(role, ()))), frozenset(map(str, PERMISSIONS[role])))
+        for role in Role
+    ]
+    columns += [
+        Column(role.name, frozenset(role.rights), frozenset(role.permissions), role.people_count, role.pk)
+        for role in OwnRole.objects.annotate(people_count=Count("people")).order_by("name")
+    ]
+    lines: list[tuple[str, list[bool]]] = [
+        (words, [str(right) in column.rights for column in columns]) for right, words in RIGHT_DESCRIPTIONS.items()
+    ]
+    lines += [
+        (str(each), [str(each) in column.permissions for column in columns])
+        for each in Permission
+        if each not in _BY_RIGHTS
+    ]
+    context: dict[str, Any] = {"columns": columns, "lines": lines, "form": form}
+    return render(request, "access/roles.html", context, status=422 if form.is_bound else 200)

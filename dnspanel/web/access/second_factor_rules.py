@@ -1,0 +1,60 @@
+"""Which roles and teams have to have a second factor, for who manages people."""
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+
+from dnspanel.accounts.models import Team
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.second_factor_rules import MOST_GRACE, MOST_LISTED, people_without, rules, set_rules
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.web.forms import PanelForm, role_choices
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access
+
+
+class RulesForm(PanelForm):
+    """Roles, teams, and how many days somebody has."""
+
+    roles = forms.MultipleChoiceField(
+        label=gettext_lazy("Everybody who is"),
+        choices=role_choices,
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+    teams = forms.ModelMultipleChoiceField(
+        Team.objects.order_by("name"),
+        label=gettext_lazy("Everybody in the team"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+    grace = forms.IntegerField(
+        label=gettext_lazy("Days to set one up"),
+        min_value=0,
+        max_value=MOST_GRACE,
+        initial=14,
+        help_text=gettext_lazy("From the day of the rule, or of a newer account; 0: at once."),
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def second_factor_rules(request: PanelRequest) -> HttpResponse:
+    """Show who has to have a second factor, and who has none yet; a POST changes the rules."""
+    access.require(request.user, Permission.PEOPLE)
+    found, now = rules(), timezone.now()
+    initial = {
+        "roles": [rule.role for rule in found if rule.role],
+        "teams": [rule.team_id for rule in found if rule.team_id],
+    }
+    if found:
+        initial["grace"] = max(rule.grace_days for rule in found)
+    form = RulesForm(request.POST or None, initial=initial)
+    if form.is_valid():
+        set_rules(**form.cleaned_data, by=request.user, now=now)
+        messages.success(request, gettext("The rules hold from now on."))
+        return redirect("people-second-factor")
+    context = {"form": form, "rules": found, "late": people_without(found), "limit": MOST_LISTED, "now": now}
+    return render(request, "access/second_factor_rules.html", context, status=422 if form.is_bound else 200)

@@ -1,0 +1,72 @@
+"""What holds for the zones of a team: how they are signed, what they begin with, and what stands before publishing."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from django.db.models import Q
+
+from dnspanel.accounts.models import SecondFactorRule, Team, User
+from dnspanel.transfer.zone_templates.access import templates_visible_to
+from dnspanel.zones.models import (
+    ApprovalRule,
+    DnssecPolicy,
+    Freeze,
+    PolicyAttachment,
+    PublishHook,
+    TemplateKind,
+    ZoneTemplate,
+)
+from dnspanel.zones.publish_rules import Scope, may_govern
+
+Rule = TypeVar("Rule", ApprovalRule, Freeze, PublishHook)
+_EVERY_ZONE = Q(zone=None, tag="", team=None)
+
+
+@dataclass(frozen=True, slots=True)
+class TeamPolicies:
+    """The policies of a team, each with those of the whole panel that hold for it too."""
+
+    signing: DnssecPolicy | None
+    is_signing_own: bool  # else it is the default of all zones
+    sets: tuple[ZoneTemplate, ...]
+    templates: tuple[ZoneTemplate, ...]
+    approvals: tuple[ApprovalRule, ...]
+    freezes: tuple[Freeze, ...]
+    hooks: tuple[PublishHook, ...]
+    second_factor: SecondFactorRule | None
+    may_govern: bool
+
+
+def policies_of_team(team: Team, reader: User, now: datetime) -> TeamPolicies:
+    """Return what holds for the team, in seven queries. Rules of single zones and tags are not the team's."""
+    attached = PolicyAttachment.objects.filter(team=team).select_related("policy").first()
+    default = None if attached else DnssecPolicy.objects.filter(is_default=True).first()
+    templates = templates_visible_to(reader).filter(
+        Q(team=team) | Q(team=None, kind=TemplateKind.SERVERS, is_default=True)
+    )
+    of_kind: dict[bool, list[ZoneTemplate]] = {True: [], False: []}
+    for template in templates:
+        of_kind[template.kind == TemplateKind.SERVERS].append(template)
+    return TeamPolicies(
+        attached.policy if attached else default,
+        attached is not None,
+        _sets(of_kind[True]),
+        tuple(of_kind[False]),
+        _about(ApprovalRule, team),
+        tuple(each for each in _about(Freeze, team) if each.repeats or each.ends_at > now),
+        _about(PublishHook, team),
+        SecondFactorRule.objects.filter(team=team).first(),
+        may_govern(reader, Scope(team=team)),
+    )
+
+
+def _sets(found: list[ZoneTemplate]) -> tuple[ZoneTemplate, ...]:
+    """The sets of the team; the panel's default among them only where new zones of the team begin with that."""
+    has_own = any(each.is_default and each.team_id is not None for each in found)
+    return tuple(each for each in found if each.team_id is not None or not has_own)
+
+
+def _about(model: type[Rule], team: Team) -> tuple[Rule, ...]:
+    rules = model._default_manager.filter(_EVERY_ZONE | Q(team=team))
+    return tuple(rules.select_related("zone", "team").order_by("pk"))

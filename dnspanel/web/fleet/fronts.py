@@ -1,0 +1,104 @@
+"""Views of a front: which nodes it asks, within which bounds."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+
+from dnspanel.accounts.roles import Permission
+from dnspanel.fleet.errors import BadFront
+from dnspanel.fleet.nodes import enroll, fronts
+from dnspanel.fleet.nodes.fronts import Terms
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.web.forms import PanelForm
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access
+from replication.wire.front import MOST_WEIGHT, RANGES
+
+_OF_NODE = "weight-"
+
+
+class FrontForm(PanelForm):
+    """The nodes of a front with their shares, and its bounds; the verb checks the bounds."""
+
+    minimum = forms.IntegerField(
+        label=gettext_lazy("Nodes at least"),
+        min_value=1,
+        help_text=gettext_lazy("So many of those that answer stay in rotation, however late."),
+    )
+    behind_seconds = forms.FloatField(
+        label=gettext_lazy("Behind for seconds"),
+        min_value=RANGES["behind_seconds"][0],
+        max_value=RANGES["behind_seconds"][1],
+        help_text=gettext_lazy(
+            "A node that lacks changes for longer leaves. With groups that wait, more than the longest wait."
+        ),
+    )
+    most_behind = forms.IntegerField(
+        label=gettext_lazy("Changes behind"),
+        min_value=0,
+        help_text=gettext_lazy("So many changes a node may lack for any time."),
+    )
+    cache_entries = forms.IntegerField(
+        label=gettext_lazy("Answers in its cache"),
+        min_value=0,
+        help_text=gettext_lazy("0: none. For another number dnsdist starts anew."),
+    )
+    queries_per_second = forms.IntegerField(
+        label=gettext_lazy("Queries per second of one client"),
+        min_value=0,
+        help_text=gettext_lazy(
+            "Over UDP; who asks more has to come by TCP. 0: no limit. For another number dnsdist starts anew."
+        ),
+    )
+
+    def __init__(self, *args: Any, names: list[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._names = names
+        for name in names:
+            self.fields[f"{_OF_NODE}{name}"] = forms.IntegerField(
+                label=name,
+                required=False,
+                min_value=0,
+                max_value=MOST_WEIGHT,
+                widget=forms.NumberInput(attrs={"class": "input"}),
+            )
+
+    @property
+    def of_nodes(self) -> list[Any]:
+        """The fields of the nodes, by name."""
+        return [self[f"{_OF_NODE}{name}"] for name in self._names]
+
+    def terms(self) -> Terms:
+        """What was typed."""
+        typed: dict[str, Any] = self.cleaned_data
+        weights = {name: typed[f"{_OF_NODE}{name}"] for name in self._names}
+        numbers = {name: typed[name] for name in RANGES}
+        return Terms({name: weight for name, weight in weights.items() if weight}, **numbers)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def front_settings(request: PanelRequest, name: str) -> HttpResponse:
+    """Show which nodes a front asks and its bounds; a POST changes them."""
+    access.require(request.user, Permission.NODES)
+    node = enroll.node_by_name(name)
+    if not node.is_front:
+        raise Http404
+    terms = fronts.terms_of(node)
+    names = [each.name for each in fronts.backend_choices()]
+    initial = {f"{_OF_NODE}{name}": weight for name, weight in terms.backends.items()}
+    initial |= {name: getattr(terms, name) for name in RANGES}
+    form = FrontForm(request.POST or None, names=names, initial=initial)
+    if form.is_valid():
+        try:
+            fronts.set_terms(node=node, terms=form.terms(), now=timezone.now(), by=request.user)
+        except BadFront as exc:
+            form.add_error(exc.field if exc.field in form.fields else None, str(exc))
+        else:
+            messages.success(request, gettext("{name} goes by this within a second.").format(name=node.name))
+            return redirect("node-detail", node.name)
+    return render(request, "fleet/front.html", {"node": node, "form": form}, status=422 if form.is_bound else 200)

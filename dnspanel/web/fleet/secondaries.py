@@ -1,0 +1,182 @@
+"""Views of secondaries: the list, a new one, one with its zones and its configuration to copy."""
+
+from collections.abc import Sequence
+from urllib.parse import urlencode
+from uuid import uuid4
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dnspanel.secondaries import access, set_up
+from dnspanel.secondaries.catalog import catalog_name
+from dnspanel.secondaries.certificates import fingerprints_of
+from dnspanel.secondaries.configuration import NO_SECRET, Part, parts_for
+from dnspanel.secondaries.errors import SecondaryRefused
+from dnspanel.secondaries.models import Member, Secondary, Transport
+from dnspanel.secondaries.queries import members_page, secondary_row, secondary_rows, state_of
+from dnspanel.secondaries.server_certificate import tls_endpoint
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.web.confirm import ask, before_secret
+from dnspanel.web.fleet.secondary_form import SecondaryForm
+from dnspanel.web.forms import LONGEST_SEARCH
+from dnspanel.web.layout import PanelRequest
+from dnspanel.web.one_time_page import show_once
+from dnspanel.zones.access import zones_visible_to
+
+MOST_MEMBERS = 50
+MOST_SIGNED = 20
+# So many zones are named in a configuration that knows no catalog.
+MOST_NAMED = 200
+
+
+@require_safe
+def secondary_list(request: PanelRequest) -> HttpResponse:
+    """List the secondaries, and how many zones of each are behind."""
+    now = timezone.now()
+    rows = [(row, row.word(now)) for row in secondary_rows(request.user)]
+    return render(request, "fleet/secondaries.html", {"rows": rows, "may_change": access.may_set_up(request.user)})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def secondary_new(request: PanelRequest) -> HttpResponse:
+    """Show the form of a new secondary; a POST sets it up and shows its configuration with the secret, this once."""
+    access.require_set_up(request.user)
+    form = SecondaryForm(request.POST or None, initial={"form_id": uuid4()})
+    if form.is_valid():
+        if (question := ask(request, _ABOUT_SECRET)) is not None:
+            return question
+        try:
+            made = set_up.create_secondary(terms=form.terms(), by=request.user, now=timezone.now(), form_id=form.id)
+        except SecondaryRefused as exc:
+            form.refuse_all(exc.fields)
+        else:
+            return _page_with_secret(request, made.secondary, made.secret)
+    return render(request, "fleet/secondary_new.html", {"form": form}, status=422 if form.is_bound else 200)
+
+
+@require_safe
+def secondary_detail(request: PanelRequest, secondary_id: int) -> HttpResponse:
+    """Show a secondary: its zones with their states by name, what was refused, and its configuration."""
+    secondary = access.secondary_for(request.user, secondary_id)
+    form = SecondaryForm.of(set_up.terms_of(secondary))
+    return render(request, "fleet/secondary.html", {**_context(request, secondary), "form": form})
+
+
+@require_POST
+def secondary_change(request: PanelRequest, secondary_id: int) -> HttpResponse:
+    """Change a secondary, or switch it off or on."""
+    access.require_set_up(request.user)
+    secondary = access.secondary_for(request.user, secondary_id)
+    form = SecondaryForm(request.POST)
+    if form.is_valid():
+        try:
+            set_up.change_secondary(secondary=secondary, terms=form.terms(), by=request.user, now=timezone.now())
+        except SecondaryRefused as exc:
+            form.refuse_all(exc.fields)
+        else:
+            messages.success(request, gettext("Changed."))
+            return redirect("secondary-detail", secondary.pk)
+    return render(request, "fleet/secondary.html", {**_context(request, secondary), "form": form}, status=422)
+
+
+@require_POST
+def secondary_notify(request: PanelRequest, secondary_id: int) -> HttpResponse:
+    """Send NOTIFY for each of its zones."""
+    access.require_set_up(request.user)
+    secondary = access.secondary_for(request.user, secondary_id)
+    set_up.notify_now(secondary=secondary, by=request.user, now=timezone.now())
+    messages.success(request, gettext("NOTIFY for each of its zones is on its way."))
+    return redirect("secondary-detail", secondary.pk)
+
+
+@require_POST
+def secondary_rotate(request: PanelRequest, secondary_id: int) -> HttpResponse:
+    """Make a new secret and show it in the configuration, this once; the old one is taken too for a day."""
+    access.require_set_up(request.user)
+    secondary = access.secondary_for(request.user, secondary_id)
+    if (question := ask(request, _ABOUT_SECRET)) is not None:
+        return question
+    secret = set_up.rotate_key(secondary=secondary, by=request.user, now=timezone.now())
+    return _page_with_secret(request, secondary, secret, rotated=True)
+
+
+@require_POST
+def secondary_delete(request: PanelRequest, secondary_id: int) -> HttpResponse:
+    """Delete the secondary: it transfers nothing any more."""
+    access.require_set_up(request.user)
+    secondary = access.secondary_for(request.user, secondary_id)
+    set_up.delete_secondary(secondary=secondary, by=request.user, now=timezone.now())
+    messages.success(request, gettext("{name} is deleted; it transfers nothing any more.").format(name=secondary.name))
+    return redirect("secondary-list")
+
+
+_ABOUT_SECRET = before_secret(
+    forged=gettext_lazy("NOTIFY in our name, and transfer the zones of it"), back="/secondaries/"
+)
+
+
+def _page_with_secret(
+    request: PanelRequest, secondary: Secondary, secret: str, *, rotated: bool = False
+) -> HttpResponse:
+    context = {
+        "secondary": secondary,
+        "secret": secret,
+        "rotated": rotated,
+        "parts": _parts(request, secondary, secret=secret),
+    }
+    page = render(request, "fleet/secondary_made.html", context)
+    return show_once(request, page, after=reverse("secondary-detail", args=[secondary.pk]))
+
+
+def _context(request: PanelRequest, secondary: Secondary) -> dict[str, object]:
+    now = timezone.now()
+    search, after = request.GET.get("q", "")[:LONGEST_SEARCH].strip().lower(), request.GET.get("after", "")
+    behind = request.GET.get("behind") == "yes"
+    found = members_page(
+        request.user, secondary, search=search, behind=behind, after=after[:LONGEST_SEARCH], limit=MOST_MEMBERS + 1
+    )
+    row = secondary_row(secondary)
+    return {
+        "secondary": secondary,
+        "row": row,
+        "word": row.word(now),
+        "members": [(member, state_of(secondary, member, now)) for member in found[:MOST_MEMBERS]],
+        "next": _next(found, search, behind),
+        "search": search,
+        "only_behind": behind,
+        "signed": _signed(request, secondary),
+        "may_change": access.may_set_up(request.user),
+        "catalog": catalog_name(secondary),
+        "parts": _parts(request, secondary),
+        "fingerprints": sorted(fingerprints_of(secondary.certificate)),
+    }
+
+
+def _parts(request: PanelRequest, secondary: Secondary, *, secret: str = NO_SECRET) -> list[Part]:
+    tls = tls_endpoint(now=timezone.now()) if secondary.transport != Transport.ANY else None
+    return parts_for(
+        secondary, gateways=settings.GATEWAY_ADDRESSES, secret=secret, zones=_named(request, secondary), tls=tls
+    )
+
+
+def _next(found: Sequence[Member], search: str, behind: bool) -> str:
+    """The query of the next page; empty on the last one."""
+    if len(found) <= MOST_MEMBERS:
+        return ""
+    more = {"q": search, "behind": "yes" if behind else "", "after": found[MOST_MEMBERS - 1].zone_name}
+    return f"?{urlencode(more)}"
+
+
+def _signed(request: PanelRequest, secondary: Secondary) -> Sequence[str]:
+    """The chosen zones that it does not get, as far as this person may know of them; no more than a person reads."""
+    found = access.withheld_zones_of(secondary).filter(pk__in=zones_visible_to(request.user)).order_by("name")
+    return list(found.values_list("name", flat=True)[: MOST_SIGNED + 1])
+
+
+def _named(request: PanelRequest, secondary: Secondary) -> list[str]:
+    return [member.zone_name for member in members_page(request.user, secondary, limit=MOST_NAMED)]

@@ -1,0 +1,162 @@
+"""The form of a secondary: its server, from where it transfers, and which zones."""
+
+from typing import Any
+
+from django import forms
+
+from dnspanel.accounts.models import Team
+from dnspanel.secondaries import certificates, set_up
+from dnspanel.secondaries.models import Kind, Transport, ZoneChoice
+from dnspanel.secondaries.set_up import Terms
+from dnspanel.texts import gettext_lazy
+from dnspanel.web.forms import MONO, PublishingForm
+
+_MONO = {"class": "textarea input-mono", "spellcheck": "false"}
+
+
+class SecondaryForm(PublishingForm):
+    """What a secondary is to be like; the verb checks it."""
+
+    name = forms.CharField(
+        max_length=set_up.LONGEST_NAME,
+        help_text=gettext_lazy("Letters, digits and dashes; its key is named by it."),
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+    kind = forms.ChoiceField(
+        label=gettext_lazy("Program"),
+        choices=Kind.choices,
+        help_text=gettext_lazy("Whose configuration you get to copy."),
+    )
+    addresses = forms.CharField(
+        max_length=1000,
+        help_text=gettext_lazy(
+            "Where it is told of changes: one per line, with a port where it is not 53 (192.0.2.53:5300)."
+        ),
+        widget=forms.Textarea(attrs={"rows": 2, **_MONO}),
+    )
+    networks = forms.CharField(
+        label=gettext_lazy("Transfers from"),
+        max_length=4000,
+        required=False,
+        help_text=gettext_lazy(
+            "Networks, one per line (192.0.2.0/24). Empty: from its addresses alone. The key is needed besides."
+        ),
+        widget=forms.Textarea(attrs={"rows": 2, **_MONO}),
+    )
+    transport = forms.ChoiceField(
+        label=gettext_lazy("Transfers over"),
+        choices=Transport.choices,
+        widget=forms.RadioSelect,
+        initial=Transport.ANY,
+        help_text=gettext_lazy("Its key signs every message, whichever it is."),
+    )
+    certificate = forms.CharField(
+        label=gettext_lazy("Its certificate"),
+        required=False,
+        max_length=certificates.LONGEST,
+        help_text=gettext_lazy(
+            "PEM, without the private key; two while one follows the other. It shows it as a client "
+            "of ours, and as a server where it is asked over TLS."
+        ),
+        widget=forms.Textarea(attrs={"rows": 3, **_MONO}),
+    )
+    tls_port = forms.IntegerField(
+        label=gettext_lazy("Asked over TLS at port"),
+        required=False,
+        min_value=1,
+        max_value=set_up.LAST_PORT,
+        help_text=gettext_lazy("For the serials that it serves, such as 853. Empty: it is asked over UDP."),
+    )
+    choice = forms.ChoiceField(
+        label=gettext_lazy("Zones"),
+        choices=ZoneChoice.choices,
+        widget=forms.RadioSelect,
+        initial=ZoneChoice.ALL,
+    )
+    tag = forms.CharField(
+        required=False,
+        max_length=60,
+        help_text=gettext_lazy("For zones with a tag."),
+        widget=forms.TextInput(attrs=MONO),
+    )
+    team = forms.ModelChoiceField(
+        Team.objects.order_by("name"),
+        required=False,
+        empty_label="none",
+        help_text=gettext_lazy("For the zones of a team."),
+    )
+    zones = forms.CharField(
+        label=gettext_lazy("Names of zones"),
+        required=False,
+        max_length=300_000,
+        help_text=gettext_lazy("For zones by name: one per line."),
+        widget=forms.Textarea(attrs={"rows": 3, **_MONO}),
+    )
+    group_tags = forms.CharField(
+        label=gettext_lazy("Groups of its catalog"),
+        required=False,
+        max_length=1000,
+        help_text=gettext_lazy(
+            "Tags. A zone is in the group of the first one here that it has, such as a template of Knot DNS."
+        ),
+        widget=forms.TextInput(attrs=MONO),
+    )
+    lag_bound = forms.IntegerField(
+        label=gettext_lazy("Alert after"),
+        initial=300,
+        min_value=set_up.LEAST_BOUND,
+        max_value=set_up.MOST_BOUND,
+        help_text=gettext_lazy("Seconds that it may be behind a publication before somebody is told."),
+    )
+    active = forms.BooleanField(
+        label=gettext_lazy("It may transfer, and is told of changes"),
+        required=False,
+        initial=True,
+    )
+
+    @classmethod
+    def of(cls, terms: Terms) -> "SecondaryForm":
+        """The form with these terms."""
+        return cls(
+            initial={
+                "name": terms.name,
+                "kind": terms.kind,
+                "addresses": "\n".join(terms.addresses),
+                "networks": "\n".join(terms.networks),
+                "choice": terms.choice,
+                "tag": terms.tag,
+                "team": terms.team,
+                "zones": "\n".join(terms.zones),
+                "lag_bound": terms.lag_bound,
+                "active": terms.active,
+                "transport": terms.transport,
+                "certificate": terms.certificate,
+                "tls_port": terms.tls_port,
+                "group_tags": " ".join(terms.group_tags),
+            }
+        )
+
+    def terms(self) -> Terms:
+        """What was typed."""
+        typed: dict[str, Any] = self.cleaned_data
+        team = typed["team"]
+        return Terms(
+            name=typed["name"],
+            kind=typed["kind"],
+            addresses=_lines(typed["addresses"]),
+            networks=_lines(typed["networks"]),
+            choice=typed["choice"],
+            tag=typed["tag"],
+            team=None if team is None else team.pk,
+            zones=_lines(typed["zones"]),
+            lag_bound=typed["lag_bound"],
+            active=typed["active"],
+            transport=typed["transport"],
+            certificate=typed["certificate"],
+            tls_port=typed["tls_port"],
+            group_tags=_lines(typed["group_tags"]),
+        )
+
+
+def _lines(text: str) -> list[str]:
+    return text.replace(",", " ").split()

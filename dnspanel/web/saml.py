@@ -1,0 +1,63 @@
+"""Views of sign-in by SAML: where a provider's answer comes in, who has come by it, and the panel's own metadata."""
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST, require_safe
+
+from dnspanel.accounts.errors import ProviderUnknown, SignInRefused
+from dnspanel.accounts.models import ProviderKind, SignInProvider
+from dnspanel.accounts.providers.rows import provider_in_use
+from dnspanel.accounts.providers.saml.answer import settings_of, take, taken, verified
+from dnspanel.accounts.providers.saml.question import Provider
+from dnspanel.accounts.providers.sign_in import TOO_OFTEN, comes_too_often, complete, refused
+
+
+@csrf_exempt  # the form is the provider's; what it says is signed, and counts in the session that asked alone
+@require_POST
+def acs(request: HttpRequest, provider_id: str) -> HttpResponse:
+    """Verify the answer, and lead on: a request from another site comes without the session."""
+    row = _row(provider_id)
+    if comes_too_often(request):
+        return refused(request, row, TOO_OFTEN)
+    now = timezone.now()
+    try:
+        handle = take(row, verified(row, request.POST.get("SAMLResponse", ""), now), now)
+    except SignInRefused as exc:
+        return refused(request, row, exc)
+    return redirect(f"{reverse('saml-finish', args=[row.slug])}?{urlencode({'taken': handle})}")
+
+
+@require_safe
+def finish(request: HttpRequest, provider_id: str) -> HttpResponse:
+    """Sign in who has come by the answer, or link them, in the session that asked for it."""
+    row = _row(provider_id)
+    if comes_too_often(request):
+        return refused(request, row, TOO_OFTEN)
+    try:
+        question, identity = taken(row, request.GET.get("taken", ""))
+        state = Provider(request, row).state_of(request, question)
+    except SignInRefused as exc:
+        return refused(request, row, exc)
+    return complete(request, row, identity, state)
+
+
+@require_safe
+def metadata(request: HttpRequest, provider_id: str) -> HttpResponse:
+    """What the provider is told of the panel (saml-metadata-2.0-os)."""
+    row = _row(provider_id)
+    try:
+        content = settings_of(row, timezone.now()).get_sp_metadata()
+    except SignInRefused as exc:
+        raise Http404 from exc
+    return HttpResponse(content, content_type="application/samlmetadata+xml")
+
+
+def _row(slug: str) -> SignInProvider:
+    try:
+        return provider_in_use(slug, ProviderKind.SAML)
+    except ProviderUnknown as exc:
+        raise Http404 from exc

@@ -1,0 +1,221 @@
+"""Views of where the audit log is sent, for administrators: added, changed, tested, switched off, deleted."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dnspanel.evidence import destinations
+from dnspanel.evidence.addresses import LONGEST_HEADERS
+from dnspanel.evidence.destinations import LONGEST_NAME, DestinationRow, Terms
+from dnspanel.evidence.errors import DestinationRefused, NotSent
+from dnspanel.evidence.models import Destination, Kind
+from dnspanel.evidence.tls import LONGEST_PEM
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.web.confirm import Question, ask
+from dnspanel.web.forms import MONO, PanelForm
+from dnspanel.web.layout import PanelRequest
+from dnspanel.webhooks.guard import LONGEST_URL
+
+_TEXT = {"class": "textarea input-mono", "autocomplete": "off", "spellcheck": "false", "rows": 4}
+_ADDRESSES = {
+    Kind.SYSLOG: (
+        gettext_lazy("Host and port"),
+        "logs.example:6514",
+        gettext_lazy("TLS with octet counting (RFC 5425). Without a port: 6514."),
+    ),
+    Kind.OTLP: (
+        "URL",
+        "https://collector.example/v1/logs",
+        gettext_lazy("OTLP over HTTP, as JSON. The path is /v1/logs as a rule."),
+    ),
+}
+_SECRET_STAYS = gettext_lazy("Empty: what is stored stays. It is never shown.")
+
+
+class DestinationForm(PanelForm):
+    """Where the log is sent, whom the panel believes there, and by what it shows who it is."""
+
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=LONGEST_NAME)
+    address = forms.CharField(max_length=LONGEST_URL, widget=forms.TextInput(attrs=MONO))
+    ca = forms.CharField(
+        label=gettext_lazy("Certificate authority"),
+        required=False,
+        max_length=LONGEST_PEM,
+        help_text=gettext_lazy("PEM. Empty: those that the panel’s system knows."),
+        widget=forms.Textarea(attrs=_TEXT),
+    )
+    certificate = forms.CharField(
+        label=gettext_lazy("The panel’s certificate there"),
+        required=False,
+        max_length=LONGEST_PEM,
+        help_text=gettext_lazy("PEM, with what signed it. Empty: the panel shows none."),
+        widget=forms.Textarea(attrs=_TEXT),
+    )
+    key = forms.CharField(
+        label=gettext_lazy("Its private key"),
+        required=False,
+        max_length=LONGEST_PEM,
+        help_text=gettext_lazy("PEM. Kept encrypted, and never shown again."),
+        widget=forms.Textarea(attrs=_TEXT),
+    )
+    headers = forms.CharField(
+        label=gettext_lazy("Headers"),
+        required=False,
+        max_length=LONGEST_HEADERS,
+        help_text=gettext_lazy("One a line, such as Authorization: Bearer … Kept encrypted, and never shown again."),
+        widget=forms.Textarea(attrs=_TEXT),
+    )
+    without_headers = forms.BooleanField(label=gettext_lazy("Forget the headers that are stored"), required=False)
+    from_beginning = forms.BooleanField(
+        label=gettext_lazy("Send the log from its beginning"),
+        required=False,
+        help_text=gettext_lazy("Else what is done from now on."),
+    )
+
+    def __init__(self, *args: Any, kind: Kind, destination: Destination | None = None, **kwargs: Any) -> None:
+        if destination is not None:
+            kwargs["initial"] = {name: getattr(destination, name) for name in ("name", "address", "ca", "certificate")}
+        super().__init__(*args, **kwargs)
+        address = self.fields["address"]
+        address.label, address.widget.attrs["placeholder"], address.help_text = _ADDRESSES[kind]
+        if kind == Kind.SYSLOG:
+            del self.fields["headers"]
+        if destination is None or destination.headers is None:
+            del self.fields["without_headers"]
+        if destination is not None:
+            self.fields["from_beginning"].label = gettext("Send the log from its beginning again")
+            self.fields["from_beginning"].help_text = gettext("Else it goes on behind what was sent.")
+            if destination.key is not None:
+                self.fields["key"].help_text = _SECRET_STAYS
+            if destination.headers is not None:
+                self.fields["headers"].help_text = _SECRET_STAYS
+
+    @property
+    def terms(self) -> Terms:
+        """What was filled in; the form must be valid."""
+        return Terms(**self.cleaned_data)
+
+
+@require_safe
+def evidence_list(request: PanelRequest) -> HttpResponse:
+    """List the destinations, with how far each is."""
+    destinations.require_operator(request.user)
+    rows = destinations.destination_rows()
+    context = {"rows": rows, "may_add": len(rows) < destinations.MOST_DESTINATIONS, "tab": "evidence"}
+    return render(request, "settings/evidence.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def evidence_new(request: PanelRequest) -> HttpResponse:
+    """Show the form of a new destination; a POST adds it, and wants the password."""
+    destinations.require_operator(request.user)
+    kind = Kind.OTLP if request.GET.get("kind") == Kind.OTLP else Kind.SYSLOG
+    form = DestinationForm(request.POST or None, kind=kind)
+    if form.is_valid():
+        if (question := ask(request, _ABOUT_LOG)) is not None:
+            return question
+        try:
+            made = destinations.create_destination(kind=kind, terms=form.terms, by=request.user, now=timezone.now())
+        except DestinationRefused as exc:
+            form.refuse_all(exc.fields)
+        else:
+            messages.success(
+                request, gettext("The audit log is sent to {name} from now on. Send it a test.").format(name=made.name)
+            )
+            return redirect("settings-evidence-detail", made.pk)
+    context = {"form": form, "kind": kind, "kinds": Kind.choices}
+    return render(request, "settings/evidence_new.html", context, status=422 if form.is_bound else 200)
+
+
+_ABOUT_LOG = Question(
+    title=gettext_lazy("Send the audit log elsewhere"),
+    effects=(gettext_lazy("Whoever is there reads what everybody did, from which addresses, in every zone."),),
+    button=gettext_lazy("Send it"),
+    back="/settings/evidence/",
+    needs_password=True,
+    only_password=True,
+)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def evidence_detail(request: PanelRequest, destination_id: int) -> HttpResponse:
+    """Show a destination and how far it is; a POST changes it, and wants the password."""
+    row = _row(request, destination_id)
+    form = DestinationForm(request.POST or None, kind=Kind(row.destination.kind), destination=row.destination)
+    if form.is_valid():
+        if (question := ask(request, _ABOUT_LOG)) is not None:
+            return question
+        try:
+            destinations.change_destination(
+                destination=row.destination, terms=form.terms, by=request.user, now=timezone.now()
+            )
+        except DestinationRefused as exc:
+            form.refuse_all(exc.fields)
+        else:
+            messages.success(request, gettext("Changed, from the next batch on."))
+            return redirect("settings-evidence-detail", destination_id)
+    context = {"row": row, "destination": row.destination, "form": form}
+    return render(request, "settings/evidence_detail.html", context, status=422 if form.is_bound else 200)
+
+
+@require_POST
+def evidence_switch(request: PanelRequest, destination_id: int) -> HttpResponse:
+    """Switch the destination off, after a yes, or on again (`active` is yes or no)."""
+    destination = _row(request, destination_id).destination
+    active = request.POST.get("active") == "yes"
+    question = Question(
+        title=gettext("Switch {name} off").format(name=destination.name),
+        effects=(gettext("Nothing is sent there. What is done meanwhile waits, and is sent once it is on again."),),
+        button=gettext("Switch it off"),
+        back=reverse("settings-evidence-detail", args=[destination.pk]),
+    )
+    if (page := ask(request, _ABOUT_LOG if active else question)) is not None:
+        return page
+    destinations.switch_destination(destination=destination, active=active, by=request.user, now=timezone.now())
+    messages.success(
+        request,
+        gettext("{name} is {part}.").format(name=destination.name, part=gettext("on") if active else gettext("off")),
+    )
+    return redirect("settings-evidence-detail", destination.pk)
+
+
+@require_POST
+def evidence_test(request: PanelRequest, destination_id: int) -> HttpResponse:
+    """Send the destination one message, and say what came of it."""
+    destination = _row(request, destination_id).destination
+    try:
+        destinations.try_destination(destination=destination, by=request.user, clock=timezone.now)
+    except NotSent as exc:
+        messages.error(request, gettext("The test did not arrive: {exc}").format(exc=exc))
+    else:
+        messages.success(request, gettext("{name} has confirmed a test message.").format(name=destination.name))
+    return redirect("settings-evidence-detail", destination.pk)
+
+
+@require_POST
+def evidence_delete(request: PanelRequest, destination_id: int) -> HttpResponse:
+    """Delete the destination, after a yes."""
+    destination = _row(request, destination_id).destination
+    question = Question(
+        title=gettext("Delete {name}").format(name=destination.name),
+        effects=(gettext("Nothing is sent there any more, and how far it was is forgotten. What it has stays there."),),
+        button=gettext("Delete it"),
+        back=reverse("settings-evidence-detail", args=[destination.pk]),
+    )
+    if (page := ask(request, question)) is not None:
+        return page
+    destinations.delete_destination(destination=destination, by=request.user, now=timezone.now())
+    messages.success(request, gettext("{name} is deleted.").format(name=destination.name))
+    return redirect("settings-evidence")
+
+
+def _row(request: PanelRequest, destination_id: int) -> DestinationRow:
+    """The destination, for who may see it. Raises Forbidden, DestinationUnknown."""
+    destinations.require_operator(request.user)
+    return destinations.destination_row(destination_id)

@@ -1,0 +1,163 @@
+"""Views of the publish hooks that a person may place, change, test and lift."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.web.confirm import Question, ask, before_secret
+from dnspanel.web.forms import MONO
+from dnspanel.web.layout import PanelRequest
+from dnspanel.web.one_time_page import show_once
+from dnspanel.web.settings.publish_rules import ScopeForm, governor, lifted
+from dnspanel.webhooks import publish_hooks
+from dnspanel.webhooks.guard import LONGEST_URL
+from dnspanel.webhooks.publish_hooks import LEAST_SECONDS, LONGEST_NAME, MOST_SECONDS, HookTerms, NewHook
+from dnspanel.zones.hook_health import summary_of
+from dnspanel.zones.models import PublishHook, WhenSilent
+
+_ABOUT_SECRET = before_secret(forged=gettext_lazy("questions that seem to be this panel’s"), back="/settings/hooks/")
+
+
+class HookForm(ScopeForm):
+    """Whom to ask, and what becomes of a publication without an answer."""
+
+    name = forms.CharField(
+        required=False,
+        max_length=LONGEST_NAME,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+        help_text=gettext_lazy("Who publishes reads this, and never the URL."),
+    )
+    url = forms.CharField(
+        label="URL",
+        max_length=LONGEST_URL,
+        widget=forms.TextInput(attrs={**MONO, "placeholder": "https://checks.example/dns"}),
+    )
+    seconds = forms.IntegerField(
+        label=gettext_lazy("Seconds to answer"),
+        min_value=LEAST_SECONDS,
+        max_value=MOST_SECONDS,
+        initial=5,
+        help_text=gettext_lazy("Whoever publishes waits for so long."),
+    )
+    when_silent = forms.ChoiceField(
+        label=gettext_lazy("Without an answer it is"),
+        choices=WhenSilent.choices,
+        initial=WhenSilent.REFUSE,
+        help_text=gettext_lazy("When the hook is down, too slow, or its answer is not signed."),
+    )
+
+    field_order = ("name", "url", "seconds", "when_silent", "zone", "tag", "team", "reason")
+
+    def __init__(self, *args: Any, hook: PublishHook | None = None, **kwargs: Any) -> None:
+        if hook is not None:
+            kwargs["initial"] = {
+                **{name: getattr(hook, name) for name in ("name", "url", "seconds", "when_silent", "tag", "reason")},
+                "zone": hook.zone.name if hook.zone else "",
+                "team": hook.team.name if hook.team else "",
+                "version": hook.version,
+            }
+        super().__init__(*args, **kwargs)
+        if hook is not None:
+            self.fields["version"] = forms.IntegerField(widget=forms.HiddenInput)
+
+    @property
+    def terms(self) -> HookTerms:
+        """Return what it asks for; the form must be valid."""
+        given = self.cleaned_data
+        return HookTerms(given["url"].strip(), given["seconds"], given["when_silent"], given["name"])
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def hooks(request: PanelRequest) -> HttpResponse:
+    """Show the hooks that the person may lift; a POST places one and shows its secret, this once."""
+    form = HookForm(request.POST or None, reader=governor(request))
+    if form.is_valid():
+        if (question := ask(request, _ABOUT_SECRET)) is not None:
+            return question
+        made = form.placed(publish_hooks.add_hook, author=request.user, terms=form.terms)
+        if made is not None:
+            return _page_with_secret(request, made)
+    context = {"entries": publish_hooks.hooks(request.user), "form": form, "tab": "hooks"}
+    return render(request, "settings/hooks.html", context, status=422 if form.is_bound else 200)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def hook_detail(request: PanelRequest, hook_id: int) -> HttpResponse:
+    """Show a hook and how it answers; a POST changes it, and wants the password."""
+    reader = governor(request)
+    hook = publish_hooks.hook_for(request.user, hook_id)
+    form = HookForm(request.POST or None, reader=reader, hook=hook)
+    if form.is_valid():
+        if (question := ask(request, _about_change(hook))) is not None:
+            return question
+        hook.version = form.cleaned_data["version"]  # that of the page
+        changed = form.placed(publish_hooks.change_hook, author=request.user, terms=form.terms, hook=hook)
+        if changed is not None:
+            messages.success(request, gettext("Changed, from the next question on. Test it."))
+            return redirect("settings-hook", hook.pk)
+    replies = publish_hooks.replies_of(hook)
+    context = {"hook": hook, "form": form, "replies": replies, "summary": summary_of(replies)}
+    return render(request, "settings/hook.html", context, status=422 if form.is_bound else 200)
+
+
+@require_POST
+def hook_test(request: PanelRequest, hook_id: int) -> HttpResponse:
+    """Ask the hook an example, and say what it answered."""
+    governor(request)
+    answer = publish_hooks.try_hook(hook_id=hook_id, author=request.user, clock=timezone.now)
+    told = gettext("after {ms:,.0f} ms").format(ms=answer.ms)
+    if answer.allow is None:
+        messages.error(
+            request,
+            gettext("No answer that counts, {told}: {value}").format(told=told, value=answer.fault or answer.reason),
+        )
+    else:
+        reason = f": {answer.reason}" if answer.reason else "."
+        messages.success(
+            request, gettext("It answers: {word}, {told}{reason}").format(word=answer.word, told=told, reason=reason)
+        )
+    return redirect("settings-hook", hook_id)
+
+
+@require_POST
+def hook_rotate(request: PanelRequest, hook_id: int) -> HttpResponse:
+    """Make a new secret and show it, this once; the old one counts too for a day."""
+    governor(request)
+    if (question := ask(request, _ABOUT_SECRET)) is not None:
+        return question
+    made = publish_hooks.rotate_secret(hook_id=hook_id, author=request.user, now=timezone.now())
+    return _page_with_secret(request, made, rotated=True)
+
+
+def _about_change(hook: PublishHook) -> Question:
+    return Question(
+        title=gettext("Change a publish hook"),
+        effects=(gettext("Whoever is at its URL reads what will be published there."),),
+        button=gettext("Change it"),
+        back=reverse("settings-hook", args=[hook.pk]),
+        needs_password=True,
+        only_password=True,
+    )
+
+
+def _page_with_secret(request: PanelRequest, made: NewHook, *, rotated: bool = False) -> HttpResponse:
+    page = render(request, "settings/hook_made.html", {"hook": made.hook, "secret": made.secret, "rotated": rotated})
+    return show_once(request, page, after=reverse("settings-hook", args=[made.hook.pk]))
+
+
+@require_POST
+def hook_lift(request: PanelRequest, hook_id: int) -> HttpResponse:
+    """The hook is asked no more."""
+    return lifted(
+        request,
+        lambda now: publish_hooks.lift_hook(hook_id=hook_id, author=request.user, now=now),
+        gettext("The hook is lifted."),
+        back="settings-hooks",
+    )

@@ -1,0 +1,315 @@
+"""Views of the rules of approval and the freezes that a person may place and lift."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from dnspanel.accounts.actors import Actor, actor_of
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import Role, Team, Token, User
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.tokens import tokens_visible_to
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.web.forms import MONO, OwnClockField, PanelForm
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access, freeze_times, publish_rules
+from dnspanel.zones.errors import Forbidden, RuleRefused, RuleUnknown, Unknown
+from dnspanel.zones.governing import approvers_text
+from dnspanel.zones.models import ApprovalRule, Freeze
+from dnspanel.zones.named_drafts import teams_known_to
+from dnspanel.zones.publish_rules import (
+    LONGEST_LINK,
+    LONGEST_REASON,
+    MOST_APPROVERS,
+    MOST_CHANGES,
+    ApprovalTerms,
+    FreezeTimes,
+    Scope,
+)
+from replication.dns import rdtypes
+from replication.errors import BadRdata
+
+Placed = TypeVar("Placed")
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayRule:
+    """A rule of approval in words."""
+
+    rule: ApprovalRule
+
+    @property
+    def who(self) -> str:
+        return approvers_text(self.rule)
+
+    @property
+    def types(self) -> str:
+        return ", ".join(map(rdtypes.type_to_text, self.rule.types))
+
+    @property
+    def tokens(self) -> str:
+        return ", ".join(token.purpose for token in self.rule.tokens.all())
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayFreeze:
+    """A freeze, until when it holds now, and when it does next."""
+
+    freeze: Freeze
+    until: datetime | None
+    next: datetime | None
+
+
+class ScopeForm(PanelForm):
+    """The zones that a rule is about, and why."""
+
+    zone = forms.CharField(required=False, max_length=1100, widget=forms.TextInput(attrs=MONO))
+    tag = forms.CharField(required=False, max_length=40, widget=forms.TextInput(attrs=MONO))
+    team = forms.CharField(
+        required=False,
+        max_length=64,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+        help_text=gettext_lazy("One of zone, tag and team; none of them: every zone."),
+    )
+    reason = forms.CharField(
+        label=gettext_lazy("Why"), max_length=LONGEST_REASON, help_text=gettext_lazy("Who is refused reads this.")
+    )
+
+    def __init__(self, *args: Any, reader: Actor, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.reader = reader
+
+    def clean_zone(self) -> Any:
+        text = self.cleaned_data["zone"].strip()
+        try:
+            return access.zone_for_reading(self.reader, text) if text else None
+        except Unknown as exc:
+            raise forms.ValidationError(str(exc)) from exc
+
+    def clean_tag(self) -> str:
+        return str(self.cleaned_data["tag"]).strip().lower()
+
+    def clean_team(self) -> Team | None:
+        return _team(self.reader, self.cleaned_data["team"])
+
+    @property
+    def scope(self) -> Scope:
+        """Return the zones; the form must be valid."""
+        given = self.cleaned_data
+        return Scope(given["zone"], given["tag"], given["team"])
+
+    def placed(self, place: Callable[..., Placed], *, author: User, **of_its_kind: object) -> Placed | None:
+        """Return what the verb placed; None where it refused, which the field at fault says. The form must be valid."""
+        try:
+            return place(
+                scope=self.scope,
+                reason=self.cleaned_data["reason"],
+                author=author,
+                now=timezone.now(),
+                **of_its_kind,
+            )
+        except RuleRefused as exc:
+            self.refuse(exc.field, str(exc))
+            return None
+
+
+class ApprovalRuleForm(ScopeForm):
+    """What needs approval, and whose."""
+
+    needed = forms.IntegerField(
+        label=gettext_lazy("How many approve"),
+        min_value=0,
+        max_value=MOST_APPROVERS,
+        initial=1,
+        help_text=gettext_lazy("0: only a ticket."),
+    )
+    approver_team = forms.CharField(
+        label=gettext_lazy("Members of this team approve"),
+        required=False,
+        max_length=64,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+    approver_role = forms.ChoiceField(
+        label=gettext_lazy("Who has this role, or a higher one, approves"),
+        required=False,
+        choices=[("", gettext_lazy("nobody by role")), *Role.choices],
+        help_text=gettext_lazy("Without a team and a role administrators approve."),
+    )
+    types = forms.CharField(
+        label=gettext_lazy("Only for these types"),
+        required=False,
+        max_length=300,
+        widget=forms.TextInput(attrs={**MONO, "placeholder": "NS MX"}),
+    )
+    min_changes = forms.IntegerField(
+        label=gettext_lazy("From so many RRsets of a zone on"), min_value=1, max_value=MOST_CHANGES, initial=1
+    )
+    tokens = forms.CharField(
+        label=gettext_lazy("Not of these tokens"),
+        required=False,
+        max_length=1000,
+        widget=forms.TextInput(attrs=MONO),
+        help_text=gettext_lazy("Visible beginnings of tokens, or names of TSIG keys, with spaces between."),
+    )
+    ticket = forms.CharField(
+        label=gettext_lazy("Ticket in the reason"),
+        required=False,
+        max_length=40,
+        widget=forms.TextInput(attrs={**MONO, "placeholder": "OPS-#"}),
+        help_text=gettext_lazy("# stands for a number."),
+    )
+    ticket_link = forms.CharField(
+        label=gettext_lazy("Where a ticket is"),
+        required=False,
+        max_length=LONGEST_LINK,
+        widget=forms.TextInput(attrs={**MONO, "placeholder": "https://tracker.example/{ticket}"}),
+    )
+
+    def clean_approver_team(self) -> Team | None:
+        return _team(self.reader, self.cleaned_data["approver_team"])
+
+    def clean_types(self) -> list[int]:
+        try:
+            return [rdtypes.type_from_text(word) for word in self.cleaned_data["types"].replace(",", " ").split()]
+        except BadRdata as exc:
+            raise forms.ValidationError(exc.reason) from exc
+
+    def clean_tokens(self) -> list[Token]:
+        known = tokens_visible_to(self.reader).filter(revoked_at=None)
+        found = []
+        for word in self.cleaned_data["tokens"].replace(",", " ").split()[:100]:
+            name = f"{word.lower().rstrip('.')}."
+            token = known.filter(prefix=word.rstrip("….")).first() or known.filter(tsig_name=name).first()
+            if token is None:
+                raise forms.ValidationError(gettext("You know no token {word}.").format(word=word[:60]))
+            found.append(token)
+        return found
+
+    @property
+    def terms(self) -> ApprovalTerms:
+        """Return what it asks for; the form must be valid."""
+        given = self.cleaned_data
+        return ApprovalTerms(
+            needed=given["needed"],
+            types=given["types"],
+            min_changes=given["min_changes"],
+            team=given["approver_team"],
+            role=given["approver_role"],
+            tokens=given["tokens"],
+            ticket=given["ticket"].strip(),
+            ticket_link=given["ticket_link"].strip(),
+        )
+
+
+class FreezeForm(ScopeForm):
+    """When nothing is published."""
+
+    starts_at = OwnClockField(label=gettext_lazy("From"), help_text="")
+    ends_at = OwnClockField(label=gettext_lazy("Until"))
+    repeats = forms.CharField(
+        label=gettext_lazy("Again and again"),
+        required=False,
+        max_length=freeze_times.LONGEST_RULE,
+        widget=forms.TextInput(attrs={**MONO, "placeholder": "FREQ=WEEKLY;BYDAY=FR"}),
+        help_text=gettext_lazy(
+            "A rule of RFC 5545: FREQ (DAILY, WEEKLY, MONTHLY), INTERVAL, BYDAY, BYMONTHDAY, UNTIL. Empty: once."
+        ),
+    )
+
+    @property
+    def times(self) -> FreezeTimes:
+        """Return the times; the form must be valid."""
+        given = self.cleaned_data
+        place = str(timezone.get_current_timezone())
+        return FreezeTimes(given["starts_at"], given["ends_at"], given["repeats"].strip().upper(), place)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def approval_rules(request: PanelRequest) -> HttpResponse:
+    """Show the rules of approval that the person may lift; a POST places one."""
+    form = ApprovalRuleForm(request.POST or None, reader=governor(request))
+    if form.is_valid():
+        rule = form.placed(publish_rules.add_approval_rule, author=request.user, terms=form.terms)
+        if rule is not None:
+            messages.success(request, gettext("The rule holds for {scope}.").format(scope=rule.scope))
+            return redirect("settings-approvals")
+    rules = [DisplayRule(rule) for rule in publish_rules.approval_rules(request.user)]
+    context = {"entries": rules, "form": form, "tab": "approvals"}
+    return render(request, "settings/approvals.html", context, status=422 if form.is_bound else 200)
+
+
+@require_POST
+def approval_rule_lift(request: PanelRequest, rule_id: int) -> HttpResponse:
+    """The rule is gone."""
+    return lifted(
+        request,
+        lambda now: publish_rules.lift_approval_rule(rule_id=rule_id, author=request.user, now=now),
+        gettext("The rule is lifted."),
+        back="settings-approvals",
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def freezes(request: PanelRequest) -> HttpResponse:
+    """Show the freezes that the person may lift; a POST places one."""
+    form = FreezeForm(request.POST or None, reader=governor(request))
+    now = timezone.now()
+    if form.is_valid():
+        freeze = form.placed(publish_rules.add_freeze, author=request.user, times=form.times)
+        if freeze is not None:
+            messages.success(request, gettext("The freeze holds for {scope}.").format(scope=freeze.scope))
+            return redirect("settings-freezes")
+    found = [
+        DisplayFreeze(freeze, freeze_times.frozen_until(freeze, now), freeze_times.next_begin(freeze, now))
+        for freeze in publish_rules.freezes(request.user)
+    ]
+    context = {"entries": found, "form": form, "tab": "freezes"}
+    return render(request, "settings/freezes.html", context, status=422 if form.is_bound else 200)
+
+
+@require_POST
+def freeze_lift(request: PanelRequest, freeze_id: int) -> HttpResponse:
+    """The freeze is gone."""
+    return lifted(
+        request,
+        lambda now: publish_rules.lift_freeze(freeze_id=freeze_id, author=request.user, now=now),
+        gettext("The freeze is lifted."),
+        back="settings-freezes",
+    )
+
+
+def lifted(request: PanelRequest, lift: Callable[[datetime], None], told: str, *, back: str) -> HttpResponse:
+    """Lift a rule, or say that somebody did, and return to the list. Raises Forbidden."""
+    governor(request)
+    try:
+        lift(timezone.now())
+        messages.success(request, told)
+    except RuleUnknown as exc:
+        messages.warning(request, str(exc))
+    return redirect(back)
+
+
+def governor(request: PanelRequest) -> Actor:
+    """Return who asks, if they may govern some zone. Raises Forbidden."""
+    actor = actor_of(request.user)
+    if actor is None or not actor.may_somewhere(Right.GOVERN):
+        raise Forbidden(Permission.EDIT, gettext("You may not say what needs approval."))
+    return actor
+
+
+def _team(reader: Actor, name: str) -> Team | None:
+    text = name.strip()
+    if not text:
+        return None
+    team = teams_known_to(reader).filter(name__iexact=text).first()
+    if team is None:
+        raise forms.ValidationError(gettext("You know no team {text}.").format(text=text))
+    return team

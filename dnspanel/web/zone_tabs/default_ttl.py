@@ -1,0 +1,112 @@
+"""The view of a zone's default TTL: what new records begin with. In the tab of its settings."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+
+from dnspanel.accounts.grants import Right
+from dnspanel.statement_time import searching_for
+from dnspanel.texts import gettext, gettext_lazy, ngettext
+from dnspanel.web.editor.fields import Unreadable
+from dnspanel.web.editor.quick_add import read_ttl
+from dnspanel.web.editor.table import default_ttl
+from dnspanel.web.editor.zone_head import render_zone
+from dnspanel.web.forms import PanelForm
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access, draft, many
+from dnspanel.zones.models import Zone
+from dnspanel.zones.queries import RRsetFilter
+from dnspanel.zones.selection import MOST_SELECTED, Outcome, Selection, TooMany, outcome_of
+from dnspanel.zones.settings_of_zone import change_default_ttl
+
+
+class DefaultTtlForm(PanelForm):
+    """The TTL of new records, and whether those that have the old one get it too."""
+
+    default_ttl = forms.CharField(
+        label=gettext_lazy("TTL of new records"),
+        required=False,
+        max_length=20,
+        widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "list": "ttls"}),
+    )
+    others = forms.BooleanField(required=False)
+
+    def __init__(self, *args: Any, present: int, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.present = present
+
+    def clean_default_ttl(self) -> int | None:
+        typed = self.cleaned_data["default_ttl"].strip()
+        try:
+            return read_ttl(typed) if typed else None
+        except Unreadable as exc:
+            raise forms.ValidationError(exc.message) from exc
+
+
+def default_ttl_form(request: PanelRequest, zone: Zone, *, bound: bool = False) -> DefaultTtlForm:
+    """Return the form, with what was sent to it if it is bound; `present` is the TTL that new records get now."""
+    initial = {"default_ttl": "" if zone.default_ttl is None else zone.default_ttl}
+    return DefaultTtlForm(request.POST if bound else None, initial=initial, present=default_ttl(request, zone))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def zone_default_ttl(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Show the form; a POST keeps the TTL, and drafts it for the records that have the old one, if that is ticked."""
+    zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
+    form = default_ttl_form(request, zone, bound=request.method == "POST")
+    if form.is_valid():
+        change_default_ttl(zone=zone, ttl=form.cleaned_data["default_ttl"], author=request.user, now=timezone.now())
+        new = default_ttl(request, zone)
+        messages.success(
+            request, gettext("New records of {name} begin with a TTL of {new} s.").format(name=zone.name, new=new)
+        )
+        if form.cleaned_data["others"] and new != form.present:
+            return _draft_others(request, zone, form.present, new)
+        return redirect("zone-settings", zone.name)
+    context: dict[str, object] = {"default_ttl_form": form}
+    return render_zone(
+        request, zone, "settings", "zone_tabs/default_ttl.html", context, status=422 if form.is_bound else 200
+    )
+
+
+def _draft_others(request: PanelRequest, zone: Zone, old: int, new: int) -> HttpResponse:
+    """Draft the new TTL for the records that have the old one, and lead to their review."""
+    zone = access.zone_for_editing(request.user, zone.name)
+    try:
+        outcome = _with_ttl(request, zone, old, new)
+    except TooMany:
+        messages.warning(
+            request,
+            gettext(
+                "More than {most_selected:,} records have a TTL of {old} s, too many for one draft: they "
+                "stay. Search for ttl:{old} and change them in parts."
+            ).format(most_selected=MOST_SELECTED, old=old),
+        )
+        return redirect("zone-settings", zone.name)
+    if outcome.refused:
+        count = len(outcome.refused)
+        messages.warning(
+            request,
+            ngettext(
+                "{count:,} of the others stays: you may not change them.",
+                "{count:,} of the others stay: you may not change them.",
+                count,
+            ).format(count=count),
+        )
+    if not outcome.changes:
+        messages.info(request, gettext("No other record has a TTL of {old} s.").format(old=old))
+        return redirect("zone-settings", zone.name)
+    draft.change_rrsets(author=request.user, zone=zone, afters=outcome.afters, now=timezone.now())
+    return redirect("zone-review", zone.name)
+
+
+def _with_ttl(request: PanelRequest, zone: Zone, old: int, new: int) -> Outcome:
+    search = f"ttl:{old}"
+    with searching_for(search):
+        selection = Selection(filters=RRsetFilter(text=search))
+        return outcome_of(act=many.set_ttl(new), selection=selection, zone=zone, author=request.user)

@@ -1,0 +1,143 @@
+"""The views of where a zone comes from: its primaries, taking over, giving back. In the tab of its settings."""
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from dnspanel.accounts.grants import Right
+from dnspanel.primaries import set_up
+from dnspanel.primaries.errors import NotTransferred, PrimariesRefused, TakeOverRefused
+from dnspanel.primaries.models import TransferredZone
+from dnspanel.texts import gettext
+from dnspanel.transfer import servers
+from dnspanel.web.confirm import Question, ask
+from dnspanel.web.editor.zone_head import render_zone
+from dnspanel.web.layout import PanelRequest
+from dnspanel.web.primaries_form import PrimariesForm, initial_of
+from dnspanel.zones import access
+from dnspanel.zones.models import Channel, Zone
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def zone_primaries(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Show where the zone comes from; a POST says where it comes from now on."""
+    zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
+    row = TransferredZone.objects.filter(pk=zone.pk).first()
+    form = PrimariesForm(request.POST or None, initial=initial_of(row) if row else None)
+    if row is not None:
+        form.keep_secret_of(row)
+    if form.is_valid():
+        if not zone.transferred_from and (question := ask(request, _about_setting(zone))) is not None:
+            return question
+        try:
+            set_up.set_primaries(zone=zone, terms=form.terms, author=request.user, now=timezone.now())
+        except PrimariesRefused as exc:
+            form.refuse_all(exc.fields)
+        else:
+            messages.success(
+                request,
+                gettext("{name} is transferred from {transferred_from} from now on.").format(
+                    name=zone.name, transferred_from=zone.transferred_from
+                ),
+            )
+            return redirect("zone-primaries", zone.name)
+    context: dict[str, object] = {
+        "form": form,
+        "row": row,
+        "may_set_primaries": servers.may_read_servers(request.user),
+    }
+    status = 422 if form.is_bound else 200
+    return render_zone(request, zone, "settings", "zone_tabs/primaries.html", context, status=status)
+
+
+@require_POST
+def zone_primaries_ask(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """The primaries are asked at once; with `all` the whole zone is transferred."""
+    zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
+    wants_all = request.POST.get("all") == "yes"
+
+    def ask_now() -> None:
+        set_up.ask_now(zone=zone, author=request.user, now=timezone.now(), wants_all=wants_all)
+
+    return _done(request, zone, ask_now, gettext("The primaries of {name} are being asked.").format(name=zone.name))
+
+
+@require_POST
+def zone_take_over(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """This panel is the zone's primary, once that was asked."""
+    zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
+    if zone.transferred_from and (question := ask(request, _about_taking_over(zone))) is not None:
+        return question
+
+    def take_over() -> None:
+        set_up.take_over(zone=zone, author=request.user, channel=Channel.WEB, now=timezone.now())
+
+    return _done(
+        request,
+        zone,
+        take_over,
+        gettext("{name} is taken over: it is edited and published here.").format(name=zone.name),
+    )
+
+
+@require_POST
+def zone_give_back(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """The zone comes from its primaries again, once that was asked."""
+    zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
+    if not zone.transferred_from and (question := ask(request, _about_giving_back(zone))) is not None:
+        return question
+
+    def give_back() -> None:
+        set_up.give_back(zone=zone, author=request.user, now=timezone.now())
+
+    return _done(
+        request, zone, give_back, gettext("{name} is given back: its primaries are being asked.").format(name=zone.name)
+    )
+
+
+def _done(request: PanelRequest, zone: Zone, act: Callable[[], object], said: str) -> HttpResponse:
+    try:
+        act()
+    except (NotTransferred, TakeOverRefused) as exc:
+        messages.warning(request, str(exc))
+    except PrimariesRefused as exc:
+        messages.error(request, str(exc))
+    else:
+        messages.success(request, said)
+    return redirect("zone-primaries", zone.name)
+
+
+def _about_setting(zone: Zone) -> Question:
+    return _question(
+        zone,
+        gettext("Transfer {name} from elsewhere").format(name=zone.name),
+        gettext("The first transfer replaces everything that the zone holds here."),
+        gettext("From now on nobody changes it here, and operations on it are dropped from all drafts."),
+    )
+
+
+def _about_taking_over(zone: Zone) -> Question:
+    return _question(
+        zone,
+        gettext("Take over {name}").format(name=zone.name),
+        gettext("This panel is its primary from now on: it is edited here, and what its primaries change is not seen."),
+        gettext("It can be given back to {transferred_from}.").format(transferred_from=zone.transferred_from),
+    )
+
+
+def _about_giving_back(zone: Zone) -> Question:
+    return _question(
+        zone,
+        gettext("Give back {name}").format(name=zone.name),
+        gettext("The next transfer replaces what was changed here."),
+        gettext("Operations on it are dropped from all drafts."),
+    )
+
+
+def _question(zone: Zone, title: str, *effects: str) -> Question:
+    return Question(title=title, effects=effects, button=title, back=reverse("zone-primaries", args=[zone.name]))

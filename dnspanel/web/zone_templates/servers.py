@@ -1,0 +1,108 @@
+"""Views of sets of name servers: which there are, a new one, another version, and which one new zones begin with."""
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dnspanel.accounts.roles import Permission
+from dnspanel.texts import gettext
+from dnspanel.transfer.zone_templates import access, edit
+from dnspanel.web.layout import PanelRequest
+from dnspanel.web.zone_templates.forms import HeadForm, ServersForm
+from dnspanel.zones.access import require
+from dnspanel.zones.errors import Forbidden, TemplateMoved, TemplateRefused, TemplateUnknown
+from dnspanel.zones.models import TemplateKind
+from dnspanel.zones.server_sets import newest_set, newest_sets
+
+
+@require_safe
+def server_set_list(request: PanelRequest) -> HttpResponse:
+    """List the sets of name servers that this person sees."""
+    require(request.user, Permission.READ)
+    sets = newest_sets(access.sets_visible_to(request.user))
+    context = {"sets": sets, "may_make": access.may_make_templates(request.user)}
+    return render(request, "zone_templates/servers.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def server_set_new(request: PanelRequest) -> HttpResponse:
+    """Show the form of a new set; a POST makes it."""
+    if not access.may_make_templates(request.user):
+        raise Forbidden(Permission.EDIT, gettext("You may make sets neither for the whole panel nor for a team."))
+    head = HeadForm(request.POST or None, author=request.user, initial={"team": request.GET.get("team", "")[:9]})
+    form = ServersForm(request.POST or None)
+    if head.is_valid() and form.is_valid():
+        try:
+            template = edit.create_template(
+                head=head.head, kind=TemplateKind.SERVERS, content=form.content, by=request.user, now=timezone.now()
+            )
+        except TemplateRefused as exc:
+            fields = head.fields.keys() | {"name"}
+            head.refuse_at(TemplateRefused({name: found for name, found in exc.fields.items() if name in fields}))
+            form.refuse_at(TemplateRefused({name: found for name, found in exc.fields.items() if name not in fields}))
+        else:
+            messages.success(
+                request, gettext("{name} is a set of name servers. No zone has changed.").format(name=template.name)
+            )
+            return redirect("template-detail", template.pk)
+    context = {"head": head, "form": form}
+    return render(request, "zone_templates/servers_new.html", context, status=422 if form.is_bound else 200)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def server_set_edit(request: PanelRequest, set_id: int) -> HttpResponse:
+    """Show what the set says now; a POST publishes another version."""
+    template = access.template_for(request.user, set_id)
+    access.require_change_in(request.user, template.team)
+    found = newest_set(template)
+    if found is None:
+        raise TemplateUnknown
+    form = ServersForm(request.POST or None, initial=ServersForm.initial_of(found.servers) | {"seen": found.version})
+    if form.is_valid():
+        try:
+            published = edit.publish_version(
+                template=template,
+                content=form.content,
+                seen=form.cleaned_data["seen"] or 0,
+                by=request.user,
+                now=timezone.now(),
+            )
+        except TemplateRefused as exc:
+            form.refuse_at(exc)
+        except TemplateMoved as exc:
+            form.refuse(None, str(exc))
+        else:
+            if published.number == found.version:
+                messages.info(request, gettext("It says this already: there is no new version."))
+            else:
+                messages.success(
+                    request,
+                    gettext("Version {number} of {name} is published.").format(
+                        number=published.number, name=template.name
+                    ),
+                )
+            return redirect("template-detail", template.pk)
+    status = 422 if form.is_bound else 200
+    return render(request, "zone_templates/servers_edit.html", {"template": template, "form": form}, status=status)
+
+
+@require_POST
+def server_set_default(request: PanelRequest, set_id: int) -> HttpResponse:
+    """Have new zones begin with the set, or with it no more (`default` is empty)."""
+    template = access.template_for(request.user, set_id)
+    is_default = bool(request.POST.get("default"))
+    edit.set_default(template=template, is_default=is_default, by=request.user, now=timezone.now())
+    whose = (
+        gettext("New zones of the team {name}").format(name=template.team.name)
+        if template.team
+        else gettext("New zones")
+    )
+    messages.success(
+        request,
+        gettext("{whose} begin with {name}{part}.").format(
+            whose=whose, name=template.name, part="" if is_default else gettext(" no more")
+        ),
+    )
+    return redirect("template-detail", template.pk)

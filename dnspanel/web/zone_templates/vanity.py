@@ -1,0 +1,104 @@
+"""The view of names of a set that lie in zones here: their addresses, the glue, and what the parents have."""
+
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+
+from dnspanel.accounts.roles import Permission
+from dnspanel.fleet.lookups.turns import Busy
+from dnspanel.texts import gettext
+from dnspanel.transfer.cutover.delegation import Point, Verdict
+from dnspanel.transfer.vanity.keep import Place, keep_addresses, places_of, stop_keeping
+from dnspanel.transfer.vanity.parent import ask_parent
+from dnspanel.transfer.zone_templates.access import set_for
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access
+from dnspanel.zones.errors import Locked, RightMissing, TemplateRefused
+from dnspanel.zones.models import ZoneTemplate
+
+_LOOKS = {Verdict.FINE: ("is-ok", "check"), Verdict.TO_DO: ("is-warn", "alert"), Verdict.UNKNOWN: ("", "info")}
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayPoint:
+    """What the parent has, or has not, with its colour and icon."""
+
+    point: Point
+
+    @property
+    def look(self) -> str:
+        return _LOOKS[self.point.verdict][0]
+
+    @property
+    def icon(self) -> str:
+        return _LOOKS[self.point.verdict][1]
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayPlace:
+    """A zone with names of the set, and what its reader may do there."""
+
+    place: Place
+    may_edit: bool
+
+    @property
+    def glue(self) -> list[str]:
+        """The lines to give to the registrar."""
+        return [f"{name} {' '.join(found)}" for name, found in self.place.addresses.items() if found]
+
+    @property
+    def lost(self) -> list[str]:
+        """The names none of whose nodes is left."""
+        return [name for name, found in self.place.addresses.items() if not found]
+
+    @property
+    def points(self) -> list[DisplayPoint]:
+        kept = self.place.kept
+        return [] if kept is None else [DisplayPoint(Point.from_json(stored)) for stored in kept.points]
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def server_set_addresses(request: PanelRequest, set_id: int) -> HttpResponse:
+    """Show the zones that names of the set lie in; a POST keeps addresses there, stops that, or asks the parent."""
+    access.require(request.user, Permission.READ)
+    template = set_for(request.user, set_id)
+    if request.method == "POST":
+        _act(request, template)
+        return redirect("server-set-addresses", template.pk)
+    places = [
+        DisplayPlace(place, access.may_edit_here(request.user, place.zone))
+        for place in places_of(template, request.user)
+    ]
+    return render(request, "zone_templates/servers_addresses.html", {"template": template, "places": places})
+
+
+def _act(request: PanelRequest, template: ZoneTemplate) -> None:
+    """Do what was sent; the message says what was done, or why nothing was."""
+    zone = access.zone_for_editing(request.user, request.POST.get("zone", ""))
+    now, act = timezone.now(), request.POST.get("act")
+    kept = next((place.kept for place in places_of(template, request.user) if place.zone == zone), None)
+    try:
+        if act == "keep":
+            refusal = keep_addresses(template=template, zone=zone, by=request.user, now=now).refusal
+            if refusal:
+                messages.error(request, gettext("Kept from now on, but not yet: {refusal}").format(refusal=refusal))
+            else:
+                messages.success(
+                    request,
+                    gettext("The names in {name} have the addresses of their nodes, and keep them.").format(
+                        name=zone.name
+                    ),
+                )
+        elif act == "stop":
+            stop_keeping(template=template, zone=zone, by=request.user, now=now)
+            messages.success(
+                request, gettext("The addresses in {name} stay as they are from now on.").format(name=zone.name)
+            )
+        elif act == "ask" and kept is not None:
+            ask_parent(kept=kept, by=request.user, now=now)
+    except (TemplateRefused, RightMissing, Locked, Busy) as exc:
+        messages.error(request, str(exc))

@@ -1,0 +1,199 @@
+"""Views of runs that change many zones alike: what a dry run found, how far a run is, and taking it back."""
+
+from dataclasses import dataclass
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse, reverse_lazy
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from dnspanel.accounts.roles import Permission
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.web.forms import PublishingForm
+from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.run_display import LISTED, DisplayRun, Labels, counted
+from dnspanel.zones import change_runs as verbs
+from dnspanel.zones.access import Forbidden
+from dnspanel.zones.change_runs import Outcome
+from dnspanel.zones.errors import RunRefused
+from dnspanel.zones.models import TRASH_DAYS, ChangeRun, ChangeRunZone, ZoneAct
+
+LISTED_ZONES = 200  # of each outcome
+
+_LABELS: Labels = {
+    Outcome.CHANGE: ("ok", gettext_lazy("to be changed"), gettext_lazy("changed")),
+    Outcome.REFUSED: ("bad", gettext_lazy("to be refused"), gettext_lazy("refused")),
+    Outcome.SAME: ("quiet", gettext_lazy("so already"), gettext_lazy("so already")),
+}
+_OF_DELETION: Labels = {
+    **_LABELS,
+    Outcome.CHANGE: ("warn", gettext_lazy("to be moved to the trash"), gettext_lazy("moved to the trash")),
+}
+_OF_UNDO: Labels = {
+    Outcome.CHANGE: ("ok", gettext_lazy("to be as before"), gettext_lazy("as before")),
+    Outcome.REFUSED: ("bad", gettext_lazy("to be refused"), gettext_lazy("refused")),
+    Outcome.SAME: ("quiet", gettext_lazy("left as they are"), gettext_lazy("left as they are")),
+}
+
+
+class CarryOutForm(PublishingForm):
+    """How many zones are to be deleted, typed."""
+
+    typed_count = forms.IntegerField(required=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayChangeRun(DisplayRun[ChangeRun]):
+    """A run in a list or on its page."""
+
+    page = "zone-change-run"
+    changing = (Outcome.CHANGE,)
+    others_url = reverse_lazy("zone-change-runs")
+    days = TRASH_DAYS
+
+    @property
+    def title(self) -> str:
+        run = self.run
+        where = gettext("zones with “{search}”").format(search=run.search) if run.search else gettext("all zones")
+        if run.names:
+            where = run.names[0] if len(run.names) == 1 else gettext("{names:,} zones").format(names=len(run.names))
+        return f"{self._act}, {where}"
+
+    @property
+    def _act(self) -> str:
+        run = self.run
+        match run.act:
+            case ZoneAct.ADD_TAGS | ZoneAct.REMOVE_TAGS:
+                said = f"{ZoneAct(run.act).label} {' '.join(run.tags)}"
+            case ZoneAct.TEAM:
+                said = (
+                    gettext("give to {name}").format(name=run.team.name)
+                    if run.team
+                    else gettext("take out of their team")
+                )
+            case ZoneAct.POLICY:
+                said = (
+                    gettext("DNSSEC policy {name}").format(name=run.policy.name)
+                    if run.policy
+                    else gettext("take away their own DNSSEC policy")
+                )
+            case _:
+                said = ZoneAct(run.act).label
+        return gettext("take back: {said}").format(said=said) if run.undo_of_id else said
+
+    @property
+    def labels(self) -> Labels:
+        if self.run.undo_of_id:
+            return _OF_UNDO
+        return _OF_DELETION if self.deletes else _LABELS
+
+    @property
+    def deletes(self) -> bool:
+        return bool(self.run.act == ZoneAct.DELETE)
+
+    @property
+    def apply_class(self) -> str:
+        return "btn-danger" if self.deletes else "btn-primary"
+
+    @property
+    def may_be_undone(self) -> bool:
+        return verbs.may_be_undone(self.run)
+
+    @property
+    def undo_url(self) -> str:
+        return reverse("zone-change-run-undo", args=[self.run.pk])
+
+    @property
+    def policies_url(self) -> str:
+        """Where zones are signed as the policy says that they have now; empty if nothing of that was changed."""
+        is_done = self.run.act == ZoneAct.POLICY and not self.run.dry_run and not self.is_unfinished
+        return reverse("zone-policy-runs") if is_done else ""
+
+
+@require_safe
+def change_run_list(request: PanelRequest) -> HttpResponse:
+    """List the recent runs."""
+    _require(request)
+    runs = [DisplayChangeRun(run) for run in verbs.runs_visible_to(request.user)[:LISTED]]
+    return render(request, "zones/change_runs.html", {"runs": runs})
+
+
+@require_safe
+def change_run(request: PanelRequest, change_run_id: int) -> HttpResponse:
+    """Show how far a run is and what it found; htmx gets the moving part, or 204 if it has not changed."""
+    _require(request)
+    display = DisplayChangeRun(verbs.run_for(request.user, change_run_id))
+    if is_fragment(request) and request.GET.get("seen") == display.seen:
+        return HttpResponse(status=204)
+    rows = ChangeRunZone.objects.filter(run=display.run).order_by("pk")
+    listed = (
+        (row.outcome, row)
+        for outcome in display.labels
+        if display.run.counts.get(outcome)
+        for row in rows.filter(outcome=outcome)[:LISTED_ZONES]
+    )
+    context = {"display": display, "run": display.run, "counted": counted(display.run, display.labels, listed)}
+    return render(request, "zones/_change_run.html" if is_fragment(request) else "zones/change_run.html", context)
+
+
+@require_POST
+def change_run_apply(request: PanelRequest, change_run_id: int) -> HttpResponse:
+    """Carry out what a dry run found."""
+    _require(request)
+    dry_run = verbs.run_for(request.user, change_run_id)
+    display, form = DisplayChangeRun(dry_run), CarryOutForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, gettext("The form cannot be read. Nothing was changed."))
+        return redirect(display.url)
+    if display.deletes and form.cleaned_data["typed_count"] != display.to_change:
+        messages.error(
+            request, gettext("Type {to_change} to confirm it. Nothing was changed.").format(to_change=display.to_change)
+        )
+        return redirect(display.url)
+    try:
+        run = verbs.start_run(
+            dry_run=dry_run, by=request.user, now=timezone.now(), confirmed=display.deletes, form_id=form.id
+        )
+    except RunRefused as exc:
+        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
+        return redirect(display.url)
+    return redirect("zone-change-run", run.pk)
+
+
+@require_POST
+def change_run_undo(request: PanelRequest, change_run_id: int) -> HttpResponse:
+    """Take back what a run changed."""
+    _require(request)
+    run = verbs.run_for(request.user, change_run_id)
+    form = PublishingForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, gettext("The form cannot be read. Nothing was changed."))
+        return redirect("zone-change-run", run.pk)
+    try:
+        undo = verbs.undo_run(run=run, by=request.user, now=timezone.now(), form_id=form.id)
+    except RunRefused as exc:
+        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
+        return redirect("zone-change-run", run.pk)
+    return redirect("zone-change-run", undo.pk)
+
+
+@require_POST
+def change_run_cancel(request: PanelRequest, change_run_id: int) -> HttpResponse:
+    """Cancel a run; what it changed stays."""
+    _require(request)
+    run = verbs.run_for(request.user, change_run_id)
+    try:
+        verbs.cancel_run(run=run, by=request.user, now=timezone.now())
+    except RunRefused as exc:
+        messages.error(request, str(exc))
+    else:
+        messages.success(request, gettext("The run is cancelled. What it changed stays, and can be taken back."))
+    return redirect("zone-change-run", run.pk)
+
+
+def _require(request: PanelRequest) -> None:
+    if not verbs.may_begin_runs(request.user):
+        raise Forbidden(Permission.EDIT)

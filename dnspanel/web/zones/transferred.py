@@ -1,0 +1,80 @@
+"""The view of a new zone that comes from primaries elsewhere."""
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+
+from dnspanel.accounts.quota_amounts import Kind
+from dnspanel.accounts.roles import Permission
+from dnspanel.primaries.errors import PrimariesRefused
+from dnspanel.primaries.set_up import create_transferred_zone
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.transfer import servers
+from dnspanel.web.forms import MONO, PublishingForm
+from dnspanel.web.layout import PanelRequest
+from dnspanel.web.near_quotas import near_quotas
+from dnspanel.web.primaries_form import PrimariesForm
+from dnspanel.zones import access
+from dnspanel.zones.errors import NameRefused, NamesRefused, QuotaExceeded
+from dnspanel.zones.models import Channel
+from replication.dns import names
+from replication.errors import BadName
+
+
+class NewTransferredZoneForm(PrimariesForm, PublishingForm):
+    """The zone's name, and where it comes from."""
+
+    field_order = ("form_id", "name")
+
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=1100,
+        widget=forms.TextInput(attrs={**MONO, "autofocus": True}),
+        help_text=gettext_lazy("As the primaries have it. Unicode names are welcome."),
+    )
+
+    def clean_name(self) -> str:
+        try:
+            return names.parse(self.cleaned_data["name"])
+        except BadName as exc:
+            raise forms.ValidationError(str(exc)) from exc
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def zone_new_transferred(request: PanelRequest) -> HttpResponse:
+    """Show the form of a zone that comes from elsewhere; a POST makes it, and its first transfer begins."""
+    if not access.may_create_zones(request.user):
+        raise access.Forbidden(Permission.EDIT)
+    servers.refuse_servers(request.user)
+    form = NewTransferredZoneForm(request.POST or None)
+    if form.is_valid() and _create(request, form):
+        name = form.cleaned_data["name"]
+        messages.success(request, gettext("{name} is made: its primaries are being asked.").format(name=name))
+        return redirect("zone-detail", name)
+    context = {"form": form, "near_quotas": near_quotas(request.user, Kind.ZONES)}
+    return render(request, "zones/new_transferred.html", context, status=422 if form.is_bound else 200)
+
+
+def _create(request: PanelRequest, form: NewTransferredZoneForm) -> bool:
+    """Whether the zone is there; if not, what stands against it is added to the form."""
+    try:
+        create_transferred_zone(
+            name=form.cleaned_data["name"],
+            terms=form.terms,
+            author=request.user,
+            channel=Channel.WEB,
+            now=timezone.now(),
+            form_id=form.id,
+        )
+    except PrimariesRefused as exc:
+        form.refuse_all(exc.fields)
+    except (NameRefused, QuotaExceeded) as exc:
+        form.refuse("name", str(exc))
+    except NamesRefused as exc:
+        form.refuse("name", str(exc.first))
+    else:
+        return True
+    return False

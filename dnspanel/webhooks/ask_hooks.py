@@ -1,0 +1,100 @@
+"""Publish hooks are asked over the network: all of one publication at once, each for as long as it may take.
+
+The question is a POST signed as webhooks are (`sign`), for a while after a rotation by both secrets. The answer is
+status 200 and a JSON object of at most 4,096 bytes, signed in the same way by one of them under the question's
+`webhook-id`, which no other question has:
+
+    {"allow": true, "digest": "<that of the question>", "reason": "…", "ticket": "…"}
+
+Whatever else comes (nothing, a redirect, another status, another form, another digest, a signature that is not good)
+is silence.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+from django.utils import timezone
+
+from dnspanel.webhooks.deliver import secrets_of
+from dnspanel.webhooks.errors import AddressRefused, NoAnswer
+from dnspanel.webhooks.post import MOST_ANSWER_BYTES, Answer, post
+from dnspanel.webhooks.sign import is_signed, signed_headers
+from dnspanel.zones.hook_questions import HookAnswer, Question
+
+LONGEST_REASON = 300
+LONGEST_TICKET = 100
+
+
+def ask_hooks(*, questions: Sequence[Question], **_: Any) -> list[HookAnswer]:
+    """The answers to these questions, in their order. None of them takes longer than its hook may."""
+    now = timezone.now()
+    answers = [_nothing_within(each.hook.seconds) for each in questions]
+    secrets = [secrets_of(each.hook, now=now) for each in questions]
+    over = threading.Event()
+
+    def ask(number: int) -> None:
+        started = time.monotonic()
+        answer = _answer_of(questions[number], secrets[number])
+        if not over.is_set():
+            answers[number] = replace(answer, ms=(time.monotonic() - started) * 1000)
+
+    # Threads, since a resolver takes whatever time it likes; none of them touches the database.
+    threads = [threading.Thread(target=ask, args=[number], daemon=True) for number in range(len(questions))]
+    begun = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread, question in zip(threads, questions, strict=True):
+        thread.join(max(0.0, begun + question.hook.seconds - time.monotonic()))
+    over.set()
+    return list(answers)
+
+
+def _nothing_within(seconds: int) -> HookAnswer:
+    return HookAnswer(None, f"nothing came within {seconds} s.", ms=seconds * 1000.0)
+
+
+def _answer_of(question: Question, secrets: Sequence[str]) -> HookAnswer:
+    id, seconds = f"ask_{uuid4().hex}", question.hook.seconds
+    headers = signed_headers(message_id=id, timestamp=int(time.time()), body=question.body, secrets=secrets)
+    try:
+        answer = post(
+            question.hook.url, {"Content-Type": "application/json", **headers}, question.body, seconds=seconds
+        )
+    except (AddressRefused, NoAnswer) as exc:
+        return HookAnswer(None, "the panel got no answer from it in HTTP.", fault=str(exc))
+    if answer.status != 200:
+        return HookAnswer(None, f"it answered with status {answer.status}.")
+    now = time.time()
+    if not any(
+        is_signed(message_id=id, now=now, headers=answer.headers, body=answer.body, secret=secret) for secret in secrets
+    ):
+        return HookAnswer(None, "its answer is not signed with the secret, for this question and just now.")
+    return _read(answer, question.digest)
+
+
+def _read(answer: Answer, digest: str) -> HookAnswer:
+    """The answer, if it has the form that it must have."""
+    if len(answer.body) >= MOST_ANSWER_BYTES:
+        return HookAnswer(None, f"its answer is longer than {MOST_ANSWER_BYTES:,} bytes.")
+    try:
+        given = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        return HookAnswer(None, "its answer is not JSON.")
+    if not isinstance(given, dict) or not isinstance(given.get("allow"), bool):
+        return HookAnswer(None, "its answer does not say whether it allows this (`allow`: true or false).")
+    reason, ticket = given.get("reason", ""), given.get("ticket", "")
+    if not isinstance(reason, str) or not isinstance(ticket, str):
+        return HookAnswer(None, "`reason` or `ticket` in its answer is not text.")
+    if given.get("digest") != digest:
+        return HookAnswer(None, "its answer is about something else: `digest` is not that of the question.")
+    return HookAnswer(given["allow"], _line(reason, LONGEST_REASON), _line(ticket, LONGEST_TICKET))
+
+
+def _line(text: str, most: int) -> str:
+    """One line of what can be printed."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:most]

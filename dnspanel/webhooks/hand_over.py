@@ -1,0 +1,109 @@
+"""What a person who leaves has, and who has it next: tokens, webhooks, drafts and publish hooks. Verbs.
+
+In this layer, because webhooks know tokens and drafts, and neither of these webhooks.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.utils import timezone
+
+from dnspanel.accounts import audit, tokens
+from dnspanel.accounts.actors import Author
+from dnspanel.accounts.errors import AccountRefused
+from dnspanel.accounts.grant_edit import refuse_at_or_above
+from dnspanel.accounts.models import Token, TokenKind, User
+from dnspanel.texts import gettext
+from dnspanel.webhooks.models import Format, Webhook
+from dnspanel.zones import named_drafts
+from dnspanel.zones.models import Draft, PublishHook
+from dnspanel.zones.publish_rules import may_govern, scope_of
+
+MOST_LISTED = 500  # of each kind; the rest is listed once these are gone
+
+
+@dataclass(frozen=True, slots=True)
+class Belongings:
+    """What can be handed over: tokens that work, webhooks of no token and not by mail, drafts that hold anything,
+    publish hooks that the person placed.
+    """
+
+    tokens: list[Token]
+    webhooks: list[Webhook]
+    drafts: list[Draft]
+    hooks: list[PublishHook]
+
+    def __bool__(self) -> bool:
+        return bool(self.tokens or self.webhooks or self.drafts or self.hooks)
+
+
+def belongings_of(person: User) -> Belongings:
+    """What this person has now; four queries."""
+    alive = tokens.alive_tokens(timezone.now()).filter(owner=person, rotated_to=None).exclude(kind=TokenKind.SCIM)
+    own = Webhook.objects.filter(owner=person, token=None).exclude(format=Format.MAIL)
+    return Belongings(
+        list(alive.order_by("pk")[:MOST_LISTED]),
+        list(own.order_by("pk")[:MOST_LISTED]),
+        list(named_drafts.drafts_of(person)[:MOST_LISTED]),
+        list(PublishHook.objects.filter(placed_by=person).select_related("zone", "team").order_by("pk")),
+    )
+
+
+def hand_over(
+    *,
+    person: User,
+    to: User,
+    token_ids: Collection[int] = (),
+    webhook_ids: Collection[int] = (),
+    draft_ids: Collection[int] = (),
+    hook_ids: Collection[int] = (),
+    by: Author,
+    now: datetime,
+) -> int:
+    """Those of these that are the person's are `to`'s; returns how many. All of them, or none.
+
+    A token goes with its webhooks, and its secret stays: who knows it may use it until it is rotated. It must not come
+    to open more than it does. A publish hook goes to who may govern its zones, and so may lift it. Raises TokenRefused
+    for one that would, TokenQuotaExceeded, AccountRefused for an account that is closed, the same, or may not govern a
+    hook's zones, DraftRefused for a draft of a service account, AboveYou.
+    """
+    if to.pk == person.pk or not to.is_active:
+        raise AccountRefused({"to": [gettext("Choose another account, one that is not closed.")]})
+    refuse_at_or_above(by, person)
+    refuse_at_or_above(by, to)
+    with transaction.atomic(durable=True):
+        given = tokens.give_tokens(person=person, to=to, ids=token_ids, by=by, now=now)
+        own = Webhook.objects.select_for_update().filter(owner=person, token=None, pk__in=webhook_ids)
+        moved = [webhook.pk for webhook in own.exclude(format=Format.MAIL)]
+        Webhook.objects.filter(pk__in=moved).update(owner=to)
+        Webhook.objects.filter(token__in=given).update(owner=to)
+        drafts = named_drafts.give_drafts(person=person, to=to, ids=draft_ids, now=now)
+        hooks = _give_hooks(person, to, hook_ids)
+        count = len(given) + len(moved) + len(drafts) + len(hooks)
+        if count:
+            audit.record(
+                action="person.hand-over",
+                by=by,
+                now=now,
+                target=person.username,
+                to=to.username,
+                tokens=given,
+                webhooks=moved,
+                drafts=drafts,
+                hooks=hooks,
+            )
+    return count
+
+
+def _give_hooks(person: User, to: User, ids: Collection[int]) -> list[int]:
+    """Those of these publish hooks that the person placed are `to`'s; returns their ids. Raises AccountRefused."""
+    rows = PublishHook.objects.select_for_update(of=("self",)).select_related("zone", "team")
+    found = list(rows.filter(placed_by=person, pk__in=ids).order_by("pk"))
+    for hook in found:
+        if not may_govern(to, scope_of(hook)):
+            told = f"{to.username} may not govern what the publish hook {hook.called} is about."
+            raise AccountRefused({"to": [told]})
+    PublishHook.objects.filter(pk__in=[hook.pk for hook in found]).update(placed_by=to)
+    return [hook.pk for hook in found]

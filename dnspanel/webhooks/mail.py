@@ -1,0 +1,81 @@
+"""One mail to one address, and what the mail server answered."""
+
+import smtplib
+import time
+from collections.abc import Callable, Mapping
+from email.utils import parseaddr
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.mail import EmailMessage, get_connection
+
+from dnspanel.texts import gettext
+from dnspanel.webhooks.errors import NotTold
+from dnspanel.webhooks.post import Answer
+
+SMTP = "django.core.mail.backends.smtp.EmailBackend"
+_TAKEN = 250
+
+
+Mail = Callable[..., Answer]  # `send_mail`, for whoever takes another
+
+
+def send_mail(to: str, subject: str, text: str, *, message_id: str, headers: Mapping[str, str] | None = None) -> Answer:
+    """The mail server has taken the mail; returns its last words. Raises NotTold with the step that failed.
+
+    Sent by the steps of SMTP themselves: Django's own way throws away what the server answers.
+    """
+    if not settings.EMAIL_HOST:
+        raise NotTold(gettext("No mail server is set: the operator gives one by PANEL_MAIL_HOST."))
+    begun = time.monotonic()
+    host = urlsplit(settings.PANEL_URL).hostname or "localhost"
+    own = {"Message-ID": f"<{message_id}@{host}>", "Auto-Submitted": "auto-generated"}
+    mail = EmailMessage(subject, text, settings.DEFAULT_FROM_EMAIL, [to], headers={**own, **(headers or {})})
+    connection: Any = get_connection(SMTP)
+    step = "connection"
+    try:
+        connection.open()
+        server: smtplib.SMTP = connection.connection
+        server.ehlo_or_helo_if_needed()
+        step = "sender"
+        _say(server.mail(_address(settings.DEFAULT_FROM_EMAIL)))
+        step = "recipient"
+        _say(server.rcpt(to))
+        step = "mail"
+        message: Any = mail.message()
+        status, text = _say(server.data(message.as_bytes(linesep="\r\n")))
+    except (OSError, smtplib.SMTPException) as exc:
+        raise NotTold(_describe(step, exc)) from exc
+    finally:
+        connection.close()
+    return Answer(status, text, (time.monotonic() - begun) * 1000)
+
+
+def _say(reply: tuple[int, bytes]) -> tuple[int, str]:
+    """The reply of a step that went well. Raises SMTPResponseException with any other."""
+    status, text = reply[0], reply[1].decode("utf-8", "replace")
+    if status not in (_TAKEN, 251):
+        raise smtplib.SMTPResponseException(status, text)
+    return status, text
+
+
+def _answer_of(exc: Exception) -> str:
+    if isinstance(exc, smtplib.SMTPResponseException):
+        text = exc.smtp_error
+        return f"{exc.smtp_code} {text.decode('utf-8', 'replace') if isinstance(text, bytes) else text}"
+    return ""
+
+
+def _describe(step: str, exc: Exception) -> str:
+    where = f"{settings.EMAIL_HOST}, port {settings.EMAIL_PORT}"
+    if isinstance(exc, smtplib.SMTPAuthenticationError):
+        return f"The mail server {where} refuses name and password: {_answer_of(exc)}."
+    if answer := _answer_of(exc):
+        return f"The mail server {where} refuses the {step}: {answer}."
+    return f"The mail server {where} cannot be reached: {str(exc) or type(exc).__name__}."
+
+
+def _address(sender: str) -> str:
+    """The bare address of `Name <address>`."""
+    return parseaddr(sender)[1]

@@ -1,0 +1,30 @@
+"""When a webhook is told: programs at once, people after what comes together was gathered, and not in quiet hours."""
+
+from datetime import UTC, datetime, timedelta, tzinfo
+
+from dnspanel.accounts.own_time_zone import time_zone_of
+from dnspanel.quiet_hours import quiet_until
+from dnspanel.webhooks.models import READ_BY_PEOPLE, Webhook
+
+# Who publishes ten times in a row is told of in one message.
+LEAST_GATHERED = timedelta(seconds=10)
+# Minutes for which events are gathered, and what that is called. Spans begin at the owner's midnight.
+GATHERED = {0: "As it happens", 15: "Every 15 minutes at most", 60: "Every hour at most", 1440: "Once a day"}
+
+
+def due_at(webhook: Webhook, now: datetime) -> datetime:
+    """When an event that is noticed now is told to this webhook; in UTC."""
+    if webhook.format not in READ_BY_PEOPLE:
+        return now
+    clock = time_zone_of(webhook.owner)
+    due = _gathered(webhook.gather_minutes, now, clock)
+    return quiet_until(webhook.quiet_from, webhook.quiet_until, str(clock), due) or due
+
+
+def _gathered(minutes: int, now: datetime, clock: tzinfo) -> datetime:
+    """The end of the span that `now` is in."""
+    if not minutes:
+        return now + LEAST_GATHERED
+    midnight = now.astimezone(clock).replace(hour=0, minute=0, second=0, microsecond=0).astimezone(UTC)
+    span = timedelta(minutes=minutes)
+    return midnight + span * ((now - midnight) // span + 1)

@@ -1,0 +1,85 @@
+"""When a freeze holds: once, or again and again by an RFC 5545 rule, by the clocks of a place."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from dateutil.rrule import rrulestr
+
+from dnspanel.zones.models import Freeze
+
+LONGEST = timedelta(days=60)  # of one time
+_PARTS = frozenset({"FREQ", "INTERVAL", "BYDAY", "BYMONTHDAY", "UNTIL"})
+_DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+LONGEST_RULE = 200
+
+
+def fault_of(repeats: str) -> str:
+    """What is wrong with a rule, as a sentence; nothing for one that can be counted quickly, for ever."""
+    if len(repeats) > LONGEST_RULE or not repeats.isascii():
+        return f"A rule has at most {LONGEST_RULE} characters of ASCII."
+    parts: dict[str, str] = {}
+    for part in repeats.split(";"):
+        name, has_value, value = part.partition("=")
+        if not has_value or name not in _PARTS or name in parts or not value:
+            return (
+                f"{part[:40] or 'Nothing'} is no part of a rule here: FREQ, INTERVAL, BYDAY, BYMONTHDAY and UNTIL are."
+            )
+        parts[name] = value
+    frequency = parts.get("FREQ", "")
+    if frequency not in ("DAILY", "WEEKLY", "MONTHLY"):
+        return "FREQ is DAILY, WEEKLY or MONTHLY."
+    if not _is_number(parts.get("INTERVAL", "1"), 1, 52):
+        return "INTERVAL is a number from 1 to 52."
+    for day in parts.get("BYDAY", "MO").split(","):
+        ordinal = day[:-2]
+        if day[-2:] not in _DAYS or (ordinal and (frequency != "MONTHLY" or ordinal not in ("1", "2", "3", "4", "-1"))):
+            return "BYDAY has days such as MO,FR; with MONTHLY also 1MO to 4MO and -1FR."
+    for number in parts.get("BYMONTHDAY", "1").split(","):
+        if number != "-1" and not _is_number(number, 1, 28):
+            return "BYMONTHDAY has days from 1 to 28, or -1 for the last one."
+    if "BYMONTHDAY" in parts and (frequency != "MONTHLY" or "BYDAY" in parts):
+        return "BYMONTHDAY goes with MONTHLY, and not with BYDAY."
+    until = parts.get("UNTIL", "20300101")
+    if not (len(until) == 8 and _is_number(until, 19700101, 99991231)):
+        return "UNTIL is a day, as 20301231."
+    try:
+        rrulestr(repeats, dtstart=datetime(2026, 1, 1))  # noqa: DTZ001 (clocks of a place, which are put on it later)
+    except ValueError:
+        return "UNTIL is no day."
+    return ""
+
+
+def frozen_until(freeze: Freeze, now: datetime) -> datetime | None:
+    """When the time ends in which it holds just now, in UTC; None: it does not hold now."""
+    begin = _begin_before(freeze, now)
+    if begin is None:
+        return None
+    end = begin + (freeze.ends_at - freeze.starts_at)
+    return end if begin <= now < end else None
+
+
+def next_begin(freeze: Freeze, now: datetime) -> datetime | None:
+    """When it holds the next time after now, in UTC; None: never again."""
+    if not freeze.repeats:
+        return freeze.starts_at.astimezone(UTC) if freeze.starts_at > now else None
+    place = ZoneInfo(freeze.time_zone)
+    found = _rule(freeze, place).after(now.astimezone(place).replace(tzinfo=None))
+    return None if found is None else found.replace(tzinfo=place).astimezone(UTC)
+
+
+def _begin_before(freeze: Freeze, now: datetime) -> datetime | None:
+    """The last time that it began, up to now."""
+    if not freeze.repeats:
+        return freeze.starts_at.astimezone(UTC) if freeze.starts_at <= now else None
+    place = ZoneInfo(freeze.time_zone)
+    found = _rule(freeze, place).before(now.astimezone(place).replace(tzinfo=None), inc=True)
+    return None if found is None else found.replace(tzinfo=place).astimezone(UTC)
+
+
+def _rule(freeze: Freeze, place: ZoneInfo) -> Any:
+    return rrulestr(freeze.repeats, dtstart=freeze.starts_at.astimezone(place).replace(tzinfo=None))
+
+
+def _is_number(text: str, least: int, most: int) -> bool:
+    return text.isdecimal() and len(text) <= 8 and least <= int(text) <= most

@@ -1,0 +1,22 @@
+"""What a publication does to one zone, as rules and publish hooks look at it. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dnspanel.zones import soa
+from replication.dns.rrset import Change
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a publication does to one zone."""
+
+    zone_id: int
+    kind: str
+    changes: Sequence[Change]
+
+
+def types_changed(changes: Iterable[Change]) -> Counter[int]:
+    """How many RRsets of each type really change: a serial that moves by itself does not."""
+    return Counter(change.type for change in changes if not soa.same(change.before, change.after))

@@ -1,0 +1,78 @@
+"""What a person could do with a zone at a time that is past: as far as the audit log says.
+
+Rights are stored as they are now. Whatever gives or takes one is in the audit log, so where nothing of that was done
+since, the answer of now is that of then; where something was, these acts say what may have been otherwise.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Q
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.models import AuditEntry, Membership, User
+from dnspanel.accounts.roles import Permission
+from dnspanel.zones.models import Zone
+
+MOST = 20  # acts that are named
+_MOST_TEAMS = 1_000  # that a person came into or left since
+_OF_ACCOUNT = ("person.role", "person.close", "person.open", "person.join", "person.service", "person.change")
+_OF_MEMBER = ("team.add", "team.change", "team.remove")
+_OF_GRANT = ("grant.give", "grant.take")
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """What was done since `at` that may have changed the answer; `acts` are named to who reads the audit log."""
+
+    at: datetime
+    too_young: str  # what there was not at all then, in words: the account or the zone
+    count: int  # of the acts, at most MOST and one more
+    acts: tuple[AuditEntry, ...]
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the answer of now is that of then."""
+        return not self.too_young and not self.count
+
+    @property
+    def words(self) -> str:
+        """How sure the answer is, for people."""
+        if self.too_young:
+            return self.too_young
+        if not self.count:
+            return "It was so then: no role, team, grant or setting that decides this was changed since."
+        if self.count > MOST:
+            return f"It may have been otherwise then: more than {MOST} changes of rights concern this since."
+        acts = "1 change of rights concerns" if self.count == 1 else f"{self.count} changes of rights concern"
+        return f"It may have been otherwise then: {acts} this since."
+
+
+def rights_since(*, reader: Actor, person: User, zone: Zone, at: datetime) -> Since:
+    """What changed since then of what decides about this person and zone, the newest first. At most three queries."""
+    then = AuditEntry.objects.filter(at__gte=at)
+    name = person.username
+    of_teams = Q(action__in=_OF_MEMBER, details__person=name) | Q(
+        action="team.delete", details__members__contains=[name]
+    )
+    teams = {
+        *Membership.objects.filter(user=person).values_list("team__name", flat=True),
+        *then.filter(of_teams).order_by().values_list("target", flat=True).distinct()[:_MOST_TEAMS],
+    }
+    # Any team that is gone: zones and grants may have been of it.
+    concerning = of_teams | Q(action="team.delete") | Q(action="team.rename", target__in=teams)
+    concerning |= Q(action__in=_OF_ACCOUNT, target=name) | Q(action="zone.settings", target=zone.name)
+    concerning |= Q(action__in=_OF_GRANT, target__in=[name, *(f"team {team}" for team in teams)])
+    if person.own_role_id is not None:
+        concerning |= Q(action="role.change", details__role=person.own_role_id)
+    found = list(then.filter(concerning).select_related("user").order_by("-pk")[: MOST + 1])
+    named = found[:MOST] if Permission.AUDIT in reader.permissions else []
+    return Since(at, _too_young(person, zone, at), len(found), tuple(named))
+
+
+def _too_young(person: User, zone: Zone, at: datetime) -> str:
+    if person.date_joined > at:
+        return f"{person.username} had no account then."
+    if zone.created_at > at:
+        return "This zone was not here then; one of its name may have been."
+    return ""

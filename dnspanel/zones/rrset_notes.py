@@ -1,0 +1,60 @@
+"""Tags of an RRset and comments of its values, as somebody types them. Pure.
+
+They are kept, compared and published with the RRset as its comment is: a change of them is a revision.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from replication.dns import rdata
+from replication.dns.notes import Notes
+
+MOST_TAGS = 20
+LONGEST_COMMENT = 500  # of one value
+MOST_COMMENTS = 500  # of one RRset
+TAG_HINT = "use 1 to 40 of a–z, 0–9, dot, dash, underscore"
+_TAG = re.compile(r"[a-z0-9._-]{1,40}")
+
+
+def is_tag(text: str) -> bool:
+    """Whether this is a tag, of a zone or of an RRset."""
+    return _TAG.fullmatch(text) is not None
+
+
+def rrset_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """Lower case, sorted, each once. Raises ValueError for what is not a tag, and for more than MOST_TAGS."""
+    found = sorted({tag.strip().lower() for tag in tags} - {""})
+    wrong = next((tag for tag in found if not is_tag(tag)), None)
+    if wrong is not None:
+        raise ValueError(f"{wrong[:60]} is not a tag: {TAG_HINT}")
+    if len(found) > MOST_TAGS:
+        raise ValueError(f"an RRset has at most {MOST_TAGS} tags; these are {len(found)}")
+    return tuple(found)
+
+
+def notes_in(found: Any, type: int, origin: str | None = None) -> Notes:
+    """The notes that `Notes.to_json` says, or somebody in its place. Raises as `notes_of` does."""
+    if not isinstance(found, dict) or found.keys() - {"tags", "value_comments"}:
+        raise ValueError("an object with “tags” and “value_comments” and nothing else is needed")
+    tags, comments = found.get("tags", []), found.get("value_comments", {})
+    if not (isinstance(tags, list) and isinstance(comments, dict)):
+        raise ValueError("“tags” is a list, and “value_comments” an object")
+    if not all(isinstance(text, str) for text in (*tags, *comments.values())):
+        raise ValueError("tags and comments are texts")
+    return notes_of(type, tags, comments, origin)
+
+
+def notes_of(type: int, tags: Iterable[str], comments: Mapping[str, str], origin: str | None = None) -> Notes:
+    """The notes of an RRset of this type; values and tags canonical, comments on one line.
+
+    Raises ValueError as `rrset_tags` does, and for comments that are too long or too many; BadName and BadRdata for
+    what is no value of the type.
+    """
+    if len(comments) > MOST_COMMENTS:
+        raise ValueError(f"at most {MOST_COMMENTS} values have a comment; these are {len(comments)}")
+    flat = {value: " ".join(text.split()) for value, text in comments.items()}
+    if any(len(text) > LONGEST_COMMENT for text in flat.values()):
+        raise ValueError(f"the comment of a value has at most {LONGEST_COMMENT} characters")
+    canonical = {rdata.parse(type, value, origin): text for value, text in flat.items()}
+    return Notes.noted(rrset_tags(tags), canonical)

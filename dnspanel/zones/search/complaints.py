@@ -1,0 +1,105 @@
+"""`has:warning` over zones: by what `complaints_upkeep` keeps, a moment behind what is published."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Value, When
+from django.db.models.fields import BinaryField, BooleanField
+from django.db.models.functions import Coalesce
+
+from dnspanel.statement_time import SearchTooGeneral
+from dnspanel.texts import gettext
+from dnspanel.zones.models import Complaint, ComplaintProgress, Revision, Zone
+from dnspanel.zones.search.terms import Search
+from dnspanel.zones.store_rrsets import BEHIND_ALL_KEYS
+
+FEW_ZONES = 6_000  # they are named: else zones are asked one by one, and one in some dozens has a complaint
+MOST_UNCHECKED = 2_000
+
+
+def refuse_unless_known(search: Search) -> None:
+    """Raise SearchTooGeneral if the search asks for complaints before everything was looked at: after an upgrade."""
+    if not search.warnings:
+        return
+    at = ComplaintProgress.objects.first()
+    if at is None or not at.is_complete:
+        done = Zone.objects.filter(deleted_at=None, pk__lt=at.zone_id or 0).count() if at else 0
+        total = Zone.objects.filter(deleted_at=None).count()
+        raise SearchTooGeneral(
+            gettext(
+                "{typed} is not known of every zone yet: the checks have looked at {done:,} of {total:,} "
+                "since the panel was set up or upgraded. Until then it is answered in the table of one "
+                "zone's records."
+            ).format(typed=search.warnings[0].typed, done=done, total=total)
+        )
+
+
+def unchecked_zones(search: Search) -> int:
+    """How many zones were published since the checks looked, at most MOST_UNCHECKED, if the search asks for them."""
+    if not search.warnings:
+        return 0
+    at = ComplaintProgress.objects.values_list("sequence", flat=True).first() or 0
+    newer = Revision.objects.filter(publication__gt=at).order_by("-publication").values_list("zone_id", flat=True)
+    return len(set(newer[:MOST_UNCHECKED]))
+
+
+def _equal(column: str, outer: str) -> dict[str, OuterRef]:
+    """Two bounds and not an equation: for that PostgreSQL reads everything into a table of hashes first."""
+    return {f"{column}__gte": OuterRef(outer), f"{column}__lte": OuterRef(outer)}
+
+
+_AT = {**_equal("zone", "zone"), "owner_key": OuterRef("owner_key"), "type": OuterRef("type")}
+
+
+def zones_with(known: "QuerySet[Zone, Any]", rrsets: "QuerySet[Any] | None" = None) -> Q:
+    """Zones with a complaint, about one of these RRsets if they are given; into other zones only where those are known.
+
+    `known` are the zones of which whoever asks may know.
+    """
+    about = (
+        Complaint.objects.filter(row_by_row(rrsets.filter(**_AT))) if rrsets is not None else Complaint.objects.all()
+    )
+    # Of whomever: to ask for each of very many whether it may be told takes longer than to find out that they are many.
+    few = list(about.order_by().values_list("zone_id", flat=True).distinct()[: FEW_ZONES + 1])
+    told = row_by_row(_told(about, known).filter(**_equal("zone", "pk")))
+    return Q(pk__in=few) & told if len(few) <= FEW_ZONES else told
+
+
+def blocks_with(known: "QuerySet[Zone, Any]") -> Q:
+    """Texts of names about which there are complaints."""
+    said = _told(Complaint.objects.all(), known).filter(**_equal("zone", "zone"), owner_key__gte=OuterRef("first_key"))
+    end = Coalesce(OuterRef("end_key"), Value(BEHIND_ALL_KEYS), output_field=BinaryField())
+    return row_by_row(said.filter(owner_key__lt=end))
+
+
+def rrsets_with(known: "QuerySet[Zone, Any]") -> Q:
+    """RRsets, and operations of a draft at RRsets, against which something is said as they are published."""
+    return row_by_row(_told(Complaint.objects.all(), known).filter(**_AT))
+
+
+def messages_about(
+    keys: Sequence[tuple[int, bytes, int]], known: "QuerySet[Zone, Any]"
+) -> dict[tuple[int, bytes, int], str]:
+    """What is said against these RRsets: zone id, owner key and type. In one query."""
+    if not keys:
+        return {}
+    wanted = set(keys)
+    rows = _told(Complaint.objects.all(), known).filter(
+        zone__in={zone for zone, _, _ in keys}, owner_key__in={key for _, key, _ in keys}
+    )
+    found: dict[tuple[int, bytes, int], str] = {}
+    for zone, key, type, message in rows.order_by("into").values_list("zone_id", "owner_key", "type", "message"):
+        if (place := (zone, bytes(key), type)) in wanted:
+            found.setdefault(place, message)
+    return found
+
+
+def row_by_row(rows: "QuerySet[Any]") -> Q:
+    """Whether there are such rows, as a case: PostgreSQL takes those found to be few, and would read them all first."""
+    return Q(Case(When(Exists(rows), then=True), default=False, output_field=BooleanField()))
+
+
+def _told(complaints: "QuerySet[Complaint]", known: "QuerySet[Zone, Any]") -> "QuerySet[Complaint]":
+    """Those of these complaints that may be told to who may know of these zones."""
+    leading = row_by_row(known.order_by().filter(**_equal("pk", "into")))
+    return complaints.filter(Q(into=0) | leading)

@@ -1,0 +1,303 @@
+"""The panel's channel to an agent: HTTPS for one client, which has to show the panel's certificate.
+
+What every agent answers is here: its status, its samples, its log, a request for a certificate. What an agent does
+besides is its own handler's: a node's in `server`, a front's in `replication.front.server`.
+"""
+
+import logging
+import shutil
+import socket
+import ssl
+import tempfile
+import threading
+import urllib.parse
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from replication.agent.identity import IdentityKeeper
+from replication.agent.observe import Observer
+from replication.agent.recent_log import RECENT_LOG
+from replication.agent.strangers import Strangers
+from replication.errors import BadBytes, DiskFull, ReplicationError
+from replication.wire.position import Position
+from replication.wire.protocol import (
+    CERTIFICATE_PATH,
+    KEYS_PATH,
+    LOG_PATH,
+    PANEL_NAME,
+    SAMPLES_PATH,
+    STATUS_PATH,
+    Status,
+    decode_message,
+    encode_message,
+    encode_refusal,
+)
+
+# From the first byte to the last. Who is at it takes none of the places for those who showed the panel's certificate.
+HANDSHAKE_SECONDS = 5.0
+IDLE_SECONDS = 300.0
+MAX_CONNECTIONS = 64  # of the panel, which needs two
+# Larger bodies wait on disk, so that memory does not depend on what is pushed.
+IN_MEMORY_BYTES = 1 << 20
+# The disk keeps this much for what else is written when a body is received.
+SPARE_DISK_BYTES = 64 << 20
+
+MAX_SMALL_BODY = 64 << 10
+
+_CHUNK = 1 << 16
+
+logger = logging.getLogger(__name__)
+
+
+class PanelServer(ThreadingHTTPServer):
+    """Accepts the panel. A client that is stuck holds one thread and nobody else."""
+
+    daemon_threads = True
+    allow_reuse_address = True
+    request_queue_size = 64
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        identity: IdentityKeeper,
+        handler: type["PanelHandler"],
+        *,
+        observer: Observer,
+        status: Callable[[], Status],
+        spool: Path,
+        max_body: int,
+    ) -> None:
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        self.identity, self.observer, self.status = identity, observer, status
+        self.spool, self.max_body = spool, max_body
+        self.strangers = Strangers()
+        self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
+        super().__init__(address, handler)
+
+    def server_bind(self) -> None:
+        # After a kill, connections of the last process linger for a minute; they must not keep us from the port.
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if self.address_family == socket.AF_INET6:
+            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+
+    def get_request(self) -> tuple[Any, Any]:
+        """Accept a connection, whose handshake is to come. Raises OSError."""
+        plain, address = self.socket.accept()
+        try:
+            plain.settimeout(HANDSHAKE_SECONDS)
+            request = self.identity.context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
+        except OSError:
+            plain.close()
+            raise
+        self.strangers.add(request, address[0])
+        return request, address
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        logger.exception("a connection of %s ended unexpectedly", client_address[0])
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """In the connection's own thread: shake hands, check the certificate, serve."""
+        try:
+            if self._is_panel(request, client_address[0]):
+                with self._place() as has_place:
+                    if has_place:
+                        self.RequestHandlerClass(request, client_address, self)  # type: ignore[arg-type]
+                    else:
+                        logger.warning("refused the panel's connection: it has %s already", MAX_CONNECTIONS)
+        except (OSError, ssl.SSLError) as exc:
+            logger.debug("connection of %s ended: %s", client_address[0], exc)
+
+    def _is_panel(self, request: ssl.SSLSocket, address: str) -> bool:
+        """Shake hands; True if the client has shown the panel's certificate. Raises OSError."""
+        name = None
+        try:
+            request.do_handshake()
+            name = _common_name(request.getpeercert())
+        finally:
+            self.strangers.remove(request, known=name == PANEL_NAME)
+        if name != PANEL_NAME:
+            logger.warning("refused a connection of %s: its certificate is for %r", address, name)
+        return name == PANEL_NAME
+
+    @contextmanager
+    def _place(self) -> Iterator[bool]:
+        """One of the places for the panel's connections; False if there is none."""
+        is_free = self._free.acquire(blocking=False)
+        try:
+            yield is_free
+        finally:
+            if is_free:
+                self._free.release()
+
+
+def _common_name(certificate: Mapping[str, Any] | None) -> str | None:
+    for part in (certificate or {}).get("subject", ()):
+        for name, value in part:
+            if name == "commonName":
+                return str(value)
+    return None
+
+
+class PanelHandler(BaseHTTPRequestHandler):
+    """One connection of the panel, kept for many requests."""
+
+    protocol_version = "HTTP/1.1"
+    timeout = IDLE_SECONDS
+    disable_nagle_algorithm = True
+    wbufsize = -1
+    server: PanelServer
+
+    def do_GET(self) -> None:
+        target = urllib.parse.urlsplit(self.path)
+        if target.path == STATUS_PATH:
+            self._answer(200, encode_message(self.server.status().to_json()))
+        elif target.path == SAMPLES_PATH:
+            after = urllib.parse.parse_qs(target.query).get("after", ["0"])[0]
+            if after.isdecimal():
+                self._answer(200, self.server.observer.samples_after(int(after)))
+            else:
+                self._answer(400, bad_request("after has to be a unix time"))
+        elif target.path == LOG_PATH:
+            self._answer_with(lambda: {"lines": RECENT_LOG.lines()})
+        else:
+            self._get(target)
+
+    def _get(self, target: urllib.parse.SplitResult) -> None:
+        """Answer what only this kind of agent answers."""
+        self._answer(404, bad_request("no such path"))
+
+    def do_POST(self) -> None:
+        if self.path == CERTIFICATE_PATH:
+            self._answer_with(lambda: {"csr": self.server.identity.request()})
+        else:
+            self._post()
+
+    def _post(self) -> None:
+        """Do what only this kind of agent does."""
+        self._refuse_unread(404, "no such path")
+
+    def _take_small(self, takes: Mapping[str, Callable[[Any, bytes], None]]) -> bool:
+        """Take a body that is read at once, by its path; False if this request has none of these."""
+        size = self.headers.get("Content-Length", "")
+        if self.path not in takes or not size.isdecimal() or int(size) > MAX_SMALL_BODY:
+            return False
+        body = self.rfile.read(int(size))
+        self._answer_with(lambda: takes[self.path](self.server, body) or {})
+        return True
+
+    def _push(self, size: int, take: Callable[[bytes | BinaryIO], Mapping[str, Any]]) -> None:
+        """Take a body of any size, from memory or from disk."""
+        try:
+            body = self._receive(size)
+            try:
+                message = take(body)
+            finally:
+                if not isinstance(body, bytes):
+                    body.close()
+        except ReplicationError as exc:
+            if isinstance(exc, DiskFull):
+                self.close_connection = True
+            self._answer(*encode_refusal(exc, self._position()))
+        except (ConnectionError, TimeoutError):
+            raise
+        except Exception as exc:  # a fault of ours: the panel shall see it, and the next push be tried
+            logger.exception("a push ended unexpectedly")
+            self._answer(500, encode_message({"error": type(exc).__name__, "message": str(exc), "position": None}))
+        else:
+            self._answer(200, encode_message(message))
+
+    def _answer_with(self, act: Callable[[], Mapping[str, Any]]) -> None:
+        """Do it and answer with what it gives, or with why it was refused."""
+        try:
+            message = act()
+        except (ReplicationError, OSError) as exc:
+            error = DiskFull(path=str(exc.filename), reason=str(exc)) if isinstance(exc, OSError) else exc
+            self._answer(*encode_refusal(error, self._position()))
+        except Exception as exc:  # a fault of ours, which the panel shall see
+            logger.exception("a request ended unexpectedly")
+            self._answer(500, encode_message({"error": type(exc).__name__, "message": str(exc), "position": None}))
+        else:
+            self._answer(200, encode_message(message))
+
+    def _position(self) -> Position | None:
+        return self.server.status().position
+
+    def _receive(self, size: int) -> bytes | BinaryIO:
+        """The body, in memory or on disk. Raises DiskFull."""
+        if size <= IN_MEMORY_BYTES:
+            body = self.rfile.read(size)
+            if len(body) < size:
+                raise ConnectionResetError("the body ended too early")
+            return body
+        spool = self.server.spool
+        if shutil.disk_usage(spool).free < size + SPARE_DISK_BYTES:
+            raise DiskFull(path=str(spool), reason=f"a push of {size} bytes does not fit")
+        file = tempfile.TemporaryFile(dir=spool)  # noqa: SIM115 - closed by `_push`
+        try:
+            left = size
+            while left:
+                chunk = self.rfile.read(min(left, _CHUNK))
+                if not chunk:
+                    raise ConnectionResetError("the body ended too early")
+                file.write(chunk)
+                left -= len(chunk)
+        except ConnectionResetError:
+            file.close()
+            raise
+        except OSError as exc:
+            file.close()
+            raise DiskFull(path=str(spool), reason=str(exc)) from exc
+        return file
+
+    def _refuse_unread(self, status: int, message: str) -> None:
+        """Answer without reading the body, after which the connection is of no use."""
+        self.close_connection = True
+        self._answer(status, bad_request(message))
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """What http.server refuses by itself, in our form: no page, no name of a server."""
+        self.request_version = self.protocol_version
+        self._refuse_unread(code, message or "not a request of this protocol")
+
+    def _answer(self, status: int, body: bytes) -> None:
+        self.send_response_only(status)
+        self.send_header("Content-Length", str(len(body)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+        self.wfile.flush()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """The applier logs what matters; a line per request would drown it."""
+        logger.debug(format, *args)
+
+
+def _take_certificate(server: PanelServer, body: bytes) -> None:
+    message = decode_message(body)
+    try:
+        certificate, ca = str(message["certificate"]), str(message["ca"])
+    except (KeyError, TypeError) as exc:
+        raise BadBytes(what="certificate", reason="the message has no `certificate` and `ca`") from exc
+    server.identity.install(certificate, ca)
+
+
+def _take_keys(server: PanelServer, body: bytes) -> None:
+    server.identity.take_keys(body)
+
+
+# What every agent takes of its identity.
+IDENTITY_PUTS: Mapping[str, Callable[[PanelServer, bytes], None]] = {
+    CERTIFICATE_PATH: _take_certificate,
+    KEYS_PATH: _take_keys,
+}
+
+
+def bad_request(message: str) -> bytes:
+    """A refusal of what is no request of this protocol."""
+    return encode_message({"error": "BadRequest", "message": message, "position": None})

@@ -1,0 +1,18 @@
+"""A file whose lock keeps a second agent from what is this one's. The lock ends with the process."""
+
+import fcntl
+import os
+from pathlib import Path
+
+from replication.errors import Busy
+
+
+def take_lock(path: Path, what: str) -> int:
+    """The descriptor that holds the lock until it is closed. Raises Busy, which names `what`, if another holds it."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as exc:
+        os.close(descriptor)
+        raise Busy(what=what) from exc
+    return descriptor

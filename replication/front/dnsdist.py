@@ -1,0 +1,182 @@
+"""A dnsdist on this machine: its program, its console and its numbers.
+
+The console is spoken to by the program itself (`dnsdist -e`): so its encryption is always that of the installed
+release, whichever way that was built. One call takes 30 ms, and is made only where something has to change.
+"""
+
+import http.client
+import json
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from replication.errors import BadBytes, NotServed
+
+_SECONDS = 5.0
+_MAX_ANSWER = 8 << 20
+# What dnsdist calls a backend that somebody took out; in small letters it is its own check that says so.
+TAKEN_OUT = "DOWN"
+_ERROR = "Error"
+_RCODES = ("NOERROR", "NXDOMAIN", "SERVFAIL")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerNumbers:
+    """One backend as dnsdist counts it."""
+
+    name: str
+    address: str
+    weight: int
+    state: str  # DOWN, UP: set by somebody; down, up: by its check
+    queries: int
+    qps: float
+    drops: int
+    latency_ms: float
+
+    @property
+    def is_taken_out(self) -> bool:
+        return self.state == TAKEN_OUT
+
+    @property
+    def is_down(self) -> bool:
+        """It does not answer dnsdist's check."""
+        return self.state == "down"
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """All of one dnsdist."""
+
+    version: str
+    queries: int
+    cache_hits: int
+    cache_misses: int
+    servers: tuple[ServerNumbers, ...]
+    uptime: int = 0
+    tcp: int = 0  # of `queries`, those that came over TCP, TLS or HTTPS
+    queries6: int = 0  # those that came by IPv6
+    tcp6: int = 0
+    rcodes: Mapping[str, int] = field(default_factory=dict)  # answers by rcode
+    latency_us: int = 0  # dnsdist's own running average over the last thousand answers
+    memory_bytes: int = 0
+    rule_drops: int = 0  # questions that rules dropped, or sent to TCP
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """What the running dnsdist has that may be changed while it runs."""
+
+    servers: tuple[ServerNumbers, ...]
+    rules: frozenset[str]  # their ids
+
+
+class Dnsdist:
+    """The program, and the one that runs with the configuration at `conf`."""
+
+    def __init__(self, program: str, conf: Path, api_port: int, api_key: str) -> None:
+        self._program, self._conf, self._port, self._key = program, conf, api_port, api_key
+
+    def check(self, conf: Path) -> None:
+        """The program would start with this configuration. Raises BadBytes with its words."""
+        done = self._run("-C", str(conf), "--check-config")
+        if done.returncode:
+            reason = (done.stderr + done.stdout).strip()[-400:] or f"status {done.returncode}"
+            raise BadBytes(what="dnsdist.conf", reason=reason)
+
+    def execute(self, lua: str, *, conf: Path | None = None) -> None:
+        """The running dnsdist has done this. Raises NotServed."""
+        done = self._run("-C", str(conf or self._conf), "-e", lua)
+        if done.returncode or done.stdout.startswith(_ERROR) or _ERROR in done.stderr:
+            found = (done.stderr + done.stdout).strip()[-400:] or f"status {done.returncode}"
+            raise NotServed(question="dnsdist's console", expected="no error", found=found)
+
+    def configured(self) -> Configured:
+        """The backends and the rules of the running dnsdist. Raises NotServed."""
+        return self._ask(_configured, "/api/v1/servers/localhost")
+
+    def numbers(self) -> Numbers:
+        """What the running dnsdist counts. Raises NotServed."""
+        return self._ask(_numbers, "/api/v1/servers/localhost", "/jsonstat?command=stats")
+
+    def _ask(self, decode: Callable[..., T], *paths: str) -> T:
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_SECONDS)
+        try:
+            answers = []
+            for path in paths:
+                connection.request("GET", path, headers={"X-API-Key": self._key})
+                answers.append(_read(connection))
+                connection.close()
+            return decode(*answers)
+        except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError, RecursionError) as exc:
+            found = str(exc) or type(exc).__name__
+            raise NotServed(question="dnsdist's web server", expected="its numbers", found=found) from exc
+        finally:
+            connection.close()
+
+    def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        try:
+            return subprocess.run(
+                [self._program, *arguments], capture_output=True, text=True, timeout=_SECONDS, errors="replace"
+            )
+        except (OSError, subprocess.TimeoutExpired) as exc:
+            raise NotServed(question=self._program, expected="that it runs", found=str(exc)) from exc
+
+
+def _read(connection: http.client.HTTPConnection) -> Any:
+    response = connection.getresponse()
+    body = response.read(_MAX_ANSWER)
+    if response.status != 200:
+        raise http.client.HTTPException(f"status {response.status}")
+    return json.loads(body)
+
+
+def _servers(server: Any) -> tuple[ServerNumbers, ...]:
+    return tuple(
+        ServerNumbers(
+            str(found["name"]),
+            str(found["address"]),
+            int(found["weight"]),
+            str(found["state"]),
+            int(found["queries"]),
+            float(found["qps"]),
+            int(found["reuseds"]),
+            float(found["latency"] or 0),
+        )
+        for found in server["servers"]
+    )
+
+
+def _configured(server: Any) -> Configured:
+    return Configured(_servers(server), frozenset(str(rule["uuid"]) for rule in server["rules"]))
+
+
+def _numbers(server: Any, counters: Any) -> Numbers:
+    frontends = [*server["frontends"], *server.get("dohFrontends", ())]
+    queries = Counter[tuple[bool, bool]]()
+    for frontend in frontends:
+        over_tcp = not frontend.get("udp", False)
+        queries[over_tcp, str(frontend["address"]).startswith("[")] += int(
+            frontend["queries"] if "queries" in frontend else frontend["http1-queries"] + frontend["http2-queries"]
+        )
+    rcodes = {name: int(counters[f"frontend-{name.lower()}"]) for name in _RCODES}
+    rcodes["REFUSED"] = int(counters["rule-refused"])
+    return Numbers(
+        version=str(server["version"]),
+        queries=int(counters["queries"]),
+        cache_hits=int(counters["cache-hits"]),
+        cache_misses=int(counters["cache-misses"]),
+        servers=_servers(server),
+        uptime=int(counters["uptime"]),
+        tcp=queries[True, False] + queries[True, True],
+        queries6=queries[False, True] + queries[True, True],
+        tcp6=queries[True, True],
+        rcodes=rcodes,
+        latency_us=round(float(counters["latency-avg1000"])),
+        memory_bytes=int(counters["real-memory-usage"]),
+        rule_drops=int(counters["rule-drop"]) + int(counters["rule-truncated"]),
+    )

@@ -1,0 +1,286 @@
+"""A front put together: the configuration that dnsdist has, and the look that keeps rotation and cache right."""
+
+import base64
+import json
+import logging
+import secrets
+import ssl
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from replication.agent.identity import write_atomically
+from replication.dns import rdtypes
+from replication.errors import BadBytes, NotServed, ReplicationError
+from replication.front.bypass import EVERYTHING, RULES, Bypass, rule_of
+from replication.front.config import FrontConfig
+from replication.front.dnsdist import Configured, Dnsdist, Numbers, ServerNumbers
+from replication.front.dnsdist_conf import (
+    Secrets,
+    expunge,
+    hold_rule,
+    needs_restart,
+    new_server,
+    remove_servers,
+    render,
+    rotation_text,
+    server_id,
+    server_policy,
+)
+from replication.front.rotation import Known, Rotation, Rules, Verdict
+from replication.store.applying import POSITION_ZONE
+from replication.verify import ask, rrset_in
+from replication.wire.front import Backend, Endpoint
+from replication.wire.position import Position, parse_position
+
+# How often every backend is asked, and how long for; one that was silent is not waited for so long.
+LOOK_SECONDS = 0.25
+ANSWER_SECONDS = 0.4
+SILENT_SECONDS = 0.1
+SECRETS_FILE = "secrets.json"
+ROTATION_FILE = "rotation.conf"
+FORMER_FILE, NEXT_FILE = "dnsdist.conf.former", "dnsdist.conf.next"
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a look found, once dnsdist does what follows from it."""
+
+    verdicts: Mapping[str, Verdict]
+    # All nodes that dnsdist may ask have this position; None where one of them does not say, or nobody may be asked.
+    served: Position | None
+    trouble: str  # why dnsdist did not do it; empty when it did
+
+
+class Front:
+    """One front. Not for several threads at once.
+
+    Without `bypass` nobody says which zones change, and the whole cache is emptied whenever a node has got changes.
+    """
+
+    def __init__(self, config: FrontConfig, bypass: Bypass | None = None) -> None:
+        self._config = config
+        config.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        config.rotation_dir.mkdir(mode=0o700, exist_ok=True)
+        self._secrets = _secrets(config)
+        self._dnsdist = Dnsdist(config.dnsdist, config.conf_path, config.api_port, self._secrets.api_key)
+        rules = Rules(config.minimum, config.most_behind, config.behind_seconds)
+        self._rotation = Rotation([backend.name for backend in config.backends], rules)
+        self._threads = ThreadPoolExecutor(max(1, len(config.backends)), thread_name_prefix="position")
+        self._bypass = bypass
+        self._served: Mapping[str, Position | None] = {}
+        self._silent: frozenset[str] = frozenset()
+        self._down: frozenset[str] = frozenset()
+        self._purges = 0  # how often the cache is still to be emptied
+        self._trouble = ""
+        # The position that the panel was told of: who lacks it may not answer.
+        self.floor: Position | None = None
+        if not (config.rotation_dir / ROTATION_FILE).exists():
+            self._write_rotation({})
+
+    def conf(self) -> str:
+        """The text of dnsdist.conf."""
+        return render(self._config, self._secrets)
+
+    def write(self) -> bool:
+        """dnsdist.conf is what the configuration says; True if a running dnsdist ended, to start anew with it.
+
+        Of other nodes a running dnsdist is told by the next look. Raises BadBytes, and leaves everything as it is, if
+        the installed dnsdist would not start with it.
+        """
+        self._check_tls()
+        text, path, upcoming = self.conf(), self._config.conf_path, self._config.state_dir / NEXT_FILE
+        before = path.read_text() if path.exists() else ""
+        if before == text:
+            return False
+        write_atomically(upcoming, text)
+        self._dnsdist.check(upcoming)
+        former = self._config.state_dir / FORMER_FILE
+        if before:
+            write_atomically(former, before)
+        upcoming.replace(path)
+        if not needs_restart(before, text):
+            return False
+        if before:
+            try:
+                self._dnsdist.execute("shutdown()", conf=former)
+            except NotServed as exc:
+                logger.info("no running dnsdist was told of the new configuration: %s", exc)
+        return True
+
+    def run(self, stop: threading.Event) -> None:
+        """Keep the rotation right until `stop` is set. dnsdist is not touched by start or stop."""
+        while True:
+            started = time.monotonic()
+            self.look(started)
+            if stop.wait(max(0.0, LOOK_SECONDS - (time.monotonic() - started))):
+                self.close()
+                return
+
+    def close(self) -> None:
+        """Nobody is asked any more."""
+        self._threads.shutdown()
+
+    def look(self, now: float) -> Looked:
+        """Ask every backend once, and have dnsdist use those that may answer.
+
+        What dnsdist does is compared with what it shall do each time, so one that started anew, or was changed by
+        hand, is put right as well.
+        """
+        positions = self.positions()
+        out = {backend.name: backend.out for backend in self._config.backends if backend.out}
+        verdicts = self._rotation.see(positions, now, Known(self.floor, out, self._down))
+        self._write_rotation(verdicts)
+        served = _served(verdicts, positions)
+        if self._bypass is not None:
+            self._bypass.settle(served, now)
+        try:
+            self._close_difference(verdicts, now)
+        except ReplicationError as exc:
+            self._say(str(exc))
+            return Looked(verdicts, None, str(exc))
+        self._say("")
+        return Looked(verdicts, served, "")
+
+    def verified(self) -> Position:
+        """What a question gets that comes to the front as anybody's does. Raises NotServed."""
+        endpoint = self._config.listen[0]
+        address = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(endpoint.address, endpoint.address)
+        found = position_at(Endpoint(address, endpoint.port), ANSWER_SECONDS)
+        if found is None:
+            raise NotServed(question=f"{POSITION_ZONE} TXT through dnsdist", expected="a position", found="none")
+        return found
+
+    def positions(self) -> dict[str, Position | None]:
+        """What each backend proves now; None for one that gives no position."""
+        backends = self._config.backends
+        found = list(self._threads.map(self._position_of, backends))
+        positions = dict(zip((backend.name for backend in backends), found, strict=True))
+        self._silent = frozenset(name for name, position in positions.items() if position is None)
+        return positions
+
+    def numbers(self) -> Numbers:
+        """What dnsdist counts. Raises NotServed."""
+        return self._dnsdist.numbers()
+
+    def _position_of(self, backend: Backend) -> Position | None:
+        return position_at(backend.endpoint, SILENT_SECONDS if backend.name in self._silent else ANSWER_SECONDS)
+
+    def _check_tls(self) -> None:
+        """Raise BadBytes unless the certificate and its key fit: dnsdist reads them only when it really starts."""
+        if not self._config.tls_certificate:
+            return
+        try:
+            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(
+                self._config.tls_certificate, self._config.tls_key
+            )
+        except OSError as exc:
+            raise BadBytes(what=self._config.tls_certificate, reason=str(exc)) from exc
+
+    def _close_difference(self, verdicts: Mapping[str, Verdict], now: float) -> None:
+        """dnsdist asks the nodes that it shall, and gives nothing old of its own. Raises NotServed."""
+        found = self._dnsdist.configured()
+        servers = {(each.name, each.address, each.weight): each for each in found.servers}
+        # Who was taken out for its silence is not said to be down any more; it stays so until it answers.
+        self._down = frozenset(each.name for each in found.servers if each.is_down) | (self._down & self._silent)
+        commands = self._other_backends(servers)
+        for backend in self._config.backends:
+            verdict, server = verdicts[backend.name], servers.get(_key(backend))
+            is_out = server is not None and server.is_taken_out
+            if is_out == verdict.is_in:
+                commands.append(f'getServer("{server_id(backend)}"):{"setAuto" if verdict.is_in else "setDown"}()')
+                word = "into" if verdict.is_in else "out of"
+                logger.info("backend=%s goes %s rotation: it %s", backend.name, word, verdict.reason)
+        over: Sequence[str] = ()
+        if self._bypass is not None and self._config.cache_entries:
+            over = self._bypass.over(now)
+            commands += self._hold(self._bypass, found, over)
+        elif self._config.cache_entries:
+            commands += self._empty(verdicts)
+        if commands:
+            self._dnsdist.execute("; ".join(commands))
+            self._purges = max(0, self._purges - 1)
+        if self._bypass is not None:
+            self._bypass.release(self._bypass.over(now) if not self._config.cache_entries else over)
+
+    def _other_backends(self, servers: Mapping[tuple[str, str, int], ServerNumbers]) -> list[str]:
+        """What makes dnsdist's nodes those of the configuration."""
+        expected = {_key(backend): backend for backend in self._config.backends}
+        commands = remove_servers({name for name, _, _ in servers.keys() - expected.keys()})
+        commands += [new_server(expected[key]) for key in expected.keys() - servers.keys()]
+        return [*commands, server_policy(self._config.backends)] if commands else []
+
+    def _hold(self, bypass: Bypass, found: Configured, over: Sequence[str]) -> list[str]:
+        """What makes dnsdist ask nodes for the zones that are held, and forgets what it has of those that are over."""
+        present = {rule for rule in found.rules if rule.startswith(RULES)}
+        bypassed = bypass.zones(without=over)
+        rule = rule_of(bypassed) if bypassed else ""
+        # The cache is emptied before a rule goes, and a rule is there before another one goes.
+        commands = expunge(over)
+        if rule and rule not in present:
+            commands.append(hold_rule(bypassed, rule))
+        return commands + [f'rmRule("{other}")' for other in sorted(present - {rule})]
+
+    def _empty(self, verdicts: Mapping[str, Verdict]) -> list[str]:
+        served = {name: verdict.position for name, verdict in verdicts.items() if verdict.is_in}
+        if served != self._served:
+            # The second time is for an answer that was on its way to dnsdist at the first.
+            self._served, self._purges = served, 2
+        return expunge([EVERYTHING]) if self._purges else []
+
+    def _write_rotation(self, verdicts: Mapping[str, Verdict]) -> None:
+        text = rotation_text(name for name, verdict in verdicts.items() if not verdict.is_in)
+        path = self._config.rotation_dir / ROTATION_FILE
+        if not path.exists() or path.read_text() != text:
+            write_atomically(path, text)
+
+    def _say(self, trouble: str) -> None:
+        """Log a trouble once, and once that it is over."""
+        if trouble and not self._trouble:
+            logger.warning("%s", trouble)
+        elif self._trouble and not trouble:
+            logger.info("over: %s", self._trouble)
+        self._trouble = trouble
+
+
+def position_at(endpoint: Endpoint, seconds: float) -> Position | None:
+    """What is proved there, or None."""
+    try:
+        answer = ask(endpoint.address, endpoint.port, POSITION_ZONE, rdtypes.TXT, seconds)
+        rrset = rrset_in(answer, POSITION_ZONE, rdtypes.TXT)
+        if rrset is None:
+            return None
+        return parse_position(b"".join(next(iter(rrset)).strings).decode("ascii", "replace"))
+    except (NotServed, BadBytes, OSError):
+        return None
+
+
+def _key(backend: Backend) -> tuple[str, str, int]:
+    """By which dnsdist's report names a backend as it shall be."""
+    return backend.name, str(backend.endpoint), backend.weight
+
+
+def _served(verdicts: Mapping[str, Verdict], positions: Mapping[str, Position | None]) -> Position | None:
+    """The lowest position of the nodes in rotation, if all of them have answered, and of one history."""
+    found = [positions[name] for name, verdict in verdicts.items() if verdict.is_in]
+    answered = [position for position in found if position is not None]
+    if not answered or len(answered) < len(found) or len({position.epoch for position in answered}) > 1:
+        return None
+    return min(answered, key=lambda position: position.sequence)
+
+
+def _secrets(config: FrontConfig) -> Secrets:
+    """The secrets of this front, made at the first use."""
+    path = config.state_dir / SECRETS_FILE
+    if path.exists():
+        try:
+            return Secrets(**json.loads(path.read_text()))
+        except (ValueError, TypeError) as exc:
+            raise BadBytes(what=str(path), reason=str(exc)) from exc
+    made = Secrets(base64.b64encode(secrets.token_bytes(32)).decode(), secrets.token_urlsafe(32))
+    write_atomically(path, json.dumps(made._asdict()) + "\n")
+    return made

@@ -1,0 +1,129 @@
+"""Which backends may answer, from the positions that they prove over DNS. Pure.
+
+A node's position zone says how far everything is that it serves, so who is late is known without the panel: by
+comparison with the newest position of all backends. A panel that is dead changes nothing here.
+
+- A backend that lacks more than `most_behind` changes for longer than `behind_seconds` leaves. How long is counted
+  from when the first change that it lacks too much was seen at another one, so that a backend which follows a
+  stream of changes is never late, however fast the stream.
+- One that is in another history of the log than most are leaves after the same time.
+- One that does not answer is judged by what it said last: whether it answers at all is dnsdist's own check.
+- One that lacks what the front has told the panel it answers with (`Known.floor`) leaves at once, and so does one that
+  the panel takes out, or that is silent while others answer: it comes back with a position that is good enough.
+- Where fewer than `minimum` would be left of those that answer, the least late of them stay.
+"""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from replication.wire.position import Position
+
+# So many steps of the newest position are remembered; at four looks a second that is 17 minutes.
+_MOST_STEPS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """When a backend leaves; see the module."""
+
+    minimum: int
+    most_behind: int
+    behind_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is decided of one backend, and why, as the rest of a sentence that begins with its name."""
+
+    is_in: bool
+    position: Position | None
+    behind: int  # changes that it lacks; 0 where that is not known
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of the backends besides their positions."""
+
+    floor: Position | None = None  # who lacks this is out
+    out: Mapping[str, str] = field(default_factory=dict)  # by name, why the panel takes it out
+    down: frozenset[str] = frozenset()  # those that do not answer dnsdist's own check
+
+
+NOTHING_KNOWN = Known()
+
+
+class Rotation:
+    """Sees the positions again and again, and decides each time. `now` is a monotonic clock's."""
+
+    def __init__(self, names: Sequence[str], rules: Rules) -> None:
+        self._names, self._rules = names, rules
+        self._known: dict[str, Position] = {}
+        self._epoch: UUID | None = None
+        self._strange_since: dict[str, float] = {}
+        # The newest position of this epoch, step by step: its sequences, ascending, and when each was first seen.
+        self._sequences: list[int] = []
+        self._seen_at: list[float] = []
+
+    def see(
+        self, positions: Mapping[str, Position | None], now: float, known: Known = NOTHING_KNOWN
+    ) -> dict[str, Verdict]:
+        """The verdict on each backend; `positions` has None for one that did not answer."""
+        answered = {name: found for name, found in positions.items() if found is not None}
+        self._known.update(answered)
+        self._follow(list(answered.values()), now)
+        verdicts = {name: self._judge(name, now, known) for name in self._names}
+        left = sum(verdicts[name].is_in for name in answered)
+        late = [name for name in answered if not verdicts[name].is_in]
+        late.sort(key=lambda name: (name in known.out, answered[name].epoch != self._epoch, verdicts[name].behind))
+        for name in late[: max(0, self._rules.minimum - left)]:
+            found = verdicts[name]
+            reason = f"{found.reason}, but stays: no fewer than {self._rules.minimum} may be left"
+            verdicts[name] = Verdict(True, found.position, found.behind, reason)
+        if any(verdicts[name].is_in for name in answered):
+            for name in known.down - answered.keys():
+                if name in verdicts:
+                    found = verdicts[name]
+                    verdicts[name] = Verdict(False, found.position, found.behind, "does not answer")
+        return verdicts
+
+    def _follow(self, positions: Sequence[Position], now: float) -> None:
+        """Keep up with the epoch that most are in, and with its newest position."""
+        votes = Counter(position.epoch for position in positions)
+        if not votes:
+            return
+        most = max(votes.values())
+        if self._epoch is None or votes[self._epoch] < most:
+            self._epoch = next(epoch for epoch, count in votes.items() if count == most)
+            self._sequences, self._seen_at = [], []
+        newest = max(position.sequence for position in positions if position.epoch == self._epoch)
+        if not self._sequences or newest > self._sequences[-1]:
+            self._sequences.append(newest)
+            self._seen_at.append(now)
+            if len(self._sequences) > _MOST_STEPS:
+                del self._sequences[: _MOST_STEPS // 2], self._seen_at[: _MOST_STEPS // 2]
+
+    def _judge(self, name: str, now: float, known: Known) -> Verdict:
+        position = self._known.get(name)
+        if reason := known.out.get(name):
+            return Verdict(False, position, 0, reason)
+        if position is None:
+            return Verdict(True, None, 0, "has not answered yet: dnsdist's own check decides")
+        if position.epoch != self._epoch:
+            since = self._strange_since.setdefault(name, now)
+            is_in = now - since < self._rules.behind_seconds
+            return Verdict(is_in, position, 0, "is in another history of the log than most are")
+        self._strange_since.pop(name, None)
+        behind = max(0, self._sequences[-1] - position.sequence)
+        lacking = bisect_right(self._sequences, position.sequence + self._rules.most_behind)
+        if lacking == len(self._sequences):
+            return Verdict(True, position, behind, "has everything" if not behind else f"lacks {behind} changes")
+        seconds = now - self._seen_at[lacking]
+        reason = f"lacks {behind} changes, for {seconds:.1f} s"
+        floor = known.floor
+        if floor is not None and floor.epoch == position.epoch and position.sequence < floor.sequence:
+            return Verdict(False, position, behind, f"lacks {behind} changes with which the front answers already")
+        return Verdict(seconds < self._rules.behind_seconds, position, behind, reason)

@@ -1,0 +1,180 @@
+"""What the panel sets of a front, and what a front reports of the nodes behind it. Pure.
+
+PUT /v1/front    FrontSettings as a JSON object; `backends` is an array of objects
+Status.front     FrontReport as a JSON object
+"""
+
+import hashlib
+import ipaddress
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self, TypeGuard
+
+from replication.errors import BadBytes
+from replication.wire.protocol import join_port
+
+MOST_BACKENDS = 64
+MOST_WEIGHT = 1000
+_LONGEST_REASON = 500
+_NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
+
+# What the numbers that the panel sets may be: the lowest and the highest.
+RANGES: Mapping[str, tuple[float, float]] = {
+    "minimum": (1, MOST_BACKENDS),
+    "most_behind": (0, 1_000_000),
+    "behind_seconds": (0.5, 600.0),
+    "queries_per_second": (0, 10_000_000),
+    "cache_entries": (0, 100_000_000),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An IP address and a port."""
+
+    address: str
+    port: int
+
+    def __str__(self) -> str:
+        return join_port(self.address, self.port)
+
+
+def parse_endpoint(text: object) -> Endpoint:
+    """The inverse of `str(endpoint)`. Raises ValueError."""
+    host, _, port = str(text).rpartition(":")
+    address = ipaddress.ip_address(host.removeprefix("[").removesuffix("]"))
+    if not (port.isascii() and port.isdecimal() and 1 <= int(port) <= 65535):
+        raise ValueError(port)
+    return Endpoint(str(address), int(port))
+
+
+def is_backend_name(name: object) -> TypeGuard[str]:
+    """Whether a backend may be called so; it is written into dnsdist.conf."""
+    return isinstance(name, str) and 1 <= len(name) <= 63 and set(name) <= _NAME
+
+
+def is_weight(weight: object) -> bool:
+    """Whether that is a share of questions beside the others'."""
+    return type(weight) is int and 1 <= weight <= MOST_WEIGHT
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """One node, as dnsdist asks it. `out` says why it may not be asked now; empty where its own answers decide."""
+
+    name: str
+    endpoint: Endpoint
+    weight: int = 1
+    out: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {"name": self.name, "address": str(self.endpoint), "weight": self.weight, "out": self.out}
+
+    @classmethod
+    def from_json(cls, message: Mapping[str, Any]) -> Self:
+        """Raises ValueError, KeyError, TypeError."""
+        name, weight, out = message["name"], message.get("weight", 1), message.get("out", "")
+        if not is_backend_name(name) or not is_weight(weight) or not isinstance(out, str):
+            raise ValueError(f"{name!r:.80} is no backend")
+        return cls(name, parse_endpoint(message["address"]), weight, out[:_LONGEST_REASON])
+
+
+@dataclass(frozen=True, slots=True)
+class FrontSettings:
+    """What a person sets of a front in the panel, and what the panel knows of its nodes."""
+
+    backends: tuple[Backend, ...]
+    minimum: int = 1
+    most_behind: int = 0
+    behind_seconds: float = 1.0
+    queries_per_second: int = 0
+    cache_entries: int = 0
+
+    @property
+    def digest(self) -> str:
+        """What tells these settings from others: 32 hex digits."""
+        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in RANGES} | {
+            "backends": [backend.to_json() for backend in self.backends]
+        }
+
+    @classmethod
+    def from_json(cls, message: Mapping[str, Any]) -> Self:
+        """Raises BadBytes: everything here is written into dnsdist.conf."""
+        try:
+            backends = tuple(Backend.from_json(each) for each in message["backends"])
+            numbers = {name: message[name] for name in RANGES}
+            numbers["behind_seconds"] = float(numbers["behind_seconds"])
+            for name, (lowest, highest) in RANGES.items():
+                expected = float if name == "behind_seconds" else int
+                if type(numbers[name]) is not expected or not lowest <= numbers[name] <= highest:
+                    raise ValueError(f"{name} has to be between {lowest} and {highest}")
+            if len(backends) > MOST_BACKENDS or len({each.name for each in backends}) < len(backends):
+                raise ValueError(f"at most {MOST_BACKENDS} backends, each with a name of its own")
+            return cls(backends, **numbers)
+        except (KeyError, TypeError, ValueError, AttributeError) as exc:
+            raise BadBytes(what="settings of a front", reason=str(exc) or type(exc).__name__) from exc
+
+
+@dataclass(frozen=True, slots=True)
+class BackendReport:
+    """One node as its front sees it."""
+
+    name: str
+    address: str
+    weight: int
+    is_in: bool  # in rotation: dnsdist asks it
+    is_up: bool  # it answers dnsdist's own check
+    reason: str  # why it is in or out, as the rest of a sentence that begins with its name
+    sequence: int  # of the position that it proves; 0: none
+    behind: int  # changes that it lacks
+    queries: int  # that dnsdist has sent it since it was started
+    qps: float
+    drops: int  # that it left without an answer
+    latency_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class FrontReport:
+    """What a front says of itself besides a node's status."""
+
+    settings: str  # `FrontSettings.digest` of those that it has; empty: none yet
+    minimum: int
+    bypassed_zones: int  # that are asked of nodes and not of the cache, since they changed just now
+    backends: tuple[BackendReport, ...] = ()
+    rule_drops: int = 0  # questions that dnsdist has told to come by TCP, or dropped, since it was started
+
+    @property
+    def in_rotation(self) -> int:
+        """How many nodes are asked, and answer."""
+        return sum(backend.is_in and backend.is_up for backend in self.backends)
+
+    @property
+    def is_below_minimum(self) -> bool:
+        """Fewer nodes answer in rotation than a person wants at least."""
+        return bool(self.backends) and self.in_rotation < self.minimum
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, message: Mapping[str, Any]) -> Self:
+        """Unknown fields are ignored. Raises ValueError, KeyError, TypeError."""
+        known = {each.name: message[each.name] for each in fields(cls) if each.name in message}
+        names = [each.name for each in fields(BackendReport)]
+        known["backends"] = tuple(
+            BackendReport(**{name: backend[name] for name in names}) for backend in message.get("backends", ())
+        )
+        return cls(**known)
+
+
+def front_report_in(report: Mapping[str, Any]) -> FrontReport | None:
+    """What a front's report says of its nodes; None where it says nothing that can be read."""
+    try:
+        return FrontReport.from_json(report["front"])
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None

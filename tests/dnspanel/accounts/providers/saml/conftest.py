@@ -1,0 +1,19 @@
+"""Fixtures of the tests of SAML: a provider that runs, which the panel may ask."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.dnspanel.accounts.providers.saml.provider import AtSaml, saml_running
+
+
+@pytest.fixture(scope="session")
+def running_saml(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AtSaml]:
+    with saml_running(tmp_path_factory.mktemp("saml")) as idp:
+        yield idp
+
+
+@pytest.fixture
+def saml_idp(running_saml: AtSaml, reachable: None) -> AtSaml:
+    running_saml.users()
+    return running_saml

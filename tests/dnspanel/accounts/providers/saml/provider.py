@@ -1,0 +1,122 @@
+"""A real SAML provider on loopback (crewjam/saml, from the Go module proxy), and who signs in at it."""
+
+import base64
+import html
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from django.test import Client
+
+from dnspanel.accounts.models import SignInProvider
+from dnspanel.accounts.providers.saml.rows import SamlTerms, create_provider
+from tests.clients.packages import NotInstalled, go_programs
+from tests.dnspanel.transfer.running import listening, running
+from tests.people import NOW
+from tests.ports import free_port
+
+_SECONDS = 10
+_ANSWER = re.compile(r'name="SAMLResponse" value="([^"]*)"')
+
+
+@dataclass(frozen=True)
+class Member:
+    """A person at the provider."""
+
+    Subject: str
+    Email: str
+    Groups: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class AtSaml:
+    """A running provider; `users` says who is there from now on."""
+
+    root: str
+    directory: Path
+
+    def users(self, **people: Member) -> None:
+        """Name → person; nobody else is there."""
+        content = json.dumps({name: asdict(person) for name, person in people.items()})
+        (self.directory / "users.json").write_text(content)
+
+    def knows(self, slug: str) -> None:
+        """The provider has read what the panel says of itself."""
+        answer = Client().get(f"/sign-in/by/{slug}/metadata/")
+        assert answer.status_code == 200
+        (self.directory / "services" / f"{slug}.xml").write_bytes(answer.content)
+
+    @property
+    def metadata(self) -> str:
+        return requests.get(f"{self.root}/metadata", timeout=_SECONDS).text
+
+    def sign_in(self, url: str, name: str, flaw: str = "") -> str:
+        """What the browser of this person brings back: base64 of the response."""
+        cookies = {"user": name} | ({"flaw": flaw} if flaw else {})
+        page = requests.get(url, cookies=cookies, timeout=_SECONDS)
+        assert page.status_code == 200, page.text
+        found = _ANSWER.search(page.text)
+        assert found is not None, page.text
+        return html.unescape(found[1])
+
+
+@contextmanager
+def saml_running(directory: Path) -> Iterator[AtSaml]:
+    """Nobody is there at first, and no service is known."""
+    try:
+        program = go_programs("saml-provider") / "saml-provider"
+    except NotInstalled as exc:
+        pytest.skip(str(exc))
+    (directory / "services").mkdir(parents=True)
+    port = free_port()
+    idp = AtSaml(f"http://127.0.0.1:{port}", directory)
+    idp.users()
+    command = [program, f"127.0.0.1:{port}", directory / "users.json", directory / "services"]
+    with running(command, directory / "provider.log", listening(port)):
+        yield idp
+
+
+def saml_added(idp: AtSaml, slug: str = "work", **terms: Any) -> SignInProvider:
+    """The provider as an administrator has added it, and the panel as the provider's has."""
+    given: dict[str, Any] = {"name": slug.title(), "slug": slug, "metadata_url": f"{idp.root}/metadata"}
+    given |= {"attributes": {"mail": "mail", "username": "uid"}, "trusts_mail": True}
+    provider = create_provider(terms=SamlTerms(**(given | terms)), by=None, now=NOW)
+    idp.knows(slug)
+    return provider
+
+
+def begun_saml(client: Client, slug: str = "work", **form: str) -> str:
+    """The URL at the provider that the button of the sign-in page leads to."""
+    page = client.post(f"/sign-in/by/{slug}/", form)
+    assert page.status_code == 200, (page.status_code, page.content)
+    return str(page.context["url"])
+
+
+def posted(encoded: str, slug: str = "work") -> Any:
+    """What the panel answers to the provider's form, which comes without the session's cookie."""
+    return Client().post(f"/sign-in/by/{slug}/acs/", {"SAMLResponse": encoded})
+
+
+def ends(client: Client, encoded: str, slug: str = "work") -> Any:
+    """The panel's last word on this answer in the browser."""
+    answer = posted(encoded, slug)
+    return answer if answer.status_code != 302 else client.get(answer["Location"])
+
+
+def comes_by_saml(client: Client, idp: AtSaml, name: str, flaw: str = "", **form: str) -> Any:
+    """The panel's answer to this person, who pressed the button, signed in there, and was sent back."""
+    return ends(client, idp.sign_in(begun_saml(client, **form), name, flaw))
+
+
+def xml_of(encoded: str) -> str:
+    return base64.b64decode(encoded).decode()
+
+
+def encoded_of(xml: str) -> str:
+    return base64.b64encode(xml.encode()).decode()

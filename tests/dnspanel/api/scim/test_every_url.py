@@ -1,0 +1,68 @@
+"""Every URL and method of SCIM as every kind of caller: the token of a directory, and nobody else.
+
+A URL or a method that is not in the table fails. Each directory knows its own people alone.
+"""
+
+import pytest
+from django.urls import get_resolver, reverse
+
+from dnspanel.api.scim import urls
+from tests.dnspanel.api.callers import Caller, MakeApi
+from tests.dnspanel.api.scim.conftest import GROUP, PATCH, USER, MakeDirectory
+from tests.dnspanel.api.test_every_url import api_urls
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+PATCHES = {
+    "user": {"schemas": [PATCH], "Operations": [{"op": "replace", "path": "active", "value": True}]},
+    "group": {"schemas": [PATCH], "Operations": [{"op": "replace", "path": "displayName", "value": "x"}]},
+}
+# Name of the URL → method → status for its own directory, and for another one.
+DOORS = {
+    "config": {"GET": (200, 200)},
+    "resource-types": {"GET": (200, 200)},
+    "resource-type": {"GET": (200, 200)},
+    "schemas": {"GET": (200, 200)},
+    "schema": {"GET": (200, 200)},
+    "users": {"GET": (200, 200), "POST": (201, 201)},
+    "users-search": {"POST": (200, 200)},
+    "user": {"GET": (200, 404), "PUT": (200, 404), "PATCH": (200, 404), "DELETE": (204, 404)},
+    "groups": {"GET": (200, 200), "POST": (201, 201)},
+    "groups-search": {"POST": (200, 200)},
+    "group": {"GET": (200, 404), "PUT": (200, 404), "PATCH": (200, 404), "DELETE": (204, 404)},
+    "nothing": dict.fromkeys(METHODS, (404, 404)),
+}
+
+
+def body_of(name: str, method: str, caller: str) -> object:
+    if method == "PATCH":
+        return PATCHES.get(name)
+    if method in ("GET", "DELETE") or name.endswith("-search"):
+        return {} if method == "POST" else None
+    if name.startswith("group"):
+        return {"schemas": [GROUP], "displayName": f"new of {caller}"}
+    return {"schemas": [USER], "userName": f"{caller}@people.test"}
+
+
+def test_every_url_stands_in_the_table() -> None:
+    assert {str(pattern.name) for pattern in urls.urlpatterns} == DOORS.keys()
+    assert not {"config", "users"} & set(api_urls(get_resolver()))
+
+
+@pytest.mark.parametrize("name", sorted(DOORS))
+def test_who_gets_how_far(name: str, directory: MakeDirectory, api: MakeApi) -> None:
+    okta, other = directory(), directory("Other")
+    ada = okta.made("maude")
+    group = okta.group("web", ada)
+    args = {
+        "user": [ada["id"]],
+        "group": [group["id"]],
+        "schema": [USER],
+        "resource-type": ["User"],
+    }
+    url = "/scim/v2/nothing" if name == "nothing" else reverse(f"api:scim:{name}", args=args.get(name))
+    for method in METHODS:
+        for caller in Caller:  # those with a token of an API as well
+            assert api(caller).send(method, url, body_of(name, method, "x")).status_code == 401, (method, caller)
+        own, others = DOORS[name].get(method, (405, 405))
+        assert other.send(method, url, body_of(name, method, "other")).status_code == others, method
+        assert okta.send(method, url, body_of(name, method, "okta")).status_code == own, method

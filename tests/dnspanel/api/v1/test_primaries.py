@@ -1,0 +1,72 @@
+"""Kinds Slave and Secondary: made from masters, done for by axfr-retrieve, taken over and given back by kind."""
+
+import json
+from typing import Any
+
+import pytest
+
+from dnspanel.accounts.models import User
+from dnspanel.primaries.models import TransferredZone
+from dnspanel.zones.models import Zone
+from tests.dnspanel.api.v1.conftest import Caller, texts
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ZONES = "/zones"
+NEW = {"name": "abroad.test.", "kind": "Slave", "masters": ["9.9.9.9", "9.9.9.10:5300"]}
+
+
+def test_a_zone_of_this_kind_waits_for_its_masters_and_is_read_only(call: Caller) -> None:
+    made = call("POST", ZONES, NEW)
+    assert made.status_code == 201
+    assert (json.loads(made.content)["kind"], json.loads(made.content)["masters"]) == ("Slave", NEW["masters"])
+    zone = Zone.objects.get(name="abroad.test.")
+    assert (zone.is_served, zone.transferred_from) == (False, "9.9.9.9 and 9.9.9.10:5300")
+    rrset = {"name": "www.abroad.test.", "type": "A", "ttl": 60, "changetype": "REPLACE"}
+    body = {"rrsets": [rrset | {"records": [{"content": "192.0.2.1", "disabled": False}]}]}
+    refused = call("PATCH", f"{ZONES}/abroad.test.", body)
+    assert refused.status_code == 403
+    assert "is transferred from 9.9.9.9" in texts(refused)
+
+
+def test_all_of_it_is_asked_for(call: Caller) -> None:
+    call("POST", ZONES, NEW)
+    TransferredZone.objects.update(wants_all=False, due_at=None)
+    done = call("PUT", f"{ZONES}/abroad.test./axfr-retrieve")
+    assert done.status_code == 200
+    assert json.loads(done.content) == {"result": "Added retrieval request for 'abroad.test.' from primary 9.9.9.9"}
+    row = TransferredZone.objects.get()
+    assert row.wants_all
+    assert row.due_at is not None
+
+
+def test_another_kind_takes_the_zone_over_and_this_one_gives_it_back(call: Caller) -> None:
+    call("POST", ZONES, NEW)
+    early = call("PUT", f"{ZONES}/abroad.test.", {"kind": "Native"})
+    assert early.status_code == 422
+    TransferredZone.objects.update(serial=7)
+    assert call("PUT", f"{ZONES}/abroad.test.", {"kind": "Native"}).status_code == 204
+    zone = Zone.objects.get(name="abroad.test.")
+    assert (zone.transferred_from, zone.is_served) == ("", True)
+    back = {"kind": "Slave", "masters": ["9.9.9.11"]}
+    assert call("PUT", f"{ZONES}/abroad.test.", back).status_code == 204
+    zone.refresh_from_db()
+    assert zone.transferred_from == "9.9.9.11"
+
+
+def test_other_masters_are_asked_by_the_key_that_there_is(call: Caller) -> None:
+    call("POST", ZONES, NEW)
+    key = {"tsig_name": "theirs.", "tsig_algorithm": "hmac-sha512", "tsig_secret": b"sealed"}
+    TransferredZone.objects.update(**key)
+    assert call("PUT", f"{ZONES}/abroad.test.", {"masters": ["9.9.9.11"]}).status_code == 204
+    row = TransferredZone.objects.get()
+    assert row.addresses == ["9.9.9.11"]
+    assert (row.tsig_name, row.tsig_algorithm, bytes(row.tsig_secret or b"")) == tuple(key.values())
+
+
+@pytest.mark.parametrize(
+    "more", [{"masters": []}, {"masters": ["127.0.0.1"]}, {"rrsets": [{}]}], ids=["no", "inside", "content"]
+)
+def test_what_cannot_be_transferred_is_refused(call: Caller, more: dict[str, Any], alice: User) -> None:
+    assert call("POST", ZONES, NEW | more).status_code == 422
+    assert not Zone.objects.filter(name="abroad.test.").exists()

@@ -1,0 +1,102 @@
+"""Zones from elsewhere over the API: made, read, asked, taken over, given back."""
+
+from typing import Any
+
+import pytest
+
+from dnspanel.primaries.models import TransferredZone
+from dnspanel.zones.models import Zone
+from tests.dnspanel.api.callers import Api, Caller, MakeApi
+from tests.people import NOW
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ZONES = "/api/v2/transferred-zones"
+URL = "/api/v2/zones/abroad.test./primaries"
+SECRET = "c2l4dGVlbiBieXRlcyBub3c="
+BODY = {"name": "Abroad.test", "addresses": ["9.9.9.9", "9.9.9.10:5300"], "tsig_name": "key", "tsig_secret": SECRET}
+
+
+@pytest.fixture
+def admin(api: MakeApi) -> Api:
+    return api(Caller.ADMINISTRATOR)
+
+
+def made(admin: Api, **body: Any) -> Any:
+    response = admin.post(ZONES, {**BODY, **body})
+    assert response.status_code == 201, response.content
+    return response
+
+
+def test_one_is_made_and_says_how_it_stands(admin: Api) -> None:
+    new = made(admin, uses_ixfr=False)
+    assert new.headers["Location"] == URL
+    read = admin.get(URL).json()
+    assert (read["zone"], read["addresses"], read["tsig_name"]) == ("abroad.test.", BODY["addresses"], "key.")
+    assert (read["elsewhere"], read["is_served"], read["serial"], read["uses_ixfr"]) == (True, False, None, False)
+    assert not any("secret" in name for name in read)
+    assert [one["zone"] for one in admin.get(ZONES).json()["items"]] == ["abroad.test."]
+    assert admin.get(ZONES, failing="true").json()["items"] == []
+    TransferredZone.objects.update(failed_since=NOW, error="It does not answer.")
+    [failing] = admin.get(ZONES, failing="true").json()["items"]
+    assert failing["error"] == "It does not answer."
+
+
+def test_other_primaries_are_set_by_the_key_that_there_is_and_the_same_change_nothing(admin: Api) -> None:
+    made(admin)
+    TransferredZone.objects.update(serial=7, wants_all=False, due_at=None)
+    terms = {"addresses": BODY["addresses"], "tsig_name": "key.", "tsig_algorithm": "hmac-sha256"}
+    assert admin.put(URL, terms).status_code == 200
+    assert TransferredZone.objects.get().serial == 7
+    changed = admin.put(URL, {**terms, "addresses": ["9.9.9.11"]}).json()
+    assert (changed["addresses"], changed["serial"], changed["tsig_name"]) == (["9.9.9.11"], None, "key.")
+    assert TransferredZone.objects.get().wants_all
+
+
+def test_it_is_asked_taken_over_and_given_back(admin: Api) -> None:
+    made(admin)
+    early = admin.post(f"{URL}/take-over")
+    assert (early.status_code, early.json()["code"]) == (409, "conflict")
+    TransferredZone.objects.update(serial=7, wants_all=False, due_at=None)
+    assert admin.post(f"{URL}/transfer", {"all": True}).status_code == 202
+    assert TransferredZone.objects.get().wants_all
+    assert admin.post(f"{URL}/give-back").status_code == 409
+    taken = admin.post(f"{URL}/take-over")
+    assert taken.status_code == 202
+    assert taken.json()["publication"]["zones"][0]["zone"] == "abroad.test."
+    assert (Zone.objects.get().transferred_from, admin.get(URL).json()["elsewhere"]) == ("", False)
+    assert admin.post(f"{URL}/transfer").status_code == 409
+    assert admin.post(f"{URL}/give-back").json()["elsewhere"] is True
+
+
+def test_a_write_may_say_what_it_has_read(admin: Api) -> None:
+    made(admin)
+    tag = admin.get(URL).headers["ETag"]
+    TransferredZone.objects.update(failures=3)  # how it stands is not what somebody has set
+    terms = {"addresses": ["9.9.9.11"]}
+    assert admin.put(URL, terms, headers={"If-Match": tag}).status_code == 200
+    assert admin.put(URL, {"addresses": ["9.9.9.12"]}, headers={"If-Match": tag}).status_code == 412
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"addresses": ["127.0.0.1"]}, "/addresses"),
+        ({"addresses": []}, "/addresses"),
+        ({"tsig_secret": "x"}, "/tsig_secret"),
+        ({"tsig_algorithm": "none"}, "/tsig_algorithm"),
+        ({"name": "a..b"}, "/name"),
+    ],
+)
+def test_what_is_wrong_is_said_where_it_stands(admin: Api, body: dict[str, Any], pointer: str) -> None:
+    refused = admin.post(ZONES, {**BODY, **body})
+    assert refused.status_code == 422, refused.content
+    assert refused.json()["errors"][0]["pointer"].startswith(pointer)
+    assert not Zone.objects.exists()
+
+
+def test_a_zone_of_this_panel_comes_from_nowhere(admin: Api) -> None:
+    assert admin.post("/api/v2/zones", {"name": "here.test"}).status_code == 202
+    url = "/api/v2/zones/here.test./primaries"
+    assert admin.get(url).status_code == 404
+    assert admin.post(f"{url}/transfer").status_code == 409

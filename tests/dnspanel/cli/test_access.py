@@ -1,0 +1,47 @@
+"""`dnspanel access`."""
+
+from django.utils import timezone
+
+from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.models import Role
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.tokens import TokenTerms, create_token
+from tests.dnspanel.cli.conftest import Run
+from tests.people import make_person
+
+
+def test_a_grant_is_given_seen_and_taken(run: Run) -> None:
+    run("zones", "create", "example.test")
+    admin = make_person("ada", Role.ADMINISTRATOR)
+    terms = TokenTerms("people", (Grant(EVERY_RIGHT, everywhere=True),), permissions=frozenset({Permission.PEOPLE}))
+    token = create_token(owner=admin, terms=terms, by=admin, now=timezone.now()).secret
+    oda = make_person("oda", Role.MEMBER)
+    scope = ("--right", "read", "--right", "change", "--zone", "example.test", "--name", "www", "--type", "A")
+    made = run("access", "give", "--user", str(oda.pk), *scope, "--output", "json", token=token).json
+    assert (made["zones"], made["names"], made["types"]) == (["example.test."], ["www"], ["A"])
+    listed = run("access", "people", "example.test", token=token)
+    line = next(line for line in listed.out.splitlines() if line.startswith("oda"))
+    assert f"by grant {made['id']}" in line
+    assert "change, read" in line
+    assert f"user {oda.pk}" in run("access", "grants", "--user", str(oda.pk), token=token).out
+    assert run("access", "tokens", "example.test", token=token).code == 0
+    of_www, of_mail = (run("access", "people", "example.test", name, "A", token=token).out for name in ("www", "mail"))
+    assert "oda" in of_www
+    # Reading is of the whole zone, whatever names the grant is limited to.
+    assert "change" not in next(line for line in of_mail.splitlines() if line.startswith("oda"))
+    may = run("access", "may", "ODA", "example.test", "www", "A", token=token)
+    [line] = [line for line in may.out.splitlines() if line.startswith("change")]
+    assert line.split()[:2] == ["change", "yes"]
+    assert f"by grant {made['id']}" in line
+    now = f"{timezone.now():%Y-%m-%dT%H:%M:%SZ}"
+    was = run("access", "may", "oda", "example.test", "--at", now.replace("20", "10", 1), token=token)
+    assert "oda had no account then." in was.err
+    sure = run("access", "may", "oda", "example.test", "mail", "A", "--at", now, "--output", "json", token=token).json
+    assert {each["right"]: each["allowed"] for each in sure["rights"]}["change"] is False
+    assert "since" in sure
+    assert run("access", "may", "nobody", "example.test", token=token).code == 1
+    assert run("access", "may", "oda", "example.test", "www", token=token).code == 2
+    assert run("access", "take", str(made["id"]), token=token).code == 0
+    assert "oda" not in run("access", "people", "example.test", token=token).out
+    assert run("access", "take", str(made["id"]), token=token).code == 1
+    assert run("access", "give", *scope, token=token).code == 2

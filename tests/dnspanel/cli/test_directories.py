@@ -1,0 +1,45 @@
+"""`dnspanel directories`."""
+
+import pytest
+from django.utils import timezone
+
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.models import Role
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.tokens import TokenTerms, create_token
+from tests.dnspanel.cli.conftest import Run
+from tests.people import make_person
+
+
+@pytest.fixture
+def token(transactional_db: None) -> str:
+    """A token of an administrator that may everything."""
+    alice = make_person("alice", Role.ADMINISTRATOR)
+    scope = (Grant(frozenset(Right), everywhere=True),)
+    terms = TokenTerms("everything", scope, permissions=frozenset(Permission))
+    return create_token(owner=alice, terms=terms, by=alice, now=timezone.now()).secret
+
+
+def test_a_directory_is_added_changed_rotated_and_ended(run: Run, token: str) -> None:
+    assert "No directory." in run("directories", "list", token=token).err
+    added = ("directories", "add", "Okta", "--rule", "dns admins", "administrator", "--output", "json")
+    first = run(*added, token=token)
+    assert first.code == 0, first.err
+    assert first.json["rules"][0]["group"] == "dns admins"
+    number = str(first.json["id"])
+    changed = run("directories", "change", number, "--team-role", "reader", "--takes-over", token=token)
+    assert changed.code == 0, changed.err
+    row = run("directories", "list", "--output", "json", token=token).json[0]
+    assert (row["team_role"], row["takes_over"], len(row["rules"])) == ("reader", True, 1)
+    assert "teams of readers" in run("directories", "list", token=token).out
+    run("directories", "change", number, "--no-rules", "--team-role", "none", "--name", "Entra", token=token)
+    row = run("directories", "list", "--output", "json", token=token).json[0]
+    assert (row["name"], row["team_role"], row["rules"]) == ("Entra", "", [])
+    rotated = run("directories", "rotate", number, "--output", "json", token=token).json
+    assert rotated["secret"] not in {None, first.json["secret"]}
+    assert run("directories", "change", number, token=token).code == 2, "nothing is said to change"
+    unknown = run("directories", "change", number, "--team-rule", "web", "editor", "999999", token=token)
+    assert (unknown.code, "rules" in unknown.err) == (1, True)
+    assert run("directories", "list").code == 1, "Erin does not manage people"
+    assert run("directories", "end", number, token=token).code == 0
+    assert run("directories", "end", number, token=token).code == 1

@@ -1,0 +1,47 @@
+"""Acts that are linked, and destinations on this machine, which the operator's networks allow."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dnspanel import outbound
+from dnspanel.accounts import audit
+from dnspanel.accounts.models import User
+from dnspanel.evidence.destinations import Terms, create_destination
+from dnspanel.evidence.models import Destination, Kind
+from dnspanel.zones import audit_links
+from tests.dnspanel.webhooks.receiver import HOST
+from tests.people import NOW, alice, bob
+
+__all__ = ["alice", "bob"]
+
+MakeDestination = Callable[..., Destination]
+
+
+@pytest.fixture
+def at_home(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The operator allows this machine and plain http; the receiver's name leads here."""
+    settings.EVIDENCE_NETWORKS, settings.OUTBOUND_HTTP = ["127.0.0.0/8"], True
+    settings.OUTBOUND_NETWORKS = []
+    settings.PANEL_URL = "https://panel.test"
+    real = outbound.resolved
+    monkeypatch.setattr(outbound, "resolved", lambda host, port: ["127.0.0.1"] if host == HOST else real(host, port))
+
+
+@pytest.fixture
+def make_destination(at_home: None, alice: User) -> MakeDestination:
+    """Make a destination, of OpenTelemetry unless said otherwise, that is sent the log from its beginning."""
+
+    def make(address: str, kind: Kind = Kind.OTLP, **terms: Any) -> Destination:
+        given = {"name": "SIEM", "from_beginning": True, **terms}
+        return create_destination(kind=kind, terms=Terms(address=address, **given), by=alice, now=NOW)
+
+    return make
+
+
+def linked(alice: User, *actions: str, **details: Any) -> None:
+    """Acts with these names are in the audit log and its chain, in this order."""
+    for action in actions:
+        audit.record(action=action, by=alice, now=NOW, target="Ours", **details)
+    audit_links.link_new_acts()

@@ -1,0 +1,109 @@
+"""Who may say where a zone comes from, what is read-only then, and how a zone is taken over and given back.
+
+Tests `primaries.signals` too: each of it wakes the workers.
+"""
+
+from typing import Any
+
+import pytest
+
+from dnspanel.accounts.models import User
+from dnspanel.primaries import land, set_up
+from dnspanel.primaries.errors import NotTransferred, PrimariesRefused, TakeOverRefused
+from dnspanel.primaries.set_up import Terms
+from dnspanel.zones import access, draft, edit
+from dnspanel.zones.dnssec import sign
+from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.errors import DnssecRefused, Transferred
+from dnspanel.zones.models import Channel, Zone
+from replication.dns import rdtypes
+from replication.dns.rrset import make
+from tests.dnspanel.primaries.conftest import KEY, ZONE, Primary, awaited, records_here, row_of, take_turn
+from tests.people import NOW
+from tests.publishing import change_rrsets
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NEW = {(f"new.{ZONE}", rdtypes.A): make(f"new.{ZONE}", rdtypes.A, 60, ["192.0.2.9"])}
+
+
+def test_nothing_of_the_zone_is_changed_here_and_the_reason_says_from_where_it_comes(
+    transferred: Zone, primary: Primary, alice: User
+) -> None:
+    reason = f"abroad.test is transferred from {primary.address}: it is changed there, and read here."
+    with pytest.raises(Transferred) as refused:
+        change_rrsets(zone=transferred, changes=NEW, author=alice, channel=Channel.API, now=NOW)
+    assert str(refused.value) == reason
+    with pytest.raises(Transferred):
+        change_rrsets(zone=transferred, changes=NEW, author=None, channel=Channel.SYSTEM, now=NOW)
+    with pytest.raises(Transferred):
+        access.zone_for_editing(alice, ZONE)
+    with pytest.raises(DnssecRefused, match="is transferred from"):
+        sign.settle(
+            zone=transferred,
+            requested=sign.RequestedSigning(signed=True),
+            acting=Acting(alice, Channel.WEB, NOW),
+        )
+
+
+def test_a_zone_is_taken_over_edited_and_given_back(transferred: Zone, primary: Primary, alice: User) -> None:
+    assert set_up.take_over(zone=transferred, author=alice, channel=Channel.WEB, now=NOW) is None
+    change_rrsets(zone=transferred, changes=NEW, author=alice, channel=Channel.API, now=NOW)
+    with pytest.raises(NotTransferred):
+        set_up.ask_now(zone=transferred, author=alice, now=NOW)
+    assert take_turn(transferred) == ""
+    drafted = make(f"drafted.{ZONE}", rdtypes.A, 60, ["192.0.2.8"])
+    draft.change_rrsets(author=alice, zone=transferred, afters={(drafted.name, drafted.type): drafted}, now=NOW)
+    set_up.give_back(zone=transferred, author=alice, now=NOW)
+    with pytest.raises(TakeOverRefused):
+        set_up.give_back(zone=transferred, author=alice, now=NOW)
+    assert draft.operations_of(alice).count() == 0
+    assert take_turn(transferred) == "axfr"
+    assert records_here(transferred) == primary.records()
+
+
+def test_what_never_came_is_not_taken_over(primary: Primary, alice: User, settings: Any) -> None:
+    settings.SOURCE_NETWORKS = ["127.0.0.0/8"]
+    zone = awaited(primary.address, alice, **KEY)
+    with pytest.raises(TakeOverRefused, match="Nothing of"):
+        set_up.take_over(zone=zone, author=alice, channel=Channel.WEB, now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("terms", "field"),
+    [
+        (Terms([]), "addresses"),
+        (Terms(["ns1.example.net"]), "addresses"),
+        (Terms(["127.0.0.1"]), "addresses"),
+        (Terms(["9.9.9.9:25"]), "addresses"),
+        (Terms(["9.9.9.9"] * 9), "addresses"),
+        (Terms(["9.9.9.9"], "key.test"), "tsig_secret"),
+        (Terms(["9.9.9.9"], "key.test", "rot13", KEY["tsig_secret"]), "tsig_algorithm"),
+        (Terms(["9.9.9.9"], "key.test", tsig_secret="short"), "tsig_secret"),
+        (Terms(["9.9.9.9"], "", tsig_secret=KEY["tsig_secret"]), "tsig_name"),
+    ],
+    ids=["none", "name", "loopback", "port", "many", "no-secret", "algorithm", "secret", "no-name"],
+)
+def test_primaries_that_cannot_be_are_refused_at_their_field(terms: Terms, field: str, alice: User) -> None:
+    edit.create_zone(name=ZONE, author=alice, channel=Channel.WEB, now=NOW)
+    zone = Zone.objects.get(name=ZONE)
+    with pytest.raises(PrimariesRefused) as refused:
+        set_up.set_primaries(zone=zone, terms=terms, author=alice, now=NOW)
+    assert list(refused.value.fields) == [field]
+
+
+def test_a_zone_signed_by_the_panel_has_no_primary_elsewhere(alice: User) -> None:
+    edit.create_zone(name=ZONE, author=alice, channel=Channel.WEB, now=NOW)
+    sign.sign_new_zone(name=ZONE, nsec3=None, acting=Acting(alice, Channel.WEB, NOW))
+    with pytest.raises(PrimariesRefused, match="unsign it first"):
+        set_up.set_primaries(zone=Zone.objects.get(name=ZONE), terms=Terms(["9.9.9.9"]), author=alice, now=NOW)
+
+
+def test_an_expired_zone_is_served_again_when_it_is_taken_over(transferred: Zone, alice: User) -> None:
+    row = row_of(transferred)
+    assert row.expires_at is not None
+    assert land.expire_due(now=row.expires_at) == 1
+    transferred.refresh_from_db()
+    assert set_up.take_over(zone=transferred, author=alice, channel=Channel.WEB, now=NOW) is not None
+    transferred.refresh_from_db()
+    assert (transferred.is_served, transferred.transferred_from) == (True, "")

@@ -1,0 +1,43 @@
+"""Fixtures of the tests of secondaries: one set up by Alice, and the key that it signs with."""
+
+from collections.abc import Callable
+from typing import Any
+
+import dns.tsig
+import pytest
+
+from dnspanel.accounts.models import User
+from dnspanel.secondaries import keys, set_up
+from dnspanel.secondaries.models import Secondary
+from dnspanel.secondaries.set_up import Terms
+from tests.dnspanel.zones.conftest import make_zone as make_zone
+from tests.dnspanel.zones.conftest import zone as zone
+from tests.people import NOW
+from tests.people import alice as alice
+from tests.people import bob as bob
+from tests.people import charlie as charlie
+
+ADDRESS = "9.9.9.9"
+
+MakeSecondary = Callable[..., Secondary]
+
+
+@pytest.fixture
+def make_secondary(alice: User) -> MakeSecondary:
+    """Sets up a secondary of every zone at ADDRESS, unless said otherwise."""
+
+    def make(name: str = "partner", **terms: Any) -> Secondary:
+        made_of = Terms(**{"name": name, "addresses": [ADDRESS], **terms})
+        return set_up.create_secondary(terms=made_of, by=alice, now=NOW).secondary
+
+    return make
+
+
+@pytest.fixture
+def secondary(make_secondary: MakeSecondary) -> Secondary:
+    return make_secondary()
+
+
+def key_of(secondary: Secondary) -> dns.tsig.Key:
+    """The key by which its server signs."""
+    return keys.key_of(secondary)

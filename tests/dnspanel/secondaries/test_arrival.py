@@ -1,0 +1,54 @@
+"""Which secondaries lack a publication, by what they answered over DNS."""
+
+import pytest
+
+from dnspanel.accounts.models import User
+from dnspanel.secondaries import members
+from dnspanel.secondaries.arrival import Lacking, secondaries_lacking
+from dnspanel.secondaries.models import Member, Secondary
+from dnspanel.zones import edit
+from dnspanel.zones.models import Channel, Publication, Revision, Zone
+from tests.dnspanel.secondaries.conftest import MakeSecondary
+from tests.dnspanel.zones.conftest import MakeZone
+from tests.people import NOW
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def newest() -> Publication:
+    return Publication.objects.latest("sequence")
+
+
+def test_one_lacks_it_until_it_answers_with_its_serial_or_a_newer_one(
+    make_zone: MakeZone, make_secondary: MakeSecondary, alice: User
+) -> None:
+    make_secondary("first")
+    make_secondary("second", choice="tag", tag="shop")
+    zone = make_zone()
+    assert [one.text for one in secondaries_lacking(newest())] == [
+        "first: it is about to be told",
+        "second: it is about to be told",
+    ]
+    members.note_publications(now=NOW)
+    assert secondaries_lacking(newest()) == [Lacking("first", 1, zone.name)], "the other one does not get the zone"
+    serial = Revision.objects.get(publication=newest()).serial
+    for served, lacks in ((serial - 1, True), (serial + 2**31, True), (serial, False), (serial + 7, False)):
+        Member.objects.update(served_serial=served % 2**32)
+        assert bool(secondaries_lacking(newest())) is lacks, served
+    Member.objects.update(served_serial=None)
+    Secondary.objects.filter(name="first").update(active=False)
+    assert secondaries_lacking(newest()) == []
+
+
+def test_of_several_zones_the_first_is_named_and_a_deleted_one_is_nothing_that_it_lacks(
+    make_zone: MakeZone, make_secondary: MakeSecondary, alice: User
+) -> None:
+    zones = [make_zone(name=name) for name in ("a.test.", "b.test.")]
+    make_secondary("partner")
+    Revision.objects.filter(zone__in=zones).update(publication=newest())
+    assert [one.text for one in secondaries_lacking(newest())] == [
+        "partner: it does not answer with a.test. and 1 more yet"
+    ]
+    edit.delete_zone(zone=Zone.objects.get(name="a.test."), author=alice, channel=Channel.WEB, now=NOW)
+    members.note_publications(now=NOW)
+    assert secondaries_lacking(newest()) == []

@@ -1,0 +1,194 @@
+"""A secondary is asked what it serves: in sync is what it answers, and who is behind or silent is found."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import dns.message
+import dns.rcode
+import dns.rrset
+import pytest
+
+from dnspanel.accounts.models import User
+from dnspanel.secondaries import exchange, keys, members, questions, tasks
+from dnspanel.secondaries.models import Member, Secondary
+from dnspanel.secondaries.queries import LateSecondary, late_secondaries
+from dnspanel.zones.models import Zone
+from tests.dnspanel.secondaries.conftest import MakeSecondary
+from tests.dnspanel.secondaries.server import NameServer, signed_answer, tls_server
+from tests.dnspanel.secondaries.test_members import publish
+from tests.dnspanel.zones.conftest import MakeZone
+from tests.own_certificates import own_certificate
+from tests.people import NOW
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LATER = NOW + timedelta(minutes=10)
+
+
+@pytest.fixture(autouse=True)
+def at_home(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The operator allows this machine; nobody waits long for who does not answer."""
+    settings.SECONDARY_NETWORKS = ["127.0.0.0/8"]
+    monkeypatch.setattr(questions, "_SECONDS", 0.2)
+
+
+def serving(serials: dict[str, int]) -> Callable[[dns.message.Message], dns.message.Message]:
+    """Answers with these serials; REFUSED for other zones."""
+
+    def decide(query: dns.message.Message) -> dns.message.Message:
+        answer, name = signed_answer(query), query.question[0].name.to_text()
+        if name in serials:
+            answer.answer.append(dns.rrset.from_text(name, 60, "IN", "SOA", f"a. b. {serials[name]} 1 1 1 1"))
+        else:
+            answer.set_rcode(dns.rcode.REFUSED)
+        return answer
+
+    return decide
+
+
+def ask(secondary: Secondary, decide: Any, at: datetime = NOW) -> questions.Sent:
+    with NameServer(keys.key_of(secondary), decide) as server:
+        Secondary.objects.filter(pk=secondary.pk).update(addresses=[server.address])
+        return questions.ask_due(secondary_id=secondary.pk, clock=lambda: at)
+
+
+def test_one_with_a_port_for_it_is_asked_over_tls_by_its_certificate(
+    zone: Zone, make_secondary: MakeSecondary, tmp_path: Path
+) -> None:
+    own, other = own_certificate(), own_certificate()
+    secondary = make_secondary()
+
+    def answering(queries: list[dns.message.Message]) -> list[bytes]:
+        return [serving({zone.name: zone.serial})(each).to_wire() for each in queries]
+
+    for certificate, error, served in ((other, "another certificate", None), (own, "", zone.serial)):
+        key = keys.key_of(secondary)
+        with tls_server(tmp_path, certificate, answering, key=key) as (host, port):
+            Secondary.objects.update(addresses=[f"{host}:1"], tls_port=port, certificate=own.certificate)
+            Member.objects.update(question_at=NOW)
+            questions.ask_due(secondary_id=secondary.pk, clock=lambda: NOW)
+        member = Member.objects.get()
+        assert error in member.question_error
+        assert member.served_serial == served
+
+
+def test_only_the_published_serial_is_in_sync(zone: Zone, alice: User, make_secondary: MakeSecondary) -> None:
+    secondary = make_secondary()
+    sent = ask(secondary, serving({zone.name: zone.serial}))
+    assert (sent.sent, sent.answered) == (1, 1)
+    member = Member.objects.get()
+    assert (member.served_serial, member.served_at, member.behind_since) == (zone.serial, NOW, None)
+    assert member.question_at == NOW + questions.ROUND
+    publish(zone, alice, "www 300 A 192.0.2.77")
+    members.note_publications(now=LATER)
+    assert questions.secondaries_with_due(now=LATER) == [secondary.pk]
+    ask(secondary, serving({zone.name: zone.serial}), LATER)
+    member = Member.objects.get()
+    assert member.behind_since == NOW, "when the publication was"
+    assert member.question_at == LATER + timedelta(seconds=150), "a quarter of ten minutes"
+    ask(secondary, serving({zone.name: zone.serial + 1}), LATER + timedelta(hours=1))
+    assert Member.objects.get().behind_since is None
+
+
+def test_what_is_published_while_the_secondary_is_asked_is_asked_for_soon_and_not_in_an_hour(
+    zone: Zone, alice: User, make_secondary: MakeSecondary
+) -> None:
+    secondary = make_secondary()
+    soon = NOW + timedelta(seconds=2)
+
+    def send(messages: Any, **how: Any) -> Any:
+        answers = exchange.exchange(messages, **how)
+        publish(zone, alice, "www 300 A 192.0.2.77")
+        members.note_publications(now=NOW + timedelta(seconds=1))
+        return answers
+
+    with NameServer(keys.key_of(secondary), serving({zone.name: zone.serial})) as server:
+        Secondary.objects.filter(pk=secondary.pk).update(addresses=[server.address])
+        questions.ask_due(secondary_id=secondary.pk, clock=lambda: NOW, send=send)
+    assert questions.secondaries_with_due(now=soon) == [secondary.pk]
+    Member.objects.update(question_at=NOW)
+    questions.ask_due(secondary_id=secondary.pk, clock=lambda: NOW, send=silent_then_published)
+    assert Member.objects.get().question_at == soon
+
+
+def silent_then_published(messages: Any, **_: Any) -> Any:
+    Member.objects.update(question_at=NOW + timedelta(seconds=2))
+    return [exchange.Answer("It did not answer.")] * len(messages)
+
+
+def test_one_that_lost_a_zone_is_behind_though_nothing_was_published(zone: Zone, make_secondary: MakeSecondary) -> None:
+    secondary = make_secondary()
+    ask(secondary, serving({zone.name: zone.serial}))
+    later = NOW + questions.ROUND
+    ask(secondary, serving({zone.name: 0}), later)
+    assert Member.objects.get().behind_since == later
+    ask(secondary, serving({}), later + questions.LATEST)
+    assert Member.objects.get().question_error == "It answered REFUSED."
+    assert Secondary.objects.get().silent_since is None, "it did answer"
+
+
+def test_who_does_not_answer_is_silent_from_then_on_and_asked_no_more_than_once_a_minute(
+    zone: Zone, make_secondary: MakeSecondary
+) -> None:
+    secondary = make_secondary(lag_bound=60)
+    Member.objects.update(behind_since=None)
+    assert ask(secondary, lambda query: None).answered == 0
+    assert ask(secondary, lambda query: None, NOW + timedelta(seconds=59)) == questions.Sent()
+    ask(secondary, lambda query: None, NOW + timedelta(seconds=60))
+    assert Secondary.objects.get().silent_since == NOW
+    assert late_secondaries(NOW + timedelta(seconds=59)) == []
+    assert late_secondaries(NOW + timedelta(seconds=60)) == [LateSecondary("partner", 0, "", None, NOW)]
+    ask(secondary, serving({zone.name: zone.serial}), NOW + timedelta(seconds=120))
+    assert Secondary.objects.get().silent_since is None
+    assert late_secondaries(LATER) == []
+
+
+def test_those_behind_for_longer_than_their_bound_are_found_by_one_query(
+    make_zone: MakeZone, make_secondary: MakeSecondary, django_assert_num_queries: Any
+) -> None:
+    for name in ("a.test.", "b.test."):
+        make_zone(name=name)
+    make_secondary("soon", lag_bound=60)
+    make_secondary("patient", lag_bound=3600)
+    make_secondary("off", active=False)
+    Member.objects.filter(zone_name="a.test.").update(behind_since=NOW - timedelta(seconds=1))
+    with django_assert_num_queries(1):
+        found = late_secondaries(NOW + timedelta(seconds=61))
+    assert found == [LateSecondary("soon", 2, "a.test.", NOW - timedelta(seconds=1), None)]
+
+
+def test_a_silent_server_costs_one_window_and_not_one_for_each(
+    make_zone: MakeZone, make_secondary: MakeSecondary
+) -> None:
+    for number in range(70):
+        make_zone(name=f"z{number}.test.")
+    secondary = make_secondary()
+    with NameServer(keys.key_of(secondary), lambda query: None) as server:
+        Secondary.objects.update(addresses=[server.address])
+        Member.objects.update(question_at=NOW)
+        assert questions.ask_due(secondary_id=secondary.pk, clock=lambda: NOW) == questions.Sent(70, 0)
+    assert len(server.received) <= 64
+    assert set(Member.objects.values_list("question_at", flat=True)) == {NOW + questions.AFTER_SILENCE}
+
+
+def test_the_round_of_many_zones_takes_longer_than_an_hour(secondary: Secondary, zone: Zone) -> None:
+    Member.objects.all().delete()
+    Member.objects.bulk_create(
+        Member(secondary=secondary, zone=None, zone_name=f"z{number}.", label=str(number), since=1)
+        for number in range(members.PER_SECOND * 3600 + 200)
+    )
+    assert questions._round_of(secondary) == timedelta(seconds=3610)
+
+
+def test_beat_finds_who_is_to_be_asked(
+    zone: Zone, make_secondary: MakeSecondary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "wake_each", lambda task, ids: [task(id) for id in ids])
+    monkeypatch.setattr(tasks, "wake", lambda task, *args: None)
+    secondary = make_secondary()
+    with NameServer(keys.key_of(secondary), serving({zone.name: zone.serial})) as server:
+        Secondary.objects.update(addresses=[server.address])
+        tasks.ask_secondaries()
+    assert Member.objects.get().served_serial == zone.serial

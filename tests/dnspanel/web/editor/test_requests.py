@@ -1,0 +1,261 @@
+"""Pages of requests, from “Ask for approval” to the publication, as their author and their approver."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from dnspanel.accounts.models import User
+from dnspanel.zones import draft, locks, publish_rules
+from dnspanel.zones.locks import NOBODY
+from dnspanel.zones.models import PublishRequest, RequestState, Zone
+from dnspanel.zones.publish_requests import publish_due
+from dnspanel.zones.publish_rules import ApprovalTerms, FreezeTimes, Scope
+from tests.dnspanel.web.conftest import Browser, MakeZone
+from tests.dnspanel.zones.conftest import rr
+from tests.people import NOW, make_person
+
+LIST = reverse("draft-requests")
+
+
+@pytest.fixture
+def zone(make_zone: MakeZone) -> Zone:
+    return make_zone("www 300 A 192.0.2.1")
+
+
+@pytest.fixture
+def erin(db: None) -> User:
+    return make_person("erin", "editor")
+
+
+@pytest.fixture
+def rule(alice: User, zone: Zone) -> None:
+    publish_rules.add_approval_rule(
+        scope=Scope(zone=zone), terms=ApprovalTerms(role="editor"), reason="Four eyes", author=alice, now=NOW
+    )
+
+
+def edits(person: User, zone: Zone, value: str = "192.0.2.9") -> None:
+    draft.replace_rrset(author=person, zone=zone, rrset=rr(f"www 60 A {value}", origin=zone.name), now=NOW)
+
+
+def send(client: Client, address: str, act: str, **data: str) -> str:
+    """Send the review as somebody who saw it does; returns the page that it leads to."""
+    page = client.get(address)
+    posted = {"seen": page.context["seen"], "form_id": page.context["form"]["form_id"].value(), "act": act, **data}
+    return client.post(address, posted, follow=True).content.decode()
+
+
+def act(client: Client, request: PublishRequest, what: str, **data: str) -> str:
+    page = client.get(reverse("draft-request", args=[request.key]))
+    if what == "approve":
+        data = {"seen": page.context["status"].digest, **data}
+    return client.post(reverse("draft-request-act", args=[request.key, what]), data, follow=True).content.decode()
+
+
+@pytest.mark.usefixtures("rule")
+def test_a_draft_is_asked_for_approved_by_another_and_published(
+    bob: User, erin: User, browser: Browser, zone: Zone
+) -> None:
+    client, other = browser(bob), browser(erin)
+    edits(bob, zone)
+    review = reverse("zone-review", args=[zone.name])
+    page = client.get(review).content.decode()
+    assert "Ask for approval" in page
+    assert "Publish revision" not in page
+    page = send(client, review, "ask", name="The new web", reason="Since the old one is slow")
+    assert "The new web" in page
+    request = PublishRequest.objects.get()
+    assert "does not approve it" in page
+    waiting = other.get(LIST).content.decode()
+    assert "They wait for you" in waiting
+    assert "The new web" in waiting
+    assert "They wait for you" not in client.get(LIST).content.decode()
+    displayed = other.get(reverse("draft-request", args=[request.key])).content.decode()
+    assert "192.0.2.9" in displayed
+    assert "Approve" in displayed
+    assert "You approved it" in act(other, request, "approve", text="Good")
+    page = client.get(reverse("draft-request", args=[request.key])).content.decode()
+    assert "Publish it now" in page
+    act(client, request, "publish")
+    request.refresh_from_db()
+    assert request.state == RequestState.PUBLISHED
+    assert "erin" in client.get(reverse("draft-request", args=[request.key])).content.decode()
+    published = client.get(reverse("publication", args=[request.publication_id])).content.decode()
+    assert "Approved by" in published
+    assert "erin" in published
+
+
+@pytest.mark.usefixtures("rule")
+def test_a_changed_draft_is_reviewed_again_for_what_moved(bob: User, erin: User, browser: Browser, zone: Zone) -> None:
+    client, other = browser(bob), browser(erin)
+    edits(bob, zone)
+    draft.replace_rrset(author=bob, zone=zone, rrset=rr("mail 60 A 192.0.2.20", origin=zone.name), now=NOW)
+    send(client, reverse("changes"), "ask", name="Two")
+    request = PublishRequest.objects.get()
+    assert request.draft is not None
+    page = other.get(reverse("draft-request", args=[request.key]))
+    seen = page.context["status"].digest
+    act(other, request, "approve")
+    key = request.draft.key
+    client.post(reverse("draft-act", args=[key, "take-up"]))
+    edits(bob, zone, "192.0.2.66")
+    client.post(reverse("draft-act", args=[key, "put-back"]))
+    page = other.get(reverse("draft-request", args=[request.key]))
+    displayed = page.content.decode()
+    assert "just what moved" in displayed
+    assert "192.0.2.66" in displayed
+    assert "192.0.2.20" not in displayed
+    assert "192.0.2.20" in other.get(reverse("draft-request", args=[request.key]) + "?all=yes").content.decode()
+    # The other browser still shows the page of before.
+    refused = other.post(reverse("draft-request-act", args=[request.key, "approve"]), {"seen": seen}, follow=True)
+    assert "changed since you saw it" in refused.content.decode()
+    assert "enough did" in act(client, request, "publish")
+    assert "its request" in client.get(reverse("draft-detail", args=[key])).content.decode()
+
+
+@pytest.mark.usefixtures("rule")
+def test_it_is_declined_with_a_reason_commented_and_withdrawn(
+    bob: User, erin: User, browser: Browser, zone: Zone
+) -> None:
+    client, other = browser(bob), browser(erin)
+    edits(bob, zone)
+    send(client, reverse("changes"), "ask", name="First")
+    request = PublishRequest.objects.get()
+    assert "Say why" in act(other, request, "decline", text="")
+    assert "Not today" in act(client, request, "comment", text="Not today?")
+    assert "declined" in act(other, request, "decline", text="No")
+    assert request.draft is not None
+    again = send(client, reverse("draft-detail", args=[request.draft.key]), "ask")
+    assert "Withdraw" in again
+    second = PublishRequest.objects.get(state=RequestState.OPEN)
+    assert "First" in act(client, second, "withdraw")
+    page = client.get(LIST).content.decode()
+    assert "declined" in page
+    assert "withdrawn" in page
+
+
+@pytest.mark.usefixtures("rule")
+def test_a_page_that_did_not_know_of_the_rule_publishes_nothing(bob: User, browser: Browser, zone: Zone) -> None:
+    edits(bob, zone)
+    page = send(browser(bob), reverse("changes"), "publish")
+    assert "need the approval of 1 person" in page
+    assert Zone.objects.get(pk=zone.pk).revision == zone.revision
+
+
+def test_a_freeze_refuses_with_its_reason_and_who_governs_goes_past_it(
+    alice: User, bob: User, browser: Browser, zone: Zone
+) -> None:
+    now = timezone.now()
+    times = FreezeTimes(now - timedelta(hours=1), now + timedelta(hours=1))
+    edits(bob, zone)
+    address = reverse("changes")
+    client = browser(bob)
+    page = client.get(address)
+    publish_rules.add_freeze(scope=Scope(), times=times, reason="Year’s end", author=alice, now=now)
+    posted = {"seen": page.context["seen"], "form_id": page.context["form"]["form_id"].value()}
+    refused = client.post(address, posted)
+    assert refused.status_code == 422
+    assert "Year’s end" in refused.content.decode()
+    displayed = client.get(address).content.decode()
+    assert "Frozen until" in displayed
+    assert "Publish past the rules" not in displayed
+    assert "Say why it goes past" not in displayed
+    edits(alice, zone, "192.0.2.70")
+    admin = browser(alice)
+    assert "Publish past the rules" in admin.get(address).content.decode()
+    assert "Say why it goes past" in send(admin, address, "past")
+    send(admin, address, "past", reason="The web is down")
+    assert PublishRequest.objects.get().state == RequestState.PAST_RULES
+    assert "Went past the rules" in client.get(LIST).content.decode()
+
+
+def test_a_draft_is_published_at_a_time_shown_and_cancelled(bob: User, browser: Browser, zone: Zone) -> None:
+    client = browser(bob)
+    edits(bob, zone)
+    address = reverse("changes")
+    assert "Say when" in send(client, address, "plan")
+    page = send(client, address, "plan", name="Tonight", publish_at="2020-12-31T22:00")
+    assert "from now on" in page
+    soon = timezone.localtime(timezone.now() + timedelta(days=2))
+    page = send(client, address, "plan", name="Tonight", publish_at=f"{soon:%Y-%m-%dT%H:%M}")
+    request = PublishRequest.objects.get()
+    assert "planned" in page
+    assert "not published by itself" in act(client, request, "plan", when="never")
+    assert "Use a time" in act(client, request, "plan", publish_at="soon")
+    assert "It is published on" in act(client, request, "plan", publish_at=f"{soon:%Y-%m-%dT%H:%M}")
+    assert publish_due(now=soon) == 1
+    assert "published" in client.get(LIST).content.decode()
+
+
+def test_a_ticket_is_asked_for_and_linked(alice: User, bob: User, browser: Browser, zone: Zone) -> None:
+    terms = ApprovalTerms(needed=0, ticket="OPS-#", ticket_link="https://tracker.test/?id={ticket}")
+    publish_rules.add_approval_rule(scope=Scope(zone=zone), terms=terms, reason="Say why", author=alice, now=NOW)
+    client = browser(bob)
+    edits(bob, zone)
+    address = reverse("changes")
+    assert "OPS-#" in client.get(address).content.decode()
+    assert "need a ticket like OPS-#" in send(client, address, "publish", reason="because")
+    page = send(client, address, "publish", reason="because of OPS-12")
+    assert 'href="https://tracker.test/?id=OPS-12"' in page
+
+
+def test_a_planned_publication_and_a_freeze_stand_on_the_pages_of_the_zone_and_the_dashboard(
+    alice: User, bob: User, browser: Browser, zone: Zone
+) -> None:
+    client, now = browser(bob), timezone.now()
+    edits(bob, zone)
+    soon = now + timedelta(days=1)
+    send(client, reverse("changes"), "plan", name="Tonight", publish_at=f"{timezone.localtime(soon):%Y-%m-%dT%H:%M}")
+    times = FreezeTimes(now - timedelta(hours=1), now + timedelta(days=2))
+    publish_rules.add_freeze(scope=Scope(), times=times, reason="Year’s end", author=alice, now=now)
+    page = client.get(reverse("zone-detail", args=[zone.name])).content.decode()
+    assert "“Tonight”" in page
+    review = client.get(reverse("draft-request", args=[PublishRequest.objects.get().key])).content.decode()
+    assert "Frozen until" in review
+    assert "Frozen until" in page
+    assert "Year’s end" in client.get(reverse("home")).content.decode()
+    assert publish_due(now=soon) == 0
+    displayed = client.get(reverse("home")).content.decode()
+    assert "“Tonight” was not published at its time" in displayed
+    assert "was not published on" in client.get(reverse("zone-detail", args=[zone.name])).content.decode()
+
+
+def queries_of(client: Client, page: str) -> tuple[int, int]:
+    """How many statements a page takes, and how many of them look for requests, rules, freezes or locks."""
+    client.get(page)
+    with CaptureQueriesContext(connection) as captured:
+        assert client.get(page).status_code == 200
+    tables = ("zones_publishrequest", "zones_approvalrule", "zones_freeze", "zones_publishhook", "zones_lock")
+    found = [query["sql"] or "" for query in captured]
+    return len(found), sum(any(f'"{table}"' in sql for table in tables) for sql in found)
+
+
+def test_approvals_freezes_and_locks_cost_a_page_one_query_at_most(
+    alice: User, bob: User, browser: Browser, zone: Zone, make_zone: MakeZone
+) -> None:
+    """A zone that none is about; one that they are about has them to show."""
+    other, client = make_zone(name="other.test."), browser(bob)
+    draft.replace_rrset(author=bob, zone=zone, rrset=rr("www 60 A 192.0.2.77"), now=NOW)
+    pages = (f"/zones/{zone.name}/", f"/zones/{zone.name}/review/", "/zones/", "/changes/", "/")
+    before = {page: queries_of(client, page) for page in pages}
+    assert [count for _, count in before.values()] == [1, 1, 0, 1, 1]
+    terms: dict[str, Any] = {"reason": "As it is", "author": alice, "now": NOW}
+
+    def keep_back(kept: Zone) -> None:
+        now = timezone.now()
+        publish_rules.add_approval_rule(scope=Scope(zone=kept), terms=ApprovalTerms(), **terms)
+        times = FreezeTimes(now, now + timedelta(hours=1))
+        publish_rules.add_freeze(scope=Scope(zone=kept), times=times, **terms)
+        locks.add_lock(zone=kept, name="", type=None, manager=NOBODY, **terms)
+
+    keep_back(other)
+    assert {page: queries_of(client, page) for page in pages} == before
+    keep_back(zone)
+    after = {page: queries_of(client, page)[0] - before[page][0] for page in pages}
+    assert list(after.values()) == [4, 7, 0, 3, 0]

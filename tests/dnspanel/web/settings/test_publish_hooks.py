@@ -1,0 +1,111 @@
+"""The page of publish hooks, and what a review shows of one that says no."""
+
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from dnspanel.accounts.models import User
+from dnspanel.webhooks import publish_hooks
+from dnspanel.webhooks.publish_hooks import HookTerms
+from dnspanel.zones import draft
+from dnspanel.zones.models import Operation, PublishHook, Zone
+from dnspanel.zones.publish_rules import Scope
+from tests.dnspanel.web.conftest import YES, Browser, MakeZone, forget_password
+from tests.dnspanel.webhooks.answering import Answering
+from tests.dnspanel.webhooks.conftest import answering as answering
+from tests.dnspanel.webhooks.conftest import at_home as at_home
+from tests.dnspanel.zones.conftest import rr
+from tests.people import NOW, PASSWORD
+
+HOOKS = reverse("settings-hooks")
+HOOK = {"url": "https://9.9.9.9/", "seconds": "3", "when_silent": "refuse", "reason": "Names are checked"}
+
+
+@pytest.fixture
+def zone(make_zone: MakeZone) -> Zone:
+    return make_zone("www 300 A 192.0.2.1")
+
+
+def test_a_hook_is_placed_with_its_secret_shown_once_and_lifted(alice: User, browser: Browser, zone: Zone) -> None:
+    client = browser(alice)
+    assert "Nobody is asked" in client.get(HOOKS).content.decode()
+    page = client.post(HOOKS, {**HOOK, "zone": "example.test"}, follow=True).content.decode()
+    assert "whsec_" in page
+    assert "It is asked for example.test." in page
+    listed = client.get(HOOKS).content.decode()
+    for told in ("https://9.9.9.9/", "waits 3 s", "refused", "Names are checked"):
+        assert told in listed
+    assert "whsec_" not in listed
+    hook = PublishHook.objects.get()
+    client.post(reverse("settings-hook-lift", args=[hook.pk]))
+    again = client.post(reverse("settings-hook-lift", args=[hook.pk]), follow=True).content.decode()
+    assert "There is no such rule" in again
+
+
+def test_a_hook_is_tested_changed_after_the_password_and_gets_a_new_secret(
+    alice: User, browser: Browser, zone: Zone, answering: Answering
+) -> None:
+    terms = HookTerms(answering.url)
+    made = publish_hooks.add_hook(scope=Scope(zone=zone), terms=terms, reason="Names", author=alice, now=NOW)
+    client, page = browser(alice), reverse("settings-hook", args=[made.hook.pk])
+    assert "It was not asked yet" in client.get(page).content.decode()
+    answering.secret = made.secret
+    answering.allow(reason="Fine by me")
+    told = client.post(f"{page}test/", follow=True).content.decode()
+    assert "It answers: yes, after " in told
+    assert told.count("Fine by me") == 2, "in the message, and in the list"
+    answering.answer(503)
+    told = client.post(f"{page}test/", follow=True).content.decode()
+    assert "it answered with status 503." in told
+    assert "no answer for" in told
+    assert "1 yes, 0 no, 1 without an answer" in told
+    posted = {**HOOK, "name": "Names", "zone": "", "tag": "shop", "version": made.hook.version}
+    forget_password(client)
+    assert "Whoever is at its URL reads" in client.post(page, posted).content.decode()
+    changed = client.post(page, {**posted, **YES, "password": PASSWORD}, follow=True).content.decode()
+    for text in ("Changed, from the next question on", "https://9.9.9.9/", "zones tagged shop"):
+        assert text in changed
+    stale = client.post(page, {**posted, "name": "Late"})
+    assert stale.status_code == 422
+    assert "Somebody has changed it meanwhile" in stale.content.decode()
+    wrong = client.post(page, {**posted, "version": 2, "url": "https://10.0.0.1/"})
+    assert (wrong.status_code, "not a public address" in wrong.content.decode()) == (422, True)
+    secret = client.post(f"{page}rotate/", follow=True).content.decode()
+    assert "whsec_" in secret
+    assert made.secret not in secret
+    assert "counts beside it for a day" in secret
+
+
+@pytest.mark.parametrize(
+    ("posted", "told"),
+    [
+        ({"url": "https://10.0.0.1/"}, "not a public address"),
+        ({"seconds": "60"}, "10"),
+        ({"zone": "no.test"}, "no zone"),
+    ],
+    ids=["address", "seconds", "zone"],
+)
+def test_a_hook_that_cannot_be_is_told_at_its_field(
+    posted: dict[str, Any], told: str, alice: User, browser: Browser
+) -> None:
+    page = browser(alice).post(HOOKS, {**HOOK, **posted})
+    assert page.status_code == 422
+    assert told in page.content.decode()
+
+
+def test_a_review_shows_the_reason_of_the_hook_and_keeps_the_draft(
+    alice: User, browser: Browser, zone: Zone, answering: Answering
+) -> None:
+    made = publish_hooks.add_hook(scope=Scope(), terms=HookTerms(answering.url), reason="Names", author=alice, now=NOW)
+    answering.secret = made.secret
+    answering.refuse("No names like that.")
+    draft.replace_rrset(author=alice, zone=zone, rrset=rr("www 60 A 192.0.2.9"), now=NOW)
+    client = browser(alice)
+    review = reverse("zone-review", args=[zone.name])
+    page = client.get(review)
+    posted = {"form_id": page.context["form"].initial["form_id"], "seen": page.context["seen"], "act": "publish"}
+    refused = client.post(review, posted)
+    assert refused.status_code == 422
+    assert "No names like that." in refused.content.decode()
+    assert Operation.objects.count() == 1

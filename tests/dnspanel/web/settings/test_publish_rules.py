@@ -1,0 +1,109 @@
+"""Pages of rules of approval and freezes."""
+
+from datetime import timedelta
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.models import GrantRow, Team, User
+from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.zones.models import ApprovalRule, Freeze, Zone
+from replication.dns import rdtypes
+from tests.dnspanel.web.conftest import Browser, MakeZone
+from tests.people import NOW, make_person
+
+RULES, FREEZES = reverse("settings-approvals"), reverse("settings-freezes")
+RULE = {"reason": "Four eyes", "needed": "1", "min_changes": "1"}
+
+
+@pytest.fixture
+def zone(make_zone: MakeZone) -> Zone:
+    return make_zone("www 300 A 192.0.2.1")
+
+
+def test_a_rule_is_placed_listed_and_lifted(alice: User, browser: Browser, zone: Zone) -> None:
+    client = browser(alice)
+    team = Team.objects.create(name="NOC", created_at=NOW)
+    terms = TokenTerms(purpose="CI", scope=(Grant(frozenset({Right.READ}), everywhere=True),))
+    token = create_token(owner=alice, terms=terms, by=alice, now=NOW).token
+    assert "Nothing needs approval" in client.get(RULES).content.decode()
+    posted = {
+        **RULE,
+        "zone": "example.test",
+        "approver_team": "noc",
+        "types": "NS, MX",
+        "tokens": token.prefix,
+        "ticket": "OPS-#",
+        "ticket_link": "https://tracker.test/{ticket}",
+    }
+    page = client.post(RULES, posted, follow=True).content.decode()
+    for told in ("example.test.", "members of NOC", "NS, MX", "OPS-#", "not of CI", "Four eyes"):
+        assert told in page
+    rule = ApprovalRule.objects.get()
+    assert (rule.zone, rule.approver_team, rule.types, list(rule.tokens.all())) == (
+        zone,
+        team,
+        [rdtypes.NS, rdtypes.MX],
+        [token],
+    )
+    client.post(reverse("settings-approval-lift", args=[rule.pk]))
+    again = client.post(reverse("settings-approval-lift", args=[rule.pk]), follow=True).content.decode()
+    assert "There is no such rule" in again
+    assert not ApprovalRule.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("posted", "told"),
+    [
+        ({"zone": "no.test"}, "There is no zone"),
+        ({"team": "nobody"}, "You know no team"),
+        ({"types": "NOTYPE"}, "NOTYPE"),
+        ({"tokens": "dnsp_x"}, "You know no token"),
+        ({"ticket": "(a+)+"}, "Write #"),
+        ({"zone": "example.test", "tag": "shop"}, "Say one of them"),
+        ({"needed": "0"}, "Ask for somebody"),
+    ],
+    ids=["zone", "team", "type", "token", "ticket", "two scopes", "nothing asked"],
+)
+def test_a_rule_that_cannot_be_is_told_at_its_field(
+    posted: dict[str, str], told: str, alice: User, browser: Browser, zone: Zone
+) -> None:
+    page = browser(alice).post(RULES, {**RULE, **posted})
+    assert page.status_code == 422
+    assert told in page.content.decode()
+
+
+def test_a_freeze_is_placed_listed_and_lifted(alice: User, browser: Browser, zone: Zone) -> None:
+    client = browser(alice)
+    assert "Nothing is frozen" in client.get(FREEZES).content.decode()
+    now = timezone.localtime(timezone.now())
+    times = {
+        "starts_at": f"{now - timedelta(hours=1):%Y-%m-%dT%H:%M}",
+        "ends_at": f"{now + timedelta(hours=1):%Y-%m-%dT%H:%M}",
+    }
+    page = client.post(FREEZES, {"reason": "A move", "repeats": "freq=weekly", **times}, follow=True).content.decode()
+    assert "every zone" in page
+    assert "FREQ=WEEKLY" in page
+    assert "frozen" in page
+    wrong = client.post(FREEZES, {"reason": "A move", "repeats": "FREQ=SECONDLY", **times})
+    assert wrong.status_code == 422
+    freeze = Freeze.objects.get()
+    client.post(reverse("settings-freeze-lift", args=[freeze.pk]))
+    assert (
+        "There is no such rule"
+        in client.post(reverse("settings-freeze-lift", args=[freeze.pk]), follow=True).content.decode()
+    )
+
+
+def test_who_governs_one_zone_sees_and_places_rules_about_that_alone(alice: User, browser: Browser, zone: Zone) -> None:
+    mia = make_person("mia", "member")
+    grant = Grant(frozenset({Right.READ, Right.GOVERN}), zones=frozenset({zone.pk}))
+    GrantRow.objects.create(user=mia, grant=grant.to_json(), created_at=NOW)
+    browser(alice).post(RULES, {**RULE, "reason": "Of all"})
+    client = browser(mia)
+    assert client.post(RULES, {**RULE, "reason": "Of mine"}).status_code == 403
+    page = client.post(RULES, {**RULE, "zone": "example.test", "reason": "Of mine"}, follow=True).content.decode()
+    assert "Of mine" in page
+    assert "Of all" not in page

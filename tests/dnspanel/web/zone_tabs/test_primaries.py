@@ -1,0 +1,134 @@
+"""Where a zone comes from, in the tab of its settings and in the strip above its pages.
+
+Tests `web.primaries_form` and `editor.transferred_from` too.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from dnspanel.accounts.models import User
+from dnspanel.primaries import land, set_up
+from dnspanel.primaries.models import TransferredZone
+from dnspanel.primaries.set_up import Terms
+from dnspanel.zones.models import Channel, Zone
+from tests.dnspanel.primaries.conftest import ZONE, Primary, row_of, take_turn
+from tests.dnspanel.primaries.conftest import primary as primary
+from tests.dnspanel.primaries.conftest import transferred as transferred
+from tests.dnspanel.transfer.powerdns_estate import TSIG_SECRET
+from tests.dnspanel.web.conftest import YES, Browser, MakeZone
+from tests.people import NOW
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+DETAIL, PAGE = f"/zones/{ZONE}/", f"/zones/{ZONE}/primaries/"
+TERMS = {"addresses": "9.9.9.9\n[2620:fe::fe]:5300", "tsig_algorithm": "hmac-sha512"}
+
+
+def words(content: bytes) -> str:
+    return " ".join(content.decode().split())
+
+
+def test_a_zone_that_came_says_from_where_and_offers_no_change(
+    transferred: Zone, primary: Primary, browser: Browser, alice: User, charlie: User
+) -> None:
+    page = words(browser(alice).get(DETAIL).content)
+    assert "This zone is transferred from elsewhere." in page
+    assert f'It is changed at <span class="mono wrap">{primary.address}</span>, and read here.' in page
+    assert f'Serial <span class="mono">{row_of(transferred).serial}</span>' in page
+    assert PAGE in page
+    for offer in ("/zones/abroad.test./review/", "/zones/abroad.test./paste/", "rrset/?name=www"):
+        assert offer not in page
+    reader = words(browser(charlie).get(DETAIL).content)
+    assert "This zone is transferred from elsewhere." in reader
+    assert "confirmed" not in reader
+    assert PAGE not in reader
+    assert browser(charlie).get(PAGE).status_code == 403
+    page = words(browser(alice).get(PAGE).content)
+    assert "by AXFR" in page
+    assert TSIG_SECRET not in page
+
+
+def test_what_is_wrong_is_said_and_an_expired_zone_is_told_as_that(
+    transferred: Zone, browser: Browser, alice: User
+) -> None:
+    TransferredZone.objects.update(addresses=["127.0.0.1:1024"], notices_refused=1234, notice_refused_from="192.0.2.9")
+    assert "127.0.0.1 port 1024" in take_turn(transferred, after=timedelta(hours=1))
+    client = browser(alice)
+    page = words(client.get(DETAIL).content)
+    assert 'class="strip is-warn" id="transferred-from"' in page
+    assert "Nothing comes, first noticed" in page
+    assert "127.0.0.1 port 1024 does not answer." in page
+    assert "1,234 of others refused" in words(client.get(PAGE).content)
+    assert land.expire_due(now=NOW + timedelta(days=1)) == 1
+    page = words(client.get(DETAIL).content)
+    assert 'class="strip is-bad" id="transferred-from"' in page
+    assert "This zone has expired: no node answers for it." in page
+
+
+def test_a_zone_here_comes_from_elsewhere_once_that_was_asked(
+    make_zone: MakeZone, browser: Browser, alice: User, settings: Any
+) -> None:
+    zone, client = make_zone("www 300 A 192.0.2.1", name=ZONE), browser(alice)
+    assert "This panel is the zone’s primary" in words(client.get(f"/zones/{ZONE}/settings/").content)
+    effects = words(client.post(PAGE, TERMS).content)
+    assert "The first transfer replaces everything that the zone holds here." in effects
+    assert not TransferredZone.objects.exists()
+    answer = client.post(PAGE, {**TERMS, **YES, "tsig_name": "Transfer.Key", "tsig_secret": TSIG_SECRET})
+    assert answer["Location"] == PAGE
+    row = row_of(zone)
+    assert (row.addresses, row.tsig_name, row.tsig_algorithm) == (
+        ["9.9.9.9", "[2620:fe::fe]:5300"],
+        "transfer.key.",
+        "hmac-sha512",
+    )
+    # Sent again without the secret, the one that there is stays.
+    assert client.post(PAGE, {**TERMS, "addresses": "9.9.9.9", "tsig_name": "transfer.key"})["Location"] == PAGE
+    after = row_of(zone)
+    assert (after.addresses, bytes(after.tsig_secret or b"")) == (["9.9.9.9"], bytes(row.tsig_secret or b""))
+
+
+def test_what_cannot_be_is_told_at_its_field_and_keeps_what_was_typed(
+    make_zone: MakeZone, browser: Browser, alice: User
+) -> None:
+    make_zone(name=ZONE)
+    answer = browser(alice).post(PAGE, {**TERMS, **YES, "addresses": "ns1.example.net", "tsig_name": "key.test"})
+    assert answer.status_code == 422
+    page = words(answer.content)
+    assert "ns1.example.net is not an address such as 192.0.2.53" in page
+    assert "Give the key&#x27;s secret, in Base64." in page
+    assert 'value="key.test"' in page
+
+
+def test_a_zone_is_asked_for_taken_over_and_given_back(transferred: Zone, browser: Browser, alice: User) -> None:
+    client = browser(alice)
+    assert client.post(f"{PAGE}ask/", {"all": "yes"})["Location"] == PAGE
+    assert row_of(transferred).wants_all
+    effects = words(client.post(f"{PAGE}take-over/").content)
+    assert "This panel is its primary from now on" in effects
+    transferred.refresh_from_db()
+    assert transferred.transferred_from
+    assert client.post(f"{PAGE}take-over/", YES)["Location"] == PAGE
+    transferred.refresh_from_db()
+    assert not transferred.transferred_from
+    assert "This zone was taken over" in words(client.get(PAGE).content)
+    assert "/zones/abroad.test./review/" in words(client.get(DETAIL).content)
+    for act in ("ask/", "take-over/"):
+        page = words(client.post(f"{PAGE}{act}", YES, follow=True).content)
+        assert "is not transferred from elsewhere: its primary is this panel." in page
+    assert "The next transfer replaces" in words(client.post(f"{PAGE}give-back/").content)
+    assert client.post(f"{PAGE}give-back/", YES)["Location"] == PAGE
+    transferred.refresh_from_db()
+    assert transferred.transferred_from
+    assert "was not taken over from elsewhere" in words(client.post(f"{PAGE}give-back/", YES, follow=True).content)
+
+
+def test_a_zone_that_waits_says_so_and_is_not_taken_over(browser: Browser, alice: User) -> None:
+    set_up.create_transferred_zone(name=ZONE, terms=Terms(["9.9.9.9"]), author=alice, channel=Channel.WEB, now=NOW)
+    client = browser(alice)
+    assert "This zone waits for its first transfer." in words(client.get(DETAIL).content)
+    page = words(client.get(PAGE).content)
+    assert "none yet" in page
+    assert "Take over…" not in page
+    assert "there is nothing to take over" in words(client.post(f"{PAGE}take-over/", YES, follow=True).content)

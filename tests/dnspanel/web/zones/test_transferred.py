@@ -1,0 +1,45 @@
+"""A new zone that comes from elsewhere waits for its first transfer, and is found by where its primary is."""
+
+import pytest
+
+from dnspanel.accounts.models import User
+from dnspanel.primaries.models import TransferredZone
+from dnspanel.zones.models import Zone
+from tests.dnspanel.web.conftest import Browser, MakeZone
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NEW = "/zones/new/transferred/"
+SENT = {
+    "form_id": "00000000-0000-4000-8000-000000000001",
+    "name": "Abroad.test",
+    "addresses": "9.9.9.9",
+    "tsig_algorithm": "hmac-sha256",
+}
+
+
+def test_a_zone_from_elsewhere_is_made_and_found(make_zone: MakeZone, browser: Browser, alice: User) -> None:
+    make_zone(name="here.test.")
+    client = browser(alice)
+    assert NEW in client.get("/zones/new/").content.decode()
+    assert client.get(NEW).status_code == 200
+    assert client.post(NEW, SENT)["Location"] == "/zones/abroad.test./"
+    row = TransferredZone.objects.get(zone__name="abroad.test.")
+    assert (row.addresses, row.is_active, row.serial) == (["9.9.9.9"], True, None)
+    for search, found in (("elsewhere", "abroad.test."), ("here", "here.test.")):
+        page = client.get("/zones/", {"q": f"primary:{search}"}).content.decode()
+        assert [name for name in ("abroad.test.", "here.test.") if f"/zones/{name}/" in page] == [found]
+
+
+def test_what_stands_against_it_is_told_at_its_field(make_zone: MakeZone, browser: Browser, alice: User) -> None:
+    make_zone(name="abroad.test.")
+    client = browser(alice)
+    for sent, told in (
+        ({}, "abroad.test."),
+        ({"name": "not..a name"}, 'id="id_name_error"'),
+        ({"addresses": "127.0.0.1"}, 'id="id_addresses_error"'),
+    ):
+        answer = client.post(NEW, {**SENT, **sent})
+        assert answer.status_code == 422
+        assert told in answer.content.decode()
+    assert Zone.objects.count() == 1

@@ -1,0 +1,48 @@
+"""What people read of events."""
+
+import json
+from typing import Any
+
+from dnspanel.webhooks.messages import Line, chat_body, line_of, mail_text, subject_of
+
+URL = "https://panel.test/publications/7/"
+EVIL = "<!channel> @all [x](https://evil.test) *b* & `c`"
+
+
+def saved(*names: str, count: int = 0, **facts: Any) -> dict[str, Any]:
+    zones = [{"name": name, "added": 1, "changed": 0, "removed": 1} for name in names]
+    return {"zones": zones, "zone_count": count or len(zones), "author": "alice", "token": None, "reason": ""} | facts
+
+
+def test_a_publication_is_a_sentence() -> None:
+    assert line_of("publication.saved", saved("a.test.")).text == "alice changed 2 RRsets in a.test."
+    many = line_of("publication.saved", saved("a.test.", "b.test.", "c.test.", "d.test.", count=2000)).text
+    assert many == "alice changed a.test., b.test., c.test. and 1,997 more zones."
+    by_token = line_of("publication.saved", saved("a.test.", token="CI", reason="moved to a new rack")).text
+    assert by_token == "alice changed 2 RRsets in a.test. with the token “CI”: moved to a new rack"
+    assert line_of("publication.saved", saved("a.test.", reason="x" * 5000)).text.endswith(f": {'x' * 300}…")
+    assert line_of("publication.saved", saved("a.test.", author=None)).text.startswith("The panel changed ")
+
+
+def test_what_others_wrote_calls_nobody_and_links_to_nothing() -> None:
+    lines = [Line(EVIL, URL), Line("second")]
+    slack = json.loads(chat_body("slack", lines))["text"]
+    assert slack.splitlines()[0] == (f"&lt;!channel&gt; @all [x](https://evil.test) *b* &amp; `c` <{URL}|Open>")
+    mattermost = json.loads(chat_body("mattermost", lines))["text"]
+    assert mattermost.splitlines() == [
+        f"- \\<\\!channel\\> @\u200ball \\[x\\]\\(https://evil.test\\) \\*b\\* & \\`c\\` [Open]({URL})",
+        "- second",
+    ]
+    [attachment] = json.loads(chat_body("teams", lines))["attachments"]
+    assert [block["text"] for block in attachment["content"]["body"]] == [
+        line.removeprefix("- ") for line in mattermost.splitlines()
+    ]
+
+
+def test_a_mail_says_how_it_is_stopped() -> None:
+    lines = [Line("alice changed a.test.", URL), Line("bob changed b.test.")]
+    assert subject_of(lines[:1]) == "[dnspanel] alice changed a.test."
+    assert subject_of(lines) == "[dnspanel] 2 events; alice changed a.test."
+    text = mail_text(lines, settings_url="https://panel.test/webhooks/1/", stop_url="https://panel.test/stop-mails/k/")
+    assert text.startswith(f"alice changed a.test.\n{URL}\n\nbob changed b.test.\n\n-- \n")
+    assert text.endswith("Stop them: https://panel.test/stop-mails/k/\n")

@@ -1,0 +1,315 @@
+"""BIND, Knot and NSD as secondaries of a whole panel, configured by nothing but what its page gives to copy.
+
+Some hundred random edits over a few zones: each is told of by NOTIFY and fetched, mostly by IXFR, and in the end every
+one of the three has record for record what is published. Members come and go by the catalog zone.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import dns.exception
+import dns.message
+import dns.query
+import dns.rcode
+import dns.rdatatype
+import dns.zone
+import pytest
+
+from dnspanel.demo.stack import Stack
+from tests.foreign_servers import HERE, MAKERS, Foreign, Record, in_canonical_form, running
+from tests.ports import free_port
+from tests.stack import ask, make_person, run_script, until
+from tests.unbound import unbound
+
+pytestmark = pytest.mark.flow
+
+ZONES = [f"z{number}.abroad.test." for number in range(4)]
+LEAVES = "leaves.abroad.test."  # nobody edits it
+SIGNED = ["nsec.abroad.test.", "nsec3.abroad.test."]
+OF_SIGNERS = {"RRSIG", "DNSKEY", "NSEC", "NSEC3", "NSEC3PARAM", "CDS", "CDNSKEY"}
+EDITS = 120
+
+SET_UP = """
+import json, sys, django
+django.setup()
+from django.conf import settings
+from django.utils import timezone
+from dnspanel.accounts.models import User
+from dnspanel.secondaries import set_up
+from dnspanel.secondaries.configuration import parts_for
+from dnspanel.zones import edit
+from dnspanel.zones.models import Zone
+owner, ports, zones = User.objects.get(username="secunda"), json.loads(sys.argv[1]), json.loads(sys.argv[2])
+for name in zones:
+    edit.create_zone(name=name, author=owner, channel="web", now=timezone.now())
+Zone.objects.filter(name__in=zones).update(tags=["foreign"])
+found = {}
+for kind, port in ports.items():
+    terms = set_up.Terms(kind, [f"127.0.0.1:{port}"], kind=kind, choice="tag", tag="foreign")
+    made = set_up.create_secondary(terms=terms, by=owner, now=timezone.now())
+    parts = parts_for(made.secondary, gateways=settings.GATEWAY_ADDRESSES, secret=made.secret, zones=zones)
+    found[kind] = [part.text for part in parts]
+print(json.dumps(found))
+"""
+
+EDIT = """
+import json, random, sys, django
+django.setup()
+from django.utils import timezone
+from dnspanel.accounts.models import User
+from dnspanel.zones import direct
+from dnspanel.zones.models import Zone
+from replication.dns import rdata
+from replication.dns.rrset import make
+owner, seed, count, names = User.objects.get(username="secunda"), *json.loads(sys.argv[1])
+chance = random.Random(seed)
+TEXTS = {
+    "A": lambda: f"192.0.2.{chance.randrange(1, 255)}",
+    "AAAA": lambda: f"2001:db8::{chance.randrange(1, 9999):x}",
+    "TXT": lambda: f'"{chance.random()}" "two words"',
+    "MX": lambda: f"{chance.randrange(99)} mail{chance.randrange(9)}.example.net.",
+}
+published = 0
+while published < count:
+    zone = Zone.objects.get(name=chance.choice(names), deleted_at=None)
+    changes = {}
+    for _ in range(chance.randrange(1, 4)):
+        name, type_ = f"h{chance.randrange(12)}.{zone.name}", chance.choice(list(TEXTS))
+        number = rdata.type_from_text(type_)
+        texts = {TEXTS[type_]() for _ in range(chance.randrange(0, 4))}
+        disabled = [text for text in texts if chance.random() < 0.1]
+        rrset = make(name, number, chance.choice([60, 300]), sorted(texts), disabled) if texts else None
+        changes[name, number] = rrset
+    patch = direct.Patch(zone, lambda current: changes, {name for name, _ in changes})
+    outcome = direct.publish_patches(
+        patches=[patch], author=owner, channel="api", now=timezone.now(), confirmed=True)
+    published += outcome.publication is not None
+"""
+
+PUBLISHED = """
+import json, sys, django
+django.setup()
+from dnspanel.zones.models import RRset, Zone
+from replication.dns import rdata
+print(json.dumps({
+    zone.name: [
+        [row.name, row.ttl, rdata.type_to_text(row.type), text]
+        for row in RRset.objects.filter(zone=zone) for text in row.rdata if text not in row.disabled
+    ] for zone in Zone.objects.filter(name__in=json.loads(sys.argv[1]), deleted_at=None)
+}))
+"""
+
+MEMBERS = """
+import json, django
+django.setup()
+from dnspanel.secondaries.models import Member
+print(json.dumps(list(Member.objects.filter(until=None).values(
+    "secondary__kind", "zone_name", "transferred_how", "behind_since", "notified_at", "notify_error", "served_serial",
+    "zone__serial", "question_error")), default=str))
+"""
+
+REPLACE_ZONE = """
+import sys, django
+django.setup()
+from django.utils import timezone
+from dnspanel.accounts.models import User
+from dnspanel.zones import edit
+from dnspanel.zones.models import Zone
+owner = User.objects.get(username="secunda")
+gone, come = sys.argv[1:]
+zone = Zone.objects.get(name=gone, deleted_at=None)
+edit.delete_zone(zone=zone, author=owner, channel="web", now=timezone.now())
+edit.create_zone(name=come, author=owner, channel="web", now=timezone.now())
+Zone.objects.filter(name=come, deleted_at=None).update(tags=["foreign"])
+"""
+
+
+SIGN = """
+import json, sys, django
+django.setup()
+from datetime import timedelta
+from django.utils import timezone
+from dnspanel.accounts.models import User
+from dnspanel.secondaries import signed
+from dnspanel.zones import direct
+from dnspanel.zones.dnssec import rollovers, sign
+from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec.rollover import Kind
+from dnspanel.zones.models import Zone
+from replication.codec.dnssec import Nsec3
+from replication.dns.rrset import make
+owner = User.objects.get(username="secunda")
+acting = Acting(owner, "api", timezone.now())
+step, names = sys.argv[1], json.loads(sys.argv[2])
+for name in names:
+    zone = Zone.objects.get(name=name, deleted_at=None)
+    if step == "sign":
+        rrset = make(f"www.{name}", 1, 2, ["192.0.2.1"])
+        patch = direct.Patch(zone, lambda current: {(rrset.name, 1): rrset}, {rrset.name})
+        direct.publish_patches(patches=[patch], author=owner, channel="api", now=timezone.now())
+        zone.refresh_from_db()
+        nsec3 = Nsec3(0, b"", False, False) if name.startswith("nsec3") else None
+        sign.sign(zones=[zone], nsec3=nsec3, acting=acting)
+    elif step == "roll":
+        rollovers.begin(zone=zone, kind=Kind.CSK, acting=acting)
+if step == "week":
+    print(signed.publish_due_signatures(now=timezone.now() + timedelta(days=8)))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Estate:
+    """The panel and its three secondaries."""
+
+    stack: Stack
+    foreign: list[Foreign]
+
+    def members(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(run_script(self.stack, MEMBERS))
+        return found
+
+    def published(self, zones: list[str]) -> dict[str, set[Record]]:
+        rows = json.loads(run_script(self.stack, PUBLISHED, json.dumps(zones)))
+        return {
+            zone: in_canonical_form(zone, "\n".join(" ".join(map(str, (n, t, "IN", k, v))) for n, t, k, v in records))
+            for zone, records in rows.items()
+        }
+
+    def are_equal(self, zones: list[str], *, seconds: float) -> dict[str, set[Record]]:
+        """Every secondary answers with the published serial of each zone within so many seconds."""
+        published = self.published(zones)
+        serials = {
+            zone: int(next(text for _, _, kind, text in records if kind == "SOA").split()[2])
+            for zone, records in published.items()
+        }
+
+        def late() -> list[str]:
+            return [
+                f"{one.kind} {zone} has {one.serial_of(zone)} in place of {serial}; {one.log.read_text()[-1500:]}"
+                for one in self.foreign
+                for zone, serial in serials.items()
+                if one.serial_of(zone) != serial
+            ]
+
+        until(lambda: not late(), seconds=seconds, what=lambda: "\n".join(late()))
+        return published
+
+
+@pytest.fixture(scope="module")
+def estate(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Estate]:
+    make_person(stack, "secunda")
+    ports = {kind: free_port() for kind in MAKERS}
+    parts = json.loads(run_script(stack, SET_UP, json.dumps(ports), json.dumps([*ZONES, LEAVES, *SIGNED])))
+    with running(tmp_path_factory.mktemp("foreign"), ports, parts) as foreign:
+        estate = Estate(stack, foreign)
+        estate.are_equal(ZONES, seconds=60)
+        yield estate
+
+
+def edit_at_random(estate: Estate, *, seed: int, count: int, zones: list[str]) -> None:
+    run_script(estate.stack, EDIT, json.dumps([seed, count, zones]))
+
+
+def test_after_many_edits_each_has_record_for_record_what_is_published(estate: Estate) -> None:
+    began = time.monotonic()
+    for seed in range(4):
+        edit_at_random(estate, seed=seed, count=EDITS // 4, zones=ZONES)
+    published = estate.are_equal(ZONES, seconds=30)
+    # The SOA's refresh is hours and its retry an hour: only NOTIFY can have brought what came within a minute.
+    assert time.monotonic() - began < 300
+    for one in estate.foreign:
+        for zone in ZONES:
+            assert one.records_of(zone) == published[zone], f"{one.kind} {zone}"
+
+    def members() -> list[dict[str, Any]]:
+        return [member for member in estate.members() if member["zone_name"] in ZONES]
+
+    until(
+        lambda: all(
+            member["behind_since"] is None and member["served_serial"] == member["zone__serial"] for member in members()
+        ),
+        seconds=30,  # that it answers so is found by asking it, after a second and then ever later
+        what=lambda: str(members()),
+    )
+    assert all(member["notified_at"] for member in members())
+
+
+def test_single_edits_come_as_differences_by_their_own_logs_and_ours(estate: Estate) -> None:
+    ours = estate.stack.directory / "log/update.log"
+    before = len(ours.read_text())
+    for seed in range(100, 106):
+        edit_at_random(estate, seed=seed, count=1, zones=ZONES)
+        published = estate.are_equal(ZONES, seconds=30)
+    for one in estate.foreign:
+        assert {zone: one.records_of(zone) for zone in ZONES} == published, one.kind
+    since = ours.read_text()[before:]
+    for kind in MAKERS:
+        transfers = re.findall(rf"secondary={kind} to=\S+ how=([A-Z]+)", since)
+        assert transfers.count("IXFR") == 6, f"{kind}: {since}"
+        assert "AXFR" not in transfers
+    logs = {one.kind: one.log.read_text() for one in estate.foreign}
+    assert re.search(r"IXFR, incoming.*finished", logs["knot"])
+    assert "received notify for zone" in logs["bind"]
+    assert list(estate.foreign[0].log.parent.glob("*.jnl")), "BIND keeps a journal of what came as a difference"
+    assert re.search(r"notify for \S+ from 127.0.0.1", logs["nsd"])
+
+
+def test_a_zone_that_goes_and_one_that_comes_go_and_come_by_the_catalog(estate: Estate) -> None:
+    new = "new.abroad.test."
+    run_script(estate.stack, REPLACE_ZONE, LEAVES, new)
+    readers = [one for one in estate.foreign if one.kind != "nsd"]  # Debian's reads no catalog zones
+    for one in readers:  # a tag is followed within half a minute
+        until(lambda one=one: one.serial_of(new) is not None, seconds=60, what=f"{new} at {one.kind}")  # type: ignore[misc]
+
+        def is_gone(one: Foreign = one) -> bool:
+            answer = one.answer(LEAVES)
+            return answer is not None and answer.rcode() == dns.rcode.REFUSED
+
+        until(is_gone, seconds=30, what=f"{LEAVES} gone from {one.kind}")
+    answer = estate.foreign[-1].answer(LEAVES)
+    assert answer is not None
+
+
+def validates(one: Foreign, zone: str, dnskey: str) -> None:
+    """What the secondary answers validates from this key, names that are not there included."""
+    with unbound({zone: [one.port]}, [f"{zone} DNSKEY {dnskey}"]) as resolver:
+        for name, type_ in ((f"www.{zone}", "A"), (zone, "SOA"), (f"www.{zone}", "MX"), (f"nothing.{zone}", "A")):
+            assert resolver.ask(name, type_).is_secure, (one.kind, name, type_, resolver.bogus)
+
+
+def test_signed_zones_are_served_signed_through_a_rollover_and_a_new_week(estate: Estate) -> None:
+    run_script(estate.stack, SIGN, "sign", json.dumps(SIGNED))
+    published = estate.are_equal(SIGNED, seconds=60)
+    anchors = {zone: " ".join(ask(estate.stack.nodes[0], zone, "DNSKEY").rdata[0].split()) for zone in SIGNED}
+    for one in estate.foreign:
+        for zone in SIGNED:
+            validates(one, zone, anchors[zone])
+            content = {record for record in one.records_of(zone) if record[2] not in OF_SIGNERS}
+            assert content == {record for record in published[zone] if record[2] not in OF_SIGNERS}
+    run_script(estate.stack, SIGN, "roll", json.dumps(SIGNED))
+    estate.are_equal(SIGNED, seconds=60)
+    for one in estate.foreign:
+        for zone in SIGNED:
+            answer = one.answer(zone, "DNSKEY")
+            assert answer is not None
+            assert len(answer.answer[0]) == 2, "the new key stands beside the old one"
+            validates(one, zone, anchors[zone])
+    assert int(run_script(estate.stack, SIGN, "week", "[]")) == len(SIGNED)
+    estate.are_equal(SIGNED, seconds=60)
+
+
+@pytest.mark.skipif(shutil.which("kdig") is None, reason="kdig asks here")
+def test_a_wrong_key_gets_nothing_and_is_counted(estate: Estate) -> None:
+    found = subprocess.run(
+        ["kdig", f"@{HERE}", "-p", str(estate.stack.update_port), "-y", "hmac-sha256:nobody.secondaries.dnspanel.:AAAA",
+         ZONES[0], "AXFR"],
+        capture_output=True, text=True, timeout=20, check=False,
+    )  # fmt: skip
+    assert "192.0.2." not in found.stdout
+    assert "BADKEY" in found.stdout + found.stderr or "NOTAUTH" in found.stdout + found.stderr

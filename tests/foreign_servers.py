@@ -1,0 +1,178 @@
+"""BIND, Knot and NSD on loopback, configured by what a secondary's page gives to copy and by where they may listen.
+
+What that configuration has in /etc/bind or /etc/nsd lies in the directory above theirs: the authority that is given to
+copy, and for TLS the certificate and key that whoever starts them made. By these a TLS port answers questions too.
+"""
+
+import re
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import dns.exception
+import dns.message
+import dns.query
+import dns.rdatatype
+import dns.zone
+
+HERE = "127.0.0.1"
+Record = tuple[str, int, str, str]  # name, TTL, type, rdata
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A running secondary: where it answers, its log, and how to have it write out a zone."""
+
+    kind: str
+    port: int
+    log: Path
+    text_of: Callable[[str], str]
+
+    def answer(self, name: str, type_: str = "SOA") -> dns.message.Message | None:
+        try:
+            return dns.query.udp(dns.message.make_query(name, type_, flags=0), HERE, port=self.port, timeout=2)
+        except (dns.exception.Timeout, OSError):
+            return None
+
+    def serial_of(self, zone: str) -> int | None:
+        answer = self.answer(zone)
+        return int(answer.answer[0][0].serial) if answer is not None and answer.answer else None
+
+    def records_of(self, zone: str) -> set[Record]:
+        """Every record, in the form of dnspython."""
+        return in_canonical_form(zone, self.text_of(zone))
+
+
+def in_canonical_form(zone: str, text: str) -> set[Record]:
+    parsed = dns.zone.from_text(text, origin=zone, relativize=False, check_origin=False)
+    return {
+        (name.to_text(), ttl, dns.rdatatype.to_text(data.rdtype), data.to_text())
+        for name, ttl, data in parsed.iterate_rdatas()
+    }
+
+
+Made = tuple[list[str], Callable[[str], str]]  # the command, and how to have it write out a zone
+CERTIFICATE, KEY = "dnspanel-client.pem", "dnspanel-client.key"
+AUTHORITY = "dnspanel-authority.pem"
+
+
+def bind(directory: Path, port: int, parts: list[str], tls_port: int | None = None) -> Made:
+    around = directory.parent
+    *authority, options, rest = (
+        part.replace("/var/cache/bind", str(directory)).replace("/etc/bind", str(around)) for part in parts
+    )
+    (around / AUTHORITY).write_text("".join(authority))
+    if tls_port is not None:
+        options += f"listen-on port {tls_port} tls own {{ 127.0.0.1; }};\n"
+        rest += f'tls own {{ cert-file "{around / CERTIFICATE}"; key-file "{around / KEY}"; }};\n'
+    (directory / "options.conf").write_text(options)
+    (directory / "dnspanel.conf").write_text(rest)
+    (directory / "named.conf").write_text(
+        f'options {{ directory "{directory}"; listen-on port {port} {{ 127.0.0.1; }}; listen-on-v6 {{ none; }};'
+        f' pid-file none; session-keyfile none; recursion no; notify no; include "{directory}/options.conf"; }};\n'
+        f'controls {{ }};\ninclude "{directory}/dnspanel.conf";\n'
+    )
+
+    def text_of(zone: str) -> str:
+        transfer = dns.query.xfr(HERE, zone, port=port, relativize=False, timeout=10)
+        found = dns.zone.from_xfr(transfer, relativize=False).to_text()
+        assert isinstance(found, str)
+        return found
+
+    return ["named", "-g", "-n", "1", "-c", str(directory / "named.conf")], text_of
+
+
+def knot(directory: Path, port: int, parts: list[str], tls_port: int | None = None) -> Made:
+    assert tls_port is None, "Debian 12's speaks no TLS"
+    conf = directory / "knot.conf"
+    conf.write_text(
+        f"server:\n    listen: 127.0.0.1@{port}\n    rundir: {directory}\n    user: root\n"
+        f"database:\n    storage: {directory}\n"
+        f"log:\n  - target: stderr\n    any: info\n"
+        f"template:\n  - id: default\n    storage: {directory}\n\n"
+        + parts[0].replace("  - id: dnspanel-member\n", f"  - id: dnspanel-member\n    storage: {directory}\n")
+    )
+
+    def text_of(zone: str) -> str:
+        done = subprocess.run(
+            ["knotc", "-c", str(conf), "zone-read", zone], capture_output=True, text=True, timeout=20, check=True
+        )
+        return "\n".join(re.sub(r"^\[[^]]*\] ", "", line) for line in done.stdout.splitlines())
+
+    return ["knotd", "-c", str(conf)], text_of
+
+
+# Without TLS: one for NSDs that read catalog zones, and one for the others.
+_PARTS_OF_NSD = 2
+
+
+def nsd(directory: Path, port: int, parts: list[str], tls_port: int | None = None) -> Made:
+    conf, around = directory / "nsd.conf", directory.parent
+    over_tls = ""
+    if len(parts) > _PARTS_OF_NSD:
+        (around / AUTHORITY).write_text(parts[0])
+    if tls_port is not None:
+        over_tls = (
+            f"    ip-address: 127.0.0.1@{tls_port}\n    tls-port: {tls_port}\n"
+            f'    tls-service-pem: "{around / CERTIFICATE}"\n    tls-service-key: "{around / KEY}"\n'
+        )
+    conf.write_text(
+        f'server:\n    ip-address: 127.0.0.1@{port}\n{over_tls}    zonesdir: "{directory}"\n'
+        f'    username: ""\n    chroot: ""\n'
+        f'    database: ""\n    pidfile: ""\n    xfrdfile: "{directory}/xfrd.state"\n    xfrdir: "{directory}"\n'
+        f'    zonelistfile: "{directory}/zone.list"\n    verbosity: 2\n    server-count: 1\n'
+        "    xfrd-reload-timeout: 0\n"
+        f'remote-control:\n    control-enable: yes\n    control-interface: "{directory}/control"\n'
+        + parts[-1].replace("/etc/nsd", str(around))
+    )
+    text = re.sub(r'zone:\n    name: "(.+)"\n', r'\g<0>    zonefile: "\1.zone"\n', conf.read_text())
+    conf.write_text(text)
+
+    def text_of(zone: str) -> str:
+        path = directory / f"{zone.removesuffix('.')}.zone"
+        path.unlink(missing_ok=True)
+        subprocess.run(["nsd-control", "-c", str(conf), "write", zone], capture_output=True, timeout=20, check=True)
+        deadline = time.monotonic() + 10
+        while not path.exists() and time.monotonic() < deadline:  # by another process of it
+            time.sleep(0.01)
+        return path.read_text()
+
+    return ["nsd", "-d", "-c", str(conf)], text_of
+
+
+MAKERS = {"bind": bind, "knot": knot, "nsd": nsd}
+
+
+@contextmanager
+def running(
+    root: Path,
+    ports: Mapping[str, int],
+    parts: Mapping[str, Sequence[str]],
+    kinds: Sequence[str] = tuple(MAKERS),
+    *,
+    tls_ports: Mapping[str, int] | None = None,
+) -> Iterator[list[Foreign]]:
+    """Servers of these kinds, each in a directory of its own, with the configuration of its kind.
+
+    Questions over TLS are answered at the ports that are given for that.
+    """
+    processes: list[subprocess.Popen[bytes]] = []
+    servers = []
+    try:
+        for kind in kinds:
+            directory = root / kind
+            directory.mkdir()
+            command, text_of = MAKERS[kind](directory, ports[kind], list(parts[kind]), (tls_ports or {}).get(kind))
+            log = directory / "log"
+            with log.open("wb") as output:
+                processes.append(subprocess.Popen(command, stdout=output, stderr=output, cwd=directory))
+            servers.append(Foreign(kind, ports[kind], log, text_of))
+        yield servers
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.wait(20)

@@ -1,0 +1,110 @@
+"""A front of a whole stack: enrolled and approved as a person does it, with a dnsdist that a supervisor starts."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dnspanel.demo.stack import Stack
+from replication.front.config import FrontConfig, read_config
+from replication.wire.front import FrontReport
+from tests.ports import free_port
+from tests.replication.front.servers import SupervisedDnsdist
+from tests.stack import run_script, until
+
+ROOT = Path(__file__).parents[1]
+_FRONT = (sys.executable, "-m", "replication.front")
+
+_SET = """
+import json, sys, django
+django.setup()
+from django.utils import timezone
+from dnspanel.fleet.nodes import enroll, fronts
+terms = fronts.Terms(**json.loads(sys.argv[2]))
+fronts.set_terms(node=enroll.node_by_name(sys.argv[1]), terms=terms, now=timezone.now(), by=None)
+"""
+
+_REPORT = """
+import json, sys, django
+django.setup()
+from dnspanel.fleet.nodes import enroll
+print(json.dumps(enroll.node_by_name(sys.argv[1]).report.get("front")))
+"""
+
+
+@dataclass
+class JoinedFront:
+    """A front that the panel knows."""
+
+    stack: Stack
+    name: str
+    config: FrontConfig
+    dnsdist: SupervisedDnsdist
+
+    @property
+    def port(self) -> int:
+        """Where clients ask."""
+        return self.config.listen[0].port
+
+    def set_terms(self, **terms: Any) -> None:
+        run_script(self.stack, _SET, self.name, json.dumps(terms))
+
+    def report(self) -> FrontReport | None:
+        """What the panel has of it."""
+        found = json.loads(run_script(self.stack, _REPORT, self.name))
+        return FrontReport.from_json(found) if found else None
+
+    def rotation(self) -> list[str]:
+        """Whom dnsdist asks, as the panel knows."""
+        report = self.report()
+        return [backend.name for backend in report.backends if backend.is_in and backend.is_up] if report else []
+
+
+@contextmanager
+def joined_front(
+    stack: Stack, directory: Path, terms: Mapping[str, Any], name: str = "front1"
+) -> Iterator[JoinedFront]:
+    """A front before the nodes of a stack, all of which are in rotation."""
+    dns_port, agent_port = free_port(), free_port()
+    ports = ["--dns-port", str(dns_port), "--agent-port", str(agent_port)]
+    code = stack.manage("create_node", name, *ports, "--front").strip()
+    _enroll(stack, name, code, directory / "identity")
+    path = directory / "front.toml"
+    path.write_text(
+        f'state_dir = "state"\nidentity_dir = "identity"\nlisten = ["127.0.0.1:{dns_port}"]\ncores = 2\n'
+        f'panel_host = "127.0.0.1"\npanel_port = {agent_port}\n'
+        f"control_port = {free_port()}\napi_port = {free_port()}\n"
+    )
+    config = read_config(path)
+    config.state_dir.mkdir()
+    dnsdist = SupervisedDnsdist(config)
+    with (directory / "front.log").open("ab") as log:
+        agent = subprocess.Popen([*_FRONT, "run", "--config", str(path)], cwd=ROOT, stdout=log, stderr=log)
+    try:
+        dnsdist.supervise()
+        front = JoinedFront(stack, name, config, dnsdist)
+        front.set_terms(**terms)
+        expected = sorted(terms["backends"])
+        until(lambda: front.rotation() == expected, seconds=60, what="every node is in rotation")
+        yield front
+    finally:
+        agent.terminate()
+        agent.wait(timeout=30)
+        dnsdist.stop()
+
+
+def _enroll(stack: Stack, name: str, code: str, identity: Path) -> None:
+    """The front has its identity: it asked, and was approved by the fingerprint that it printed."""
+    command = [*_FRONT, "enroll", "--panel", stack.url, "--code", code, "--dir", str(identity)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as enrolling:
+        try:
+            assert enrolling.stdout is not None
+            fingerprint = enrolling.stdout.readline().split()[-1].decode()
+            stack.manage("approve_node", name, "--fingerprint", fingerprint)
+            assert enrolling.wait(timeout=60) == 0
+        finally:
+            enrolling.kill()

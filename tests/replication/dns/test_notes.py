@@ -1,0 +1,41 @@
+"""Tags of RRsets and comments of values: kept with the RRset, and no longer than what they are about."""
+
+import json
+
+from replication.dns import rdtypes
+from replication.dns.notes import NO_NOTES, Notes, format_notes, parse_notes
+from replication.dns.rrset import RRset, make
+
+BOTH = Notes(("shop", "web"), (("192.0.2.1", "first rack"), ("192.0.2.2", 'say "ü"\n')))
+
+
+def rrset(*values: str, notes: Notes = BOTH) -> RRset:
+    return make("www.example.test.", rdtypes.A, 300, values, notes=notes)
+
+
+def test_notes_come_back_from_text_and_json_as_they_were() -> None:
+    assert parse_notes(format_notes(BOTH)) == BOTH
+    assert format_notes(NO_NOTES) == ""
+    assert parse_notes("") == NO_NOTES
+    stored = rrset("192.0.2.1", "192.0.2.2")
+    assert RRset.from_json(stored.name, stored.type, json.loads(json.dumps(stored.to_json()))) == stored
+    assert json.loads(f"{{{stored.json_members}}}") == stored.to_json()
+
+
+def test_an_rrset_without_notes_says_nothing_of_them() -> None:
+    assert rrset("192.0.2.1", notes=NO_NOTES).to_json().keys() == {"ttl", "rdata", "disabled", "comment"}
+
+
+def test_a_comment_goes_with_its_value() -> None:
+    assert rrset("192.0.2.1", "192.0.2.3").notes == Notes(("shop", "web"), (("192.0.2.1", "first rack"),))
+    assert BOTH.of_values([]) == Notes(("shop", "web"))
+    assert BOTH.renamed(lambda text: text.replace("192.0.2.", "198.51.100.")).comment_of("198.51.100.1") == "first rack"
+
+
+def test_of_two_comments_of_a_value_the_first_one_stays() -> None:
+    other = Notes(("mail",), (("192.0.2.1", "second"), ("192.0.2.9", "ninth")))
+    joined = BOTH.joined(other)
+    assert joined.tags == ("mail", "shop", "web")
+    assert joined.comment_of("192.0.2.1") == "first rack"
+    assert joined.comment_of("192.0.2.9") == "ninth"
+    assert BOTH.joined(NO_NOTES) == BOTH

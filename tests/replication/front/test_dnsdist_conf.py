@@ -1,0 +1,65 @@
+"""What dnsdist.conf says; that the installed dnsdist starts with it is tested in `test_front`."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from replication.front.config import FrontConfig
+from replication.front.dnsdist_conf import Secrets, needs_restart, render, rotation_text
+from replication.wire.front import Backend, Endpoint
+
+CONFIG = FrontConfig(
+    state_dir=Path("/var/lib/dnspanel-front"),
+    listen=(Endpoint("192.0.2.1", 53), Endpoint("2001:db8::1", 53)),
+    backends=(Backend("ns1", Endpoint("192.0.2.53", 53)), Backend("ns2", Endpoint("2001:db8::53", 53))),
+)
+SECRETS = Secrets("a2V5", "api")
+
+
+def lines(config: FrontConfig) -> list[str]:
+    return [line for line in render(config, SECRETS).splitlines() if line and not line.startswith("--")]
+
+
+def test_every_line_has_its_reason_above_it_or_shares_that_of_the_one_before() -> None:
+    explained = False
+    for line in render(replace(CONFIG, cores=2, cache_entries=9, queries_per_second=9), SECRETS).splitlines():
+        assert not line or explained or line.startswith("--"), line
+        explained = bool(line)
+
+
+def test_each_core_has_a_listener_on_each_address_and_one_call_begins() -> None:
+    found = [line for line in lines(replace(CONFIG, cores=2)) if "reusePort" in line]
+    assert [line.partition("(")[0] for line in found] == ["setLocal", "addLocal", "addLocal", "addLocal"]
+    assert sum('"[2001:db8::1]:53"' in line for line in found) == 2
+
+
+def test_weights_choose_the_policy_that_heeds_them() -> None:
+    assert "setServerPolicy(leastOutstanding)" in lines(CONFIG)
+    heavy = replace(CONFIG.backends[0], weight=9)
+    assert "setServerPolicy(wrandom)" in lines(replace(CONFIG, backends=(heavy, CONFIG.backends[1])))
+
+
+def test_what_is_not_wanted_is_not_there() -> None:
+    text = render(CONFIG, SECRETS)
+    for word in ("PacketCache", "MaxQPS", "addTLSLocal", "addDOHLocal"):
+        assert word not in text
+    text = render(replace(CONFIG, tls_certificate="/c.pem", tls_key="/k.pem", doh_port=0), SECRETS)
+    assert 'addTLSLocal("[2001:db8::1]:853", "/c.pem", "/k.pem")' in text
+    assert "addDOHLocal" not in text
+
+
+def test_a_path_cannot_end_its_string() -> None:
+    text = render(replace(CONFIG, tls_certificate='/a"b\\c\nd', tls_key="/k"), SECRETS)
+    assert r'"/a\"b\\c\nd"' in text
+
+
+def test_who_is_out_is_said_by_name() -> None:
+    text = rotation_text(("ns3", "ns1"))
+    assert 'local out = {["ns1"]=true, ["ns3"]=true}' in text
+    assert text.endswith("if out[server.name] then server:setDown() end end\n")
+
+
+def test_other_nodes_need_no_dnsdist_that_starts_anew_and_other_listeners_do() -> None:
+    text = render(CONFIG, SECRETS)
+    assert not needs_restart(text, render(replace(CONFIG, backends=CONFIG.backends[:1]), SECRETS))
+    assert needs_restart(text, render(replace(CONFIG, cores=2), SECRETS))
+    assert needs_restart("", text)

@@ -1,0 +1,61 @@
+"""What travels between panel and front: there and back, and refused where dnsdist.conf would say something else."""
+
+import json
+from typing import Any
+
+import pytest
+
+from replication.errors import BadBytes
+from replication.wire.front import Backend, BackendReport, Endpoint, FrontReport, FrontSettings, parse_endpoint
+
+SETTINGS = FrontSettings(
+    (Backend("ns1", Endpoint("192.0.2.53", 53)), Backend("ns2", Endpoint("2001:db8::53", 5300), 3, "is drained")),
+    minimum=2,
+    behind_seconds=2.5,
+    cache_entries=1000,
+)
+REPORT = FrontReport(
+    "ab", 2, 3, (BackendReport("ns1", "192.0.2.53:53", 1, True, True, "has everything", 7, 0, 9, 1.5, 0, 0.2),), 4
+)
+
+
+def test_settings_come_out_as_they_went_in() -> None:
+    message = json.loads(json.dumps(SETTINGS.to_json()))
+    assert FrontSettings.from_json(message) == SETTINGS
+    assert FrontSettings.from_json(message).digest == SETTINGS.digest
+    assert FrontSettings.from_json(message | {"minimum": 1}).digest != SETTINGS.digest
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"minimum": 0},
+        {"minimum": True},
+        {"behind_seconds": 0.1},
+        {"cache_entries": "9"},
+        {"backends": "ns1"},
+        {"backends": [{"name": 'n") os.exit()', "address": "192.0.2.53:53"}]},
+        {"backends": [{"name": "ns1", "address": "ns1.example.test:53"}]},
+        {"backends": [{"name": "ns1", "address": "192.0.2.53:53", "weight": 0}]},
+        {"backends": [{"name": "ns1", "address": "192.0.2.53:53"}] * 2},
+        {"backends": [{"name": f"ns{at}", "address": "192.0.2.53:53"} for at in range(65)]},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_what_would_not_be_right_in_dnsdist_conf_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(BadBytes):
+        FrontSettings.from_json(SETTINGS.to_json() | changes)
+
+
+def test_a_report_comes_out_as_it_went_in_and_knows_whether_enough_nodes_answer() -> None:
+    found = FrontReport.from_json(json.loads(json.dumps(REPORT.to_json() | {"later": 1})))
+    assert found == REPORT
+    assert (found.in_rotation, found.is_below_minimum) == (1, True)
+    assert not FrontReport("", 2, 0).is_below_minimum, "no nodes were named yet"
+
+
+def test_an_endpoint_is_an_address_with_a_port() -> None:
+    assert str(parse_endpoint("[2001:DB8::53]:53")) == "[2001:db8::53]:53"
+    for text in ("192.0.2.1", "192.0.2.1:0", "192.0.2.1:٣", "host:53", None):
+        with pytest.raises(ValueError, match=r"^"):
+            parse_endpoint(text)

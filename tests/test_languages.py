@@ -1,0 +1,124 @@
+"""Every text of a page is marked, and every language has every text, with the same placeholders and elements."""
+
+import gettext
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from dnspanel.languages import LANGUAGES
+from tests.marked import unmarked, unmarked_in_module, unmarked_in_template
+
+ROOT = Path(__file__).resolve().parent.parent
+TRANSLATED = [code for code, _ in LANGUAGES if code != "en"]
+PLACEHOLDER = re.compile(r"%\(\w+\)s|\{\w*(?:![rsa])?(?::[^{}]*)?\}")
+ELEMENT = re.compile(r"<[^<>]+>")
+# Reads every module, and says which texts are asked for meanwhile.
+PROBE = """
+import importlib, pkgutil, traceback
+import django
+from django.urls import get_resolver
+import dnspanel
+from dnspanel import texts
+
+def caught(of):
+    def answer(*texts_of, **named):
+        stack = [frame for frame in traceback.extract_stack()[:-1] if "importlib" not in frame.filename]
+        print(f"{stack[-1].filename}:{stack[-1].lineno}: {texts_of[0]}")
+        return of(*texts_of, **named)
+    return answer
+
+texts.gettext, texts.ngettext = caught(texts.gettext), caught(texts.ngettext)
+django.setup()
+get_resolver().url_patterns
+for module in pkgutil.walk_packages(dnspanel.__path__, "dnspanel."):
+    if not any(part in module.name for part in (".migrations", ".management", "__main__")):
+        importlib.import_module(module.name)
+"""
+
+
+def catalog(code: str) -> Path:
+    return Path("locale", code, "LC_MESSAGES", "django.po")
+
+
+@cache
+def texts(code: str) -> dict[str, str]:
+    """The translations of a language by their English; those with a plural once for each number."""
+    with (ROOT / catalog(code)).with_suffix(".mo").open("rb") as file:
+        read = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]  # the one way to all of it
+    return {key if isinstance(key, str) else f"{key[0]}\0{key[1]}": text for key, text in read.items() if key}
+
+
+@pytest.fixture(scope="session")
+def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The catalogs as `./dev texts` would leave them now."""
+    directory = tmp_path_factory.mktemp("texts")
+    for name in ("dnspanel", "replication", "templates", "locale"):
+        shutil.copytree(ROOT / name, directory / name, ignore=shutil.ignore_patterns("__pycache__", "*.mo"))
+    languages = [word for code in TRANSLATED for word in ("--locale", code)]
+    subprocess.run(
+        [sys.executable, "-m", "django", "makemessages", *languages, "--extension", "html,txt,py", "--no-obsolete"],
+        cwd=directory,
+        check=True,
+        capture_output=True,
+    )
+    return directory
+
+
+def test_every_text_of_a_page_is_marked() -> None:
+    assert list(unmarked()) == []
+
+
+def test_no_text_has_its_language_when_a_module_is_read() -> None:
+    """What is made then is `gettext_lazy`: by `gettext` it would be English for everybody."""
+    done = subprocess.run([sys.executable, "-c", PROBE], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("code", TRANSLATED)
+def test_a_language_has_every_text(collected: Path, code: str) -> None:
+    command = ["msgfmt", "--statistics", "--check-format", "--output-file=/dev/null", str(collected / catalog(code))]
+    said = subprocess.run(command, check=True, capture_output=True, text=True, env={"LC_ALL": "C", "PATH": "/usr/bin"})
+    assert re.fullmatch(r"\d+ translated messages\.\n", said.stderr.splitlines(keepends=True)[-1]), said.stderr
+
+
+@pytest.mark.parametrize("code", TRANSLATED)
+def test_translations_keep_placeholders_and_elements(code: str) -> None:
+    wrong = []
+    for english, text in texts(code).items():
+        said, _, number = english.partition("\0")
+        same = Counter(ELEMENT.findall(said)) == Counter(ELEMENT.findall(text))
+        # The form for one may leave the number out.
+        if not number:
+            same = same and Counter(PLACEHOLDER.findall(said)) == Counter(PLACEHOLDER.findall(text))
+        if not same:
+            wrong.append((english, text))
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("<p>Some words</p>", [(1, "Some words")]),
+        ('<p>\n  {% translate "Some words" %} and\n</p>', [(2, "and")]),
+        ('<nav aria-label="Main">', [(1, "Main")]),
+        ("{% blocktranslate %}Some <b>words</b>{% endblocktranslate %}", []),
+        ("<p>{{ name }} · dnspanel, <code>some code</code> <kbd>Ctrl ↵</kbd></p>", []),
+        ('<script>some.code</script><p class="some-class">{% if a > b %}{% endif %}</p>', []),
+    ],
+)
+def test_texts_of_templates_that_are_not_marked_are_found(text: str, said: list[tuple[int, str]]) -> None:
+    assert list(unmarked_in_template(text)) == said
+
+
+def test_texts_of_pages_that_are_not_marked_are_found() -> None:
+    module = """
+messages.success(request, f"{name} is gone.")
+forms.CharField(label="Two words", help_text=gettext_lazy("Some words"))
+"""
+    assert [said for _, said in unmarked_in_module(module)] == [" is gone.", "Two words"]
