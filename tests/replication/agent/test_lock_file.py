@@ -8,7 +8,14 @@ import pytest
 from replication.agent.lock_file import take_lock
 from replication.errors import Busy
 
-HOLD = "import sys; from pathlib import Path; from replication.agent.lock_file import take_lock; take_lock(Path(sys.argv[1]), ''); print(flush=True); input()"
+HOLD = """
+import sys
+from pathlib import Path
+from replication.agent.lock_file import take_lock
+take_lock(Path(sys.argv[1]), "")
+print(flush=True)
+input()
+"""
 
 
 def test_a_second_taker_is_told_what_is_busy_until_the_first_lets_go(tmp_path: Path) -> None:
