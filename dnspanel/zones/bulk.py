@@ -22,6 +22,7 @@ from dnspanel.zones.dnssec.queries import presigned_zones
 from dnspanel.zones.dnssec.trust import newly_broken
 from dnspanel.zones.errors import HookRefused, NameReserved, NamesTaken
 from dnspanel.zones.governing import refused_zones
+from dnspanel.zones.grown_tables import analyze_if_grown
 from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.history import change_of
 from dnspanel.zones.lock_rules import kept_from, locks_against
@@ -202,11 +203,12 @@ def create_ready_zones(
             )
             beside(publication)
             nesting.refuse_broken(zone_names=signed)
-            return publication
     except IntegrityError as clash:
         if taken := taken_names([zone.name for zone in zones]):
             raise NamesTaken(taken) from clash
         raise
+    analyze_if_grown()
+    return publication
 
 
 def refuse_new_zones(*, zones: Sequence[BulkZone], author: Author, team: Team | None) -> None:
