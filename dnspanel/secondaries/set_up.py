@@ -132,6 +132,7 @@ def change_secondary(*, secondary: Secondary, terms: Terms, by: User | Actor, no
     terms, zones = _checked(terms, {})
     try:
         with transaction.atomic():
+            members.lock_members()
             stored = _locked(secondary)
             before = _told(terms_of(stored))
             for name, value in _columns(terms).items():
