@@ -3,6 +3,7 @@
 import base64
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -71,18 +72,20 @@ def retrieve(*, zone: Zone, actor: Actor, now: datetime) -> str:
 
 
 def _terms(zone: Zone | None, masters: Sequence[str], key_names: Sequence[str] | None, actor: Actor) -> Terms:
-    """These masters, by the key of this name; None: by the key that the zone has. Raises Refusal (422)."""
+    """These masters, by the key of this name; None: by the key that the zone has. TLS stays. Raises Refusal (422)."""
+    there = Terms(masters) if zone is None else set_up.moved_to(zone, masters)
     if key_names is None:
-        return Terms(masters) if zone is None else set_up.moved_to(zone, masters)
+        return there
     if not key_names:
-        return Terms(masters)
+        return replace(there, tsig_name="")
     if len(key_names) > 1:
         raise Refusal(422, f"A zone has one TSIG key for all of its masters, not {len(key_names)}")
     key = _own_key(actor, key_names[0])
     if key is not None:
-        return Terms(masters, key_names[0], key.tsig_algorithm, base64.b64encode(tsig_secret(key)).decode())
+        secret = base64.b64encode(tsig_secret(key)).decode()
+        return replace(there, tsig_name=key_names[0], tsig_algorithm=key.tsig_algorithm, tsig_secret=secret)
     if zone is not None and key_name_of(zone) == key_names[0]:  # set up on its page, and sent back as it was read
-        return set_up.moved_to(zone, masters)
+        return there
     raise Refusal(422, f"A TSIG key with the name '{shortened(key_names[0])}' does not exist for zone transfers")
 
 

@@ -64,6 +64,18 @@ def test_other_masters_are_asked_by_the_key_that_there_is(call: Caller) -> None:
     assert (row.tsig_name, row.tsig_algorithm, bytes(row.tsig_secret or b"")) == tuple(key.values())
 
 
+def test_what_a_zone_says_of_tls_stays_whatever_is_written_of_it_here(call: Caller) -> None:
+    call("POST", ZONES, NEW)
+    over = {"uses_tls": True, "tls_names": ["ns1.abroad.test"], "shows_certificate": True}
+    TransferredZone.objects.update(addresses=["9.9.9.9"], **over)
+    for body in ({"masters": ["9.9.9.11"]}, {"masters": ["9.9.9.12"], "slave_tsig_key_ids": []}):
+        assert call("PUT", f"{ZONES}/abroad.test.", body).status_code == 204
+        row = TransferredZone.objects.get()
+        assert (row.addresses, {name: getattr(row, name) for name in over}) == (body["masters"], over)
+    refused = call("PUT", f"{ZONES}/abroad.test.", {"masters": ["9.9.9.11:53"]})
+    assert (refused.status_code, "Port 53 is not one" in texts(refused)) == (422, True)
+
+
 @pytest.mark.parametrize(
     "more", [{"masters": []}, {"masters": ["127.0.0.1"]}, {"rrsets": [{}]}], ids=["no", "inside", "content"]
 )
