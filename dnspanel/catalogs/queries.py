@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count, Q
+from django.db.models import Count, OuterRef, Q, Subquery
 
 from dnspanel.accounts.actors import Person
 from dnspanel.catalogs.access import catalogs_visible_to, listings_visible_to
 from dnspanel.catalogs.models import Catalog, Listing, State
+from dnspanel.zones.models import Zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,25 @@ def troubled_catalogs() -> list[Troubled]:
             zones = "1 zone that it names is" if row.refused == 1 else f"{row.refused:,} zones that it names are"
             found.append(Troubled(name, since.since, f"{zones} not taken, the first {since.zone_name}: {since.reason}"))
     return sorted(found, key=lambda each: (each.since, each.zone_name))
+
+
+def catalogs_by_member() -> Subquery | None:
+    """The name of the catalog by which a zone is here, null for most: part of a query of zones. None without catalogs.
+
+    One query.
+    """
+    if not Catalog.objects.exists():
+        return None
+    found = Listing.objects.filter(zone=OuterRef("pk"), state=State.MEMBER)
+    return Subquery(found.values("catalog__zone__name")[:1])
+
+
+def catalog_name_of(zone: Zone) -> str:
+    """The name of the catalog by which the zone is here; "" for most. No query for a zone of this panel."""
+    if not zone.transferred_from:
+        return ""
+    found = Listing.objects.filter(zone=zone, state=State.MEMBER).values_list("catalog__zone__name", flat=True)
+    return found.first() or ""
 
 
 def _first_refused(catalog: Catalog) -> Listing | None:

@@ -22,8 +22,9 @@ from dnspanel.primaries.set_up import Terms
 from dnspanel.texts import gettext
 from dnspanel.zones import edit
 from dnspanel.zones.errors import SettingsRefused
-from dnspanel.zones.models import Zone
+from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.settings_of_zone import canonical_tags
+from dnspanel.zones.transferred import stop_serving
 from replication.dns import names
 from replication.errors import BadName
 
@@ -90,6 +91,50 @@ def follow_catalog(
         beside=beside,
     )
     return Catalog.objects.select_related("zone").get(zone__name=names.parse(name), zone__deleted_at=None)
+
+
+def follow_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
+    """The zone, which comes from elsewhere, is a catalog that is followed: it leaves the nodes. Twice changes nothing.
+
+    Raises Forbidden, and CatalogRefused for a zone whose primary is this panel.
+    """
+    actor = require_set_up(author)
+    if Catalog.objects.filter(zone=zone).exists():
+        return
+    if not zone.transferred_from:
+        reason = gettext("Its primary is this panel: a catalog of others comes from elsewhere.")
+        raise CatalogRefused({"name": [reason]})
+    columns = _checked(CatalogTerms())
+
+    def begin(publication: Publication | None = None) -> None:
+        Zone.objects.filter(pk=zone.pk).update(is_catalog=True)
+        Catalog.objects.create(zone=zone, created_at=now, due_at=now, **columns)
+        audit.record(action="catalog.follow", by=actor, now=now, target=zone.name, **_told(columns))
+        _wake_on_commit()
+
+    reason = gettext("It is followed as a catalog, which no node has.")
+    if stop_serving(zone_ids=[zone.pk], channel=Channel.TRANSFER, now=now, reason=reason, beside=begin) is None:
+        with transaction.atomic():
+            begin()
+    zone.is_catalog, zone.is_served = True, False
+
+
+def release_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
+    """The catalog zone is a zone from elsewhere as any other: the next transfer brings it to the nodes.
+
+    Its members stay as they are. Raises Forbidden; a zone that is no catalog stays as it is.
+    """
+    actor = require_set_up(author)
+    with transaction.atomic():
+        catalog = Catalog.objects.select_for_update().filter(zone=zone).first()
+        if catalog is None:
+            return
+        members = Listing.objects.filter(catalog=catalog, state=State.MEMBER).count()
+        catalog.delete()
+        Zone.objects.filter(pk=zone.pk).update(is_catalog=False)
+        audit.record(action="catalog.unfollow", by=actor, now=now, target=zone.name, members=members)
+    zone.is_catalog = False
+    primaries.ask_now(zone=zone, author=author, now=now, wants_all=True)
 
 
 def change_catalog(*, catalog: Catalog, terms: CatalogTerms, author: User | Actor, now: datetime) -> Catalog:

@@ -108,7 +108,7 @@ def test_the_zones_that_it_names_come_page_by_page(
     first = client.get(url).content.decode()
     assert "?q=&amp;state=&amp;after=b.test." in first
     assert "Why not." in first
-    assert "coo other." in first
+    assert "may go to other." in first
     second = client.get(f"{url}?after=b.test.").content.decode()
     assert ("c.test." in second, "a.test." in second) == (True, False)
     refused = client.get(f"{url}?state=refused").content.decode()
