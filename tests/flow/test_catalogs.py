@@ -8,12 +8,14 @@ import re
 from pathlib import Path
 from typing import Any
 
+import dns.message
 import dns.query
 import dns.rcode
 import dns.update
 import pytest
 
 from dnspanel.demo.stack import Stack
+from tests.dnspanel.transfer.running import PowerDNS, run, sqlite_powerdns
 from tests.dnspanel.transfer.sources.test_axfr import named
 from tests.foreign_servers import Foreign, running
 from tests.ports import free_port
@@ -22,7 +24,7 @@ from tests.stack import ask, ask_all, make_person, run_script, until
 pytestmark = pytest.mark.flow
 
 CATALOG, ONE, TWO = "catalog.listed.test.", "one.listed.test.", "two.listed.test."
-MOVES = "moves.listed.test."
+MOVES, IN_ONE = "moves.listed.test.", "in-one.listed.test."
 TEXT = f"""
 @ 0 SOA invalid. invalid. 1 86400 86400 864000 0
 @ 0 NS invalid.
@@ -59,12 +61,12 @@ from dnspanel.secondaries import set_up
 from dnspanel.secondaries.configuration import parts_for
 from dnspanel.zones import edit
 from dnspanel.zones.models import Zone
-owner, port, name = User.objects.get(username="cata"), *sys.argv[1:]
+owner, kind, port, name = User.objects.get(username="cata"), *sys.argv[1:]
 edit.create_zone(name=name, author=owner, channel="web", now=timezone.now())
 Zone.objects.filter(name=name).update(tags=["gold"])
 found = []
 for tag in ("gold", "silver"):
-    terms = set_up.Terms(f"bind-{tag}", [f"127.0.0.1:{port}"], kind="bind", choice="tag", tag=tag)
+    terms = set_up.Terms(f"{kind}-{tag}", [f"127.0.0.1:{port}"], kind=kind, choice="tag", tag=tag)
     made = set_up.create_secondary(terms=terms, by=owner, now=timezone.now())
     parts = parts_for(made.secondary, gateways=settings.GATEWAY_ADDRESSES, secret=made.secret)
     found.append([part.text for part in parts])
@@ -78,9 +80,9 @@ from django.utils import timezone
 from dnspanel.secondaries import members
 from dnspanel.secondaries.models import Secondary
 from dnspanel.zones.models import Zone
-name, tag = sys.argv[1:]
+kind, name, tag = sys.argv[1:]
 Zone.objects.filter(name=name).update(tags=[tag])
-for pk in Secondary.objects.filter(name__startswith="bind-").values_list("pk", flat=True):
+for pk in Secondary.objects.filter(name__startswith=f"{kind}-").values_list("pk", flat=True):
     members.follow(secondary_id=pk, now=timezone.now())
 """
 
@@ -140,7 +142,7 @@ def test_what_a_catalog_of_bind_names_comes_to_every_node_and_leaves_them(stack:
 
 def test_a_bind_that_follows_two_of_our_catalogs_goes_on_with_a_zone_that_moves(stack: Stack, tmp_path: Path) -> None:
     port = free_port()
-    (gold, gold_rest), (silver, silver_rest) = json.loads(run_script(stack, SET_UP, str(port), MOVES))
+    (gold, gold_rest), (silver, silver_rest) = json.loads(run_script(stack, SET_UP, "bind", str(port), MOVES))
     keys = re.findall(r'allow-notify \{ (key "[^"]+";) \};', gold + silver)
     zones = re.findall(r'    zone "[^"]+"\n.*?;\n', gold + silver, re.DOTALL)
     assert (len(keys), len(zones)) == (2, 2)
@@ -153,7 +155,36 @@ def test_a_bind_that_follows_two_of_our_catalogs_goes_on_with_a_zone_that_moves(
 
         run_script(stack, EDIT, MOVES, "192.0.2.1")
         until(lambda: answers("192.0.2.1"), seconds=60, what=lambda: bind.log.read_text()[-3000:])
-        run_script(stack, MOVE, MOVES, "silver")
+        run_script(stack, MOVE, "bind", MOVES, "silver")
         until(lambda: made(bind) == 2, seconds=60, what=lambda: bind.log.read_text()[-3000:])
         run_script(stack, EDIT, MOVES, "192.0.2.2")
         until(lambda: answers("192.0.2.2"), seconds=60, what=lambda: bind.log.read_text()[-3000:])
+
+
+def test_a_powerdns_that_follows_our_catalog_is_given_the_key_of_its_members_by_a_timer(
+    stack: Stack, tmp_path: Path
+) -> None:
+    """Configured by the commands that its page gives to copy; the timer runs until a member is there."""
+    powerdns = sqlite_powerdns(tmp_path)
+    settings = {"secondary": "yes", "xfr-cycle-interval": 1, "cache-ttl": 0, "query-cache-ttl": 0}
+    with powerdns.server(**settings) as port:
+        made = json.loads(run_script(stack, SET_UP, "powerdns", str(port), IN_ONE))
+        _, commands, timer = (part.replace("pdnsutil ", f"pdnsutil --config-dir={tmp_path} ") for part in made[0])
+        run("sh", "-ec", commands)
+
+        def answers() -> bool:
+            run("sh", "-ec", timer)
+            return has_address(port, "192.0.2.1")
+
+        run_script(stack, EDIT, IN_ONE, "192.0.2.1")
+        until(answers, seconds=60, what=lambda: log_of(powerdns))
+
+
+def log_of(powerdns: PowerDNS) -> str:
+    return (powerdns.directory / "server.log").read_text()[-4000:]
+
+
+def has_address(port: int, address: str) -> bool:
+    question = dns.message.make_query(f"www.{IN_ONE}", "A", flags=0)
+    answer = dns.query.udp(question, "127.0.0.1", port=port, timeout=5)
+    return bool(answer.answer) and answer.answer[0][0].to_text() == address

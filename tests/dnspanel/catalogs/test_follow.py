@@ -1,5 +1,9 @@
 """Catalogs of a BIND are followed: zones come, leave, begin anew, move, and what is broken or a lie changes nothing."""
 
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any
 
@@ -267,7 +271,59 @@ def test_more_than_a_turn_takes_is_done_in_several(
     assert names_here(catalog) == []
 
 
-def test_a_producer_that_is_dead_or_breaks_off_changes_nothing(producer: Producer, alice: User) -> None:
+@contextmanager
+def cutting_off(port: int, after: int) -> Iterator[int]:
+    """A server in front of the producer: it answers over UDP as that does, and over TCP so many bytes of it."""
+    with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
+        udp.bind(tcp.getsockname())
+
+        def over_udp() -> None:
+            with suppress(OSError):
+                while True:
+                    wire, sender = udp.recvfrom(4096)
+                    if not wire:  # it was shut down
+                        return
+                    with socket.create_connection(("127.0.0.1", port), 5) as there:
+                        there.sendall(len(wire).to_bytes(2) + wire)
+                        udp.sendto(there.recv(4096)[2:], sender)
+
+        def over_tcp() -> None:
+            with suppress(OSError):
+                while True:
+                    client, _ = tcp.accept()
+                    with client, socket.create_connection(("127.0.0.1", port), 5) as there:
+                        there.sendall(client.recv(4096))
+                        client.sendall(there.recv(after))
+
+        threads = [threading.Thread(target=serve, daemon=True) for serve in (over_udp, over_tcp)]
+        for thread in threads:
+            thread.start()
+        try:
+            yield tcp.getsockname()[1]
+        finally:
+            for sock in (tcp, udp):
+                with suppress(OSError):  # one that has no peer is shut down all the same
+                    sock.shutdown(socket.SHUT_RDWR)
+            for thread in threads:
+                thread.join(5)
+
+
+def test_a_catalog_that_is_cut_off_in_the_middle_changes_nothing_and_is_told(producer: Producer, alice: User) -> None:
+    producer.name(FIRST, *ZONES)
+    catalog = followed(producer, alice)
+    producer.forget(FIRST, *(zone.partition(".")[0] for zone in ZONES[:3]))
+    with cutting_off(producer.port, 100) as port:
+        cut = Terms([f"127.0.0.1:{port}"], **KEY)
+        primaries.set_primaries(zone=catalog.zone, terms=cut, author=alice, now=NOW)
+        catalog = take_turns(catalog)
+    assert "the server closed the connection before the end of the zone" in catalog.zone.transferred.error
+    assert names_here(catalog) == sorted(ZONES)
+    primaries.set_primaries(zone=catalog.zone, terms=Terms([producer.address], **KEY), author=alice, now=NOW)
+    take_turns(catalog)
+    assert names_here(catalog) == sorted(ZONES[3:])
+
+
+def test_a_producer_that_is_dead_changes_nothing(producer: Producer, alice: User) -> None:
     producer.name(FIRST, ONE)
     catalog = followed(producer, alice)
     dead = Terms(["127.0.0.1:1024"], **KEY)
