@@ -48,6 +48,7 @@ class Lock(IntEnum):
     SECONDARY_QUESTIONS = 0x64700022  # secondary: asking for serials
     TRANSFER_IN = 0x64700023  # zone: transferring it from its primary
     NOTICE_ADDRESSES = 0x64700025  # sending NOTIFY to addresses of zones
+    CATALOG = 0x64700027  # catalog zone of somebody's: following it
     NEW_SIGNATURES = 0x64700026  # publishing a week's signatures for secondaries
     EVIDENCE = 0x64700024  # destination of the audit log: sending
     WATCH = 0x64700030  # checking for alerts

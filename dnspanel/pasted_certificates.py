@@ -1,5 +1,6 @@
 """Certificates in PEM, as somebody pastes them into a form. Pure."""
 
+import hashlib
 from collections.abc import Iterable, Sequence
 
 from cryptography import x509
@@ -27,3 +28,17 @@ def certificates_in(text: str, *, beside_key: str) -> Sequence[x509.Certificate]
 def pem_of(certificates: Iterable[x509.Certificate]) -> str:
     """These in PEM, one behind the other and nothing besides."""
     return "".join(each.public_bytes(Encoding.PEM).decode() for each in certificates)
+
+
+def fingerprints_of(pem: str) -> frozenset[str]:
+    """The fingerprints of what `pem_of` made."""
+    if not pem:
+        return frozenset()
+    return frozenset(
+        fingerprint(each.public_bytes(Encoding.DER)) for each in x509.load_pem_x509_certificates(pem.encode())
+    )
+
+
+def fingerprint(der: bytes) -> str:
+    """SHA-256 of a certificate, in hex."""
+    return hashlib.sha256(der).hexdigest()

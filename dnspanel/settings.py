@@ -195,6 +195,7 @@ INSTALLED_APPS = [
     "dnspanel.webhooks",
     "dnspanel.secondaries",
     "dnspanel.primaries",
+    "dnspanel.catalogs",
     "dnspanel.evidence",
     "dnspanel.alerts",
     "dnspanel.backup",
@@ -331,6 +332,7 @@ CELERY_TASK_ROUTES = {
     "dnspanel.webhooks.*": {"queue": "push"},
     "dnspanel.secondaries.*": {"queue": "push"},
     "dnspanel.primaries.*": {"queue": "push"},
+    "dnspanel.catalogs.*": {"queue": "push"},
     "dnspanel.evidence.*": {"queue": "push"},
     "dnspanel.alerts.*": {"queue": "push"},
     "dnspanel.transfer.tasks.read_import": {"queue": "sources"},
@@ -446,6 +448,11 @@ CELERY_BEAT_SCHEDULE = {
         "task": "dnspanel.primaries.tasks.drive_transfers_in",
         "schedule": 2.0,
         "options": {"expires": 5},
+    },
+    "follow-catalogs": {
+        "task": "dnspanel.catalogs.tasks.follow_catalogs",
+        "schedule": 5.0,
+        "options": {"expires": 10},
     },
     "follow-members": {
         "task": "dnspanel.secondaries.tasks.follow_members",

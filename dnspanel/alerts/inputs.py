@@ -16,6 +16,7 @@ from redis.exceptions import RedisError
 from dnspanel.alerts.models import DiskMark
 from dnspanel.alerts.rules import AlertInputs, DeliveryInputs, HookInputs, NodeInputs, TransfersInputs, ZonesInputs
 from dnspanel.backup.models import Backup
+from dnspanel.catalogs.queries import troubled_catalogs
 from dnspanel.evidence.health import destinations_health
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Authority, Bootstrap, Delivery, Divergence
@@ -130,6 +131,7 @@ def read(now: datetime) -> Reading:
         ending=zones.get("ending", ZonesInputs()),
         expired=zones.get("expired", ZonesInputs()),
         transfers=_transfers(zones["untransferred"], now) if "untransferred" in zones else TransfersInputs(),
+        catalogs=tuple(troubled_catalogs()),
         hooks=tuple(map(_hook, troubled_hooks())),
         evidence=destinations_health(),
         set_up_at=authority.created_at if authority else None,
@@ -173,7 +175,7 @@ def _transfers(late: ZonesInputs, now: datetime) -> TransfersInputs:
     """Why the first of these zones is not transferred, and how many of them no node has."""
     rows = TransferredZone.objects.filter(alert_at__lte=now, zone__deleted_at=None)
     reason = rows.filter(zone__name=late.first[0][0]).values_list("error", flat=True).first()
-    return TransfersInputs(late, reason or "", rows.filter(zone__is_served=False).count())
+    return TransfersInputs(late, reason or "", rows.filter(zone__is_served=False, zone__is_catalog=False).count())
 
 
 def redis_answers() -> bool:

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from dnspanel.alerts.models import Severity
+from dnspanel.catalogs.queries import Troubled
 from dnspanel.evidence.health import DestinationHealth
 from dnspanel.fleet.health import Health, Word, spoken
 from dnspanel.fleet.models import NodeState
@@ -83,6 +84,7 @@ KINDS: Mapping[str, str] = {
     "panel.signatures": "Signatures that zones came with end",
     "panel.expired": "Records that should have gone by themselves stay",
     "panel.transfers": "Zones are not transferred from their primaries",
+    "panel.catalogs": "Catalogs of others are not followed as they say",
     "panel.hook": "A publish hook does not answer",
     "panel.evidence": "A destination of the audit log takes nothing",
     "panel.evidence_behind": "A destination of the audit log is behind",
@@ -187,6 +189,7 @@ class AlertInputs:
     ending: ZonesInputs = ZonesInputs()  # those whose signatures, which they came with, end soon: at that time
     expired: ZonesInputs = ZonesInputs()  # those with an RRset that should have been removed by itself since then
     transfers: TransfersInputs = TransfersInputs()
+    catalogs: tuple[Troubled, ...] = ()
     hooks: tuple[HookInputs, ...] = ()
     evidence: tuple[DestinationHealth, ...] = ()
     set_up_at: datetime | None = None  # when the panel began to have something to lose
@@ -392,6 +395,7 @@ def _of_panel(inputs: AlertInputs, now: datetime, is_open: Collection[str]) -> I
     yield from _of_signing(inputs, now)
     yield from _of_expiry(inputs, now)
     yield from _of_transfers(inputs, now)
+    yield from _of_catalogs(inputs, now)
     if not inputs.redis_answers:
         message = "Redis does not answer: publications are found by polling, later, and there are no live numbers."
         yield Condition("panel.redis", "panel.redis", Severity.CRITICAL, message)
@@ -451,6 +455,16 @@ def _of_transfers(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:
     message += f" The first: {transfers.reason}"
     severity = Severity.CRITICAL if transfers.unserved else Severity.WARNING
     yield Condition("panel.transfers", "panel.transfers", severity, message)
+
+
+def _of_catalogs(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:
+    """One condition for all catalogs of others, however many they are."""
+    if not inputs.catalogs:
+        return
+    first, more = inputs.catalogs[0], len(inputs.catalogs) - 1
+    others = f" Of {more:,} more there is something to be told." if more else ""
+    message = f"The catalog {first.zone_name}, {_time(now - first.since)}: {first.message.rstrip('.')}.{others}"
+    yield Condition("panel.catalogs", "panel.catalogs", Severity.WARNING, message)
 
 
 def _zones(zones: ZonesInputs, now: datetime) -> str:

@@ -4,6 +4,7 @@ import click
 
 from dnspanel import __version__
 from dnspanel.cli.access import access
+from dnspanel.cli.catalogs import catalogs
 from dnspanel.cli.directories import directories
 from dnspanel.cli.dnssec import dnssec
 from dnspanel.cli.evidence import evidence
@@ -77,6 +78,7 @@ for command in (
     fronts,
     secondaries,
     primaries,
+    catalogs,
     teams,
     tokens,
     directories,

@@ -7,7 +7,7 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
-from dnspanel.cli.passphrase import FILE, only_line_of
+from dnspanel.cli.passphrase import FILE, only_line_of, text_of
 from dnspanel.cli.session import Session, options, pass_session, shared_options
 from dnspanel.cli.written import publish, show_written, waiting_options
 from dnspanel.cli.zone_paths import zone_path
@@ -22,8 +22,8 @@ _LISTED = (
 )
 _ALGORITHMS = ("hmac-sha256", "hmac-sha512", "hmac-sha384", "hmac-sha224", "hmac-sha1", "hmac-md5")
 
-# The options of a key, and whether only changes are asked for.
-_terms_options = options(
+# The options of a key, of TLS, and whether only changes are asked for.
+terms_options = options(
     click.option("--key", default="", metavar="NAME", help="Of the TSIG key by which they are asked."),
     click.option(
         "--algorithm",
@@ -33,6 +33,21 @@ _terms_options = options(
         help="Of that key.",
     ),
     click.option("--secret-file", type=FILE, metavar="FILE", help="Has the key's secret, in Base64, as one line."),
+    click.option("--tls", is_flag=True, help="Over TLS alone (RFC 9103), at port 853 unless an address says another."),
+    click.option(
+        "--tls-name",
+        "tls_names",
+        multiple=True,
+        metavar="NAME",
+        help="In their certificates: once for all primaries, or once for each, in their order.",
+    ),
+    click.option(
+        "--tls-certificates",
+        type=FILE,
+        metavar="FILE",
+        help="PEM: who signs their certificates, or without --tls-name these themselves.",
+    ),
+    click.option("--show-certificate", is_flag=True, help="Show the panel's own where a primary asks for one."),
     click.option("--no-ixfr", is_flag=True, help="Always transfer all of it."),
 )
 
@@ -60,14 +75,17 @@ def show(session: Session, zone: str) -> None:
     """Show where a zone comes from, and how that stands."""
     found = session.client.get(zone_path(zone, "primaries"))
     moments = {name: output.moment(found[name]) for name in found if name.endswith("_at") or name == "failed_since"}
-    session.show(found, {**found, **moments, "addresses": " ".join(found["addresses"])})
+    session.show(
+        found,
+        {**found, **moments, "addresses": " ".join(found["addresses"]), "tls_names": " ".join(found["tls_names"])},
+    )
 
 
 @primaries.command()
 @click.argument("zone")
 @click.argument("addresses", metavar="ADDRESS...", nargs=-1, required=True)
 @click.option("--team", type=int, help="Id of the team that it belongs to.")
-@_terms_options
+@terms_options
 @shared_options
 @pass_session
 def create(session: Session, zone: str, addresses: tuple[str, ...], team: int | None, **terms: Any) -> None:
@@ -77,8 +95,9 @@ def create(session: Session, zone: str, addresses: tuple[str, ...], team: int | 
     Examples:
       dnspanel primaries create example.net 192.0.2.53 198.51.100.53:5300
       dnspanel primaries create example.net 192.0.2.53 --key transfer.example.net --secret-file key.txt
+      dnspanel primaries create example.net 192.0.2.53 --tls --tls-name ns1.example.net
     """
-    body = {"name": zone, **({"team": team} if team else {}), **_body(addresses, **terms)}
+    body = {"name": zone, **({"team": team} if team else {}), **body_of_primaries(addresses, **terms)}
     found = session.client.send("POST", "/transferred-zones", body)
     session.show(found, {"zone": found["zone"], "from": " ".join(found["addresses"]), "state": _state(found)})
 
@@ -86,12 +105,12 @@ def create(session: Session, zone: str, addresses: tuple[str, ...], team: int | 
 @primaries.command("set")
 @click.argument("zone")
 @click.argument("addresses", metavar="ADDRESS...", nargs=-1, required=True)
-@_terms_options
+@terms_options
 @shared_options
 @pass_session
 def set_primaries(session: Session, zone: str, addresses: tuple[str, ...], **terms: Any) -> None:
     """Have a zone come from these primaries: the next transfer replaces what it holds."""
-    found = session.client.send("PUT", zone_path(zone, "primaries"), _body(addresses, **terms))
+    found = session.client.send("PUT", zone_path(zone, "primaries"), body_of_primaries(addresses, **terms))
     session.show(found, {"zone": found["zone"], "from": " ".join(found["addresses"]), "state": _state(found)})
 
 
@@ -127,13 +146,25 @@ def give_back(session: Session, zone: str) -> None:
     session.show(found, {"zone": found["zone"], "from": " ".join(found["addresses"]), "state": _state(found)})
 
 
-def _body(addresses: tuple[str, ...], *, key: str, algorithm: str, secret_file: Path | None, no_ixfr: bool) -> Any:
-    terms: dict[str, Any] = {"addresses": list(addresses), "uses_ixfr": not no_ixfr}
+def body_of_primaries(
+    addresses: tuple[str, ...], *, key: str, algorithm: str, secret_file: Path | None, no_ixfr: bool, **tls: Any
+) -> Any:
+    """The members of a body that say from where zones come."""
+    terms: dict[str, Any] = {"addresses": list(addresses), "uses_ixfr": not no_ixfr, **_of_tls(**tls)}
     if key:
         terms |= {"tsig_name": key, "tsig_algorithm": algorithm}
     if secret_file is not None:
         terms["tsig_secret"] = only_line_of(secret_file, "a secret")
     return terms
+
+
+def _of_tls(*, tls: bool, tls_names: tuple[str, ...], tls_certificates: Path | None, show_certificate: bool) -> Any:
+    return {
+        "uses_tls": tls,
+        "tls_names": list(tls_names),
+        "tls_certificates": "" if tls_certificates is None else text_of(tls_certificates),
+        "shows_certificate": show_certificate,
+    }
 
 
 def _state(row: Any) -> str:

@@ -8,9 +8,9 @@ from threading import Lock
 
 from dnspanel.fleet.nodes.authority import file_in_memory
 from dnspanel.gateway.errors import TlsRefused
+from dnspanel.pasted_certificates import fingerprint
 from dnspanel.secondaries import record
 from dnspanel.secondaries.access import certificates_in_use, secondaries_at
-from dnspanel.secondaries.certificates import fingerprint
 from dnspanel.secondaries.server_certificate import ServerIdentity, server_identity
 
 logger = logging.getLogger(__name__)

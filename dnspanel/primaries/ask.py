@@ -1,4 +1,4 @@
-"""The SOA at a primary, asked over UDP, and over TCP where it does not fit (RFC 1035, RFC 8945)."""
+"""The SOA at a primary, asked over UDP, and over TCP where it does not fit (RFC 1035, RFC 8945); or over TLS alone."""
 
 from dataclasses import dataclass
 
@@ -15,31 +15,40 @@ from dnspanel.primaries.errors import TransferFailed
 from dnspanel.texts import gettext
 from dnspanel.transfer.errors import ServerRefused, SourceAway
 from dnspanel.transfer.servers import allowed
+from dnspanel.transfer.sources.axfr import TIMEOUT, Broken, NotGiven, Server, serial_in
+from dnspanel.transfer.sources.dns_over_tls import TlsPeer
+from dnspanel.transfer.sources.dns_wire import BadMessage
+from replication.dns import rdtypes
 
 SECONDS = 3.0
 # How often it is asked before it counts as silent.
 ATTEMPTS = 2
+TLS_SECONDS = 10.0
+# Others' trouble may pass, so that somebody is told later; that it does not want us does not.
+_PASSING = (TIMEOUT, "transfer-servfail")
 
 
 @dataclass(frozen=True, slots=True)
 class Primary:
-    """Where it is, and its key."""
+    """Where it is, its key, and who it is over TLS; None: it is asked in clear text."""
 
     host: str
     port: int
     key: dns.tsig.Key | None
+    tls: TlsPeer | None = None
 
 
 def serial_at(primary: Primary, zone: str) -> int:
     """The serial that the primary has of the zone. Raises TransferFailed, in words, for anything but that."""
     where = f"{primary.host} port {primary.port}"
+    if primary.tls is not None:
+        return _serial_over_tls(primary, zone, where)
     try:
         [address, *_] = allowed(primary.host, primary.port)
     except (ServerRefused, SourceAway) as exc:
         raise TransferFailed(str(exc), is_refused=True) from exc
     answer = _answer(primary, zone, address, where)
     if answer.rcode() != dns.rcode.NOERROR:
-        # Others' trouble may pass; that it does not want us does not.
         is_refused = answer.rcode() in (dns.rcode.REFUSED, dns.rcode.NOTAUTH)
         raise TransferFailed(
             gettext("{where} answered {to_text} for the SOA.").format(
@@ -52,14 +61,45 @@ def serial_at(primary: Primary, zone: str) -> int:
             gettext("{where} did not sign its answer for the SOA.").format(where=where), is_refused=True
         )
     if not answer.flags & dns.flags.AA:
-        raise TransferFailed(
-            gettext("{where} is not authoritative for {zone}").format(where=where, zone=zone), is_refused=True
-        )
+        raise _not_authoritative(where, zone)
     name = dns.name.from_text(zone)
     for rrset in answer.answer:
         if rrset.rdtype == dns.rdatatype.SOA and rrset.name == name:
             return int(rrset[0].serial)
-    raise TransferFailed(gettext("{where} has no SOA of {zone}").format(where=where, zone=zone), is_refused=True)
+    raise _no_soa(where, zone)
+
+
+def _serial_over_tls(primary: Primary, zone: str, where: str) -> int:
+    server = Server(primary.host, primary.port, primary.key, TLS_SECONDS, allowed, tls=primary.tls)
+    try:
+        answer = server.answer(dns.message.make_query(zone, dns.rdatatype.SOA, flags=0))
+        records = list(answer.answers())
+    except NotGiven as exc:
+        raise TransferFailed(f"{where}: {exc}.", is_refused=exc.code not in _PASSING) from exc
+    except BadMessage as exc:
+        raise TransferFailed(f"{where}: {exc}.", is_refused=True) from exc
+    except Broken as exc:  # all that some servers say to who shows no certificate
+        hint = "" if primary.tls is None or primary.tls.own else gettext(" It may want a certificate of the panel.")
+        raise TransferFailed(f"{where}: {exc}.{hint}") from exc
+    except SourceAway as exc:
+        raise TransferFailed(f"{where}: {exc}.") from exc
+    except ServerRefused as exc:
+        raise TransferFailed(str(exc), is_refused=True) from exc
+    if not answer.flags & dns.flags.AA:
+        raise _not_authoritative(where, zone)
+    for record in records:
+        if record.type == rdtypes.SOA and record.name == zone:
+            return serial_in(record)
+    raise _no_soa(where, zone)
+
+
+def _not_authoritative(where: str, zone: str) -> TransferFailed:
+    reason = gettext("{where} is not authoritative for {zone}").format(where=where, zone=zone)
+    return TransferFailed(reason, is_refused=True)
+
+
+def _no_soa(where: str, zone: str) -> TransferFailed:
+    return TransferFailed(gettext("{where} has no SOA of {zone}").format(where=where, zone=zone), is_refused=True)
 
 
 def _answer(primary: Primary, zone: str, address: str, where: str) -> dns.message.Message:
@@ -68,9 +108,11 @@ def _answer(primary: Primary, zone: str, address: str, where: str) -> dns.messag
         if primary.key is not None:
             question.use_tsig(primary.key, algorithm=primary.key.algorithm)
         try:
-            answer, _ = dns.query.udp_with_fallback(
+            answer, over_tcp = dns.query.udp_with_fallback(
                 question, address, timeout=SECONDS, port=primary.port, ignore_unexpected=True
             )
+            if answer.rcode() == dns.rcode.REFUSED and not over_tcp:  # Knot DNS answers about catalogs over TCP alone
+                answer = dns.query.tcp(question, address, timeout=SECONDS, port=primary.port)
             return answer
         except dns.exception.Timeout as exc:
             if attempt == ATTEMPTS - 1:

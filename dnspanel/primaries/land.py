@@ -14,6 +14,7 @@ from django.db.models import Case, DateTimeField, Q, QuerySet, Value, When
 from dnspanel.primaries.content import Arrived
 from dnspanel.primaries.errors import TransferFailed
 from dnspanel.primaries.models import WELL, TransferredZone
+from dnspanel.primaries.signals import landed
 from dnspanel.primaries.timers import LEAST_GAP, Timers, due_after_failure
 from dnspanel.texts import gettext
 from dnspanel.zones import bulk, nesting
@@ -98,6 +99,8 @@ def land(*, row: TransferredZone, zone: Zone, arrived: Arrived, carried: Carried
         arrived.size,
         len(arrived.changes),
     )
+    if publication is not None:
+        landed.send_robust(sender=TransferredZone, zone=zone)
     return publication
 
 

@@ -10,18 +10,44 @@ from dnspanel.zones.models import Zone
 WELL = {"failed_since": None, "failures": 0, "error": "", "alert_at": None}
 
 
-class TransferredZone(models.Model):
+class PrimaryTerms(models.Model):
+    """From which servers zones come, and how."""
+
+    # In the order in which they are asked: "192.0.2.53", "192.0.2.53:5300", "[2001:db8::53]:5300".
+    addresses = ArrayField(models.CharField(max_length=47))
+    tsig_name = models.TextField(blank=True, default="", db_collation="C")  # canonical; empty: without a key
+    tsig_algorithm = models.CharField(max_length=32, blank=True, default="")
+    tsig_secret = models.BinaryField(null=True)  # `vault.encrypt_secret` of the Base64
+    # Over TLS (RFC 9103), all of them or none: by a name for all or one for each, and by certificates in PEM.
+    uses_tls = models.BooleanField(default=False, db_default=False)
+    tls_names = ArrayField(models.CharField(max_length=253), default=list, db_default=[])
+    tls_certificates = models.TextField(blank=True, default="", db_default="")
+    shows_certificate = models.BooleanField(default=False, db_default=False)  # the panel's own, where they ask for it
+
+    class Meta:
+        abstract = True
+
+
+# The columns of these.
+TERMS = (
+    "addresses",
+    "tsig_name",
+    "tsig_algorithm",
+    "tsig_secret",
+    "uses_tls",
+    "tls_names",
+    "tls_certificates",
+    "shows_certificate",
+)
+
+
+class TransferredZone(PrimaryTerms):
     """Where a zone comes from, when it was transferred, and when that is due again.
 
     One that was taken over keeps where it came from, so that it can be given back; then nothing is due.
     """
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="transferred")
-    # In the order in which they are asked: "192.0.2.53", "192.0.2.53:5300", "[2001:db8::53]:5300".
-    addresses = ArrayField(models.CharField(max_length=47))
-    tsig_name = models.TextField(blank=True, default="", db_collation="C")  # canonical; empty: without a key
-    tsig_algorithm = models.CharField(max_length=32, blank=True, default="")
-    tsig_secret = models.BinaryField(null=True)  # `vault.encrypt_secret` of the Base64
     uses_ixfr = models.BooleanField(default=True)  # else each transfer is of the whole zone
     # The primary's serial that the zone has, and the revision that brought it; null: nothing came yet.
     serial = models.BigIntegerField(null=True)
@@ -56,6 +82,11 @@ class TransferredZone(models.Model):
             models.CheckConstraint(
                 condition=Q(tsig_name="", tsig_secret=None) | ~Q(tsig_name="") & Q(tsig_secret__isnull=False),
                 name="transferred_key_whole",
+            ),
+            models.CheckConstraint(
+                condition=Q(uses_tls=False, tls_names=[], tls_certificates="", shows_certificate=False)
+                | Q(uses_tls=True) & ~Q(tls_names=[], tls_certificates=""),
+                name="transferred_tls_whole",
             ),
         ]
 

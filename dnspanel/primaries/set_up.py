@@ -1,7 +1,7 @@
 """What people and tokens do to zones that come from elsewhere: set up, change, ask for, take over, give back. Verbs."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -14,8 +14,10 @@ from dnspanel.accounts.errors import TokenRefused
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
+from dnspanel.pasted_certificates import fingerprints_of
+from dnspanel.primaries import tls
 from dnspanel.primaries.errors import NotTransferred, PrimariesRefused, TakeOverRefused
-from dnspanel.primaries.models import WELL, TransferredZone
+from dnspanel.primaries.models import TERMS, WELL, PrimaryTerms, TransferredZone
 from dnspanel.primaries.signals import due
 from dnspanel.primaries.timers import LEAST_GAP
 from dnspanel.texts import gettext
@@ -31,30 +33,46 @@ from replication.errors import BadName
 from replication.wire.protocol import is_resolver, split_resolver
 
 MOST_PRIMARIES = 8
+_OF_TLS = ("uses_tls", "tls_names", "tls_certificates", "shows_certificate")
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Where a zone comes from; made by a form or the API. `secret` None: the one that there is stays."""
+    """Where a zone comes from; made by a form or the API. `tsig_secret` None: the one that there is stays.
+
+    Over TLS each primary is known by its name, for which it has a certificate, or by a certificate of its own.
+    """
 
     addresses: Collection[str]
     tsig_name: str = ""
     tsig_algorithm: str = "hmac-sha256"
     tsig_secret: str | None = None
+    uses_tls: bool = False
+    tls_names: Collection[str] = ()
+    tls_certificates: str = ""
+    shows_certificate: bool = False
 
 
 def moved_to(zone: Zone, addresses: Collection[str]) -> Terms:
-    """The zone's terms with these addresses: the key that it is transferred by, if there is one, stays."""
+    """The zone's terms with these addresses: key and TLS stay, where it has them."""
     row = TransferredZone.objects.filter(pk=zone.pk).first()
-    if row is None or not row.tsig_name:
-        return Terms(addresses)
-    return Terms(addresses, row.tsig_name, row.tsig_algorithm)
+    return Terms(addresses) if row is None else replace(terms_of(row), addresses=addresses)
+
+
+def terms_of(row: PrimaryTerms) -> Terms:
+    """What these terms are, without the secret: the one that there is stays."""
+    terms = replace(Terms(row.addresses), **{name: getattr(row, name) for name in _OF_TLS})
+    if not row.tsig_name:
+        return terms
+    return replace(terms, tsig_name=row.tsig_name, tsig_algorithm=row.tsig_algorithm)
 
 
 def comes_by(zone: Zone, terms: Terms) -> bool:
     """Whether the zone comes from elsewhere by exactly these terms already."""
     row = TransferredZone.objects.filter(pk=zone.pk).first() if zone.transferred_from else None
     if row is None or list(row.addresses) != list(terms.addresses) or row.tsig_name != terms.tsig_name:
+        return False
+    if _tls_of(terms, len(row.addresses), {}) != {name: getattr(row, name) for name in _OF_TLS}:
         return False
     if terms.tsig_secret is None or row.tsig_secret is None:
         return not terms.tsig_secret and (not row.tsig_name or row.tsig_algorithm == terms.tsig_algorithm)
@@ -71,20 +89,23 @@ def create_transferred_zone(
     now: datetime,
     team: Team | None = None,
     form_id: UUID | None = None,
+    beside: Callable[[Zone], object] = lambda zone: None,
 ) -> Publication:
     """The zone is here and waits for its first transfer, which begins at once; no node has it before that.
 
+    `beside` runs in the same transaction, when the zone is in its table.
     Raises as `edit.create_zone`, Forbidden for who may not make the panel read from servers, and PrimariesRefused.
     """
     servers.refuse_servers(author)
-    columns = _checked(terms, None)
+    columns = checked_columns(terms, None)
     zone_name = names.parse(name)
 
     def alongside() -> None:
         zone = Zone.objects.get(name=zone_name, deleted_at=None)
         _begin(zone, columns, now)
-        audit.record(action="primaries.set", by=author, now=now, target=zone.name, after=_told(columns))
-        _wake_on_commit()
+        beside(zone)
+        audit.record(action="primaries.set", by=author, now=now, target=zone.name, after=told(columns))
+        wake_on_commit()
 
     return edit.create_zone(
         name=name,
@@ -108,7 +129,7 @@ def set_primaries(*, zone: Zone, terms: Terms, author: Author, now: datetime) ->
     with transaction.atomic(durable=True):
         locked = _locked(zone, author)
         row = TransferredZone.objects.filter(pk=locked.pk).first()
-        columns = _checked(terms, row)
+        columns = checked_columns(terms, row)
         if signing_of(locked).keys:
             raise PrimariesRefused(
                 {
@@ -117,13 +138,11 @@ def set_primaries(*, zone: Zone, terms: Terms, author: Author, now: datetime) ->
                     ]
                 }
             )
-        before = _told(_columns_of(row)) if row is not None else None
+        before = told(columns_of(row)) if row is not None else None
         _begin(locked, columns, now)
         Operation.objects.filter(zone=locked).delete()
-        audit.record(
-            action="primaries.set", by=author, now=now, target=locked.name, before=before, after=_told(columns)
-        )
-        _wake_on_commit()
+        audit.record(action="primaries.set", by=author, now=now, target=locked.name, before=before, after=told(columns))
+        wake_on_commit()
     zone.transferred_from = locked.transferred_from
     return TransferredZone.objects.get(pk=zone.pk)
 
@@ -153,7 +172,7 @@ def ask_now(*, zone: Zone, author: Author, now: datetime, wants_all: bool = Fals
         row.due_at, row.wants_all = now, row.wants_all or wants_all
         row.save(update_fields=["due_at", "wants_all"])
         audit.record(action="primaries.ask", by=author, now=now, target=locked.name, wants_all=wants_all)
-        _wake_on_commit()
+        wake_on_commit()
     return row
 
 
@@ -166,6 +185,10 @@ def take_over(*, zone: Zone, author: Author, channel: str, now: datetime) -> Pub
     with transaction.atomic(durable=True):
         locked = _locked(zone, author)
         row = row_of(locked)
+        if locked.is_catalog:
+            raise TakeOverRefused(
+                gettext("{name} is a catalog zone: its members are taken over, one by one.").format(name=locked.name)
+            )
         if row.serial is None:
             raise TakeOverRefused(
                 gettext("Nothing of {name} was transferred yet: there is nothing to take over.").format(
@@ -198,11 +221,11 @@ def give_back(*, zone: Zone, author: Author, now: datetime) -> TransferredZone:
             raise TakeOverRefused(
                 gettext("The panel signs {name} by its own keys: unsign it first.").format(name=locked.name)
             )
-        columns = _columns_of(row)
+        columns = columns_of(row)
         _begin(locked, columns, now)
         Operation.objects.filter(zone=locked).delete()
-        audit.record(action="primaries.give_back", by=author, now=now, target=locked.name, after=_told(columns))
-        _wake_on_commit()
+        audit.record(action="primaries.give_back", by=author, now=now, target=locked.name, after=told(columns))
+        wake_on_commit()
     zone.transferred_from = locked.transferred_from
     return TransferredZone.objects.get(pk=zone.pk)
 
@@ -250,27 +273,40 @@ def _locked(zone: Zone, author: Author) -> Zone:
     return found
 
 
-def _begin(zone: Zone, columns: dict[str, Any], now: datetime) -> None:
-    zone.transferred_from = addresses_text(columns["addresses"])
-    Zone.objects.filter(pk=zone.pk).update(transferred_from=zone.transferred_from)
-    TransferredZone.objects.update_or_create(
-        pk=zone.pk,
-        defaults={
-            **columns,
-            "serial": None,
-            "revision": None,
-            "wants_all": True,
-            "due_at": now,
-            **WELL,
-        },
+def begin_all(*, zone_ids: Collection[int], columns: Mapping[str, Any], now: datetime) -> None:
+    """These zones, which the caller has locked or just made, come from there, and all of each is asked for at once."""
+    Zone.objects.filter(pk__in=zone_ids).update(transferred_from=addresses_text(columns["addresses"]))
+    row = {**columns, "serial": None, "revision": None, "wants_all": True, "due_at": now, **WELL}
+    TransferredZone.objects.bulk_create(
+        [TransferredZone(pk=pk, **row) for pk in zone_ids],
+        update_conflicts=True,
+        unique_fields=["zone"],
+        update_fields=list(row),
     )
 
 
-def _checked(terms: Terms, row: TransferredZone | None) -> dict[str, Any]:
-    """The columns of these terms; raises PrimariesRefused."""
+def move_all(*, zone_ids: Collection[int], columns: Mapping[str, Any], now: datetime) -> None:
+    """These zones, which are transferred in, come from there from now on, and go on with what they have."""
+    Zone.objects.filter(pk__in=zone_ids).update(transferred_from=addresses_text(columns["addresses"]))
+    TransferredZone.objects.filter(pk__in=zone_ids).update(**columns, due_at=now)
+
+
+def wake_on_commit() -> None:
+    """Wake a worker for what is due, once this transaction is committed."""
+    transaction.on_commit(lambda: due.send_robust(sender=TransferredZone), robust=True)
+
+
+def _begin(zone: Zone, columns: dict[str, Any], now: datetime) -> None:
+    zone.transferred_from = addresses_text(columns["addresses"])
+    begin_all(zone_ids=[zone.pk], columns=columns, now=now)
+
+
+def checked_columns(terms: Terms, row: PrimaryTerms | None) -> dict[str, Any]:
+    """The columns of these terms; a secret that is not given is that of `row`. Raises PrimariesRefused."""
     faults: dict[str, list[str]] = {}
-    addresses = _addresses(terms.addresses, faults)
+    addresses = _addresses(terms, faults)
     columns: dict[str, Any] = {"addresses": addresses, "tsig_name": "", "tsig_algorithm": "", "tsig_secret": None}
+    columns |= _tls_of(terms, len(addresses), faults)
     if terms.tsig_name.strip():
         columns |= _key(terms, row, faults)
     elif terms.tsig_secret:
@@ -280,23 +316,42 @@ def _checked(terms: Terms, row: TransferredZone | None) -> dict[str, Any]:
     return columns
 
 
-def _addresses(texts: Collection[str], faults: dict[str, list[str]]) -> list[str]:
+def _tls_of(terms: Terms, primaries: int, faults: dict[str, list[str]]) -> dict[str, Any]:
+    """The columns of TLS; what is wrong is added to the faults: also what is said of TLS where none is asked for."""
+    if not terms.uses_tls:
+        if terms.tls_names or terms.tls_certificates.strip() or terms.shows_certificate:
+            faults["uses_tls"] = [gettext("Names and certificates are those of TLS: choose it, or leave them out.")]
+        return {"uses_tls": False, "tls_names": [], "tls_certificates": "", "shows_certificate": False}
+    found = tls.checked_names(terms.tls_names, primaries, faults)
+    certificates = tls.checked_certificates(terms.tls_certificates, faults)
+    if not terms.tls_names and not terms.tls_certificates.strip():
+        faults["tls_names"] = [gettext("Give the name in the certificate of each primary, or the certificate itself.")]
+    return {
+        "uses_tls": True,
+        "tls_names": found,
+        "tls_certificates": certificates,
+        "shows_certificate": terms.shows_certificate,
+    }
+
+
+def _addresses(terms: Terms, faults: dict[str, list[str]]) -> list[str]:
     found: dict[str, None] = {}
-    if not texts:
+    usual = tls.TLS_PORT if terms.uses_tls else tls.PORT
+    if not terms.addresses:
         faults["addresses"] = ["Give at least one address."]
-    if len(texts) > MOST_PRIMARIES:
+    if len(terms.addresses) > MOST_PRIMARIES:
         faults["addresses"] = [f"At most {MOST_PRIMARIES} primaries."]
         return []
-    for text in texts:
+    for text in terms.addresses:
         text = text.strip()
         if not is_resolver(text):
             faults.setdefault("addresses", []).append(
                 f"{text[:60]} is not an address such as 192.0.2.53 or [2001:db8::53]:5300."
             )
             continue
-        host, port = split_resolver(text)
+        host, port = split_resolver(text, usual)
         try:
-            servers.refuse_dns_server("addresses", host, port, port_field="addresses")
+            servers.refuse_dns_server("addresses", host, port, port_field="addresses", low_ports=(usual,))
         except ServerRefused as exc:
             faults.setdefault("addresses", []).append(str(exc))
         else:
@@ -304,7 +359,7 @@ def _addresses(texts: Collection[str], faults: dict[str, list[str]]) -> list[str
     return list(found)
 
 
-def _key(terms: Terms, row: TransferredZone | None, faults: dict[str, list[str]]) -> dict[str, Any]:
+def _key(terms: Terms, row: PrimaryTerms | None, faults: dict[str, list[str]]) -> dict[str, Any]:
     name, algorithm = "", ""
     secret: bytes | memoryview | None = None
     try:
@@ -329,14 +384,11 @@ def _key(terms: Terms, row: TransferredZone | None, faults: dict[str, list[str]]
     return {"tsig_name": name, "tsig_algorithm": algorithm, "tsig_secret": secret}
 
 
-def _columns_of(row: TransferredZone) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in ("addresses", "tsig_name", "tsig_algorithm", "tsig_secret")}
+def columns_of(row: PrimaryTerms) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in TERMS}
 
 
-def _told(columns: dict[str, Any]) -> dict[str, Any]:
-    """The terms as the audit log has them, without the secret."""
-    return {name: value for name, value in columns.items() if name != "tsig_secret"}
-
-
-def _wake_on_commit() -> None:
-    transaction.on_commit(lambda: due.send_robust(sender=TransferredZone), robust=True)
+def told(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The terms as the audit log has them, without the secret, and with the fingerprints of certificates."""
+    told = {name: value for name, value in columns.items() if name != "tsig_secret"}
+    return {**told, "tls_certificates": sorted(fingerprints_of(columns["tls_certificates"]))}

@@ -3,3 +3,5 @@
 from django.dispatch import Signal
 
 due = Signal()
+# What a zone holds came from its primary; `zone` is that zone.
+landed = Signal()

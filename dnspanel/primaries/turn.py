@@ -18,6 +18,7 @@ from dnspanel.primaries.keys import key_for
 from dnspanel.primaries.land import Carried
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.timers import Timers
+from dnspanel.primaries.tls import peer_for, place_of
 from dnspanel.texts import gettext
 from dnspanel.transfer.errors import ServerRefused, SourceAway
 from dnspanel.transfer.limits import MOST_ITEM_SECONDS
@@ -33,7 +34,6 @@ from dnspanel.zones.plan import plan_zones
 from dnspanel.zones.rules import BREAKING_DS
 from replication.dns import rdtypes
 from replication.dns.rrset import Change, Key, RRset, Serial
-from replication.wire.protocol import split_resolver
 
 Clock = Callable[[], datetime]
 
@@ -83,9 +83,9 @@ def take_turn(*, zone_id: int, clock: Clock) -> str:
         return ""
     turn = _Turn(row, row.zone, _timers_of(row))
     faults: list[TransferFailed] = []
-    for address in row.addresses:
+    for number in range(len(row.addresses)):
         try:
-            return _from_primary(turn, address, clock)
+            return _from_primary(turn, number, clock)
         except TransferFailed as exc:
             faults.append(exc)
     reason = " ".join(f"{str(fault).rstrip('.')}." for fault in faults)
@@ -102,14 +102,15 @@ def _timers_of(row: TransferredZone) -> Timers | None:
     return Timers.of(found[zone.name, rdtypes.SOA])
 
 
-def _from_primary(turn: _Turn, address: str, clock: Clock) -> str:
-    """What the zone's primary at this address has is here; raises TransferFailed."""
-    host, port = split_resolver(address)
-    primary = Primary(host, port, key_for(turn.row))
+def _from_primary(turn: _Turn, number: int, clock: Clock) -> str:
+    """What the zone's primary of this number has is here; raises TransferFailed."""
+    address = turn.row.addresses[number]
+    host, port = place_of(turn.row, address)
+    primary = Primary(host, port, key_for(turn.row), peer_for(turn.row, number, now=clock()))
     offered = Serial(serial_at(primary, turn.zone.name))
     known = turn.known
     if known is not None and offered == known:
-        if turn.timers is not None and turn.zone.is_served:
+        if turn.timers is not None and not turn.zone.waits_for_nodes:
             land.note_current(row=turn.row, timers=turn.timers, now=clock())
             return ""
     elif known is not None and not offered > known:
@@ -134,8 +135,8 @@ def _from_primary(turn: _Turn, address: str, clock: Clock) -> str:
 def _transfer(turn: _Turn, primary: Primary, known: Serial | None) -> Arrived:
     """What the primary gives: changes where these fit, else all of the zone. Raises TransferFailed."""
     until = time.monotonic() + MOST_ITEM_SECONDS
-    server = Server(primary.host, primary.port, primary.key, SILENT_SECONDS, allowed, until=until)
-    is_untouched = turn.zone.revision == turn.row.revision and turn.zone.is_served
+    server = Server(primary.host, primary.port, primary.key, SILENT_SECONDS, allowed, until=until, tls=primary.tls)
+    is_untouched = turn.zone.revision == turn.row.revision and not turn.zone.waits_for_nodes
     try:
         if known is not None and turn.row.uses_ixfr and is_untouched and not signing_of(turn.zone).presigned:
             arrived = _changes(turn, server, known)

@@ -5,8 +5,8 @@ from django.db.models import Q, QuerySet
 from dnspanel.accounts.actors import Actor, Person, actor_of, can
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
+from dnspanel.pasted_certificates import fingerprints_of
 from dnspanel.secondaries.addresses import is_within
-from dnspanel.secondaries.certificates import fingerprints_of
 from dnspanel.secondaries.errors import SecondaryUnknown, SeesTooLittle, TransferRefused
 from dnspanel.secondaries.models import Member, OpenZone, Secondary, Transport, ZoneChoice
 from dnspanel.secondaries.signed import signer, withheld

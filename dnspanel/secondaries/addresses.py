@@ -26,8 +26,7 @@ def host_and_port(address: str) -> tuple[str, int]:
 
 def tls_host_and_port(address: str) -> tuple[str, int]:
     """The two parts of an address at which TLS is spoken, its port being 853 where none is written."""
-    host, port = split_resolver(address)
-    return host, TLS_PORT if address == host else port
+    return split_resolver(address, TLS_PORT)
 
 
 def canonical_network(text: str) -> str | None:

@@ -18,7 +18,7 @@ _TIMERS = "60 30 2419200 0"
 _NOWHERE = "invalid."
 VERSION = "2"
 _START = "catalog-"
-_MEMBER = ("label", "zone_name", "catalog_group")
+_MEMBER = ("label", "zone_name", "catalog_group", "coo")
 
 
 def catalog_name(secondary: Secondary) -> str:
@@ -45,11 +45,13 @@ def head_of(secondary: Secondary) -> tuple[RRset, RRset]:
     )
 
 
-def member_rrsets(catalog: str, label: str, zone_name: str, group: str) -> list[RRset]:
-    """The records by which a zone is a member, and in a group if it is in one (RFC 9432, section 4.3.2)."""
+def member_rrsets(catalog: str, label: str, zone_name: str, group: str, coo: str = "") -> list[RRset]:
+    """The records by which a zone is a member: in a group, or on its way to another catalog, if so (section 4.3)."""
     found = [RRset(f"{label}.zones.{catalog}", rdtypes.PTR, TTL, (zone_name,))]
     if group:
         found.append(RRset(f"group.{label}.zones.{catalog}", rdtypes.TXT, TTL, (f'"{group}"',)))
+    if coo:
+        found.append(RRset(f"coo.{label}.zones.{catalog}", rdtypes.PTR, TTL, (coo,)))
     return found
 
 

@@ -1,10 +1,6 @@
 """Certificates by which the servers of secondaries are known, as somebody pastes them. Pure."""
 
-import hashlib
-
-from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.hazmat.primitives.serialization import Encoding
 
 from dnspanel.pasted_certificates import NO_CERTIFICATE, certificates_in, pem_of
 from dnspanel.secondaries.errors import CertificateRefused
@@ -37,17 +33,3 @@ def canonical_certificates(text: str) -> str:
             gettext("An RSA key has to have {least_rsa_bits} bits or more.").format(least_rsa_bits=_LEAST_RSA_BITS)
         )
     return pem_of(found)
-
-
-def fingerprints_of(pem: str) -> frozenset[str]:
-    """The fingerprints of what `canonical_certificates` made."""
-    if not pem:
-        return frozenset()
-    return frozenset(
-        fingerprint(each.public_bytes(Encoding.DER)) for each in x509.load_pem_x509_certificates(pem.encode())
-    )
-
-
-def fingerprint(der: bytes) -> str:
-    """SHA-256 of a certificate, in hex."""
-    return hashlib.sha256(der).hexdigest()

@@ -166,9 +166,19 @@ class _Made:
             f"pdnsutil set-kind {self._catalog} consumer\n"
             f"pdnsutil activate-tsig-key {self._catalog} {self._key} slave\n"
         )
+        keys = (
+            # With -v those that were not transferred yet are listed too, and how many they are.
+            'for zone in $(pdnsutil -v list-all-zones slave | grep -v " "); do\n'
+            f'    if pdnsutil show-zone "$zone" | grep -Eqx "(Catalog: )?{self._catalog}"; then\n'
+            f'        pdnsutil set-meta "$zone" AXFR-MASTER-TSIG {self._key}\n'
+            "    fi\n"
+            "done\n"
+        )
         return [
             Part("into pdns.conf", "secondary=yes\n"),
             Part("as commands, from PowerDNS 4.7 on (5.0 says secondary for slave)", text),
+            # It transfers a catalog by its key, and gives that to none of the members.
+            Part("as a timer, each minute: PowerDNS gives the key to no member by itself", keys),
         ]
 
     def other(self) -> list[Part]:

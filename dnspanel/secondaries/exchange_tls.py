@@ -10,7 +10,7 @@ import dns.tsig
 from django.conf import settings
 
 from dnspanel import outbound
-from dnspanel.secondaries.certificates import fingerprint
+from dnspanel.pasted_certificates import fingerprint
 from dnspanel.secondaries.exchange import LARGEST, NOT_ALLOWED, UNANSWERED, Answer, read_answer, with_own_ids
 
 # So many questions are under way at once; a server answers them as it likes.

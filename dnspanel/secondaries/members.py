@@ -4,7 +4,8 @@ Whether a zone may be transferred is decided when it is (`access.zone_to_transfe
 what the catalog lists, and how far each zone has come.
 """
 
-from datetime import datetime
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.exceptions import EmptyResultSet
@@ -13,6 +14,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from dnspanel.advisory_locks import Lock, lock_until_commit
 from dnspanel.secondaries.access import zones_given_to
+from dnspanel.secondaries.catalog import catalog_name
 from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.zones.models import LogHead, Revision, RevisionKind, SigningChange, Zone
 
@@ -22,6 +24,8 @@ PER_SECOND = 20
 MOST_NOTIFIED = 1_000
 # So many changes of a catalog are kept; a secondary that is further behind gets all of it.
 MOST_GONE = 5_000
+# A zone that moves to another catalog of the same server stays in the old one, which says so, for so long.
+SAYS_WHERE = timedelta(hours=1)
 
 _NOTE = """
 WITH news AS (
@@ -35,14 +39,18 @@ WITH news AS (
 UPDATE secondaries_member m SET notify_at = %(now)s, attempts = 0, question_at = %(now)s,
     behind_since = COALESCE(m.behind_since, news.at)
 FROM news JOIN zones_zone z ON z.id = news.zone_id
-WHERE m.secondary_id = news.id AND m.zone_id = news.zone_id AND m.until IS NULL
+WHERE m.secondary_id = news.id AND m.zone_id = news.zone_id AND m.until IS NULL AND m.coo = ''
     AND m.transferred_serial IS DISTINCT FROM z.serial
 """
 
 _INSERT = """
 INSERT INTO secondaries_member (secondary_id, zone_id, zone_name, label, since, notify_at, behind_since, question_at,
     attempts, notify_error, transferred_how, transferred_bytes, transferred_over_tls, refused_reason, question_error)
-SELECT %s, z.id, z.name, replace(gen_random_uuid()::text, '-', ''), %s,
+SELECT %s, z.id, z.name, COALESCE((
+        SELECT m.label FROM secondaries_member m
+        WHERE m.zone_id = z.id AND m.coo = %s AND m.until IS NULL AND NOT EXISTS (
+            SELECT FROM secondaries_member own WHERE own.secondary_id = %s AND own.label = m.label)
+        LIMIT 1), replace(gen_random_uuid()::text, '-', '')), %s,
     CASE WHEN count(*) OVER () <= %s THEN %s::timestamptz END, %s,
     %s + make_interval(secs => (row_number() OVER ())::float / %s - 1),
     0, '', '', 0, FALSE, '', ''
@@ -70,6 +78,11 @@ def head() -> int:
     return LogHead.objects.values_list("sequence", flat=True).get()
 
 
+def lock_members() -> None:
+    """Nobody else moves members until this transaction ends: two at once would wait for each other's rows."""
+    lock_until_commit(Lock.SECONDARY, 0)
+
+
 def note_publications(*, now: datetime) -> int:
     """NOTIFY waits for each zone that was published since the last look, once however often that was.
 
@@ -81,7 +94,7 @@ def note_publications(*, now: datetime) -> int:
     with transaction.atomic():
         if not Secondary.objects.filter(active=True).exists():
             return 0
-        lock_until_commit(Lock.SECONDARY, 0)  # two who note at once would wait for each other's rows
+        lock_members()
         ids = list(Secondary.objects.filter(active=True).order_by("pk").values_list("pk", "noted"))
         newest = head()
         oldest = min((noted for _, noted in ids), default=newest)
@@ -100,32 +113,73 @@ def note_publications(*, now: datetime) -> int:
 def follow(*, secondary_id: int, now: datetime) -> bool:
     """The members are the zones that the secondary gets, and the catalog's serial has moved if others were; whether.
 
-    A zone that becomes a member again has a new label, so that whoever follows the catalog begins it anew.
+    A zone that becomes a member again has a new label, so that whoever follows the catalog begins it anew. One that
+    moves to another catalog of the same server keeps its label there, and the old catalog says where it went (`coo`,
+    RFC 9432, section 4.3.1), so that the server goes on with what it has.
     """
     with transaction.atomic():
-        secondary = Secondary.objects.select_for_update().filter(pk=secondary_id).first()
+        lock_members()
+        locked = _at_same_server(secondary_id)
+        secondary = locked.pop(secondary_id, None)
         if secondary is None:
             return False
+        others = list(locked.values())
+        for other in others:
+            if _say_moves(other, [secondary], now):
+                _move(other, _next_serial(other), now, floor=True)
         given = zones_given_to(secondary)
         present = Member.objects.filter(secondary=secondary, until=None)
-        serial = secondary.catalog_serial % (2**32 - 1) + 1
-        gone = present.filter(Q(zone=None) | ~Q(zone__in=given)).update(
+        serial = _next_serial(secondary)
+        moved = _say_moves(secondary, others, now)
+        moved += present.filter(zone__in=given).exclude(coo="").update(coo="", coo_since=None, question_at=now)
+        is_over = Q(coo="") | Q(coo_since__lte=now - SAYS_WHERE)
+        gone = present.filter(is_over, Q(zone=None) | ~Q(zone__in=given)).update(
             until=serial, notify_at=None, question_at=None, behind_since=None
         )
         new = given.exclude(pk__in=present.filter(zone__isnull=False).values("zone")).order_by()
-        come = _insert(secondary_id, new, serial, now)
+        come = _insert(secondary, new, serial, now)
         regrouped = _regroup(secondary, serial)
-        if not gone and not come and not regrouped:
+        if not gone and not come and not regrouped and not moved:
             return False
-        moved: dict[str, Any] = {"catalog_serial": serial, "catalog_notify_at": now, "catalog_attempts": 0}
-        if regrouped:  # in which group a member was is not kept: whoever follows the catalog gets all of it
-            moved["catalog_floor"] = serial
-        Secondary.objects.filter(pk=secondary_id).update(**moved)
+        # In which group a member was, or where it went, is not kept: whoever follows the catalog gets all of it.
+        _move(secondary, serial, now, floor=bool(regrouped or moved))
         _forget_old(secondary_id)
         return True
 
 
-def _insert(secondary_id: int, zones: QuerySet[Zone], serial: int, now: datetime) -> int:
+def _at_same_server(secondary_id: int) -> dict[int, Secondary]:
+    """The secondary and the active ones that have an address with it, locked in the order of their ids."""
+    addresses = Secondary.objects.filter(pk=secondary_id).values_list("addresses", flat=True).first()
+    alike = Q(pk=secondary_id) | Q(active=True, addresses__overlap=addresses or [])
+    return {each.pk: each for each in Secondary.objects.select_for_update().filter(alike).order_by("pk")}
+
+
+def _say_moves(secondary: Secondary, others: Iterable[Secondary], now: datetime) -> int:
+    """The catalog says of members that it loses to one of the others in which catalog they are; how many that are."""
+    if not secondary.active:
+        return 0
+    given, count = zones_given_to(secondary), 0
+    for other in others:
+        leaving = Member.objects.filter(secondary=secondary, until=None, coo="").exclude(zone__in=given)
+        count += leaving.filter(zone__in=zones_given_to(other)).update(
+            coo=catalog_name(other), coo_since=now, notify_at=None, question_at=None, behind_since=None
+        )
+    return count
+
+
+def _next_serial(secondary: Secondary) -> int:
+    return secondary.catalog_serial % (2**32 - 1) + 1
+
+
+def _move(secondary: Secondary, serial: int, now: datetime, *, floor: bool) -> None:
+    """The catalog has this serial, and NOTIFY for it waits; with `floor` no change since an older one is known."""
+    moved: dict[str, Any] = {"catalog_serial": serial, "catalog_notify_at": now, "catalog_attempts": 0}
+    if floor:
+        moved["catalog_floor"] = serial
+    Secondary.objects.filter(pk=secondary.pk).update(**moved)
+
+
+def _insert(secondary: Secondary, zones: QuerySet[Zone], serial: int, now: datetime) -> int:
     """These zones are members since this serial; returns how many. One statement, since there may be 100,000s.
 
     Of many at once the catalog alone tells, and they are asked for one after the other.
@@ -136,7 +190,11 @@ def _insert(secondary_id: int, zones: QuerySet[Zone], serial: int, now: datetime
         return 0
     with connection.cursor() as cursor:
         cursor.execute(
-            _INSERT.format(zones=sql), [secondary_id, serial, MOST_NOTIFIED, now, now, now, PER_SECOND, *parameters]
+            _INSERT.format(zones=sql),
+            [
+                *(secondary.pk, catalog_name(secondary), secondary.pk, serial, MOST_NOTIFIED, now, now, now),
+                *(PER_SECOND, *parameters),
+            ],
         )
         return int(cursor.rowcount)
 
@@ -153,7 +211,8 @@ def _regroup(secondary: Secondary, serial: int) -> bool:
 
 def notify_all(*, secondary_id: int, now: datetime) -> None:
     """NOTIFY waits for every zone of the secondary, and for its catalog."""
-    Member.objects.filter(secondary=secondary_id, until=None).update(notify_at=now, attempts=0, question_at=now)
+    present = Member.objects.filter(secondary=secondary_id, until=None, coo="")
+    present.update(notify_at=now, attempts=0, question_at=now)
     Secondary.objects.filter(pk=secondary_id).update(catalog_notify_at=now, catalog_attempts=0, noted=head())
 
 

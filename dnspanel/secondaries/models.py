@@ -109,6 +109,9 @@ class Member(models.Model):
     zone_name = models.TextField(db_collation="C")
     label = models.CharField(max_length=32)  # in the catalog zone: never the same for two memberships
     catalog_group = models.TextField(blank=True, default="", db_default="")  # empty: in none
+    # The catalog to which it moves, of the same server, and since when: it stays in this one for a while, to say so.
+    coo = models.TextField(blank=True, default="", db_default="")
+    coo_since = models.DateTimeField(null=True)
     since = models.BigIntegerField()  # serial of the catalog
     until = models.BigIntegerField(null=True)  # null: it is a member
     # NOTIFY: when the next one is sent, after how many without an answer; null: there is nothing to say.

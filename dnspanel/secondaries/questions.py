@@ -10,9 +10,9 @@ from typing import Any
 import dns.message
 import dns.rdatatype
 
+from dnspanel.pasted_certificates import fingerprints_of
 from dnspanel.secondaries import exchange, members, record
 from dnspanel.secondaries.addresses import host_and_port
-from dnspanel.secondaries.certificates import fingerprints_of
 from dnspanel.secondaries.exchange_tls import exchange_over_tls
 from dnspanel.secondaries.keys import key_of
 from dnspanel.secondaries.models import Member, Secondary

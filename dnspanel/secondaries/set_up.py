@@ -16,10 +16,11 @@ from dnspanel.accounts import audit, tsig
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
+from dnspanel.pasted_certificates import fingerprints_of
 from dnspanel.secondaries import members
 from dnspanel.secondaries.access import require_set_up
 from dnspanel.secondaries.addresses import canonical_address, canonical_network, host_and_port
-from dnspanel.secondaries.certificates import canonical_certificates, fingerprints_of
+from dnspanel.secondaries.certificates import canonical_certificates
 from dnspanel.secondaries.errors import CertificateRefused, SecondaryRefused, SecondaryUnknown
 from dnspanel.secondaries.models import Kind, Secondary, Transport, ZoneChoice
 from dnspanel.secondaries.signals import changed
@@ -132,6 +133,7 @@ def change_secondary(*, secondary: Secondary, terms: Terms, by: User | Actor, no
     terms, zones = _checked(terms, {})
     try:
         with transaction.atomic():
+            members.lock_members()
             stored = _locked(secondary)
             before = _told(terms_of(stored))
             for name, value in _columns(terms).items():

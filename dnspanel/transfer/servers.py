@@ -62,13 +62,15 @@ def refuse_source(author: Author, source: str, parameters: Mapping[str, Any]) ->
     _refuse_host(field, host, port)
 
 
-def refuse_dns_server(field: str, address: str, port: int, *, port_field: str) -> None:
-    """Raise ServerRefused unless a comparison of somebody's may ask at this address."""
+def refuse_dns_server(
+    field: str, address: str, port: int, *, port_field: str, low_ports: Sequence[int] = DNS_PORTS
+) -> None:
+    """Raise ServerRefused unless somebody may have the panel ask at this address, at one of these ports below 1024."""
     try:
         canonical = str(ip_address(address))
     except ValueError:
         raise ServerRefused(field, gettext("This is not an IP address.")) from None
-    _refuse_port(port, DNS_PORTS, port_field)
+    _refuse_port(port, low_ports, port_field)
     _refuse_host(field, canonical, port)
 
 

@@ -5,6 +5,7 @@ from django import forms
 from dnspanel.accounts import tsig
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.set_up import MOST_PRIMARIES, Terms
+from dnspanel.primaries.tls import LONGEST_PEM
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.forms import MONO, PanelForm, SecretInput
 
@@ -19,6 +20,36 @@ class PrimariesForm(PanelForm):
         help_text=gettext_lazy(
             "Addresses, one a line, asked in this order: 192.0.2.53, or with a port [2001:db8::53]:5300."
         ),
+    )
+    uses_tls = forms.BooleanField(
+        label=gettext_lazy("Over TLS alone"),
+        required=False,
+        help_text=gettext_lazy(
+            "Questions and transfers go over TLS 1.3 (RFC 9103), to port 853 unless an address says another. Nothing "
+            "is ever sent in clear text then."
+        ),
+    )
+    tls_names = forms.CharField(
+        label=gettext_lazy("Names in their certificates"),
+        required=False,
+        max_length=260 * MOST_PRIMARIES,
+        widget=forms.Textarea(attrs={"rows": 2, "class": "textarea input-mono", "spellcheck": "false"}),
+        help_text=gettext_lazy("Over TLS: one name for all primaries, or one a line for each, in their order."),
+    )
+    tls_certificates = forms.CharField(
+        label=gettext_lazy("Certificates"),
+        required=False,
+        max_length=LONGEST_PEM,
+        widget=forms.Textarea(attrs={"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}),
+        help_text=gettext_lazy(
+            "Over TLS, PEM: with a name, who signs their certificates (empty: an authority that the system knows). "
+            "Without a name, the certificates of the primaries themselves."
+        ),
+    )
+    shows_certificate = forms.BooleanField(
+        label=gettext_lazy("Show the panel’s certificate"),
+        required=False,
+        help_text=gettext_lazy("Over TLS, where a primary asks who we are. The panel’s own authority signs it."),
     )
     tsig_name = forms.CharField(
         label=gettext_lazy("TSIG key"),
@@ -49,17 +80,29 @@ class PrimariesForm(PanelForm):
     def terms(self) -> Terms:
         given = self.cleaned_data
         return Terms(
-            addresses=[line.strip() for line in given["addresses"].splitlines() if line.strip()],
+            addresses=_lines(given["addresses"]),
             tsig_name=given["tsig_name"],
             tsig_algorithm=given["tsig_algorithm"],
             tsig_secret=given["tsig_secret"] or None,
+            uses_tls=given["uses_tls"],
+            tls_names=_lines(given["tls_names"]),
+            tls_certificates=given["tls_certificates"],
+            shows_certificate=given["shows_certificate"],
         )
 
 
-def initial_of(row: TransferredZone) -> dict[str, str]:
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def initial_of(row: TransferredZone) -> dict[str, str | bool]:
     """Return what the form begins with for a zone that has primaries, or had."""
     return {
         "addresses": "\n".join(row.addresses),
         "tsig_name": row.tsig_name,
         "tsig_algorithm": row.tsig_algorithm or "hmac-sha256",
+        "uses_tls": row.uses_tls,
+        "tls_names": "\n".join(row.tls_names),
+        "tls_certificates": row.tls_certificates,
+        "shows_certificate": row.shows_certificate,
     }

@@ -33,6 +33,7 @@ from dnspanel.accounts.second_factor_rules import second_factor_due
 from dnspanel.accounts.session_store import MUST_SET_UP, SEEN, SESSION_ENDS, note_seen
 from dnspanel.accounts.session_store import note_sign_in as note_session
 from dnspanel.alerts.errors import RouteUnknown
+from dnspanel.catalogs.errors import CatalogUnknown
 from dnspanel.evidence.errors import DestinationUnknown
 from dnspanel.fleet.errors import UnknownNode
 from dnspanel.secondaries.errors import SecondaryUnknown
@@ -92,6 +93,7 @@ _UNKNOWN = (
     DestinationUnknown,
     DirectoryUnknown,
     WebhookUnknown,
+    CatalogUnknown,
     SecondaryUnknown,
     RouteUnknown,
     PolicyUnknown,

@@ -105,6 +105,12 @@ class _Move:
         return sum((change.before is None) - (change.after is None) for change in self.changes)
 
     @property
+    def _kind(self) -> RevisionKind:
+        if self.zone.is_catalog:
+            return RevisionKind.LIST
+        return RevisionKind.RESTORE if self.zone.waits_for_nodes else RevisionKind.CHANGE
+
+    @property
     def _soa_change(self) -> list[Change]:
         """None where the SOA stays, as it may in a zone that came signed."""
         before, after = self.soa_before, self.soa_after
@@ -118,7 +124,7 @@ class _Move:
         return NewRevision(
             zone_id=self.zone.pk,
             zone_name=self.zone.name,
-            kind=RevisionKind.CHANGE if self.zone.is_served else RevisionKind.RESTORE,
+            kind=self._kind,
             number=self.zone.revision + 1,
             serial=soa.serial_of(self.soa_after).value,
             rrset_count=self.zone.rrset_count + added - removed,
@@ -490,7 +496,7 @@ def _moves(
             for key, rrset in afters.items()
             if key != apex and (found := of_zone.get(key)) != rrset
         ]
-        if changes or not soa.same(before, after) or (before != new_soa and id in fixed) or not zone.is_served:
+        if changes or not soa.same(before, after) or (before != new_soa and id in fixed) or zone.waits_for_nodes:
             moves.append(_Move(zone, changes, before, new_soa))
     return moves
 
@@ -502,7 +508,7 @@ def _carry_out(
     if not moves:
         return None
     revisions = [move.revision() for move in moves]
-    if coming := [move.zone.pk for move in moves if not move.zone.is_served]:
+    if coming := [move.zone.pk for move in moves if move.zone.waits_for_nodes]:
         Zone.objects.filter(pk__in=coming).update(is_served=True)
     store_rrsets.write_changes((each.zone_id, each.zone_name, each.changes) for each in revisions)
     publication = append_publication(

@@ -159,6 +159,7 @@ def create_zones(
     team: Team | None = None,
     server_set: ServerSet | None = None,
     alongside: Alongside = nothing,
+    awaits_transfer: bool = False,
 ) -> Publication:
     """All these zones exist, in one publication; or none does. `alongside` is as of `create_zone`.
 
@@ -175,10 +176,14 @@ def create_zones(
     of the zone, and the types that not every node answers. Missing SOA and apex
     NS are made from `server_set`, as of `create_zone`; zones with its name
     servers are kept in step with it. `alongside` runs in the same transaction, when
-    the zones are in their table.
+    the zones are in their table. With `awaits_transfer` it is as with `create_zone`.
     """
     team = access.team_for_new_zone(author, team, zones[0].name)
-    if server_set is None and not all(_has_nameservers(zone.name, zone.rrsets or ()) for zone in zones):
+    if (
+        server_set is None
+        and not awaits_transfer
+        and not all(_has_nameservers(zone.name, zone.rrsets or ()) for zone in zones)
+    ):
         server_set = server_sets.default_set(None if team is None else team.pk)
     begins = _Apex(_servers(None), None, server_set)
     content = [(zone.name, _completed(zone.name, zone.rrsets or (), begins, now)) for zone in zones]
@@ -190,7 +195,8 @@ def create_zones(
         _follow(server_set, content, now)
         alongside()
 
-    return _create(content, author, team, channel, now, reason, form_id, beside)
+    kind = RevisionKind.AWAIT if awaits_transfer else RevisionKind.CREATE
+    return _create(content, author, team, channel, now, reason, form_id, beside, kind=kind)
 
 
 def delete_zone(

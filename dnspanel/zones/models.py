@@ -129,6 +129,8 @@ class Zone(models.Model):
     transferred_from = models.TextField(blank=True, default="", db_default="")
     # Whether nodes have it: not before its first transfer, nor when it has expired.
     is_served = models.BooleanField(default=True, db_default=True)
+    # Whether it is somebody's catalog zone (RFC 9432): no node ever has it.
+    is_catalog = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         constraints = [
@@ -164,6 +166,11 @@ class Zone(models.Model):
     def soa_edits(self) -> SoaEdit:
         """How its serial moves."""
         return SoaEdit(self.soa_edit_api, self.soa_edit)
+
+    @property
+    def waits_for_nodes(self) -> bool:
+        """Whether nodes get it with its next revision: they do not have it, and may."""
+        return not self.is_served and not self.is_catalog
 
 
 class Lock(models.Model):
@@ -347,10 +354,16 @@ class RevisionKind(models.TextChoices):
     # The zone is there, and no node has it; what brings it to them is a `RESTORE`.
     AWAIT = "await", gettext_lazy("created to be transferred")
     EXPIRE = "expire", gettext_lazy("expired")
+    LIST = "list", gettext_lazy("transferred, to be read here alone")
 
 
 # Kinds after which no node has the zone, in the words of the database.
-NOT_SERVED = (RevisionKind.DELETE.value, RevisionKind.AWAIT.value, RevisionKind.EXPIRE.value)
+NOT_SERVED = (
+    RevisionKind.DELETE.value,
+    RevisionKind.AWAIT.value,
+    RevisionKind.EXPIRE.value,
+    RevisionKind.LIST.value,
+)
 
 
 class Revision(models.Model):

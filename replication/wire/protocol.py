@@ -127,12 +127,12 @@ def is_resolver(text: str) -> bool:
     return found is None or (address.version == 6) is (found["v6"] is not None)
 
 
-def split_resolver(resolver: str) -> tuple[str, int]:
-    """Address and port of what `is_resolver`: port 53 unless it says another."""
+def split_resolver(resolver: str, default: int = 53) -> tuple[str, int]:
+    """Address and port of what `is_resolver`: the default unless it says another."""
     if resolver.startswith("["):
         host, _, port = resolver[1:].partition("]:")
         return host, int(port)
-    host, _, port = resolver.partition(":") if resolver.count(":") == 1 else (resolver, "", "53")
+    host, _, port = resolver.partition(":") if resolver.count(":") == 1 else (resolver, "", str(default))
     return host, int(port)
 
 

@@ -24,9 +24,9 @@ from tests.dnspanel.api.v1.calls import caller
 from tests.oracle.api_corpus import ZONES, corpus, new, patch, rrset
 from tests.oracle.api_server import Answer, Call, TheirApi, their_api
 from tests.oracle.powerdns import Unavailable
-from tests.people import bob
+from tests.people import alice, bob
 
-__all__ = ["bob"]
+__all__ = ["alice", "bob"]
 NAMESERVER, HOSTMASTER = "ns1.x.test.", "hostmaster.x.test."
 SOA = f"{NAMESERVER} {HOSTMASTER} 0 10800 3600 604800 3600"
 # How a SOA's serial counts is each server's own business.
@@ -91,6 +91,42 @@ def test_serials_begin_and_move_as_theirs(theirs: TheirApi, bob: User) -> None:
         near = [abs(one - other) < 60 for one, other in zip(*found, strict=True)]
         assert all(near), (settings, found)
         assert found[1][0] < found[1][1], (settings, found)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_consumers_are_made_shown_and_changed_as_theirs(theirs: TheirApi, alice: User, settings: Any) -> None:
+    settings.SOURCE_NETWORKS = ["192.0.2.0/24"]
+    key = caller(alice, permissions=[Permission.FLEET, Permission.NODES]).key
+    zone = "catalog.test."
+    masters = ["192.0.2.1", "192.0.2.2:5300"]
+    calls = [
+        Call("POST", f"{ZONES}?rrsets=false", {"name": zone, "kind": "consumer", "masters": masters}),
+        Call("POST", ZONES, {"name": zone, "kind": "Consumer", "masters": masters}),
+        Call("GET", f"{ZONES}/{zone}?rrsets=false"),
+        Call("GET", f"{ZONES}?zone={zone}"),
+        Call("PUT", f"{ZONES}/{zone}", {"kind": "Slave"}),
+        Call("GET", f"{ZONES}/{zone}?rrsets=false"),
+        Call("PUT", f"{ZONES}/{zone}", {"kind": "Consumer", "masters": masters[:1]}),
+        Call("GET", f"{ZONES}/{zone}?rrsets=false"),
+        Call("PUT", f"{ZONES}/{zone}", {"kind": "Producer"}),
+        Call("DELETE", f"{ZONES}/{zone}"),
+        Call("GET", f"{ZONES}/{zone}"),
+    ]
+    different = []
+    for call in calls:
+        one, other = (consumer_told(ask(call)) for ask in (theirs, lambda call: ours(call, key)))
+        if one != other:
+            different.append((str(call), one, other))
+    # Each of our secondaries has a catalog of its own: none is made for a client.
+    found = [(call.partition(" ")[0], one[0], other[0]) for call, one, other in different]
+    assert found == [("PUT", 204, 422)], different
+
+
+def consumer_told(answer: Answer) -> tuple[int, list[Any]]:
+    """The status, and what an answer says of the kind of a zone and from where it comes."""
+    value = json.loads(answer.body) if answer.body and answer.status < 300 else {}
+    one = value[0] if isinstance(value, list) else value
+    return answer.status, [one.get(name) for name in ("name", "kind", "masters", "catalog", "account")]
 
 
 @pytest.mark.django_db(transaction=True)

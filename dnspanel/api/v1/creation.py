@@ -11,7 +11,7 @@ from django.conf import settings
 from dnspanel.accounts import tsig_keys
 from dnspanel.api.v1.attributes import TRANSFER_KEYS, Comment, CommentKey, comment_text
 from dnspanel.api.v1.changes import DEFAULT_TTL, read_rrsets
-from dnspanel.api.v1.primaries import PRIMARY_KEYS, SLAVE
+from dnspanel.api.v1.primaries import CONSUMER, ELSEWHERE, PRIMARY_KEYS, SLAVE
 from dnspanel.api.v1.rrsets import RRsetInput, number_in, refuse_odd_characters
 from dnspanel.api.v1.signing import not_secured, read_signing
 from dnspanel.api.v1.view import Refusal, canonical, list_in, name_of_id, shortened, text_in
@@ -25,8 +25,15 @@ from dnspanel.zones.settings_of_zone import soa_edit_of
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset, Serial
 
-_KINDS = {"native": "Native", "master": "Master", "primary": "Master", "slave": SLAVE, "secondary": SLAVE}
-_OF_CATALOGS = frozenset(("consumer", "producer"))
+_KINDS = {
+    "native": "Native",
+    "master": "Master",
+    "primary": "Master",
+    "slave": SLAVE,
+    "secondary": SLAVE,
+    "consumer": CONSUMER,
+}
+_PRODUCER = "producer"
 _MOST_SERIAL = 2**32 - 1
 
 
@@ -49,7 +56,7 @@ def read_new_zone(body: Mapping[str, Any], now: datetime) -> NewZone:
     name = canonical(text_in(body, "name"))
     refuse_odd_characters(body["name"])
     text_in(body, "kind")
-    if _kind(body["kind"]) == SLAVE and (body.get("zone") or list_in(body, "rrsets")):
+    if _kind(body["kind"]) in ELSEWHERE and (body.get("zone") or list_in(body, "rrsets")):
         raise Refusal(422, "A zone of this kind has what its masters give, and no rrsets or zone data of its own")
     text = body.get("zone") if isinstance(body.get("zone"), str) else ""
     if text and isinstance(body.get("rrsets"), list):
@@ -101,9 +108,9 @@ def _key_name(id: Any) -> str:
 
 
 def _kind(word: str) -> str:
-    """Native, Master or Slave; a word that PowerDNS does not know means Native to it."""
-    if word.lower() in _OF_CATALOGS:
-        reason = "its catalog zones are made of the zones here"
+    """Native, Master, Slave or Consumer; a word that PowerDNS does not know means Native to it."""
+    if word.lower() == _PRODUCER:
+        reason = "it makes a catalog zone for each of its secondaries, of the zones that are chosen for it"
         raise Refusal(422, f"Zones of kind {shortened(word)} are not supported by this server: {reason}")
     return _KINDS.get(word.lower(), "Native")
 

@@ -1,8 +1,9 @@
-"""Kinds Slave and Secondary: zones whose primaries are elsewhere, as clients of PowerDNS's API set them up. Verbs."""
+"""Kinds Slave and Consumer: zones whose primaries are elsewhere, as clients of PowerDNS's API set them up. Verbs."""
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +13,9 @@ from dnspanel.accounts.errors import TokenUnknown
 from dnspanel.accounts.models import Token
 from dnspanel.accounts.tokens import tsig_secret
 from dnspanel.api.v1.view import Refusal, shortened
+from dnspanel.catalogs import set_up as catalogs
+from dnspanel.catalogs.errors import CatalogError
+from dnspanel.catalogs.set_up import CatalogTerms
 from dnspanel.primaries import set_up
 from dnspanel.primaries.errors import NotTransferred, PrimaryError
 from dnspanel.primaries.keys import key_name_of
@@ -19,18 +23,30 @@ from dnspanel.primaries.set_up import Terms
 from dnspanel.zones.models import Channel, Publication, Zone
 
 SLAVE = "Slave"
+CONSUMER = "Consumer"
+ELSEWHERE = frozenset((SLAVE, CONSUMER))
 # Names of the TSIG keys by which the zone is transferred here. Keys are those of `/tsigkeys`; their secret is copied.
 PRIMARY_KEYS = "slave_tsig_key_ids"
 
 
 def create(*, name: str, attributes: Mapping[str, Any], actor: Actor, now: datetime) -> Publication:
-    """The zone waits for its first transfer, from its masters and by its key.
+    """The zone waits for its first transfer, from its masters and by its key; a Consumer is followed as a catalog.
 
     PowerDNS takes one without primaries as well, which is never transferred. Raises Refusal (422), and what
     `create_transferred_zone` does.
     """
     terms = _terms(None, attributes.get("masters", []), attributes.get(PRIMARY_KEYS), actor)
     with _named_refusals():
+        if attributes["kind"] == CONSUMER:
+            catalog = catalogs.follow_catalog(
+                name=name,
+                primaries_terms=terms,
+                terms=CatalogTerms(),
+                author=actor,
+                channel=Channel.API,
+                now=now,
+            )
+            return Publication.objects.get(sequence=catalog.zone.sequence)
         return set_up.create_transferred_zone(name=name, terms=terms, author=actor, channel=Channel.API, now=now)
 
 
@@ -43,22 +59,27 @@ def refuse_keys_without_primaries(attributes: Mapping[str, Any], zone_name: str)
 def follow_kind(*, zone: Zone, attributes: Mapping[str, Any], actor: Actor, now: datetime) -> None:
     """The zone's primaries are where the kind, masters and key of a PUT say; nothing is done without any of these.
 
-    Kind Slave with masters: elsewhere, by the key that is named, else by that which there is. Another kind: this panel,
-    which takes the zone over. Raises Refusal (422).
+    Kind Slave with masters: elsewhere, by the key that is named, else by that which there is. Kind Consumer: besides,
+    it is followed as a catalog. Another kind: this panel, which takes the zone over. Raises Refusal (422).
     """
-    kind = attributes.get("kind", SLAVE if zone.transferred_from else "")
-    if kind != SLAVE:
+    there = CONSUMER if zone.is_catalog else SLAVE if zone.transferred_from else ""
+    kind = attributes.get("kind", there)
+    if kind not in ELSEWHERE:
         refuse_keys_without_primaries(attributes, zone.name)
     with _named_refusals():
-        if kind == SLAVE and ("masters" in attributes or (zone.transferred_from and PRIMARY_KEYS in attributes)):
+        if kind in ELSEWHERE and ("masters" in attributes or (zone.transferred_from and PRIMARY_KEYS in attributes)):
             masters = attributes["masters"] if "masters" in attributes else set_up.row_of(zone).addresses
             terms = _terms(zone, masters, attributes.get(PRIMARY_KEYS), actor)
             if not set_up.comes_by(zone, terms):
                 set_up.set_primaries(zone=zone, terms=terms, author=actor, now=now)
-        elif kind == SLAVE and not zone.transferred_from:
+        elif kind in ELSEWHERE and not zone.transferred_from:
             raise Refusal(422, f"Zone '{zone.name}' has no masters to be transferred from")
-        elif kind not in ("", SLAVE) and zone.transferred_from:
+        elif kind not in ("", *ELSEWHERE) and zone.transferred_from:
             set_up.take_over(zone=zone, author=actor, channel=Channel.API, now=now)
+        if kind == CONSUMER and there != CONSUMER:
+            catalogs.follow_zone(zone=zone, author=actor, now=now)
+        elif kind == SLAVE and there == CONSUMER:
+            catalogs.release_zone(zone=zone, author=actor, now=now)
 
 
 def retrieve(*, zone: Zone, actor: Actor, now: datetime) -> str:
@@ -71,18 +92,20 @@ def retrieve(*, zone: Zone, actor: Actor, now: datetime) -> str:
 
 
 def _terms(zone: Zone | None, masters: Sequence[str], key_names: Sequence[str] | None, actor: Actor) -> Terms:
-    """These masters, by the key of this name; None: by the key that the zone has. Raises Refusal (422)."""
+    """These masters, by the key of this name; None: by the key that the zone has. TLS stays. Raises Refusal (422)."""
+    there = Terms(masters) if zone is None else set_up.moved_to(zone, masters)
     if key_names is None:
-        return Terms(masters) if zone is None else set_up.moved_to(zone, masters)
+        return there
     if not key_names:
-        return Terms(masters)
+        return replace(there, tsig_name="")
     if len(key_names) > 1:
         raise Refusal(422, f"A zone has one TSIG key for all of its masters, not {len(key_names)}")
     key = _own_key(actor, key_names[0])
     if key is not None:
-        return Terms(masters, key_names[0], key.tsig_algorithm, base64.b64encode(tsig_secret(key)).decode())
+        secret = base64.b64encode(tsig_secret(key)).decode()
+        return replace(there, tsig_name=key_names[0], tsig_algorithm=key.tsig_algorithm, tsig_secret=secret)
     if zone is not None and key_name_of(zone) == key_names[0]:  # set up on its page, and sent back as it was read
-        return set_up.moved_to(zone, masters)
+        return there
     raise Refusal(422, f"A TSIG key with the name '{shortened(key_names[0])}' does not exist for zone transfers")
 
 
@@ -99,5 +122,5 @@ def _own_key(actor: Actor, name: str) -> Token | None:
 def _named_refusals() -> Iterator[None]:
     try:
         yield
-    except PrimaryError as exc:
+    except (CatalogError, PrimaryError) as exc:
         raise Refusal(422, str(exc)) from exc

@@ -11,14 +11,19 @@ from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
 from django.db import connection
+from django.db.models import TextField, Value
+from django.db.models.functions import Coalesce, NullIf
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.api.models import PowerdnsZone
 from dnspanel.api.v1.acting_metadata import TSIG_ALLOW_AXFR
 from dnspanel.api.v1.attributes import attributes_of
+from dnspanel.api.v1.primaries import CONSUMER, SLAVE
 from dnspanel.api.v1.rrsets import StoredRow, rrset_text
 from dnspanel.api.v1.view import SERVER_URL, zone_id
+from dnspanel.catalogs.queries import catalog_name_of, catalogs_by_member
 from dnspanel.primaries.keys import key_name_of
+from dnspanel.primaries.models import TransferredZone
 from dnspanel.zones import access
 from dnspanel.zones.dnssec.queries import loaded_signing_of
 from dnspanel.zones.dnssec.signing_state import NSEC3NARROW, NSEC3PARAM
@@ -26,7 +31,11 @@ from dnspanel.zones.models import Zone
 from replication.codec.keys import relative_key
 from replication.dns import names
 
-_LISTED = ("name", "serial", "powerdns__kind", "powerdns__account", "powerdns__catalog", "powerdns__masters")
+_CATALOG = "powerdns__catalog"
+_LISTED = (
+    *("name", "serial", "powerdns__kind", "powerdns__account", _CATALOG, "powerdns__masters"),
+    *("is_catalog", "transferred_from", "transferred__addresses"),
+)
 
 _ROWS = """
 SELECT r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment FROM zones_rrset r
@@ -41,11 +50,13 @@ WHERE r.zone_id = %(zone)s ORDER BY r.owner_key, r.type
 
 
 def zone_list(actor: Actor, *, name: str | None, with_dnssec: bool) -> str:
-    """The zones that the actor may know of, by name; of one name when it is given. One query."""
+    """The zones that the actor may know of, by name; of one name when it is given. Two queries."""
     zones = access.zones_visible_to(actor)
     if name is not None:
         zones = zones.filter(name=name)
-    fields = (*_LISTED, "signing__is_signed") if with_dnssec else _LISTED
+    fields: list[Any] = [*_LISTED, "signing__is_signed"] if with_dnssec else [*_LISTED]
+    if (by_member := catalogs_by_member()) is not None:
+        fields[fields.index(_CATALOG)] = Coalesce(NullIf(_CATALOG, Value("")), by_member, output_field=TextField())
     rows: Any = zones.order_by("name").values_list(*fields)
     return f"[{', '.join([f'{{{_listed(with_dnssec, *row)}}}' for row in rows])}]"
 
@@ -61,8 +72,11 @@ def zone_object(
         zone.serial,
         attributes.kind,
         attributes.account,
-        attributes.catalog,
+        attributes.catalog or catalog_name_of(zone),
         attributes.masters,
+        zone.is_catalog,
+        zone.transferred_from,
+        _addresses_of(zone),
         state.is_signed,
     )
     own = json.dumps(_own_fields(attributes, zone, state.metadata))[1:-1]
@@ -93,9 +107,17 @@ def _listed(
     account: str | None,
     catalog: str | None,
     masters: list[str] | None,
+    is_catalog: bool,
+    transferred_from: str,
+    addresses: list[str] | None,
     is_signed: bool | None = None,
 ) -> str:
-    """The members that a list shows too; `kind` and the like are None where nobody said anything."""
+    """The members that a list shows too; `kind` and the like are None where nobody said anything.
+
+    Of a zone from elsewhere they are what is so, whoever set it up.
+    """
+    if transferred_from:
+        kind, masters = (CONSUMER if is_catalog else SLAVE), addresses
     id = quoted(zone_id(name))
     dnssec = f'"dnssec": {"true" if is_signed else "false"}, "edited_serial": {serial}, ' if with_dnssec else ""
     return (
@@ -104,6 +126,13 @@ def _listed(
         f'"name": {quoted(name)}, "notified_serial": {serial if kind == "Master" else 0}, "serial": {serial}, '
         f'"url": "{SERVER_URL}/zones/{id[1:]}'
     )
+
+
+def _addresses_of(zone: Zone) -> list[str] | None:
+    """The addresses of its primaries; None for a zone of this panel, without a query."""
+    if not zone.transferred_from:
+        return None
+    return TransferredZone.objects.filter(pk=zone.pk).values_list("addresses", flat=True).first()
 
 
 def _own_fields(attributes: PowerdnsZone, zone: Zone, signing: Mapping[str, str]) -> dict[str, Any]:

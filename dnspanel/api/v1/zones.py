@@ -67,7 +67,7 @@ class Zones(PowerdnsView):
 
 def _create(request: Request, new: NewZone) -> Publication:
     actor, now = actor_in(request), timezone.now()
-    if new.attributes.get("kind") == primaries.SLAVE:
+    if new.attributes.get("kind") in primaries.ELSEWHERE:
         made = primaries.create(name=new.name, attributes=new.attributes, actor=actor, now=now)
         zone = Zone.objects.get(name=new.name, deleted_at=None)
         keep_attributes(zone=zone, attributes=new.attributes, by=actor, now=now)

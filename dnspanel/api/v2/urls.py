@@ -8,6 +8,7 @@ from django.urls import URLPattern, path, re_path
 from dnspanel.api.v2.http.view import NothingHere
 from dnspanel.api.v2.resources import (
     audit,
+    catalogs,
     change_runs,
     changes,
     dnssec,
@@ -77,6 +78,7 @@ _HOOK = "api/v2/webhooks/<int:webhook_id>"
 _DIRECTORY = "api/v2/scim-directories/<int:directory_id>"
 _DESTINATION = "api/v2/evidence-destinations/<int:destination_id>"
 _PUBLISH_HOOK = "api/v2/publish-hooks/<int:hook_id>"
+_CATALOG = "api/v2/catalogs/<int:catalog_id>"
 _SECONDARY = "api/v2/secondaries/<int:secondary_id>"
 _POLICY_RUN = "api/v2/dnssec/policy-runs/<int:run_id>"
 _IMPORT = "api/v2/imports/<int:import_id>"
@@ -258,6 +260,11 @@ urlpatterns: list[URLPattern] = [
     path("api/v2/tsig-keys/<int:key_id>", tsig_keys.OneTsigKey.as_view(), name="v2-tsig-key"),
     path("api/v2/audit", audit.Audit.as_view(), name="v2-audit"),
     path("api/v2/transferred-zones", primaries.TransferredZones.as_view(), name="v2-transferred-zones"),
+    path("api/v2/catalogs", catalogs.Catalogs.as_view(), name="v2-catalogs"),
+    path(_CATALOG, catalogs.OneCatalog.as_view(), name="v2-catalog"),
+    path(f"{_CATALOG}/rules", catalogs.CatalogRules.as_view(), name="v2-catalog-rules"),
+    path(f"{_CATALOG}/confirm", catalogs.CatalogConfirmation.as_view(), name="v2-catalog-confirm"),
+    path(f"{_CATALOG}/zones", catalogs.CatalogZones.as_view(), name="v2-catalog-zones"),
     path("api/v2/secondaries", secondaries.Secondaries.as_view(), name="v2-secondaries"),
     path(_SECONDARY, secondaries.OneSecondary.as_view(), name="v2-secondary"),
     path(f"{_SECONDARY}/notify", secondaries.SecondaryNotification.as_view(), name="v2-secondary-notify"),

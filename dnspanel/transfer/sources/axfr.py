@@ -11,10 +11,11 @@ import base64
 import binascii
 import math
 import socket
+import ssl
 import struct
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import count, islice
 from typing import TypeVar
@@ -36,6 +37,7 @@ from dnspanel.transfer.errors import SourceAway, SourceRefused
 from dnspanel.transfer.servers import Addresses, every_address
 from dnspanel.transfer.sources import catalog, powerdns
 from dnspanel.transfer.sources.connections import Connections, connect
+from dnspanel.transfer.sources.dns_over_tls import TlsPeer, TlsRefused, over_tls, words
 from dnspanel.transfer.sources.dns_wire import BadMessage, Message, Record
 from dnspanel.transfer.sources.prefetch import in_order
 from dnspanel.transfer.zonefile.writer import ZoneText, wire_text
@@ -46,7 +48,8 @@ from replication.errors import BadName
 TIMEOUT_SECONDS = 30.0
 WORKERS = 4
 MOST_SILENT = 8  # zones one after the other; a server that gives none of them will give no other
-_TIMEOUT = "transfer-timeout"
+TIMEOUT = "transfer-timeout"
+TLS = "tls"  # the code of whatever stands against TLS with the server
 _MOST_UNSIGNED = 100  # messages in a row, by RFC 8945
 
 _T = TypeVar("_T")
@@ -138,7 +141,7 @@ class AxfrSource:
         transfers = in_order(self._server.zone, (member.zone for member in members), self._workers)
         silent = 0
         for member, found in zip(members, transfers, strict=True):
-            silent = silent + 1 if isinstance(found, SourceFault) and found.code == _TIMEOUT else 0
+            silent = silent + 1 if isinstance(found, SourceFault) and found.code == TIMEOUT else 0
             if silent == MOST_SILENT:
                 raise SourceAway(
                     gettext("the server at {host} gave none of {most_silent} zones in time").format(
@@ -214,6 +217,7 @@ class Server:
     addresses: Addresses
     connections: Connections = field(default_factory=Connections)
     until: float = math.inf
+    tls: TlsPeer | None = None  # with it, nothing is sent in clear text
 
     def zone(self, zone: str) -> Item:
         """The zone's document, or the fault that it has none; raises SourceAway."""
@@ -227,6 +231,11 @@ class Server:
     def all_of(self, zone: str) -> Iterator[Record]:
         """The zone's records by AXFR, the SOA once and first; raises SourceAway, NotGiven or Broken."""
         return self._records(zone)
+
+    def answer(self, query: dns.message.Message) -> Message:
+        """The answer to a question, signed where we sign; raises SourceAway, NotGiven or Broken."""
+        with closing(self._messages(names.parse(query.question[0].name.to_text()), query)) as messages:
+            return next(messages)
 
     def changes_since(self, zone: str, serial: int, most: int) -> Increment | None:
         """What changed since the serial, by IXFR; None where the server gives all of the zone instead, or too much.
@@ -303,7 +312,7 @@ class Server:
                 else:
                     return
 
-    def _messages(self, zone: str, query: dns.message.Message | None = None) -> Iterator[Message]:
+    def _messages(self, zone: str, query: dns.message.Message | None = None) -> Generator[Message, None, None]:
         """The server's messages without end, each checked to be part of the answer and to be signed rightly."""
         query = query or dns.message.make_query(zone, dns.rdatatype.AXFR, flags=0)
         if self.key is not None:
@@ -343,7 +352,20 @@ class Server:
                 )
             ) from exc
         self.connections.add(connection)
-        return connection
+        return connection if self.tls is None else self._secured(connection, self.tls)
+
+    def _secured(self, connection: socket.socket, peer: TlsPeer) -> socket.socket:
+        """The connection over TLS; raises NotGiven for another server than this, SourceAway for one that is away."""
+        where = f"{self.host} port {self.port}"
+        try:
+            secured = over_tls(connection, peer)
+        except TlsRefused as exc:
+            raise NotGiven(TLS, gettext("no TLS with {where}: {reason}").format(where=where, reason=exc)) from exc
+        except OSError as exc:
+            reason = gettext("it does not answer") if isinstance(exc, TimeoutError) else exc.strerror or str(exc)
+            raise SourceAway(gettext("no TLS with {where}: {reason}").format(where=where, reason=reason)) from exc
+        self.connections.add(secured)
+        return secured
 
     def _received(self, connection: socket.socket) -> bytes:
         """One message. The server may be silent for `timeout` seconds, but not slower than a message in that time."""
@@ -412,7 +434,9 @@ def _speaking() -> Iterator[None]:
     try:
         yield
     except TimeoutError as exc:
-        raise NotGiven(_TIMEOUT, gettext("the server did not answer in time")) from exc
+        raise NotGiven(TIMEOUT, gettext("the server did not answer in time")) from exc
+    except ssl.SSLError as exc:
+        raise NotGiven(TLS, gettext("TLS ended: {reason}").format(reason=words(exc))) from exc
     except OSError as exc:
         raise Broken(gettext("the connection broke: {strerror}").format(strerror=exc.strerror)) from exc
 

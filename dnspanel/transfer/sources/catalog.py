@@ -3,8 +3,9 @@
     version.<catalog>          TXT "2"
     <id>.zones.<catalog>       PTR member
     group.<id>.zones.<catalog> TXT group
+    coo.<id>.zones.<catalog>   PTR the catalog that the member may go to
 
-Other properties, such as `coo`, say nothing about a zone's content and are passed over.
+Other properties say nothing about a zone's content and are passed over.
 """
 
 from collections import defaultdict
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 
 from dnspanel.texts import gettext
 from replication.dns import names, rdtypes
+from replication.errors import BadName
 
 VERSION = '"2"'
 
@@ -23,10 +25,12 @@ class BadCatalog(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A zone of a catalog, and the groups that its operator put it into."""
+    """A zone of a catalog: the groups that its operator put it into, its label, and the catalog that it may go to."""
 
     zone: str
     groups: tuple[str, ...] = ()
+    label: str = ""
+    coo: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +60,37 @@ def members(catalog: str, records: Iterable[Record]) -> list[Member]:
     for (name, type), rdatas in sorted(found.items()):
         if type != rdtypes.PTR or names.parent(name) != place:
             continue
-        if len(rdatas) != 1:
-            raise BadCatalog(
-                gettext("{catalog} is broken: {name} leads to {rdatas} zones").format(
-                    catalog=catalog, name=name, rdatas=len(rdatas)
-                )
-            )
-        if rdatas[0] in zones:
+        zone = _only(catalog, name, rdatas)
+        if zone in zones:
             raise BadCatalog(
                 gettext("{catalog} is broken: {rdatas} is in it twice, as {zones} and {name}").format(
-                    catalog=catalog, rdatas=rdatas[0], zones=zones[rdatas[0]], name=name
+                    catalog=catalog, rdatas=zone, zones=zones[zone], name=name
                 )
             )
-        zones[rdatas[0]] = name
-    return [
-        Member(zone, tuple(sorted(text.strip('"') for text in found.get((_below("group", node), rdtypes.TXT), ()))))
-        for zone, node in sorted(zones.items())
-    ]
+        zones[zone] = name
+    listed = []
+    for zone, node in sorted(zones.items()):
+        groups = tuple(sorted(text.strip('"') for text in found.get((_below("group", node), rdtypes.TXT), ())))
+        coo, leads = _below("coo", node), found.get((_below("coo", node), rdtypes.PTR))
+        label = node.removesuffix(f".{place}")
+        listed.append(Member(zone, groups, label, _only(catalog, coo, leads) if leads else ""))
+    return listed
+
+
+def _only(catalog: str, name: str, rdatas: list[str]) -> str:
+    """The name to which a PTR leads; a catalog in which it leads to several is broken (RFC 9432, section 4)."""
+    if len(rdatas) != 1:
+        raise BadCatalog(
+            gettext("{catalog} is broken: {name} leads to {rdatas} zones").format(
+                catalog=catalog, name=name, rdatas=len(rdatas)
+            )
+        )
+    try:
+        return names.parse(rdatas[0])
+    except BadName as exc:
+        raise BadCatalog(
+            gettext("{catalog} is broken: {name}: {exc}").format(catalog=catalog, name=name, exc=exc)
+        ) from exc
 
 
 def _below(label: str, name: str) -> str:

@@ -12,9 +12,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from dnspanel.pasted_certificates import fingerprints_of
 from dnspanel.secondaries import access, set_up
 from dnspanel.secondaries.catalog import catalog_name
-from dnspanel.secondaries.certificates import fingerprints_of
 from dnspanel.secondaries.configuration import NO_SECRET, Part, parts_for
 from dnspanel.secondaries.errors import SecondaryRefused
 from dnspanel.secondaries.models import Member, Secondary, Transport

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dnspanel.web.fleet import fronts, hold, join, keys, matrix, node, nodes, rollout, secondaries, top
+from dnspanel.web.fleet import catalogs, fronts, hold, join, keys, matrix, node, nodes, rollout, secondaries, top
 
 urlpatterns = [
     path("nodes/", nodes.node_list, name="node-list"),
@@ -27,6 +27,14 @@ urlpatterns = [
     path("delivery/groups/new/", rollout.group_new, name="node-group-new"),
     path("delivery/groups/<int:group_id>/<str:act>/", rollout.group_act, name="node-group-act"),
     path("delivery/<str:act>/", rollout.delivery_act, name="node-delivery-act"),
+    path("catalogs/", catalogs.catalog_list, name="catalog-list"),
+    path("catalogs/new/", catalogs.catalog_new, name="catalog-new"),
+    path("catalogs/<int:catalog_id>/", catalogs.catalog_detail, name="catalog-detail"),
+    path("catalogs/<int:catalog_id>/change/", catalogs.catalog_change, name="catalog-change"),
+    path("catalogs/<int:catalog_id>/rule/", catalogs.catalog_rule, name="catalog-rule"),
+    path("catalogs/<int:catalog_id>/confirm/", catalogs.catalog_confirm, name="catalog-confirm"),
+    path("catalogs/<int:catalog_id>/ask/", catalogs.catalog_ask, name="catalog-ask"),
+    path("catalogs/<int:catalog_id>/unfollow/", catalogs.catalog_unfollow, name="catalog-unfollow"),
     path("secondaries/", secondaries.secondary_list, name="secondary-list"),
     path("secondaries/new/", secondaries.secondary_new, name="secondary-new"),
     path("secondaries/<int:secondary_id>/", secondaries.secondary_detail, name="secondary-detail"),

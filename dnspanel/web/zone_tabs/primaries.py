@@ -13,6 +13,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.primaries import set_up
 from dnspanel.primaries.errors import NotTransferred, PrimariesRefused, TakeOverRefused
 from dnspanel.primaries.models import TransferredZone
+from dnspanel.primaries.tls import own_authority
 from dnspanel.texts import gettext
 from dnspanel.transfer import servers
 from dnspanel.web.confirm import Question, ask
@@ -50,6 +51,7 @@ def zone_primaries(request: PanelRequest, zone_name: str) -> HttpResponse:
         "form": form,
         "row": row,
         "may_set_primaries": servers.may_read_servers(request.user),
+        "authority": own_authority(row, now=timezone.now()) if row else "",
     }
     status = 422 if form.is_bound else 200
     return render_zone(request, zone, "settings", "zone_tabs/primaries.html", context, status=status)

@@ -18,6 +18,7 @@ from dnspanel.alerts.rules import (
     ZonesInputs,
     conditions,
 )
+from dnspanel.catalogs.queries import Troubled
 from dnspanel.evidence.health import DestinationHealth
 from dnspanel.fleet.health import Health, Word
 from dnspanel.secondaries.queries import LateSecondary
@@ -369,6 +370,16 @@ def test_zones_to_which_nothing_comes_from_their_primaries_are_told_with_the_rea
     condition = only(inputs(transfers=TransfersInputs(late, "It answered REFUSED.", unserved=1)))
     assert condition.severity == "critical"
     assert "1 of them is not served. The first: It answered REFUSED." in condition.message
+
+
+def test_catalogs_of_others_about_which_there_is_something_to_tell_are_one_alert() -> None:
+    first = Troubled("catalog.test.", ago(hours=3), "It is broken: it states no version.")
+    condition = only(inputs(catalogs=(first, Troubled("b.test.", ago(hours=1), "x"))))
+    assert (condition.key, condition.kind, condition.severity) == ("panel.catalogs", "panel.catalogs", "warning")
+    assert condition.message == (
+        "The catalog catalog.test., for 3 h: It is broken: it states no version. "
+        "Of 1 more there is something to be told."
+    )
 
 
 def test_signatures_that_zones_came_with_are_told_before_they_end() -> None:

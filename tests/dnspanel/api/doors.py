@@ -89,6 +89,7 @@ TOKEN = {"token_id": "?"}
 KEY = {"key_id": "?"}
 HOOK = {"webhook_id": "?"}
 SECONDARY = {"secondary_id": "?"}
+CATALOG = {"catalog_id": "?"}
 PERSON = {"user_id": "?"}
 A = {"ttl": 300, "rdata": ["192.0.2.7"]}
 TXT = {"ttl": 60, "rdata": ['"proof"']}
@@ -483,6 +484,15 @@ V2_MORE = [
     Door("v2-secondary-notify", "POST", "------+", SECONDARY),
     Door("v2-secondary-rotate", "POST", "------+", SECONDARY),
     Door("v2-secondary-zones", "GET", "+---+++", SECONDARY),
+    Door("v2-catalogs", "GET", "+---+++"),
+    Door("v2-catalogs", "POST", "------+", {}, {"name": "other.catalog.", "primaries": {"addresses": ["9.9.9.9"]}}),
+    Door("v2-catalog", "GET", "+---+++", CATALOG),
+    Door("v2-catalog", "PATCH", "------+", CATALOG, {"most_lost": 10}),
+    Door("v2-catalog", "DELETE", "------+", CATALOG),
+    Door("v2-catalog-rules", "GET", "+---+++", CATALOG),
+    Door("v2-catalog-rules", "PUT", "------+", CATALOG, {"rules": [{"group": "gold"}]}),
+    Door("v2-catalog-confirm", "POST", "------!", CATALOG, {"revision": 1}, note="of which nothing is kept"),
+    Door("v2-catalog-zones", "GET", "+---+++", CATALOG),
     Door("v2-webhooks", "GET", "+++++++"),
     Door("v2-webhooks", "POST", "++-++++", {}, {"url": "https://192.0.2.1/", "events": ["publication.saved"]}),
     Door("v2-webhook", "GET", "000000+", HOOK),
@@ -518,6 +528,10 @@ OTHERWISE: dict[str, dict[Caller, str]] = {
     "GET v2-front": _NO_NODES,
     "GET v2-secondary": _NO_NODES,
     "GET v2-secondary-zones": _NO_NODES,
+    "GET v2-catalogs": _NO_NODES,
+    "GET v2-catalog": _NO_NODES,
+    "GET v2-catalog-rules": _NO_NODES,
+    "GET v2-catalog-zones": _NO_NODES,
     "GET v2-user": _NOBODY_ELSE,
     "PATCH v2-user": _NOBODY_ELSE,
     "POST v2-user-hand-over": _NOBODY_ELSE,
@@ -579,6 +593,7 @@ _PUBLISHING = {
 KEPT_BACK: dict[State, dict[str, str]] = {
     State.FROZEN: {
         **_PUBLISHING,
+        "DELETE v2-catalog": "-",
         "POST v2-many-rrsets": "-",
         "POST v2-trash-restore": "-",
         "POST v2-trash-restore below another team's": "-",

@@ -26,6 +26,7 @@ from dnspanel.accounts.models import ProviderKind, Role, SignInProvider, Team, U
 from dnspanel.accounts.presets import ci_terms
 from dnspanel.accounts.scim.directories import DirectoryTerms, create_directory
 from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.catalogs import set_up as catalogs
 from dnspanel.evidence.models import Destination
 from dnspanel.fleet.dnssec import node_answers
 from dnspanel.fleet.models import Node
@@ -165,6 +166,14 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
         name="elsewhere.test.", terms=primaries.Terms(["9.9.9.9"]), author=alice, channel=Channel.API, now=NOW
     )
     TransferredZone.objects.update(serial=1)
+    catalog = catalogs.follow_catalog(
+        name="followed.catalog.",
+        primaries_terms=primaries.Terms(["9.9.9.9"]),
+        terms=catalogs.CatalogTerms(),
+        author=alice,
+        channel=Channel.API,
+        now=NOW,
+    )
     event = Event.objects.create(uid=uuid4(), kind=EventKind.PING, subject="ping:x", at=NOW)
     delivery = Delivery.objects.create(webhook=hook, event=event, created_at=NOW)
     acting = Acting(None, Channel.API, NOW)
@@ -245,6 +254,7 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
         ).pk,
         "delivery_id": delivery.pk,
         "secondary_id": partner.pk,
+        "catalog_id": catalog.pk,
     }
 
 

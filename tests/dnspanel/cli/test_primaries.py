@@ -5,6 +5,7 @@ from pathlib import Path
 from dnspanel.accounts.models import User
 from dnspanel.primaries.models import TransferredZone
 from tests.dnspanel.cli.conftest import Run
+from tests.own_certificates import own_certificate
 from tests.people import NOW
 
 SECRET = "c2l4dGVlbiBieXRlcyBub3c="
@@ -27,6 +28,19 @@ def test_a_zone_is_made_asked_taken_over_and_given_back(run: Run, erin: User, tm
     assert TransferredZone.objects.get().tsig_name == ""
     found = run("primaries", "show", "abroad.test", "--output", "json").json
     assert (found["addresses"], found["elsewhere"]) == (["9.9.9.11"], True)
+
+
+def test_one_comes_over_tls(run: Run, erin: User, tmp_path: Path) -> None:
+    pem = tmp_path / "authority.pem"
+    pem.write_text(own_certificate("ns1.abroad.test").certificate)
+    names = ("--tls", "--tls-name", "ns1.abroad.test", "--tls-name", "ns2.abroad.test")
+    made = ("9.9.9.9", "9.9.9.10", *names, "--tls-certificates", str(pem), "--show-certificate")
+    assert run("primaries", "create", "abroad.test", *made).code == 0
+    row = TransferredZone.objects.get()
+    assert (row.uses_tls, row.tls_names) == (True, ["ns1.abroad.test", "ns2.abroad.test"])
+    assert (row.tls_certificates, row.shows_certificate) == (pem.read_text(), True)
+    assert "ns1.abroad.test ns2.abroad.test" in run("primaries", "show", "abroad.test").out
+    assert run("primaries", "set", "abroad.test", "9.9.9.9", "--tls-name", "ns1.abroad.test").code == 1
 
 
 def test_those_to_which_nothing_comes_are_listed_with_the_reason(run: Run, erin: User) -> None:

@@ -4,8 +4,9 @@ import hashlib
 
 import pytest
 
+from dnspanel.pasted_certificates import fingerprints_of
 from dnspanel.secondaries import certificates
-from dnspanel.secondaries.certificates import canonical_certificates, fingerprints_of
+from dnspanel.secondaries.certificates import canonical_certificates
 from dnspanel.secondaries.errors import CertificateRefused
 from tests.own_certificates import own_certificate
 

@@ -79,6 +79,12 @@ def test_over_tls_it_names_our_name_or_pin_and_its_own_certificate_where_that_is
         assert parts(kind, tls=TLS) == parts(kind), "one that may use TCP is told of that"
 
 
+def test_powerdns_gives_its_members_the_key_by_a_timer() -> None:
+    *_, timer = parts("powerdns")
+    assert "AXFR-MASTER-TSIG partner-0a1b2c.secondaries.dnspanel" in timer.text
+    assert subprocess.run(["sh", "-n", "-c", timer.text], check=False, timeout=20).returncode == 0
+
+
 @pytest.mark.parametrize("kind", Kind.values)
 def test_each_names_the_key_the_addresses_and_the_catalog(kind: str) -> None:
     text = "".join(part.text for part in parts(kind))

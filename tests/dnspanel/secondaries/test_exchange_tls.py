@@ -9,7 +9,7 @@ import dns.message
 import dns.tsig
 import pytest
 
-from dnspanel.secondaries.certificates import fingerprint
+from dnspanel.pasted_certificates import fingerprint
 from dnspanel.secondaries.exchange import soa_question
 from dnspanel.secondaries.exchange_tls import exchange_over_tls
 from tests.dnspanel.secondaries.server import Answering, signed_answer, tls_server

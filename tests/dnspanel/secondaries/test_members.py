@@ -94,6 +94,66 @@ def test_zones_come_and_go_and_a_tag_is_followed(
     assert catalog.changes_since(secondary, serial + 4, most=10) is None
 
 
+def test_a_zone_that_moves_to_another_catalog_of_its_server_keeps_its_label_and_the_old_one_says_where_it_is(
+    make_zone: MakeZone, make_secondary: MakeSecondary
+) -> None:
+    zone = make_zone()
+    Zone.objects.filter(pk=zone.pk).update(tags=["gold"])
+    gold, silver = (
+        make_secondary("gold", choice="tag", tag="gold"),
+        make_secondary("silver", choice="tag", tag="silver"),
+    )
+    make_secondary("elsewhere", addresses=["9.9.9.10"], choice="tag", tag="silver")
+    (before,) = catalog.members_of(gold)
+    Zone.objects.filter(pk=zone.pk).update(tags=["silver"])
+    assert members.follow(secondary_id=silver.pk, now=NOW), "whichever is first"
+    for name, host in (("gold", gold), ("silver", silver)):
+        host.refresh_from_db()
+        assert (host.catalog_floor == host.catalog_serial) is (name == "gold"), "its coo is new to who follows it"
+        assert not members.follow(secondary_id=host.pk, now=NOW)
+    label = before.name.partition(".")[0]
+    pointer, coo = catalog.members_of(gold)
+    assert pointer == before
+    assert (coo.name, coo.rdata) == (f"coo.{before.name}", (catalog.catalog_name(silver),))
+    (moved,) = catalog.members_of(silver)
+    assert moved.name == f"{label}.zones.{catalog.catalog_name(silver)}"
+    members.follow(secondary_id=Secondary.objects.get(name="elsewhere").pk, now=NOW)
+    other = Member.objects.get(secondary__name="elsewhere")
+    assert other.label != label, "another server begins it anew"
+    leaving = Member.objects.get(secondary=gold)
+    assert (leaving.notify_at, leaving.question_at, leaving.behind_since) == (None, None, None)
+    members.notify_all(secondary_id=gold.pk, now=NOW)
+    leaving.refresh_from_db()
+    assert leaving.notify_at is None
+    assert members.follow(secondary_id=gold.pk, now=NOW + members.SAYS_WHERE)
+    assert list(catalog.members_of(gold)) == []
+    gold.refresh_from_db()
+    assert catalog.changes_since(gold, gold.catalog_serial - 1, most=10) == ([pointer, coo], [])
+
+
+def test_a_zone_that_moves_back_is_a_member_as_before(make_zone: MakeZone, make_secondary: MakeSecondary) -> None:
+    zone = make_zone()
+    Zone.objects.filter(pk=zone.pk).update(tags=["gold"])
+    gold, silver = (
+        make_secondary("gold", choice="tag", tag="gold"),
+        make_secondary("silver", choice="tag", tag="silver"),
+    )
+    before = list(catalog.members_of(gold))
+    for tag in ("silver", "gold"):
+        Zone.objects.filter(pk=zone.pk).update(tags=[tag])
+        for host in (gold, silver):
+            members.follow(secondary_id=host.pk, now=NOW)
+    assert list(catalog.members_of(gold)) == before
+    assert [rrset.rdata for rrset in catalog.members_of(silver)] == [(zone.name,), (catalog.catalog_name(gold),)]
+    for host in (gold, silver):
+        members.follow(secondary_id=host.pk, now=NOW + members.SAYS_WHERE)
+    Zone.objects.filter(pk=zone.pk).update(tags=["silver"])
+    for host in (gold, silver):
+        members.follow(secondary_id=host.pk, now=NOW + 2 * members.SAYS_WHERE)
+    labels = Member.objects.filter(secondary=silver).values_list("label", flat=True)
+    assert len(set(labels)) == 2, "no label of a catalog is used twice"
+
+
 def test_of_many_new_zones_the_catalog_alone_tells_and_they_are_asked_for_one_by_one(
     make_zone: MakeZone, make_secondary: MakeSecondary, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,9 +33,11 @@ from dnspanel.accounts.service_accounts import create_service_account
 from dnspanel.accounts.tokens import TokenTerms, create_token
 from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.alerts.models import Route
+from dnspanel.catalogs.set_up import CatalogTerms, follow_catalog
 from dnspanel.evidence.models import Destination
 from dnspanel.fleet.dnssec import node_answers
 from dnspanel.fleet.models import Node, NodeGroup
+from dnspanel.primaries.set_up import Terms as PrimaryTerms
 from dnspanel.secondaries.set_up import Terms as SecondaryTerms
 from dnspanel.secondaries.set_up import create_secondary
 from dnspanel.transfer.cutover.delegation import Point, Verdict
@@ -60,7 +62,16 @@ from dnspanel.zones.dnssec.policies import Target, attach, create_policy
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.policy_runs import create_run, work_on_run
 from dnspanel.zones.locks import NOBODY
-from dnspanel.zones.models import KeptAddresses, Publication, PublishHook, PublishRequest, ViewPage, Zone, ZoneAct
+from dnspanel.zones.models import (
+    Channel,
+    KeptAddresses,
+    Publication,
+    PublishHook,
+    PublishRequest,
+    ViewPage,
+    Zone,
+    ZoneAct,
+)
 from dnspanel.zones.publish_rules import ApprovalTerms, FreezeTimes, Scope
 from dnspanel.zones.server_sets import Host, Servers
 from replication.codec.dnssec import Nsec3
@@ -91,6 +102,7 @@ HOOK = {"hook_id": 0}
 TEAM = {"team_id": 0}
 ROUTE = {"route_id": 0}
 SECONDARY = {"secondary_id": 0}
+CATALOG = {"catalog_id": 0}
 POLICY = {"policy_id": 0}
 RUN = {"run_id": 0}
 TEMPLATE = {"template_id": 0}
@@ -469,6 +481,16 @@ DOORS = [
     Door("secondary-notify", "POST", NODES, SECONDARY),
     Door("secondary-rotate", "POST", NODES, SECONDARY),
     Door("secondary-delete", "POST", NODES, SECONDARY),
+    # Catalogs of others
+    Door("catalog-list", "GET", FLEET),
+    Door("catalog-new", "GET", NODES),
+    Door("catalog-new", "POST", NODES),
+    Door("catalog-detail", "GET", FLEET, CATALOG),
+    Door("catalog-change", "POST", NODES, CATALOG),
+    Door("catalog-rule", "POST", NODES, CATALOG),
+    Door("catalog-confirm", "POST", NODES, CATALOG),
+    Door("catalog-ask", "POST", NODES, CATALOG),
+    Door("catalog-unfollow", "POST", NODES, CATALOG),
     # Alerts
     Door("alert-bell", "GET", FLEET),
     Door("alert-list", "GET", FLEET),
@@ -669,6 +691,10 @@ def things_of(alice: User) -> dict[str, int]:
     ids["route_id"] = route
     partner = create_secondary(terms=SecondaryTerms("partner", ["9.9.9.9"], kind="bind"), by=alice, now=NOW)
     ids["secondary_id"] = partner.secondary
+    ids["catalog_id"] = follow_catalog(
+        name="followed.catalog.", primaries_terms=PrimaryTerms(["9.9.9.9"]), terms=CatalogTerms(), author=alice,
+        channel=Channel.WEB, now=NOW,
+    )  # fmt: skip
     policy = create_policy(name="Standard", terms=Terms(nsec3=Nsec3()), is_default=True, by=alice, now=NOW)
     attach(policy=policy, to=Target(tag="shop"), by=alice, now=NOW)
     attach(policy=policy, to=Target(team=team), by=alice, now=NOW)

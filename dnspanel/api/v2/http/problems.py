@@ -25,6 +25,7 @@ from dnspanel.accounts import errors as accounts
 from dnspanel.api.errors import ApiError
 from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES
 from dnspanel.api.v2.http.representation import conflict_json, time_json, trash_url, violation_json
+from dnspanel.catalogs import errors as catalogs
 from dnspanel.evidence import errors as evidence
 from dnspanel.fleet import errors as fleet
 from dnspanel.primaries import errors as primaries
@@ -320,6 +321,10 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     # secondaries
     (secondaries.SecondaryUnknown, _simply("not-found")),
     (secondaries.SecondaryRefused, _of_fields),
+    # catalogs
+    (catalogs.CatalogUnknown, _simply("not-found")),
+    (catalogs.CatalogRefused, _of_fields),
+    (catalogs.CatalogError, _simply("conflict")),  # NothingKept
     # primaries
     (primaries.PrimariesRefused, _of_fields),
     (primaries.PrimaryError, _simply("conflict")),  # NotTransferred, TakeOverRefused

@@ -26,6 +26,7 @@ from dnspanel.api.v2.schema.zone_serializers import WAIT, WAIT_FOR, WRITING, Wri
 from dnspanel.primaries import set_up
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.set_up import Terms
+from dnspanel.primaries.tls import LONGEST_PEM, own_authority
 from dnspanel.zones import access
 from dnspanel.zones.models import Channel, Zone
 from replication.dns import names
@@ -38,7 +39,7 @@ class PrimariesSerializer(Shape):
         child=Text(max_length=47),
         min_length=1,
         max_length=set_up.MOST_PRIMARIES,
-        help_text="In the order in which they are asked: an IP address, with a port where it is not 53.",
+        help_text="In the order in which they are asked: an IP address, with a port where it is not 53 (853 over TLS).",
     )
     tsig_name = Text(max_length=1100, default="", allow_blank=True, help_text="Of the key for all; empty: no key.")
     tsig_algorithm = Choice(choices=[(name, name) for name in tsig.ALGORITHMS], default="hmac-sha256")
@@ -49,6 +50,21 @@ class PrimariesSerializer(Shape):
         write_only=True,
         help_text="Base64. Null: the one that the key of this name has stays.",
     )
+    uses_tls = Flag(default=False, help_text="Over TLS 1.3 alone (RFC 9103): nothing is sent in clear text.")
+    tls_names = serializers.ListField(
+        child=Text(max_length=253),
+        max_length=set_up.MOST_PRIMARIES,
+        default=list,
+        help_text="The names in their certificates: one for all, or one for each address, in their order.",
+    )
+    tls_certificates = Text(
+        max_length=LONGEST_PEM,
+        default="",
+        allow_blank=True,
+        help_text="PEM. With a name: who signs their certificates; empty: an authority that the system knows. Without "
+        "a name: their own certificates.",
+    )
+    shows_certificate = Flag(default=False, help_text="The panel shows its own certificate where a primary asks.")
     uses_ixfr = Flag(default=True, help_text="Ask for what changed where that is possible; else always for all of it.")
 
 
@@ -80,6 +96,10 @@ class TransferredZoneSerializer(PrimariesSerializer):
     error = serializers.CharField(read_only=True, help_text="Why nothing came of the last turn.")
     noticed_at = serializers.DateTimeField(read_only=True, allow_null=True, help_text="When NOTIFY came last.")
     notices_refused = serializers.IntegerField(read_only=True)
+    authority = serializers.CharField(
+        read_only=True,
+        help_text="PEM of who signs the certificate that the panel shows; empty where it shows none, and in lists.",
+    )
 
 
 class TransferNowSerializer(Shape):
@@ -238,6 +258,7 @@ def transferred_json(row: TransferredZone) -> dict[str, Any]:
         "error": row.error,
         "noticed_at": stamp(row.noticed_at),
         "notices_refused": row.notices_refused,
+        "authority": "",
     }
 
 
@@ -247,6 +268,10 @@ def _terms_json(row: TransferredZone) -> dict[str, Any]:
         "addresses": list(row.addresses),
         "tsig_name": row.tsig_name,
         "tsig_algorithm": row.tsig_algorithm or "hmac-sha256",
+        "uses_tls": row.uses_tls,
+        "tls_names": list(row.tls_names),
+        "tls_certificates": row.tls_certificates,
+        "shows_certificate": row.shows_certificate,
         "uses_ixfr": row.uses_ixfr,
     }
 
@@ -278,4 +303,5 @@ def _told(zone: Zone, status: int = 200, **headers: str) -> HttpResponse:
     row = _row(zone)
     if row is None:
         raise Problem("not-found", f"{zone.name} does not come from elsewhere: its primary is this panel.")
-    return answer(transferred_json(row), status, headers={"ETag": tag_of(_state_of(row)), **headers})
+    told = {**transferred_json(row), "authority": own_authority(row, now=timezone.now())}
+    return answer(told, status, headers={"ETag": tag_of(_state_of(row)), **headers})

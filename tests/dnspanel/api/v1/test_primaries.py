@@ -6,9 +6,13 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.models import User
+from dnspanel.accounts.roles import Permission
+from dnspanel.catalogs.models import Catalog, Listing, State
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.zones.models import Zone
+from tests.dnspanel.api.v1.calls import caller
 from tests.dnspanel.api.v1.conftest import Caller, texts
+from tests.people import NOW
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -64,9 +68,81 @@ def test_other_masters_are_asked_by_the_key_that_there_is(call: Caller) -> None:
     assert (row.tsig_name, row.tsig_algorithm, bytes(row.tsig_secret or b"")) == tuple(key.values())
 
 
+def test_what_a_zone_says_of_tls_stays_whatever_is_written_of_it_here(call: Caller) -> None:
+    call("POST", ZONES, NEW)
+    over = {"uses_tls": True, "tls_names": ["ns1.abroad.test"], "shows_certificate": True}
+    TransferredZone.objects.update(addresses=["9.9.9.9"], **over)
+    for body in ({"masters": ["9.9.9.11"]}, {"masters": ["9.9.9.12"], "slave_tsig_key_ids": []}):
+        assert call("PUT", f"{ZONES}/abroad.test.", body).status_code == 204
+        row = TransferredZone.objects.get()
+        assert (row.addresses, {name: getattr(row, name) for name in over}) == (body["masters"], over)
+    refused = call("PUT", f"{ZONES}/abroad.test.", {"masters": ["9.9.9.11:53"]})
+    assert (refused.status_code, "Port 53 is not one" in texts(refused)) == (422, True)
+
+
 @pytest.mark.parametrize(
     "more", [{"masters": []}, {"masters": ["127.0.0.1"]}, {"rrsets": [{}]}], ids=["no", "inside", "content"]
 )
 def test_what_cannot_be_transferred_is_refused(call: Caller, more: dict[str, Any], alice: User) -> None:
     assert call("POST", ZONES, NEW | more).status_code == 422
     assert not Zone.objects.filter(name="abroad.test.").exists()
+
+
+CATALOG = {"name": "catalog.partner.test.", "kind": "Consumer", "masters": ["9.9.9.9"]}
+
+
+@pytest.fixture
+def admin_call(alice: User) -> Caller:
+    return caller(alice, permissions=[Permission.FLEET, Permission.NODES])
+
+
+def test_a_consumer_is_followed_as_a_catalog_and_its_members_say_so(admin_call: Caller) -> None:
+    made = admin_call("POST", ZONES, CATALOG)
+    assert made.status_code == 201, made.content
+    told = json.loads(made.content)
+    assert (told["kind"], told["masters"], told["catalog"]) == ("Consumer", ["9.9.9.9"], "")
+    catalog = Catalog.objects.select_related("zone").get()
+    assert (catalog.zone.is_catalog, catalog.zone.is_served) == (True, False)
+    admin_call("POST", ZONES, NEW)
+    member = Zone.objects.get(name="abroad.test.")
+    Listing.objects.create(
+        catalog=catalog, zone=member, zone_name=member.name, label="a", state=State.MEMBER, since=NOW
+    )
+    for path in (f"{ZONES}/abroad.test.", f"{ZONES}?zone=abroad.test."):
+        found = json.loads(admin_call("GET", path).content)
+        told = found[0] if isinstance(found, list) else found
+        assert (told["kind"], told["catalog"], told["masters"]) == ("Slave", CATALOG["name"], NEW["masters"])
+
+
+def test_a_zone_from_elsewhere_becomes_a_consumer_and_one_of_the_others_again(admin_call: Caller) -> None:
+    admin_call("POST", ZONES, NEW)
+    TransferredZone.objects.update(serial=7, due_at=None, wants_all=False)
+    Zone.objects.update(is_served=True)
+    url = f"{ZONES}/abroad.test."
+    assert admin_call("PUT", url, {"kind": "Consumer"}).status_code == 204
+    zone = Zone.objects.get()
+    assert (zone.is_catalog, zone.is_served) == (True, False)
+    assert admin_call("PUT", url, {"kind": "Consumer", "masters": ["9.9.9.11"]}).status_code == 204
+    assert json.loads(admin_call("GET", url).content)["masters"] == ["9.9.9.11"]
+    refused = admin_call("PUT", url, {"kind": "Native"})
+    assert (refused.status_code, "is a catalog zone" in texts(refused)) == (422, True)
+    assert admin_call("PUT", url, {"kind": "Slave"}).status_code == 204
+    zone.refresh_from_db()
+    assert (zone.is_catalog, Catalog.objects.exists(), TransferredZone.objects.get().wants_all) == (False, False, True)
+    assert json.loads(admin_call("GET", url).content)["kind"] == "Slave"
+
+
+def test_a_zone_of_this_panel_is_no_consumer_and_none_is_a_producer(admin_call: Caller) -> None:
+    admin_call("POST", ZONES, {"name": "here.test.", "kind": "Native", "nameservers": ["ns1.x.test."]})
+    refused = admin_call("PUT", f"{ZONES}/here.test.", {"kind": "Consumer"})
+    assert (refused.status_code, "has no masters" in texts(refused)) == (422, True)
+    for kind in ("Producer", "producer"):
+        refused = admin_call("PUT", f"{ZONES}/here.test.", {"kind": kind})
+        assert (refused.status_code, "a catalog zone for each of its secondaries" in texts(refused)) == (422, True)
+    assert admin_call("POST", ZONES, {**CATALOG, "masters": []}).status_code == 422
+    assert admin_call("POST", ZONES, {**CATALOG, "rrsets": [{}]}).status_code == 422
+
+
+def test_who_may_not_set_nodes_up_follows_nothing(call: Caller) -> None:
+    assert call("POST", ZONES, CATALOG).status_code == 403
+    assert not Zone.objects.exists()

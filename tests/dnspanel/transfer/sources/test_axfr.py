@@ -45,15 +45,23 @@ def test_zones_of_a_powerdns_are_complete(sqlite_estate: PowerDNS) -> None:
 
 @contextmanager
 def named(
-    directory: Path, zones: dict[str, str], options: dict[str, str] | None = None, *, include: str = ""
+    directory: Path,
+    zones: dict[str, str],
+    options: dict[str, str] | None = None,
+    *,
+    include: str = "",
+    own_options: str = "",
 ) -> Iterator[int]:
-    """BIND with these zones; `options` are lines in the zone's own clause, `include` is one more file of settings."""
+    """BIND with these zones.
+
+    `options` are lines in the zone's own clause, `own_options` in that of the server; `include` is one more file.
+    """
     needed("named")
     port = free_port()
     conf = [
         f'options {{ directory "{directory}"; listen-on port {port} {{ 127.0.0.1; }}; listen-on-v6 {{ none; }};'
         f' pid-file "{directory}/named.pid"; session-keyfile "{directory}/session.key"; recursion no; notify no;'
-        " dnssec-validation no; allow-transfer { any; }; max-records-per-type 0; };",
+        f" dnssec-validation no; allow-transfer {{ any; }}; max-records-per-type 0; {own_options} }};",
         "controls { };",
         f'key transfer {{ algorithm hmac-sha256; secret "{TSIG_SECRET}"; }};',
     ]

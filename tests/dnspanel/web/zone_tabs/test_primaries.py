@@ -18,6 +18,7 @@ from tests.dnspanel.primaries.conftest import primary as primary
 from tests.dnspanel.primaries.conftest import transferred as transferred
 from tests.dnspanel.transfer.powerdns_estate import TSIG_SECRET
 from tests.dnspanel.web.conftest import YES, Browser, MakeZone
+from tests.own_certificates import own_certificate
 from tests.people import NOW
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -87,6 +88,23 @@ def test_a_zone_here_comes_from_elsewhere_once_that_was_asked(
     assert client.post(PAGE, {**TERMS, "addresses": "9.9.9.9", "tsig_name": "transfer.key"})["Location"] == PAGE
     after = row_of(zone)
     assert (after.addresses, bytes(after.tsig_secret or b"")) == (["9.9.9.9"], bytes(row.tsig_secret or b""))
+
+
+def test_it_comes_over_tls_by_names_and_shows_the_panels_certificate(
+    make_zone: MakeZone, browser: Browser, alice: User
+) -> None:
+    zone, client, own = make_zone(name=ZONE), browser(alice), own_certificate("ns1.abroad.test")
+    form = {**TERMS, **YES, "tls_names": "ns1.abroad.test", "tls_certificates": own.certificate}
+    assert "choose it, or leave them out" in words(client.post(PAGE, form).content)
+    form = {**form, "uses_tls": "on", "shows_certificate": "on", "addresses": "9.9.9.9"}
+    assert client.post(PAGE, form)["Location"] == PAGE
+    row = row_of(zone)
+    assert (row.uses_tls, row.tls_names, row.shows_certificate) == (True, ["ns1.abroad.test"], True)
+    page = words(client.get(PAGE).content)
+    assert "TLS alone" in page
+    assert "The authority that signs the panel’s certificate" in page
+    assert page.count("BEGIN CERTIFICATE") == 2, "theirs in its field, and ours"
+    assert client.post(PAGE, {**form, "tls_names": "", "tls_certificates": ""}).status_code == 422
 
 
 def test_what_cannot_be_is_told_at_its_field_and_keeps_what_was_typed(

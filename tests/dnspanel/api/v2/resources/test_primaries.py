@@ -7,6 +7,7 @@ import pytest
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.zones.models import Zone
 from tests.dnspanel.api.callers import Api, Caller, MakeApi
+from tests.own_certificates import own_certificate
 from tests.people import NOW
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -40,6 +41,21 @@ def test_one_is_made_and_says_how_it_stands(admin: Api) -> None:
     TransferredZone.objects.update(failed_since=NOW, error="It does not answer.")
     [failing] = admin.get(ZONES, failing="true").json()["items"]
     assert failing["error"] == "It does not answer."
+
+
+def test_it_comes_over_tls_by_names_or_certificates(admin: Api) -> None:
+    own = own_certificate("ns1.abroad.test").certificate
+    over = {"uses_tls": True, "tls_names": ["NS1.abroad.test"], "tls_certificates": own, "shows_certificate": True}
+    assert made(admin, addresses=["9.9.9.9"], **over).status_code == 201
+    read = admin.get(URL).json()
+    assert (read["uses_tls"], read["tls_names"], read["tls_certificates"]) == (True, ["ns1.abroad.test"], own)
+    assert read["authority"].startswith("-----BEGIN CERTIFICATE-----")
+    again = {name: read[name] for name in ("addresses", "tsig_name", *over)}
+    TransferredZone.objects.update(serial=7)
+    assert admin.put(URL, again).json()["serial"] == 7, "nothing is other than it was"
+    assert admin.put(URL, {**again, "shows_certificate": False}).json()["authority"] == ""
+    refused = admin.put(URL, {**again, "uses_tls": False})
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/uses_tls")
 
 
 def test_other_primaries_are_set_by_the_key_that_there_is_and_the_same_change_nothing(admin: Api) -> None:

@@ -1,0 +1,327 @@
+"""Catalogs of others (RFC 9432): followed, with rules, the zones that they name, and removals that wait for a yes."""
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import asdict, replace
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.api.v2.http.answers import actor_in, answer, done
+from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.etag import tag_of
+from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.resources.primaries import PrimariesSerializer
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Integer, Shape, Text, ZoneName, page_of, read, stamp
+from dnspanel.catalogs import access, set_up
+from dnspanel.catalogs.models import Catalog, Listing, Rule, State
+from dnspanel.catalogs.queries import catalog_row
+from dnspanel.catalogs.set_up import CatalogTerms, RuleTerms
+from dnspanel.primaries.set_up import Terms
+from dnspanel.zones.models import Channel
+
+_OF_PRIMARIES = ("addresses", "tsig_name", "tsig_algorithm", "uses_tls", "tls_names", "tls_certificates")
+
+
+class CatalogTermsSerializer(Shape):
+    """What becomes of the zones that a catalog names."""
+
+    team = Integer(default=None, allow_null=True, help_text="Id of the team that members belong to.")
+    tags = serializers.ListField(child=Text(max_length=60), max_length=50, default=list)
+    within = serializers.ListField(
+        child=Text(max_length=1100),
+        max_length=set_up.MOST_WITHIN,
+        default=list,
+        help_text="Names below which members may lie; empty: any.",
+    )
+    most_members = Integer(default=1_000, min_value=1, max_value=set_up.MOST_MEMBERS)
+    most_lost = Integer(
+        default=20,
+        min_value=0,
+        max_value=100,
+        help_text="Percent of the members that may leave at once; more are kept until that is confirmed.",
+    )
+
+
+class NewCatalogSerializer(CatalogTermsSerializer):
+    """A catalog that is to be followed."""
+
+    name = ZoneName()
+    primaries = PrimariesSerializer(help_text="From where the catalog zone comes, and its members.")
+
+
+class CatalogSerializer(CatalogTermsSerializer):
+    """A catalog that is followed, and how it stands."""
+
+    id = serializers.IntegerField(read_only=True)
+    name = serializers.CharField(read_only=True)
+    state = serializers.ChoiceField(
+        choices=["in step", "awaited", "failing", "broken", "kept", "refused"],
+        read_only=True,
+        help_text="The worst of it: broken: nothing of it is taken; kept: members that left wait for a yes; refused: "
+        "zones that it names are not taken; failing: nothing comes from its primaries.",
+    )
+    serial = serializers.IntegerField(read_only=True, allow_null=True, help_text="Null: nothing came yet.")
+    listed = serializers.IntegerField(read_only=True, help_text="Zones that it names.")
+    members = serializers.IntegerField(read_only=True, help_text="Those of them that are here by it.")
+    refused = serializers.IntegerField(read_only=True)
+    broken_since = serializers.DateTimeField(read_only=True, allow_null=True)
+    broken_reason = serializers.CharField(read_only=True)
+    kept_since = serializers.DateTimeField(read_only=True, allow_null=True)
+    kept = serializers.IntegerField(read_only=True, help_text="Members that left and wait for a yes.")
+    kept_revision = serializers.IntegerField(read_only=True, allow_null=True, help_text="What a yes names.")
+    created_at = serializers.DateTimeField(read_only=True)
+
+
+class RuleSerializer(Shape):
+    """What the members of a group get."""
+
+    group = Text(max_length=set_up.LONGEST_GROUP)
+    team = Integer(default=None, allow_null=True, help_text="Null: that of the catalog.")
+    tags = serializers.ListField(child=Text(max_length=60), max_length=50, default=list, help_text="Besides its own.")
+    primaries = PrimariesSerializer(
+        default=None, allow_null=True, help_text="Null: they come from where the catalog comes."
+    )
+
+
+class RulesSerializer(Shape):
+    """The rules of a catalog; the first one about one of a member's groups counts."""
+
+    rules = serializers.ListField(child=RuleSerializer(), max_length=set_up.MOST_RULES)
+
+
+class CatalogListingSerializer(serializers.Serializer):
+    """A zone that a catalog names, and what became of it."""
+
+    zone = serializers.CharField()
+    label = serializers.CharField()
+    groups = serializers.ListField(child=serializers.CharField())
+    coo = serializers.CharField(help_text="The catalog that it may go to; empty: none.")
+    state = Choice(choices=State.choices)
+    reason = serializers.CharField(help_text="Why it is not taken.")
+    since = serializers.DateTimeField()
+    serial = serializers.IntegerField(allow_null=True, help_text="Of its primary; null: nothing came yet.")
+
+
+class ConfirmationSerializer(Shape):
+    """A yes to removals."""
+
+    revision = Integer(help_text="`kept_revision` as it was read.")
+
+
+class Catalogs(V2View):
+    """All catalogs that are followed."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="listCatalogs", parameters=PAGED, responses=page_of(CatalogSerializer))
+    def get(self, request: Request) -> HttpResponse:
+        """List catalogs"""
+        page = page_request(request, int)
+        return page_by_id(request, page, access.catalogs_visible_to(actor_in(request)), each_as(catalog_json))
+
+    @extend_schema(operation_id="followCatalog", request=NewCatalogSerializer, responses={201: CatalogSerializer})
+    def post(self, request: Request) -> HttpResponse:
+        """Follow a catalog
+
+        Its first transfer begins at once; the zones that it names become zones here after that.
+        """
+        actor = access.require_set_up(actor_in(request))
+        values = read(NewCatalogSerializer, request.data)
+        name, primaries = values.pop("name"), _primaries(values.pop("primaries"))
+        catalog = set_up.follow_catalog(
+            name=name,
+            primaries_terms=primaries,
+            terms=CatalogTerms(**values),
+            author=actor,
+            channel=Channel.API,
+            now=timezone.now(),
+            form_id=form_id_of(request),
+        )
+        return _told(actor, catalog.pk, 201, Location=f"{request.path}/{catalog.pk}")
+
+
+class OneCatalog(V2View):
+    """A catalog."""
+
+    @extend_schema(operation_id="getCatalog", responses=CatalogSerializer)
+    def get(self, request: Request, catalog_id: int) -> HttpResponse:
+        """Read a catalog"""
+        return _told(actor_in(request), catalog_id)
+
+    @extend_schema(operation_id="changeCatalog", request=CatalogTermsSerializer, responses=CatalogSerializer)
+    def patch(self, request: Request, catalog_id: int) -> HttpResponse:
+        """Change what becomes of the zones that a catalog names
+
+        Those that are here get it too.
+        """
+        actor, catalog = _to_change(request, catalog_id)
+        values = read(CatalogTermsSerializer, request.data, partial=True)
+        with _written(request, actor, catalog_id):
+            terms = replace(set_up.terms_of(access.catalog_for(actor, catalog_id)), **values)
+            set_up.change_catalog(catalog=catalog, terms=terms, author=actor, now=timezone.now())
+        return _told(actor, catalog_id)
+
+    @extend_schema(operation_id="unfollowCatalog", responses={204: None})
+    def delete(self, request: Request, catalog_id: int) -> HttpResponse:
+        """Follow a catalog no more
+
+        Its zone goes to the trash; the zones that are here by it stay, and come from elsewhere as before.
+        """
+        actor, catalog = _to_change(request, catalog_id)
+        with _written(request, actor, catalog_id):
+            set_up.unfollow_catalog(catalog=catalog, author=actor, channel=Channel.API, now=timezone.now())
+        return done()
+
+
+class CatalogRules(V2View):
+    """The rules of a catalog."""
+
+    @extend_schema(operation_id="getCatalogRules", responses=RulesSerializer)
+    def get(self, request: Request, catalog_id: int) -> HttpResponse:
+        """Read the rules of a catalog"""
+        return tagged(_rules_json(access.catalog_for(actor_in(request), catalog_id)))
+
+    @extend_schema(operation_id="setCatalogRules", request=RulesSerializer, responses=RulesSerializer)
+    def put(self, request: Request, catalog_id: int) -> HttpResponse:
+        """Set the rules of a catalog
+
+        A secret of a key that is not given stays as the group's rule has it.
+        """
+        actor, catalog = _to_change(request, catalog_id)
+        values = read(RulesSerializer, request.data)["rules"]
+        rules = [
+            RuleTerms(**{**each, "primaries": _primaries(each["primaries"]) if each["primaries"] else None})
+            for each in values
+        ]
+        with conditional_write(request, f"catalog-rules/{catalog_id}", lambda: _rules_json(catalog)):
+            set_up.set_rules(catalog=catalog, rules=rules, author=actor, now=timezone.now())
+        return tagged(_rules_json(catalog))
+
+
+class CatalogConfirmation(V2View):
+    """A yes to the removal of members that left."""
+
+    unconditional = True  # it names the revision
+
+    @extend_schema(
+        operation_id="confirmCatalogRemovals", request=ConfirmationSerializer, responses={202: CatalogSerializer}
+    )
+    def post(self, request: Request, catalog_id: int) -> HttpResponse:
+        """Confirm that members go
+
+        More of them left at once than `most_lost` lets go.
+        """
+        actor, catalog = _to_change(request, catalog_id)
+        revision = read(ConfirmationSerializer, request.data)["revision"]
+        set_up.confirm_removals(catalog=catalog, revision=revision, author=actor, now=timezone.now())
+        return _told(actor, catalog_id, 202)
+
+
+class CatalogZones(V2View):
+    """The zones that a catalog names."""
+
+    @extend_schema(
+        operation_id="listCatalogZones",
+        parameters=[
+            OpenApiParameter("state", str, enum=State.values, description="Those in this state only."),
+            *PAGED,
+        ],
+        responses=page_of(CatalogListingSerializer),
+    )
+    def get(self, request: Request, catalog_id: int) -> HttpResponse:
+        """List the zones that a catalog names, and what became of each"""
+        actor = actor_in(request)
+        page = page_request(request, int)
+        found = access.listings_visible_to(actor, access.catalog_for(actor, catalog_id))
+        if (state := request.query_params.get("state")) in State.values:
+            found = found.filter(state=state)
+        return page_by_id(request, page, found, each_as(_listing_json))
+
+
+def catalog_json(catalog: Catalog) -> dict[str, Any]:
+    """A catalog as it is answered."""
+    row = catalog_row(catalog)
+    return {
+        "id": catalog.pk,
+        "name": catalog.zone.name,
+        **_terms_json(catalog),
+        "state": row.word,
+        "serial": catalog.zone.transferred.serial,
+        "listed": catalog.listed,
+        "members": row.members,
+        "refused": row.refused,
+        "broken_since": stamp(catalog.broken_since),
+        "broken_reason": catalog.broken_reason,
+        "kept_since": stamp(catalog.kept_since),
+        "kept": catalog.kept_count,
+        "kept_revision": catalog.kept_revision,
+        "created_at": stamp(catalog.created_at),
+    }
+
+
+def _terms_json(catalog: Catalog) -> dict[str, Any]:
+    """What somebody has set; how it stands changes by itself, and is no part of the tag."""
+    terms = asdict(set_up.terms_of(catalog))
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in terms.items()}
+
+
+def _rules_json(catalog: Catalog) -> dict[str, Any]:
+    return {"rules": [_rule_json(rule) for rule in catalog.rules.order_by("pk")]}
+
+
+def _rule_json(rule: Rule) -> dict[str, Any]:
+    primaries = {
+        **{name: getattr(rule, name) for name in _OF_PRIMARIES},
+        "tsig_algorithm": rule.tsig_algorithm or "hmac-sha256",
+        "shows_certificate": rule.shows_certificate,
+        "uses_ixfr": True,
+    }
+    return {
+        "group": rule.group,
+        "team": rule.team_id,
+        "tags": list(rule.tags),
+        "primaries": primaries if rule.addresses else None,
+    }
+
+
+def _listing_json(listing: Listing) -> dict[str, Any]:
+    transferred = getattr(listing.zone, "transferred", None)
+    return {
+        "zone": listing.zone_name,
+        "label": listing.label,
+        "groups": list(listing.groups),
+        "coo": listing.coo,
+        "state": listing.state,
+        "reason": listing.reason,
+        "since": stamp(listing.since),
+        "serial": None if transferred is None else transferred.serial,
+    }
+
+
+def _primaries(values: Mapping[str, Any]) -> Terms:
+    """Whether changes are asked for by IXFR is said at each zone."""
+    return Terms(**{name: value for name, value in values.items() if name != "uses_ixfr"})
+
+
+def _to_change(request: Request, catalog_id: int) -> tuple[Actor, Catalog]:
+    actor = access.require_set_up(actor_in(request))
+    return actor, access.catalog_for(actor, catalog_id)
+
+
+def _written(request: Request, actor: Actor, catalog_id: int) -> AbstractContextManager[None]:
+    """`conditional_write` of what somebody has set of this catalog."""
+    return conditional_write(
+        request, f"catalog/{catalog_id}", lambda: _terms_json(access.catalog_for(actor, catalog_id))
+    )
+
+
+def _told(actor: Actor, catalog_id: int, status: int = 200, **headers: str) -> HttpResponse:
+    catalog = access.catalog_for(actor, catalog_id)
+    return answer(catalog_json(catalog), status, headers={"ETag": tag_of(_terms_json(catalog)), **headers})

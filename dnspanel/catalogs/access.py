@@ -1,0 +1,51 @@
+"""Who may know of catalogs of others and set them up. The only doors to them."""
+
+from django.db.models import QuerySet
+
+from dnspanel.accounts.actors import Actor, Person, actor_of, can
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.roles import Permission
+from dnspanel.catalogs.errors import CatalogUnknown
+from dnspanel.catalogs.models import Catalog, Listing
+from dnspanel.zones.access import require, zones_visible_to
+from dnspanel.zones.errors import Forbidden
+
+# By a catalog another server makes zones here, says what is in them, and takes them away again.
+NEEDED = (Right.CREATE_ZONE, Right.ADD, Right.SETTINGS, Right.DELETE_ZONE)
+
+
+def catalogs_visible_to(person: Person) -> QuerySet[Catalog]:
+    """All catalogs that are followed, for who may see nodes; raises Forbidden for anybody else."""
+    require(person, Permission.FLEET)
+    return Catalog.objects.filter(zone__deleted_at=None).select_related("zone", "zone__transferred", "team")
+
+
+def catalog_for(person: Person, pk: int) -> Catalog:
+    """The catalog with this id; raises Forbidden, or CatalogUnknown."""
+    found = catalogs_visible_to(person).filter(pk=pk).first()
+    if found is None:
+        raise CatalogUnknown
+    return found
+
+
+def may_set_up(person: Person) -> bool:
+    """Whether this person may have catalogs followed."""
+    actor = actor_of(person)
+    return actor is not None and can(actor, Permission.NODES) and all(map(actor.may_everywhere, NEEDED))
+
+
+def require_set_up(person: Person) -> Actor:
+    """The actor, if it may have catalogs followed; raises Forbidden."""
+    actor = actor_of(person)
+    if actor is None or not may_set_up(person):
+        raise Forbidden(Permission.NODES)
+    return actor
+
+
+def listings_visible_to(person: Person, catalog: Catalog) -> QuerySet[Listing]:
+    """The zones that a catalog names, as far as this person may know of them."""
+    listings = Listing.objects.filter(catalog=catalog).select_related("zone", "zone__transferred", "rule")
+    actor = actor_of(person)
+    if actor is not None and actor.may_everywhere(Right.READ):
+        return listings
+    return listings.filter(zone__in=zones_visible_to(person))

@@ -1,0 +1,451 @@
+"""A catalog's turn: its members become the zones that it names, as RFC 9432 has it. Verbs.
+
+By the panel itself. So many zones are made, removed or changed in a turn; the next turn goes on. Whatever is wrong with
+the catalog as a whole changes nothing; whatever is wrong with one member leaves that one alone.
+"""
+
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.models import Team
+from dnspanel.catalogs.models import Catalog, Listing, Rule, State
+from dnspanel.catalogs.plan import Known, Plan, plan_members, rule_of
+from dnspanel.primaries import set_up as primaries
+from dnspanel.primaries.models import TransferredZone
+from dnspanel.texts import gettext
+from dnspanel.transfer.sources.catalog import BadCatalog, Member, Record, members
+from dnspanel.zones import bulk, edit, quotas
+from dnspanel.zones.edit import NewZone
+from dnspanel.zones.errors import NameRefused, NamesRefused, QuotaExceeded, ZoneError
+from dnspanel.zones.models import Channel, Publication, RRset, Zone
+from dnspanel.zones.settings_of_zone import change_settings
+from replication.dns import names, rdtypes
+
+# So many zones are made, removed or changed in a turn.
+BATCH = 200
+# Looked at again though nothing of it changed: a name may be free now, a rule may have changed.
+LOOK_AGAIN = timedelta(minutes=10)
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What a turn goes by, and what it has done."""
+
+    catalog: Catalog
+    listed: Mapping[str, Member]
+    rules: Sequence[Rule]
+    now: datetime
+    made: int = 0
+    removed: int = 0
+    moved: int = 0
+    reset: int = 0
+    left: bool = False  # something is left for the next turn
+
+    @property
+    def name(self) -> str:
+        return self.catalog.zone.name
+
+    def rule_for(self, member: Member) -> Rule | None:
+        pk = rule_of(member.groups, [(rule.pk, rule.group) for rule in self.rules])
+        return next((rule for rule in self.rules if rule.pk == pk), None)
+
+
+def catalogs_due(now: datetime) -> list[int]:
+    """The ids of those that changed since they were followed, or are to be looked at again."""
+    changed = ~Q(followed=F("zone__revision"))
+    found = Catalog.objects.filter(
+        changed | Q(due_at__lte=now), zone__deleted_at=None, zone__transferred__serial__gte=0
+    )
+    return list(found.order_by("pk").values_list("pk", flat=True))
+
+
+def take_turn(*, catalog_id: int, now: datetime) -> bool:
+    """The members are nearer to what the catalog names; whether something is left to do. Twice or late does no harm.
+
+    1. A catalog that is broken changes nothing, and that is told.
+    2. Members that left are removed; too many at once are kept until a person confirms it.
+    3. A member under another label begins anew.
+    4. Zones that it names are made, or move here from a catalog that says so; a name that is here already is not taken.
+    5. Each member gets the terms of its group.
+    """
+    catalog = Catalog.objects.select_related("zone", "zone__transferred", "team").filter(pk=catalog_id).first()
+    if catalog is None or catalog.zone.deleted_at is not None or catalog.zone.transferred.serial is None:
+        return False
+    revision = catalog.zone.revision
+    try:
+        listed = {member.zone: member for member in _members(catalog.zone)}
+    except BadCatalog as exc:
+        _note_broken(catalog, str(exc), now)
+        return False
+    rules = list(catalog.rules.select_related("team").order_by("pk"))
+    turn = _Turn(catalog, listed, rules, now)
+    plan = plan_members(
+        listed, _known(catalog), most_lost=catalog.most_lost, is_confirmed=catalog.confirmed_revision == revision
+    )
+    Listing.objects.filter(catalog=catalog, zone_name__in=plan.forget).delete()
+    if not plan.keeps:
+        _remove(turn, plan.leave)
+    _reset(turn, plan)
+    _take(turn, plan.come)
+    _give_terms(turn)
+    _note_turn(turn, plan, revision)
+    return turn.left
+
+
+def _members(zone: Zone) -> list[Member]:
+    """What the catalog names; raises BadCatalog."""
+    types = (rdtypes.PTR, rdtypes.TXT)
+    rows = RRset.objects.filter(zone=zone, type__in=types).values_list("name", "type", "rdata")
+    records = (Record(name, type, text) for name, type, rdata in rows.iterator(2_000) for text in rdata)
+    return members(zone.name, records)
+
+
+def _known(catalog: Catalog) -> dict[str, Known]:
+    rows = Listing.objects.filter(catalog=catalog).values_list(
+        "zone_name", "label", "groups", "coo", "state", "zone__deleted_at", "zone"
+    )
+    return {
+        name: Known(label, tuple(groups), coo, state == State.MEMBER and zone_id is not None and deleted_at is None)
+        for name, label, groups, coo, state, deleted_at, zone_id in rows.iterator(2_000)
+    }
+
+
+def _remove(turn: _Turn, leaving: Collection[str]) -> None:
+    """Zones that left are in the trash; one that was taken over meanwhile is nobody's member any more."""
+    here = Listing.objects.filter(catalog=turn.catalog, zone_name__in=leaving, state=State.MEMBER)
+    here.filter(zone__transferred_from="").delete()
+    rows = list(here.select_related("zone").order_by("zone_name")[: BATCH + 1])
+    turn.left |= len(rows) > BATCH
+    zones = [(row.zone.pk, row.zone.revision) for row in rows[:BATCH] if row.zone is not None]
+    if not zones:
+        return
+
+    def beside(publication: Publication) -> None:
+        gone = publication.revisions.values_list("zone_id", flat=True)
+        Listing.objects.filter(catalog=turn.catalog, zone__in=list(gone)).delete()
+
+    reason = gettext("{catalog} does not name it any more").format(catalog=turn.name)
+    _, kept = bulk.delete_zones(
+        zones=zones, author=None, channel=Channel.TRANSFER, now=turn.now, reason=reason, beside=beside, confirmed=True
+    )
+    turn.removed += len(zones) - len(kept)
+    if kept:
+        said = gettext("It left the catalog, and is locked here, or changes just now.")
+        Listing.objects.filter(catalog=turn.catalog, zone__in=kept).update(reason=said)
+
+
+def _reset(turn: _Turn, plan: Plan) -> None:
+    """What is noted of members is what the catalog says now; one with another label is transferred anew."""
+    changed = [*dict.fromkeys([*plan.reset, *plan.retold])]
+    anew = set(plan.reset)
+    turn.left |= len(changed) > BATCH
+    rows = list(Listing.objects.filter(catalog=turn.catalog, zone_name__in=changed[:BATCH]))
+    with transaction.atomic():
+        for row in rows:
+            _note_listed(row, turn.listed[row.zone_name])
+        Listing.objects.bulk_update(rows, ["label", "groups", "coo"])
+        _begin_anew([row.zone_id for row in rows if row.zone_name in anew], turn.now)
+    turn.reset += sum(row.zone_name in anew for row in rows)
+
+
+def _note_listed(row: Listing, member: Member) -> None:
+    row.label, row.groups, row.coo = member.label, list(member.groups), member.coo
+
+
+def _begin_anew(zone_ids: Collection[int | None], now: datetime) -> None:
+    """All of these zones is transferred, whatever their serials, as if they had never been here."""
+    found = TransferredZone.objects.filter(pk__in=[pk for pk in zone_ids if pk is not None])
+    if found.exclude(zone__transferred_from="").update(serial=None, revision=None, wants_all=True, due_at=now):
+        primaries.wake_on_commit()
+
+
+def _take(turn: _Turn, coming: Sequence[str]) -> None:
+    """The zones that are named and not here are made, or move from another catalog, or it is noted why not."""
+    refused: dict[str, tuple[State, str]] = {}
+    free: list[str] = []
+    room = turn.catalog.most_members - Listing.objects.filter(catalog=turn.catalog, state=State.MEMBER).count()
+    for part in _parts(coming):
+        there = {
+            zone.name: zone for zone in Zone.objects.filter(name__in=part, deleted_at=None).only("name", "is_catalog")
+        }
+        owners = {
+            row.zone_name: row
+            for row in Listing.objects.filter(zone__in=there.values(), state=State.MEMBER).select_related(
+                "catalog__zone"
+            )
+        }
+        for name in part:
+            if not _lies_within(name, turn.catalog.within):
+                reason = gettext("It lies below none of the names that are allowed for this catalog.")
+                refused[name] = State.REFUSED, reason
+            elif name in owners and owners[name].catalog_id != turn.catalog.pk:
+                _take_from(turn, owners[name], refused)
+            elif name in there:
+                reason = gettext("There is a zone of this name here, which is no member of the catalog.")
+                refused[name] = State.REFUSED, reason
+            elif len(free) >= room:
+                reason = gettext("The catalog may have {most:,} members, and no more.").format(
+                    most=turn.catalog.most_members
+                )
+                refused[name] = State.REFUSED, reason
+            else:
+                free.append(name)
+    turn.left |= len(free) > BATCH
+    _make(turn, free[:BATCH], refused)
+    _note_refused(turn, refused)
+
+
+def _take_from(turn: _Turn, row: Listing, refused: dict[str, tuple[State, str]]) -> None:
+    """A member of another catalog, which says that it may go to this one, is a member of this one (section 4.3.1)."""
+    name, member, other = row.zone_name, turn.listed[row.zone_name], row.catalog.zone.name
+    if row.coo != turn.name:
+        if member.coo == other:
+            refused[name] = State.MOVED, gettext("It is a member of {catalog} now.").format(catalog=other)
+        else:
+            reason = gettext("It is a member of {catalog}, which does not say that it goes to this one (coo).")
+            refused[name] = State.REFUSED, reason.format(catalog=other)
+        return
+    with transaction.atomic():
+        Listing.objects.filter(catalog=turn.catalog, zone_name=name).delete()
+        anew, label = row.label != member.label, member.label
+        taken = Listing.objects.filter(pk=row.pk, catalog=row.catalog_id, state=State.MEMBER).update(
+            catalog=turn.catalog,
+            label=label,
+            groups=list(member.groups),
+            coo=member.coo,
+            rule=turn.rule_for(member),
+            since=turn.now,
+            reason="",
+        )
+        if taken and anew:
+            _begin_anew([row.zone_id], turn.now)
+        if taken:
+            Catalog.objects.filter(pk=row.catalog_id).update(due_at=turn.now)
+    turn.moved += taken
+
+
+def _make(turn: _Turn, free: Sequence[str], refused: dict[str, tuple[State, str]]) -> None:
+    """The zones wait for their first transfers, from where the rules of their groups say."""
+    by_rule: dict[int | None, list[str]] = {}
+    for name in free:
+        rule = turn.rule_for(turn.listed[name])
+        by_rule.setdefault(None if rule is None else rule.pk, []).append(name)
+    for pk, of_rule in by_rule.items():
+        rule = next((each for each in turn.rules if each.pk == pk), None)
+        team = _team(turn.catalog, rule)
+        fitting = _fitting(team, of_rule)
+        for name in of_rule[len(fitting) :]:
+            reason = gettext("The team {team} has as many zones as it may.").format(team=team)
+            refused[name] = State.REFUSED, reason
+        while fitting:
+            try:
+                _make_all(turn, fitting, rule, team)
+            except NamesRefused as exc:
+                own = {name: str(each) for name, each in exc.refusals.items()}
+            except NameRefused as exc:
+                own = {exc.name: str(exc)}
+            except ZoneError as exc:
+                own = dict.fromkeys(fitting, str(exc))
+            else:
+                turn.made += len(fitting)
+                break
+            refused |= {name: (State.REFUSED, own[name]) for name in fitting if name in own}
+            if not own.keys() & set(fitting):
+                turn.left = True  # somebody else was first; the next turn sees it
+                break
+            fitting = [name for name in fitting if name not in own]
+
+
+def _make_all(turn: _Turn, new: Sequence[str], rule: Rule | None, team: Team | None) -> None:
+    columns = _columns(turn.catalog, rule)
+    tags = list(_own_tags(turn.catalog, rule))
+
+    def alongside() -> None:
+        ids = dict(Zone.objects.filter(name__in=new, deleted_at=None).values_list("name", "pk"))
+        primaries.begin_all(zone_ids=list(ids.values()), columns=columns, now=turn.now)
+        Zone.objects.filter(pk__in=ids.values()).update(tags=tags)
+        Listing.objects.filter(catalog=turn.catalog, zone_name__in=new).delete()
+        Listing.objects.bulk_create(
+            Listing(
+                catalog=turn.catalog,
+                zone_id=ids[name],
+                zone_name=name,
+                label=turn.listed[name].label,
+                groups=list(turn.listed[name].groups),
+                coo=turn.listed[name].coo,
+                rule=rule,
+                state=State.MEMBER,
+                since=turn.now,
+            )
+            for name in new
+        )
+        primaries.wake_on_commit()
+
+    edit.create_zones(
+        zones=[NewZone(name, None) for name in new],
+        author=None,
+        channel=Channel.TRANSFER,
+        now=turn.now,
+        reason=gettext("{catalog} names it").format(catalog=turn.name),
+        team=team,
+        alongside=alongside,
+        awaits_transfer=True,
+    )
+
+
+def _note_refused(turn: _Turn, refused: Mapping[str, tuple[State, str]]) -> None:
+    """What is not taken is noted with the reason, since when that is so."""
+    for part in _parts(list(refused)):
+        known = {row.zone_name: row for row in Listing.objects.filter(catalog=turn.catalog, zone_name__in=part)}
+        new: list[Listing] = []
+        again: list[Listing] = []
+        for name in part:
+            state, reason = refused[name]
+            row = known.get(name) or Listing(catalog=turn.catalog, zone_name=name, since=turn.now)
+            if row.state != state:
+                row.since = turn.now
+            row.zone, row.state, row.reason = None, state, reason
+            _note_listed(row, turn.listed[name])
+            (again if row.pk else new).append(row)
+        Listing.objects.bulk_create(new, ignore_conflicts=True)
+        Listing.objects.bulk_update(again, ["zone", "state", "reason", "since", "label", "groups", "coo"])
+
+
+def _give_terms(turn: _Turn) -> None:
+    """Each member comes from where the rule of its groups says, and has its team and tags; so many in a turn."""
+    here = Listing.objects.filter(catalog=turn.catalog, state=State.MEMBER, zone__deleted_at=None)
+    _give_rules(turn, here)
+    for rule in (None, *turn.rules):
+        of_rule = here.filter(rule=rule)
+        columns = _columns(turn.catalog, rule)
+        rows = TransferredZone.objects.filter(pk__in=of_rule.values("zone")).exclude(zone__transferred_from="")
+        ids = list(rows.exclude(**columns).order_by("pk").values_list("pk", flat=True)[: BATCH + 1])
+        turn.left |= len(ids) > BATCH
+        if ids:
+            with transaction.atomic():
+                primaries.move_all(zone_ids=ids[:BATCH], columns=columns, now=turn.now)
+                primaries.wake_on_commit()
+        _give_settings(turn, of_rule, rule)
+
+
+def _give_rules(turn: _Turn, here: QuerySet[Listing]) -> None:
+    changed = []
+    for row in here.only("pk", "groups", "rule").iterator(2_000):
+        pk = rule_of(row.groups, [(rule.pk, rule.group) for rule in turn.rules])
+        if row.rule_id != pk:
+            row.rule_id = pk
+            changed.append(row)
+    Listing.objects.bulk_update(changed, ["rule"], batch_size=1_000)
+
+
+def _give_settings(turn: _Turn, of_rule: QuerySet[Listing], rule: Rule | None) -> None:
+    team, own = _team(turn.catalog, rule), _own_tags(turn.catalog, rule)
+    of_others = {tag for each in turn.rules for tag in each.tags} | set(turn.catalog.tags)
+    differs = ~Q(zone__tags__contains=sorted(own))
+    if stale := sorted(of_others - own):
+        differs |= Q(zone__tags__overlap=stale)
+    if team is not None:
+        differs |= ~Q(zone__team=team) | Q(zone__team=None)
+    rows = list(of_rule.filter(differs).select_related("zone", "zone__team").order_by("pk")[: BATCH + 1])
+    turn.left |= len(rows) > BATCH
+    for row in rows[:BATCH]:
+        zone = row.zone
+        if zone is None:
+            continue
+        tags = sorted(set(zone.tags) - of_others | own)
+        try:
+            change_settings(zone=zone, tags=tags, team=team or zone.team, author=None, now=turn.now)
+        except ZoneError as exc:
+            Listing.objects.filter(pk=row.pk).update(reason=str(exc))
+
+
+def _columns(catalog: Catalog, rule: Rule | None) -> dict[str, Any]:
+    """From where members come: where their rule says, else where the catalog zone comes from."""
+    return primaries.columns_of(rule if rule is not None and rule.addresses else catalog.zone.transferred)
+
+
+def _team(catalog: Catalog, rule: Rule | None) -> Team | None:
+    return catalog.team if rule is None or rule.team is None else rule.team
+
+
+def _own_tags(catalog: Catalog, rule: Rule | None) -> set[str]:
+    return {*catalog.tags, *(() if rule is None else rule.tags)}
+
+
+def _fitting(team: Team | None, new: Sequence[str]) -> Sequence[str]:
+    """As many of these as the team has room for."""
+    if team is None:
+        return list(new)
+    low, high = 0, len(new)
+    while low < high:
+        middle = (low + high + 1) // 2
+        try:
+            with transaction.atomic():
+                quotas.refuse_zone_of(creator=None, team=team, added=middle)
+        except QuotaExceeded:
+            high = middle - 1
+        else:
+            low = middle
+    return list(new[:low])
+
+
+def _lies_within(name: str, within: Collection[str]) -> bool:
+    return not within or any(names.is_within(name, each) for each in within)
+
+
+def _parts(of: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(of), 1_000):
+        yield of[start : start + 1_000]
+
+
+def _note_broken(catalog: Catalog, reason: str, now: datetime) -> None:
+    since = catalog.broken_since or now
+    Catalog.objects.filter(pk=catalog.pk).update(
+        broken_since=since,
+        broken_reason=reason[:1000],
+        followed=catalog.zone.revision,
+        due_at=now + LOOK_AGAIN,
+    )
+    if catalog.broken_since is None:
+        audit.record(action="catalog.broken", by=None, now=now, target=catalog.zone.name, why=reason[:500])
+    logger.warning("broken catalog=%s: %s", catalog.zone.name, reason)
+
+
+def _note_turn(turn: _Turn, plan: Plan, revision: int) -> None:
+    catalog, now = turn.catalog, turn.now
+    told = {"made": turn.made, "removed": turn.removed, "moved": turn.moved, "reset": turn.reset}
+    with transaction.atomic():
+        Catalog.objects.filter(pk=catalog.pk).update(
+            broken_since=None,
+            broken_reason="",
+            listed=len(turn.listed),
+            kept_since=(catalog.kept_since or now) if plan.keeps else None,
+            kept_count=len(plan.leave) if plan.keeps else 0,
+            kept_revision=revision if plan.keeps else None,
+            due_at=now if turn.left else now + LOOK_AGAIN,
+            **({} if turn.left else {"followed": revision}),
+        )
+        if any(told.values()):
+            audit.record(action="catalog.followed", by=None, now=now, target=catalog.zone.name, **told)
+        if plan.keeps and catalog.kept_since is None:
+            audit.record(action="catalog.kept", by=None, now=now, target=catalog.zone.name, members=len(plan.leave))
+    logger.info(
+        "followed catalog=%s listed=%d made=%d removed=%d moved=%d reset=%d kept=%d left=%s",
+        turn.name,
+        len(turn.listed),
+        turn.made,
+        turn.removed,
+        turn.moved,
+        turn.reset,
+        len(plan.leave) if plan.keeps else 0,
+        turn.left,
+    )

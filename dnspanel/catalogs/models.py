@@ -1,0 +1,85 @@
+"""Catalogs of others, their rules and their members. Models store and constrain; `set_up` and `follow` write."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+
+from dnspanel.primaries.models import PrimaryTerms
+from dnspanel.texts import gettext_lazy
+from dnspanel.zones.models import Zone
+
+
+class Catalog(models.Model):
+    """A catalog zone that is transferred from somebody's server, and what becomes of its members.
+
+    The zone itself says from where it comes, and how far it is (`TransferredZone`).
+    """
+
+    zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="catalog")
+    # What its members get for which no rule says anything.
+    team = models.ForeignKey("accounts.Team", null=True, on_delete=models.SET_NULL, related_name="+")
+    tags = ArrayField(models.TextField(), default=list)
+    within = ArrayField(models.TextField(), default=list)  # names below which members may lie; empty: any
+    most_members = models.IntegerField(default=1_000)
+    most_lost = models.SmallIntegerField(default=20)  # percent of the members that may leave at once
+    created_at = models.DateTimeField()
+    followed = models.IntegerField(default=0)  # the revision of the zone of which its members are
+    due_at = models.DateTimeField(null=True)  # when it is looked at next, though nothing of it changed
+    listed = models.IntegerField(default=0)  # members that it names
+    # Why nothing of it is taken, and since when.
+    broken_since = models.DateTimeField(null=True)
+    broken_reason = models.TextField(blank=True, default="")
+    # Members that left and are kept, until somebody confirms that for the revision in which they did.
+    kept_since = models.DateTimeField(null=True)
+    kept_count = models.IntegerField(default=0)
+    kept_revision = models.IntegerField(null=True)
+    confirmed_revision = models.IntegerField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(most_lost__gte=0, most_lost__lte=100), name="catalog_lost_is_percent")
+        ]
+
+
+class Rule(PrimaryTerms):
+    """What the members of a group get; without addresses they come from where the catalog zone comes."""
+
+    catalog = models.ForeignKey(Catalog, on_delete=models.CASCADE, related_name="rules")
+    group = models.TextField()
+    team = models.ForeignKey("accounts.Team", null=True, on_delete=models.SET_NULL, related_name="+")
+    tags = ArrayField(models.TextField(), default=list)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["catalog", "group"], name="catalog_rule_of_group")]
+
+
+class State(models.TextChoices):
+    """What became of a zone that a catalog names."""
+
+    MEMBER = "member", gettext_lazy("here")
+    REFUSED = "refused", gettext_lazy("not taken")
+    MOVED = "moved", gettext_lazy("moved to another catalog")
+
+
+class Listing(models.Model):
+    """A zone that a catalog names, under which label, and what became of it."""
+
+    catalog = models.ForeignKey(Catalog, on_delete=models.CASCADE, related_name="listings", db_index=False)
+    zone = models.ForeignKey(Zone, null=True, on_delete=models.SET_NULL, related_name="+")
+    zone_name = models.TextField(db_collation="C")
+    label = models.TextField()
+    groups = ArrayField(models.TextField(), default=list)
+    coo = models.TextField(blank=True, default="")  # the catalog that it may go to
+    rule = models.ForeignKey(Rule, null=True, on_delete=models.SET_NULL, related_name="+")  # null: the catalog's own
+    state = models.CharField(max_length=7, choices=State)
+    reason = models.TextField(blank=True, default="")  # why it is not taken
+    since = models.DateTimeField()  # of this state
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["catalog", "zone_name"], name="catalog_lists_once"),
+            models.UniqueConstraint(fields=["zone"], condition=Q(state="member"), name="zone_of_one_catalog"),
+        ]
+        indexes = [
+            models.Index(fields=["catalog", "state", "zone_name"], name="catalog_listing_state"),
+        ]

@@ -1,0 +1,115 @@
+"""Reads about catalogs of others: how each stands, its members page by page, and what somebody is to be told."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count, OuterRef, Q, Subquery
+
+from dnspanel.accounts.actors import Person
+from dnspanel.catalogs.access import catalogs_visible_to, listings_visible_to
+from dnspanel.catalogs.models import Catalog, Listing, State
+from dnspanel.zones.models import Zone
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogRow:
+    """A catalog, and how many of the zones that it names are here, and are not."""
+
+    catalog: Catalog
+    members: int
+    refused: int
+
+    @property
+    def word(self) -> str:
+        """How it stands, in a word: the worst of it."""
+        if self.catalog.broken_since is not None:
+            return "broken"
+        if self.catalog.kept_since is not None:
+            return "kept"
+        if self.catalog.zone.transferred.serial is None:
+            return "awaited"
+        if self.catalog.zone.transferred.failed_since is not None:
+            return "failing"
+        return "refused" if self.refused else "in step"
+
+
+@dataclass(frozen=True, slots=True)
+class Troubled:
+    """A catalog about which somebody is to be told: since when, and what."""
+
+    zone_name: str
+    since: datetime
+    message: str
+
+
+def catalog_rows(person: Person) -> list[CatalogRow]:
+    """Every catalog by name, by two queries: they are few."""
+    return _rows(list(catalogs_visible_to(person).order_by("zone__name")))
+
+
+def catalog_row(catalog: Catalog) -> CatalogRow:
+    """One of them."""
+    return _rows([catalog])[0]
+
+
+def listings_page(
+    person: Person, catalog: Catalog, *, search: str = "", state: str = "", after: str = "", limit: int = 50
+) -> list[Listing]:
+    """What a catalog names that the person may know of, with names after `after`; in this state only, if so."""
+    found = listings_visible_to(person, catalog).order_by("zone_name")
+    if search:
+        found = found.filter(zone_name__startswith=search)
+    if state:
+        found = found.filter(state=state)
+    return list((found.filter(zone_name__gt=after) if after else found)[:limit])
+
+
+def troubled_catalogs() -> list[Troubled]:
+    """Those that are broken, keep what left, or have members that are not taken. Two queries."""
+    found = []
+    for row in _rows(list(Catalog.objects.filter(zone__deleted_at=None).select_related("zone__transferred"))):
+        catalog, name = row.catalog, row.catalog.zone.name
+        if catalog.broken_since is not None:
+            found.append(Troubled(name, catalog.broken_since, f"It is broken: {catalog.broken_reason}"))
+        elif catalog.kept_since is not None:
+            left = f"{catalog.kept_count:,} of {row.members:,} members left at once and are kept"
+            found.append(Troubled(name, catalog.kept_since, f"{left}, until somebody confirms that they go"))
+        elif row.refused and (since := _first_refused(catalog)) is not None:
+            zones = "1 zone that it names is" if row.refused == 1 else f"{row.refused:,} zones that it names are"
+            found.append(Troubled(name, since.since, f"{zones} not taken, the first {since.zone_name}: {since.reason}"))
+    return sorted(found, key=lambda each: (each.since, each.zone_name))
+
+
+def catalogs_by_member() -> Subquery | None:
+    """The name of the catalog by which a zone is here, null for most: part of a query of zones. None without catalogs.
+
+    One query.
+    """
+    if not Catalog.objects.exists():
+        return None
+    found = Listing.objects.filter(zone=OuterRef("pk"), state=State.MEMBER)
+    return Subquery(found.values("catalog__zone__name")[:1])
+
+
+def catalog_name_of(zone: Zone) -> str:
+    """The name of the catalog by which the zone is here; "" for most. No query for a zone of this panel."""
+    if not zone.transferred_from:
+        return ""
+    found = Listing.objects.filter(zone=zone, state=State.MEMBER).values_list("catalog__zone__name", flat=True)
+    return found.first() or ""
+
+
+def _first_refused(catalog: Catalog) -> Listing | None:
+    return Listing.objects.filter(catalog=catalog, state=State.REFUSED).order_by("zone_name").first()
+
+
+def _rows(catalogs: Sequence[Catalog]) -> list[CatalogRow]:
+    counted = (
+        Listing.objects.filter(catalog__in=catalogs)
+        .order_by()
+        .values("catalog")
+        .annotate(members=Count("pk", filter=Q(state=State.MEMBER)), refused=Count("pk", filter=Q(state=State.REFUSED)))
+    )
+    by_id = {row["catalog"]: (row["members"], row["refused"]) for row in counted}
+    return [CatalogRow(each, *by_id.get(each.pk, (0, 0))) for each in catalogs]

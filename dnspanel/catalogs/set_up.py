@@ -1,0 +1,317 @@
+"""What people and tokens do to catalogs of others: follow, change, confirm, follow no more. Verbs."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.models import Team, User
+from dnspanel.catalogs.access import require_set_up
+from dnspanel.catalogs.errors import CatalogRefused, CatalogUnknown, NothingKept
+from dnspanel.catalogs.models import Catalog, Listing, Rule, State
+from dnspanel.catalogs.signals import due
+from dnspanel.primaries import set_up as primaries
+from dnspanel.primaries.errors import PrimariesRefused
+from dnspanel.primaries.models import TERMS
+from dnspanel.primaries.set_up import Terms
+from dnspanel.texts import gettext
+from dnspanel.zones import edit
+from dnspanel.zones.errors import SettingsRefused
+from dnspanel.zones.models import Channel, Publication, Zone
+from dnspanel.zones.settings_of_zone import canonical_tags
+from dnspanel.zones.transferred import stop_serving
+from replication.dns import names
+from replication.errors import BadName
+
+MOST = 50
+MOST_RULES = 16
+MOST_WITHIN = 32
+MOST_MEMBERS = 100_000
+LONGEST_GROUP = 255
+_OWN = ("team", "tags", "within", "most_members", "most_lost")
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogTerms:
+    """What becomes of the members of a catalog; made by a form or the API."""
+
+    team: int | None = None
+    tags: Collection[str] = ()
+    within: Collection[str] = ()
+    most_members: int = 1_000
+    most_lost: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTerms:
+    """What the members of a group get. Without addresses they come from where the catalog zone comes."""
+
+    group: str
+    team: int | None = None
+    tags: Collection[str] = ()
+    primaries: Terms | None = None
+
+
+def follow_catalog(
+    *,
+    name: str,
+    primaries_terms: Terms,
+    terms: CatalogTerms,
+    author: User | Actor,
+    channel: str,
+    now: datetime,
+    form_id: UUID | None = None,
+) -> Catalog:
+    """The catalog zone is transferred from there, no node has it, and the zones that it names become zones here.
+
+    Raises as `create_transferred_zone`, Forbidden, and CatalogRefused with the fields at fault.
+    """
+    actor = require_set_up(author)
+    columns = _checked(terms)
+    if Catalog.objects.filter(zone__deleted_at=None).count() >= MOST:
+        raise CatalogRefused({"name": [gettext("There are {most} catalogs, and that is the most.").format(most=MOST)]})
+
+    def beside(zone: Zone) -> None:
+        Zone.objects.filter(pk=zone.pk).update(is_catalog=True)
+        Catalog.objects.create(zone=zone, created_at=now, **columns)
+        audit.record(action="catalog.follow", by=actor, now=now, target=zone.name, **_told(columns))
+
+    primaries.create_transferred_zone(
+        name=name,
+        terms=primaries_terms,
+        author=author,
+        channel=channel,
+        now=now,
+        form_id=form_id,
+        beside=beside,
+    )
+    return Catalog.objects.select_related("zone").get(zone__name=names.parse(name), zone__deleted_at=None)
+
+
+def follow_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
+    """The zone, which comes from elsewhere, is a catalog that is followed: it leaves the nodes. Twice changes nothing.
+
+    Raises Forbidden, and CatalogRefused for a zone whose primary is this panel.
+    """
+    actor = require_set_up(author)
+    if Catalog.objects.filter(zone=zone).exists():
+        return
+    if not zone.transferred_from:
+        reason = gettext("Its primary is this panel: a catalog of others comes from elsewhere.")
+        raise CatalogRefused({"name": [reason]})
+    columns = _checked(CatalogTerms())
+
+    def begin(publication: Publication | None = None) -> None:
+        Zone.objects.filter(pk=zone.pk).update(is_catalog=True)
+        Catalog.objects.create(zone=zone, created_at=now, due_at=now, **columns)
+        audit.record(action="catalog.follow", by=actor, now=now, target=zone.name, **_told(columns))
+        _wake_on_commit()
+
+    reason = gettext("It is followed as a catalog, which no node has.")
+    if stop_serving(zone_ids=[zone.pk], channel=Channel.TRANSFER, now=now, reason=reason, beside=begin) is None:
+        with transaction.atomic():
+            begin()
+    zone.is_catalog, zone.is_served = True, False
+
+
+def release_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
+    """The catalog zone is a zone from elsewhere as any other: the next transfer brings it to the nodes.
+
+    Its members stay as they are. Raises Forbidden; a zone that is no catalog stays as it is.
+    """
+    actor = require_set_up(author)
+    with transaction.atomic():
+        catalog = Catalog.objects.select_for_update().filter(zone=zone).first()
+        if catalog is None:
+            return
+        members = Listing.objects.filter(catalog=catalog, state=State.MEMBER).count()
+        catalog.delete()
+        Zone.objects.filter(pk=zone.pk).update(is_catalog=False)
+        audit.record(action="catalog.unfollow", by=actor, now=now, target=zone.name, members=members)
+    zone.is_catalog = False
+    primaries.ask_now(zone=zone, author=author, now=now, wants_all=True)
+
+
+def change_catalog(*, catalog: Catalog, terms: CatalogTerms, author: User | Actor, now: datetime) -> Catalog:
+    """Members get this from now on, those that are here too. Raises Forbidden, CatalogUnknown, CatalogRefused."""
+    actor = require_set_up(author)
+    columns = _checked(terms)
+    with transaction.atomic():
+        stored = _locked(catalog)
+        before = _told({name: getattr(stored, name) for name in _OWN})
+        after = _told(columns)
+        for name, value in columns.items():
+            setattr(stored, name, value)
+        stored.due_at = now
+        stored.save(update_fields=[*columns, "due_at"])
+        if before != after:
+            audit.record(
+                action="catalog.change", by=actor, now=now, target=stored.zone.name, before=before, after=after
+            )
+        _wake_on_commit()
+    return stored
+
+
+def set_rules(*, catalog: Catalog, rules: Sequence[RuleTerms], author: User | Actor, now: datetime) -> list[Rule]:
+    """Members of these groups get what their first rule here says; rules about other groups are gone.
+
+    A secret that is not given is that which the group's rule has. Raises as `change_catalog`.
+    """
+    actor = require_set_up(author)
+    with transaction.atomic():
+        stored = _locked(catalog)
+        there = {rule.group: rule for rule in stored.rules.all()}
+        checked = _checked_rules(rules, there)
+        stored.rules.all().delete()
+        made = Rule.objects.bulk_create([Rule(catalog=stored, **columns) for columns in checked])
+        Catalog.objects.filter(pk=stored.pk).update(due_at=now)
+        audit.record(
+            action="catalog.rules",
+            by=actor,
+            now=now,
+            target=stored.zone.name,
+            rules=[{"group": each["group"], **_told(each)} for each in checked],
+        )
+        _wake_on_commit()
+    return made
+
+
+def confirm_removals(*, catalog: Catalog, revision: int, author: User | Actor, now: datetime) -> None:
+    """The members that left in this revision of the catalog zone are removed, however many they are.
+
+    Raises Forbidden, CatalogUnknown, and NothingKept where that is not what waits.
+    """
+    actor = require_set_up(author)
+    with transaction.atomic():
+        stored = _locked(catalog)
+        if stored.kept_since is None or stored.kept_revision != revision:
+            raise NothingKept(stored.zone.name)
+        Catalog.objects.filter(pk=stored.pk).update(confirmed_revision=revision, due_at=now)
+        audit.record(
+            action="catalog.confirm",
+            by=actor,
+            now=now,
+            target=stored.zone.name,
+            members=stored.kept_count,
+            revision=revision,
+        )
+        _wake_on_commit()
+
+
+def unfollow_catalog(*, catalog: Catalog, author: User | Actor, channel: str, now: datetime) -> None:
+    """The catalog zone is in the trash, and its members are zones here that come from elsewhere as any other.
+
+    In two transactions: whoever dies between them leaves a catalog whose zone is in the trash, which is not followed.
+    Raises Forbidden, CatalogUnknown, and what `edit.delete_zone` does.
+    """
+    actor = require_set_up(author)
+    zone, reason = catalog.zone, gettext("followed no more")
+    edit.delete_zone(zone=zone, author=author, channel=channel, now=now, reason=reason, confirmed=True)
+    with transaction.atomic():
+        members = Listing.objects.filter(catalog=catalog, state=State.MEMBER).count()
+        Catalog.objects.filter(pk=catalog.pk).delete()
+        audit.record(action="catalog.unfollow", by=actor, now=now, target=zone.name, members=members)
+
+
+def terms_of(catalog: Catalog) -> CatalogTerms:
+    """What becomes of its members now."""
+    return CatalogTerms(
+        catalog.team_id, tuple(catalog.tags), tuple(catalog.within), catalog.most_members, catalog.most_lost
+    )
+
+
+def _checked(terms: CatalogTerms) -> dict[str, Any]:
+    """The columns of these terms; raises CatalogRefused."""
+    faults: dict[str, list[str]] = {}
+    columns = {
+        "team": _team(terms.team, faults),
+        "tags": _tags(terms.tags, faults),
+        "within": _within(terms.within, faults),
+        "most_members": terms.most_members,
+        "most_lost": terms.most_lost,
+    }
+    if not 1 <= terms.most_members <= MOST_MEMBERS:
+        faults["most_members"] = [gettext("From 1 to {most:,} members.").format(most=MOST_MEMBERS)]
+    if not 0 <= terms.most_lost <= 100:
+        faults["most_lost"] = [gettext("From 0 to 100 percent.")]
+    if faults:
+        raise CatalogRefused(faults)
+    return columns
+
+
+def _checked_rules(rules: Sequence[RuleTerms], there: Mapping[str, Rule]) -> list[dict[str, Any]]:
+    faults: dict[str, list[str]] = {}
+    checked: list[dict[str, Any]] = []
+    if len(rules) > MOST_RULES:
+        raise CatalogRefused({"rules": [gettext("At most {most} rules.").format(most=MOST_RULES)]})
+    for rule in rules:
+        group = rule.group.strip()
+        if not group or len(group) > LONGEST_GROUP or not group.isprintable():
+            faults["group"] = [gettext("Name a group, in at most {most} characters.").format(most=LONGEST_GROUP)]
+        elif any(each["group"] == group for each in checked):
+            faults["group"] = [gettext("There is a rule about the group {group}.").format(group=group)]
+        columns: dict[str, Any] = {"group": group, "team": _team(rule.team, faults), "tags": _tags(rule.tags, faults)}
+        if rule.primaries is None:
+            columns["addresses"] = []
+        else:
+            try:
+                columns |= primaries.checked_columns(rule.primaries, there.get(group))
+            except PrimariesRefused as exc:
+                faults |= exc.fields
+        checked.append(columns)
+    if faults:
+        raise CatalogRefused(faults)
+    return checked
+
+
+def _team(pk: int | None, faults: dict[str, list[str]]) -> Team | None:
+    found = None if pk is None else Team.objects.filter(pk=pk).first()
+    if pk is not None and found is None:
+        faults["team"] = [gettext("Choose a team.")]
+    return found
+
+
+def _tags(tags: Collection[str], faults: dict[str, list[str]]) -> list[str]:
+    try:
+        return canonical_tags(tags)
+    except SettingsRefused as exc:
+        faults["tags"] = [str(exc)]
+        return []
+
+
+def _within(texts: Collection[str], faults: dict[str, list[str]]) -> list[str]:
+    found: dict[str, None] = {}
+    if len(texts) > MOST_WITHIN:
+        faults["within"] = [gettext("At most {most} names.").format(most=MOST_WITHIN)]
+        return []
+    for text in texts:
+        try:
+            found[names.parse(text)] = None
+        except BadName as exc:
+            faults.setdefault("within", []).append(str(exc))
+    return list(found)
+
+
+def _told(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns as the audit log has them, without secrets."""
+    told = {name: value for name, value in columns.items() if name not in TERMS}
+    if columns.get("addresses"):
+        told |= primaries.told({name: columns[name] for name in TERMS})
+    return {**told, "team": columns["team"].name if columns["team"] else ""}
+
+
+def _locked(catalog: Catalog) -> Catalog:
+    found = Catalog.objects.select_for_update(of=("self",)).select_related("zone", "team")
+    stored = found.filter(pk=catalog.pk, zone__deleted_at=None).first()
+    if stored is None:
+        raise CatalogUnknown
+    return stored
+
+
+def _wake_on_commit() -> None:
+    transaction.on_commit(lambda: due.send_robust(sender=Catalog), robust=True)

@@ -1,0 +1,5 @@
+"""What catalogs tell the workers: something is due. Sent on commit, without data."""
+
+from django.dispatch import Signal
+
+due = Signal()

@@ -1,0 +1,42 @@
+"""Following catalogs of others: `celery worker -Q push --pool=threads`.
+
+The task carries nothing, and takes what is due; beat enqueues it again, in case nobody could be woken.
+"""
+
+import time
+from typing import Any
+
+from celery import shared_task
+from django.utils import timezone
+
+from dnspanel.advisory_locks import Lock, locked
+from dnspanel.catalogs import follow
+from dnspanel.celery import while_postgresql_answers
+from dnspanel.wake import wake
+from dnspanel.zones.models import Zone
+
+# A worker lets others have their turn after this long.
+TURN_SECONDS = 10.0
+
+
+@shared_task(ignore_result=True)
+def follow_catalogs() -> None:
+    """Follow what is due, catalog by catalog. Twice, late or never does no harm."""
+    until = time.monotonic() + TURN_SECONDS
+    with while_postgresql_answers():
+        for catalog_id in follow.catalogs_due(timezone.now()):
+            with locked(Lock.CATALOG, catalog_id) as mine:
+                while mine and follow.take_turn(catalog_id=catalog_id, now=timezone.now()):
+                    if time.monotonic() > until:
+                        break
+
+
+def wake_follower(**_: Any) -> None:
+    """Wake a worker because a catalog is due at once."""
+    wake(follow_catalogs)
+
+
+def wake_for_catalog(*, zone: Zone, **_: Any) -> None:
+    """Wake a worker if the zone that came is a catalog."""
+    if zone.is_catalog:
+        wake(follow_catalogs)

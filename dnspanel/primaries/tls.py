@@ -1,0 +1,75 @@
+"""TLS with primaries (RFC 9103): what may be said of it, and by what each of them is known.
+
+Either all primaries of a zone speak TLS or none does: else whoever keeps the panel from one that does would have the
+zone sent in clear text by another.
+"""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from dnspanel import outbound
+from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.fleet.nodes.authority import ensure_authority
+from dnspanel.pasted_certificates import certificates_in, pem_of
+from dnspanel.primaries.models import TransferredZone
+from dnspanel.texts import gettext
+from dnspanel.transfer.sources.dns_over_tls import TlsPeer
+from replication.wire.protocol import split_resolver
+
+PORT, TLS_PORT = 53, 853
+MOST_CERTIFICATES = 8
+LONGEST_PEM = 64_000  # characters
+
+
+def place_of(row: TransferredZone, address: str) -> tuple[str, int]:
+    """The host and the port of one of the zone's addresses: 53, or 853 over TLS, unless it says another."""
+    return split_resolver(address, TLS_PORT if row.uses_tls else PORT)
+
+
+def peer_for(row: TransferredZone, number: int, *, now: datetime) -> TlsPeer | None:
+    """By what the primary of this number is known over TLS; None where it is asked in clear text."""
+    if not row.uses_tls:
+        return None
+    names = row.tls_names or [""]
+    own = b""
+    if row.shows_certificate:
+        authority = ensure_authority(now=now)
+        own = authority.client_pem.encode() + decrypt_secret(authority.client_key_encrypted)
+    return TlsPeer(names[number] if len(names) > 1 else names[0], row.tls_certificates, own)
+
+
+def own_authority(row: TransferredZone, *, now: datetime) -> str:
+    """The PEM of who signs the certificate that the panel shows to the zone's primaries; "" where it shows none."""
+    return ensure_authority(now=now).ca_pem if row.uses_tls and row.shows_certificate else ""
+
+
+def checked_names(texts: Collection[str], primaries: int, faults: dict[str, list[str]]) -> list[str]:
+    """The canonical names; what is wrong is added to the faults."""
+    found = []
+    for text in texts:
+        try:
+            found.append(outbound.canonical_host(text.strip()))
+        except outbound.BadHost as exc:
+            faults.setdefault("tls_names", []).append(str(exc))
+    if len(found) > 1 and len(found) != primaries:
+        faults.setdefault("tls_names", []).append(
+            gettext("Give one name for all primaries, or one for each of them, in their order.")
+        )
+    return found
+
+
+def checked_certificates(text: str, faults: dict[str, list[str]]) -> str:
+    """The certificates in PEM; what is wrong is added to the faults."""
+    if len(text) > LONGEST_PEM:
+        faults["tls_certificates"] = [gettext("At most {longest:,} characters.").format(longest=LONGEST_PEM)]
+        return ""
+    try:
+        found = certificates_in(
+            text, beside_key=gettext("Give the certificate alone: a private key stays where it is.")
+        )
+    except ValueError as exc:
+        faults["tls_certificates"] = [str(exc)]
+        return ""
+    if len(found) > MOST_CERTIFICATES:
+        faults["tls_certificates"] = [gettext("At most {most} certificates.").format(most=MOST_CERTIFICATES)]
+    return pem_of(found)

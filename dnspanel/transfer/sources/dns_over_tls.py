@@ -1,0 +1,95 @@
+"""TLS with a server that zones come from (RFC 9103): version 1.3, protocol `dot`, and certainty about who it is."""
+
+import socket
+import ssl
+from dataclasses import dataclass, field
+
+from dnspanel.fleet.nodes.authority import file_in_memory
+from dnspanel.pasted_certificates import fingerprint, fingerprints_of
+from dnspanel.texts import gettext, gettext_lazy
+
+ALPN = "dot"
+HANDSHAKE_SECONDS = 10.0
+# OpenSSL's words for what people meet, in ours.
+_REASONS = {
+    "WRONG_VERSION_NUMBER": gettext_lazy("it speaks no TLS there"),
+    "UNSUPPORTED_PROTOCOL": gettext_lazy("it speaks no TLS 1.3"),
+    "TLSV1_ALERT_PROTOCOL_VERSION": gettext_lazy("it speaks no TLS 1.3"),
+    "TLSV1_ALERT_NO_APPLICATION_PROTOCOL": gettext_lazy("it does not speak the protocol “dot” (ALPN)"),
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": gettext_lazy("it wants a certificate of the panel"),
+    "TLSV1_ALERT_UNKNOWN_CA": gettext_lazy("it does not take the certificate of the panel"),
+    "SSLV3_ALERT_BAD_CERTIFICATE": gettext_lazy("it does not take the certificate of the panel"),
+}
+
+
+class TlsRefused(Exception):
+    """There is no TLS with this server as it is asked for; the text is half a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class TlsPeer:
+    """Who the server is to be.
+
+    With a name, its certificate is for that, by one of `certificates` or, where there are none, by an authority that
+    the system knows. Without a name it is one of `certificates`.
+    """
+
+    name: str
+    certificates: str = ""  # PEM
+    own: bytes = field(default=b"", repr=False)  # chain and key that the panel shows where it is asked, PEM
+
+
+def over_tls(plain: socket.socket, peer: TlsPeer) -> ssl.SSLSocket:
+    """The connection over TLS with this server and no other; closed where that cannot be.
+
+    Raises TlsRefused, and OSError for a connection that breaks.
+    """
+    try:
+        plain.settimeout(HANDSHAKE_SECONDS)
+        connection = _context(peer).wrap_socket(plain, server_hostname=peer.name or None)
+    except ssl.SSLError as exc:
+        plain.close()
+        raise TlsRefused(words(exc)) from exc
+    except OSError:
+        plain.close()
+        raise
+    if reason := _against(connection, peer):
+        connection.close()
+        raise TlsRefused(reason)
+    return connection
+
+
+def words(exc: ssl.SSLError) -> str:
+    """What OpenSSL says, as half a sentence for people."""
+    if isinstance(exc, ssl.SSLCertVerificationError):
+        return gettext("its certificate is not taken: {reason}").format(reason=exc.verify_message.rstrip("."))
+    reason = exc.reason or "TLS ended"
+    return str(_REASONS.get(reason, reason.replace("_", " ").lower()))
+
+
+def _context(peer: TlsPeer) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.set_alpn_protocols([ALPN])
+    context.check_hostname = bool(peer.name)
+    if peer.certificates:
+        # A server's own certificate may be pasted, or one in the middle.
+        context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
+        context.load_verify_locations(cadata=peer.certificates)
+    else:
+        context.load_default_certs()
+    if peer.own:
+        with file_in_memory(peer.own) as path:
+            context.load_cert_chain(path)
+    return context
+
+
+def _against(connection: ssl.SSLSocket, peer: TlsPeer) -> str:
+    """What stands against the server after the handshake; "" for nothing."""
+    if connection.selected_alpn_protocol() != ALPN:  # RFC 9103, section 7.1
+        return gettext("it does not select the protocol “dot” (ALPN)")
+    if not peer.name and fingerprint(connection.getpeercert(binary_form=True) or b"") not in fingerprints_of(
+        peer.certificates
+    ):
+        return gettext("it shows another certificate than its own")
+    return ""

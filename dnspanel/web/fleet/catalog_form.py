@@ -1,0 +1,123 @@
+"""The forms of catalogs of others: a new one, what its members get, and a rule about a group."""
+
+from typing import Any
+
+from django import forms
+
+from dnspanel.accounts.models import Team
+from dnspanel.catalogs import set_up
+from dnspanel.catalogs.models import Catalog, Rule
+from dnspanel.catalogs.set_up import CatalogTerms, RuleTerms
+from dnspanel.primaries import set_up as primaries
+from dnspanel.texts import gettext_lazy
+from dnspanel.web.forms import MONO, PanelForm, PublishingForm
+from dnspanel.web.primaries_form import PrimariesForm
+from replication.dns import names
+from replication.errors import BadName
+
+_LINES = {"class": "textarea input-mono", "spellcheck": "false", "rows": 2}
+
+
+class TeamAndTagsForm(PanelForm):
+    """The team and the tags of members."""
+
+    team = forms.ModelChoiceField(
+        Team.objects.order_by("name"), label=gettext_lazy("Team of members"), required=False, empty_label="none"
+    )
+    tags = forms.CharField(
+        label=gettext_lazy("Tags of members"),
+        required=False,
+        max_length=1000,
+        widget=forms.TextInput(attrs=MONO),
+        help_text=gettext_lazy("With blanks between them."),
+    )
+
+    def _team_and_tags(self) -> tuple[int | None, list[str]]:
+        given = self.cleaned_data
+        return (given["team"].pk if given["team"] else None), given["tags"].split()
+
+
+class CatalogForm(TeamAndTagsForm):
+    """What becomes of the zones that a catalog names."""
+
+    within = forms.CharField(
+        label=gettext_lazy("Members lie below"),
+        required=False,
+        max_length=1100 * 4,
+        widget=forms.Textarea(attrs=_LINES),
+        help_text=gettext_lazy("Names, one a line; empty: any. What lies elsewhere is not taken."),
+    )
+    most_members = forms.IntegerField(
+        label=gettext_lazy("Members at most"), initial=1_000, min_value=1, max_value=set_up.MOST_MEMBERS
+    )
+    most_lost = forms.IntegerField(
+        label=gettext_lazy("May leave at once"),
+        initial=20,
+        min_value=0,
+        max_value=100,
+        help_text=gettext_lazy(
+            "Percent of the members. Where more leave, nothing is removed, and somebody is told and confirms it."
+        ),
+    )
+
+    @property
+    def catalog_terms(self) -> CatalogTerms:
+        given = self.cleaned_data
+        team, tags = self._team_and_tags()
+        return CatalogTerms(team, tags, given["within"].split(), given["most_members"], given["most_lost"])
+
+
+class NewCatalogForm(CatalogForm, PrimariesForm, PublishingForm):
+    """The catalog zone's name, from where it comes, and what becomes of the zones that it names."""
+
+    field_order = ("form_id", "name", *PrimariesForm.base_fields)
+
+    name = forms.CharField(
+        label=gettext_lazy("Catalog zone"),
+        max_length=1100,
+        widget=forms.TextInput(attrs={**MONO, "autofocus": True}),
+        help_text=gettext_lazy("Its name, as its primaries have it."),
+    )
+
+    def clean_name(self) -> str:
+        try:
+            return names.parse(self.cleaned_data["name"])
+        except BadName as exc:
+            raise forms.ValidationError(str(exc)) from exc
+
+
+class RuleForm(TeamAndTagsForm, PrimariesForm):
+    """What the members of a group get."""
+
+    field_order = ("group", "team", "tags", *PrimariesForm.base_fields)
+
+    group = forms.CharField(
+        label=gettext_lazy("Group"), max_length=set_up.LONGEST_GROUP, widget=forms.TextInput(attrs=MONO)
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["addresses"].required = False
+        self.fields["addresses"].help_text = gettext_lazy("Empty: they come from where the catalog comes.")
+
+    @property
+    def rule_terms(self) -> RuleTerms:
+        team, tags = self._team_and_tags()
+        return RuleTerms(self.cleaned_data["group"], team, tags, self.terms if self.terms.addresses else None)
+
+
+def initial_of(catalog: Catalog) -> dict[str, Any]:
+    """What the form of a catalog begins with."""
+    return {
+        "team": catalog.team_id,
+        "tags": " ".join(catalog.tags),
+        "within": "\n".join(catalog.within),
+        "most_members": catalog.most_members,
+        "most_lost": catalog.most_lost,
+    }
+
+
+def terms_of_rule(rule: Rule) -> RuleTerms:
+    """A rule as it is, so that it stays beside another one."""
+    there = primaries.terms_of(rule) if rule.addresses else None
+    return RuleTerms(rule.group, rule.team_id, tuple(rule.tags), there)

@@ -1,0 +1,226 @@
+"""Views of catalogs of others: the list, a new one, one with the zones that it names, its rules, and a yes."""
+
+from collections.abc import Sequence
+from urllib.parse import urlencode
+from uuid import uuid4
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dnspanel.catalogs import access, set_up
+from dnspanel.catalogs.errors import CatalogRefused, NothingKept
+from dnspanel.catalogs.models import Catalog, Listing, State
+from dnspanel.catalogs.queries import catalog_row, catalog_rows, listings_page
+from dnspanel.catalogs.set_up import RuleTerms
+from dnspanel.primaries import set_up as primaries
+from dnspanel.primaries.errors import PrimariesRefused
+from dnspanel.texts import gettext, ngettext
+from dnspanel.web.confirm import Question, ask
+from dnspanel.web.fleet.catalog_form import CatalogForm, NewCatalogForm, RuleForm, initial_of, terms_of_rule
+from dnspanel.web.forms import LONGEST_SEARCH, id_in
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones.errors import NameRefused, NamesRefused, QuotaExceeded
+from dnspanel.zones.models import Channel
+
+MOST_LISTED = 50
+
+
+@require_safe
+def catalog_list(request: PanelRequest) -> HttpResponse:
+    """List the catalogs that are followed, and how each stands."""
+    context = {"rows": catalog_rows(request.user), "may_change": access.may_set_up(request.user)}
+    return render(request, "fleet/catalogs.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def catalog_new(request: PanelRequest) -> HttpResponse:
+    """Show the form of a catalog that is to be followed; a POST follows it."""
+    access.require_set_up(request.user)
+    form = NewCatalogForm(request.POST or None, initial={"form_id": uuid4()})
+    if form.is_valid() and (catalog := _follow(request, form)) is not None:
+        messages.success(
+            request, gettext("{name} is followed: its primaries are being asked.").format(name=catalog.zone.name)
+        )
+        return redirect("catalog-detail", catalog.pk)
+    return render(request, "fleet/catalog_new.html", {"form": form}, status=422 if form.is_bound else 200)
+
+
+@require_safe
+def catalog_detail(request: PanelRequest, catalog_id: int) -> HttpResponse:
+    """Show a catalog: the zones that it names by name, what became of each, its rules, and what its members get."""
+    catalog = access.catalog_for(request.user, catalog_id)
+    return render(request, "fleet/catalog.html", _context(request, catalog))
+
+
+@require_POST
+def catalog_change(request: PanelRequest, catalog_id: int) -> HttpResponse:
+    """Change what the zones that it names get."""
+    access.require_set_up(request.user)
+    catalog = access.catalog_for(request.user, catalog_id)
+    form = CatalogForm(request.POST)
+    if form.is_valid():
+        try:
+            set_up.change_catalog(catalog=catalog, terms=form.catalog_terms, author=request.user, now=timezone.now())
+        except CatalogRefused as exc:
+            form.refuse_all(exc.fields)
+        else:
+            messages.success(request, gettext("Changed."))
+            return redirect("catalog-detail", catalog.pk)
+    return render(request, "fleet/catalog.html", {**_context(request, catalog), "form": form}, status=422)
+
+
+@require_POST
+def catalog_rule(request: PanelRequest, catalog_id: int) -> HttpResponse:
+    """Say what the members of a group get; with `drop` the rule of this id is gone."""
+    access.require_set_up(request.user)
+    catalog = access.catalog_for(request.user, catalog_id)
+    there = list(catalog.rules.order_by("pk"))
+    if (drop := request.POST.get("drop")) is not None:
+        left = [terms_of_rule(rule) for rule in there if rule.pk != id_in(drop)]
+        try:
+            set_up.set_rules(catalog=catalog, rules=left, author=request.user, now=timezone.now())
+        except CatalogRefused as exc:  # what a rule says may be forbidden by now
+            messages.error(request, str(exc))
+        else:
+            messages.success(request, gettext("The rule is gone."))
+        return redirect("catalog-detail", catalog.pk)
+    form = RuleForm(request.POST, auto_id="rule_%s")
+    if form.is_valid():
+        rules = _with([terms_of_rule(rule) for rule in there], form.rule_terms)
+        try:
+            set_up.set_rules(catalog=catalog, rules=rules, author=request.user, now=timezone.now())
+        except CatalogRefused as exc:
+            form.refuse_all(exc.fields)
+        else:
+            messages.success(
+                request, gettext("The rule about the group {group} is set.").format(group=form.rule_terms.group)
+            )
+            return redirect("catalog-detail", catalog.pk)
+    return render(request, "fleet/catalog.html", {**_context(request, catalog), "rule_form": form}, status=422)
+
+
+@require_POST
+def catalog_confirm(request: PanelRequest, catalog_id: int) -> HttpResponse:
+    """The members that left are removed, once that was asked."""
+    access.require_set_up(request.user)
+    catalog = access.catalog_for(request.user, catalog_id)
+    if catalog.kept_since is not None and (question := ask(request, _about_removing(catalog))) is not None:
+        return question
+    revision = id_in(request.POST.get("revision", "")) or 0
+    try:
+        set_up.confirm_removals(catalog=catalog, revision=revision, author=request.user, now=timezone.now())
+    except NothingKept as exc:
+        messages.warning(request, str(exc))
+    else:
+        messages.success(request, gettext("They are being removed."))
+    return redirect("catalog-detail", catalog.pk)
+
+
+@require_POST
+def catalog_ask(request: PanelRequest, catalog_id: int) -> HttpResponse:
+    """The primaries of the catalog zone are asked at once."""
+    access.require_set_up(request.user)
+    catalog = access.catalog_for(request.user, catalog_id)
+    primaries.ask_now(zone=catalog.zone, author=request.user, now=timezone.now())
+    messages.success(request, gettext("The primaries of {name} are being asked.").format(name=catalog.zone.name))
+    return redirect("catalog-detail", catalog.pk)
+
+
+@require_POST
+def catalog_unfollow(request: PanelRequest, catalog_id: int) -> HttpResponse:
+    """The catalog is followed no more, once that was asked; the zones that are here by it stay."""
+    access.require_set_up(request.user)
+    catalog = access.catalog_for(request.user, catalog_id)
+    if (question := ask(request, _about_unfollowing(catalog))) is not None:
+        return question
+    set_up.unfollow_catalog(catalog=catalog, author=request.user, channel=Channel.WEB, now=timezone.now())
+    messages.success(request, gettext("{name} is followed no more.").format(name=catalog.zone.name))
+    return redirect("catalog-list")
+
+
+def _follow(request: PanelRequest, form: NewCatalogForm) -> Catalog | None:
+    """The catalog; if there is none, what stands against it is added to the form."""
+    try:
+        return set_up.follow_catalog(
+            name=form.cleaned_data["name"],
+            primaries_terms=form.terms,
+            terms=form.catalog_terms,
+            author=request.user,
+            channel=Channel.WEB,
+            now=timezone.now(),
+            form_id=form.id,
+        )
+    except (PrimariesRefused, CatalogRefused) as exc:
+        form.refuse_all(exc.fields)
+    except (NameRefused, QuotaExceeded) as exc:
+        form.refuse("name", str(exc))
+    except NamesRefused as exc:
+        form.refuse("name", str(exc.first))
+    return None
+
+
+def _with(rules: Sequence[RuleTerms], rule: RuleTerms) -> list[RuleTerms]:
+    """The rules, with this one in the place of that about the same group, or as the last."""
+    if any(each.group == rule.group for each in rules):
+        return [rule if each.group == rule.group else each for each in rules]
+    return [*rules, rule]
+
+
+def _context(request: PanelRequest, catalog: Catalog) -> dict[str, object]:
+    search, after = request.GET.get("q", "")[:LONGEST_SEARCH].strip().lower(), request.GET.get("after", "")
+    state = request.GET.get("state", "")
+    state = state if state in State.values else ""
+    found = listings_page(
+        request.user, catalog, search=search, state=state, after=after[:LONGEST_SEARCH], limit=MOST_LISTED + 1
+    )
+    return {
+        "catalog": catalog,
+        "row": catalog_row(catalog),
+        "listings": found[:MOST_LISTED],
+        "next": _next(found, search, state),
+        "search": search,
+        "state": state,
+        "states": State.choices,
+        "rules": catalog.rules.select_related("team").order_by("pk"),
+        "form": CatalogForm(initial=initial_of(catalog)),
+        "rule_form": RuleForm(auto_id="rule_%s"),
+        "may_change": access.may_set_up(request.user),
+    }
+
+
+def _next(found: Sequence[Listing], search: str, state: str) -> str:
+    """The query of the next page; empty on the last one."""
+    if len(found) <= MOST_LISTED:
+        return ""
+    return f"?{urlencode({'q': search, 'state': state, 'after': found[MOST_LISTED - 1].zone_name})}"
+
+
+def _about_removing(catalog: Catalog) -> Question:
+    effect = ngettext(
+        "{count} zone that the catalog names no more goes to the trash, and no node answers for it.",
+        "{count} zones that the catalog names no more go to the trash, and no node answers for them.",
+        catalog.kept_count,
+    ).format(count=f"{catalog.kept_count:,}")
+    return Question(
+        title=gettext("Remove members of {name}").format(name=catalog.zone.name),
+        effects=(effect, gettext("Those that were taken over stay.")),
+        button=gettext("Remove them"),
+        back=reverse("catalog-detail", args=[catalog.pk]),
+    )
+
+
+def _about_unfollowing(catalog: Catalog) -> Question:
+    title = gettext("Follow {name} no more").format(name=catalog.zone.name)
+    return Question(
+        title=title,
+        effects=(
+            gettext("The catalog zone goes to the trash."),
+            gettext("The zones that are here by it stay, and come from their primaries as before."),
+        ),
+        button=title,
+        back=reverse("catalog-detail", args=[catalog.pk]),
+    )

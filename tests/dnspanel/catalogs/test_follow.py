@@ -1,0 +1,346 @@
+"""Catalogs of a BIND are followed: zones come, leave, begin anew, move, and what is broken or a lie changes nothing."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from dnspanel.accounts.models import AuditEntry, Team, User
+from dnspanel.catalogs import follow, set_up
+from dnspanel.catalogs.errors import NothingKept
+from dnspanel.catalogs.models import Catalog, Listing
+from dnspanel.catalogs.set_up import RuleTerms
+from dnspanel.primaries import set_up as primaries
+from dnspanel.primaries import turn
+from dnspanel.primaries.errors import TakeOverRefused
+from dnspanel.primaries.models import TransferredZone
+from dnspanel.primaries.set_up import Terms
+from dnspanel.zones import edit
+from dnspanel.zones.models import Channel, Revision, RevisionKind, RRset, Zone
+from replication.dns import rdtypes
+from tests.dnspanel.catalogs.conftest import (
+    FIRST,
+    KEY,
+    SECOND,
+    ZONES,
+    Producer,
+    followed,
+    names_here,
+    reason_of,
+    take_turns,
+)
+from tests.people import NOW
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ONE, TWO, THREE = ZONES[:3]
+
+
+def zone_of(name: str) -> Zone:
+    return Zone.objects.get(name=name, deleted_at=None)
+
+
+def transferred(name: str) -> TransferredZone:
+    return TransferredZone.objects.get(zone=zone_of(name))
+
+
+def test_members_become_zones_from_where_the_catalog_comes_and_leave_with_it(producer: Producer, alice: User) -> None:
+    producer.name(FIRST, ONE, TWO)
+    team = Team.objects.create(name="Partners", created_at=NOW)
+    catalog = followed(producer, alice, team=team.pk, tags=["partner"])
+    assert names_here(catalog) == [ONE, TWO]
+    row = transferred(ONE)
+    assert (row.addresses, row.tsig_name) == ([producer.address], "transfer.")
+    assert turn.take_turn(zone_id=row.pk, clock=lambda: NOW) == "axfr"
+    zone = zone_of(ONE)
+    assert (zone.is_served, zone.team, zone.tags) == (True, team, ["partner"])
+    producer.forget(FIRST, "member0")
+    producer.name(FIRST, THREE)
+    catalog = take_turns(catalog)
+    assert names_here(catalog) == [TWO, THREE]
+    assert not Zone.objects.filter(name=ONE, deleted_at=None).exists()
+    assert (catalog.listed, catalog.followed) == (2, catalog.zone.revision)
+    last = AuditEntry.objects.filter(action="catalog.followed").latest("pk")
+    assert (last.target, last.details["made"], last.details["removed"]) == (FIRST, 1, 1)
+    assert follow.catalogs_due(NOW) == []
+    assert follow.catalogs_due(NOW + follow.LOOK_AGAIN) == [catalog.pk]
+
+
+def test_no_node_gets_the_catalog_itself_and_it_is_not_taken_over(producer: Producer, alice: User) -> None:
+    producer.name(FIRST, ONE)
+    catalog = followed(producer, alice)
+    producer.name(FIRST, TWO)
+    catalog = take_turns(catalog)
+    assert not catalog.zone.is_served
+    kinds = Revision.objects.filter(zone=catalog.zone).order_by("number").values_list("kind", flat=True)
+    assert list(kinds) == [RevisionKind.AWAIT, RevisionKind.LIST, RevisionKind.LIST]
+    assert RRset.objects.filter(zone=catalog.zone, type=rdtypes.PTR).count() == 2
+    assert turn.take_turn(zone_id=catalog.pk, clock=lambda: NOW) == ""
+    with pytest.raises(TakeOverRefused, match="is a catalog zone"):
+        primaries.take_over(zone=catalog.zone, author=alice, channel=Channel.WEB, now=NOW)
+
+
+def test_a_member_under_another_label_begins_anew(producer: Producer, alice: User) -> None:
+    producer.name(FIRST, ONE, TWO)
+    catalog = followed(producer, alice)
+    for name in (ONE, TWO):
+        turn.take_turn(zone_id=zone_of(name).pk, clock=lambda: NOW)
+    before = zone_of(ONE).pk
+    TransferredZone.objects.update(serial=4_000_000_000)  # newer than what the producer has: taken all the same
+    TransferredZone.objects.filter(pk=catalog.pk).update(serial=1)
+    producer.forget(FIRST, "member0")
+    producer.name(FIRST, ONE, label="another")
+    take_turns(catalog)
+    row = transferred(ONE)
+    assert (row.pk, row.serial, row.wants_all) == (before, None, True)
+    assert transferred(TWO).serial == 4_000_000_000
+    assert turn.take_turn(zone_id=row.pk, clock=lambda: NOW) == "axfr"
+    assert transferred(ONE).serial == 10
+
+
+def test_groups_get_what_their_rules_say_and_another_group_other_primaries(producer: Producer, alice: User) -> None:
+    gold = Team.objects.create(name="Gold", created_at=NOW)
+    producer.name(FIRST, ONE, group="gold")
+    producer.name(FIRST, TWO)
+    catalog = followed(producer, alice, tags=["all"])
+    rules = [RuleTerms("gold", gold.pk, ["gold"], Terms(["9.9.9.9"])), RuleTerms("silver", None, ["silver"])]
+    set_up.set_rules(catalog=catalog, rules=rules, author=alice, now=NOW)
+    take_turns(catalog)
+    assert (transferred(ONE).addresses, transferred(TWO).addresses) == (["9.9.9.9"], [producer.address])
+    assert (zone_of(ONE).team, zone_of(ONE).tags) == (gold, ["all", "gold"])
+    assert (zone_of(TWO).team, zone_of(TWO).tags) == (None, ["all"])
+    producer.update(FIRST, ("replace", ("group.member0.zones", 0, "TXT", '"silver"')))
+    take_turns(catalog)
+    assert (transferred(ONE).addresses, zone_of(ONE).tags) == ([producer.address], ["all", "silver"])
+    TransferredZone.objects.filter(pk=catalog.pk).update(addresses=["9.9.9.10", producer.address])
+    take_turns(catalog)
+    assert transferred(TWO).addresses == ["9.9.9.10", producer.address]
+
+
+def test_too_many_that_leave_at_once_are_kept_until_somebody_confirms_it(producer: Producer, alice: User) -> None:
+    producer.name(FIRST, *ZONES)
+    catalog = followed(producer, alice)
+    producer.forget(FIRST, *(zone.partition(".")[0] for zone in ZONES[:7]))
+    catalog = take_turns(catalog)
+    assert names_here(catalog) == sorted(ZONES)
+    assert (catalog.kept_since, catalog.kept_count) == (NOW, 7)
+    assert AuditEntry.objects.filter(action="catalog.kept", target=FIRST).count() == 1
+    assert catalog.kept_revision is not None
+    with pytest.raises(NothingKept):
+        set_up.confirm_removals(catalog=catalog, revision=catalog.kept_revision - 1, author=alice, now=NOW)
+    set_up.confirm_removals(catalog=catalog, revision=catalog.kept_revision, author=alice, now=NOW)
+    catalog = take_turns(catalog)
+    assert names_here(catalog) == sorted(ZONES[7:])
+    assert (catalog.kept_since, catalog.kept_count) == (None, 0)
+
+
+def test_what_was_kept_and_is_named_again_stays_as_it_is(producer: Producer, alice: User) -> None:
+    producer.name(FIRST, *ZONES)
+    catalog = followed(producer, alice)
+    before = {name: zone_of(name).pk for name in ZONES}
+    producer.forget(FIRST, *(zone.partition(".")[0] for zone in ZONES))
+    assert take_turns(catalog).kept_count == len(ZONES)
+    producer.name(FIRST, *ZONES)
+    catalog = take_turns(catalog)
+    assert catalog.kept_since is None
+    assert {name: zone_of(name).pk for name in ZONES} == before
+
+
+@pytest.mark.parametrize(
+    ("acts", "reason"),
+    [
+        ([("delete", ("version",))], "it states no version at all"),
+        ([("replace", ("version", 0, "TXT", '"1"'))], 'it states "1"'),
+        ([("add", ("version", 0, "TXT", '"3"'))], "it states"),
+        ([("add", ("again.zones", 0, "PTR", ONE))], f"{ONE} is in it twice"),
+        ([("add", ("member0.zones", 0, "PTR", TWO))], "leads to 2 zones"),
+        ([("add", ("coo.member0.zones", 0, "PTR", n)) for n in ("a.test.", "b.test.")], "leads to 2 zones"),
+    ],
+    ids=["no-version", "version-1", "two-versions", "twice", "two-zones", "two-coo"],
+)
+def test_a_broken_catalog_changes_nothing_and_is_told(
+    acts: list[Any], reason: str, producer: Producer, alice: User
+) -> None:
+    producer.name(FIRST, ONE)
+    catalog = followed(producer, alice)
+    producer.name(FIRST, THREE)
+    producer.update(FIRST, *acts)
+    catalog = take_turns(catalog)
+    assert names_here(catalog) == [ONE]
+    assert catalog.broken_since == NOW
+    assert reason in catalog.broken_reason
+    assert AuditEntry.objects.filter(action="catalog.broken", target=FIRST).count() == 1
+    later = take_turns(catalog, after=timedelta(hours=1))
+    assert later.broken_since == NOW
+
+
+def test_a_zone_that_is_here_already_is_not_taken_until_its_name_is_free(producer: Producer, alice: User) -> None:
+    edit.create_zone(name=ONE, author=alice, channel=Channel.WEB, now=NOW)
+    producer.name(FIRST, ONE, TWO)
+    catalog = followed(producer, alice)
+    assert names_here(catalog) == [TWO]
+    assert reason_of(catalog, ONE) == "There is a zone of this name here, which is no member of the catalog."
+    assert not zone_of(ONE).transferred_from
+    edit.delete_zone(zone=zone_of(ONE), author=alice, channel=Channel.WEB, now=NOW)
+    take_turns(catalog)
+    assert names_here(catalog) == [ONE, TWO]
+
+
+def test_two_catalogs_that_name_one_zone_the_first_has_it(producer: Producer, alice: User) -> None:
+    producer.name(FIRST, ONE)
+    producer.name(SECOND, ONE)
+    first, second = followed(producer, alice), followed(producer, alice, SECOND)
+    assert (names_here(first), names_here(second)) == ([ONE], [])
+    assert reason_of(second, ONE) == f"It is a member of {FIRST}, which does not say that it goes to this one (coo)."
+    producer.forget(FIRST, "member0")
+    take_turns(first)
+    take_turns(second)
+    assert (names_here(first), names_here(second)) == ([], [ONE])
+
+
+@pytest.mark.parametrize("label", ["member0", "another"])
+def test_a_member_goes_to_another_catalog_when_the_first_says_so(label: str, producer: Producer, alice: User) -> None:
+    """With the label that it had, it goes on as it was; under another one it begins anew."""
+    producer.name(FIRST, ONE, TWO)
+    first, second = followed(producer, alice), followed(producer, alice, SECOND)
+    pk = zone_of(ONE).pk
+    turn.take_turn(zone_id=pk, clock=lambda: NOW)
+    producer.name(FIRST, ONE, coo=SECOND)
+    producer.name(SECOND, ONE, label=label)
+    take_turns(first)
+    take_turns(second)
+    assert (names_here(first), names_here(second)) == ([TWO], [ONE])
+    assert zone_of(ONE).pk == pk
+    assert transferred(ONE).serial == (10 if label == "member0" else None)
+    take_turns(first)
+    assert reason_of(first, ONE) == f"It is a member of {SECOND} now."
+    producer.forget(FIRST, "member0")
+    take_turns(first)
+    assert (names_here(first), names_here(second)) == ([TWO], [ONE])
+    assert not Listing.objects.filter(catalog=first, zone_name=ONE).exists()
+
+
+def test_a_member_that_was_taken_over_stays_when_it_leaves(producer: Producer, alice: User) -> None:
+    producer.name(FIRST, ONE, TWO)
+    catalog = followed(producer, alice)
+    turn.take_turn(zone_id=zone_of(ONE).pk, clock=lambda: NOW)
+    primaries.take_over(zone=zone_of(ONE), author=alice, channel=Channel.WEB, now=NOW)
+    producer.forget(FIRST, "member0", "member1")
+    take_turns(catalog)
+    assert names_here(catalog) == []
+    assert zone_of(ONE).is_served
+    assert not Zone.objects.filter(name=TWO, deleted_at=None).exists()
+
+
+def test_a_member_that_was_deleted_here_comes_back(producer: Producer, alice: User) -> None:
+    producer.name(FIRST, ONE)
+    catalog = followed(producer, alice)
+    first = zone_of(ONE)
+    edit.delete_zone(zone=first, author=alice, channel=Channel.WEB, now=NOW)
+    take_turns(catalog)
+    assert names_here(catalog) == [ONE]
+    assert zone_of(ONE).pk != first.pk
+
+
+def test_a_catalog_that_lies_gets_no_more_members_than_it_may_nor_other_names(producer: Producer, alice: User) -> None:
+    many = [f"m{number}.many.test." for number in range(30)]
+    producer.name(FIRST, "com.", "secondaries.dnspanel.", "else.example.", *many)
+    catalog = followed(producer, alice, most_members=10, within=["test.", "com.", "dnspanel."])
+    assert names_here(catalog) == sorted(many)[:9], "the tenth place was that of com."
+    assert reason_of(catalog, "else.example.") == ("It lies below none of the names that are allowed for this catalog.")
+    assert "The catalog may have 10 members, and no more." in reason_of(catalog, sorted(many)[-1])
+    assert "Nobody may have the zone com." in reason_of(catalog, "com.")
+
+
+def test_more_than_a_turn_takes_is_done_in_several(
+    producer: Producer, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow, "BATCH", 5)
+    producer.name(FIRST, *ZONES)
+    catalog = followed(producer, alice, most_lost=100)
+    assert names_here(catalog) == sorted(ZONES)
+    producer.forget(FIRST, *(zone.partition(".")[0] for zone in ZONES))
+    assert turn.take_turn(zone_id=catalog.pk, clock=lambda: NOW) in ("axfr", "ixfr")
+    assert follow.take_turn(catalog_id=catalog.pk, now=NOW)
+    assert len(names_here(catalog)) == len(ZONES) - 5
+    take_turns(catalog)
+    assert names_here(catalog) == []
+
+
+@contextmanager
+def cutting_off(port: int, after: int) -> Iterator[int]:
+    """A server in front of the producer: it answers over UDP as that does, and over TCP so many bytes of it."""
+    with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
+        udp.bind(tcp.getsockname())
+
+        def over_udp() -> None:
+            with suppress(OSError):
+                while True:
+                    wire, sender = udp.recvfrom(4096)
+                    if not wire:  # it was shut down
+                        return
+                    with socket.create_connection(("127.0.0.1", port), 5) as there:
+                        there.sendall(len(wire).to_bytes(2) + wire)
+                        udp.sendto(there.recv(4096)[2:], sender)
+
+        def over_tcp() -> None:
+            with suppress(OSError):
+                while True:
+                    client, _ = tcp.accept()
+                    with client, socket.create_connection(("127.0.0.1", port), 5) as there:
+                        there.sendall(client.recv(4096))
+                        client.sendall(there.recv(after))
+
+        threads = [threading.Thread(target=serve, daemon=True) for serve in (over_udp, over_tcp)]
+        for thread in threads:
+            thread.start()
+        try:
+            yield tcp.getsockname()[1]
+        finally:
+            for sock in (tcp, udp):
+                with suppress(OSError):  # one that has no peer is shut down all the same
+                    sock.shutdown(socket.SHUT_RDWR)
+            for thread in threads:
+                thread.join(5)
+
+
+def test_a_catalog_that_is_cut_off_in_the_middle_changes_nothing_and_is_told(producer: Producer, alice: User) -> None:
+    producer.name(FIRST, *ZONES)
+    catalog = followed(producer, alice)
+    producer.forget(FIRST, *(zone.partition(".")[0] for zone in ZONES[:3]))
+    with cutting_off(producer.port, 100) as port:
+        cut = Terms([f"127.0.0.1:{port}"], **KEY)
+        primaries.set_primaries(zone=catalog.zone, terms=cut, author=alice, now=NOW)
+        catalog = take_turns(catalog)
+    assert "the server closed the connection before the end of the zone" in catalog.zone.transferred.error
+    assert names_here(catalog) == sorted(ZONES)
+    primaries.set_primaries(zone=catalog.zone, terms=Terms([producer.address], **KEY), author=alice, now=NOW)
+    take_turns(catalog)
+    assert names_here(catalog) == sorted(ZONES[3:])
+
+
+def test_a_producer_that_is_dead_changes_nothing(producer: Producer, alice: User) -> None:
+    producer.name(FIRST, ONE)
+    catalog = followed(producer, alice)
+    dead = Terms(["127.0.0.1:1024"], **KEY)
+    primaries.set_primaries(zone=catalog.zone, terms=dead, author=alice, now=NOW)
+    before = Catalog.objects.get(pk=catalog.pk).followed
+    assert "127.0.0.1 port 1024" in turn.take_turn(zone_id=catalog.pk, clock=lambda: NOW)
+    assert not follow.take_turn(catalog_id=catalog.pk, now=NOW)
+    assert names_here(catalog) == [ONE]
+    assert Catalog.objects.get(pk=catalog.pk).followed == before
+
+
+def test_a_catalog_that_was_never_here_or_is_gone_is_passed_over(producer: Producer, alice: User) -> None:
+    assert not follow.take_turn(catalog_id=4711, now=NOW)
+    producer.name(FIRST, ONE)
+    catalog = followed(producer, alice)
+    edit.delete_zone(zone=catalog.zone, author=alice, channel=Channel.WEB, now=NOW)
+    producer.forget(FIRST, "member0")
+    assert not follow.take_turn(catalog_id=catalog.pk, now=NOW)
+    assert follow.catalogs_due(NOW + timedelta(days=1)) == []
+    assert names_here(catalog) == [ONE]
