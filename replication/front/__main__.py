@@ -86,12 +86,13 @@ def _start(path: Path) -> None:
     front = Front(config)
     try:
         # After an upgrade it may read another form, and what the kernel gives it may be another than at the last start.
-        front.write()
+        path = front.start_path()
     except BadBytes:
-        if not front.conf_path.exists():
+        path = front.conf_path
+        if not path.exists():
             raise
         logging.exception("dnsdist starts with the configuration that was")
-    os.execvp(config.dnsdist, [config.dnsdist, "--supervised", "--disable-syslog", "-C", str(front.conf_path)])
+    os.execvp(config.dnsdist, [config.dnsdist, "--supervised", "--disable-syslog", "-C", str(path)])
 
 
 def _run(config: FrontConfig) -> None:

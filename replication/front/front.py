@@ -42,6 +42,7 @@ SILENT_SECONDS = 0.1
 SECRETS_FILE = "secrets.json"
 ROTATION_FILE = "rotation.conf"
 FORMER, NEXT = "former", "next"  # with the ending of the configuration: dnsdist knows its form by that
+_MOST_WORDS = 300
 
 logger = logging.getLogger(__name__)
 
@@ -91,6 +92,8 @@ class Front:
         if self._means is None:
             release = self._dnsdist.release()
             queues, reason = xdp.queues_for(self._config.xdp_interface, release)
+            if queues and self._refused_path.exists():
+                queues, reason = 0, self._refused_path.read_text()
             self._means = Means(release, queues, reason)
         return self._means
 
@@ -129,6 +132,24 @@ class Front:
             except NotServed as exc:
                 logger.info("no running dnsdist was told of the new configuration: %s", exc)
         return True
+
+    def start_path(self) -> Path:
+        """The configuration to start dnsdist with now: without AF_XDP where only that is in the way. Raises as `write`.
+
+        No dnsdist may run: what it reads past the kernel is opened to see whether that works.
+        """
+        self._refused_path.unlink(missing_ok=True)
+        self._means = None
+        self.write()
+        if self.means.queues:
+            try:
+                self._dnsdist.check(self.conf_path)
+            except BadBytes as exc:
+                logger.warning("dnsdist starts without AF_XDP: %s", exc)
+                write_atomically(self._refused_path, f"no AF_XDP: {' '.join(str(exc).split())[-_MOST_WORDS:]}")
+                self._means = None
+                self.write()
+        return self.conf_path
 
     def run(self, stop: threading.Event) -> None:
         """Keep the rotation right until `stop` is set. dnsdist is not touched by start or stop."""
@@ -273,6 +294,11 @@ class Front:
             path = self._config.yaml_path
             self._out = dnsdist_yaml.out_in(path.read_text(), self._config.backends) if path.exists() else frozenset()
         return dnsdist_yaml.render(self._config, self._secrets, means, self._out)
+
+    @property
+    def _refused_path(self) -> Path:
+        """Says, after dnsdist was not given what it should read past the kernel, why."""
+        return self._config.state_dir / "no-af-xdp"
 
     def _other_path(self) -> Path:
         """Where another release of dnsdist has its configuration."""

@@ -37,8 +37,8 @@ FRONT_UNIT, DNSDIST_UNIT = "dnspanel-front.service", "dnsdist.service"
 # What dnsdist may besides, to be given packets past the kernel; the command that attaches to the interface is root's.
 _XDP_LINES = """\
 ExecStartPre=-+{python} -m replication.front xdp --config {config}
-AmbientCapabilities=CAP_NET_RAW CAP_NET_ADMIN CAP_SYS_ADMIN
-CapabilityBoundingSet=CAP_NET_RAW CAP_NET_ADMIN CAP_SYS_ADMIN
+AmbientCapabilities=CAP_NET_RAW CAP_BPF
+CapabilityBoundingSet=CAP_NET_RAW CAP_BPF
 RestrictAddressFamilies=AF_XDP
 LimitMEMLOCK=infinity"""
 

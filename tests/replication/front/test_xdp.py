@@ -17,7 +17,7 @@ from replication.front.release import Release
 from replication.front.xdp_program import Maps, encode_keys, encode_program
 from replication.store.applying import POSITION_ZONE
 from replication.wire.front import Endpoint
-from tests.oracle.powerdns import Unavailable, dnsdist_of_suite, native
+from tests.oracle.powerdns import PowerDNS, Unavailable, dnsdist_of_suite, native
 from tests.replication.agent.servers import short_directory
 from tests.replication.front.namespaces import (
     ADDRESS,
@@ -48,11 +48,28 @@ def hosts() -> Iterator[tuple[Host, Host]]:
 
 
 @contextmanager
-def running_dnsdist(front: Host, path: Path) -> Iterator[None]:
-    """dnsdist runs on the front's host, begun as its unit begins it."""
+def running_dnsdist(front: Host, path: Path, *within: str) -> Iterator[None]:
+    """dnsdist runs on the front's host, begun as its unit begins it, and within these bounds."""
     words = ("env", f"PYTHONPATH={ROOT}", *FRONT, "start", "--config", str(path))
-    with started(front, *words, log=path.parent / "log"):
+    with started(front, *within, *words, log=path.parent / "log"):
         yield
+
+
+def attach(front: Host, path: Path) -> None:
+    """The program is attached to the interface, or the test is skipped with the reason."""
+    words = ("env", f"PYTHONPATH={ROOT}", *FRONT, "xdp", "--generic", "--config", str(path))
+    try:
+        assert front.run(*words) == f"{INTERFACE}: 1 queues, by the kernel\n"
+    except subprocess.CalledProcessError as exc:
+        pytest.skip(exc.stderr.strip())
+
+
+def dnsdist_and_pdns(suite: str, directory: Path) -> tuple[Path, PowerDNS]:
+    """Both programs, or the test is skipped with the reason."""
+    try:
+        return dnsdist_of_suite(suite, directory), native()
+    except Unavailable as exc:
+        pytest.skip(str(exc))
 
 
 def ask_often(client: Host, directory: Path) -> tuple[float, int]:
@@ -71,20 +88,13 @@ def test_questions_come_past_the_kernel_and_are_answered_beside_the_same_without
 ) -> None:
     client, front = hosts
     with short_directory() as directory:
-        try:
-            program, powerdns = dnsdist_of_suite(suite, directory), native()
-        except Unavailable as exc:
-            pytest.skip(str(exc))
+        program, powerdns = dnsdist_and_pdns(suite, directory)
         with answering(front, powerdns, ZONES) as port:
             sockets = {}
             for interface in (INTERFACE, ""):
                 path = front_toml(directory, str(program), port, cache_entries=1000, interface=interface)
                 if interface:
-                    words = ("env", f"PYTHONPATH={ROOT}", *FRONT, "xdp", "--generic", "--config", str(path))
-                    try:
-                        assert front.run(*words) == f"{INTERFACE}: 1 queues, by the kernel\n"
-                    except subprocess.CalledProcessError as exc:
-                        pytest.skip(exc.stderr.strip())
+                    attach(front, path)
                 with running_dnsdist(front, path):
                     wait_for_answer(client, NAME, "192.0.2.1")
                     before = front.received_by_udp_sockets()
@@ -99,6 +109,24 @@ def test_questions_come_past_the_kernel_and_are_answered_beside_the_same_without
             assert sockets[""] >= QUESTIONS
         [conf] = (directory / "state").glob("dnsdist.[cy]*")
         assert "xsk" not in conf.read_text(), "the last start was without"
+
+
+def test_where_dnsdist_is_not_given_them_it_starts_with_ordinary_sockets_and_the_reason(
+    hosts: tuple[Host, Host],
+) -> None:
+    client, front = hosts
+    with short_directory() as directory:
+        program, powerdns = dnsdist_and_pdns("trixie", directory)
+        with answering(front, powerdns, ZONES) as port:
+            path = front_toml(directory, str(program), port, cache_entries=0, interface=INTERFACE)
+            attach(front, path)
+            bounds = ("setpriv", "--bounding-set=-ipc_lock", "prlimit", "--memlock=65536")
+            with running_dnsdist(front, path, *bounds):
+                wait_for_answer(client, NAME, "192.0.2.1")
+            assert "\n-- no AF_XDP: " in (directory / "state" / "dnsdist.conf").read_text()
+            with running_dnsdist(front, path):
+                wait_for_answer(client, NAME, "192.0.2.1")
+            assert "newXsk(" in (directory / "state" / "dnsdist.conf").read_text(), "it is tried at each start"
 
 
 def test_who_cannot_have_it_is_told_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
