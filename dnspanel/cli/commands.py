@@ -23,6 +23,7 @@ from dnspanel.cli.session import Session, shared_options
 from dnspanel.cli.teams import teams
 from dnspanel.cli.templates import templates
 from dnspanel.cli.tokens import tokens, whoami
+from dnspanel.cli.transfers import transfers
 from dnspanel.cli.waiting import wait
 from dnspanel.cli.zones import zones
 
@@ -77,6 +78,7 @@ for command in (
     fronts,
     secondaries,
     primaries,
+    transfers,
     teams,
     tokens,
     directories,
