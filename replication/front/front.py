@@ -42,7 +42,7 @@ SILENT_SECONDS = 0.1
 SECRETS_FILE = "secrets.json"
 ROTATION_FILE = "rotation.conf"
 FORMER, NEXT = "former", "next"  # with the ending of the configuration: dnsdist knows its form by that
-_MOST_WORDS = 300
+_LONGEST_REASON = 300
 
 logger = logging.getLogger(__name__)
 
@@ -146,7 +146,7 @@ class Front:
                 self._dnsdist.check(self.conf_path)
             except BadBytes as exc:
                 logger.warning("dnsdist starts without AF_XDP: %s", exc)
-                write_atomically(self._refused_path, f"no AF_XDP: {' '.join(str(exc).split())[-_MOST_WORDS:]}")
+                write_atomically(self._refused_path, f"no AF_XDP: {' '.join(str(exc).split())[-_LONGEST_REASON:]}")
                 self._means = None
                 self.write()
         return self.conf_path

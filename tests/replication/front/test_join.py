@@ -44,6 +44,7 @@ def test_the_units_name_the_places_and_nothing_is_left_open(tmp_path: Path) -> N
     )
     assert "{" not in front + dnsdist
     assert "xdp" not in dnsdist
+    assert "dnsdist.service" not in front, "each would wait for the other"
 
 
 def test_with_an_interface_dnsdist_may_have_its_packets_and_nothing_else_may(tmp_path: Path) -> None:

@@ -42,6 +42,31 @@ def test_a_newer_dnsdist_is_a_front_as_well(panel: Panel, suite: str, version: s
             assert refusal(site, "SOA", "+opcode=NOTIFY") == "REFUSED"
 
 
+def test_a_dnsdist_that_is_upgraded_in_place_gets_the_form_that_it_reads(panel: Panel) -> None:
+    with short_directory() as directory:
+        try:
+            newer = dnsdist_of_suite("sid", directory)
+        except Unavailable as exc:
+            pytest.skip(str(exc))
+        program = directory / "dnsdist"
+        program.write_text('#!/bin/sh\nexec dnsdist "$@"\n')
+        program.chmod(0o755)
+        with enrolled_site(panel, directory, f"dnsdist = '{program}'") as site:
+            late, [push] = site.publish(2, 0)
+            push.join()
+            until(lambda: site.push(late).position.sequence == 2, "the late node is out")
+            assert site.config.conf_path.exists()
+            newer.replace(program)
+            site.dnsdist.kill()  # as the package does, once the new program is there
+            until(lambda: site.config.yaml_path.exists(), "what is installed reads YAML")
+            until(lambda: site.client.status().versions["dnsdist"].startswith("2."), "the new one runs")
+            until(lambda: site.rotation() == "ns1" and answers_at_all(site), "with the rotation that was")
+            assert site.answers() == {"192.0.2.2"}
+            assert not site.config.conf_path.exists()
+            site.nodes[1].client.push(late, len(late))
+            until(lambda: site.rotation() == "ns1 ns2", "and looked after as before")
+
+
 def nothing_old_is_answered_once_a_change_is_in_sync(site: Site) -> None:
     until(lambda: site.report().bypassed_zones == 0, "the cache answers")
     assert (site.answers(), site.answers(OTHER)) == ({"192.0.2.1"}, {"192.0.2.1"})
