@@ -19,7 +19,7 @@ from tests.stack import run_script, until
 ROOT = Path(__file__).parents[1]
 _FRONT = (sys.executable, "-m", "replication.front")
 
-_SET = """
+SET_TERMS = """
 import json, sys, django
 django.setup()
 from django.utils import timezone
@@ -51,7 +51,7 @@ class JoinedFront:
         return self.config.listen[0].port
 
     def set_terms(self, **terms: Any) -> None:
-        run_script(self.stack, _SET, self.name, json.dumps(terms))
+        run_script(self.stack, SET_TERMS, self.name, json.dumps(terms))
 
     def report(self) -> FrontReport | None:
         """What the panel has of it."""

@@ -24,6 +24,7 @@ from dnspanel.cli.session import Session, shared_options
 from dnspanel.cli.teams import teams
 from dnspanel.cli.templates import templates
 from dnspanel.cli.tokens import tokens, whoami
+from dnspanel.cli.transfers import transfers
 from dnspanel.cli.waiting import wait
 from dnspanel.cli.zones import zones
 
@@ -79,6 +80,7 @@ for command in (
     secondaries,
     primaries,
     catalogs,
+    transfers,
     teams,
     tokens,
     directories,

@@ -29,12 +29,15 @@ PORTS = {
     "ns1-dns": 5301,
     "ns2-dns": 5302,
     "ns3-dns": 5303,
+    "front1-dns": 5300,
     "ns1-agent": 5311,
     "ns2-agent": 5312,
     "ns3-agent": 5313,
     "ns1-statistics": 5321,
     "ns2-statistics": 5322,
     "ns3-statistics": 5323,
+    "front1-agent": 5310,
+    "front1-statistics": 5320,
     "postgres": 5331,
     "redis": 5332,
     "update": 5340,
@@ -54,7 +57,7 @@ def stop(number: int, frame: FrameType | None) -> None:
 
 def run() -> int:
     """Start the demo, say where it is, and keep it until it is asked to stop."""
-    stack = Stack(DEMO_DIRECTORY, requested_ports=requested_ports(), say=say)
+    stack = Stack(DEMO_DIRECTORY, requested_ports=requested_ports(), front=True, say=say)
     try:
         with stack:
             say(welcome(stack))
@@ -88,7 +91,10 @@ def welcome(stack: Stack) -> str:
     if link:
         lines += ["", "Open this link once to become the first administrator:", link]
     update = f"nsupdate: server 127.0.0.1 {stack.update_port}   (with a TSIG key of the panel; AXFR too)"
-    lines += ["", "Ask the three name servers:", *dig, "", "Change records by DNS UPDATE:", update]
+    lines += ["", "Ask the three name servers:", *dig]
+    if stack.front:
+        lines += ["Ask dnsdist before them:", f"dig @127.0.0.1 -p {stack.front.dns_port} www.example.com"]
+    lines += ["", "Change records by DNS UPDATE:", update]
     lines += ["", f"Logs: {stack.supervisor.logs}   Stop: Ctrl-C"]
     width = max(map(len, lines))
     body = [f"│ {line:<{width}} │" for line in lines]

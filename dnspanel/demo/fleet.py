@@ -9,10 +9,11 @@ from functools import partial
 from pathlib import Path
 
 from dnspanel.demo import unprivileged
+from dnspanel.demo.front import CACHE_ENTRIES, DemoFront
 from dnspanel.demo.nodes import SCHEMA, DemoNode
 from dnspanel.demo.ports import LOOPBACK
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes import enroll, fronts
 
 ENROLLMENT_SECONDS = 30
 POLL_SECONDS = 0.05
@@ -25,7 +26,7 @@ class NotEnrolled(Exception):
         super().__init__(f"{name} did not enrol within {ENROLLMENT_SECONDS} s; its agent said: {log or 'nothing'}")
 
 
-def enroll_nodes(nodes: Sequence[DemoNode], *, panel: str, now: datetime) -> list[Node]:
+def enroll_nodes(nodes: Sequence[DemoNode | DemoFront], *, panel: str, now: datetime) -> list[Node]:
     """Every one of these servers is a node of the panel; returns those that were not before. Raises NotEnrolled.
 
     Interrupted anywhere, the next call goes on: a code is kept beside the
@@ -46,7 +47,15 @@ def enroll_nodes(nodes: Sequence[DemoNode], *, panel: str, now: datetime) -> lis
     return [enroll.node_by_name(node.name) for node, _ in agents]
 
 
-def _ask_to_enroll(node: DemoNode, *, panel: str, now: datetime) -> subprocess.Popen[bytes]:
+def put_before(front: DemoFront, nodes: Sequence[DemoNode], *, now: datetime) -> None:
+    """The front asks these nodes, unless a person has said already whom it asks."""
+    node = enroll.node_by_name(front.name)
+    if not fronts.terms_of(node).backends:
+        terms = fronts.Terms({each.name: 1 for each in nodes}, cache_entries=CACHE_ENTRIES)
+        fronts.set_terms(node=node, terms=terms, now=now, by=None)
+
+
+def _ask_to_enroll(node: DemoNode | DemoFront, *, panel: str, now: datetime) -> subprocess.Popen[bytes]:
     """Start the agent's enrollment with the code that the node has, or with a new one."""
     known = Node.objects.filter(name=node.name).first() or enroll.create_node(
         name=node.name,
@@ -55,7 +64,8 @@ def _ask_to_enroll(node: DemoNode, *, panel: str, now: datetime) -> subprocess.P
         agent_host=LOOPBACK,
         agent_port=node.agent_port,
         schema=SCHEMA,
-        is_ring0=node.is_ring0,
+        is_ring0=isinstance(node, DemoNode) and node.is_ring0,
+        is_front=isinstance(node, DemoFront),
         now=now,
         by=None,
     )
@@ -71,7 +81,9 @@ def _ask_to_enroll(node: DemoNode, *, panel: str, now: datetime) -> subprocess.P
         )
 
 
-def _wait(node: DemoNode, agent: subprocess.Popen[bytes], condition: Callable[[], bool], *, deadline: float) -> None:
+def _wait(
+    node: DemoNode | DemoFront, agent: subprocess.Popen[bytes], condition: Callable[[], bool], *, deadline: float
+) -> None:
     """Return when the condition holds. Raises NotEnrolled if the agent ended before, or time is up."""
     ended = False
     while not condition():
@@ -92,13 +104,13 @@ def approve_request(name: str, *, now: datetime) -> bool:
     return True
 
 
-def _has_identity(node: DemoNode) -> bool:
+def _has_identity(node: DemoNode | DemoFront) -> bool:
     return (node.identity / "identity.json").exists()
 
 
-def _code_file(node: DemoNode) -> Path:
+def _code_file(node: DemoNode | DemoFront) -> Path:
     return node.directory / "enrolment-code"
 
 
-def _log(node: DemoNode) -> Path:
+def _log(node: DemoNode | DemoFront) -> Path:
     return node.directory / "enrolment.log"

@@ -9,6 +9,7 @@ own directory. A second start finds everything that the first one made.
     panel/            PANEL_VAR: the publisher's LMDB, segments, static files
     proxy/            nginx, which listens on the web port and waits for slow clients
     nodes/ns1/ ...    a node each; ring0 is the private one that gets everything first
+    nodes/front1/     dnsdist before the public ones, where there is such a front
     log/              one file per process
 """
 
@@ -32,6 +33,7 @@ from typing import IO, Self
 from cryptography.fernet import Fernet
 
 from dnspanel.demo import ports, proxy, unprivileged
+from dnspanel.demo.front import FRONT_PORTS, DemoFront
 from dnspanel.demo.nodes import DemoNode
 from dnspanel.demo.ports import LOOPBACK
 from dnspanel.demo.stores import Stores, keep_secret, postgres_programs
@@ -39,6 +41,7 @@ from dnspanel.demo.supervision import STORES, Supervisor, procfile
 
 NODE_NAMES = ("ns1", "ns2", "ns3")
 RING0_NAME = "ring0"
+FRONT_NAME = "front1"
 # The panel's own processes, as the Procfile names them.
 PANEL = (
     *("web", "proxy", "publish", "push", "bootstrap", "sources", "bulk", "system"),
@@ -58,7 +61,8 @@ class Stack:
 
     `durable=False` lets PostgreSQL skip waiting for the disk; `ring0=False`
     leaves out the private server that has to answer with a publication before
-    the others get it; `stores_only` starts PostgreSQL and Redis and nothing else. Of `requested_ports`, the web
+    the others get it; `front` puts dnsdist before the public ones; `stores_only`
+    starts PostgreSQL and Redis and nothing else. Of `requested_ports`, the web
     port is insisted on; the others are used where they can be had, and what is not requested is one of `free_ports`.
     `environment` is added to that of every process.
     """
@@ -72,6 +76,7 @@ class Stack:
         durable: bool = True,
         stores_only: bool = False,
         ring0: bool = True,
+        front: bool = False,
         requested_ports: Mapping[str, int] = MappingProxyType({}),
         free_ports: Sequence[int] = ports.RANGE,
         environment: Mapping[str, str] = MappingProxyType({}),
@@ -82,6 +87,7 @@ class Stack:
         self.traffic = traffic
         self.stores_only = stores_only
         self.has_ring0 = ring0 and not stores_only
+        self.has_front = front and not stores_only
         self._durable = durable
         self._requested_ports = requested_ports
         self._free_ports = free_ports
@@ -159,6 +165,14 @@ class Stack:
     def servers(self) -> list[DemoNode]:
         """Every PowerDNS with an agent, ring 0 last."""
         return [*self.nodes, *([self.ring0] if self.ring0 else [])]
+
+    @property
+    def front(self) -> DemoFront | None:
+        """What stands before the nodes; None for a stack that was never started with it."""
+        if f"{FRONT_NAME}-dns" not in self.ports:
+            return None
+        chosen = {f"{kind}_port": self.ports[f"{FRONT_NAME}-{kind}"] for kind in FRONT_PORTS}
+        return DemoFront(name=FRONT_NAME, directory=self.directory / "nodes" / FRONT_NAME, **chosen)
 
     def _server(self, name: str) -> DemoNode:
         return DemoNode(
@@ -265,12 +279,17 @@ class Stack:
         """Every node is enrolled, runs, and answers DNS and the panel."""
         for node in self.servers:
             node.configure()
+        if self.front:
+            self.front.configure()
         self.prepare_nodes()
         self.supervisor.start(self.supervisor.commands)
         for node in self.servers:
             self._wait(f"{node.name}-pdns", node.dns_port)
             self._wait(f"{node.name}-agent", node.agent_port)
         self._say(f"{len(self.nodes)} name servers are up.")
+        if self.front:
+            self._wait(f"{FRONT_NAME}-dnsdist", self.front.dns_port)
+            self._say("dnsdist before them is up.")
 
     def prepare_nodes(self) -> None:
         """Every node is enrolled and has its LMDB files; the panel runs. Raises StackError."""
@@ -327,6 +346,8 @@ class Stack:
             return name in STORES
         if name.startswith(f"{RING0_NAME}-"):
             return self.has_ring0
+        if name.startswith(f"{FRONT_NAME}-"):
+            return self.has_front
         return self.traffic or name != "traffic"
 
     def _stored_ports(self) -> dict[str, int]:
@@ -345,6 +366,7 @@ class Stack:
         if "web" in self._requested_ports:
             chosen["web"] = self._requested_ports["web"]
         of_servers = [f"{name}-{kind}" for name in self.server_names for kind in NODE_PORTS]
+        of_servers += [f"{FRONT_NAME}-{kind}" for kind in FRONT_PORTS if self.has_front]
         for name in ("web", "update", "update-tls", *STORES, *of_servers):
             if name in chosen and not ports.wait_until_free(chosen[name], seconds=patience):
                 if name == "web":

@@ -36,7 +36,11 @@ class CertificateRefused(SecondaryError):
 
 
 class KeylessRefused(SecondaryError):
-    """A zone cannot be open to these networks, or NOTIFY for it cannot go to these addresses."""
+    """A zone cannot be open to these networks, or NOTIFY for it cannot go to these addresses; `field` is which."""
+
+    def __init__(self, message: str, *, field: str) -> None:
+        super().__init__(message)
+        self.field = field
 
 
 class TransferRefused(SecondaryError):

@@ -4,12 +4,13 @@ PowerDNS has this as metadata of the zone (ALLOW-AXFR-FROM, ALSO-NOTIFY), and AP
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import connection, transaction
 
 from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors import Author, user_of
 from dnspanel.accounts.grants import Right
 from dnspanel.secondaries import members
 from dnspanel.secondaries.errors import KeylessRefused
@@ -29,6 +30,28 @@ WHERE z.id = a.zone_id AND z.is_served AND z.deleted_at IS NULL AND EXISTS (
 )"""
 
 
+@dataclass(frozen=True, slots=True)
+class Keyless:
+    """What a zone says of transfers without a key: both rows have who set them, and when."""
+
+    opened: OpenZone | None
+    notified: list[NoticeAddress]  # by address
+
+    @property
+    def networks(self) -> list[str]:
+        return list(self.opened.networks) if self.opened else []
+
+    @property
+    def addresses(self) -> list[str]:
+        return [each.address for each in self.notified]
+
+
+def keyless_of(zone: Zone) -> Keyless:
+    """Return what the zone says. Two queries."""
+    opened = OpenZone.objects.filter(zone=zone).select_related("set_by").first()
+    return Keyless(opened, list(NoticeAddress.objects.filter(zone=zone).select_related("set_by").order_by("address")))
+
+
 def open_to(*, zone: Zone, networks: Sequence[str], by: Author, now: datetime) -> None:
     """Whoever asks from these networks may transfer the zone without a key; none: nobody may.
 
@@ -36,17 +59,19 @@ def open_to(*, zone: Zone, networks: Sequence[str], by: Author, now: datetime) -
     """
     access.require_right(by, zone, Right.SETTINGS)
     if by is not None and access.visibility_of(by, zone) is not None:
-        raise KeylessRefused(gettext("Only who sees all of a zone may open it to networks: they get all of it."))
+        message = gettext("Only who sees all of a zone may open it to networks: they get all of it.")
+        raise KeylessRefused(message, field="networks")
     faults: dict[str, list[str]] = {}
     checked = checked_networks(networks, faults)
     _refuse(faults)
     with transaction.atomic():
         before = list(OpenZone.objects.filter(zone=zone).values_list("networks", flat=True))
-        if checked:
-            OpenZone.objects.update_or_create(zone=zone, defaults={"networks": checked})
-        else:
-            OpenZone.objects.filter(zone=zone).delete()
         if checked != (before[0] if before else []):
+            if checked:
+                values = {"networks": checked, "set_by": user_of(by), "set_at": now}
+                OpenZone.objects.update_or_create(zone=zone, defaults=values)
+            else:
+                OpenZone.objects.filter(zone=zone).delete()
             audit.record(action="zone.open", by=by, now=now, target=zone.name, before=before[:1], after=checked)
 
 
@@ -66,13 +91,24 @@ def notify_also(*, zone: Zone, addresses: Sequence[str], by: Author, now: dateti
         of_zone = NoticeAddress.objects.filter(zone=zone)
         before = set(of_zone.values_list("address", flat=True))
         of_zone.exclude(address__in=checked).delete()
-        come = [NoticeAddress(zone=zone, address=each, notify_at=now) for each in checked if each not in before]
+        come = [
+            NoticeAddress(zone=zone, address=each, notify_at=now, set_by=user_of(by), set_at=now)
+            for each in checked
+            if each not in before
+        ]
         NoticeAddress.objects.bulk_create(come, ignore_conflicts=True)
         if before != set(checked):
             audit.record(
                 action="zone.notify_also", by=by, now=now, target=zone.name, before=sorted(before), after=checked
             )
         transaction.on_commit(lambda: changed.send(sender=NoticeAddress), robust=True)
+
+
+def change(*, zone: Zone, networks: Sequence[str], addresses: Sequence[str], by: Author, now: datetime) -> None:
+    """Both are so from now on, or neither. Raises as `open_to` and `notify_also`."""
+    with transaction.atomic():
+        open_to(zone=zone, networks=networks, by=by, now=now)
+        notify_also(zone=zone, addresses=addresses, by=by, now=now)
 
 
 def notify_zone(*, zone: Zone, now: datetime) -> int:
@@ -106,5 +142,5 @@ def note_publications(*, now: datetime) -> int:
 
 
 def _refuse(faults: dict[str, list[str]]) -> None:
-    for messages in faults.values():
-        raise KeylessRefused(" ".join(messages))
+    for field, messages in faults.items():
+        raise KeylessRefused(" ".join(messages), field=field)

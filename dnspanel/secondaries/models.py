@@ -1,5 +1,6 @@
 """Secondaries and what each has of its zones. Models store and constrain; `set_up`, `members` and others write."""
 
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
@@ -160,6 +161,11 @@ class OpenZone(models.Model):
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="+")
     networks = ArrayField(models.CharField(max_length=49))  # as CIDR
+    # Who said so last; nobody where that person is gone, or it was before anybody kept it.
+    set_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
+    set_at = models.DateTimeField(null=True)
 
 
 class NoticeAddress(models.Model):
@@ -167,6 +173,10 @@ class NoticeAddress(models.Model):
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+", db_index=False)
     address = models.CharField(max_length=47)
+    set_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
+    set_at = models.DateTimeField(null=True)
     # As with members.
     notify_at = models.DateTimeField(null=True)
     attempts = models.IntegerField(default=0)

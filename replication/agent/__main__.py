@@ -18,7 +18,8 @@ from pathlib import Path
 from replication.agent.computed_types import pdns_conf_of
 from replication.agent.config import AgentConfig, BadConfig, read_config
 from replication.agent.enroll import NotEnrolled, enroll
-from replication.agent.join import CannotJoin, Joining, join, start_units
+from replication.agent.installing import CannotJoin
+from replication.agent.join import Joining, join, start_units
 from replication.agent.node import AgentNode
 from replication.agent.rebuild import open_store
 from replication.agent.recent_log import RECENT_LOG

@@ -19,28 +19,26 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
 from replication.agent.config import IDENTITY_FILE, AgentConfig, read_config
 from replication.agent.enroll import enroll
-from replication.errors import Permanent
+from replication.agent.installing import (
+    CannotJoin,
+    Say,
+    give,
+    make_directories,
+    refuse_unfit,
+    start,
+    write_for,
+    write_unit_files,
+)
 
 CONFIG = Path("/etc/dnspanel-agent/agent.toml")
 DIRECTORY = Path("/var/lib/dnspanel-agent")
 UNITS = Path("/etc/systemd/system")
 SOCKET_DIRECTORY = Path("/run/pdns")  # RuntimeDirectory of Debian's unit
 AGENT_UNIT = "dnspanel-agent.service"
-
-Say = Callable[[str], None]
-
-
-class CannotJoin(Permanent):
-    """The server cannot become a node as it is; `faults` names everything in the way."""
-
-    def __init__(self, *, faults: list[str]) -> None:
-        super().__init__("\n".join(faults))
-        self.faults = faults
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +79,16 @@ def join(joining: Joining, *, render_pdns_conf: Callable[[AgentConfig], str], sa
 
     Raises CannotJoin, NotEnrolled, BadConfig or OSError.
     """
-    _refuse_unfit(joining)
-    _make_directories(joining)
+    refuse_unfit(user=joining.user, program=joining.pdns_server, packages="pdns-server pdns-backend-lmdb")
+    directories = ("identity", "state", "lmdb", "pdns")
+    make_directories(joining.directory, directories, config=joining.config, user=joining.user)
     _write_config(joining)
     if not (joining.identity / IDENTITY_FILE).exists():
         enroll(joining.panel, joining.code, joining.identity, say=say)
-    _give(joining, joining.directory)
+    give(joining.directory, joining.user)
     _run_as_user(joining, "prepare")
     config = read_config(joining.config)
-    _write(joining, joining.pdns_conf, render_pdns_conf(config))
+    write_for(joining.user, joining.pdns_conf, render_pdns_conf(config))
     write_units(joining)
     say(f"{config.identity.node} is set up: configuration in {joining.config}, everything else in {joining.directory}.")
     return config
@@ -105,48 +104,17 @@ def write_units(joining: Joining) -> None:
         "pdns_server": shutil.which(joining.pdns_server) or joining.pdns_server,
     }
     drop_in = joining.units / "pdns.service.d" / "dnspanel.conf"
-    drop_in.parent.mkdir(parents=True, exist_ok=True)
-    for path, template in ((joining.units / AGENT_UNIT, AGENT_UNIT), (drop_in, "pdns.conf")):
-        text = resources.files("replication.agent").joinpath("units", template).read_text()
-        path.write_text(text.format(**values))
+    write_unit_files("replication.agent", {joining.units / AGENT_UNIT: AGENT_UNIT, drop_in: "pdns.conf"}, values)
 
 
 def start_units(say: Say) -> None:
     """PowerDNS and the agent run, now and after each boot; without systemd, say what to start. Raises CannotJoin."""
-    if not Path("/run/systemd/system").is_dir():
-        say("systemd does not run here. Start PowerDNS and the agent with the commands in their units.")
-        return
-    for command in (
-        ["systemctl", "daemon-reload"],
-        ["systemctl", "enable", "pdns.service", AGENT_UNIT],
-        ["systemctl", "restart", "pdns.service", AGENT_UNIT],
-    ):
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            raise CannotJoin(faults=[f"{' '.join(command)}: {done.stderr.strip()}"])
-    say("PowerDNS and the agent are running; the panel brings the zones.")
-
-
-def _refuse_unfit(joining: Joining) -> None:
-    faults = []
-    if os.geteuid() != 0:
-        faults.append("Run this as root: it writes units, and files for the user that PowerDNS runs as.")
-    try:
-        pwd.getpwnam(joining.user)
-    except KeyError:
-        faults.append(f"There is no user {joining.user}; install PowerDNS with its LMDB backend first.")
-    if shutil.which(joining.pdns_server) is None:
-        faults.append(f"{joining.pdns_server} is not installed; on Debian: apt install pdns-server pdns-backend-lmdb.")
-    if faults:
-        raise CannotJoin(faults=faults)
-
-
-def _make_directories(joining: Joining) -> None:
-    for name in ("", "identity", "state", "lmdb", "pdns"):
-        path = joining.directory / name
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _give(joining, joining.directory)
-    joining.config.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    start(
+        ("pdns.service", AGENT_UNIT),
+        say,
+        running="PowerDNS and the agent are running; the panel brings the zones.",
+        otherwise="Start PowerDNS and the agent with the commands in their units.",
+    )
 
 
 def _write_config(joining: Joining) -> None:
@@ -169,7 +137,9 @@ def _write_config(joining: Joining) -> None:
         "caches": joining.caches,
     }
     # A JSON text or number is also one of TOML.
-    _write(joining, joining.config, "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items()))
+    write_for(
+        joining.user, joining.config, "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items())
+    )
 
 
 def _run_as_user(joining: Joining, command: str) -> None:
@@ -185,19 +155,3 @@ def _run_as_user(joining: Joining, command: str) -> None:
     )
     if done.returncode:
         raise CannotJoin(faults=[done.stderr.strip() or f"{command} failed"])
-
-
-def _write(joining: Joining, path: Path, text: str) -> None:
-    """Write a file with a secret in it, in one rename, for the user only."""
-    partial = path.with_name(path.name + ".part")
-    with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(text)
-    _give(joining, partial)
-    partial.replace(path)
-
-
-def _give(joining: Joining, path: Path) -> None:
-    """The path, and all that is below it, belongs to the user."""
-    account = pwd.getpwnam(joining.user)
-    for each in (path, *(path.rglob("*") if path.is_dir() else ())):
-        os.chown(each, account.pw_uid, account.pw_gid, follow_symlinks=False)

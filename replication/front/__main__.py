@@ -1,29 +1,41 @@
 """The front's command line.
 
-python -m replication.front conf   --config FILE     print the dnsdist.conf that fits, each line with its reason
+python -m replication.front conf   --config FILE     print the configuration of dnsdist that fits, each line with its
+                                                     reason
 python -m replication.front write  --config FILE     write it, if dnsdist would start with it
 python -m replication.front run    --config FILE     write it, and keep the rotation right until told to stop; a front
                                                      that enrolled serves the panel besides
+python -m replication.front start  --config FILE     become dnsdist, with what was written
+python -m replication.front xdp    --config FILE     have questions come to dnsdist past the kernel (AF_XDP); as root
 python -m replication.front status --config FILE     print each backend's position and numbers as JSON
 python -m replication.front enroll --panel URL --code CODE --dir DIR
+python -m replication.front join   --panel URL --code CODE --listen ADDRESS:PORT [...]     all of it, and the units
 """
 
 import argparse
 import json
 import logging
+import os
 import signal
 import sys
 import threading
+import time
 from dataclasses import asdict
 from pathlib import Path
 
 from replication.agent.config import BadConfig
 from replication.agent.enroll import NotEnrolled, enroll
+from replication.agent.installing import CannotJoin
 from replication.agent.recent_log import RECENT_LOG
-from replication.errors import ReplicationError
+from replication.errors import BadBytes, ReplicationError
 from replication.front.agent import FrontAgent
 from replication.front.config import FrontConfig, read_config
 from replication.front.front import Front
+from replication.front.join import Joining, join, start_units
+from replication.front.xdp import attach
+
+# How often it is looked whether there are nodes for dnsdist to ask.
+WAIT_SECONDS = 0.25
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -35,12 +47,21 @@ def main(arguments: list[str] | None = None) -> int:
         if options.command == "enroll":
             enroll(options.panel, options.code, options.dir, say=_say)
             return 0
+        if options.command == "join":
+            join(_joining(options), say=_say)
+            if not options.no_start:
+                start_units(_say)
+            return 0
         config = read_config(options.config)
         if options.command == "run":
             _run(config)
+        elif options.command == "start":
+            _start(options.config)
+        elif options.command == "xdp":
+            _say(attach(config, only_generic=options.generic))
         else:
             _once(config, options.command)
-    except (BadConfig, NotEnrolled, ReplicationError, OSError) as exc:
+    except (BadConfig, CannotJoin, NotEnrolled, ReplicationError, OSError) as exc:
         print(f"{type(exc).__name__}: {exc}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -56,6 +77,22 @@ def _once(config: FrontConfig, command: str) -> None:
         print(json.dumps(_status(front), indent=2))
     else:
         front.write()
+
+
+def _start(path: Path) -> None:
+    """This very process is dnsdist from now on; it waits while the panel has named no nodes."""
+    while not (config := read_config(path)).backends:
+        time.sleep(WAIT_SECONDS)
+    front = Front(config)
+    try:
+        # After an upgrade it may read another form, and what the kernel gives it may be another than at the last start.
+        path = front.start_path()
+    except BadBytes:
+        path = front.conf_path
+        if not path.exists():
+            raise
+        logging.exception("dnsdist starts with the configuration that was")
+    os.execvp(config.dnsdist, [config.dnsdist, "--supervised", "--disable-syslog", "-C", str(path)])
 
 
 def _run(config: FrontConfig) -> None:
@@ -82,17 +119,48 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m replication.front", description=__doc__.partition("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
     for name, text in (
-        ("conf", "print the dnsdist.conf that fits"),
+        ("conf", "print the configuration of dnsdist that fits"),
         ("write", "write it, if dnsdist would start with it"),
         ("run", "write it, and keep the rotation right until told to stop"),
+        ("start", "become dnsdist, with what was written"),
         ("status", "print each backend's position and numbers"),
     ):
         commands.add_parser(name, help=text).add_argument("--config", type=Path, required=True)
+    attaching = commands.add_parser("xdp", help="have questions come to dnsdist past the kernel; as root")
+    attaching.add_argument("--config", type=Path, required=True)
+    attaching.add_argument("--generic", action="store_true", help="by the kernel, also where the driver could do it")
     joining = commands.add_parser("enroll", help="ask the panel to make this server a front")
     joining.add_argument("--panel", required=True, help="the panel's address")
     joining.add_argument("--code", required=True, help="the one-time code that the panel showed")
     joining.add_argument("--dir", type=Path, required=True, help="where to keep the front's identity")
+    _add_join(commands.add_parser("join", help="make this server a front: everything, with systemd units"))
     return parser
+
+
+def _add_join(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--panel", required=True, help="the panel's address")
+    parser.add_argument("--code", required=True, help="the one-time code that the panel showed")
+    parser.add_argument("--listen", required=True, nargs="+", help="where questions arrive: 192.0.2.1:53")
+    for field, text in (
+        ("panel_port", "where the panel calls the front"),
+        ("control_port", "dnsdist's console, on loopback"),
+        ("api_port", "dnsdist's web server, on loopback"),
+        ("xdp_interface", "whose packets come past the kernel (AF_XDP), where that can be had"),
+        ("user", "as whom dnsdist and the front run"),
+        ("config", "the front's configuration"),
+        ("directory", "where everything else is kept"),
+        ("units", "where systemd's units are written"),
+        ("dnsdist", "the program"),
+    ):
+        default = Joining.__dataclass_fields__[field].default
+        option = "--" + field.replace("_", "-")
+        parser.add_argument(option, type=type(default), default=default, help=f"{text}; {default or 'none'}")
+    parser.add_argument("--no-start", action="store_true", help="only write; start nothing")
+
+
+def _joining(options: argparse.Namespace) -> Joining:
+    chosen = {field: getattr(options, field) for field in Joining.__dataclass_fields__}
+    return Joining(**(chosen | {"listen": tuple(options.listen)}))
 
 
 def _say(text: str) -> None:

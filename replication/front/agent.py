@@ -195,7 +195,7 @@ class FrontAgent:
             schema=self.identity.identity.schema,
             state=self._explain() or "in order",
             answered=verified,
-            unserved=self._trouble,
+            unserved=self._trouble or self._older(),
             clock=time.time(),
             started_at=self._started_at,
             versions={"agent": __version__, "dnsdist": numbers.version if numbers else ""},
@@ -296,10 +296,19 @@ class FrontAgent:
             return "new: nothing was pushed yet"
         if looked is None or looked.served is None:
             return "nobody in rotation answers"
+        if older := self._older():
+            return older
         if verified is None or verified < taken:
             late = [name for name, verdict in looked.verdicts.items() if _lacks(verdict, taken)]
             return f"waits for {', '.join(late)}" if late else ""
         return ""
+
+    def _older(self) -> str:
+        """Why clients may get an older answer than what was acknowledged; empty where they cannot."""
+        looked, verified = self._looked, self._verified
+        late = [name for name, verdict in looked.verdicts.items() if verdict.is_older(verified)] if looked else []
+        without = f"without {', '.join(late)} too few nodes would be left"
+        return f"older answers than before are given: {without}" if late else ""
 
     def _sample(self, stop: threading.Event) -> None:
         while not stop.wait(INTERVAL_SECONDS):

@@ -10,10 +10,12 @@
     behind_seconds = 1.0     how long it may lack more than these, 0.5 to 600
     queries_per_second = 0   of one address over UDP, then it has to come by TCP; 0: no limit
     cache_entries = 0        answers that dnsdist keeps; 0: none, so that nothing is ever stale here
-    tls_certificate = ""     for DoT and DoH, a PEM file with its chain; empty: neither
+    tls_certificate = ""     for DoT, DoH and DoQ, a PEM file with its chain; empty: none of them
     tls_key = ""
     dot_port = 853           0: no DoT
     doh_port = 443           0: no DoH
+    doq_port = 853           0: no DoQ
+    xdp_interface = ""       whose packets come past the kernel (AF_XDP), where it and dnsdist can; empty: nobody's
     control_port = 5199      dnsdist's console, on loopback
     api_port = 8083          dnsdist's web server, on loopback
     dnsdist = "dnsdist"      the program
@@ -32,7 +34,9 @@ Of a front that enrolled the panel sets the nodes, and all from `minimum` to `ca
 Relative paths start at the file's own directory.
 """
 
+import ipaddress
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -56,8 +60,9 @@ from replication.wire.front import (
 MOST_LISTENERS = 64
 MOST_CORES = 256
 SETTINGS_FILE = "settings.json"
-_PORTS = ("dot_port", "doh_port", "control_port", "api_port", "panel_port")
-_MAY_BE_ZERO = frozenset(("dot_port", "doh_port"))
+_PORTS = ("dot_port", "doh_port", "doq_port", "control_port", "api_port", "panel_port")
+_MAY_BE_ZERO = frozenset(("dot_port", "doh_port", "doq_port"))
+_INTERFACE = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9_.@-]{1,15}\Z")
 _IDENTITY_DIR = "identity_dir"
 _NOT_IN_FILE = frozenset((_IDENTITY_DIR, "enrolled", "settings_digest"))
 
@@ -79,6 +84,8 @@ class FrontConfig:
     tls_key: str = ""
     dot_port: int = 853
     doh_port: int = 443
+    doq_port: int = 853
+    xdp_interface: str = ""
     control_port: int = 5199
     api_port: int = 8083
     dnsdist: str = "dnsdist"
@@ -90,11 +97,17 @@ class FrontConfig:
 
     @property
     def conf_path(self) -> Path:
+        """For a dnsdist that reads Lua."""
         return self.state_dir / "dnsdist.conf"
 
     @property
+    def yaml_path(self) -> Path:
+        """For one that reads YAML. Only one of the two is there."""
+        return self.state_dir / "dnsdist.yml"
+
+    @property
     def rotation_dir(self) -> Path:
-        """The directory that dnsdist reads when it starts, with `rotation.conf`: who is out of rotation."""
+        """The directory that dnsdist reads after its Lua, with `rotation.conf`: who is out of rotation."""
         return self.state_dir / "rotation"
 
     @property
@@ -240,4 +253,9 @@ def _faults_of(taken: Mapping[str, Any]) -> list[str]:
         faults.append("tls_certificate and tls_key belong together")
     if taken.get("dnsdist") == "":
         faults.append("dnsdist is empty")
+    if interface := taken.get("xdp_interface"):
+        if not _INTERFACE.match(interface):
+            faults.append(f"xdp_interface has to be the name of an interface, not {interface[:80]!r}")
+        if any(ipaddress.ip_address(endpoint.address).is_unspecified for endpoint in taken["listen"]):
+            faults.append("with xdp_interface, listen has to name each address: packets are told apart by it")
     return faults

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from replication.errors import BadBytes, NotServed
+from replication.front.release import Release, parse_release
 
 _SECONDS = 5.0
 _MAX_ANSWER = 8 << 20
 # What dnsdist calls a backend that somebody took out; in small letters it is its own check that says so.
 TAKEN_OUT = "DOWN"
-_ERROR = "Error"
+_DONE = "front: done"
 _RCODES = ("NOERROR", "NXDOMAIN", "SERVFAIL")
 
 T = TypeVar("T")
@@ -71,15 +72,20 @@ class Numbers:
 class Configured:
     """What the running dnsdist has that may be changed while it runs."""
 
+    version: str
     servers: tuple[ServerNumbers, ...]
     rules: frozenset[str]  # their ids
 
 
 class Dnsdist:
-    """The program, and the one that runs with the configuration at `conf`."""
+    """The program, and the one that runs."""
 
-    def __init__(self, program: str, conf: Path, api_port: int, api_key: str) -> None:
-        self._program, self._conf, self._port, self._key = program, conf, api_port, api_key
+    def __init__(self, program: str, api_port: int, api_key: str) -> None:
+        self._program, self._port, self._key = program, api_port, api_key
+
+    def release(self) -> Release:
+        """What is installed. Raises NotServed, BadBytes."""
+        return parse_release(self._run("--version").stdout)
 
     def check(self, conf: Path) -> None:
         """The program would start with this configuration. Raises BadBytes with its words."""
@@ -88,12 +94,20 @@ class Dnsdist:
             reason = (done.stderr + done.stdout).strip()[-400:] or f"status {done.returncode}"
             raise BadBytes(what="dnsdist.conf", reason=reason)
 
-    def execute(self, lua: str, *, conf: Path | None = None) -> None:
-        """The running dnsdist has done this. Raises NotServed."""
-        done = self._run("-C", str(conf or self._conf), "-e", lua)
-        if done.returncode or done.stdout.startswith(_ERROR) or _ERROR in done.stderr:
+    def execute(self, lua: str, *, conf: Path) -> None:
+        """The dnsdist that runs with this configuration has done this. Raises NotServed.
+
+        Its word is asked for: with a wrong key, or when it goes away meanwhile, the program ends as if all were well.
+        """
+        done = self._run("-C", str(conf), "-e", f'{lua}; return "{_DONE}"')
+        if done.returncode or _DONE not in done.stdout.splitlines():
             found = (done.stderr + done.stdout).strip()[-400:] or f"status {done.returncode}"
-            raise NotServed(question="dnsdist's console", expected="no error", found=found)
+            raise NotServed(question="dnsdist's console", expected="that it is done", found=found)
+
+    def shut_down(self, *, conf: Path) -> None:
+        """The dnsdist that runs with this configuration ends. Raises NotServed."""
+        self.execute("local ends = true", conf=conf)
+        self._run("-C", str(conf), "-e", "shutdown()")  # to which it gives no answer any more
 
     def configured(self) -> Configured:
         """The backends and the rules of the running dnsdist. Raises NotServed."""
@@ -152,7 +166,8 @@ def _servers(server: Any) -> tuple[ServerNumbers, ...]:
 
 
 def _configured(server: Any) -> Configured:
-    return Configured(_servers(server), frozenset(str(rule["uuid"]) for rule in server["rules"]))
+    rules = frozenset(str(rule["uuid"]) for rule in server["rules"])
+    return Configured(str(server["version"]), _servers(server), rules)
 
 
 def _numbers(server: Any, counters: Any) -> Numbers:

@@ -1,51 +1,37 @@
 """The `dnsdist.conf` of a front: one line per decision, each with its reason. Pure.
 
-It is Lua, as dnsdist 1.7 and everything later reads it. What the front's agent relies on is marked `must`.
+It is Lua, as dnsdist 1.7 and everything later reads it; the same as YAML is `dnsdist_yaml`. What a running dnsdist is
+told over its console is Lua in either case, and here.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 from uuid import NAMESPACE_OID, uuid5
 
+from replication.front import decisions
 from replication.front.bypass import EVERYTHING
 from replication.front.config import FrontConfig
+from replication.front.decisions import BACKEND_SECONDS, Means, Secrets
 from replication.store.applying import POSITION_ZONE
 from replication.wire.front import Backend
 
-# How long dnsdist waits for a node.
-BACKEND_SECONDS = 2
-# Releases from 1.8 on have another name for it.
+# Releases from 1.8 on have another name for it, and those from 1.9 on want suffixes to be called so.
 _SKIP_CACHE = "(SetSkipCacheAction or SkipCacheAction)()"
-
-
-class Secrets(NamedTuple):
-    """What only dnsdist and the agent beside it know."""
-
-    console_key: str  # 32 bytes in Base64
-    api_key: str
+_SUFFIXES = "(QNameSuffixRule or makeRule)"
 
 
 class Line(NamedTuple):
-    """One call and why it is made."""
+    """One call and why it is made; no call where the reason is why there is none."""
 
     text: str
     reason: str
 
 
-# What is behind this line a running dnsdist is told; for anything before it, it has to start anew.
-_LIVE = "\n-- The nodes. What follows is changed in the running dnsdist too, by the agent.\n"
-
-
-def render(config: FrontConfig, secrets: Secrets) -> str:
+def render(config: FrontConfig, secrets: Secrets, means: Means) -> str:
     """The text of `dnsdist.conf`."""
-    fixed = _text((_process(config, secrets), _listeners(config), _rules(config)))
+    fixed = _text((_process(config, secrets), _listeners(config, means), _rules(config)))
     live = _text((_backends(config),))
-    return f"-- Written by dnspanel's front; changes made here are overwritten.\n{fixed}{_LIVE}{live}"
-
-
-def needs_restart(before: str, after: str) -> bool:
-    """Whether only a dnsdist that starts anew goes by the text `after`, where it went by `before`."""
-    return before.partition(_LIVE)[0] != after.partition(_LIVE)[0]
+    return f"-- {decisions.WRITTEN}\n{fixed}\n-- {decisions.LIVE}\n{live}"
 
 
 def _text(blocks: Iterable[Iterable[Line]]) -> str:
@@ -53,7 +39,8 @@ def _text(blocks: Iterable[Iterable[Line]]) -> str:
     for block in blocks:
         previous = ""
         for line in block:
-            text.append(f"{line.text}\n" if line.reason == previous else f"\n-- {line.reason}\n{line.text}\n")
+            text.append("" if line.reason == previous else f"\n-- {line.reason}\n")
+            text.append(f"{line.text}\n" if line.text else "")
             previous = line.reason
     return "".join(text)
 
@@ -93,15 +80,14 @@ def remove_servers(names: Iterable[str]) -> list[str]:
 
 def server_policy(backends: Sequence[Backend]) -> str:
     """The call that says which backend is asked."""
-    weighted = len({backend.weight for backend in backends}) > 1
-    return f"setServerPolicy({'wrandom' if weighted else 'leastOutstanding'})"
+    return f"setServerPolicy({decisions.policy(backends).name})"
 
 
 def hold_rule(zones: Iterable[str], rule_id: str) -> str:
     """The call that makes a rule with this UUID: of these zones nothing comes from the cache, or gets into it."""
     names = list(zones)
-    suffixes = "AllRule()" if EVERYTHING in names else "{" + ", ".join(map(_quoted, names)) + "}"
-    return f'addAction({suffixes}, {_SKIP_CACHE}, {{uuid="{rule_id}"}})'
+    selector = "AllRule()" if EVERYTHING in names else _suffixes(names)
+    return f'addAction({selector}, {_SKIP_CACHE}, {{uuid="{rule_id}"}})'
 
 
 def expunge(zones: Iterable[str]) -> list[str]:
@@ -114,77 +100,66 @@ def expunge(zones: Iterable[str]) -> list[str]:
 
 
 def _process(config: FrontConfig, secrets: Secrets) -> Iterator[Line]:
-    console = f'controlSocket("127.0.0.1:{config.control_port}")'
-    yield Line(console, "must: the agent takes backends out of rotation through it")
-    yield Line(f"setKey({_quoted(secrets.console_key)})", "must: without a key anybody on this machine could")
-    yield Line(f'webserver("127.0.0.1:{config.api_port}")', "must: the agent reads the states and the numbers here")
-    yield Line(
-        f'setWebserverConfig({{apiKey={_quoted(secrets.api_key)}, acl="127.0.0.1/32"}})',
-        "known to the agent alone; no password, so the pages are closed",
-    )
-    yield Line('setSecurityPollSuffix("")', "a front asks nobody anything")
-    yield Line(f"setUDPTimeout({BACKEND_SECONDS})", "must: what nodes may still answer is over after this")
+    yield Line(f'controlSocket("127.0.0.1:{config.control_port}")', decisions.CONSOLE)
+    yield Line(f"setKey({_quoted(secrets.console_key)})", decisions.CONSOLE_KEY)
+    yield Line(f'webserver("127.0.0.1:{config.api_port}")', decisions.WEB_SERVER)
+    yield Line(f'setWebserverConfig({{apiKey={_quoted(secrets.api_key)}, acl="127.0.0.1/32"}})', decisions.API_KEY)
+    yield Line('setSecurityPollSuffix("")', decisions.ASKS_NOBODY)
+    yield Line(f"setUDPTimeout({BACKEND_SECONDS})", decisions.UDP_TIMEOUT)
 
 
-def _listeners(config: FrontConfig) -> Iterator[Line]:
-    reason = "where questions arrive: a socket for each core, among which the kernel shares them out"
+def _listeners(config: FrontConfig, means: Means) -> Iterator[Line]:
+    if means.no_xdp:
+        yield Line("", means.no_xdp)
+    for queue in range(means.queues):
+        name, path = _quoted(config.xdp_interface), _quoted(decisions.XSK_MAP)
+        call = f"newXsk({{ifName={name}, NIC_queue_id={queue}, frameNums={decisions.XSK_FRAMES}, xskMapPath={path}}})"
+        yield Line(f"local xsk{queue} = {call}", decisions.XSK)
     call = "setLocal"
     for endpoint in config.listen:
-        for _ in range(config.cores):
-            yield Line(f'{call}("{endpoint}", {{reusePort=true}})', reason)
+        for number in range(max(config.cores, means.queues)):
+            xsk = f", xskSocket=xsk{number}" if number < means.queues else ""
+            yield Line(f'{call}("{endpoint}", {{reusePort=true{xsk}}})', decisions.LISTENERS)
             call = "addLocal"
-    yield Line('setACL({"0.0.0.0/0", "::/0"})', "zones are for everybody; dnsdist's own list has private networks only")
-    if not config.tls_certificate:
-        return
+    yield Line('setACL({"0.0.0.0/0", "::/0"})', decisions.EVERYBODY)
     files = f"{_quoted(config.tls_certificate)}, {_quoted(config.tls_key)}"
-    for endpoint in config.listen:
-        host = str(endpoint).rpartition(":")[0]
-        if config.dot_port:
-            yield Line(f'addTLSLocal("{host}:{config.dot_port}", {files})', "DNS over TLS (RFC 7858)")
-        if config.doh_port:
-            yield Line(f'addDOHLocal("{host}:{config.doh_port}", {files}, "/dns-query")', "DNS over HTTPS (RFC 8484)")
+    for offered in decisions.encrypted(config, means.release):
+        for address in offered.addresses:
+            path = f', "{decisions.DOH_PATH}"' if offered.is_https else ""
+            yield Line(f'{offered.call}("{address}", {files}{path})', offered.reason)
+        if not offered.addresses:
+            yield Line("", offered.reason)
 
 
 def _rules(config: FrontConfig) -> Iterator[Line]:
     yield Line(
         "addAction(NotRule(OpcodeRule(DNSOpcode.Query)), RCodeAction(DNSRCode.REFUSED))",
-        "changes and notices never come this way: behind a front everybody has its address",
+        decisions.QUERIES_ONLY,
     )
     yield Line(
         "addAction(OrRule({QTypeRule(DNSQType.AXFR), QTypeRule(DNSQType.IXFR)}), RCodeAction(DNSRCode.REFUSED))",
-        "nor do transfers, which are allowed by address",
+        decisions.NO_TRANSFERS,
     )
     if limit := config.queries_per_second:
         yield Line(
-            f"addAction(AndRule({{MaxQPSIPRule({limit}, 32, 64), TCPRule(false)}}), TCAction())",
-            "who asks more is told to come by TCP, which nobody can do under another's address",
+            f"addAction(AndRule({{MaxQPSIPRule({limit}, 32, 64), TCPRule(false)}}), TCAction())", decisions.LIMIT
         )
-    yield Line(
-        f"addAction({{{_quoted(POSITION_ZONE)}}}, {_SKIP_CACHE})",
-        "must: how far a node is comes from the node",
-    )
+    yield Line(f"addAction({_suffixes([POSITION_ZONE])}, {_SKIP_CACHE})", decisions.POSITION)
     if entries := config.cache_entries:
-        yield Line(
-            f'getPool(""):setCache(newPacketCache({entries}, {{maxTTL=3600, maxNegativeTTL=300}}))',
-            "answers are kept; the agent sees to it that none is given of a zone that has changed",
-        )
+        ages = f"maxTTL={decisions.MOST_TTL}, maxNegativeTTL={decisions.MOST_NEGATIVE_TTL}"
+        yield Line(f'getPool(""):setCache(newPacketCache({entries}, {{{ages}}}))', decisions.CACHE)
 
 
 def _backends(config: FrontConfig) -> Iterator[Line]:
-    weighted = len({backend.weight for backend in config.backends}) > 1
-    yield Line(
-        server_policy(config.backends),
-        "by weight" if weighted else "to whoever has the fewest questions open, the fastest first",
-    )
+    yield Line(server_policy(config.backends), decisions.policy(config.backends).reason)
     for backend in config.backends:
-        yield Line(
-            new_server(backend),
-            "must: dnsdist itself takes out who gives no position; who is late is the agent's to find out",
-        )
-    yield Line(
-        f"includeDirectory({_quoted(str(config.rotation_dir))})",
-        "must: a dnsdist that starts anew begins with those out of rotation that were",
-    )
+        yield Line(new_server(backend), decisions.BACKEND)
+    yield Line(f"includeDirectory({_quoted(str(config.rotation_dir))})", decisions.ROTATION)
+
+
+def _suffixes(names: Iterable[str]) -> str:
+    """A selector of names at or below these."""
+    return f"{_SUFFIXES}({{{', '.join(map(_quoted, names))}}})"
 
 
 def _quoted(text: str) -> str:

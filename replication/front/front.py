@@ -9,22 +9,22 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from replication.agent.identity import write_atomically
 from replication.dns import rdtypes
 from replication.errors import BadBytes, NotServed, ReplicationError
+from replication.front import dnsdist_conf, dnsdist_yaml, xdp
 from replication.front.bypass import EVERYTHING, RULES, Bypass, rule_of
 from replication.front.config import FrontConfig
+from replication.front.decisions import Means, Secrets, needs_restart
 from replication.front.dnsdist import Configured, Dnsdist, Numbers, ServerNumbers
 from replication.front.dnsdist_conf import (
-    Secrets,
     expunge,
     hold_rule,
-    needs_restart,
     new_server,
     remove_servers,
-    render,
     rotation_text,
     server_id,
     server_policy,
@@ -41,7 +41,8 @@ ANSWER_SECONDS = 0.4
 SILENT_SECONDS = 0.1
 SECRETS_FILE = "secrets.json"
 ROTATION_FILE = "rotation.conf"
-FORMER_FILE, NEXT_FILE = "dnsdist.conf.former", "dnsdist.conf.next"
+FORMER, NEXT = "former", "next"  # with the ending of the configuration: dnsdist knows its form by that
+_LONGEST_REASON = 300
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +68,10 @@ class Front:
         config.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         config.rotation_dir.mkdir(mode=0o700, exist_ok=True)
         self._secrets = _secrets(config)
-        self._dnsdist = Dnsdist(config.dnsdist, config.conf_path, config.api_port, self._secrets.api_key)
+        self._dnsdist = Dnsdist(config.dnsdist, config.api_port, self._secrets.api_key)
+        self._means: Means | None = None
+        self._running = ""  # the version of the dnsdist that runs
+        self._out: frozenset[str] | None = None  # as dnsdist.yml says it; None where that was not looked at yet
         rules = Rules(config.minimum, config.most_behind, config.behind_seconds)
         self._rotation = Rotation([backend.name for backend in config.backends], rules)
         self._threads = ThreadPoolExecutor(max(1, len(config.backends)), thread_name_prefix="position")
@@ -80,37 +84,72 @@ class Front:
         # The position that the panel was told of: who lacks it may not answer.
         self.floor: Position | None = None
         if not (config.rotation_dir / ROTATION_FILE).exists():
-            self._write_rotation({})
+            write_atomically(config.rotation_dir / ROTATION_FILE, rotation_text(()))
+
+    @property
+    def means(self) -> Means:
+        """What is installed, as far as this front has looked. Raises NotServed, BadBytes."""
+        if self._means is None:
+            release = self._dnsdist.release()
+            queues, reason = xdp.queues_for(self._config.xdp_interface, release)
+            if queues and self._refused_path.exists():
+                queues, reason = 0, self._refused_path.read_text()
+            self._means = Means(release, queues, reason)
+        return self._means
+
+    @property
+    def conf_path(self) -> Path:
+        """The configuration that the installed dnsdist reads. Raises as `means`."""
+        return self._config.yaml_path if self.means.release.reads_yaml else self._config.conf_path
 
     def conf(self) -> str:
-        """The text of dnsdist.conf."""
-        return render(self._config, self._secrets)
+        """The text of dnsdist.conf, or of dnsdist.yml. Raises as `means`."""
+        return self._render(self.means)
 
     def write(self) -> bool:
-        """dnsdist.conf is what the configuration says; True if a running dnsdist ended, to start anew with it.
+        """dnsdist's configuration is what ours says; True if a running dnsdist ended, to start anew with it.
 
         Of other nodes a running dnsdist is told by the next look. Raises BadBytes, and leaves everything as it is, if
         the installed dnsdist would not start with it.
         """
         self._check_tls()
-        text, path, upcoming = self.conf(), self._config.conf_path, self._config.state_dir / NEXT_FILE
-        before = path.read_text() if path.exists() else ""
+        text, path = self.conf(), self.conf_path
+        former_path = path if path.exists() else self._other_path()
+        before = former_path.read_text() if former_path.exists() else ""
         if before == text:
             return False
-        write_atomically(upcoming, text)
-        self._dnsdist.check(upcoming)
-        former = self._config.state_dir / FORMER_FILE
+        self._check(path.suffix)
+        former = self._config.state_dir / f"{FORMER}{former_path.suffix}"
         if before:
             write_atomically(former, before)
-        upcoming.replace(path)
+        write_atomically(path, text)
+        self._other_path().unlink(missing_ok=True)
         if not needs_restart(before, text):
             return False
         if before:
             try:
-                self._dnsdist.execute("shutdown()", conf=former)
+                self._dnsdist.shut_down(conf=former)
             except NotServed as exc:
                 logger.info("no running dnsdist was told of the new configuration: %s", exc)
         return True
+
+    def start_path(self) -> Path:
+        """The configuration to start dnsdist with now: without AF_XDP where only that is in the way. Raises as `write`.
+
+        No dnsdist may run: what it reads past the kernel is opened to see whether that works.
+        """
+        self._refused_path.unlink(missing_ok=True)
+        self._means = None
+        self.write()
+        if self.means.queues:
+            try:
+                self._dnsdist.check(self.conf_path)
+            except BadBytes as exc:
+                logger.warning("dnsdist starts without AF_XDP: %s", exc)
+                write_atomically(self._refused_path, f"no AF_XDP: {' '.join(str(exc).split())[-_LONGEST_REASON:]}")
+                self._means = None
+                self.write()
+        return self.conf_path
 
     def run(self, stop: threading.Event) -> None:
         """Keep the rotation right until `stop` is set. dnsdist is not touched by start or stop."""
@@ -137,6 +176,9 @@ class Front:
         self._write_rotation(verdicts)
         served = _served(verdicts, positions)
         if self._bypass is not None:
+            if any(verdict.is_older(self.floor) for verdict in verdicts.values()):
+                # What a node answers that stays only because too few are left is nothing for the cache.
+                self._bypass.hold([EVERYTHING], self.floor)
             self._bypass.settle(served, now)
         try:
             self._close_difference(verdicts, now)
@@ -184,6 +226,7 @@ class Front:
     def _close_difference(self, verdicts: Mapping[str, Verdict], now: float) -> None:
         """dnsdist asks the nodes that it shall, and gives nothing old of its own. Raises NotServed."""
         found = self._dnsdist.configured()
+        self._notice_release(found.version)
         servers = {(each.name, each.address, each.weight): each for each in found.servers}
         # Who was taken out for its silence is not said to be down any more; it stays so until it answers.
         self._down = frozenset(each.name for each in found.servers if each.is_down) | (self._down & self._silent)
@@ -202,7 +245,7 @@ class Front:
         elif self._config.cache_entries:
             commands += self._empty(verdicts)
         if commands:
-            self._dnsdist.execute("; ".join(commands))
+            self._dnsdist.execute("; ".join(commands), conf=self.conf_path)
             self._purges = max(0, self._purges - 1)
         if self._bypass is not None:
             self._bypass.release(self._bypass.over(now) if not self._config.cache_entries else over)
@@ -233,10 +276,54 @@ class Front:
         return expunge([EVERYTHING]) if self._purges else []
 
     def _write_rotation(self, verdicts: Mapping[str, Verdict]) -> None:
-        text = rotation_text(name for name, verdict in verdicts.items() if not verdict.is_in)
+        """A dnsdist that starts anew begins with what is out now."""
+        self._out = frozenset(name for name, verdict in verdicts.items() if not verdict.is_in)
         path = self._config.rotation_dir / ROTATION_FILE
+        text = rotation_text(self._out)
         if not path.exists() or path.read_text() != text:
             write_atomically(path, text)
+        if self._means is not None and (path := self._config.yaml_path).exists():
+            before, text = path.read_text(), self.conf()
+            if before != text and not needs_restart(before, text):
+                write_atomically(path, text)
+
+    def _render(self, means: Means) -> str:
+        if not means.release.reads_yaml:
+            return dnsdist_conf.render(self._config, self._secrets, means)
+        if self._out is None:
+            path = self._config.yaml_path
+            self._out = dnsdist_yaml.out_in(path.read_text(), self._config.backends) if path.exists() else frozenset()
+        return dnsdist_yaml.render(self._config, self._secrets, means, self._out)
+
+    @property
+    def _refused_path(self) -> Path:
+        """Says, after dnsdist was not given what it should read past the kernel, why."""
+        return self._config.state_dir / "no-af-xdp"
+
+    def _other_path(self) -> Path:
+        """Where another release of dnsdist has its configuration."""
+        return self._config.conf_path if self.means.release.reads_yaml else self._config.yaml_path
+
+    def _check(self, suffix: str) -> None:
+        """Raise BadBytes unless the installed dnsdist would start.
+
+        What it reads past the kernel is left out: the check opens that, which only one can, so it would fail while
+        dnsdist runs.
+        """
+        path = self._config.state_dir / f"{NEXT}{suffix}"
+        write_atomically(path, self._render(replace(self.means, queues=0)))
+        self._dnsdist.check(path)
+        path.unlink()
+
+    def _notice_release(self, running: str) -> None:
+        """Another release than before runs: what is installed now gets the configuration that it reads."""
+        if running == self._running:
+            return
+        self._running = running
+        if running != self.means.release.version:
+            self._means = None
+            logger.info("dnsdist=%s runs, installed=%s", running, self.means.release.version)
+            self.write()
 
     def _say(self, trouble: str) -> None:
         """Log a trouble once, and once that it is over."""

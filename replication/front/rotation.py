@@ -43,6 +43,12 @@ class Verdict:
     behind: int  # changes that it lacks; 0 where that is not known
     reason: str
 
+    def is_older(self, floor: Position | None) -> bool:
+        """In rotation although it lacks this: clients may get an older answer than they could before."""
+        if floor is None or self.position is None or self.position.epoch != floor.epoch:
+            return False
+        return self.is_in and self.position < floor
+
 
 @dataclass(frozen=True, slots=True)
 class Known:

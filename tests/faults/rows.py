@@ -1,7 +1,8 @@
 """The fault table, row by row: the fault, what has to come of it, and which tests automate it.
 
 Tests in this directory carry `@pytest.mark.row(number)`; `elsewhere` names tests of other directories that belong to
-a row too. `stands_in` says, where a row speaks of a part that this design does not have, what is tested in its place.
+a row too, as a file or as one test of it. `stands_in` says, where a row speaks of a part that this design does not
+have, what is tested in its place.
 """
 
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ class Row:
     stands_in: str = ""
 
 
+_FRONT = "tests/replication/front/test_faults.py::test_"
 ROWS = (
     Row(1, "web process killed between edit and commit", "nothing published, the user sees an error",
         "killed at each message to PostgreSQL up to the commit: no publication, no answer changes"),
@@ -113,4 +115,19 @@ ROWS = (
         stands_in="there are no relays: the store of objects is what stands between log and nodes"),
     Row(48, "power of the whole site", "nodes answer before the panel is back; converge",
         "everything killed; only the nodes started; then the rest"),
+    Row(49, "the agent of a front dead", "dnsdist answers on, late nodes stay out; it goes on where it was",
+        "dnsdist killed besides; no client gets an older answer than what was in sync",
+        elsewhere=(f"{_FRONT}without_its_agent_dnsdist_answers_with_the_rotation_that_was",)),
+    Row(50, "dnsdist of a front dead", "in sync with nothing new, in words; in sync by itself once it is back",
+        "killed, and not started again, while a change is published; clients under load",
+        elsewhere=(f"{_FRONT}without_dnsdist_a_front_is_in_sync_with_nothing_new_and_says_why",)),
+    Row(51, "the key of dnsdist's console wrong", "nothing counts as done, in words; right again, it goes on",
+        "another key while a change is published; clients under load",
+        elsewhere=(f"{_FRONT}with_a_wrong_key_of_the_console_nothing_counts_as_done",)),
+    Row(52, "every node behind a front late", "as many as the minimum answer all the same; the front is late itself",
+        "the one that had everything dies; its words, and a late one that catches up",
+        elsewhere=(f"{_FRONT}where_every_node_left_is_late_as_many_as_the_minimum_answer_and_the_front_says_so",)),
+    Row(53, "the clock of a front jumps", "no node leaves rotation, nothing is held up",
+        "set by an hour, forward and back, under load",
+        elsewhere=(f"{_FRONT}a_clock_that_jumps_puts_no_node_out_and_holds_no_publication_up",)),
 )  # fmt: skip

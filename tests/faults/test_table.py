@@ -22,8 +22,8 @@ def marked_tests() -> Iterator[tuple[int, str]]:
                         yield int(mark.args[0].value), f"{path.name}::{node.name}"
 
 
-def test_there_are_48_rows_in_order() -> None:
-    assert [row.number for row in ROWS] == list(range(1, 49))
+def test_there_are_53_rows_in_order() -> None:
+    assert [row.number for row in ROWS] == list(range(1, 54))
 
 
 def test_every_row_has_a_test() -> None:
@@ -36,4 +36,6 @@ def test_every_row_has_a_test() -> None:
 
 
 def test_the_tests_named_elsewhere_exist() -> None:
-    assert [path for row in ROWS for path in row.elsewhere if not (ROOT / path).exists()] == []
+    for named in (named for row in ROWS for named in row.elsewhere):
+        path, _, test = named.partition("::")
+        assert f"def {test}" in (ROOT / path).read_text(), named

@@ -1,22 +1,26 @@
-"""A server becomes a node by the published way: the agent's wheel in an environment of its own, and one command."""
+"""A server becomes a node, and another a front, by the published way: the wheel in an environment, and one command."""
 
 import contextlib
+import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import dns.exception
 import pytest
 
 from dnspanel.demo import unprivileged
 from dnspanel.demo.nodes import DemoNode
 from dnspanel.demo.stack import Stack
+from replication import verify
+from replication.errors import NotServed
+from tests.fronts import SET_TERMS
 from tests.ports import free_port
 from tests.replication.agent.servers import short_directory
-from tests.stack import ROOT, ask, until, wait_until_in_sync
+from tests.stack import ROOT, run_script, until, wait_until_in_sync
 
 pytestmark = [
     pytest.mark.flow,
@@ -44,13 +48,20 @@ def installed_agent(directory: Path) -> Path:
     return environment / "bin" / "dnspanel-agent"
 
 
-def started(unit: Path, log: Path) -> subprocess.Popen[bytes]:
-    """The unit's last ExecStart, run as the stack's user; systemd would do the same with more walls around it."""
+@contextlib.contextmanager
+def started(unit: Path, log: Path) -> Iterator[None]:
+    """The unit's last ExecStart, run as the stack's user, and again when it ends; systemd does it with more walls."""
     command = re.findall(r"^ExecStart=(.+)$", unit.read_text(), re.MULTILINE)[-1]
+    loop = f"while :; do {' '.join(unprivileged.prefix())} {command}; sleep 0.2; done"
     with log.open("wb") as out:
-        return subprocess.Popen(
-            [*unprivileged.prefix(), *command.split()], cwd="/", stdout=out, stderr=subprocess.STDOUT
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", loop], cwd="/", stdout=out, stderr=subprocess.STDOUT, start_new_session=True
         )
+    try:
+        yield
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 @pytest.fixture
@@ -62,8 +73,6 @@ def place() -> Iterator[Path]:
 
 
 def test_one_command_makes_a_server_a_node(fresh_stack: Stack, place: Path) -> None:
-    account = unprivileged.account()
-    assert account is not None
     sockets = fresh_stack.run_directory / "joined"
     unprivileged.make_directory(sockets)
     node = DemoNode("joined", place / "lib", sockets, free_port(), free_port(), free_port())
@@ -71,51 +80,63 @@ def test_one_command_makes_a_server_a_node(fresh_stack: Stack, place: Path) -> N
     code = fresh_stack.manage("create_node", "joined", "--dns-port", places["dns"], "--agent-port", places["agent"])
     agent = installed_agent(place)
     with contextlib.ExitStack() as running:
-        command = [
-            str(agent),
-            "join",
-            "--panel",
-            fresh_stack.url,
-            "--code",
-            code.strip(),
-            "--dns-address",
-            "127.0.0.1",
-            "--dns-port",
-            places["dns"],
-            "--listen-port",
-            places["agent"],
-            "--api-port",
-            str(node.statistics_port),
-            "--user",
-            account.pw_name,
-            "--config",
-            str(place / "agent.toml"),
-            "--directory",
-            str(place / "lib"),
-            "--socket-directory",
-            str(sockets),
-            "--units",
-            str(place / "units"),
-            "--no-start",
-        ]
-        joining = subprocess.Popen(command, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        running.callback(joining.kill)
-        assert joining.stdout is not None
-        fingerprint = joining.stdout.readline().split()[-1]
-        fresh_stack.manage("approve_node", "joined", "--fingerprint", fingerprint)
-        output, _ = joining.communicate(timeout=60)
-        assert joining.returncode == 0, output
-        assert "joined is set up" in output
+        join(
+            fresh_stack,
+            "joined",
+            [str(agent), "join", "--code", code.strip(), "--dns-address", "127.0.0.1", "--dns-port", places["dns"]],
+            ["--listen-port", places["agent"], "--api-port", str(node.statistics_port)],
+            ["--config", str(place / "agent.toml"), "--directory", str(place / "lib")],
+            ["--socket-directory", str(sockets), "--units", str(place / "units")],
+        )
         for unit in ("pdns.service.d/dnspanel.conf", "dnspanel-agent.service"):
-            process = started(place / "units" / unit, place / f"{Path(unit).stem}.log")
-            running.callback(process.wait)
-            running.callback(process.kill)
+            running.enter_context(started(place / "units" / unit, place / f"{Path(unit).stem}.log"))
         fresh_stack.manage("demo_zones")
         wait_until_in_sync(fresh_stack, seconds=60)
+        until(lambda: has_answer(node.dns_port), seconds=20, what="the new node to answer")
+        front_port = a_front_joins(fresh_stack, place, agent.with_name("dnspanel-front"), running)
+        until(lambda: has_answer(front_port), seconds=60, what="the front before the new node to answer")
+        wait_until_in_sync(fresh_stack, seconds=60)
 
-        def answers() -> bool:
-            with contextlib.suppress(dns.exception.Timeout, OSError):
-                return ask(node, "www.test101.org.").rdata == ("1.1.1.1", "42.42.42.42")
-            return False
 
-        until(answers, seconds=20, what="the new node to answer")
+def a_front_joins(stack: Stack, place: Path, program: Path, running: contextlib.ExitStack) -> int:
+    """Another server is a front before the node that joined, by one command as well; where it answers."""
+    dns_port, panel_port = free_port(), free_port()
+    ports = ["--dns-port", str(dns_port), "--agent-port", str(panel_port)]
+    code = stack.manage("create_node", "fronted", *ports, "--front").strip()
+    join(
+        stack,
+        "fronted",
+        [str(program), "join", "--code", code, "--listen", f"127.0.0.1:{dns_port}", "--panel-port", str(panel_port)],
+        ["--control-port", str(free_port()), "--api-port", str(free_port())],
+        ["--config", str(place / "front.toml"), "--directory", str(place / "front")],
+        ["--units", str(place / "units")],
+    )
+    for unit in ("dnsdist.service.d/dnspanel.conf", "dnspanel-front.service"):
+        running.enter_context(started(place / "units" / unit, place / f"{Path(unit).stem}-of-front.log"))
+    run_script(stack, SET_TERMS, "fronted", json.dumps({"backends": {"joined": 1}}))
+    return dns_port
+
+
+def join(stack: Stack, name: str, *words: list[str]) -> None:
+    """The command was run on the server, and a person approved it by the fingerprint that it printed."""
+    account = unprivileged.account()
+    assert account is not None
+    command = [word for part in words for word in part]
+    command += ["--panel", stack.url, "--user", account.pw_name, "--no-start"]
+    with subprocess.Popen(command, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as joining:
+        try:
+            assert joining.stdout is not None
+            fingerprint = joining.stdout.readline().split()[-1]
+            stack.manage("approve_node", name, "--fingerprint", fingerprint)
+            output, _ = joining.communicate(timeout=60)
+        finally:
+            joining.kill()
+    assert joining.returncode == 0, output
+    assert f"{name} is set up" in output
+
+
+def has_answer(port: int) -> bool:
+    with contextlib.suppress(NotServed, OSError):
+        message = verify.ask("127.0.0.1", port, "www.test101.org.", 1, 1)
+        return {data.to_text() for rrset in message.answer for data in rrset} == {"1.1.1.1", "42.42.42.42"}
+    return False

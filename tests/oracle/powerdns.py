@@ -1,4 +1,7 @@
-"""PowerDNS installations to compare with: the machine's own, and others in throwaway roots of Debian suites."""
+"""PowerDNS installations to compare with: the machine's own, and others in throwaway roots of Debian suites.
+
+dnsdist is in these roots too.
+"""
 
 import fcntl
 import os
@@ -9,7 +12,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +21,7 @@ from tests.ports import free_port
 from tests.workers import CACHE
 
 ROOTS = CACHE / "roots"
-PACKAGES = "pdns-server,pdns-backend-lmdb"
+PACKAGES = ("pdns-server", "pdns-backend-lmdb", "dnsdist")
 DEBOOTSTRAP_SECONDS = 1200
 TOOL_SECONDS = 120
 START_SECONDS = 20
@@ -106,8 +109,13 @@ class Place:
         self.pdnsutil("load-zone", zone.rstrip(".") or ".", self.seen(path))
 
     @contextmanager
-    def server(self, environment: Mapping[str, str] | None = None, **settings: object) -> Iterator[int]:
-        """A running pdns_server, with these variables and settings besides; yields its port on 127.0.0.1."""
+    def server(
+        self, environment: Mapping[str, str] | None = None, prefix: Sequence[str] = (), **settings: object
+    ) -> Iterator[int]:
+        """A running pdns_server, with these variables and settings besides; yields its port on 127.0.0.1.
+
+        With words before its command it runs elsewhere, and whether it answers yet is the caller's to find out.
+        """
         port = free_port()
         self._write_config(
             **{
@@ -131,14 +139,15 @@ class Place:
         command = self.powerdns.command("pdns_server", f"--config-dir={self.seen(self.directory)}")
         with log.open("wb") as out:
             process = subprocess.Popen(
-                command,
+                [*prefix, *command],
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 env={**os.environ, **(environment or {})},
             )
         try:
-            _wait_for_port(port, process, log)
+            if not prefix:
+                _wait_for_port(port, process, log)
             yield port
         finally:
             os.killpg(process.pid, signal.SIGKILL)
@@ -178,6 +187,22 @@ def of_suite(suite: str) -> PowerDNS:
     return PowerDNS(_version(PowerDNS("0", root)), root)
 
 
+def dnsdist_of_suite(suite: str, directory: Path) -> Path:
+    """A program in this directory that is the dnsdist of a Debian suite and sees what we see; raises Unavailable."""
+    root = of_suite(suite).root
+    assert root is not None
+    if not (root / "usr/bin/dnsdist").exists():
+        with (ROOTS / f"{suite}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            _add_packages(root)
+    # Its own libraries, in whichever order the loader of its suite finds them; nothing else of the root is needed.
+    [loader], [libraries] = root.glob("usr/lib64/ld-linux-*.so.*"), root.glob("usr/lib/*-linux-gnu")
+    program = directory / f"dnsdist-{suite}"
+    program.write_text(f'#!/bin/sh\nexec "{loader}" --library-path "{libraries}" "{root}/usr/bin/dnsdist" "$@"\n')
+    program.chmod(0o755)
+    return program
+
+
 def _make_root(suite: str, root: Path) -> None:
     if shutil.which("debootstrap") is None:
         raise Unavailable("debootstrap is not installed on this machine")
@@ -191,8 +216,28 @@ def _make_root(suite: str, root: Path) -> None:
         shutil.rmtree(partial, ignore_errors=True)
 
 
+def _add_packages(root: Path) -> None:
+    """A root that was made when there were fewer packages has all of them, and none of them is started."""
+    policy = root / "usr/sbin/policy-rc.d"
+    policy.write_text("#!/bin/sh\nexit 101\n")
+    policy.chmod(0o755)
+    for words in (("update",), ("install", "--yes", "--no-install-recommends", *PACKAGES)):
+        done = subprocess.run(
+            # As debootstrap does, which does not ask how old a release file is either.
+            ["chroot", str(root), "apt-get", "-q", "-o", "Acquire::Check-Valid-Until=false", *words],
+            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=DEBOOTSTRAP_SECONDS,
+            env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+        )
+        if done.returncode != 0:
+            raise Unavailable(f"apt-get {words[0]} in {root.name} failed: {done.stdout.strip().splitlines()[-1:]}")
+
+
 def _debootstrap(suite: str, directory: Path, mirror: str) -> None:
-    command = ["debootstrap", "--variant=minbase", f"--include={PACKAGES}", suite, str(directory), mirror]
+    command = ["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", suite, str(directory), mirror]
     try:
         done = subprocess.run(
             command,

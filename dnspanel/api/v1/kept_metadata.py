@@ -21,7 +21,8 @@ from dnspanel.api.models import PowerdnsZone
 from dnspanel.api.v1 import acting_metadata
 from dnspanel.api.v1.acting_metadata import ALLOW_AXFR_FROM, ALSO_NOTIFY, AXFR_MASTER_TSIG, NotObeyed
 from dnspanel.primaries.keys import key_name_of
-from dnspanel.secondaries import access
+from dnspanel.secondaries import access, keyless
+from dnspanel.secondaries.set_up import checked_addresses, checked_networks
 from dnspanel.zones.dnssec import sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.queries import signing_of
@@ -199,6 +200,18 @@ def _of_signing(row: PowerdnsZone, state: SigningState) -> dict[str, list[str]]:
     return found
 
 
+def _put_keyless(found: dict[str, list[str]], current: keyless.Keyless) -> None:
+    """Whom the zone is open to and who is told, which pages and API v2 set too; as v1 wrote it if it is so still."""
+    for kind, values, check in (
+        (ALLOW_AXFR_FROM, current.networks, checked_networks),
+        (ALSO_NOTIFY, current.addresses, checked_addresses),
+    ):
+        if sorted(check(found.get(kind, []), {})) != sorted(values):
+            found.pop(kind, None)
+            if values:
+                found[kind] = values
+
+
 def _row(zone: Zone) -> PowerdnsZone:
     """What is kept of the zone now, or what PowerDNS says when nothing is."""
     return PowerdnsZone.objects.filter(pk=zone.pk).first() or PowerdnsZone(zone=zone)
@@ -213,6 +226,7 @@ def _by_kind(row: PowerdnsZone, zone: Zone, state: SigningState) -> dict[str, li
         found[SOA_EDIT] = [zone.soa_edit]
     elif not zone.soa_edit:
         found.pop(SOA_EDIT, None)
+    _put_keyless(found, keyless.keyless_of(zone))
     if zone.soa_edit_api:
         found[SOA_EDIT_API] = [zone.soa_edit_api]
     if (key_name := key_name_of(zone)) != "":

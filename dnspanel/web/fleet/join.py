@@ -26,8 +26,7 @@ from dnspanel.zones import access
 from replication.wire.front import Endpoint
 
 # What the agent takes unless it is told otherwise.
-_DNS_PORT, _AGENT_PORT = 53, 8533
-_FRONT_DIRECTORY = "/etc/dnspanel-front/identity"
+_DNS_PORT, _AGENT_PORT, _FRONT_PORT = 53, 8533, 8534
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +145,9 @@ def steps_of(node: Node, *, requested: bool) -> Steps:
 def _join_command(node: Node, code: str) -> str:
     """Return the command to run on the server, as root."""
     if node.is_front:
-        return f"python -m replication.front enroll --panel {settings.PANEL_URL} --code {code} --dir {_FRONT_DIRECTORY}"
+        listen = Endpoint(str(node.dns_address), node.dns_port)
+        command = f"dnspanel-front join --panel {settings.PANEL_URL} --code {code} --listen {listen}"
+        return command if node.agent_port == _FRONT_PORT else f"{command} --panel-port {node.agent_port}"
     command = f"dnspanel-agent join --panel {settings.PANEL_URL} --code {code} --dns-address {node.dns_address}"
     if node.dns_port != _DNS_PORT:
         command += f" --dns-port {node.dns_port}"
@@ -157,20 +158,11 @@ def _join_command(node: Node, code: str) -> str:
     return command
 
 
-def _enroll_command(code: str) -> str:
+def _enroll_command(node: Node, code: str) -> str:
     """Return the command that gives the server its identity and nothing else."""
-    return f"python -m replication.agent enroll --panel {settings.PANEL_URL} --code {code} --dir /etc/dnspanel-agent"
-
-
-def _front_toml(node: Node) -> str:
-    """Return what the front's agent has to be told on its server."""
-    listen = str(Endpoint(str(node.dns_address), node.dns_port))
-    return (
-        'state_dir = "/var/lib/dnspanel-front"\n'
-        f'identity_dir = "{_FRONT_DIRECTORY}"\n'
-        f'listen = ["{listen}"]\n'
-        f"panel_port = {node.agent_port}\n"
-    )
+    program = "front" if node.is_front else "agent"
+    directory = f"/etc/dnspanel-{program}"
+    return f"python -m replication.{program} enroll --panel {settings.PANEL_URL} --code {code} --dir {directory}"
 
 
 def _enrollment(request: PanelRequest, node: Node, code: str = "") -> HttpResponse:
@@ -179,8 +171,7 @@ def _enrollment(request: PanelRequest, node: Node, code: str = "") -> HttpRespon
         "node": node,
         "code": code,
         "join_command": _join_command(node, code),
-        "enroll_command": _enroll_command(code),
-        "front_toml": _front_toml(node) if node.is_front else "",
+        "enroll_command": _enroll_command(node, code),
         "fingerprint": waiting.csr_sha256 if waiting else "",
         "awaiting": node.state == NodeState.AWAITING_APPROVAL,
         "steps": steps_of(node, requested=waiting is not None),

@@ -13,6 +13,7 @@ from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.forms import ZoneSettingsForm
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.zone_tabs.default_ttl import default_ttl_form
+from dnspanel.web.zone_tabs.keyless import keyless_context
 from dnspanel.web.zone_tabs.locks import lock_form, locks_context
 from dnspanel.zones import access
 from dnspanel.zones.errors import QuotaExceeded, SettingsRefused
@@ -43,5 +44,6 @@ def zone_settings(request: PanelRequest, zone_name: str) -> HttpResponse:
         "default_ttl_form": default_ttl_form(request, zone),
         "followed": set_of(zone, request.user),
         **locks_context(zone, lock_form(request, zone)),
+        **keyless_context(zone),
     }
     return render_zone(request, zone, "settings", "zone_tabs/settings.html", context, status=status)

@@ -2,13 +2,14 @@
 
 from django.urls import path
 
-from dnspanel.web.zone_tabs import default_ttl, locks, primaries, settings, statistics, who_may
+from dnspanel.web.zone_tabs import default_ttl, keyless, locks, primaries, settings, statistics, who_may
 
 urlpatterns = [
     path("zones/<zone:zone_name>/access/", who_may.zone_access, name="zone-access"),
     path("zones/<zone:zone_name>/statistics/", statistics.zone_statistics, name="zone-statistics"),
     path("zones/<zone:zone_name>/settings/", settings.zone_settings, name="zone-settings"),
     path("zones/<zone:zone_name>/settings/ttl/", default_ttl.zone_default_ttl, name="zone-default-ttl"),
+    path("zones/<zone:zone_name>/settings/transfers/", keyless.zone_transfers, name="zone-transfers"),
     path("zones/<zone:zone_name>/locks/", locks.zone_locks, name="zone-locks"),
     path("zones/<zone:zone_name>/locks/<int:lock_id>/lift/", locks.zone_lock_lift, name="zone-lock-lift"),
     path("zones/<zone:zone_name>/primaries/", primaries.zone_primaries, name="zone-primaries"),

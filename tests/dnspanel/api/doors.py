@@ -473,6 +473,8 @@ V2_MORE = [
     Door("v2-transferred-zones", "POST", "-----++", {}, {"name": "abroad.test.", "addresses": ["9.9.9.9"]}),
     Door("v2-zone-primaries", "GET", "-000-++", ABROAD),
     Door("v2-zone-primaries", "PUT", "-000-++", ABROAD, {"addresses": ["9.9.9.10"]}),
+    Door("v2-keyless-transfers", "GET", "-0---++", ZONE),
+    Door("v2-keyless-transfers", "PUT", "-0---++", ZONE, {"networks": ["192.0.2.0/24"], "addresses": []}),
     Door("v2-zone-transfer", "POST", "-000-++", ABROAD),
     Door("v2-zone-take-over", "POST", "-000-++", ABROAD),
     Door("v2-zone-give-back", "POST", "-000-!!", ABROAD, note="that was not taken over"),

@@ -1,4 +1,7 @@
-"""The demo's nodes enroll with real agents at a real panel, and go on after an interruption."""
+"""The demo's nodes and its front enroll with real agents at a real panel, and go on after an interruption.
+
+Tests `demo.front` too.
+"""
 
 import os
 import secrets
@@ -9,9 +12,11 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.demo import fleet, unprivileged
+from dnspanel.demo.front import DemoFront
 from dnspanel.demo.nodes import DemoNode
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes import enroll, fronts
+from replication.front.config import read_config
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -47,6 +52,23 @@ def test_each_server_becomes_an_active_node_once(nodes: list[DemoNode], live_ser
     user = account.pw_uid if account else os.geteuid()
     assert {path.stat().st_uid for node in nodes for path in node.identity.iterdir()} == {user}
     assert enroll_all(nodes, live_server) == []
+
+
+def test_a_front_asks_every_node_until_a_person_says_otherwise(
+    nodes: list[DemoNode], directory: Path, live_server: Any
+) -> None:
+    front = DemoFront("front1", directory / "front1", 5300, 8534, 5199, 8083)
+    front.configure()
+    now = timezone.now()
+    made = fleet.enroll_nodes([*nodes, front], panel=live_server.url, now=now)
+    assert [(node.name, node.is_front) for node in made] == [("ns1", False), ("ns2", False), ("front1", True)]
+    config = read_config(front.front_toml)
+    assert (config.identity.node, str(config.listen[0]), config.panel_port) == ("front1", "127.0.0.1:5300", 8534)
+    fleet.put_before(front, nodes, now=now)
+    assert fronts.terms_of(made[2]).backends == {"ns1": 1, "ns2": 1}
+    fronts.set_terms(node=made[2], terms=fronts.Terms({"ns2": 1}), now=now, by=None)
+    fleet.put_before(front, nodes, now=now)
+    assert fronts.terms_of(made[2]).backends == {"ns2": 1}
 
 
 def test_no_code_is_left_behind(nodes: list[DemoNode], live_server: Any) -> None:

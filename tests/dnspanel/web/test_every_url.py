@@ -232,6 +232,8 @@ DOORS = [
     Door("zone-settings", "POST", EDIT, ZONE),
     Door("zone-default-ttl", "GET", EDIT, ZONE),
     Door("zone-default-ttl", "POST", EDIT, ZONE, {"default_ttl": "300"}),
+    Door("zone-transfers", "GET", EDIT, ZONE),
+    Door("zone-transfers", "POST", EDIT, ZONE, {"networks": "192.0.2.0/24", "addresses": ""}),
     Door("zone-locks", "GET", EDIT, ZONE),
     Door("zone-locks", "POST", EDIT, ZONE),
     Door("zone-lock-lift", "POST", EDIT, {**ZONE, "lock_id": 1}),
@@ -933,7 +935,7 @@ def test_a_method_that_is_not_in_the_table_is_not_answered(
 NOT_OF_RECORDS = {
     *("zone-new", "zone-new-transferred", "zone-many-zones", "zone-change-runs", "zone-clone", "zone-delete"),
     *("zone-restore", "zone-gone"),
-    *("zone-settings", "zone-default-ttl", "zone-locks", "zone-lock-lift"),
+    *("zone-settings", "zone-default-ttl", "zone-transfers", "zone-locks", "zone-lock-lift"),
     *("zone-primaries", "zone-primaries-ask", "zone-take-over", "zone-give-back"),
     *("template-new", "template-edit", "template-head", "template-delete"),
     *("server-set-new", "server-set-edit", "server-set-default"),

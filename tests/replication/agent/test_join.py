@@ -1,3 +1,5 @@
+"""A server becomes a node with one command. Tests `agent.installing` too."""
+
 import os
 import shutil
 import subprocess
@@ -5,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from replication.agent.join import AGENT_UNIT, CannotJoin, Joining, join, start_units, write_units
+from replication.agent.installing import CannotJoin
+from replication.agent.join import AGENT_UNIT, Joining, join, start_units, write_units
 
 NOBODY_KNOWS = "nobody-of-this-name"
 

@@ -28,7 +28,8 @@ class RunningDnsdist:
 
     def start(self) -> None:
         log = (self._config.state_dir / "dnsdist.log").open("ab")
-        command = ["dnsdist", "-C", str(self._config.conf_path), "--supervised", "--disable-syslog"]
+        path = next(path for path in (self._config.yaml_path, self._config.conf_path) if path.exists())
+        command = [self._config.dnsdist, "-C", str(path), "--supervised", "--disable-syslog"]
         self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
         log.close()
 
@@ -65,7 +66,7 @@ class SupervisedDnsdist(RunningDnsdist):
 
     def _supervise(self) -> None:
         while not self._done.wait(0.05):
-            if not self.runs and self._config.conf_path.exists():
+            if not self.runs and (self._config.conf_path.exists() or self._config.yaml_path.exists()):
                 self.start()
                 self.starts += 1
 

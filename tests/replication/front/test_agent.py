@@ -3,147 +3,32 @@
 Tests `front.server` too.
 """
 
-import contextlib
 import shutil
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from replication import verify
-from replication.agent.config import Identity, format_identity
 from replication.errors import Gap, NotServed, Refused
-from replication.front.agent import FrontAgent
-from replication.front.config import FrontConfig, read_config
 from replication.push import NodeClient, send_snapshot
 from replication.store.snapshot import write_snapshot
-from replication.wire.front import Backend, Endpoint, FrontReport, FrontSettings
+from replication.wire.front import Backend
 from replication.wire.position import Position
-from replication.wire.protocol import Ack, Sample
-from tests.ports import free_port
-from tests.replication.agent.conftest import RunningNode
+from replication.wire.protocol import Sample
 from tests.replication.agent.servers import PDNS_SERVER, Authority, short_directory
-from tests.replication.front.servers import SupervisedDnsdist, two_nodes, until
-from tests.replication.panel import CLUSTER, EPOCH, PUBLIC_KEYS, SIGNING_KEY, Panel, records, small_zone
-
-ZONE, OTHER = "example.test.", "other.test."
+from tests.replication.front.enrolled import OTHER, ZONE, Site, enrolled_config, enrolled_site, running_front
+from tests.replication.front.servers import until
+from tests.replication.panel import EPOCH, SIGNING_KEY, Panel, records, small_zone
 
 if PDNS_SERVER is None or shutil.which("dnsdist") is None:
     pytest.skip("pdns_server or dnsdist is not installed", allow_module_level=True)
 
 
-@dataclass
-class Site:
-    """Two nodes, a front before them, and the panel's connection to it."""
-
-    panel: Panel
-    nodes: list[RunningNode]
-    config: FrontConfig
-    dnsdist: SupervisedDnsdist
-    client: NodeClient
-    running: contextlib.ExitStack  # the front's agent
-
-    def settings(self, **changes: object) -> FrontSettings:
-        backends = tuple(
-            Backend(f"ns{at}", Endpoint("127.0.0.1", node.pdns.port)) for at, node in enumerate(self.nodes, 1)
-        )
-        fields = {"backends": backends, "cache_entries": 1000, "behind_seconds": 0.5} | changes
-        return FrontSettings(**fields)  # type: ignore[arg-type]
-
-    def set_up(self, **changes: object) -> None:
-        self.client.set_up_front(self.settings(**changes))
-
-    def publish(self, last: int, *to: int, zone: str = ZONE) -> tuple[bytes, list[threading.Thread]]:
-        """A change of `www` on its way to these nodes."""
-        sealed = self.panel.change(zone, records(zone, "www", "A", 300, f"192.0.2.{last}"))
-        threads = [threading.Thread(target=self.nodes[at].client.push, args=(sealed, len(sealed))) for at in to]
-        for thread in threads:
-            thread.start()
-        return sealed, threads
-
-    def push(self, sealed: bytes) -> Ack:
-        return self.client.push(sealed, len(sealed), may_defer=True)
-
-    def answer(self, zone: str = ZONE) -> str:
-        message = verify.ask("127.0.0.1", self.config.listen[0].port, f"www.{zone}", 1, 5)
-        found = [data.to_text() for rrset in message.answer for data in rrset]
-        return found[0] if found else message.rcode().name
-
-    def answers(self, zone: str = ZONE) -> set[str]:
-        return {self.answer(zone) for _ in range(40)}
-
-    def report(self) -> FrontReport:
-        found = self.client.status().front
-        assert found is not None
-        return FrontReport.from_json(found)
-
-    def hits_grow(self) -> bool:
-        """Whether the cache has answered something in the last second."""
-        samples = self.client.samples(0)
-        return bool(samples) and samples[-1].packet_hits > 0
-
-    def rotation(self) -> str:
-        """The names of those that dnsdist asks."""
-        return " ".join(backend.name for backend in self.report().backends if backend.is_in and backend.is_up)
-
-
-@contextlib.contextmanager
-def running_front(config: FrontConfig) -> Iterator[FrontAgent]:
-    stop = threading.Event()
-    # Nothing is under way here for as long as elsewhere.
-    with FrontAgent(config, hold_seconds=1.0) as agent:
-        serving = threading.Thread(target=agent.serve, args=(stop,))
-        serving.start()
-        try:
-            yield agent
-        finally:
-            stop.set()
-            serving.join()
-
-
-def enrolled_config(directory: Path, authority: Authority) -> FrontConfig:
-    """What `enroll` and an operator leave on a server."""
-    identity = directory / "identity"
-    identity.mkdir()
-    certificate, key = authority.issue("front1", "front")
-    shutil.copy(certificate, identity / "node.pem")
-    shutil.copy(key, identity / "node.key")
-    (identity / "ca.pem").write_bytes(authority.pem)
-    (identity / "identity.json").write_text(format_identity(Identity("front1", CLUSTER, 4, PUBLIC_KEYS)))
-    path = directory / "front.toml"
-    path.write_text(
-        f'state_dir = "state"\nidentity_dir = "identity"\nlisten = ["127.0.0.1:{free_port()}"]\ncores = 2\n'
-        f'panel_host = "127.0.0.1"\npanel_port = {free_port()}\n'
-        f"control_port = {free_port()}\napi_port = {free_port()}\n"
-    )
-    return read_config(path)
-
-
 @pytest.fixture
 def site(panel: Panel) -> Iterator[Site]:
-    with contextlib.ExitStack() as stack:
-        nodes = stack.enter_context(two_nodes())
-        directory = stack.enter_context(short_directory())
-        authority = Authority(directory)
-        config = enrolled_config(directory, authority)
-        dnsdist = SupervisedDnsdist(config)
-        stack.callback(dnsdist.stop)
-        client = NodeClient("127.0.0.1", config.panel_port, authority.client_context(), answer_seconds=30)
-        stack.callback(client.close)
-        running = stack.enter_context(contextlib.ExitStack())
-        site = Site(panel, nodes, config, dnsdist, client, running)
-        running.enter_context(running_front(config))
-        dnsdist.supervise()
-        created = panel.create(small_zone(ZONE), small_zone(OTHER))
-        for node in nodes:
-            node.client.push(created, len(created))
-        site.set_up()
-        until(lambda: site.rotation() == "ns1 ns2", "both nodes are in rotation")
-        ack = site.push(created)
-        assert (ack.position, ack.applied) == (Position(EPOCH, 1), None)
+    with short_directory() as directory, enrolled_site(panel, directory) as site:
         yield site
 
 
@@ -280,9 +165,8 @@ def test_a_front_that_starts_anew_goes_on_where_it_was(site: Site) -> None:
     for push in pushes:
         push.join()
     site.running.close()
-    site.client.close()
     starts = site.dnsdist.starts
-    site.running.enter_context(running_front(read_config(site.config.state_dir.parent / "front.toml")))
+    site.start_agent()
     until(lambda: site.client.status().answered == Position(EPOCH, 2), "it proves again what it had taken")
     status = site.client.status()
     assert (status.position, status.state) == (Position(EPOCH, 2), "in order")

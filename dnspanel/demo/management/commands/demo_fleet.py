@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from dnspanel.demo.fleet import NotEnrolled, enroll_nodes
+from dnspanel.demo.fleet import NotEnrolled, enroll_nodes, put_before
 from dnspanel.demo.stack import Stack
 from dnspanel.fleet.errors import FleetError
 
@@ -19,9 +19,12 @@ class Command(BaseCommand):
         parser.add_argument("directory", type=Path)
 
     def handle(self, *args: Any, directory: Path, **options: Any) -> None:
-        stack = Stack(directory)
+        stack, now = Stack(directory), timezone.now()
+        front = stack.front
         try:
-            new = enroll_nodes(stack.servers, panel=stack.url, now=timezone.now())
+            new = enroll_nodes([*stack.servers, *([front] if front else [])], panel=stack.url, now=now)
+            if front:
+                put_before(front, stack.nodes, now=now)
         except (FleetError, NotEnrolled) as exc:
             raise CommandError(str(exc)) from exc
         names = ", ".join(node.name for node in new)

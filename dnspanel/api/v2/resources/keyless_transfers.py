@@ -1,0 +1,109 @@
+"""Who transfers a zone without a key, and who is told of its changes besides its secondaries."""
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts.grants import Right
+from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.conditional_write import conditional_write
+from dnspanel.api.v2.http.etag import tag_of
+from dnspanel.api.v2.http.problems import bad_value
+from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.schema.fields import Shape, Text, read, stamp
+from dnspanel.secondaries import keyless
+from dnspanel.secondaries.errors import KeylessRefused
+from dnspanel.secondaries.models import NoticeAddress, OpenZone
+from dnspanel.secondaries.set_up import MOST_ADDRESSES, MOST_NETWORKS
+from dnspanel.zones import access
+from dnspanel.zones.models import Zone
+
+
+class NoticeSerializer(serializers.Serializer):
+    """An address that is told of changes."""
+
+    address = serializers.CharField()
+    set_by = serializers.CharField(allow_null=True)
+    set_at = serializers.DateTimeField(allow_null=True)
+    notified_at = serializers.DateTimeField(allow_null=True, help_text="When NOTIFY was answered there last.")
+    error = serializers.CharField(help_text="Why the last one was not; empty if it was.")
+
+
+class KeylessTransfersSerializer(Shape):
+    """What a zone says of transfers without a key."""
+
+    networks = serializers.ListField(
+        child=Text(max_length=49),
+        max_length=MOST_NETWORKS,
+        help_text="From where the zone is transferred without a key, as CIDR or as an address; none: from nowhere.",
+    )
+    addresses = serializers.ListField(
+        child=Text(max_length=47),
+        max_length=MOST_ADDRESSES,
+        help_text="That get NOTIFY besides secondaries, unsigned, with a port where it is not 53.",
+    )
+    set_by = serializers.CharField(read_only=True, allow_null=True, help_text="Who named the networks.")
+    set_at = serializers.DateTimeField(read_only=True, allow_null=True)
+    notices = NoticeSerializer(many=True, read_only=True, help_text="How each of the addresses stands.")
+
+
+class KeylessTransfers(V2View):
+    """Transfers of a zone without a key."""
+
+    @extend_schema(operation_id="getKeylessTransfers", responses=KeylessTransfersSerializer)
+    def get(self, request: Request, zone_name: str) -> HttpResponse:
+        """Read who transfers a zone without a key, and who is told of changes"""
+        return _told(_zone(request, zone_name))
+
+    @extend_schema(
+        operation_id="setKeylessTransfers",
+        request=KeylessTransfersSerializer,
+        responses={200: KeylessTransfersSerializer},
+    )
+    def put(self, request: Request, zone_name: str) -> HttpResponse:
+        """Set who transfers a zone without a key, and who is told of changes
+
+        API v1 has the same as the zone's metadata ALLOW-AXFR-FROM and ALSO-NOTIFY. Opening a zone takes a token that
+        sees all of it.
+        """
+        actor, zone = actor_in(request), _zone(request, zone_name)
+        values = read(KeylessTransfersSerializer, request.data)
+        with conditional_write(request, f"keyless/{zone.pk}", lambda: _set(keyless.keyless_of(zone))):
+            try:
+                keyless.change(zone=zone, by=actor, now=timezone.now(), **values)
+            except KeylessRefused as exc:
+                raise bad_value(f"/{exc.field}", str(exc)) from exc
+        return _told(zone)
+
+
+def _zone(request: Request, zone_name: str) -> Zone:
+    return access.zone_for(actor_in(request), zone_name, Right.SETTINGS)
+
+
+def _set(found: keyless.Keyless) -> dict[str, Any]:
+    """What somebody has set: how NOTIFY went changes by itself, and is no part of the tag."""
+    return {"networks": found.networks, "addresses": found.addresses}
+
+
+def _told(zone: Zone) -> HttpResponse:
+    found = keyless.keyless_of(zone)
+    notices = [
+        {
+            "address": each.address,
+            **_who(each),
+            "notified_at": stamp(each.notified_at),
+            "error": each.notify_error,
+        }
+        for each in found.notified
+    ]
+    body = {**_set(found), **_who(found.opened), "notices": notices}
+    return answer(body, headers={"ETag": tag_of(_set(found))})
+
+
+def _who(row: OpenZone | NoticeAddress | None) -> dict[str, str | None]:
+    username = row.set_by.username if row is not None and row.set_by is not None else None
+    return {"set_by": username, "set_at": stamp(row.set_at if row is not None else None)}

@@ -1,0 +1,85 @@
+"""The view of who transfers a zone without a key, and who else is told of its changes. In the tab of its settings."""
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+
+from dnspanel.accounts.grants import Right
+from dnspanel.secondaries import keyless
+from dnspanel.secondaries.access import reason_against
+from dnspanel.secondaries.errors import KeylessRefused
+from dnspanel.secondaries.set_up import MOST_ADDRESSES, MOST_NETWORKS
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.web.editor.zone_head import render_zone
+from dnspanel.web.forms import PanelForm
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access
+from dnspanel.zones.models import Zone
+
+_LINES = {"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}
+# The longest of each, and what is between them.
+_LONGEST = 50
+
+
+class KeylessForm(PanelForm):
+    """The networks that may transfer the zone and the addresses that are told; the verbs check them."""
+
+    networks = forms.CharField(
+        label=gettext_lazy("May transfer it without a key"),
+        required=False,
+        max_length=MOST_NETWORKS * _LONGEST,
+        help_text=gettext_lazy("Networks, one per line (192.0.2.0/24). Empty: nobody. They get all of the zone."),
+        widget=forms.Textarea(attrs=_LINES),
+    )
+    addresses = forms.CharField(
+        label=gettext_lazy("Are told of changes besides secondaries"),
+        required=False,
+        max_length=MOST_ADDRESSES * _LONGEST,
+        help_text=gettext_lazy(
+            "Addresses, one per line, with a port where it is not 53 (192.0.2.53:5300). They get NOTIFY, unsigned."
+        ),
+        widget=forms.Textarea(attrs=_LINES),
+    )
+
+    def words(self, field: str) -> list[str]:
+        """What was typed, one by one."""
+        return str(self.cleaned_data[field]).replace(",", " ").split()
+
+
+def keyless_context(zone: Zone) -> dict[str, object]:
+    """Return what the card of a zone's settings shows of it."""
+    return _about(zone, keyless.keyless_of(zone))
+
+
+def _about(zone: Zone, found: keyless.Keyless) -> dict[str, object]:
+    is_anything = bool(found.networks or found.addresses)
+    return {"keyless": found, "no_transfer_reason": reason_against(zone) if is_anything else ""}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def zone_transfers(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Show who transfers the zone without a key and who else is told of changes; a POST changes it."""
+    zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
+    found = keyless.keyless_of(zone)
+    context = _about(zone, found)
+    initial = {"networks": "\n".join(found.networks), "addresses": "\n".join(found.addresses)}
+    form = KeylessForm(request.POST or None, initial=initial)
+    if form.is_valid():
+        try:
+            keyless.change(
+                zone=zone,
+                networks=form.words("networks"),
+                addresses=form.words("addresses"),
+                by=request.user,
+                now=timezone.now(),
+            )
+        except KeylessRefused as exc:
+            form.refuse(exc.field, str(exc))
+        else:
+            messages.success(request, gettext("Transfers of {name} are changed.").format(name=zone.name))
+            return redirect("zone-transfers", zone.name)
+    status = 422 if form.is_bound else 200
+    return render_zone(request, zone, "settings", "zone_tabs/keyless.html", {**context, "form": form}, status=status)

@@ -1,0 +1,84 @@
+"""What `join` does for a node and for a front alike: files of a user, systemd's units, and starting them."""
+
+import os
+import pwd
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Mapping
+from importlib import resources
+from pathlib import Path
+
+from replication.errors import Permanent
+
+Say = Callable[[str], None]
+
+
+class CannotJoin(Permanent):
+    """The server cannot join as it is; `faults` names everything in the way."""
+
+    def __init__(self, *, faults: list[str]) -> None:
+        super().__init__("\n".join(faults))
+        self.faults = faults
+
+
+def refuse_unfit(*, user: str, program: str, packages: str) -> None:
+    """Raise CannotJoin unless this may be set up here: a program for a user that its packages make."""
+    faults = []
+    account = None
+    try:
+        account = pwd.getpwnam(user)
+    except KeyError:
+        faults.append(f"There is no user {user}; on Debian: apt install {packages}.")
+    if os.geteuid() != 0 and (account is None or account.pw_uid != os.geteuid()):
+        faults.append("Run this as root: it writes units, and files for the user that the program runs as.")
+    if shutil.which(program) is None:
+        faults.append(f"{program} is not installed; on Debian: apt install {packages}.")
+    if faults:
+        raise CannotJoin(faults=faults)
+
+
+def make_directories(directory: Path, names: Iterable[str], *, config: Path, user: str) -> None:
+    """The directory and those in it are there, for the user alone, and the one of the configuration is too."""
+    for path in (directory, *(directory / name for name in names)):
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    give(directory, user)
+    config.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+
+
+def write_for(user: str, path: Path, text: str) -> None:
+    """Write a file with a secret in it, in one rename, for the user only."""
+    partial = path.with_name(path.name + ".part")
+    with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(text)
+    give(partial, user)
+    partial.replace(path)
+
+
+def give(path: Path, user: str) -> None:
+    """The path, and all that is below it, belongs to the user."""
+    account = pwd.getpwnam(user)
+    for each in (path, *(path.rglob("*") if path.is_dir() else ())):
+        os.chown(each, account.pw_uid, account.pw_gid, follow_symlinks=False)
+
+
+def write_unit_files(package: str, files: Mapping[Path, str], values: Mapping[str, str]) -> None:
+    """Each file is what the named template below `units` of this package says with these values."""
+    for path, template in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(resources.files(package).joinpath("units", template).read_text().format(**values))
+
+
+def start(units: tuple[str, ...], say: Say, *, running: str, otherwise: str, waits: bool = True) -> None:
+    """The units run, now and after each boot; without systemd, say what to start instead. Raises CannotJoin.
+
+    Without waiting, what cannot start yet is tried again by systemd, and is no error.
+    """
+    if not Path("/run/systemd/system").is_dir():
+        say(f"systemd does not run here. {otherwise}")
+        return
+    restart = ["restart", *units] if waits else ["--no-block", "restart", *units]
+    for words in (["daemon-reload"], ["enable", *units], restart):
+        done = subprocess.run(["systemctl", *words], capture_output=True, text=True)
+        if done.returncode:
+            raise CannotJoin(faults=[f"systemctl {' '.join(words)}: {done.stderr.strip()}"])
+    say(running)

@@ -1,0 +1,109 @@
+"""What a front's dnsdist is told, in whichever form: the values, and the reason of each. Pure.
+
+What the front's agent relies on is marked `must`.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from replication.front.config import FrontConfig
+from replication.front.release import DOH, DOQ, DOT, Release
+from replication.wire.front import Backend, Endpoint
+
+# How long dnsdist waits for a node.
+BACKEND_SECONDS = 2
+MOST_TTL, MOST_NEGATIVE_TTL = 3600, 300
+DOH_PATH = "/dns-query"
+# Where dnsdist looks for what the kernel has been given (`xdp`), and how many packets there is room for: 32 MB a queue.
+XSK_MAP, XSK_FRAMES = "/sys/fs/bpf/dnsdist/xskmap", 16384
+
+WRITTEN = "Written by dnspanel's front; changes made here are overwritten."
+# What is behind this line a running dnsdist is told; for anything before it, it has to start anew.
+LIVE = "The nodes. What follows is changed in the running dnsdist too, by the agent."
+
+CONSOLE = "must: the agent takes backends out of rotation through it"
+CONSOLE_KEY = "must: without a key anybody on this machine could"
+WEB_SERVER = "must: the agent reads the states and the numbers here"
+API_KEY = "known to the agent alone; no password, so the pages are closed"
+ASKS_NOBODY = "a front asks nobody anything"
+UDP_TIMEOUT = "must: what nodes may still answer is over after this"
+XSK = "packets of the interface come here past the kernel (AF_XDP), one socket for each of its queues"
+LISTENERS = "where questions arrive: a socket for each core, among which the kernel shares them out"
+EVERYBODY = "zones are for everybody; dnsdist's own list has private networks only"
+QUERIES_ONLY = "changes and notices never come this way: behind a front everybody has its address"
+NO_TRANSFERS = "nor do transfers, which are allowed by address"
+LIMIT = "who asks more is told to come by TCP, which nobody can do under another's address"
+POSITION = "must: how far a node is comes from the node"
+CACHE = "answers are kept; the agent sees to it that none is given of a zone that has changed"
+BACKEND = "must: dnsdist itself takes out who gives no position; who is late is the agent's to find out"
+ROTATION = "must: a dnsdist that starts anew begins with those out of rotation that were"
+
+
+class Secrets(NamedTuple):
+    """What only dnsdist and the agent beside it know."""
+
+    console_key: str  # 32 bytes in Base64
+    api_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What there is to work with: the installed dnsdist, and what this machine's kernel gives it."""
+
+    release: Release
+    queues: int = 0  # of the interface, if its packets come past the kernel; 0: they do not
+    no_xdp: str = ""  # why they do not, where they should
+
+
+class Policy(NamedTuple):
+    """How dnsdist chooses among backends."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A way to ask that nobody can listen in on; without addresses the reason is why it is not offered."""
+
+    protocol: str
+    call: str
+    reason: str
+    addresses: tuple[Endpoint, ...]
+
+    @property
+    def is_https(self) -> bool:
+        return self.protocol == "DoH"
+
+
+def needs_restart(before: str, after: str) -> bool:
+    """Whether only a dnsdist that starts anew goes by the text `after`, where it went by `before`."""
+    return before.partition(LIVE)[0] != after.partition(LIVE)[0]
+
+
+def policy(backends: Sequence[Backend]) -> Policy:
+    """Which backend is asked."""
+    if len({backend.weight for backend in backends}) > 1:
+        return Policy("wrandom", "by weight")
+    return Policy("leastOutstanding", "to whoever has the fewest questions open, the fastest first")
+
+
+def encrypted(config: FrontConfig, release: Release) -> Iterator[Offered]:
+    """What is offered besides plain DNS, for a front that has a certificate, as far as dnsdist was built with it."""
+    if not config.tls_certificate:
+        return
+    for feature, protocol, call, port, name in (
+        (DOT, "DoT", "addTLSLocal", config.dot_port, "DNS over TLS (RFC 7858)"),
+        (DOH, "DoH", "addDOHLocal", config.doh_port, "DNS over HTTPS (RFC 8484)"),
+        (DOQ, "DoQ", "addDOQLocal", config.doq_port, "DNS over QUIC (RFC 9250)"),
+    ):
+        if port and feature in release.features:
+            yield Offered(protocol, call, name, tuple(_at(config.listen, port)))
+        elif port:
+            yield Offered(protocol, call, f"no {name}: this dnsdist was built without it", ())
+
+
+def _at(listen: Iterable[Endpoint], port: int) -> Iterator[Endpoint]:
+    """The same addresses at another port, each once."""
+    yield from dict.fromkeys(Endpoint(endpoint.address, port) for endpoint in listen)

@@ -1,0 +1,42 @@
+"""What the installed dnsdist is, from what it says of itself: its version, and what it was built with. Pure."""
+
+import re
+from dataclasses import dataclass
+
+from replication.errors import BadBytes
+
+_VERSION = re.compile(r"^dnsdist (\d{1,4})\.(\d{1,4})(\.\d{1,4})?", re.MULTILINE)
+_FEATURES = re.compile(r"^(?:Enabled )?[Ff]eatures: (.*)$", re.MULTILINE)
+_PARENTHESES = re.compile(r"\([^()]{0,80}\)")
+
+DOT, DOH, DOQ, YAML, AF_XDP = "dns-over-tls", "dns-over-https", "dns-over-quic", "yaml", "AF_XDP"
+# From here on YAML is the form that its own documents begin with.
+_FIRST_WITH_YAML = (2, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One dnsdist program."""
+
+    version: str  # "1.7.3"
+    features: frozenset[str]  # in its own words, without what is in parentheses behind them
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """What releases are compared by."""
+        major, minor = self.version.split(".")[:2]
+        return int(major), int(minor)
+
+    @property
+    def reads_yaml(self) -> bool:
+        """Its configuration is written as YAML; otherwise as Lua, which each release reads."""
+        return self.numbers >= _FIRST_WITH_YAML and YAML in self.features
+
+
+def parse_release(text: str) -> Release:
+    """What `dnsdist --version` prints. Raises BadBytes."""
+    version, features = _VERSION.search(text), _FEATURES.search(text)
+    if version is None or features is None:
+        raise BadBytes(what="what dnsdist says of its version", reason=repr(text[:200]))
+    words = frozenset(_PARENTHESES.sub("", features[1]).split())
+    return Release(version[0].removeprefix("dnsdist "), words)

@@ -1,0 +1,170 @@
+"""AF_XDP on this machine: whether dnsdist can have an interface's packets past the kernel, and the program for that.
+
+`attach` needs root, and is done before each start of dnsdist. What it makes lies in the kernel and has names below
+/sys/fs/bpf/dnsdist, where dnsdist looks for it. dnsdist then puts its sockets into `xskmap`; while there are none, all
+packets go to the kernel as ever, and so to dnsdist's ordinary sockets.
+"""
+
+import ctypes
+import errno
+import os
+import platform
+import shutil
+import socket
+import struct
+import sys
+from pathlib import Path
+
+from replication.errors import NotServed
+from replication.front.config import FrontConfig
+from replication.front.decisions import XSK_MAP
+from replication.front.release import AF_XDP, Release
+from replication.front.xdp_program import KEY4, KEY6, Maps, encode_keys, encode_program
+
+PINS = Path(XSK_MAP).parent
+MOST_QUEUES = 64
+_MOST_ADDRESSES = 1024
+_INTERFACES = Path("/sys/class/net")
+_FAMILY = 44  # AF_XDP
+_SYSTEM_CALL = {"x86_64": 321, "aarch64": 280}
+# Commands and kinds of bpf(2), from linux/bpf.h.
+_MAP_CREATE, _MAP_UPDATE, _PROG_LOAD, _OBJ_PIN, _LINK_CREATE = 0, 2, 5, 6, 28
+_HASH, _XSK_MAP, _XDP_PROGRAM, _XDP_LINK = 1, 17, 6, 37
+_GENERIC, _NATIVE = 2, 4
+_LOG_BYTES = 65536
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def queues_for(interface: str, release: Release) -> tuple[int, str]:
+    """How many queues of the interface dnsdist can read past the kernel; 0 with the reason if it cannot."""
+    if not interface:
+        return 0, ""
+    if AF_XDP not in release.features:
+        return 0, "no AF_XDP: this dnsdist was built without it"
+    if not _kernel_has_it():
+        return 0, "no AF_XDP: this kernel has none"
+    queues = _queues(interface)
+    if not queues:
+        return 0, f"no AF_XDP: there is no interface {interface} here"
+    if not Path(XSK_MAP).exists():
+        return 0, f"no AF_XDP: nothing is attached to {interface} (`replication.front xdp` does it, as root)"
+    return queues, ""
+
+
+def attach(config: FrontConfig, *, only_generic: bool = False) -> str:
+    """The interface's questions may go to dnsdist past the kernel; how, in words.
+
+    It is the driver that hands them over, where it can, else the kernel once it has the packet ("generic"). Raises
+    NotServed with the reason where that is not possible. What an earlier call attached is replaced.
+    """
+    interface = config.xdp_interface
+    queues = _queues(interface) if interface else 0
+    if not queues:
+        raise _refused(f"there is no interface {interface!r} here")
+    if sys.byteorder != "little" or platform.machine() not in _SYSTEM_CALL:
+        raise _refused(f"not on {platform.machine()}")
+    shutil.rmtree(PINS, ignore_errors=True)
+    try:
+        PINS.mkdir(mode=0o750)
+        maps = Maps(
+            _new_map(_XSK_MAP, 4, 4, MOST_QUEUES),
+            _new_map(_HASH, KEY4.size, 1, _MOST_ADDRESSES),
+            _new_map(_HASH, KEY6.size, 1, _MOST_ADDRESSES),
+        )
+        for descriptor, keys in zip(maps[1:], encode_keys(config.listen), strict=True):
+            for key in keys:
+                _put(descriptor, key)
+        program = _load(encode_program(maps))
+        how, link = _link(program, socket.if_nametoindex(interface), only_generic)
+        _pin(maps.sockets, Path(XSK_MAP))
+        for name, layout in (("xsk-destinations-v4", KEY4), ("xsk-destinations-v6", KEY6)):
+            _pin(_new_map(_HASH, layout.size, 1, _MOST_ADDRESSES), PINS / name)  # dnsdist's own; it insists on them
+        _pin(link, PINS / f"link-{interface}")
+        _give(config.state_dir)
+    except OSError as exc:
+        shutil.rmtree(PINS, ignore_errors=True)
+        raise _refused(str(exc)) from exc
+    return f"{interface}: {queues} queues, {how}"
+
+
+def _kernel_has_it() -> bool:
+    try:
+        socket.socket(_FAMILY, socket.SOCK_RAW).close()
+    except OSError as exc:
+        return exc.errno != errno.EAFNOSUPPORT  # who may not make one has another error
+    return True
+
+
+def _queues(interface: str) -> int:
+    return min(MOST_QUEUES, sum(1 for _ in (_INTERFACES / interface / "queues").glob("rx-*")))
+
+
+def _link(program: int, index: int, only_generic: bool) -> tuple[str, int]:
+    """The program runs for each packet of the interface as long as this descriptor is open, or has a name."""
+    if not only_generic:
+        try:
+            return "by its driver", _bpf(_LINK_CREATE, struct.pack("=IIII", program, index, _XDP_LINK, _NATIVE))
+        except OSError:  # each driver says in another way that it cannot
+            pass
+    return "by the kernel", _bpf(_LINK_CREATE, struct.pack("=IIII", program, index, _XDP_LINK, _GENERIC))
+
+
+def _new_map(kind: int, key: int, value: int, entries: int) -> int:
+    return _bpf(_MAP_CREATE, struct.pack("=IIIII", kind, key, value, entries, 0))
+
+
+def _put(descriptor: int, key: bytes) -> None:
+    value = ctypes.c_uint8(1)
+    kept = ctypes.create_string_buffer(key, len(key))
+    _bpf(_MAP_UPDATE, struct.pack("=IxxxxQQQ", descriptor, ctypes.addressof(kept), ctypes.addressof(value), 0))
+
+
+def _load(code: bytes) -> int:
+    """The kernel has checked the program. Raises OSError with the checker's last words."""
+    kept, license_ = ctypes.create_string_buffer(code, len(code)), ctypes.create_string_buffer(b"")
+    log = ctypes.create_string_buffer(_LOG_BYTES)
+    attributes = struct.pack(
+        "=IIQQIIQ",
+        _XDP_PROGRAM,
+        len(code) // 8,
+        ctypes.addressof(kept),
+        ctypes.addressof(license_),
+        1,
+        _LOG_BYTES,
+        ctypes.addressof(log),
+    )
+    try:
+        return _bpf(_PROG_LOAD, attributes)
+    except OSError as exc:
+        words = log.value.decode(errors="replace").strip()
+        raise OSError(exc.errno, f"{exc.strerror}: {words[-200:]}") from exc
+
+
+def _pin(descriptor: int, path: Path) -> None:
+    name = ctypes.create_string_buffer(os.fsencode(path))
+    _bpf(_OBJ_PIN, struct.pack("=QII", ctypes.addressof(name), descriptor, 0))
+
+
+def _bpf(command: int, attributes: bytes) -> int:
+    """bpf(2): a new descriptor, or 0. Raises OSError."""
+    kept = ctypes.create_string_buffer(attributes.ljust(128, b"\0"), 128)
+    found = int(_libc.syscall(_SYSTEM_CALL[platform.machine()], command, kept, 128))
+    if found < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return found
+
+
+def _give(state_dir: Path) -> None:
+    """Who the front's files belong to may use what is pinned."""
+    owner = state_dir.stat()
+    for path in (PINS, *PINS.iterdir()):
+        os.chown(path, owner.st_uid, owner.st_gid)
+    above = PINS.parent.stat()
+    if owner.st_uid and not above.st_mode & 0o001:
+        os.chown(PINS.parent, -1, owner.st_gid)
+        PINS.parent.chmod(above.st_mode & 0o7777 | 0o010)
+
+
+def _refused(found: str) -> NotServed:
+    return NotServed(question="AF_XDP", expected="that it can be had", found=found)

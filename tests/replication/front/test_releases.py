@@ -1,0 +1,139 @@
+"""dnsdist of other Debian suites with what a front wrote for it: 1.9 in trixie, 2.1 in sid, which reads YAML.
+
+Each starts, answers, forgets what changed before the front counts as in sync, and begins with the rotation that was.
+"""
+
+import subprocess
+
+import pytest
+
+from replication.wire.front import Backend
+from tests.oracle.powerdns import Unavailable, dnsdist_of_suite
+from tests.ports import free_port
+from tests.replication.agent.servers import PDNS_SERVER, short_directory
+from tests.replication.front.enrolled import OTHER, ZONE, Site, enrolled_site
+from tests.replication.front.servers import until
+from tests.replication.panel import Panel
+
+if PDNS_SERVER is None:
+    pytest.skip("pdns_server is not installed", allow_module_level=True)
+
+
+@pytest.mark.parametrize(
+    ("suite", "version", "form"), [("trixie", "1.9.", "dnsdist.conf"), ("sid", "2.", "dnsdist.yml")]
+)
+def test_a_newer_dnsdist_is_a_front_as_well(panel: Panel, suite: str, version: str, form: str) -> None:
+    with short_directory() as directory:
+        try:
+            program = dnsdist_of_suite(suite, directory)
+        except Unavailable as exc:
+            pytest.skip(str(exc))
+        dot, doh = free_port(), free_port()
+        tls = ("tls_certificate = 'identity/node.pem'", "tls_key = 'identity/node.key'")
+        lines = (f"dnsdist = '{program}'", f"dot_port = {dot}", f"doh_port = {doh}", *tls)
+        with enrolled_site(panel, directory, *lines) as site:
+            assert site.client.status().versions["dnsdist"].startswith(version)
+            assert [path.name for path in site.config.state_dir.glob("dnsdist.[cy]*")] == [form]
+            nothing_old_is_answered_once_a_change_is_in_sync(site)
+            a_late_node_leaves_and_a_dnsdist_that_starts_anew_begins_without_it(site)
+            whom_the_panel_takes_out_is_out_and_another_limit_starts_dnsdist_anew(site)
+            assert {short_answer("+tls", dot), short_answer("+https", doh)} == {"192.0.2.9"}
+            assert refusal(site, "AXFR", "+tcp") == "REFUSED"
+            assert refusal(site, "SOA", "+opcode=NOTIFY") == "REFUSED"
+
+
+def test_a_dnsdist_that_is_upgraded_in_place_gets_the_form_that_it_reads(panel: Panel) -> None:
+    with short_directory() as directory:
+        try:
+            newer = dnsdist_of_suite("sid", directory)
+        except Unavailable as exc:
+            pytest.skip(str(exc))
+        program = directory / "dnsdist"
+        program.write_text('#!/bin/sh\nexec dnsdist "$@"\n')
+        program.chmod(0o755)
+        with enrolled_site(panel, directory, f"dnsdist = '{program}'") as site:
+            late, [push] = site.publish(2, 0)
+            push.join()
+            until(lambda: site.push(late).position.sequence == 2, "the late node is out")
+            assert site.config.conf_path.exists()
+            newer.replace(program)
+            site.dnsdist.kill()  # as the package does, once the new program is there
+            until(lambda: site.config.yaml_path.exists(), "what is installed reads YAML")
+            until(lambda: site.client.status().versions["dnsdist"].startswith("2."), "the new one runs")
+            until(lambda: site.rotation() == "ns1" and answers_at_all(site), "with the rotation that was")
+            assert site.answers() == {"192.0.2.2"}
+            assert not site.config.conf_path.exists()
+            site.nodes[1].client.push(late, len(late))
+            until(lambda: site.rotation() == "ns1 ns2", "and looked after as before")
+
+
+def nothing_old_is_answered_once_a_change_is_in_sync(site: Site) -> None:
+    until(lambda: site.report().bypassed_zones == 0, "the cache answers")
+    assert (site.answers(), site.answers(OTHER)) == ({"192.0.2.1"}, {"192.0.2.1"})
+    until(site.hits_grow, "answers come out of the cache")
+    for last in range(2, 8):
+        sealed, pushes = site.publish(last, 0, 1)
+        assert site.push(sealed).position.sequence == last
+        assert site.answers() == {f"192.0.2.{last}"}
+        for push in pushes:
+            push.join()
+    until(lambda: site.report().bypassed_zones == 0, "the zone is in the cache again")
+    assert site.answers() == {"192.0.2.7"}
+
+
+def a_late_node_leaves_and_a_dnsdist_that_starts_anew_begins_without_it(site: Site) -> None:
+    sealed, [push] = site.publish(8, 0)
+    push.join()
+    site.push(sealed)
+    until(lambda: site.client.ack().position.sequence == 8, "the late node is out")
+    assert site.rotation() == "ns1"
+    site.running.close()  # nobody tells it
+    site.dnsdist.kill()
+    until(lambda: site.dnsdist.runs and answers_at_all(site), "dnsdist runs again")
+    assert site.answers() == {"192.0.2.8"}
+    site.start_agent()
+    until(lambda: site.client.status().answered == site.client.status().position, "the front goes on")
+    site.nodes[1].client.push(sealed, len(sealed))
+    until(lambda: site.rotation() == "ns1 ns2", "the node is back")
+
+
+def whom_the_panel_takes_out_is_out_and_another_limit_starts_dnsdist_anew(site: Site) -> None:
+    first, second = site.settings().backends
+    starts = site.dnsdist.starts
+    site.set_up(backends=(first, Backend(second.name, second.endpoint, out="is drained")))
+    assert site.rotation() == "ns1"
+    site.set_up(backends=(first, Backend(second.name, second.endpoint, 3)))
+    until(lambda: site.rotation() == "ns1 ns2", "the node with another weight is asked")
+    assert site.dnsdist.starts == starts
+    site.set_up(queries_per_second=100_000)
+    until(lambda: site.dnsdist.starts == starts + 1 and site.rotation() == "ns1 ns2", "it starts anew for a limit")
+    sealed, pushes = site.publish(9, 0, 1)
+    until(lambda: site.push(sealed).position.sequence == 9, "and is in sync")
+    for push in pushes:
+        push.join()
+    assert site.answers() == {"192.0.2.9"}
+
+
+def answers_at_all(site: Site) -> bool:
+    return "192.0.2." in dig(site.config.listen[0].port, "A", "+short", "+tries=1", "+timeout=1")
+
+
+def short_answer(way: str, port: int) -> str:
+    done = subprocess.run(
+        ["kdig", way, "+short", "@127.0.0.1", "-p", str(port), f"www.{ZONE}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip() or done.stderr
+
+
+def refusal(site: Site, qtype: str, *words: str) -> str:
+    header = dig(site.config.listen[0].port, qtype, "+noall", "+comments", *words)
+    return header.partition("status: ")[2].partition(",")[0]
+
+
+def dig(port: int, qtype: str, *words: str) -> str:
+    name = f"www.{ZONE}" if qtype == "A" else ZONE
+    command = ["dig", "@127.0.0.1", "-p", str(port), name, qtype, *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
