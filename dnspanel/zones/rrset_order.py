@@ -1,5 +1,7 @@
 """The orders of a zone's RRsets beside that of an editor; what is the same in a column comes by name.
 
+By canonical order of names in a large zone, along the primary key; in another one as people sort names.
+
 There is no index for them: each would make publications and imports slower for all zones. The first RRsets by a
 column are picked out of all that the zone has, which a bound keeps to 0.2 s; a larger zone is sorted once a search has
 narrowed it.
@@ -15,6 +17,7 @@ from django.db.models import F, Func, IntegerField, Q, QuerySet, TextField, Valu
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Collate, Left
 
+from dnspanel.zones.by_name import place_of
 from dnspanel.zones.find_rrsets import StoredKey, between
 from dnspanel.zones.models import Zone
 from dnspanel.zones.sort_order import SortOrder, number_in
@@ -107,8 +110,20 @@ def first_drafted(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | N
 
 def merged(first: Iterable[SortedKey], second: Iterable[SortedKey], order: RRsetOrder) -> list[SortedKey]:
     """Both, in the order. What has no comment comes last, also in the descending order."""
-    by_key = sorted((*first, *second), key=lambda place: place.key)
-    found = sorted(by_key, key=lambda place: place.by, reverse=order.descending)
+    return _by_column(sorted((*first, *second), key=lambda place: place.key), order)
+
+
+def naturally_merged(
+    first: Iterable[SortedKey], second: Iterable[SortedKey], order: RRsetOrder, start: SortedKey | None
+) -> list[SortedKey]:
+    """The same behind `start`; what is the same in the column comes as people sort names."""
+    places = {*first, *second} if start is None else {*first, *second, start}
+    found = _by_column(sorted(places, key=lambda place: place_of(place.key)), order)
+    return found if start is None else found[found.index(start) + 1 :]
+
+
+def _by_column(by_name: Iterable[SortedKey], order: RRsetOrder) -> list[SortedKey]:
+    found = sorted(by_name, key=lambda place: place.by, reverse=order.descending)
     if order.column is RRsetColumn.COMMENT:
         found.sort(key=lambda place: place.by == "")
     return found
@@ -140,8 +155,15 @@ def _first(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, li
         return _of_few_values(rows, order, start, limit)
     if order.column is not RRsetColumn.COMMENT:
         return _of_many_values(rows, order, start, limit)
+    return _commented_first(rows, rows, order, start, limit)
+
+
+def _commented_first(
+    rows: "QuerySet[Any]", commented: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int
+) -> list[SortedKey]:
+    """Those that have a comment, all of which are among `commented`, in the order; then the others."""
     without = start is not None and not start.by
-    found = [] if without else _of_many_values(rows.filter(sort_key__gt=""), order, start, limit)
+    found = [] if without else _of_many_values(commented.filter(sort_key__gt=""), order, start, limit)
     if len(found) == limit:
         return found
     return found + _of_one_value(rows, "", start.key if start and without else None, limit - len(found))
