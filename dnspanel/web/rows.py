@@ -3,6 +3,8 @@
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -71,7 +73,7 @@ class DisplayRow:
         """A key that sorts as the server does."""
         return row_order(self.zone, self.row.change.name, self.row.change.type)
 
-    @property
+    @cached_property
     def owner(self) -> str:
         return names.owner_text(self.row.change.name, self.zone)
 
@@ -84,7 +86,7 @@ class DisplayRow:
         """The owner as the DNS has it, if it is written in its own script; "" if that is the same."""
         return punycode_owner(self.row.change.name, self.zone)
 
-    @property
+    @cached_property
     def type(self) -> str:
         return rdata.type_to_text(self.row.change.type)
 
@@ -97,20 +99,60 @@ class DisplayRow:
         """Whether its type has a form of labelled fields."""
         return self.row.change.type in LAYOUTS
 
-    @property
+    @cached_property
     def query(self) -> str:
         """The URL query that names this RRset."""
         return rrset_query(self.row.change.name, self.row.change.type)
 
-    @property
+    @cached_property
     def rrset(self) -> RRset | None:
         return self.row.change.after or self.row.change.before
+
+    @cached_property
+    def at(self) -> "_Addresses":
+        """The pages about it, without the query."""
+        return _addresses(self.zone)
+
+    @property
+    def to_select(self) -> str:
+        return self._titled(gettext("Select %(owner)s %(type)s"))
+
+    @property
+    def to_history(self) -> str:
+        return self._titled(gettext("History of %(owner)s %(type)s"))
+
+    @property
+    def to_fields(self) -> str:
+        return self._titled(gettext("Fields of %(owner)s %(type)s"))
+
+    @property
+    def to_delete(self) -> str:
+        return self._titled(gettext("Delete %(owner)s %(type)s"))
+
+    def _titled(self, text: str) -> str:
+        return text % {"owner": self.owner, "type": self.type}
+
+    @property
+    def has_notes(self) -> bool:
+        """Whether there is anything beneath its values: most have nothing, and a page has a hundred rows."""
+        return bool(
+            self.tags
+            or self.revision
+            or self.hidden_values
+            or self.is_changed
+            or self.expiry
+            or (self.lock and self.lock.name)
+            or self.answered_by
+            or self.blocked
+            or self.warned
+            or self.conflict
+        )
 
     @property
     def exists(self) -> bool:
         return self.rrset is not None
 
-    @property
+    @cached_property
     def mark(self) -> str:
         return self.row.mark or ""
 
@@ -317,6 +359,23 @@ class DisplayDiff:
         kept = [("is-same", line) for line in after if line in before]
         new = [("is-add", line) for line in after if line not in before]
         return gone + kept + new
+
+
+class _Addresses(NamedTuple):
+    """The pages of a zone that are about one RRset; a row names several of them."""
+
+    rrset: str
+    history: str
+    row: str
+    undo: str
+    typed: str
+    delete: str
+
+
+@lru_cache(maxsize=64)
+def _addresses(zone: str) -> _Addresses:
+    views = ("rrset", "record-history", "rrset-row", "rrset-undo", "typed", "rrset-delete")
+    return _Addresses(*(reverse(f"zone-{view}", args=[zone]) for view in views))
 
 
 def row_id(name: str, type: int) -> str:

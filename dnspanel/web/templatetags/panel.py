@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import datetime
+from functools import lru_cache
 from math import inf
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -79,10 +80,12 @@ def folded(parser: template.base.Parser, token: template.base.Token) -> FoldedNo
 
 
 @register.simple_tag
+@lru_cache(maxsize=1024)
 def icon(name: str, css: str = "") -> SafeString:
     """Return an icon of the sprite. Screen readers skip it, so a word must stand beside it."""
+    classes = f"icon {css}".rstrip()
     return format_html(
-        '<svg class="icon {}" aria-hidden="true"><use href="{}#{}"></use></svg>', css, static("img/icons.svg"), name
+        '<svg class="{}" aria-hidden="true"><use href="{}#{}"/></svg>', classes, static("img/icons.svg"), name
     )
 
 
