@@ -365,7 +365,8 @@ def sorted_rrset_page(
         drafted = first_drafted(mine.filter(displayed), order, begin, most)
     if not filters.in_draft:
         large = zone if zone.rrset_count > find_rrsets.MOST_COMPARED else None
-        published = first_stored(rrsets, order, begin, most, large)
+        is_all = not search and not filters.types
+        published = first_stored(rrsets, order, begin, most, large, is_all=is_all)
     keys = naturally_merged(drafted, published, order, start) if is_small else merged(drafted, published, order)
     rows = _rows_at(zone, mine, [place.key for place in keys[:limit]])
     return RRsetPage(rows, sorted_cursor(keys[limit - 1]) if len(keys) > limit else "")

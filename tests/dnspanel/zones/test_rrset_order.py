@@ -1,16 +1,21 @@
 """The RRsets of a zone by each column, up and down, page by page, as the author's draft leaves them."""
 
+from typing import Any
+
 import pytest
+from django.db.models import QuerySet
 
 from dnspanel.accounts.models import User
 from dnspanel.zones import draft, find_rrsets, name_places, queries, revision, rrset_order
 from dnspanel.zones.by_name import place_of
-from dnspanel.zones.models import Zone
+from dnspanel.zones.models import Operation, Zone
 from dnspanel.zones.queries import RRsetFilter, RRsetRow
-from dnspanel.zones.rrset_order import AS_EDITED, RRsetColumn, RRsetOrder, TooManyToSort, rrset_order_of
+from dnspanel.zones.rrset_order import AS_EDITED, RRsetColumn, RRsetOrder, SortedKey, TooManyToSort, rrset_order_of
+from dnspanel.zones.search import texts, texts_upkeep
 from replication.codec.keys import relative_key
 from replication.dns import names, rdtypes
 from tests.dnspanel.zones.conftest import ZONE, MakeZone, rr
+from tests.dnspanel.zones.search.conftest import CatchUp
 from tests.dnspanel.zones.search.conftest import catch_up as catch_up
 from tests.people import NOW
 from tests.publishing import change_rrsets
@@ -94,6 +99,45 @@ def test_in_a_large_zone_what_is_the_same_in_a_column_comes_by_canonical_order(
         expected.sort(key=lambda row: sort_key(order, row) == "")
     monkeypatch.setattr(name_places, "LARGE", 0)
     assert pages(zone, bob, order, RRsetFilter(), limit=2) == expected
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5, 100])
+@pytest.mark.parametrize("blocks", [1, 60])
+@pytest.mark.parametrize(
+    "order",
+    [order for order in ORDERS if order.column in {RRsetColumn.TYPE, RRsetColumn.TTL, RRsetColumn.COMMENT}],
+    ids=lambda order: f"{order.column}-{'down' if order.descending else 'up'}",
+)
+def test_the_texts_of_searches_say_where_in_a_large_zone_a_value_is(
+    make_zone: MakeZone,
+    bob: User,
+    monkeypatch: pytest.MonkeyPatch,
+    catch_up: CatchUp,
+    order: RRsetOrder,
+    blocks: int,
+    limit: int,
+) -> None:
+    """Whether many have it, some or one; what bob's draft has stands where it belongs."""
+    monkeypatch.setattr(texts_upkeep, "NAMES_OF_BLOCK", 2)
+    monkeypatch.setattr(texts, "MOST_BLOCKS", blocks)
+    monkeypatch.setattr(rrset_order, "_FIRST_BLOCKS", 1)
+    ttls = (300, 300, 300, 60, 300, 7, 300, 60, 300, 8, 300, 9)
+    zone = make_zone(*(f"h{number:02} {ttl} A 192.0.2.{number}" for number, ttl in enumerate(ttls)), "h03 60 TXT text")
+    zone.rrsets.filter(name=f"h05.{ZONE}").update(comment="a comment")
+    catch_up()
+    for line in ("h09 60 A 192.0.2.9", "new 5 TXT text"):
+        draft.replace_rrset(author=bob, zone=zone, rrset=rr(line), now=NOW)
+    monkeypatch.setattr(name_places, "LARGE", 0)
+    expected = pages(zone, bob, order, RRsetFilter(), 100)
+    monkeypatch.setattr(find_rrsets, "MOST_COMPARED", 1)
+    compared_all = rrset_order._first
+
+    def of_draft(rows: "QuerySet[Any]", *terms: Any) -> list[SortedKey]:
+        assert rows.model is Operation
+        return compared_all(rows, *terms)
+
+    monkeypatch.setattr(rrset_order, "_first", of_draft)
+    assert pages(zone, bob, order, RRsetFilter(), limit) == expected
 
 
 def test_what_a_filter_finds_as_published_is_sorted_by_what_the_draft_makes_of_it(zone: Zone, bob: User) -> None:
