@@ -108,10 +108,32 @@ class DisplayRow:
     def rrset(self) -> RRset | None:
         return self.row.change.after or self.row.change.before
 
+    @property
+    def edit_url(self) -> str:
+        return self._at(_addresses(self.zone).rrset)
+
     @cached_property
-    def at(self) -> "_Addresses":
-        """The pages about it, without the query."""
-        return _addresses(self.zone)
+    def history_url(self) -> str:
+        return self._at(_addresses(self.zone).history)
+
+    @property
+    def row_url(self) -> str:
+        return self._at(_addresses(self.zone).row)
+
+    @property
+    def undo_url(self) -> str:
+        return self._at(_addresses(self.zone).undo)
+
+    @property
+    def typed_url(self) -> str:
+        return self._at(_addresses(self.zone).typed)
+
+    @property
+    def delete_url(self) -> str:
+        return self._at(_addresses(self.zone).delete)
+
+    def _at(self, address: str) -> str:
+        return f"{address}?{self.query}"
 
     @property
     def to_select(self) -> str:
@@ -215,10 +237,15 @@ class DisplayRow:
     def tags(self) -> tuple[str, ...]:
         return self.rrset.notes.tags if self.rrset else ()
 
-    @property
+    @cached_property
     def values(self) -> list[DisplayValue]:
         found = display_values(self.rrset)
         return found if self.all_values else found[:MOST_VALUES]
+
+    @property
+    def has_plain_values(self) -> bool:
+        """Whether nothing is to be said of any of its values: so are most."""
+        return not any(value.disabled or value.readable or value.comment for value in self.values)
 
     @property
     def is_compact(self) -> bool:
