@@ -3,6 +3,8 @@
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -12,6 +14,7 @@ from dnspanel.transfer.noted import noted_line_of
 from dnspanel.zones.find_rrsets import display_rank
 from dnspanel.zones.history import HistoryRow, RecordDiff, RRsetDiff
 from dnspanel.zones.models import Expiry, Lock
+from dnspanel.zones.natural_order import natural_key
 from dnspanel.zones.queries import RRsetRow
 from dnspanel.zones.typed.layouts import LAYOUTS
 from replication.codec import keys
@@ -70,7 +73,7 @@ class DisplayRow:
         """A key that sorts as the server does."""
         return row_order(self.zone, self.row.change.name, self.row.change.type)
 
-    @property
+    @cached_property
     def owner(self) -> str:
         return names.owner_text(self.row.change.name, self.zone)
 
@@ -83,7 +86,7 @@ class DisplayRow:
         """The owner as the DNS has it, if it is written in its own script; "" if that is the same."""
         return punycode_owner(self.row.change.name, self.zone)
 
-    @property
+    @cached_property
     def type(self) -> str:
         return rdata.type_to_text(self.row.change.type)
 
@@ -96,20 +99,82 @@ class DisplayRow:
         """Whether its type has a form of labelled fields."""
         return self.row.change.type in LAYOUTS
 
-    @property
+    @cached_property
     def query(self) -> str:
         """The URL query that names this RRset."""
         return rrset_query(self.row.change.name, self.row.change.type)
 
-    @property
+    @cached_property
     def rrset(self) -> RRset | None:
         return self.row.change.after or self.row.change.before
+
+    @property
+    def edit_url(self) -> str:
+        return self._at(_addresses(self.zone).rrset)
+
+    @cached_property
+    def history_url(self) -> str:
+        return self._at(_addresses(self.zone).history)
+
+    @property
+    def row_url(self) -> str:
+        return self._at(_addresses(self.zone).row)
+
+    @property
+    def undo_url(self) -> str:
+        return self._at(_addresses(self.zone).undo)
+
+    @property
+    def typed_url(self) -> str:
+        return self._at(_addresses(self.zone).typed)
+
+    @property
+    def delete_url(self) -> str:
+        return self._at(_addresses(self.zone).delete)
+
+    def _at(self, address: str) -> str:
+        return f"{address}?{self.query}"
+
+    @property
+    def to_select(self) -> str:
+        return self._titled(gettext("Select %(owner)s %(type)s"))
+
+    @property
+    def to_history(self) -> str:
+        return self._titled(gettext("History of %(owner)s %(type)s"))
+
+    @property
+    def to_fields(self) -> str:
+        return self._titled(gettext("Fields of %(owner)s %(type)s"))
+
+    @property
+    def to_delete(self) -> str:
+        return self._titled(gettext("Delete %(owner)s %(type)s"))
+
+    def _titled(self, text: str) -> str:
+        return text % {"owner": self.owner, "type": self.type}
+
+    @property
+    def has_notes(self) -> bool:
+        """Whether there is anything beneath its values: most have nothing, and a page has a hundred rows."""
+        return bool(
+            self.tags
+            or self.revision
+            or self.hidden_values
+            or self.is_changed
+            or self.expiry
+            or (self.lock and self.lock.name)
+            or self.answered_by
+            or self.blocked
+            or self.warned
+            or self.conflict
+        )
 
     @property
     def exists(self) -> bool:
         return self.rrset is not None
 
-    @property
+    @cached_property
     def mark(self) -> str:
         return self.row.mark or ""
 
@@ -172,10 +237,15 @@ class DisplayRow:
     def tags(self) -> tuple[str, ...]:
         return self.rrset.notes.tags if self.rrset else ()
 
-    @property
+    @cached_property
     def values(self) -> list[DisplayValue]:
         found = display_values(self.rrset)
         return found if self.all_values else found[:MOST_VALUES]
+
+    @property
+    def has_plain_values(self) -> bool:
+        """Whether nothing is to be said of any of its values: so are most."""
+        return not any(value.disabled or value.readable or value.comment for value in self.values)
 
     @property
     def is_compact(self) -> bool:
@@ -318,6 +388,23 @@ class DisplayDiff:
         return gone + kept + new
 
 
+class _Addresses(NamedTuple):
+    """The pages of a zone that are about one RRset; a row names several of them."""
+
+    rrset: str
+    history: str
+    row: str
+    undo: str
+    typed: str
+    delete: str
+
+
+@lru_cache(maxsize=64)
+def _addresses(zone: str) -> _Addresses:
+    views = ("rrset", "record-history", "rrset-row", "rrset-undo", "typed", "rrset-delete")
+    return _Addresses(*(reverse(f"zone-{view}", args=[zone]) for view in views))
+
+
 def row_id(name: str, type: int) -> str:
     """Return the element id of an RRset's row: the same for the same RRset, whatever bytes its name has."""
     return "rr-" + hashlib.blake2s(f"{type} {name}".encode(), digest_size=8).hexdigest()
@@ -331,7 +418,7 @@ def row_address(zone: str, name: str, type: int) -> str:
 
 def row_order(zone: str, name: str, type: int) -> str:
     """Return a key that sorts as the rows do."""
-    return f"{keys.relative_key(name, zone).hex()}-{display_rank(type):05d}"
+    return f"{natural_key(keys.relative_key(name, zone)).hex()}-{display_rank(type):05d}"
 
 
 def rrset_query(name: str, type: int) -> str:

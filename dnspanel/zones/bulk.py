@@ -29,6 +29,7 @@ from dnspanel.zones.lock_rules import kept_from, locks_against
 from dnspanel.zones.merge import Changes
 from dnspanel.zones.models import Change as StoredChange
 from dnspanel.zones.models import Operation, Publication, RevisionKind, Zone
+from dnspanel.zones.natural_order import natural_text
 from dnspanel.zones.parts import Part
 from dnspanel.zones.publish_hooks import after_hooks
 from dnspanel.zones.sequence_log import NewRevision, append_publication
@@ -58,8 +59,8 @@ WITH alone AS MATERIALIZED (
 SELECT nextval(ids) FROM alone, generate_series(1, %s)"""
 
 _COPY_ZONES = """
-COPY zones_zone (id, name, serial, revision, rrset_count, created_at, changed_at, changed_by_id, created_by_id,
-    sequence, team_id) FROM STDIN"""
+COPY zones_zone (id, name, sort_name, serial, revision, rrset_count, created_at, changed_at, changed_by_id,
+    created_by_id, sequence, team_id) FROM STDIN"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +235,7 @@ def insert_zones(
     by = r"\N" if user is None else str(user.pk)
     of_team = r"\N" if team is None else str(team.pk)
     end = f"{now.isoformat()}\t{now.isoformat()}\t{by}\t{by}\t0\t{of_team}\n"
-    lines = (f"{z.id}\t{store_rrsets.copy_text(z.name)}\t{z.serial}\t0\t{z.rrset_count}\t{end}" for z in zones)
+    lines = (f"{z.id}\t{_copied_names(z.name)}\t{z.serial}\t0\t{z.rrset_count}\t{end}" for z in zones)
     with connection.wrap_database_errors, connection.cursor() as cursor:
         prefer_indexes()
         with cursor.copy(_COPY_ZONES) as copy:
@@ -242,6 +243,11 @@ def insert_zones(
     found, expected = store_rrsets.copy_in(rows), sum(zone.rrset_count for zone in zones)
     if found != expected:
         raise ValueError(f"{found} RRsets came for {len(zones)} zones that have {expected}")
+
+
+def _copied_names(name: str) -> str:
+    """A zone's name and what it is sorted by, as COPY reads them."""
+    return f"{store_rrsets.copy_text(name)}\t{store_rrsets.copy_text(natural_text(name))}"
 
 
 def creations(zones: Iterable[BulkZone], kind: RevisionKind = RevisionKind.CREATE) -> list[NewRevision]:

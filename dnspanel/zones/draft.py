@@ -4,11 +4,12 @@ A verb that writes an operation locks the draft, so that one person's tabs take
 turns, and so that publishing never drops an operation that it has not read.
 """
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Literal
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from dnspanel.accounts.actors import Actor
@@ -28,6 +29,15 @@ Choice = Literal["theirs", "mine", "both"]
 # Whose draft it is; a token works in the draft of its owner, as far as its scope goes.
 Drafter = User | Actor
 KeyInZone = tuple[int, str, int]  # id of the zone, owner name, type
+
+# As one JSON text: thousands of values, each a parameter, take Python and PostgreSQL twice as long.
+_STORE = """
+INSERT INTO zones_operation (draft_id, zone_id, name, owner_key, type, base, wanted, base_revision, at)
+SELECT %s, zone, name, decode(key, 'hex'), type, base, wanted, base_revision, %s
+FROM jsonb_to_recordset(%s::jsonb)
+    AS o (zone int, name text, key text, type int, base jsonb, wanted jsonb, base_revision int)
+ON CONFLICT (draft_id, zone_id, owner_key, type) DO UPDATE SET wanted = excluded.wanted, at = excluded.at
+RETURNING zone_id, name, type, id"""
 
 
 def replace_rrset(
@@ -244,13 +254,25 @@ def _drafted_at(draft: Draft, owners: Mapping[int, tuple[str, Collection[str]]])
 def _store(operations: Mapping[KeyInZone, Operation], dropped: Sequence[int]) -> None:
     if dropped:
         Operation.objects.filter(pk__in=dropped).delete()
-    if operations:
-        Operation.objects.bulk_create(
-            operations.values(),
-            update_conflicts=True,
-            unique_fields=["draft", "zone", "owner_key", "type"],
-            update_fields=["wanted", "at"],
-        )
+    if not operations:
+        return
+    rows = [
+        {
+            "zone": each.zone_id,
+            "name": each.name,
+            "key": bytes(each.owner_key).hex(),
+            "type": each.type,
+            "base": each.base,
+            "wanted": each.wanted,
+            "base_revision": each.base_revision,
+        }
+        for each in operations.values()
+    ]
+    first = next(iter(operations.values()))
+    with connection.cursor() as cursor:
+        cursor.execute(_STORE, [first.draft_id, first.at, json.dumps(rows)])
+        for zone_id, name, type_, pk in cursor.fetchall():
+            operations[zone_id, name, type_].pk = pk
 
 
 def _changed_since(zone: Zone, number: int, keys: Mapping[Key, object]) -> dict[Key, RRset | None]:

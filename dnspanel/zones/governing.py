@@ -32,6 +32,7 @@ from dnspanel.zones.models import (
 )
 from dnspanel.zones.parts import Part, types_changed
 from dnspanel.zones.publish_hooks import Given
+from replication.dns.names import before_full_stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,8 @@ def refuse(
             access.require_right(author, zone, Right.GOVERN)
             if not reason.strip():
                 raise ApprovalNeeded(
-                    zone.name, gettext("Say why this goes past the rules of {name}.").format(name=zone.name.rstrip("."))
+                    zone.name,
+                    gettext("Say why this goes past the rules of {name}.").format(name=before_full_stop(zone.name)),
                 )
             passed.append(str(refusal))
     given = publish_hooks.refuse(rules.hooks, zones, parts, author=author, channel=channel, reason=reason, now=now)
@@ -317,7 +319,7 @@ def _asks(rule: ZoneRule, zone: Zone, kind: str) -> str:
 
 
 def _without_dot(zone: Zone) -> str:
-    return zone.name.rstrip(".") or zone.name
+    return before_full_stop(zone.name)
 
 
 def _with_stop(text: str) -> str:

@@ -11,7 +11,7 @@ from itertools import chain
 
 from dnspanel.zones.rrset_notes import rrset_tags
 from replication.dns import rdata, rdtypes
-from replication.dns.rrset import RRset, make
+from replication.dns.rrset import MAX_TTL, RRset, make
 from replication.errors import BadRRset, ReplicationError
 
 MOST_STARS = 8
@@ -33,8 +33,10 @@ Act = Callable[[RRset], RRset | None]
 
 def set_ttl(ttl: int) -> Act:
     """The RRset has this TTL, in seconds."""
+    if 0 <= ttl <= MAX_TTL:
+        return lambda rrset: replace(rrset, ttl=ttl)
 
-    def act(rrset: RRset) -> RRset:
+    def act(rrset: RRset) -> RRset:  # which says what is wrong
         return make(rrset.name, rrset.type, ttl, rrset.rdata, rrset.disabled, rrset.comment, notes=rrset.notes)
 
     return act

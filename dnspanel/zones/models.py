@@ -19,6 +19,7 @@ from django.db.models import F, Func, Q
 from django.db.models.functions import Lower, Reverse, Upper
 
 from dnspanel.texts import gettext_lazy
+from dnspanel.zones.natural_order import natural_text
 from dnspanel.zones.soa import SoaEdit
 from replication.dns import rdata
 
@@ -39,6 +40,19 @@ class Channel(models.TextChoices):
     DYNAMIC_UPDATE = "dynamic", gettext_lazy("dynamic update")
     TRANSFER = "transfer", gettext_lazy("transfer")
     SYSTEM = "system", gettext_lazy("system")
+
+
+class NaturalName(models.TextField):  # type: ignore[type-arg]
+    """What names are sorted by in lists: `natural_text` of `name`, whoever stores the row."""
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> str:
+        text = natural_text(model_instance.name)  # type: ignore[attr-defined]
+        setattr(model_instance, self.attname, text)
+        return text
+
+    def deconstruct(self) -> Any:
+        name, _, args, kwargs = super().deconstruct()
+        return name, "django.db.models.TextField", args, kwargs
 
 
 class LogHead(models.Model):
@@ -102,6 +116,7 @@ class Zone(models.Model):
 
     id = models.AutoField(primary_key=True)
     name = models.TextField(db_collation="C")  # absolute, lower case, canonical
+    sort_name = NaturalName(db_collation="C", editable=False)
     serial = models.BigIntegerField()
     revision = models.IntegerField(default=0)  # number of the newest revision
     rrset_count = models.IntegerField(default=0)
@@ -154,6 +169,7 @@ class Zone(models.Model):
             # Everything below a name is one range of it; see `nesting`.
             models.Index(Reverse("name"), condition=Q(deleted_at=None), name="zone_name_backwards"),
             models.Index(fields=["deleted_at"], condition=~Q(deleted_at=None), name="zone_trash"),
+            models.Index(fields=["sort_name"], condition=Q(deleted_at=None), name="zone_sort_name"),
             GinIndex(fields=["tags"], condition=~Q(tags=[]), name="zone_tags"),
             models.Index(fields=["created_by"], name="zone_created_by"),
             models.Index(fields=["name"], condition=~Q(transferred_from=""), name="zone_transferred"),
@@ -275,6 +291,18 @@ class RRset(models.Model):
                 name="rrset_targets",
             ),
         ]
+
+
+class NamePlace(models.Model):
+    """Where a name of a large zone stands among the others as people sort them; `name_places` writes it behind them.
+
+    A name that has no RRsets any more may still have one.
+    """
+
+    pk = models.CompositePrimaryKey("zone", "place", "owner_key")
+    zone = models.ForeignKey(Zone, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
+    place = models.BinaryField()  # `natural_key` of the owner key
+    owner_key = models.BinaryField()
 
 
 class SearchText(models.Model):

@@ -1,11 +1,13 @@
 """The orders of a zone's RRsets beside that of an editor; what is the same in a column comes by name.
 
+By canonical order of names in a large zone, along the primary key; in another one as people sort names.
+
 There is no index for them: each would make publications and imports slower for all zones. The first RRsets by a
 column are picked out of all that the zone has, which a bound keeps to 0.2 s; a larger zone is sorted once a search has
 narrowed it.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -15,8 +17,10 @@ from django.db.models import F, Func, IntegerField, Q, QuerySet, TextField, Valu
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Collate, Left
 
+from dnspanel.zones.by_name import place_of
 from dnspanel.zones.find_rrsets import StoredKey, between
 from dnspanel.zones.models import Zone
+from dnspanel.zones.search import texts
 from dnspanel.zones.sort_order import SortOrder, number_in
 
 _MOST_COMPARED = 100  # characters of a value or comment
@@ -24,6 +28,8 @@ _LONGEST_CURSOR = 4000
 _IN_DRAFT = 2**31 - 1  # newer than every revision
 _AS_IT_CAME = 1  # the number of the first revision
 _CHANGES_LOOKED_AT = 4_000
+_FIRST_BLOCKS = 3  # of texts: those of a value that most RRsets have fill a page
+_MOST_TURNS = 12
 
 # Revision by revision: joined at once, PostgreSQL would read all changes of the zone to sort them.
 _NEWEST_CHANGES = """
@@ -64,6 +70,9 @@ MOST_SORTED = {
 }
 
 
+_VALUES_OF_TEXTS = {RRsetColumn.TYPE: "types", RRsetColumn.TTL: "ttls"}
+
+
 class TooManyToSort(Exception):
     """More RRsets than can be sorted by this column while somebody waits."""
 
@@ -87,16 +96,28 @@ def first_stored(
     start: SortedKey | None,
     limit: int,
     large_zone: Zone | None = None,
+    *,
+    is_all: bool = False,
 ) -> list[SortedKey]:
     """The first of published RRsets behind `start` (None: of all).
 
-    Of a `large_zone`, what changed last is looked for among its newest changes first: not all RRsets are compared.
+    Of a `large_zone`, what changed last is looked for among its newest changes first, and types, TTLs and comments
+    where the texts of searches say that they are; the first two only where the rows are all of the zone's (`is_all`),
+    but for what a draft has. Not all RRsets are compared.
     """
     rows = rows.annotate(sort_key=_STORED[order.column])
-    if large_zone is not None and order.column is RRsetColumn.CHANGED and order.descending:
+    if large_zone is None:
+        return _first(rows, order, start, limit)
+    if order.column is RRsetColumn.CHANGED and order.descending:
         found = _changed_last(rows, large_zone, order, start, limit)
         if len(found) == limit:
             return found
+    if order.column in _VALUES_OF_TEXTS and is_all:
+        blocks = texts.blocks_by_value(large_zone, _VALUES_OF_TEXTS[order.column])
+        if blocks is not None and (by_blocks := _in_blocks(rows, blocks, order, start, limit)) is not None:
+            return by_blocks
+    if order.column is RRsetColumn.COMMENT and (commented := texts.blocks_with_comments(large_zone)) is not None:
+        return _commented_first(rows, rows.filter(texts.within(commented)), order, start, limit)
     return _first(rows, order, start, limit)
 
 
@@ -107,8 +128,20 @@ def first_drafted(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | N
 
 def merged(first: Iterable[SortedKey], second: Iterable[SortedKey], order: RRsetOrder) -> list[SortedKey]:
     """Both, in the order. What has no comment comes last, also in the descending order."""
-    by_key = sorted((*first, *second), key=lambda place: place.key)
-    found = sorted(by_key, key=lambda place: place.by, reverse=order.descending)
+    return _by_column(sorted((*first, *second), key=lambda place: place.key), order)
+
+
+def naturally_merged(
+    first: Iterable[SortedKey], second: Iterable[SortedKey], order: RRsetOrder, start: SortedKey | None
+) -> list[SortedKey]:
+    """The same behind `start`; what is the same in the column comes as people sort names."""
+    places = {*first, *second} if start is None else {*first, *second, start}
+    found = _by_column(sorted(places, key=lambda place: place_of(place.key)), order)
+    return found if start is None else found[found.index(start) + 1 :]
+
+
+def _by_column(by_name: Iterable[SortedKey], order: RRsetOrder) -> list[SortedKey]:
+    found = sorted(by_name, key=lambda place: place.by, reverse=order.descending)
     if order.column is RRsetColumn.COMMENT:
         found.sort(key=lambda place: place.by == "")
     return found
@@ -140,11 +173,77 @@ def _first(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, li
         return _of_few_values(rows, order, start, limit)
     if order.column is not RRsetColumn.COMMENT:
         return _of_many_values(rows, order, start, limit)
+    return _commented_first(rows, rows, order, start, limit)
+
+
+def _commented_first(
+    rows: "QuerySet[Any]", commented: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int
+) -> list[SortedKey]:
+    """Those that have a comment, all of which are among `commented`, in the order; then the others."""
     without = start is not None and not start.by
-    found = [] if without else _of_many_values(rows.filter(sort_key__gt=""), order, start, limit)
+    found = [] if without else _of_many_values(commented.filter(sort_key__gt=""), order, start, limit)
     if len(found) == limit:
         return found
     return found + _of_one_value(rows, "", start.key if start and without else None, limit - len(found))
+
+
+def _in_blocks(
+    rows: "QuerySet[Any]",
+    blocks: Mapping[int, Sequence[texts.Block]],
+    order: RRsetOrder,
+    start: SortedKey | None,
+    limit: int,
+) -> list[SortedKey] | None:
+    """In the order, value by value, each looked for in the blocks that have it; None if that is too much work.
+
+    There is an RRset of the value in each of its blocks, unless a draft has it.
+    """
+    found: list[SortedKey] = []
+    values = sorted(blocks, reverse=order.descending)
+    if start is not None:
+        if start.by in blocks:
+            ahead = [block for block in blocks[start.by] if block.end is None or block.end > start.key[0]]
+            found = _of_value_in_blocks(rows, start.by, ahead, start.key, limit)
+        values = [value for value in values if value != start.by and (value > start.by) is not order.descending]
+    for turn, group in enumerate(_groups(values, blocks)):
+        if len(found) >= limit:
+            break
+        if turn == _MOST_TURNS:
+            return None
+        if len(group) == 1:
+            found += _of_value_in_blocks(rows, group[0], blocks[group[0]], None, limit - len(found))
+        else:
+            among = {block for value in group for block in blocks[value]}
+            some = rows.filter(texts.within(sorted(among)), sort_key__in=group)
+            found += _of_many_values(some, order, None, limit - len(found))
+    return found
+
+
+def _groups(values: Iterable[int], blocks: Mapping[int, Sequence[texts.Block]]) -> Iterator[list[int]]:
+    """The values in their order: together those that few blocks have, by itself one that more have."""
+    group: list[int] = []
+    size = 0
+    for value in values:
+        if group and size + len(blocks[value]) > texts.MOST_BLOCKS:
+            yield group
+            group, size = [], 0
+        group.append(value)
+        size += len(blocks[value])
+    if group:
+        yield group
+
+
+def _of_value_in_blocks(
+    rows: "QuerySet[Any]", value: int, blocks: Sequence[texts.Block], behind: StoredKey | None, limit: int
+) -> list[SortedKey]:
+    """Those of one value in these blocks: in the first few, enough where most RRsets have it, then in more."""
+    found: list[SortedKey] = []
+    at, count = 0, _FIRST_BLOCKS
+    while at < len(blocks) and len(found) < limit:
+        among = rows.filter(texts.within(blocks[at : at + count]))
+        found += _of_one_value(among, value, behind, limit - len(found))
+        at, count = at + count, texts.MOST_BLOCKS
+    return found
 
 
 def _by_change(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:

@@ -1,5 +1,8 @@
 """The orders of a list of zones. Each is total, so that a page says with which zone the next one starts.
 
+By name, zones come as people sort names. Those that are the same in another column come by the letters of their names:
+what they are sorted by lies behind all else that a zone has, and to read so far in each takes half as long again.
+
 No index is made for a column but the name: what a publication writes into a zone's row stands in no index, so
 PostgreSQL puts the new row beside the old one and touches none of them. The first zones by another column are picked
 out of all that a person sees: 45 ms of 263,238.
@@ -19,6 +22,7 @@ from django.db.models.functions import Cast
 
 from dnspanel.accounts.models import Team, User
 from dnspanel.zones.models import Zone
+from dnspanel.zones.natural_order import natural_text
 from dnspanel.zones.sort_order import SortOrder, number_in
 
 
@@ -52,7 +56,12 @@ def order_of(text: str) -> ZoneOrder:
 
 def named_before(zones: "QuerySet[Zone]", name: str) -> "QuerySet[Zone]":
     """Those before this name ("": all), the last one first, along the index of names."""
-    return (zones.filter(name__lt=name) if name else zones).order_by("-name")
+    return (zones.filter(sort_name__lt=natural_text(name)) if name else zones).order_by("-sort_name")
+
+
+def named_behind(name: str) -> Q:
+    """Zones behind this name ("": all) where they are sorted by `sort_name`."""
+    return Q(sort_name__gt=natural_text(name))
 
 
 def ordered(zones: "QuerySet[Zone]", order: ZoneOrder, after: str, limit: int) -> tuple[list[int], str]:
@@ -82,9 +91,9 @@ def _by_dnssec(zones: "QuerySet[Zone]", order: ZoneOrder, start: tuple[Any, str]
         if start is not None:
             if start[0] is not state:
                 continue
-            group, start = group.filter(name__gt=start[1]), None
+            group, start = group.filter(named_behind(start[1])), None
         if len(found) < limit:
-            rows = group.order_by("name").values_list("pk", "name")[: limit - len(found)]
+            rows = group.order_by("sort_name").values_list("pk", "name")[: limit - len(found)]
             found += [(pk, name, int(state)) for pk, name in rows]
     return found
 

@@ -215,6 +215,11 @@ def relative_text(name: str, zone: str) -> str:
     return name[: -len(zone) - 1] if is_within(name, zone) else name
 
 
+def before_full_stop(name: str) -> str:
+    """A name before the full stop of a sentence, which then has one dot; of the root there is nothing else."""
+    return name.removesuffix(ROOT) or ROOT
+
+
 def owner_text(name: str, zone: str) -> str:
     """A name as people read it inside its zone, in its own script: `@`, `www`, `bücher`."""
     return "@" if name == zone else display(relative_text(name, zone) + ".")[:-1]

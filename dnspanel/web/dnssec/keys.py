@@ -23,6 +23,7 @@ from dnspanel.zones.dnssec import queries as dnssec
 from dnspanel.zones.dnssec.queries import KeyView
 from dnspanel.zones.errors import DnssecRefused
 from dnspanel.zones.models import Zone
+from replication.dns.names import before_full_stop
 
 
 @no_store
@@ -146,7 +147,11 @@ def _ask(request: PanelRequest, zone: Zone, key: KeyView, act: str) -> HttpRespo
 def _about_export(zone: Zone, key: KeyView, back: str) -> Question:
     return Question(
         title=gettext("Show the private part of key {tag}").format(tag=key.tag),
-        effects=(gettext("Whoever has it can sign false answers in the name of {name}.").format(name=zone.name),),
+        effects=(
+            gettext("Whoever has it can sign false answers in the name of {name}.").format(
+                name=before_full_stop(zone.name)
+            ),
+        ),
         button=gettext("Show it"),
         back=back,
         needs_password=True,

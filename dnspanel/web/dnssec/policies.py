@@ -22,6 +22,7 @@ from dnspanel.zones.dnssec.policies import Target
 from dnspanel.zones.dnssec.policy import Act, Terms
 from dnspanel.zones.errors import PolicyRefused
 from dnspanel.zones.models import DnssecPolicy
+from replication.dns.names import before_full_stop
 
 # Zones listed that have the policy themselves.
 _LISTED = 100
@@ -229,7 +230,9 @@ def zone_follow(request: PanelRequest, zone_name: str) -> HttpResponse:
     form = OwnPolicyForm(request.POST)
     applied = policy_queries.applied_to_zones([zone])
     if not form.is_valid() or not applied:
-        messages.error(request, gettext("No policy is for {name}. Nothing was changed.").format(name=zone.name))
+        messages.error(
+            request, gettext("No policy is for {name}. Nothing was changed.").format(name=before_full_stop(zone.name))
+        )
         return redirect("zone-dnssec", zone.name)
     applying = policy_apply.Applying(
         acting(request, form, gettext("DNSSEC policy {name}").format(name=applied[zone.pk].policy.name))
@@ -243,5 +246,5 @@ def zone_follow(request: PanelRequest, zone_name: str) -> HttpResponse:
             request, gettext("{name} is signed as its policy says; on its way to the nodes.").format(name=zone.name)
         )
     else:
-        messages.info(request, gettext("Nothing had to be changed in {name}.").format(name=zone.name))
+        messages.info(request, gettext("Nothing had to be changed in {name}.").format(name=before_full_stop(zone.name)))
     return redirect("zone-dnssec", zone.name)

@@ -139,7 +139,13 @@ def publication(request: PanelRequest, sequence: int) -> HttpResponse:
     # Words of the machinery are for those who look after it.
     sees_log = can(request.user, Permission.NODES)
     context: dict[str, object] = {
-        "progress": _progress(found, _revisions(request, found), timezone.now(), in_full=sees_log),
+        "progress": _progress(
+            found,
+            _revisions(request, found),
+            timezone.now(),
+            stall=_stall(request, found, in_full=sees_log),
+            in_full=sees_log,
+        ),
         "sees_nodes": can(request.user, Permission.FLEET),
         "sees_log": sees_log,
     }
@@ -189,7 +195,9 @@ def _can_undo(request: PanelRequest, each: Revision) -> bool:
     return is_live and access.may_edit_here(request.user, each.zone)
 
 
-def _progress(found: Publication, revisions: QuerySet[Revision], now: datetime, *, in_full: bool) -> Progress:
+def _progress(
+    found: Publication, revisions: QuerySet[Revision], now: datetime, *, stall: str, in_full: bool
+) -> Progress:
     is_swift = (now - found.at).total_seconds() < SWIFT_SECONDS
     arrived = arrivals_by_stage(found, now=now)
     stages = [
@@ -202,7 +210,6 @@ def _progress(found: Publication, revisions: QuerySet[Revision], now: datetime, 
         for stage in arrived
     ]
     times = [node.ms for stage in stages if not stage.is_ring0 for node in stage.nodes if node.ms is not None]
-    stall = next((stall.message for stall in stalls() if stall.sequence <= found.sequence), "")
     return Progress(
         publication=found,
         encoded_ms=_encoded_ms(found),
@@ -214,6 +221,17 @@ def _progress(found: Publication, revisions: QuerySet[Revision], now: datetime, 
         isolation=Isolation.objects.filter(failed=found.sequence).first() if found.failed_reason else None,
         lacking=_lacking([node.node for stage in arrived if not stage.is_ring0 for node in stage.nodes], revisions),
     )
+
+
+def _stall(request: PanelRequest, found: Publication, *, in_full: bool) -> str:
+    """Return why the nodes do not get it yet; of a zone that this person may not know about, that there is one."""
+    stall = next((each for each in stalls() if each.sequence <= found.sequence), None)
+    if stall is None:
+        return ""
+    readable = access.zones_within_reach(request.user, Right.READ)
+    if in_full or readable.filter(name=stall.zone_name).exists():
+        return stall.message
+    return gettext("what was published before cannot be made ready for the nodes; administrators see why.")
 
 
 def _lacking(nodes: Sequence[Node], revisions: QuerySet[Revision]) -> list[str]:

@@ -1,8 +1,8 @@
 """Template tags and filters: icons, ages, counts, and readable names."""
 
-import re
 from collections.abc import Callable
 from datetime import datetime
+from functools import lru_cache
 from math import inf
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -52,8 +52,8 @@ _UNITS = (
         lambda n: ngettext("{number} year ago", "{number} years ago", n),
     ),
 )
-# A line break with the blanks around it; what follows, if no blank is needed in front of it.
-_LINE_BREAKS = re.compile(r"(?<!\s)\s*\n\s*(>|</?(?:t[dhr]|tbody|ul|li)\b)?")
+# What stands at the beginning of a line and needs no blank in front of it.
+_NEEDS_NO_BLANK = (">", *(f"<{end}{tag}" for tag in ("td", "th", "tr", "tbody", "ul", "li") for end in ("", "/")))
 _MESSAGE_ICONS = {"warning": "alert", "warn": "alert", "error": "error", "bad": "error"}
 
 
@@ -64,7 +64,12 @@ class FoldedNode(template.Node):
         self.nodelist = nodelist  # by this name Django finds the blocks that a page fills
 
     def render(self, context: template.Context) -> SafeString:
-        return mark_safe(_LINE_BREAKS.sub(lambda found: found[1] or " ", self.nodelist.render(context)))
+        first, *others = self.nodelist.render(context).split("\n")
+        if not others:
+            return mark_safe(first)
+        lines = [first.rstrip(), *map(str.strip, others[:-1]), others[-1].lstrip()]
+        folded = [line if line.startswith(_NEEDS_NO_BLANK) else f" {line}" for line in lines[1:] if line]
+        return mark_safe("".join((lines[0], *folded)))
 
 
 @register.tag
@@ -78,11 +83,40 @@ def folded(parser: template.base.Parser, token: template.base.Token) -> FoldedNo
     return FoldedNode(nodes)
 
 
+class AlikeNode(template.Node):
+    """What `alike` draws."""
+
+    def __init__(self, value: template.base.FilterExpression, nodelist: template.NodeList) -> None:
+        self._value = value
+        self.nodelist = nodelist
+
+    def render(self, context: template.Context) -> SafeString:
+        drawn: dict[tuple[AlikeNode, object], SafeString] = context["request"].__dict__.setdefault("_drawn_alike", {})
+        key = self, self._value.resolve(context)
+        if key not in drawn:
+            drawn[key] = self.nodelist.render(context)
+        return drawn[key]
+
+
+@register.tag
+def alike(parser: template.base.Parser, token: template.base.Token) -> AlikeNode:
+    """Draw what is between `alike VALUE` and `endalike` once for each value; it must depend on nothing else of a row.
+
+    Of the hundred rows of a table most have the same there.
+    """
+    _, value = token.split_contents()
+    nodes = parser.parse(("endalike",))
+    parser.delete_first_token()
+    return AlikeNode(parser.compile_filter(value), nodes)
+
+
 @register.simple_tag
+@lru_cache(maxsize=1024)
 def icon(name: str, css: str = "") -> SafeString:
     """Return an icon of the sprite. Screen readers skip it, so a word must stand beside it."""
+    classes = f"icon {css}".rstrip()
     return format_html(
-        '<svg class="icon {}" aria-hidden="true"><use href="{}#{}"></use></svg>', css, static("img/icons.svg"), name
+        '<svg class="{}" aria-hidden="true"><use href="{}#{}"/></svg>', classes, static("img/icons.svg"), name
     )
 
 
@@ -120,6 +154,12 @@ def count(number: int) -> str:
 def sentence(text: str) -> str:
     """Return the text with a full stop, which a name at its end may have already."""
     return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+@register.filter
+def to_select(name: str) -> str:
+    """Return what a screen reader says of the tick beside this name."""
+    return gettext("Select %(name)s") % {"name": name}
 
 
 @register.filter

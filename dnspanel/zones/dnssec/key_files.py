@@ -22,6 +22,7 @@ from dnspanel.zones.dnssec.key_material import (
 )
 from dnspanel.zones.errors import BadKey, BadPublicKey
 from replication.dns import names
+from replication.dns.names import before_full_stop
 from replication.errors import BadName
 
 PRIVATE_MARK = "Private-key-format:"
@@ -76,7 +77,9 @@ def flags_of(public: PublicKey, *, zone_name: str, pair: KeyPair) -> int:
     """The flags of the key, if it is the zone's and the public part of this pair. Raises BadPublicKey."""
     if public.owner != zone_name:
         raise BadPublicKey(
-            gettext("It is a key of {owner}, not of {zone_name}.").format(owner=public.owner, zone_name=zone_name)
+            gettext("It is a key of {owner}, not of {zone_name}.").format(
+                owner=public.owner, zone_name=before_full_stop(zone_name)
+            )
         )
     if (public.algorithm, public.public) != (pair.algorithm, pair.public):
         tags = [key_tag(public.flags, each.algorithm, each.public) for each in (public, pair)]

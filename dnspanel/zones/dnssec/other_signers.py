@@ -17,6 +17,7 @@ from dnspanel.zones.errors import BadPublicKey, DnssecRefused, KeyUnknown, NotSi
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.sequence_log import Alongside, nothing
 from replication.dns import rdtypes
+from replication.dns.names import before_full_stop
 from replication.dns.rrset import Key, RRset, make
 
 Decide = Callable[[list[OtherKey]], list[OtherKey]]
@@ -33,7 +34,9 @@ def add_other_key(*, zone: Zone, text: str, acting: Acting) -> Publication | Non
     access.require_right(acting.author, zone, Right.DNSSEC)
     read = key_files.read_public(text)
     if read.owner != zone.name:
-        raise BadPublicKey(gettext("It is a key of {owner}, not of {name}.").format(owner=read.owner, name=zone.name))
+        raise BadPublicKey(
+            gettext("It is a key of {owner}, not of {name}.").format(owner=read.owner, name=before_full_stop(zone.name))
+        )
     key = OtherKey(read.flags, read.algorithm, read.public)
 
     def decide(keys: list[OtherKey]) -> list[OtherKey]:

@@ -22,6 +22,7 @@ from dnspanel.zones.errors import DnssecRefused, KeyUnknown, NotSigned
 from dnspanel.zones.models import Publication, Revision, SigningChange, Zone, ZoneKey
 from dnspanel.zones.sequence_log import Alongside, nothing
 from replication.codec.dnssec import Nsec3
+from replication.dns.names import before_full_stop
 
 MOST_KEYS = 20
 KEPT_AFTER_DELETION = timedelta(days=1)
@@ -278,7 +279,9 @@ def _key_added_by(publication: Publication, zone: Zone) -> ZoneKey:
     key = ZoneKey.objects.filter(pk__in=new).first()
     if key is None:
         raise DnssecRefused(
-            gettext("This form was sent before, for something else than a key of {name}.").format(name=zone.name)
+            gettext("This form was sent before, for something else than a key of {name}.").format(
+                name=before_full_stop(zone.name)
+            )
         )
     return key
 

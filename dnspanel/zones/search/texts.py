@@ -7,10 +7,11 @@ look, looks at the RRsets there, and looks at the zones that were published sinc
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from typing import Any, NamedTuple
 
 from django.db.models import F, Func, IntegerField, OuterRef, Q, QuerySet, Value
 from django.db.models.fields import BinaryField, TextField
@@ -44,6 +45,13 @@ class Progress:
     new_zones: frozenset[int] = frozenset()
     without_texts: frozenset[int] = frozenset()  # of the new zones, those that have none
     left_out: int = 0
+
+
+class Block(NamedTuple):
+    """Names of a zone from the first one on, below `end`; None: to the end of the zone."""
+
+    first: bytes
+    end: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,19 +199,60 @@ def _has_ttl_in(span: Span) -> Q:
 def in_large_zone(zone: Zone, terms: tuple[Term, ...], start: bytes) -> InZone | None:
     """Where in a zone RRsets at or behind `start` may fit; None if the texts do not know. In at most four queries."""
     may = may_hold(terms)
-    at = None if may is None else progress()
-    if may is None or at is None or not at.is_complete or at.left_out or zone.pk in at.new_zones:
+    if may is None or not _know(zone):
         return None
     rows = SearchText.objects.filter(may, Q(end_key=None) | Q(end_key__gt=start), zone=zone).order_by("first_key")
-    blocks = [(bytes(first), end) for first, end in rows.values_list("first_key", "end_key")[: MOST_BLOCKS + 1]]
+    blocks = _blocks(rows.values_list("first_key", "end_key")[: MOST_BLOCKS + 1])
+    among = within(blocks[:MOST_BLOCKS])
+    return InZone(among, None if len(blocks) <= MOST_BLOCKS else blocks[MOST_BLOCKS - 1].end)
+
+
+def within(blocks: Sequence[Block]) -> Q:
+    """The RRsets of a zone that stand in these blocks of it, which are in their order.
+
+    Between all of them is said first: who reads along the primary key reads no more than that.
+    """
     among = Q(owner_key__in=[])
-    for first, end in blocks[:MOST_BLOCKS]:
-        among |= Q(owner_key__gte=first) if end is None else Q(owner_key__gte=first, owner_key__lt=end)
-    if len(blocks) <= MOST_BLOCKS:
-        return InZone(among, None)
-    until = blocks[MOST_BLOCKS - 1][1]
-    assert until is not None  # another block follows
-    return InZone(among, bytes(until))
+    for block in blocks:
+        among |= _between(block)
+    return _between(Block(blocks[0].first, blocks[-1].end)) & among if len(blocks) > 1 else among
+
+
+def _between(block: Block) -> Q:
+    behind = Q(owner_key__gte=block.first)
+    return behind if block.end is None else behind & Q(owner_key__lt=block.end)
+
+
+def blocks_by_value(zone: Zone, values: str) -> dict[int, list[Block]] | None:
+    """The blocks of a zone that have each value of `types` or `ttls`, in their order; None if the texts do not know."""
+    if not _know(zone):
+        return None
+    found: dict[int, list[Block]] = {}
+    rows = SearchText.objects.filter(zone=zone).order_by("first_key").values_list("first_key", "end_key", values)
+    for first, end, of_block in rows:
+        block = Block(bytes(first), None if end is None else bytes(end))
+        for value in of_block:
+            found.setdefault(value, []).append(block)
+    return found
+
+
+def blocks_with_comments(zone: Zone) -> list[Block] | None:
+    """The blocks of a zone in which RRsets have comments or tags; None if the texts do not know, or they are many."""
+    if not _know(zone):
+        return None
+    rows = SearchText.objects.filter(zone=zone, has_comments=True).order_by("first_key")
+    found = _blocks(rows.values_list("first_key", "end_key")[: MOST_BLOCKS + 1])
+    return found if len(found) <= MOST_BLOCKS else None
+
+
+def _know(zone: Zone) -> bool:
+    """Whether the texts of this zone say what is published. In up to three queries."""
+    at = progress()
+    return at.is_complete and not at.left_out and zone.pk not in at.new_zones
+
+
+def _blocks(rows: Iterable[tuple[Any, Any]]) -> list[Block]:
+    return [Block(bytes(first), None if end is None else bytes(end)) for first, end in rows]
 
 
 def pieces_of(term: Term) -> list[str]:

@@ -1,4 +1,4 @@
-"""The texts that searches look into follow what is published, a moment behind it. Verbs."""
+"""The texts that searches look into follow what is published, a moment behind it; so do the places of names. Verbs."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -10,6 +10,7 @@ from django.db import connection, transaction
 from django.db.models import Count
 
 from dnspanel.advisory_locks import Lock, locked
+from dnspanel.zones import name_places
 from dnspanel.zones.models import Change, LogHead, Publication, Revision, RevisionKind, SearchProgress, SearchText, Zone
 from dnspanel.zones.store_rrsets import BEHIND_ALL_KEYS
 
@@ -144,12 +145,15 @@ def _write(zone_ids: Sequence[int], at: int, to: int) -> None:
         keys = Change.objects.filter(
             revision__zone=zone_id, revision__publication__gt=at, revision__publication__lte=to
         ).values_list("owner_key", flat=True)
-        _write_around(zone_id, sorted({bytes(key) for key in keys}))
+        changed = sorted({bytes(key) for key in keys})
+        _write_around(zone_id, changed)
+        name_places.place_changed(zone_id, changed)
 
 
 def _write_all_of(zone_ids: Sequence[int]) -> None:
     """These zones have their texts, whatever they had before."""
     SearchText.objects.filter(zone__in=zone_ids).delete()
+    name_places.place_names(zone_ids)
     counts = Zone.objects.filter(pk__in=zone_ids).order_by("pk").values_list("pk", "rrset_count")
     ranges: list[Range] = []
     for zone_id, count in counts:

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from dnspanel.zones.models import Zone
 from dnspanel.zones.search import texts, zone_conditions
 from dnspanel.zones.search.terms import Filter, Search
+from dnspanel.zones.zone_order import named_behind
 
 Row = TypeVar("Row")
 
@@ -41,10 +42,10 @@ def zones_fitting(
     """
     if search.faults:
         return Fitting([])
-    zones = zone_conditions.fitting_outside(zones.order_by("name"), search, now=now)
+    zones = zone_conditions.fitting_outside(zones.order_by("sort_name"), search, now=now)
     inside = zone_conditions.terms_inside(search)
     if not inside:
-        return Fitting(list(zones.filter(name__gt=after)[:limit]))
+        return Fitting(list(zones.filter(named_behind(after))[:limit]))
     known = texts.progress()
     holding = zone_conditions.holding(inside, known)
     most = MOST_COMPARED_BY_TYPE if all(term.filter in _SOON for term in inside) else MOST_COMPARED
@@ -52,12 +53,13 @@ def zones_fitting(
     rows: list[Row] = []
     compared, count = 0, _FIRST
     while compared < most:
-        until = zones.filter(name__gt=after).values_list("name", flat=True)[count - 1 : count].first()
-        among = Q(name__gt=after) if until is None else Q(name__gt=after, name__lte=until)
+        behind = named_behind(after)
+        until = zones.filter(behind).values_list("name", flat=True)[count - 1 : count].first()
+        among = behind if until is None else behind & ~named_behind(until)
         rows += zones.filter(among, holding)[: limit - len(rows)]
         if until is None or len(rows) >= limit:
             return Fitting(rows)
         if compared == 0 and len(rows) < _OFTEN and (few := zone_conditions.few_with(inside, known)) is not None:
-            return Fitting([*rows, *zones.filter(holding, pk__in=few, name__gt=until)[: limit - len(rows)]])
+            return Fitting([*rows, *zones.filter(holding, named_behind(until), pk__in=few)[: limit - len(rows)]])
         after, compared, count = until, compared + count, min(_MORE, most - compared - count)
     return Fitting(rows, after)

@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import User
-from dnspanel.zones import draft, find_rrsets, queries
+from dnspanel.zones import draft, find_rrsets, name_places, queries
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import Zone
 from dnspanel.zones.queries import RRsetFilter
@@ -20,6 +20,8 @@ from tests.people import NOW
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: Any) -> None:
+    """A large zone, whose names have no places yet."""
+    monkeypatch.setattr(name_places, "LARGE", 0)
     monkeypatch.setattr(find_rrsets, "MOST_COMPARED", 10)
 
 

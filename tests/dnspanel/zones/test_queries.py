@@ -108,10 +108,11 @@ class TestZonePage:
 
 
 FILL = """
-    INSERT INTO zones_zone (name, serial, revision, rrset_count, created_at, changed_at, sequence, tags)
-    SELECT 'z' || n || '.estate.test.', 1, 1, 0, now(), now(), 0,
+    INSERT INTO zones_zone (name, sort_name, serial, revision, rrset_count, created_at, changed_at, sequence, tags)
+    SELECT made.name, made.name, 1, 1, 0, now(), now(), 0,
         CASE WHEN n % 1000 = 0 THEN ARRAY['shop'] ELSE '{}' END
-    FROM generate_series(1, 10000) n"""
+    FROM generate_series(1, 10000) n
+    CROSS JOIN LATERAL (SELECT 'z' || n || '.estate.test.') AS made (name)"""
 
 
 @pytest.fixture
@@ -220,7 +221,7 @@ class TestRRsetPage:
     def test_a_page_takes_four_queries_at_most(self, bob: User, make_zone: MakeZone) -> None:
         zone = make_zone(*(f"h{i} 300 A 192.0.2.{i}" for i in range(1, 200)))
         want(bob, zone, "h3 60 A 192.0.2.3", "x 300 A 192.0.2.4")
-        for filters, most in ((queries.EVERYTHING, 2), (RRsetFilter(text="h"), 4), (RRsetFilter(in_draft=True), 2)):
+        for filters, most in ((queries.EVERYTHING, 4), (RRsetFilter(text="h"), 4), (RRsetFilter(in_draft=True), 3)):
             with CaptureQueriesContext(connection) as captured:
                 queries.rrset_page(zone=zone, author=bob, filters=filters)
             assert len(captured) <= most

@@ -1,15 +1,22 @@
 """The RRsets of a zone by each column, up and down, page by page, as the author's draft leaves them."""
 
+from typing import Any
+
 import pytest
+from django.db.models import QuerySet
 
 from dnspanel.accounts.models import User
-from dnspanel.zones import draft, find_rrsets, queries, revision, rrset_order
-from dnspanel.zones.models import Zone
+from dnspanel.zones import draft, find_rrsets, name_places, queries, revision, rrset_order
+from dnspanel.zones.by_name import place_of
+from dnspanel.zones.models import Operation, Zone
 from dnspanel.zones.queries import RRsetFilter, RRsetRow
-from dnspanel.zones.rrset_order import AS_EDITED, RRsetColumn, RRsetOrder, TooManyToSort, rrset_order_of
+from dnspanel.zones.rrset_order import AS_EDITED, RRsetColumn, RRsetOrder, SortedKey, TooManyToSort, rrset_order_of
+from dnspanel.zones.search import texts, texts_upkeep
 from replication.codec.keys import relative_key
 from replication.dns import names, rdtypes
 from tests.dnspanel.zones.conftest import ZONE, MakeZone, rr
+from tests.dnspanel.zones.search.conftest import CatchUp
+from tests.dnspanel.zones.search.conftest import catch_up as catch_up
 from tests.people import NOW
 from tests.publishing import change_rrsets
 
@@ -19,7 +26,7 @@ ORDERS = [RRsetOrder(column, descending) for column in RRsetColumn for descendin
 @pytest.fixture
 def zone(make_zone: MakeZone, bob: User) -> Zone:
     """With ties in every column, and a draft of bob's that adds, changes, deletes, and leaves something as it is."""
-    lines = [f"h{number} {300 + number % 3} A 192.0.2.{90 + number % 4}" for number in range(9)]
+    lines = [f"h{number} {300 + number % 3} A 192.0.2.{90 + number % 4}" for number in (*range(9), 10, 11)]
     zone = make_zone(*lines, "h1 60 AAAA 2001:db8::1", "txt 60 TXT abc", "ß 60 TXT ü")
     for number in (3, 4, 5):
         zone.rrsets.filter(name__startswith=f"h{number}").update(changed_in=7 - number // 5)
@@ -34,11 +41,15 @@ def zone(make_zone: MakeZone, bob: User) -> Zone:
     return zone
 
 
+def key_of(row: RRsetRow) -> tuple[bytes, int]:
+    return relative_key(row.change.name, ZONE), row.change.type
+
+
 def sort_key(order: RRsetOrder, row: RRsetRow) -> object:
     rrset = row.change.after or row.change.before
     assert rrset is not None
     return {
-        RRsetColumn.NAME: relative_key(rrset.name, ZONE),
+        RRsetColumn.NAME: place_of(key_of(row))[:2],
         RRsetColumn.TYPE: rrset.type,
         RRsetColumn.TTL: rrset.ttl,
         RRsetColumn.VALUE: rrset.rdata[0],
@@ -69,11 +80,64 @@ def test_each_order_has_the_rows_of_the_editor_once(
 ) -> None:
     rows = queries.rrset_page(zone=zone, author=bob, filters=filters).rows
     assert len(rows) >= 4
-    by_name = sorted(rows, key=lambda row: (relative_key(row.change.name, ZONE), row.change.type))
+    by_name = sorted(rows, key=lambda row: place_of(key_of(row)))
     expected = sorted(by_name, key=lambda row: sort_key(order, row), reverse=order.descending)  # type: ignore[arg-type]
     if order.column is RRsetColumn.COMMENT:
         expected.sort(key=lambda row: sort_key(order, row) == "")
     assert pages(zone, bob, order, filters, limit=2) == expected
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=lambda order: f"{order.column}-{'down' if order.descending else 'up'}")
+def test_in_a_large_zone_what_is_the_same_in_a_column_comes_by_canonical_order(
+    zone: Zone, bob: User, order: RRsetOrder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if order.column is RRsetColumn.NAME:
+        return
+    rows = queries.rrset_page(zone=zone, author=bob).rows
+    expected = sorted(sorted(rows, key=key_of), key=lambda row: sort_key(order, row), reverse=order.descending)  # type: ignore[arg-type,return-value]
+    if order.column is RRsetColumn.COMMENT:
+        expected.sort(key=lambda row: sort_key(order, row) == "")
+    monkeypatch.setattr(name_places, "LARGE", 0)
+    assert pages(zone, bob, order, RRsetFilter(), limit=2) == expected
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5, 100])
+@pytest.mark.parametrize("blocks", [1, 60])
+@pytest.mark.parametrize(
+    "order",
+    [order for order in ORDERS if order.column in {RRsetColumn.TYPE, RRsetColumn.TTL, RRsetColumn.COMMENT}],
+    ids=lambda order: f"{order.column}-{'down' if order.descending else 'up'}",
+)
+def test_the_texts_of_searches_say_where_in_a_large_zone_a_value_is(
+    make_zone: MakeZone,
+    bob: User,
+    monkeypatch: pytest.MonkeyPatch,
+    catch_up: CatchUp,
+    order: RRsetOrder,
+    blocks: int,
+    limit: int,
+) -> None:
+    """Whether many have it, some or one; what bob's draft has stands where it belongs."""
+    monkeypatch.setattr(texts_upkeep, "NAMES_OF_BLOCK", 2)
+    monkeypatch.setattr(texts, "MOST_BLOCKS", blocks)
+    monkeypatch.setattr(rrset_order, "_FIRST_BLOCKS", 1)
+    ttls = (300, 300, 300, 60, 300, 7, 300, 60, 300, 8, 300, 9)
+    zone = make_zone(*(f"h{number:02} {ttl} A 192.0.2.{number}" for number, ttl in enumerate(ttls)), "h03 60 TXT text")
+    zone.rrsets.filter(name=f"h05.{ZONE}").update(comment="a comment")
+    catch_up()
+    for line in ("h09 60 A 192.0.2.9", "new 5 TXT text"):
+        draft.replace_rrset(author=bob, zone=zone, rrset=rr(line), now=NOW)
+    monkeypatch.setattr(name_places, "LARGE", 0)
+    expected = pages(zone, bob, order, RRsetFilter(), 100)
+    monkeypatch.setattr(find_rrsets, "MOST_COMPARED", 1)
+    compared_all = rrset_order._first
+
+    def of_draft(rows: "QuerySet[Any]", *terms: Any) -> list[SortedKey]:
+        assert rows.model is Operation
+        return compared_all(rows, *terms)
+
+    monkeypatch.setattr(rrset_order, "_first", of_draft)
+    assert pages(zone, bob, order, RRsetFilter(), limit) == expected
 
 
 def test_what_a_filter_finds_as_published_is_sorted_by_what_the_draft_makes_of_it(zone: Zone, bob: User) -> None:
@@ -139,6 +203,7 @@ def test_in_a_large_zone_what_changed_last_is_found_among_the_newest_changes(
         zone = Zone.objects.get(pk=zone.pk)
     draft.replace_rrset(author=bob, zone=zone, rrset=rr("h9 5 A 192.0.2.9"), now=NOW)
     newest = RRsetOrder(RRsetColumn.CHANGED, descending=True)
+    monkeypatch.setattr(name_places, "LARGE", 0)
     expected = [pages(zone, person, newest, RRsetFilter(), limit=3) for person in (alice, bob)]
     monkeypatch.setattr(find_rrsets, "MOST_COMPARED", 1)
     monkeypatch.setattr(rrset_order, "_CHANGES_LOOKED_AT", looked_at)

@@ -11,7 +11,8 @@ from dnspanel.zones import edit, queries
 from dnspanel.zones.dnssec import sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.models import Channel, Zone
-from dnspanel.zones.zone_order import ZoneColumn, ZoneOrder, order_of
+from dnspanel.zones.natural_order import natural_text
+from dnspanel.zones.zone_order import ZoneColumn, ZoneOrder, named_behind, order_of
 from tests.people import NOW
 
 ORDERS = [ZoneOrder(column, descending) for column in ZoneColumn for descending in (False, True)]
@@ -19,8 +20,8 @@ ORDERS = [ZoneOrder(column, descending) for column in ZoneColumn for descending 
 
 @pytest.fixture
 def zones(alice: User, bob: User) -> None:
-    """Nine zones with ties in every column but the name."""
-    for number in range(9):
+    """Eleven zones with ties in every column but the name."""
+    for number in (*range(9), 10, 11):
         edit.create_zone(name=f"z{number}.test.", author=(alice, bob, None)[number % 3], channel=Channel.WEB, now=NOW)
     teams = [Team.objects.create(name=name, created_at=NOW) for name in ("beta", "Alpha")]
     for number, zone in enumerate(Zone.objects.order_by("-name")):
@@ -39,7 +40,7 @@ def expected(order: ZoneOrder) -> list[str]:
 
     def key(zone: Zone) -> object:
         return {
-            ZoneColumn.NAME: zone.name,
+            ZoneColumn.NAME: natural_text(zone.name),
             ZoneColumn.DNSSEC: hasattr(zone, "signing") and zone.signing.is_signed,
             ZoneColumn.RRSETS: zone.rrset_count,
             ZoneColumn.SERIAL: zone.serial,
@@ -49,7 +50,8 @@ def expected(order: ZoneOrder) -> list[str]:
             ZoneColumn.SYNC: zone.sequence,
         }[order.column]
 
-    by_name = sorted(Zone.objects.all(), key=lambda zone: zone.name)
+    is_natural = order.column in {ZoneColumn.NAME, ZoneColumn.DNSSEC}  # read along the index of names
+    by_name = sorted(Zone.objects.all(), key=lambda zone: natural_text(zone.name) if is_natural else zone.name)
     return [zone.name for zone in sorted(by_name, key=key, reverse=order.descending)]  # type: ignore[arg-type]
 
 
@@ -86,3 +88,21 @@ def test_an_order_is_read_from_a_url() -> None:
     assert order_of("team") == ZoneOrder(ZoneColumn.TEAM)
     for text in ("", "colour", "--name", "rrsets; DROP"):
         assert order_of(text) == ZoneOrder()
+
+
+def test_zone2_stands_before_zone10_whichever_way_it_came(bob: User) -> None:
+    for name in ("zone10.test.", "zone2.test."):
+        edit.create_zone(name=name, author=bob, channel=Channel.WEB, now=NOW)
+    Zone.objects.create(name="zone3.test.", serial=1, created_at=NOW, changed_at=NOW)
+    rows = queries.zone_page(user=bob).rows
+    assert [row.name for row in rows] == ["zone2.test.", "zone3.test.", "zone10.test."]
+    behind = queries.zone_page(user=bob, after="zone9.test.").rows
+    assert [row.name for row in behind] == ["zone10.test."]
+
+
+def test_the_list_is_read_along_the_index_of_names(bob: User) -> None:
+    with connection.cursor() as cursor:
+        for way in ("seqscan", "bitmapscan", "sort"):  # which a table of some rows would take
+            cursor.execute(f"SET LOCAL enable_{way} = off")
+    zones = Zone.objects.filter(named_behind("z"), deleted_at=None).order_by("sort_name")
+    assert "zone_sort_name" in zones[:101].explain()

@@ -164,3 +164,8 @@ def test_a_name_inside_other_bytes_is_found_with_its_end() -> None:
 )
 def test_inside_its_zone_a_name_is_short_and_in_its_own_script(name: str, zone: str, text: str) -> None:
     assert names.owner_text(name, zone) == text
+
+
+def test_a_sentence_that_ends_in_a_name_ends_in_one_dot() -> None:
+    assert f"It is {names.before_full_stop('example.test.')}." == "It is example.test."
+    assert names.before_full_stop(names.ROOT) == "."

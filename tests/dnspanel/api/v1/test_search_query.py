@@ -161,8 +161,9 @@ def test_many_wildcards_are_refused_before_anything_is_asked(
 
 
 FILL = """
-    INSERT INTO zones_zone (name, serial, revision, rrset_count, created_at, changed_at, sequence)
-    SELECT 'z' || n || '.estate.test.', 1, 1, 2, now(), now(), 0 FROM generate_series(1, 10000) n"""
+    INSERT INTO zones_zone (name, sort_name, serial, revision, rrset_count, created_at, changed_at, sequence)
+    SELECT made.name, made.name, 1, 1, 2, now(), now(), 0 FROM generate_series(1, 10000) n
+    CROSS JOIN LATERAL (SELECT 'z' || n || '.estate.test.') AS made (name)"""
 
 
 @pytest.fixture

@@ -189,7 +189,7 @@ def test_the_page_of_a_zone_says_its_policy_and_makes_it_so(
     assert "The zone is as its policy says." in page
     state = queries.signing_of(zone)
     assert (state.nsec3, state.cds) == (Nsec3(), "2")
-    assert "Nothing had to be changed" in send(client, ZONE_PAGE + "follow/").content.decode()
+    assert "Nothing had to be changed in example.test.<" in send(client, ZONE_PAGE + "follow/").content.decode()
     sign.set_denial(zone=zone, nsec3=None, acting=Acting(bob, "web", NOW))
     ZoneKey.objects.update(created_at=NOW - timedelta(days=3650))
     page = client.get(ZONE_PAGE).content.decode()
@@ -211,5 +211,5 @@ def test_a_zone_is_given_a_policy_of_its_own(browser: Browser, bob: User, zone: 
     assert "no policy of its own" in send(client, ZONE_PAGE + "policy/", policy="").content.decode()
     for each in (own, policy):
         policies.delete_policy(policy=each, by=bob, now=NOW)
-    assert "No policy is for example.test." in send(client, ZONE_PAGE + "follow/").content.decode()
+    assert "No policy is for example.test. Nothing was changed" in send(client, ZONE_PAGE + "follow/").content.decode()
     assert "is for this zone" in client.get(ZONE_PAGE).content.decode()

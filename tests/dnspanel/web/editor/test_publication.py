@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.models import User
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.fleet.models import Ack, Isolation, Node, NodeGroup
 from dnspanel.fleet.nodes import heartbeats
 from dnspanel.publish import stall
@@ -101,6 +102,22 @@ def test_when_encoding_stands_still_the_page_says_why(published: Publication, br
     )
     page = browser(bob).get(url(published)).content.decode()
     assert "Stands still: The disk is full." in page
+
+
+def test_why_it_stands_still_is_not_told_of_a_zone_that_a_person_may_not_know_about(
+    zone: Zone, published: Publication, make_zone: MakeZone, browser: Browser, alice: User
+) -> None:
+    make_zone(name="secret.test.")
+    mia = make_person("mia", Role.MEMBER)
+    grant = Grant(frozenset({Right.READ}), zones=frozenset({zone.pk}))
+    GrantRow.objects.create(user=mia, grant=grant.to_json(), created_at=timezone.now())
+    message = "secret.test. cannot be encoded: a CNAME beside other RRsets."
+    now = timezone.now()
+    stall.record_stall(schema=4, sequence=published.sequence, zone_name="secret.test.", message=message, now=now)
+    page = browser(mia).get(url(published)).content.decode()
+    assert "secret.test." not in page
+    assert "Stands still: what was published before cannot be made ready for the nodes" in page
+    assert message in browser(alice).get(url(published)).content.decode()
 
 
 def test_undo_makes_the_inverse_draft_and_leads_to_its_review(

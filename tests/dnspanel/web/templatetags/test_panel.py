@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.template import Context, Template
 from django.template.loader_tags import BlockNode
+from django.test import RequestFactory
 from django.utils import timezone
 
 from dnspanel.web.templatetags import panel
@@ -79,6 +80,48 @@ def test_folded_lines_say_the_same_with_fewer_blanks() -> None:
     </tbody>{% endfolded %}"""
     folded = Template(source).render(Context())
     assert folded == ('<tbody class="rrset" data-row><tr><td> one  <b>two</b> <i>three</i></td><td></td></tr></tbody>')
+
+
+@pytest.mark.parametrize(
+    ("source", "folded"),
+    [
+        ("a  b", "a  b"),
+        (" a \n\n  b ", " a b "),
+        ("a\n", "a"),
+        ("\n<ul>\n  <li>x\n  </li>\n</ul>\n", "<ul><li>x</li></ul>"),
+        ("<b\n  >x</b\n>", "<b>x</b>"),
+    ],
+)
+def test_only_line_breaks_are_folded(source: str, folded: str) -> None:
+    assert Template(f"{{% load panel %}}{{% folded %}}{source}{{% endfolded %}}").render(Context()) == folded
+
+
+def test_what_is_alike_is_drawn_once_for_each_value() -> None:
+    drawn: list[str] = []
+
+    class Value:
+        def __init__(self, text: str) -> None:
+            self.text = text
+
+        def __hash__(self) -> int:
+            return hash(self.text)
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Value) and other.text == self.text
+
+        def draw(self) -> str:
+            drawn.append(self.text)
+            return f"<{self.text}>"
+
+    source = "{% load panel %}{% for each in all %}{% alike each %}{{ each.draw }}{% endalike %} {% endfor %}"
+    template = Template(source)
+    values = [Value("a"), Value("a"), Value("b"), Value("a")]
+    for _ in "xy":
+        request = RequestFactory().get("/")
+        assert (
+            template.render(Context({"all": values, "request": request})) == "&lt;a&gt; &lt;a&gt; &lt;b&gt; &lt;a&gt; "
+        )
+    assert drawn == ["a", "b"] * 2
 
 
 def test_a_page_fills_a_block_within_folded_lines() -> None:

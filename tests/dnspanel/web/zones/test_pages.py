@@ -434,8 +434,9 @@ def fill(zones: int) -> None:
     """So many more zones, without records."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "INSERT INTO zones_zone (name, serial, revision, rrset_count, created_at, changed_at, sequence)"
-            " SELECT 'z' || lpad(n::text, 7, '0') || '.test.', 1, 1, 2, now(), now(), n FROM generate_series(1, %s) n",
+            "INSERT INTO zones_zone (name, sort_name, serial, revision, rrset_count, created_at, changed_at, sequence)"
+            " SELECT made.name, made.name, 1, 1, 2, now(), now(), n FROM generate_series(1, %s) n"
+            " CROSS JOIN LATERAL (SELECT 'z' || lpad(n::text, 7, '0') || '.test.') AS made (name)",
             [zones],
         )
         cursor.execute("ANALYZE zones_zone")
