@@ -68,12 +68,18 @@ def _answer_of(exc: Exception) -> str:
 
 
 def _describe(step: str, exc: Exception) -> str:
-    where = f"{settings.EMAIL_HOST}, port {settings.EMAIL_PORT}"
+    where = gettext("{host}, port {port}").format(host=settings.EMAIL_HOST, port=settings.EMAIL_PORT)
     if isinstance(exc, smtplib.SMTPAuthenticationError):
-        return f"The mail server {where} refuses name and password: {_answer_of(exc)}."
+        return gettext("The mail server {server} refuses name and password: {answer}.").format(
+            server=where, answer=_answer_of(exc)
+        )
     if answer := _answer_of(exc):
-        return f"The mail server {where} refuses the {step}: {answer}."
-    return f"The mail server {where} cannot be reached: {str(exc) or type(exc).__name__}."
+        return gettext("The mail server {server} refuses this step, {step}: {answer}.").format(
+            server=where, step=step, answer=answer
+        )
+    return gettext("The mail server {server} cannot be reached: {reason}.").format(
+        server=where, reason=str(exc) or type(exc).__name__
+    )
 
 
 def _address(sender: str) -> str:
