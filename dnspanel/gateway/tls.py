@@ -12,6 +12,7 @@ from dnspanel.secondaries import record
 from dnspanel.secondaries.access import certificates_in_use, secondaries_at
 from dnspanel.secondaries.certificates import fingerprint
 from dnspanel.secondaries.server_certificate import ServerIdentity, server_identity
+from dnspanel.texts import gettext
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +73,7 @@ def context_of(identity: ServerIdentity, certificates: tuple[str, ...]) -> ssl.S
 def let_in(connection: ssl.SSLObject | ssl.SSLSocket) -> OverTls:
     """What is known of the client after the handshake; raises TlsRefused where it does not speak DNS over TLS."""
     if connection.selected_alpn_protocol() != ALPN:
-        raise TlsRefused(f"it does not offer the protocol “{ALPN}” (ALPN)")
+        raise TlsRefused(gettext("it does not offer the protocol “{alpn}” (ALPN)").format(alpn=ALPN))
     peer = connection.getpeercert(binary_form=True)
     return OverTls(fingerprint(peer) if peer else "")
 
@@ -81,7 +82,12 @@ def note_refused_handshake(refusal: TlsRefused, address: str, now: datetime) -> 
     """The log says who was refused and why, and so does each secondary that may transfer from this address."""
     logger.info("refused tls from=%s: %s", address, refusal)
     for pk in secondaries_at(address):
-        record.note_refusal(secondary_id=pk, reason=f"No TLS with it: {refusal}.", address=address, now=now)
+        record.note_refusal(
+            secondary_id=pk,
+            reason=gettext("No TLS with it: {refusal}.").format(refusal=refusal),
+            address=address,
+            now=now,
+        )
 
 
 def refusal_of(exc: ssl.SSLError) -> TlsRefused | None:

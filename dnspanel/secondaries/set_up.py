@@ -89,7 +89,7 @@ def create_secondary(
         return first
     faults: dict[str, list[str]] = {}
     if algorithm not in ALGORITHMS:
-        faults["algorithm"] = [f"Use one of {', '.join(ALGORITHMS)}."]
+        faults["algorithm"] = [gettext("Use one of {values}.").format(values=", ".join(ALGORITHMS))]
     terms, zones = _checked(terms, faults)
     secret = _new_secret()
     try:
@@ -215,17 +215,25 @@ def _checked(terms: Terms, faults: dict[str, list[str]]) -> tuple[Terms, list[Zo
     """The terms in canonical form, and the zones that they list. Raises SecondaryRefused."""
     name = terms.name.strip().lower()
     if not name or len(name) > LONGEST_NAME or not _NAME_CHARACTERS.issuperset(name) or name.strip("-") != name:
-        faults["name"] = [f"Use 1 to {LONGEST_NAME} letters, digits and dashes; the key is named by it."]
+        faults["name"] = [
+            gettext("Use 1 to {longest_name} letters, digits and dashes; the key is named by it.").format(
+                longest_name=LONGEST_NAME
+            )
+        ]
     if terms.kind not in Kind.values:
-        faults["kind"] = [f"Use one of {', '.join(Kind.values)}."]
+        faults["kind"] = [gettext("Use one of {values}.").format(values=", ".join(Kind.values))]
     addresses = checked_addresses(terms.addresses, faults)
     networks = checked_networks(terms.networks, faults)
     if not LEAST_BOUND <= terms.lag_bound <= MOST_BOUND:
-        faults["lag_bound"] = [f"From {LEAST_BOUND} to {MOST_BOUND:,} seconds."]
+        faults["lag_bound"] = [
+            gettext("From {least_bound} to {most_bound:,} seconds.").format(
+                least_bound=LEAST_BOUND, most_bound=MOST_BOUND
+            )
+        ]
     certificate = _certificate(terms, faults)
     group_tags = _group_tags(terms.group_tags, faults)
     if terms.choice not in ZoneChoice.values:
-        faults["choice"] = [f"Use one of {', '.join(ZoneChoice.values)}."]
+        faults["choice"] = [gettext("Use one of {values}.").format(values=", ".join(ZoneChoice.values))]
     tag, team, zones = "", None, list[Zone]()
     match terms.choice:
         case ZoneChoice.TAG:
@@ -233,7 +241,7 @@ def _checked(terms: Terms, faults: dict[str, list[str]]) -> tuple[Terms, list[Zo
         case ZoneChoice.TEAM:
             team = terms.team
             if team is None or not Team.objects.filter(pk=team).exists():
-                faults["team"] = ["Choose a team."]
+                faults["team"] = [gettext("Choose a team.")]
         case ZoneChoice.LIST:
             zones = _zones(terms.zones, faults)
     if faults:
