@@ -27,7 +27,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.same_person import humans_of
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, shortened
 from dnspanel.zones import access, governing, named_drafts, revision
 from dnspanel.zones.draft import Drafter, person
 from dnspanel.zones.errors import DraftUnknown, PublishingOnHold, RequestRefused, RequestUnknown, ZoneError
@@ -337,7 +337,7 @@ def publish_due(*, now: datetime) -> int:
             logger.warning("request=%s was not published at its time: %s", request.key, refusal)
             with transaction.atomic():
                 still = PublishRequest.objects.filter(pk=request.pk, state=RequestState.OPEN)
-                if still.update(tried_at=now, refusal=str(refusal)[:LONGEST_TEXT]):
+                if still.update(tried_at=now, refusal=shortened(str(refusal), LONGEST_TEXT)):
                     _record_refusal("publish", request, None, now, refusal)
     return count
 
@@ -345,7 +345,7 @@ def publish_due(*, now: datetime) -> int:
 def _tell_of_clock(request: PublishRequest, now: datetime) -> None:
     """The request says, as does the audit log, that it waits longer than it seems to: it was asked in the future."""
     clock = f"{now.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-    refusal = f"The panel’s clock was set back to {clock}: it is published at its time."
+    refusal = gettext("The panel’s clock was set back to {clock}: it is published at its time.").format(clock=clock)
     with transaction.atomic():
         if PublishRequest.objects.filter(pk=request.pk, refusal="").update(refusal=refusal):
             _record_refusal("publish", request, None, now, refusal)

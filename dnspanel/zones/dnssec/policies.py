@@ -14,7 +14,7 @@ from dnspanel.accounts.actors import Author, actor_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.accounts.roles import Permission
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, ngettext
 from dnspanel.zones import access
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, MADE, MOST_RSA_BITS, RSA_BITS
 from dnspanel.zones.dnssec.policy import Terms
@@ -143,7 +143,11 @@ def delete_policy(*, policy: DnssecPolicy, by: Author, now: datetime, replaced_b
                 raise PolicyRefused({"replaced_by": [gettext("Another policy has to take its place.")]})
             attached.update(policy=heir)
         elif count := attached.count():
-            message = f"{locked.name} is attached to {count} zone{'' if count == 1 else 's'}, tags or teams."
+            message = ngettext(
+                "{name} is attached to {count} zone, tag or team.",
+                "{name} is attached to {count} zones, tags or teams.",
+                count,
+            ).format(name=locked.name, count=count)
             raise PolicyRefused(
                 {"replaced_by": [gettext("{message} Name the policy that takes its place.").format(message=message)]}
             )
