@@ -24,7 +24,7 @@ Translate = Callable[[str, str, int], str]
 _BEGINNING = '{"text":'
 _MOST_NESTED = 8
 # Placeholders of our messages: nothing that looks into a value, or makes much of it.
-_PLACEHOLDERS = re.compile(r"(?:[^{}]|\{\{|\}\}|\{[a-z_]\w*(?:![rs])?(?::[%,.\-:\w ]{0,20})?\})*", re.ASCII)
+_PLACEHOLDERS = re.compile(r"(?:[^{}]|\{\{|\}\}|\{[a-z_]\w*(?:![ars])?(?::[%,.\-:\w ]{0,20})?\})*", re.ASCII)
 _WIDE = re.compile(r":[^{}%]*\d{3}", re.ASCII)
 
 

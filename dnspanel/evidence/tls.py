@@ -23,7 +23,7 @@ LONGEST_PEM = 64_000  # characters
 
 def canonical_certificates(text: str) -> str:
     """The certificates in PEM, "" for none. Raises ValueError, in words."""
-    found = certificates_in(text, beside_key="Give the certificate alone; a key has its own field.")
+    found = certificates_in(text, beside_key=gettext("Give the certificate alone; a key has its own field."))
     pem = pem_of(found)
     try:
         if found:  # what OpenSSL does not take should not be found out by a worker

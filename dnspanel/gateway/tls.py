@@ -12,18 +12,18 @@ from dnspanel.secondaries import record
 from dnspanel.secondaries.access import certificates_in_use, secondaries_at
 from dnspanel.secondaries.certificates import fingerprint
 from dnspanel.secondaries.server_certificate import ServerIdentity, server_identity
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 
 logger = logging.getLogger(__name__)
 
 ALPN = "dot"  # RFC 7858's, which RFC 9103 uses for transfers
 # OpenSSL's words for what people meet, in ours.
 _REASONS = {
-    "UNSUPPORTED_PROTOCOL": "it offers no TLS 1.3",
-    "CERTIFICATE_VERIFY_FAILED": "its certificate is that of no secondary, or has expired",
-    "NO_SHARED_CIPHER": "it shares no cipher with us",
-    "HTTP_REQUEST": "it speaks no TLS",
-    "WRONG_VERSION_NUMBER": "it speaks no TLS",
+    "UNSUPPORTED_PROTOCOL": gettext_noop("it offers no TLS 1.3"),
+    "CERTIFICATE_VERIFY_FAILED": gettext_noop("its certificate is that of no secondary, or has expired"),
+    "NO_SHARED_CIPHER": gettext_noop("it shares no cipher with us"),
+    "HTTP_REQUEST": gettext_noop("it speaks no TLS"),
+    "WRONG_VERSION_NUMBER": gettext_noop("it speaks no TLS"),
 }
 _GIVEN_UP = ("TLSV1_ALERT", "SSLV3_ALERT", "TLSV13_ALERT", "UNEXPECTED_EOF")
 
@@ -95,4 +95,4 @@ def refusal_of(exc: ssl.SSLError) -> TlsRefused | None:
     reason = exc.reason or ""
     if not reason or reason.startswith(_GIVEN_UP):
         return None
-    return TlsRefused(_REASONS.get(reason, reason.replace("_", " ").lower()))
+    return TlsRefused(gettext(_REASONS[reason]) if reason in _REASONS else reason.replace("_", " ").lower())

@@ -259,19 +259,25 @@ def checked_addresses(texts: Collection[str], faults: dict[str, list[str]]) -> l
     for text in list(texts)[: MOST_ADDRESSES + 1]:
         address = canonical_address(text)
         if address is None:
-            _add(faults, "addresses", f"{text[:60]} is not an address such as 192.0.2.53 or [2001:db8::53]:5300.")
+            _add(
+                faults,
+                "addresses",
+                gettext("{text} is not an address such as 192.0.2.53 or [2001:db8::53]:5300.").format(text=text[:60]),
+            )
         elif not outbound.is_allowed(host_and_port(address)[0], settings.SECONDARY_NETWORKS):
             _add(
                 faults,
                 "addresses",
-                f"{address} is not a public address. The operator can allow networks by PANEL_SECONDARY_NETWORKS.",
+                gettext(
+                    "{address} is not a public address. The operator can allow networks by PANEL_SECONDARY_NETWORKS."
+                ).format(address=address),
             )
         else:
             found[address] = None
     if not texts:
-        _add(faults, "addresses", "Give at least one address.")
+        _add(faults, "addresses", gettext("Give at least one address."))
     elif len(texts) > MOST_ADDRESSES:
-        _add(faults, "addresses", f"At most {MOST_ADDRESSES} addresses.")
+        _add(faults, "addresses", gettext("At most {most_addresses} addresses.").format(most_addresses=MOST_ADDRESSES))
     return list(found)
 
 
@@ -281,11 +287,15 @@ def checked_networks(texts: Collection[str], faults: dict[str, list[str]]) -> li
     for text in list(texts)[: MOST_NETWORKS + 1]:
         network = canonical_network(text)
         if network is None:
-            _add(faults, "networks", f"{text[:60]} is not a network such as 192.0.2.0/24 or 2001:db8::/48.")
+            _add(
+                faults,
+                "networks",
+                gettext("{text} is not a network such as 192.0.2.0/24 or 2001:db8::/48.").format(text=text[:60]),
+            )
         else:
             found[network] = None
     if len(texts) > MOST_NETWORKS:
-        _add(faults, "networks", f"At most {MOST_NETWORKS} networks.")
+        _add(faults, "networks", gettext("At most {most_networks} networks.").format(most_networks=MOST_NETWORKS))
     return list(found)
 
 
@@ -297,15 +307,19 @@ def _certificate(terms: Terms, faults: dict[str, list[str]]) -> str:
     except CertificateRefused as exc:
         _add(faults, "certificate", str(exc))
     if terms.transport not in Transport.values:
-        _add(faults, "transport", f"Use one of {', '.join(Transport.values)}.")
+        _add(faults, "transport", gettext("Use one of {values}.").format(values=", ".join(Transport.values)))
     elif terms.transport != Transport.ANY and not settings.UPDATE_TLS_PORT:
-        _add(faults, "transport", "The gateway speaks no TLS. The operator can have it do so by PANEL_UPDATE_TLS_PORT.")
+        _add(
+            faults,
+            "transport",
+            gettext("The gateway speaks no TLS. The operator can have it do so by PANEL_UPDATE_TLS_PORT."),
+        )
     elif terms.transport != Transport.ANY and terms.kind == Kind.POWERDNS:
-        _add(faults, "transport", "PowerDNS transfers over TCP alone.")
+        _add(faults, "transport", gettext("PowerDNS transfers over TCP alone."))
     if terms.transport == Transport.CERTIFICATE and not terms.certificate.strip():
-        _add(faults, "certificate", "Give the certificate that it is to show.")
+        _add(faults, "certificate", gettext("Give the certificate that it is to show."))
     if terms.tls_port is not None and not 1 <= terms.tls_port <= LAST_PORT:
-        _add(faults, "tls_port", f"From 1 to {LAST_PORT}.")
+        _add(faults, "tls_port", gettext("From 1 to {last_port}.").format(last_port=LAST_PORT))
     return found
 
 
@@ -316,13 +330,13 @@ def _tag(text: str, faults: dict[str, list[str]]) -> str:
         _add(faults, "tag", str(exc))
         return ""
     if not found:
-        _add(faults, "tag", "Name a tag.")
+        _add(faults, "tag", gettext("Name a tag."))
     return found[0] if found else ""
 
 
 def _group_tags(texts: Collection[str], faults: dict[str, list[str]]) -> list[str]:
     if len(texts) > MOST_GROUPS:
-        _add(faults, "group_tags", f"At most {MOST_GROUPS} groups.")
+        _add(faults, "group_tags", gettext("At most {most_groups} groups.").format(most_groups=MOST_GROUPS))
         return []
     found: dict[str, None] = {}
     for text in texts:  # their order is that of their precedence
@@ -335,7 +349,13 @@ def _group_tags(texts: Collection[str], faults: dict[str, list[str]]) -> list[st
 
 def _zones(texts: Collection[str], faults: dict[str, list[str]]) -> list[Zone]:
     if len(texts) > MOST_LISTED:
-        _add(faults, "zones", f"At most {MOST_LISTED:,} zones by name; give more of them by a tag.")
+        _add(
+            faults,
+            "zones",
+            gettext("At most {most_listed:,} zones by name; give more of them by a tag.").format(
+                most_listed=MOST_LISTED
+            ),
+        )
         return []
     requested = set()
     for text in texts:
@@ -345,9 +365,9 @@ def _zones(texts: Collection[str], faults: dict[str, list[str]]) -> list[Zone]:
             _add(faults, "zones", str(exc))
     zones = list(Zone.objects.filter(name__in=requested, deleted_at=None).order_by("name"))
     for name in sorted(requested - {zone.name for zone in zones})[:10]:
-        _add(faults, "zones", f"There is no zone {name}")
+        _add(faults, "zones", gettext("There is no zone {name}").format(name=name))
     if not texts:
-        _add(faults, "zones", "Name at least one zone.")
+        _add(faults, "zones", gettext("Name at least one zone."))
     return zones
 
 

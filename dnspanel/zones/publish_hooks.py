@@ -59,7 +59,7 @@ def after_hooks(act: Callable[P, R]) -> Callable[P, R]:
             try:
                 return act(*args, **kwargs)
             except HookUnasked as exc:
-                moved = "This was changed by others each time that a publish hook had answered. Try again."
+                moved = gettext("This was changed by others each time that a publish hook had answered. Try again.")
                 raise HookRefused(exc.zones, moved) from exc
 
     return repeated

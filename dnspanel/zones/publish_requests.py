@@ -621,12 +621,12 @@ def _reason_not(
 ) -> str:
     """Why this person may not approve; empty for who may."""
     if user.human_id in involved:
-        return "Who asked for it, or worked in the draft, does not approve it, by whatever account."
+        return gettext("Who asked for it, or worked in the draft, does not approve it, by whatever account.")
     if not any(demand.rule.needed for demand in demands):
-        return "Nobody has to approve this."
+        return gettext("Nobody has to approve this.")
     mine = governing.approver(user)
     if not any(demand.rule.needed and mine.may_approve(demand.rule) for demand in demands):
-        return f"It is approved by {demands[0].who}."
+        return gettext("It is approved by {who}.").format(who=demands[0].who)
     if access.zones_visible_to(reader).filter(pk__in=request.zone_ids).count() != len(request.zone_ids):
         return "It has changes in zones that you may not see: somebody who sees them has to approve it."
     return ""

@@ -67,13 +67,22 @@ def look_at_parent(zone_name: str, *, resolver: Resolver, networks: Sequence[str
     deadline = time.monotonic() + SECONDS
     above = names.parent(zone_name)
     if above is None:
-        return ParentLook("", {}, None, "The root has no parent.")
+        return ParentLook("", {}, None, gettext("The root has no parent."))
     try:
         parent = resolver.zone_of(above, deadline=deadline)
     except NoAnswer as exc:
-        return ParentLook("", {}, None, f"The parent of {zone_name} is not known: {exc}.")
+        return ParentLook(
+            "", {}, None, gettext("The parent of {zone_name} is not known: {exc}.").format(zone_name=zone_name, exc=exc)
+        )
     if len(parent.nameservers) > MOST_SERVERS:
-        return ParentLook(parent.name, {}, None, f"{parent.name} has more than {MOST_SERVERS} name servers.")
+        return ParentLook(
+            parent.name,
+            {},
+            None,
+            gettext("{parent} has more than {most_servers} name servers.").format(
+                parent=parent.name, most_servers=MOST_SERVERS
+            ),
+        )
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="parent") as pool:
         servers, faults = servers_of(parent, resolver, networks, port, deadline, pool.map)
         return _look_at(zone_name, parent.name, servers, faults, port, deadline, pool)
@@ -90,7 +99,14 @@ def look_at_nameservers(
 ) -> ParentLook:
     """The same of these name servers of the parent; a resolver is asked for those without addresses."""
     if len(nameservers) > MOST_SERVERS:
-        return ParentLook(parent, {}, None, f"{parent} has more than {MOST_SERVERS} name servers.")
+        return ParentLook(
+            parent,
+            {},
+            None,
+            gettext("{parent} has more than {most_servers} name servers.").format(
+                parent=parent, most_servers=MOST_SERVERS
+            ),
+        )
     deadline = time.monotonic() + SECONDS
     zone = Zone(parent, tuple(sorted(nameservers)))
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="parent") as pool:

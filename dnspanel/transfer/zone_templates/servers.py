@@ -89,13 +89,13 @@ def content_of(servers: Servers, note: str = "") -> Text:
     """What a version of the set says, for `edit`. Raises TemplateRefused for what cannot be, at its field."""
     faults: dict[str, list[str]] = {}
     if not servers.hosts:
-        faults["hosts"] = ["A set has at least one name server."]
+        faults["hosts"] = [gettext("A set has at least one name server.")]
     elif len(servers.hosts) > MOST_HOSTS:
-        faults["hosts"] = [f"A set has at most {MOST_HOSTS} name servers."]
+        faults["hosts"] = [gettext("A set has at most {most_hosts} name servers.").format(most_hosts=MOST_HOSTS)]
     elif len(set(servers.names)) != len(servers.hosts):
-        faults["hosts"] = ["A name server is named twice."]
+        faults["hosts"] = [gettext("A name server is named twice.")]
     elif unknown := _unknown_nodes({node for host in servers.hosts for node in host.nodes}):
-        faults["hosts"] = [f"There is no node {node}." for node in unknown]
+        faults["hosts"] = [gettext("There is no node {node}.").format(node=node) for node in unknown]
     if not LEAST_TTL <= servers.ttl <= MOST_TTL:
         faults["ttl"] = [f"From {LEAST_TTL} to {MOST_TTL:,} seconds."]
     if faults:
