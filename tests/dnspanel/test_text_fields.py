@@ -87,6 +87,7 @@ def test_a_german_reads_the_report_of_an_import(
     assert "die Adresse &lt;b&gt; ist keine gültige IPv4-Adresse" in page
     assert "erwartet wurden 2 Wert(e) (Präferenz, Host), gefunden 1" in page
     assert "is not a valid" not in page
+    assert "Fehler</span>" in page
     assert "is not a valid IPv4 address" in browser(alice).get(f"/imports/{job.pk}/faults/").content.decode()
     assert ImportFault.objects.order_by("line").first().reason == "the address <b> is not a valid IPv4 address"  # type: ignore[union-attr]
 
