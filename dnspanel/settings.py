@@ -14,6 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 from psycopg.conninfo import conninfo_to_dict
 
 from dnspanel.accounts.quota_amounts import Kind, parse_quotas
+from dnspanel.languages import LANGUAGE_CODES
 from dnspanel.languages import LANGUAGES as OUR_LANGUAGES
 
 
@@ -605,6 +606,10 @@ CONTENT_SECURITY_POLICY = {
 }
 
 LANGUAGE_CODE = "en"
+# Of mails to nobody in particular, and to people who chose none.
+DEFAULT_LANGUAGE = envstr("PANEL_LANGUAGE", "en")
+if DEFAULT_LANGUAGE not in LANGUAGE_CODES:
+    raise ImproperlyConfigured(f"PANEL_LANGUAGE must be one of {', '.join(sorted(LANGUAGE_CODES))}.")
 LANGUAGES = OUR_LANGUAGES
 LOCALE_PATHS = [BASE_DIR / "locale"]
 TIME_ZONE = "UTC"

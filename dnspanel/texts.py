@@ -2,18 +2,71 @@
 
 `gettext` and `ngettext` answer at once: for what is made while somebody waits for it. `gettext_lazy` answers each time
 that its text is shown: for what is made when a module is read, such as labels of forms; `format_lazy` puts values into
-one of these.
+one of these. All of them make a `Text`, which can be stored and told to each reader in theirs: `replication.texts`
+says how, `text_fields` stores it.
 Outside of a page the language is English: APIs, the command line, logs, the audit log and tasks of workers.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import cast
 
-from django.utils import text, translation
+from django.apps import apps
+from django.utils import functional, text, translation
 
-gettext = translation.gettext
-ngettext = translation.ngettext
-gettext_noop = translation.gettext_noop  # English as it is, found by those who collect texts
+from replication import texts
+from replication.texts import Text
+
+__all__ = [
+    "Text",
+    "format_lazy",
+    "gettext",
+    "gettext_lazy",
+    "gettext_noop",
+    "in_english",
+    "joined",
+    "listed",
+    "ngettext",
+    "shortened",
+    "speaking",
+    "spoken",
+    "with_value",
+]
+
+gettext = texts.gettext
+ngettext = texts.ngettext
+gettext_noop = texts.gettext_noop
+joined = texts.joined
+shortened = texts.shortened
+spoken = texts.spoken
+in_english = texts.in_english
+with_value = texts.with_value
 # They behave as strings wherever texts are shown; `str(text)` makes one for what insists on it, such as `str.join`.
-gettext_lazy = cast(Callable[[str], str], translation.gettext_lazy)
+gettext_lazy = cast(Callable[[str], str], functional.lazy(texts.gettext, str))
 format_lazy = cast(Callable[..., str], text.format_lazy)
+
+
+def listed(parts: Sequence[object]) -> str:
+    """One or more things as a sentence lists them: `a, b and c`."""
+    if len(parts) == 1:
+        return joined("", parts)
+    return gettext("{first} and {last}").format(first=joined(", ", parts[:-1]), last=parts[-1])
+
+
+@contextmanager
+def speaking(language: str) -> Iterator[None]:
+    """Texts are in this language meanwhile, by its code: those that are made, and those that are read."""
+    with translation.override(language):
+        yield
+
+
+def _translated(english: str, plural: str, number: int) -> str:
+    if not apps.ready:  # while settings are read, nobody waits but whoever starts a process
+        return plural if plural and number != 1 else english
+    # A message that has a plural elsewhere stands in catalogs with it alone: `gettext` of Python 3.11 does not see it.
+    if plural or (found := translation.gettext(english)) == english:
+        found = translation.ngettext(english, plural or english, number if plural else 1)
+    return found
+
+
+texts.translate_by(_translated)

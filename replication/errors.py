@@ -35,6 +35,8 @@ error survives pickling between workers.
 from typing import Any, Protocol
 from uuid import UUID
 
+from replication.texts import gettext
+
 
 class _Position(Protocol):
     """What an error needs of `position.Position`, which lies above this module."""
@@ -68,8 +70,13 @@ class Gap(Transient):
     """The node lacks the segments between its position (`None`: it has none) and the sequence it got."""
 
     def __init__(self, *, have: _Position | None, got: int) -> None:
-        at = "has no position" if have is None else f"is at sequence {have.sequence}"
-        super().__init__(f"the node {at} and cannot apply a segment that starts at {got}")
+        super().__init__(
+            gettext("the node has no position and cannot apply a segment that starts at {got}").format(got=got)
+            if have is None
+            else gettext("the node is at sequence {at} and cannot apply a segment that starts at {got}").format(
+                at=have.sequence, got=got
+            )
+        )
         self.have, self.got = have, got
 
 
@@ -77,7 +84,7 @@ class UnknownSealingKey(Transient):
     """A DNSSEC key is sealed with a key of this number that the node was not given; it can be, and then this works."""
 
     def __init__(self, *, sealing_key: int) -> None:
-        super().__init__(f"sealing key {sealing_key} is not known on this node")
+        super().__init__(gettext("sealing key {sealing_key} is not known on this node").format(sealing_key=sealing_key))
         self.sealing_key = sealing_key
 
 
@@ -85,7 +92,9 @@ class NodeUnreachable(Transient):
     """No answer from the agent: refused, timed out, broken off."""
 
     def __init__(self, *, host: str, port: int, reason: str) -> None:
-        super().__init__(f"no connection to {host} port {port}: {reason}")
+        super().__init__(
+            gettext("no connection to {host} port {port}: {reason}").format(host=host, port=port, reason=reason)
+        )
         self.host, self.port, self.reason = host, port, reason
 
 
@@ -93,7 +102,11 @@ class NotServed(Transient):
     """PowerDNS answers something else than what was written, or nothing."""
 
     def __init__(self, *, question: str, expected: str, found: str) -> None:
-        super().__init__(f"asked for {question}: expected {expected}, got {found}")
+        super().__init__(
+            gettext("asked for {question}: expected {expected}, got {found}").format(
+                question=question, expected=expected, found=found
+            )
+        )
         self.question, self.expected, self.found = question, expected, found
 
 
@@ -101,7 +114,7 @@ class Busy(Transient):
     """Another process holds `what`."""
 
     def __init__(self, *, what: str) -> None:
-        super().__init__(f"{what} is in use by another process")
+        super().__init__(gettext("{what} is in use by another process").format(what=what))
         self.what = what
 
 
@@ -109,7 +122,7 @@ class NeedsSnapshot(Transient):
     """Segments cannot bring the node on, or not soon enough; `reason` is a clause for people."""
 
     def __init__(self, *, reason: str) -> None:
-        super().__init__(f"the node needs a snapshot: {reason}")
+        super().__init__(gettext("the node needs a snapshot: {reason}").format(reason=reason))
         self.reason = reason
 
 
@@ -117,7 +130,7 @@ class DiskFull(Transient):
     """The disk did not take what was written to `path`; nothing of it is visible."""
 
     def __init__(self, *, path: str, reason: str) -> None:
-        super().__init__(f"{path} could not be written: {reason}")
+        super().__init__(gettext("{path} could not be written: {reason}").format(path=path, reason=reason))
         self.path, self.reason = path, reason
 
 
@@ -125,16 +138,18 @@ class BadName(Permanent):
     """`text` is not a domain name; the message is for the person who typed it."""
 
     def __init__(self, *, text: str, reason: str) -> None:
-        super().__init__(f"“{_shortened(text)}” is not a domain name: {reason}")
+        super().__init__(
+            gettext("“{text}” is not a domain name: {reason}").format(text=_shortened(text), reason=reason)
+        )
         self.text, self.reason = text, reason
 
 
 class BadRdata(Permanent):
-    """`text` is not rdata of `type`; `reason` is a message for the person who typed it."""
+    """`text` is not rdata of `type`; `reason` is a message for the person who typed it, `detail` does not quote it."""
 
-    def __init__(self, *, type: int, text: str, reason: str) -> None:
+    def __init__(self, *, type: int, text: str, reason: str, detail: str = "") -> None:
         super().__init__(reason)
-        self.type, self.text, self.reason = type, text, reason
+        self.type, self.text, self.reason, self.detail = type, text, reason, detail or reason
 
 
 class BadRRset(Permanent):
@@ -157,7 +172,7 @@ class Damaged(BadBytes):
     """An LMDB file that cannot be read any more; only new files help."""
 
     def __init__(self, *, what: str, reason: str) -> None:
-        super().__init__(what=what, reason=f"the file is damaged ({reason})")
+        super().__init__(what=what, reason=gettext("the file is damaged ({reason})").format(reason=reason))
         self.reason = reason
 
 
@@ -165,7 +180,7 @@ class BadSegment(Permanent):
     """Not a segment, or a damaged one."""
 
     def __init__(self, *, reason: str) -> None:
-        super().__init__(f"not a usable segment: {reason}")
+        super().__init__(gettext("not a usable segment: {reason}").format(reason=reason))
         self.reason = reason
 
 
@@ -173,7 +188,7 @@ class BadSnapshot(Permanent):
     """Not a snapshot, a damaged one, or one that this node must not take."""
 
     def __init__(self, *, reason: str) -> None:
-        super().__init__(f"not a usable snapshot: {reason}")
+        super().__init__(gettext("not a usable snapshot: {reason}").format(reason=reason))
         self.reason = reason
 
 
@@ -181,7 +196,7 @@ class BadSignature(Permanent):
     """The segment is not signed by a key this side knows."""
 
     def __init__(self, *, reason: str) -> None:
-        super().__init__(f"signature refused: {reason}")
+        super().__init__(gettext("signature refused: {reason}").format(reason=reason))
         self.reason = reason
 
 
@@ -189,7 +204,9 @@ class WrongCluster(Permanent):
     """The segment is for the nodes of another panel."""
 
     def __init__(self, *, ours: UUID, theirs: UUID) -> None:
-        super().__init__(f"this node belongs to cluster {ours}, the segment to {theirs}")
+        super().__init__(
+            gettext("this node belongs to cluster {ours}, the segment to {theirs}").format(ours=ours, theirs=theirs)
+        )
         self.ours, self.theirs = ours, theirs
 
 
@@ -197,7 +214,9 @@ class WrongEpoch(Permanent):
     """The segment continues another history of the log than the one this side holds."""
 
     def __init__(self, *, ours: UUID, theirs: UUID) -> None:
-        super().__init__(f"this side holds epoch {ours}, the other is of epoch {theirs}")
+        super().__init__(
+            gettext("this side holds epoch {ours}, the other is of epoch {theirs}").format(ours=ours, theirs=theirs)
+        )
         self.ours, self.theirs = ours, theirs
 
 
@@ -205,7 +224,9 @@ class UnknownSchema(Permanent):
     """A PowerDNS LMDB schema that we neither write nor read."""
 
     def __init__(self, *, schema: int) -> None:
-        super().__init__(f"PowerDNS LMDB schema {schema} is not supported, only 4, 5 and 6 are")
+        super().__init__(
+            gettext("PowerDNS LMDB schema {schema} is not supported, only 4, 5 and 6 are").format(schema=schema)
+        )
         self.schema = schema
 
 
@@ -213,7 +234,11 @@ class Unfinished(Permanent):
     """The installation of a snapshot was begun and did not end; no segment fits what is there now."""
 
     def __init__(self, *, what: str) -> None:
-        super().__init__(f"{what} holds a part of a snapshot: nothing else fits until a snapshot is installed")
+        super().__init__(
+            gettext("{what} holds a part of a snapshot: nothing else fits until a snapshot is installed").format(
+                what=what
+            )
+        )
         self.what = what
 
 
@@ -221,7 +246,11 @@ class Diverged(Permanent):
     """Content is not what its digest says; nothing was written."""
 
     def __init__(self, *, expected: bytes, found: bytes, what: str = "the database") -> None:
-        super().__init__(f"{what} has digest {found.hex()} where {expected.hex()} was expected")
+        super().__init__(
+            gettext("{what} has digest {found} where {expected} was expected").format(
+                what=what, found=found.hex(), expected=expected.hex()
+            )
+        )
         self.expected, self.found, self.what = expected, found, what
 
 
@@ -229,7 +258,9 @@ class MapFull(Permanent):
     """The LMDB file has reached its map size; PowerDNS must be given a larger one first."""
 
     def __init__(self, *, path: str, map_size: int) -> None:
-        super().__init__(f"{path} is full: its map size is {map_size // 1048576} MiB")
+        super().__init__(
+            gettext("{path} is full: its map size is {size} MiB").format(path=path, size=map_size // 1048576)
+        )
         self.path, self.map_size = path, map_size
 
 
@@ -237,7 +268,7 @@ class TooMuch(Permanent):
     """`what` has more than may be asked for at once."""
 
     def __init__(self, *, what: str, limit: int) -> None:
-        super().__init__(f"{what} has more than {limit} rows")
+        super().__init__(gettext("{what} has more than {limit} rows").format(what=what, limit=limit))
         self.what, self.limit = what, limit
 
 
@@ -245,7 +276,11 @@ class NodeAhead(Permanent):
     """The node has a position that this panel has not published: a restored backup?"""
 
     def __init__(self, *, node: _Position, head: _Position) -> None:
-        super().__init__(f"the node is at sequence {node.sequence}, the panel only at {head.sequence}")
+        super().__init__(
+            gettext("the node is at sequence {at}, the panel only at {head}").format(
+                at=node.sequence, head=head.sequence
+            )
+        )
         self.node, self.head = node, head
 
 

@@ -23,6 +23,7 @@ from replication.codec.sealed import SealingKey
 from replication.errors import BadBytes, Busy, Gap, NeedsSnapshot, NodeUnreachable, NotServed, Refused
 from replication.steps import Nothing, Refuse, SendSnapshot, Way, next_step
 from replication.store.snapshot import snapshot_id
+from replication.texts import gettext
 from replication.wire.front import FrontSettings
 from replication.wire.position import Position
 from replication.wire.protocol import (
@@ -383,17 +384,24 @@ class NodeClient:
         self.peer_sha256 = presented
         accepted = self.certificate_sha256
         if accepted is not None and presented not in (accepted if isinstance(accepted, frozenset) else {accepted}):
-            message = (
-                f"the agent at {self.host} port {self.port} shows a certificate of somebody else ({presented[:16]}…)"
-            )
+            message = gettext(
+                "the agent at {host} port {port} shows a certificate of somebody else ({fingerprint}…)"
+            ).format(host=self.host, port=self.port, fingerprint=presented[:16])
             raise Refused(error="WrongCertificate", message=message)
 
     def _describe_untimely(self, error: ssl.SSLCertVerificationError) -> str:
         """A message for a certificate that is not valid now. It concerns this node alone, whose PowerDNS goes on."""
-        whose = f"the certificate of the agent at {self.host} port {self.port}"
-        if error.verify_code == _EXPIRED:
-            return f"{whose} has expired; revoke it on the node's page and enroll the node again"
-        return f"{whose} is not valid yet; one of the two clocks is wrong"
+        message = (
+            gettext(
+                "the certificate of the agent at {host} port {port} has expired; revoke it on the node's page and "
+                "enroll the node again"
+            )
+            if error.verify_code == _EXPIRED
+            else gettext(
+                "the certificate of the agent at {host} port {port} is not valid yet; one of the two clocks is wrong"
+            )
+        )
+        return message.format(host=self.host, port=self.port)
 
     def _send(
         self, connection: ssl.SSLSocket, method: str, target: str, body: bytes | BinaryIO, size: int, headers: str

@@ -1,4 +1,4 @@
-"""Which texts of templates and pages are not marked for translation. Used by `tests/test_languages.py`."""
+"""Which texts of templates, pages and of what is stored for pages are not marked. Used by `tests/test_languages.py`."""
 
 import ast
 import re
@@ -58,6 +58,115 @@ def unmarked_in_module(text: str) -> Iterator[tuple[int, str]]:
                 yield value.lineno, said
 
 
+# Packages whose errors people read on pages, at once or later: those of programs' faces speak English.
+_OF_PEOPLE = (
+    *("accounts", "alerts", "backup", "evidence", "fleet", "primaries", "publish", "secondaries", "transfer"),
+    *("webhooks", "zones"),
+)
+_OF_NODES = ("replication/dns", "replication/errors.py")
+# Reasons of publications by the panel itself, which stand in the audit log; bodies of requests; faults of ours.
+_OF_THE_RECORD = frozenset(
+    {
+        " RRsets came for … zones that have ",
+        "A test: nothing is published.",
+        "Addresses of the name servers of ",
+        "CREATE DATABASE",
+        "Expired, as … set on ….",
+        "Expired: no primary has answered for as long as the zone's SOA allows.",
+        "PostgreSQL's content",
+        "Publication … is taken back: ",
+        "Rollover of …: its DS.",
+        "Signalling names for zones whose parents have no DS yet (RFC 9615).",
+        "The panel was restored from a backup; the keys are the nodes'.",
+        "The signatures of this week, for the servers that transfer the zone.",
+        "a new history: … ",
+        "first sign-in",
+        "run … taken back by run ",
+        "signed in",
+        "taken over from ",
+        "two patches for one zone",
+        "verified mail",
+    }
+)
+# Errors of programs, which no page shows; `Unknown` and the like name what there is not.
+_OF_PROGRAMS = frozenset(
+    {
+        "AssertionError",
+        "BadCompression",
+        "CommandError",
+        "ImproperlyConfigured",
+        "KeyError",
+        "NotImplementedError",
+        "RuntimeError",
+        "TypeError",
+        "Unknown",
+    }
+)
+
+
+def stored_columns() -> frozenset[str]:
+    """The names of the columns that hold texts for people."""
+    return frozenset(
+        target.id
+        for path in (ROOT / "dnspanel").rglob("models.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and ast.unparse(node.value.func) == "MessageField"
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    )
+
+
+def unmarked_in_errors(text: str) -> Iterator[tuple[int, str]]:
+    """Line number and text of errors that are raised with plain strings, or say what their class says in one."""
+    for node in ast.walk(ast.parse(text)):
+        call = node.exc if isinstance(node, ast.Raise) else node
+        if not isinstance(call, ast.Call):
+            continue
+        name = ast.unparse(call.func)
+        if isinstance(node, ast.Raise) and name.split(".")[-1] in _OF_PROGRAMS:
+            continue
+        if isinstance(node, ast.Raise) or name == "super().__init__":
+            values = [*call.args, *(keyword.value for keyword in call.keywords)]
+            yield from ((value.lineno, said) for value in values if (said := _messages_in(value)))
+
+
+def unmarked_in_columns(text: str, columns: frozenset[str]) -> Iterator[tuple[int, str]]:
+    """Line number and text of what is given to such a column as a plain string."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call):
+            values = [keyword.value for keyword in node.keywords if keyword.arg in columns]
+        elif isinstance(node, ast.Assign):
+            values = [node.value for target in node.targets if _last_name(target) in columns]
+        elif isinstance(node, ast.Dict):
+            values = [
+                value
+                for key, value in zip(node.keys, node.values, strict=True)
+                if isinstance(key, ast.Constant) and key.value in columns
+            ]
+        else:
+            continue
+        yield from ((value.lineno, said) for value in values if (said := _messages_in(value)))
+
+
+def _last_name(target: ast.expr) -> str:
+    """`error` of `row.error` and of `error`."""
+    return target.attr if isinstance(target, ast.Attribute) else target.id if isinstance(target, ast.Name) else ""
+
+
+def _messages_in(value: ast.expr) -> str:
+    """The words of a string that is no call of `gettext`, in whichever branch; none if there are not several."""
+    if isinstance(value, ast.IfExp):
+        return _messages_in(value.body) or _messages_in(value.orelse)
+    if isinstance(value, ast.BoolOp):
+        return next((said for each in value.values if (said := _messages_in(each))), "")
+    parts = value.values if isinstance(value, ast.JoinedStr) else [value]
+    said = "…".join(part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str))
+    words = _WORD.findall(_NAMES.sub("", said))
+    return said if " " in said.strip() and words else ""
+
+
 def unmarked() -> Iterator[str]:
     """Every unmarked text of our pages, with its place."""
     for path in sorted((ROOT / "templates").rglob("*.html")):
@@ -66,3 +175,16 @@ def unmarked() -> Iterator[str]:
     for path in sorted((ROOT / "dnspanel" / "web").rglob("*.py")):
         for number, said in unmarked_in_module(path.read_text()):
             yield f"{path.relative_to(ROOT)}:{number}: {said}"
+    columns = stored_columns()
+    for path in sorted((ROOT / "dnspanel").rglob("*.py")):
+        package = path.relative_to(ROOT / "dnspanel").parts[0]
+        if package not in _OF_PEOPLE or not {"migrations", "management"}.isdisjoint(path.parts):
+            continue
+        text = path.read_text()
+        found = {*unmarked_in_errors(text), *unmarked_in_columns(text, columns)}
+        for number, said in sorted((number, said) for number, said in found if said not in _OF_THE_RECORD):
+            yield f"{path.relative_to(ROOT)}:{number}: {said}"
+    for place in _OF_NODES:
+        for path in sorted((ROOT / place).rglob("*.py")) or [ROOT / place]:
+            for number, said in unmarked_in_errors(path.read_text()):
+                yield f"{path.relative_to(ROOT)}:{number}: {said}"

@@ -1,5 +1,6 @@
 """Every text of a page is marked, and every language has every text, with the same placeholders and elements."""
 
+import ast
 import gettext
 import re
 import shutil
@@ -12,7 +13,14 @@ from pathlib import Path
 import pytest
 
 from dnspanel.languages import LANGUAGES
-from tests.marked import unmarked, unmarked_in_module, unmarked_in_template
+from tests.marked import (
+    stored_columns,
+    unmarked,
+    unmarked_in_columns,
+    unmarked_in_errors,
+    unmarked_in_module,
+    unmarked_in_template,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 TRANSLATED = [code for code, _ in LANGUAGES if code != "en"]
@@ -23,8 +31,9 @@ PROBE = """
 import importlib, pkgutil, traceback
 import django
 from django.urls import get_resolver
-import dnspanel
+import dnspanel, replication
 from dnspanel import texts
+from replication import texts as texts_of_nodes
 
 def caught(of):
     def answer(*texts_of, **named):
@@ -33,10 +42,12 @@ def caught(of):
         return of(*texts_of, **named)
     return answer
 
-texts.gettext, texts.ngettext = caught(texts.gettext), caught(texts.ngettext)
+for module in (texts, texts_of_nodes):
+    module.gettext, module.ngettext = caught(module.gettext), caught(module.ngettext)
 django.setup()
 get_resolver().url_patterns
-for module in pkgutil.walk_packages(dnspanel.__path__, "dnspanel."):
+packages = (pkgutil.walk_packages(each.__path__, f"{each.__name__}.") for each in (dnspanel, replication))
+for module in (module for package in packages for module in package):
     if not any(part in module.name for part in (".migrations", ".management", "__main__")):
         importlib.import_module(module.name)
 """
@@ -72,6 +83,21 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_text_of_a_page_is_marked() -> None:
     assert list(unmarked()) == []
+
+
+def test_no_text_is_made_within_another_string() -> None:
+    """Those who collect texts do not look into f-strings."""
+    found = [
+        f"{path}: {ast.unparse(node)}"
+        for package in ("dnspanel", "replication")
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for joined in ast.walk(ast.parse(path.read_text()))
+        if isinstance(joined, ast.JoinedStr)
+        for node in ast.walk(joined)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in {"gettext", "ngettext"}
+        if any(isinstance(arg, ast.Constant | ast.JoinedStr) for arg in node.args[:1])
+    ]
+    assert found == []
 
 
 def test_no_text_has_its_language_when_a_module_is_read() -> None:
@@ -122,3 +148,27 @@ messages.success(request, f"{name} is gone.")
 forms.CharField(label="Two words", help_text=gettext_lazy("Some words"))
 """
     assert [said for _, said in unmarked_in_module(module)] == [" is gone.", "Two words"]
+
+
+def test_errors_that_are_not_marked_are_found() -> None:
+    module = """
+raise Refused("name", f"{name} is gone.")
+raise Refused("name", gettext("{name} is gone.").format(name=name), reason="Two words" if name else "")
+raise RuntimeError("A fault of ours")
+class Gone(Refused):
+    def __init__(self) -> None:
+        super().__init__(f"There is no {self.name}.")
+"""
+    assert [said for _, said in unmarked_in_errors(module)] == [" is gone.", "Two words", "There is no …."]
+
+
+def test_texts_that_are_stored_and_not_marked_are_found() -> None:
+    module = """
+rows.update(error="It did not answer.", title="Two words")
+row.error = f"{name} did not answer." if name else gettext("It did not answer.")
+refused = {"error": answer.error or "It did not answer."}
+Row(error=str(exc))
+"""
+    found = [said for _, said in unmarked_in_columns(module, frozenset({"error"}))]
+    assert sorted(found) == [" did not answer.", "It did not answer.", "It did not answer."]
+    assert stored_columns() >= {"error", "failure", "message", "refusal", "sentence", "waits_for"}

@@ -71,24 +71,24 @@ def refuse_bad_grant(grant: Grant) -> None:
     """Raise GrantRefused with each field at fault."""
     faults: dict[str, list[str]] = {}
     if not grant.rights:
-        faults["rights"] = ["Say what may be done."]
+        faults["rights"] = [gettext("Say what may be done.")]
     if not (grant.everywhere or grant.zones or grant.tags or grant.teams):
-        faults["zones"] = ["Say which zones: all, or some by name, tag or team."]
+        faults["zones"] = [gettext("Say which zones: all, or some by name, tag or team.")]
     if any(not 0 < zone_id <= _LARGEST_ID for zone_id in grant.zones):
-        faults["zones"] = ["There is no such zone."]
+        faults["zones"] = [gettext("There is no such zone.")]
     if missing := _missing_teams(grant.teams):
-        faults["teams"] = [f"There is no team with the id {pk}." for pk in missing]
+        faults["teams"] = [gettext("There is no team with the id {pk}.").format(pk=pk) for pk in missing]
     if reasons := [reason for tag in sorted(grant.tags) if (reason := _fault_of_tag(tag))]:
         faults["tags"] = reasons
     if reasons := [reason for pattern in grant.names if (reason := name_patterns.fault(pattern))]:
         faults["names"] = reasons
     elif _starred([grant]) > MOST_STARRED:
-        faults["names"] = [f"At most {MOST_STARRED} patterns with a star."]
+        faults["names"] = [gettext("At most {most_starred} patterns with a star.").format(most_starred=MOST_STARRED)]
     if reasons := [reason for type_ in sorted(grant.types) if (reason := _fault_of_type(type_))]:
         faults["types"] = reasons
     for field, entries in (("zones", grant.zones), ("tags", grant.tags), ("names", grant.names)):
         if len(entries) > MOST_ENTRIES:
-            faults[field] = [f"At most {MOST_ENTRIES:,}."]
+            faults[field] = [gettext("At most {most_entries:,}.").format(most_entries=MOST_ENTRIES)]
     if faults:
         raise GrantRefused(faults)
 
@@ -96,7 +96,7 @@ def refuse_bad_grant(grant: Grant) -> None:
 def faults_of_scope(scope: Sequence[Grant]) -> list[str]:
     """Why a token cannot have this scope, each reason with its grant and field; empty if it can."""
     if len(scope) > MOST_GRANTS:
-        return [f"At most {MOST_GRANTS} grants."]
+        return [gettext("At most {most_grants} grants.").format(most_grants=MOST_GRANTS)]
     faults: list[str] = []
     for number, grant in enumerate(scope, 1):
         try:
@@ -105,7 +105,11 @@ def faults_of_scope(scope: Sequence[Grant]) -> list[str]:
             which = f"grant {number}, " if len(scope) > 1 else ""
             faults += [f"{which}{field}: {reason}" for field, reasons in exc.fields.items() for reason in reasons]
     if not faults and _starred(scope) > MOST_STARRED:
-        faults = [f"At most {MOST_STARRED} patterns with a star in all grants together."]
+        faults = [
+            gettext("At most {most_starred} patterns with a star in all grants together.").format(
+                most_starred=MOST_STARRED
+            )
+        ]
     return faults
 
 
@@ -160,11 +164,15 @@ def _starred(scope: Iterable[Grant]) -> int:
 
 def _fault_of_tag(tag: str) -> str:
     if not tag or tag != tag.strip().lower() or not tag.isprintable():
-        return f"{tag!a} is not a tag: small letters, no spaces around them."
-    return "" if len(tag) <= LONGEST_TAG else f"A tag has at most {LONGEST_TAG} characters."
+        return gettext("{tag!a} is not a tag: small letters, no spaces around them.").format(tag=tag)
+    return (
+        ""
+        if len(tag) <= LONGEST_TAG
+        else gettext("A tag has at most {longest_tag} characters.").format(longest_tag=LONGEST_TAG)
+    )
 
 
 def _fault_of_type(type: int) -> str:
     if not 0 < type <= 0xFFFF:
-        return f"{type} is not the number of a record type."
+        return gettext("{type} is not the number of a record type.").format(type=type)
     return rdtypes.refusal(type) or ""

@@ -88,7 +88,7 @@ def _refuse_bad_fields(user: User, password: str) -> None:
     except ValidationError as exc:
         faults.update(exc.message_dict)
     if "username" not in faults and User.objects.filter(username__iexact=user.username).exists():
-        faults["username"] = ["A user with that username already exists."]
+        faults["username"] = [gettext("A user with that username already exists.")]
     try:
         password_validation.validate_password(password, user)
     except ValidationError as exc:

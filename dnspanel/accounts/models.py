@@ -13,6 +13,7 @@ from django.db.models.functions import Lower
 
 from dnspanel.accounts.browser_names import browser_name
 from dnspanel.accounts.session_store import SessionStore
+from dnspanel.text_fields import EnglishField, MessageField
 from dnspanel.texts import gettext_lazy
 
 
@@ -318,7 +319,7 @@ class SignInProvider(models.Model):
     created_at = models.DateTimeField()
     # Of LDAP: when a worker last began to look at its people, and why it could not; empty: it could.
     looked_at = models.DateTimeField(null=True)
-    look_fault = models.TextField(default="", db_default="")
+    look_fault = MessageField(default="", db_default="")
 
     class Meta:
         constraints = [models.CheckConstraint(condition=models.Q(session_hours__gt=0), name="oidc_session_has_length")]
@@ -418,7 +419,7 @@ class AuditEntry(models.Model):
     address = models.GenericIPAddressField(null=True)
     action = models.CharField(max_length=40)  # "token.create", "sign-in.failed", ...
     target = models.TextField(blank=True)  # what it was done to, in words
-    details: "models.JSONField[Any]" = models.JSONField(default=dict)  # never a secret
+    details: "models.JSONField[Any]" = EnglishField(default=dict)  # never a secret
     request_id = models.CharField(max_length=36, blank=True)
 
     class Meta:

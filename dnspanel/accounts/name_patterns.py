@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from dnspanel.texts import gettext
 from replication.dns import names
 
 LONGEST_PATTERN = 255
@@ -56,10 +57,16 @@ def stars(pattern: str) -> int:
 def fault(pattern: str) -> str:
     """Why a grant cannot have this pattern; empty if it can."""
     if not pattern or not pattern.isprintable() or any(char.isspace() for char in pattern):
-        return f"{pattern!a} is not a pattern such as www, *.dev or _acme-challenge*."
+        return gettext("{pattern!a} is not a pattern such as www, *.dev or _acme-challenge*.").format(pattern=pattern)
     if len(pattern) > LONGEST_PATTERN:
-        return f"A pattern has at most {LONGEST_PATTERN} characters."
-    return "" if stars(pattern) <= MOST_STARS else f"A pattern has at most {MOST_STARS} stars: {pattern}"
+        return gettext("A pattern has at most {longest_pattern} characters.").format(longest_pattern=LONGEST_PATTERN)
+    return (
+        ""
+        if stars(pattern) <= MOST_STARS
+        else gettext("A pattern has at most {most_stars} stars: {pattern}").format(
+            most_stars=MOST_STARS, pattern=pattern
+        )
+    )
 
 
 def _pieces(pattern: str) -> tuple[str, ...]:

@@ -94,15 +94,21 @@ def _columns(name: str, permissions: Collection[str], rights: Collection[str], b
     name = " ".join(name.split())
     faults: dict[str, list[str]] = {}
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        faults["name"] = [f"From 1 to {LONGEST_NAME} characters, all of which can be printed."]
+        faults["name"] = [
+            gettext("From 1 to {longest_name} characters, all of which can be printed.").format(
+                longest_name=LONGEST_NAME
+            )
+        ]
     elif name.lower() in {str(label).lower() for label in Role.labels}:
-        faults["name"] = ["A built-in role has this name."]
+        faults["name"] = [gettext("A built-in role has this name.")]
     if unknown := set(permissions) - GIVEABLE:
-        faults["permissions"] = [f"No role has this permission: {each}." for each in sorted(unknown)]
+        faults["permissions"] = [
+            gettext("No role has this permission: {permission}.").format(permission=each) for each in sorted(unknown)
+        ]
     if unknown := set(rights) - set(Right):
-        faults["rights"] = [f"There is no right {each}." for each in sorted(unknown)]
+        faults["rights"] = [gettext("There is no right {right}.").format(right=each) for each in sorted(unknown)]
     if not permissions and not rights:
-        faults["rights"] = ["Say what may be done."]
+        faults["rights"] = [gettext("Say what may be done.")]
     if faults:
         raise RoleRefused(faults)
     role = OwnRole(name=name, permissions=sorted(set(permissions)), rights=sorted(set(rights)))

@@ -8,16 +8,18 @@ from django.conf import settings
 from django.core.mail import send_mail
 
 from dnspanel.accounts.models import User
+from dnspanel.accounts.own_language import mail_language
 from dnspanel.accounts.password_links import make_password_link
+from dnspanel.texts import gettext, gettext_noop, speaking
 
 logger = logging.getLogger(__name__)
 
-TEXT = """Somebody, you perhaps, wants a new password for {name} at {panel}.
+TEXT = gettext_noop("""Somebody, you perhaps, wants a new password for {name} at {panel}.
 
 {link}
 
 The link works once, within a day. Whoever did not ask for it need not do anything.
-"""
+""")
 
 
 def mail_password_link(*, user_id: int, now: datetime) -> None:
@@ -30,8 +32,10 @@ def mail_password_link(*, user_id: int, now: datetime) -> None:
     if user is None or user.email is None or not user.has_usable_password() or not settings.EMAIL_HOST:
         return
     link = f"{settings.PANEL_URL}/password/{make_password_link(user=user, by=None, now=now)}/"
-    text = TEXT.format(name=user.username, panel=settings.PANEL_URL, link=link)
+    with speaking(mail_language(user)):
+        subject = "[dnspanel] " + gettext("A new password")
+        text = gettext(TEXT).format(name=user.username, panel=settings.PANEL_URL, link=link)
     try:
-        send_mail("[dnspanel] A new password", text, None, [user.email])
+        send_mail(subject, text, None, [user.email])
     except (OSError, smtplib.SMTPException) as exc:
         logger.warning("cannot send a password link to=%s: %s", user.username, exc)

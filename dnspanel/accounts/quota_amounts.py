@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from enum import StrEnum
 
+from dnspanel.texts import gettext, gettext_noop
+
 
 class Kind(StrEnum):
     """What is counted; the value is how settings, the API and forms name it."""
@@ -19,13 +21,13 @@ class Kind(StrEnum):
 
 # One of it, many of it.
 _NOUNS = {
-    Kind.ZONES: ("zone", "zones"),
-    Kind.RRSETS: ("RRset in a zone", "RRsets in a zone"),
-    Kind.OPERATIONS: ("change in a draft", "changes in a draft"),
-    Kind.DRAFTS: ("named draft", "named drafts"),
-    Kind.TOKENS: ("token", "tokens"),
-    Kind.IMPORTS: ("import under way", "imports under way"),
-    Kind.BYTES: ("of imported files", "of imported files"),
+    Kind.ZONES: (gettext_noop("zone"), gettext_noop("zones")),
+    Kind.RRSETS: (gettext_noop("RRset in a zone"), gettext_noop("RRsets in a zone")),
+    Kind.OPERATIONS: (gettext_noop("change in a draft"), gettext_noop("changes in a draft")),
+    Kind.DRAFTS: (gettext_noop("named draft"), gettext_noop("named drafts")),
+    Kind.TOKENS: (gettext_noop("token"), gettext_noop("tokens")),
+    Kind.IMPORTS: (gettext_noop("import under way"), gettext_noop("imports under way")),
+    Kind.BYTES: (gettext_noop("of imported files"), gettext_noop("of imported files")),
 }
 UNLIMITED = "unlimited"
 MOST = 10**15
@@ -41,10 +43,14 @@ def parse_amount(kind: Kind, text: str) -> int | None:
     found = _AMOUNT.fullmatch(word)
     if not found or (kind is not Kind.BYTES and not word.isdecimal()):
         example = "2G, 500M" if kind is Kind.BYTES else "1000"
-        raise ValueError(f"Write a whole number such as {example}, or {UNLIMITED}; this is {text.strip()[:40]!r}.")
+        raise ValueError(
+            gettext("Write a whole number such as {example}, or {unlimited}; this is {text!r}.").format(
+                example=example, unlimited=UNLIMITED, text=text.strip()[:40]
+            )
+        )
     amount = int(found[1]) * _UNITS[found[2].upper()]
     if amount > MOST:
-        raise ValueError(f"At most {MOST:,}, or {UNLIMITED}.")
+        raise ValueError(gettext("At most {most:,}, or {unlimited}.").format(most=MOST, unlimited=UNLIMITED))
     return amount
 
 
@@ -63,17 +69,21 @@ def round_amount(kind: Kind, amount: int) -> str:
     if kind is Kind.BYTES and amount >= _UNITS["K"]:
         unit = next(unit for unit in ("T", "G", "M", "K") if amount >= _UNITS[unit])
         return f"{amount / _UNITS[unit]:,.1f} {unit}iB".replace(".0 ", " ")
-    return f"{amount:,} bytes" if kind is Kind.BYTES else f"{amount:,}"
+    return gettext("{count:,} bytes").format(count=amount) if kind is Kind.BYTES else f"{amount:,}"
 
 
 def describe_amount(kind: Kind, amount: int) -> str:
     """The amount with what it is of: `1,000 zones`, `2 GiB of imported files`."""
-    return f"{round_amount(kind, amount)} {_NOUNS[kind][amount != 1]}"
+    noun = _NOUNS[kind][amount != 1]
+    return gettext("{amount} {noun}").format(amount=round_amount(kind, amount), noun=gettext(noun))
 
 
 def noun_of(kind: Kind) -> str:
     """Many of this kind, as a heading names them."""
-    return "size of imported files" if kind is Kind.BYTES else _NOUNS[kind][1]
+    if kind is Kind.BYTES:
+        return gettext("size of imported files")
+    noun = _NOUNS[kind][1]
+    return gettext(noun)
 
 
 def parse_quotas(text: str, defaults: Mapping[Kind, int | None]) -> dict[Kind, int | None]:
@@ -82,7 +92,9 @@ def parse_quotas(text: str, defaults: Mapping[Kind, int | None]) -> dict[Kind, i
     for part in filter(None, map(str.strip, text.split(","))):
         word, _, amount = part.partition("=")
         if word.strip() not in list(Kind):
-            raise ValueError(f"{word.strip()[:40]!r} is none of {', '.join(Kind)}.")
+            raise ValueError(
+                gettext("{text!r} is none of {kinds}.").format(text=word.strip()[:40], kinds=", ".join(Kind))
+            )
         kind = Kind(word.strip())
         quotas[kind] = parse_amount(kind, amount)
     return quotas

@@ -18,6 +18,7 @@ from dnspanel.accounts.actors import Author, actor_of, user_of
 from dnspanel.accounts.models import Role, Team, User
 from dnspanel.accounts.quota_amounts import Kind, describe_amount, round_amount
 from dnspanel.advisory_locks import Lock, lock_until_commit
+from dnspanel.texts import gettext
 
 NEAR_PERCENT = 80
 # These protect the workers from one person, whoever it is.
@@ -64,10 +65,21 @@ class Usage:
         """What a person near the quota is told."""
         limit, used = self.limit or 0, self.used or 0
         left = max(0, limit - used)
-        rest = f"{left:,} more can be added" if left else "nothing more can be added"
         if self.kind is Kind.BYTES:
-            rest = f"room for {round_amount(self.kind, left)} is left" if left else "there is no room for more"
-        return f"{round_amount(self.kind, used)} of {describe_amount(self.kind, limit)}: {rest}."
+            message = (
+                gettext("{used} of {limit}: room for {left} is left.")
+                if left
+                else gettext("{used} of {limit}: there is no room for more.")
+            )
+        elif left:
+            message = gettext("{used} of {limit}: {left} more can be added.")
+        else:
+            message = gettext("{used} of {limit}: nothing more can be added.")
+        return message.format(
+            used=round_amount(self.kind, used),
+            limit=describe_amount(self.kind, limit),
+            left=round_amount(self.kind, left),
+        )
 
 
 def limits_by_settings(of: User | Team) -> dict[Kind, int | None]:
@@ -125,11 +137,33 @@ def refuse_beyond(
 
 def refusal_message(holder: Holder, kind: Kind, *, limit: int, used: int, added: int) -> str:
     """Whose quota it is, how much of it is used, and who can change it."""
-    subject = f"The team {holder.team}" if holder.team else "You"
-    state = f"has {round_amount(kind, used)}" if holder.team else f"have {round_amount(kind, used)}"
-    return (
-        f"{subject} may have {describe_amount(kind, limit)} and {state}{' or more' if used > limit else ''}; "
-        f"this would add {round_amount(kind, added)}. An administrator can allow more."
+    if holder.team:
+        message = (
+            gettext(
+                "The team {team} may have {limit} and has {used} or more; this would add {added}. An administrator can "
+                "allow more."
+            )
+            if used > limit
+            else gettext(
+                "The team {team} may have {limit} and has {used}; this would add {added}. An administrator can "
+                "allow more."
+            )
+        )
+    else:
+        message = (
+            gettext(
+                "You may have {limit} and have {used} or more; this would add {added}. An administrator can allow more."
+            )
+            if used > limit
+            else gettext(
+                "You may have {limit} and have {used}; this would add {added}. An administrator can allow more."
+            )
+        )
+    return message.format(
+        team=holder.team,
+        limit=describe_amount(kind, limit),
+        used=round_amount(kind, used),
+        added=round_amount(kind, added),
     )
 
 

@@ -11,8 +11,9 @@ from dnspanel.accounts.errors import AccountRefused, NotYours
 from dnspanel.accounts.grant_edit import refuse_higher_role
 from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.roles import Permission
+from dnspanel.texts import gettext, gettext_noop
 
-_TAKEN = "A user with that username already exists."
+_TAKEN = gettext_noop("A user with that username already exists.")
 
 
 def create_service_account(*, name: str, role: str, by: Author, now: datetime) -> User:
@@ -30,13 +31,13 @@ def create_service_account(*, name: str, role: str, by: Author, now: datetime) -
         raise AccountRefused(exc.message_dict) from exc
     account.email = None  # cleaning makes it empty text, of which there can be but one
     if User.objects.filter(username__iexact=account.username).exists():
-        raise AccountRefused({"username": [_TAKEN]})
+        raise AccountRefused({"username": [gettext(_TAKEN)]})
     try:
         with transaction.atomic():
             account.save(force_insert=True)
             audit.record(action="person.service", by=by, now=now, target=account.username, role=role)
     except IntegrityError as exc:  # somebody took the name since we looked
-        raise AccountRefused({"username": [_TAKEN]}) from exc
+        raise AccountRefused({"username": [gettext(_TAKEN)]}) from exc
     return account
 
 

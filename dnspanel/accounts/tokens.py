@@ -466,22 +466,24 @@ def _refuse_too_many(owner: User, now: datetime, *, replaced: int = 0) -> None:
 def _refuse_bad_terms(owner: User, terms: TokenTerms, by: Author, now: datetime) -> None:
     faults: dict[str, list[str]] = {}
     if not terms.purpose.strip():
-        faults["purpose"] = ["Say what the token is for; the list and the history show it."]
+        faults["purpose"] = [gettext("Say what the token is for; the list and the history show it.")]
     elif len(terms.purpose) > 100:
-        faults["purpose"] = ["At most 100 characters."]
+        faults["purpose"] = [gettext("At most 100 characters.")]
     for network in terms.networks:
         try:
             ip_network(network)
         except ValueError:
-            faults.setdefault("networks", []).append(f"{network} is not a network such as 192.0.2.0/24 or 2001:db8::1.")
+            faults.setdefault("networks", []).append(
+                gettext("{network} is not a network such as 192.0.2.0/24 or 2001:db8::1.").format(network=network)
+            )
     if terms.expires_at is not None and terms.expires_at <= now:
-        faults["expires_at"] = ["This time is past."]
+        faults["expires_at"] = [gettext("This time is past.")]
     if terms.unused_days is not None and not 1 <= terms.unused_days <= 3650:
-        faults["unused_days"] = ["From 1 to 3650 days."]
+        faults["unused_days"] = [gettext("From 1 to 3650 days.")]
     if terms.requests_per_minute is not None and not 1 <= terms.requests_per_minute <= 1_000_000:
-        faults["requests_per_minute"] = ["From 1 to 1,000,000."]
+        faults["requests_per_minute"] = [gettext("From 1 to 1,000,000.")]
     if not terms.scope and not terms.permissions:
-        faults["scope"] = ["The token would open nothing: give it zones or permissions."]
+        faults["scope"] = [gettext("The token would open nothing: give it zones or permissions.")]
     elif wrong := grant_edit.faults_of_scope(terms.scope):
         faults["scope"] = wrong
     if "scope" not in faults and (lacking := _lacking(owner, terms, by)):
@@ -497,13 +499,18 @@ def _lacking(owner: User, terms: TokenTerms, by: Author) -> list[str]:
         if giver is None:
             continue
         rights: Collection[Right] = frozenset[Right]().union(*(grant.rights for grant in terms.scope))
-        lacking += [f"You cannot give what you do not have: {r}." for r in sorted(rights) if not giver.may_somewhere(r)]
         lacking += [
-            f"You cannot give what you do not have: {p}." for p in sorted(terms.permissions - giver.permissions)
+            gettext("You cannot give what you do not have: {permission}.").format(permission=r)
+            for r in sorted(rights)
+            if not giver.may_somewhere(r)
+        ]
+        lacking += [
+            gettext("You cannot give what you do not have: {permission}.").format(permission=p)
+            for p in sorted(terms.permissions - giver.permissions)
         ]
     by_token = by.scope if isinstance(by, Actor) else None
     if by_token is not None and not all(any(is_part(grant, mine) for mine in by_token) for grant in terms.scope):
-        lacking.append("A token can only make tokens whose scope is part of its own.")
+        lacking.append(gettext("A token can only make tokens whose scope is part of its own."))
     return list(dict.fromkeys(lacking))
 
 
@@ -527,17 +534,21 @@ def _outliving(terms: TokenTerms, by: Author) -> dict[str, list[str]]:
     if maker is None:
         return faults
     if maker.expires_at is not None and (terms.expires_at is None or terms.expires_at > maker.expires_at):
-        faults["expires_at"] = ["A token can only make tokens that end with it, or before."]
+        faults["expires_at"] = [gettext("A token can only make tokens that end with it, or before.")]
     if maker.unused_days is not None and (terms.unused_days is None or terms.unused_days > maker.unused_days):
-        faults["unused_days"] = [f"At most the {maker.unused_days} days of the token that makes it."]
+        faults["unused_days"] = [
+            gettext("At most the {unused_days} days of the token that makes it.").format(unused_days=maker.unused_days)
+        ]
     if terms.requests_per_minute is not None and terms.requests_per_minute > requests_per_minute(maker):
-        faults["requests_per_minute"] = [f"At most the {requests_per_minute(maker):,} of the token that makes it."]
+        faults["requests_per_minute"] = [
+            gettext("At most the {requests:,} of the token that makes it.").format(requests=requests_per_minute(maker))
+        ]
     if terms.deletes_many and not maker.deletes_many:
-        faults["deletes_many"] = ["The token that makes it may not delete many zones either."]
+        faults["deletes_many"] = [gettext("The token that makes it may not delete many zones either.")]
     within = [ip_network(network) for network in maker.networks]
     outside = [one for one in map(ip_network, terms.networks) if not any(_is_subnet(one, outer) for outer in within)]
     if within and (outside or not terms.networks):
-        faults["networks"] = ["A token can only make tokens for its own networks."]
+        faults["networks"] = [gettext("A token can only make tokens for its own networks.")]
     return faults
 
 

@@ -18,6 +18,7 @@ from dnspanel.advisory_locks import Lock, locked
 from dnspanel.alerts.describe import payload_of, subject_of, text_of
 from dnspanel.alerts.models import Message, Route, RouteKind
 from dnspanel.alerts.watch import GATHER
+from dnspanel.texts import gettext, speaking
 from dnspanel.webhooks.errors import AddressRefused, NoAnswer, NotTold
 from dnspanel.webhooks.mail import Mail, send_mail
 from dnspanel.webhooks.post import Answer, Post, post
@@ -110,13 +111,14 @@ def _due_together(route: Route, now: datetime) -> list[Message]:
 def _attempt(route: Route, group: Sequence[Message], now: datetime, send: Post, mail: Mail) -> Outcome:
     try:
         if route.kind == RouteKind.MAIL:
-            subject, text = subject_of(group), text_of(group, panel_url=settings.PANEL_URL)
+            with speaking(settings.DEFAULT_LANGUAGE):
+                subject, text = subject_of(group), text_of(group, panel_url=settings.PANEL_URL)
             answer = mail(route.address, subject, text, message_id=_message_id(group))
         else:
             answer = _post(route, group, now, send)
     except (NotTold, AddressRefused, NoAnswer) as exc:
         return Outcome(error=str(exc))
-    error = "" if 200 <= answer.status < 300 else f"It answered {answer.status}."
+    error = "" if 200 <= answer.status < 300 else gettext("It answered {status}.").format(status=answer.status)
     return Outcome(error, answer.status, answer.text, round(answer.ms, 1))
 
 

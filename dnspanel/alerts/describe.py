@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from dnspanel.alerts.models import Message, Severity
+from dnspanel.texts import gettext, ngettext, spoken
 from dnspanel.webhooks.payload import moment
 
 # A mail names so many; the page has them all.
@@ -17,31 +18,39 @@ def subject_of(messages: Sequence[Message]) -> str:
     """One line: what it is, or how much."""
     wrong, over = _split(messages)
     if not wrong and not over:
-        return f"{_SUBJECT_START}A test message"
+        return _SUBJECT_START + gettext("A test message")
     if len(wrong) + len(over) == 1:
         alert = (wrong or over)[0].alert
         assert alert is not None
-        description = f"{'over: ' if over else ''}{alert.sentence}"
+        sentence = spoken(alert.sentence)
+        description = gettext("over: {sentence}").format(sentence=sentence) if over else sentence
         return _SUBJECT_START + (
             description if len(description) <= _LONGEST_SUBJECT else f"{description[: _LONGEST_SUBJECT - 1]}…"
         )
-    parts = [_count(wrong, "alert", "alerts")] if wrong else []
-    parts += [f"{len(over)} over"] if over else []
+    parts = [ngettext("{count} alert", "{count} alerts", len(wrong)).format(count=len(wrong))] if wrong else []
+    parts += [gettext("{count} over").format(count=len(over))] if over else []
     critical = sum(1 for message in wrong if message.alert and message.alert.severity == Severity.CRITICAL)
-    return f"{_SUBJECT_START}{', '.join(parts)}{f' ({critical} critical)' if critical else ''}"
+    told = ", ".join(parts)
+    if critical:
+        told = gettext("{parts} ({count} critical)").format(parts=told, count=critical)
+    return f"{_SUBJECT_START}{told}"
 
 
 def text_of(messages: Sequence[Message], *, panel_url: str) -> str:
     """The body of a mail: what is wrong, the worst first, then what is over."""
     wrong, over = _split(messages)
     if not wrong and not over:
-        return f"This is a test of a route for alerts, asked for on {panel_url}/alerts/\nNothing is wrong.\n"
+        request = gettext("This is a test of a route for alerts, asked for on {url}").format(url=f"{panel_url}/alerts/")
+        well = gettext("Nothing is wrong.")
+        return f"{request}\n{well}\n"
     lines: list[str] = []
     if wrong:
-        lines += [f"{_count(wrong, 'thing is', 'things are')} wrong:", *_lines(wrong), ""]
+        head = ngettext("{count} thing is wrong:", "{count} things are wrong:", len(wrong)).format(count=len(wrong))
+        lines += [head, *_lines(wrong), ""]
     if over:
-        lines += [f"{_count(over, 'thing is', 'things are')} over:", *_lines(over), ""]
-    return "\n".join([*lines, f"All open alerts: {panel_url}/alerts/", ""])
+        head = ngettext("{count} thing is over:", "{count} things are over:", len(over)).format(count=len(over))
+        lines += [head, *_lines(over), ""]
+    return "\n".join([*lines, gettext("All open alerts: {url}").format(url=f"{panel_url}/alerts/"), ""])
 
 
 def payload_of(messages: Sequence[Message], *, now: datetime) -> bytes:
@@ -73,12 +82,12 @@ def _lines(messages: Sequence[Message]) -> list[str]:
         assert message.alert is not None
         alert = message.alert
         since, over_at = _spoken(alert.since), alert.over_at if message.is_over else None
-        lines += [
-            f"- {alert.severity}: {alert.sentence}",
-            f"  {since}{f' to {_spoken(over_at)}' if over_at else ''} UTC",
-        ]
+        time = (
+            gettext("{since} to {until} UTC").format(since=since, until=_spoken(over_at)) if over_at else f"{since} UTC"
+        )
+        lines += [f"- {Severity(alert.severity).label}: {spoken(alert.sentence)}", f"  {time}"]
     if len(messages) > MOST_NAMED:
-        lines.append(f"- and {len(messages) - MOST_NAMED} more")
+        lines.append("- " + gettext("and {count} more").format(count=len(messages) - MOST_NAMED))
     return lines
 
 
@@ -98,7 +107,3 @@ def _alert_json(message: Message) -> dict[str, object]:
 
 def _spoken(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
-
-
-def _count(messages: Sequence[Message], one: str, many: str) -> str:
-    return f"{len(messages)} {one if len(messages) == 1 else many}"

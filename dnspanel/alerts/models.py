@@ -5,6 +5,7 @@ from typing import Any
 from django.db import models
 from django.db.models import Q
 
+from dnspanel.text_fields import MessageField, MessagesField
 from dnspanel.texts import gettext_lazy
 
 
@@ -22,7 +23,7 @@ class Alert(models.Model):
     kind = models.CharField(max_length=40)
     severity = models.CharField(max_length=10, choices=Severity)
     node = models.ForeignKey("fleet.Node", null=True, on_delete=models.CASCADE, related_name="alerts")
-    sentence = models.TextField()
+    sentence = MessageField()
     since = models.DateTimeField()
     seen_at = models.DateTimeField()
     over_at = models.DateTimeField(null=True)
@@ -64,7 +65,7 @@ class Message(models.Model):
     attempts = models.IntegerField(default=0)
     sent_at = models.DateTimeField(null=True)
     failed_at = models.DateTimeField(null=True)
-    answer: "models.JSONField[Any]" = models.JSONField(default=dict)
+    answer: "models.JSONField[Any]" = MessagesField(default=dict)
 
     class Meta:
         constraints = [

@@ -6,6 +6,7 @@ from django.db.models import Count, Q
 
 from dnspanel.alerts.errors import RouteUnknown
 from dnspanel.alerts.models import Alert, Message, Route, Severity
+from dnspanel.texts import gettext
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +19,13 @@ class AlertSummary:
     @property
     def message(self) -> str:
         if not self.open:
-            return "No open alerts"
-        message = "1 open alert" if self.open == 1 else f"{self.open} open alerts"
-        return f"{message}, {self.critical} critical" if self.critical else message
+            return gettext("No open alerts")
+        message = gettext("1 open alert") if self.open == 1 else gettext("{open} open alerts").format(open=self.open)
+        return (
+            gettext("{message}, {critical} critical").format(message=message, critical=self.critical)
+            if self.critical
+            else message
+        )
 
 
 @dataclass(frozen=True, slots=True)

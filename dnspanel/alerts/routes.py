@@ -122,13 +122,13 @@ def send_test(*, route: Route, by: Author, now: datetime) -> Message:
 def _refuse_bad_terms(terms: RouteTerms, resolve: Resolve | None, *, address_checked: bool = False) -> None:
     faults: dict[str, list[str]] = {}
     if not terms.name.strip():
-        faults["name"] = ["Give it a name, such as who is told by it."]
+        faults["name"] = [gettext("Give it a name, such as who is told by it.")]
     if terms.kind not in RouteKind.values:
-        faults["kind"] = [f"Choose one of {', '.join(RouteKind.values)}."]
+        faults["kind"] = [gettext("Choose one of {values}.").format(values=", ".join(RouteKind.values))]
     elif not address_checked and (fault := _fault_of_address(terms, resolve)):
         faults["address"] = [fault]
     if terms.least not in Severity.values:
-        faults["least"] = [f"Choose one of {', '.join(Severity.values)}."]
+        faults["least"] = [gettext("Choose one of {values}.").format(values=", ".join(Severity.values))]
     faults |= quiet_hours.faults_of(terms.quiet_from, terms.quiet_until)
     try:
         time_zone_named(terms.time_zone)
@@ -146,7 +146,7 @@ def _fault_of_address(terms: RouteTerms, resolve: Resolve | None) -> str:
         else:
             checked_addresses(parse_target(terms.address), resolve=resolve)
     except ValidationError:
-        return "This is not a mail address."
+        return gettext("This is not a mail address.")
     except (AddressRefused, NoAnswer) as exc:
         return str(exc)
     return ""

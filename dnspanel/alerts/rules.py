@@ -16,6 +16,8 @@ from dnspanel.evidence.health import DestinationHealth
 from dnspanel.fleet.health import Health, Word, spoken
 from dnspanel.fleet.models import NodeState
 from dnspanel.secondaries.queries import LateSecondary
+from dnspanel.texts import gettext, joined, ngettext
+from replication.texts import parse_text
 from replication.wire.front import front_report_in
 
 # A code lives for a quarter of an hour; a node that was made longer ago should have been reached by now.
@@ -215,7 +217,7 @@ def _of_node(node: NodeInputs, now: datetime, is_open: Collection[str], *, conta
         _disk(node, is_open),
         _map(node, is_open),
         _reader(node, is_open),
-        _certificate(node.certificate_expires_at, f"of {node.name}", f"node.certificate:{node.name}", now, node),
+        _certificate(node.certificate_expires_at, f"node.certificate:{node.name}", now, node),
         _clock(node, is_open),
         _bootstrap(node, now),
     )
@@ -224,7 +226,10 @@ def _of_node(node: NodeInputs, now: datetime, is_open: Collection[str], *, conta
 
 def _health(node: NodeInputs, now: datetime, *, contact_is_known: bool) -> Condition | None:
     """Late, stale, offline and rejecting are one trouble, which may grow."""
-    word, message = node.health.word, f"{node.name} is {node.health.word}. {node.health.message}"
+    word = node.health.word
+    message = gettext("{name} is {word}. {message}").format(
+        name=node.name, word=gettext(str(word)), message=node.health.message
+    )
     key = f"node.standing:{node.name}"
     if word == Word.LATE and node.health.lag_seconds >= LATE_FOR.total_seconds():
         return Condition(key, "node.late", Severity.WARNING, message, node.node_id)
@@ -238,10 +243,12 @@ def _health(node: NodeInputs, now: datetime, *, contact_is_known: bool) -> Condi
 
 
 def _powerdns(node: NodeInputs) -> Condition | None:
-    if not (unserved := str(node.report.get("unserved", ""))):
+    if not (unserved := parse_text(str(node.report.get("unserved", "")))):
         return None
     program = "dnsdist" if node.report.get("front") else "PowerDNS"
-    message = f"{program} on {node.name} does not answer as it should: {unserved}"
+    message = gettext("{program} on {name} does not answer as it should: {reason}").format(
+        program=program, name=node.name, reason=unserved
+    )
     return Condition(f"node.powerdns:{node.name}", "node.powerdns", Severity.CRITICAL, message, node.node_id)
 
 
@@ -250,19 +257,25 @@ def _front(node: NodeInputs) -> Condition | None:
     report = front_report_in(node.report)
     if report is None or not report.is_below_minimum:
         return None
-    found = f"{report.in_rotation} of {len(report.backends)} nodes"
-    message = f"{node.name} has {found} in rotation, and should have {report.minimum} at least."
+    message = gettext("{name} has {count} of {total} nodes in rotation, and should have {minimum} at least.").format(
+        name=node.name, count=report.in_rotation, total=len(report.backends), minimum=report.minimum
+    )
     return Condition(f"node.front:{node.name}", "node.front", Severity.CRITICAL, message, node.node_id)
 
 
 def _diverged(node: NodeInputs, now: datetime) -> Condition | None:
     """Repair takes a minute; what is not mended by then needs a person."""
     if node.diverged and node.diverged_since is not None and now - node.diverged_since >= DIVERGED_FOR:
-        zones = "1 zone is" if node.diverged == 1 else f"{node.diverged:,} zones are"
-        message = f"On {node.name}, {zones} not what the panel sent, for {spoken(now - node.diverged_since)}."
+        message = ngettext(
+            "On {name}, {count} zone is not what the panel sent, for {time}.",
+            "On {name}, {count:,} zones are not what the panel sent, for {time}.",
+            node.diverged,
+        ).format(name=node.name, count=node.diverged, time=spoken(now - node.diverged_since))
         return Condition(f"node.diverged:{node.name}", "node.diverged", Severity.CRITICAL, message, node.node_id)
     if node.digest_equal is False and not node.diverged and node.bootstrap_since is None:
-        message = f"The digest of {node.name} is not the panel's, and no zone is known that differs."
+        message = gettext("The digest of {name} is not the panel's, and no zone is known that differs.").format(
+            name=node.name
+        )
         return Condition(f"node.digest:{node.name}", "node.digest", Severity.CRITICAL, message, node.node_id)
     return None
 
@@ -270,23 +283,27 @@ def _diverged(node: NodeInputs, now: datetime) -> Condition | None:
 def _disk(node: NodeInputs, is_open: Collection[str]) -> Condition | None:
     free, total = int(node.report.get("disk_free_bytes", 0)), int(node.report.get("disk_bytes", 0))
     key = f"node.disk:{node.name}"
-    share = _disk_share(f"The disk of {node.name}", free, total, key, "node.disk", is_open, node.node_id)
+    message = gettext("The disk of {name} has {free} free, {share} of it.")
+    share = _disk_share(message, free, total, key, is_open, node)
     if share is not None or not node.bytes_a_day or node.bytes_a_day <= 0 or not total:
         return share
     days = free / node.bytes_a_day
     if days > (DISK_DAYS_AGAIN if key in is_open else DISK_DAYS):
         return None
-    message = f"The disk of {node.name} will be full in {days:.0f} days if it goes on like this: {_size(free)} free."
+    message = gettext(
+        "The disk of {name} will be full in {days:.0f} days if it goes on like this: {free} free."
+    ).format(name=node.name, days=days, free=_size(free))
     return Condition(key, "node.disk", Severity.WARNING, message, node.node_id)
 
 
 def _disk_share(
-    what: str, free: int, total: int, key: str, kind: str, is_open: Collection[str], node_id: int | None
+    message: str, free: int, total: int, key: str, is_open: Collection[str], node: NodeInputs | None = None
 ) -> Condition | None:
     if not total or free / total >= (DISK_SHARE_AGAIN if key in is_open else DISK_SHARE):
         return None
     severity = Severity.CRITICAL if free / total < DISK_SHARE_CRITICAL else Severity.WARNING
-    return Condition(key, kind, severity, f"{what} has {_size(free)} free, {free / total:.1%} of it.", node_id)
+    message = message.format(name=node.name if node else "", free=_size(free), share=f"{free / total:.1%}")
+    return Condition(key, key.partition(":")[0], severity, message, node.node_id if node else None)
 
 
 def _map(node: NodeInputs, is_open: Collection[str]) -> Condition | None:
@@ -294,7 +311,9 @@ def _map(node: NodeInputs, is_open: Collection[str]) -> Condition | None:
     if used <= (MAP_SHARE_AGAIN if key in is_open else MAP_SHARE):
         return None
     severity = Severity.CRITICAL if used > MAP_SHARE_CRITICAL else Severity.WARNING
-    message = f"The LMDB map of {node.name} is {used:.0%} full: raise lmdb-map-size and the agent's map_size_mib."
+    message = gettext(
+        "The LMDB map of {name} is {used} full: raise lmdb-map-size and the agent's map_size_mib."
+    ).format(name=node.name, used=f"{used:.0%}")
     return Condition(key, "node.map", severity, message, node.node_id)
 
 
@@ -302,18 +321,31 @@ def _reader(node: NodeInputs, is_open: Collection[str]) -> Condition | None:
     lag, key = int(node.report.get("oldest_reader", 0)), f"node.reader:{node.name}"
     if lag <= (READER_LAG_AGAIN if key in is_open else READER_LAG):
         return None
-    message = f"A reader on {node.name} is {lag:,} transactions old: its files grow until that program ends."
+    message = gettext(
+        "A reader on {name} is {count:,} transactions old: its files grow until that program ends."
+    ).format(name=node.name, count=lag)
     return Condition(key, "node.reader", Severity.WARNING, message, node.node_id)
 
 
 def _certificate(
-    expires_at: datetime | None, whose: str, key: str, now: datetime, node: NodeInputs | None = None
+    expires_at: datetime | None, key: str, now: datetime, node: NodeInputs | None = None
 ) -> Condition | None:
     if expires_at is None or (left := expires_at - now) > CERTIFICATE_SOON:
         return None
     severity = Severity.CRITICAL if left <= CERTIFICATE_NOW else Severity.WARNING
-    when = f"ends in {spoken(left)}" if left > timedelta(0) else f"ended {spoken(-left)} ago"
-    message = f"The certificate {whose} {when}, on {expires_at:%Y-%m-%d}, and was not renewed by itself."
+    if node is None:
+        message = (
+            gettext("The certificate of the panel ends in {time}, on {day}, and was not renewed by itself.")
+            if left > timedelta(0)
+            else gettext("The certificate of the panel ended {time} ago, on {day}, and was not renewed by itself.")
+        )
+    else:
+        message = (
+            gettext("The certificate of {name} ends in {time}, on {day}, and was not renewed by itself.")
+            if left > timedelta(0)
+            else gettext("The certificate of {name} ended {time} ago, on {day}, and was not renewed by itself.")
+        )
+    message = message.format(name=node.name if node else "", time=spoken(abs(left)), day=expires_at.date().isoformat())
     return Condition(key, key.partition(":")[0], severity, message, node.node_id if node else None)
 
 
@@ -321,11 +353,16 @@ def _clock(node: NodeInputs, is_open: Collection[str]) -> Condition | None:
     offset, key = node.clock_offset, f"node.clock:{node.name}"
     if offset is None or abs(offset) <= (CLOCK_OFF_AGAIN if key in is_open else CLOCK_OFF):
         return None
-    direction = "ahead of" if offset > 0 else "behind"
-    message = f"The clock of {node.name} is {spoken(timedelta(seconds=abs(offset)))} {direction} the panel's."
+    message = (
+        gettext("The clock of {name} is {time} ahead of the panel's.")
+        if offset > 0
+        else gettext("The clock of {name} is {time} behind the panel's.")
+    ).format(name=node.name, time=spoken(timedelta(seconds=abs(offset))))
     if abs(offset) < CLOCK_OFF_CRITICAL:
         return Condition(key, "node.clock", Severity.WARNING, message, node.node_id)
-    message += " It signs by that clock: off by a week, resolvers that validate answer nothing of its signed zones."
+    message = gettext(
+        "{message} It signs by that clock: off by a week, resolvers that validate answer nothing of its signed zones."
+    ).format(message=message)
     return Condition(key, "node.clock", Severity.CRITICAL, message, node.node_id)
 
 
@@ -334,11 +371,13 @@ def _bootstrap(node: NodeInputs, now: datetime) -> Condition | None:
         return None
     key, kind = f"node.bootstrap:{node.name}", "node.bootstrap"
     if node.bootstrap_error:
-        message = f"{node.name} does not get its snapshot: {node.bootstrap_error}"
+        message = gettext("{name} does not get its snapshot: {reason}").format(
+            name=node.name, reason=node.bootstrap_error
+        )
         return Condition(key, kind, Severity.CRITICAL, message, node.node_id)
     if (lasting := now - node.bootstrap_since) < BOOTSTRAP_SLOW:
         return None
-    message = f"{node.name} has been getting a snapshot for {spoken(lasting)}."
+    message = gettext("{name} has been getting a snapshot for {time}.").format(name=node.name, time=spoken(lasting))
     return Condition(key, kind, Severity.WARNING, message, node.node_id)
 
 
@@ -347,38 +386,56 @@ def _of_secondaries(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:
     for each in inputs.secondaries:
         key = f"secondary:{each.name}"
         if each.silent_since is not None:
-            message = f"The secondary {each.name} has answered no question for {spoken(now - each.silent_since)}."
+            message = gettext("The secondary {name} has answered no question for {time}.").format(
+                name=each.name, time=spoken(now - each.silent_since)
+            )
             yield Condition(key, "secondary.silent", Severity.CRITICAL, message)
         elif each.behind_since is not None:
             first = each.first.rstrip(".")
-            zones = first if each.zones == 1 else f"{each.zones:,} zones, {first} first"
-            lasting = spoken(now - each.behind_since)
-            message = f"The secondary {each.name} is behind with {zones}, for {lasting}."
+            message = ngettext(
+                "The secondary {name} is behind with {first}, for {time}.",
+                "The secondary {name} is behind with {count:,} zones, {first} first, for {time}.",
+                each.zones,
+            ).format(name=each.name, count=each.zones, first=first, time=spoken(now - each.behind_since))
             yield Condition(key, "secondary.late", Severity.WARNING, message)
 
 
 def _of_hooks(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:
     for hook in inputs.hooks:
-        effect = "are refused" if hook.refuses else "go without its answer"
         severity = Severity.CRITICAL if hook.refuses else Severity.WARNING
-        message = f"The publish hook {hook.called} has not answered for {spoken(now - hook.since)}."
-        message += f" Publications of {hook.scope} {effect}."
+        message = (
+            gettext("The publish hook {hook} has not answered for {time}. Publications of {scope} are refused.")
+            if hook.refuses
+            else gettext(
+                "The publish hook {hook} has not answered for {time}. Publications of {scope} go without its answer."
+            )
+        ).format(hook=hook.called, time=spoken(now - hook.since), scope=hook.scope)
         yield Condition(f"panel.hook:{hook.hook_id}", "panel.hook", severity, message)
 
 
 def _of_evidence(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:
     """One that fails is behind by that: the same trouble. What it would not keep is another one."""
     for each in inputs.evidence:
-        key, lacks = f"evidence:{each.pk}", "1 act waits" if each.behind == 1 else f"{each.behind:,} acts wait"
+        key = f"evidence:{each.pk}"
         if each.failing_since is not None and (lasting := now - each.failing_since) >= EVIDENCE_FAILS_FOR:
             severity = Severity.CRITICAL if lasting >= EVIDENCE_CRITICAL else Severity.WARNING
-            message = f"{each.name} has taken nothing of the audit log for {spoken(lasting)}: {lacks}."
+            message = ngettext(
+                "{name} has taken nothing of the audit log for {time}: {count} act waits.",
+                "{name} has taken nothing of the audit log for {time}: {count:,} acts wait.",
+                each.behind,
+            ).format(name=each.name, time=spoken(lasting), count=each.behind)
             yield Condition(key, "panel.evidence", severity, message)
         elif _is_behind(each, now):
-            message = f"{each.name} is behind with the audit log: {lacks}, and nobody sends them."
+            message = ngettext(
+                "{name} is behind with the audit log: {count} act waits, and nobody sends it.",
+                "{name} is behind with the audit log: {count:,} acts wait, and nobody sends them.",
+                each.behind,
+            ).format(name=each.name, count=each.behind)
             yield Condition(key, "panel.evidence_behind", Severity.WARNING, message)
         if each.rejected_at is not None and now - each.rejected_at < EVIDENCE_REJECTED_FOR:
-            message = f"{each.name} took acts of the audit log and would not keep them; its page has its words."
+            message = gettext(
+                "{name} took acts of the audit log and would not keep them; its page has its words."
+            ).format(name=each.name)
             yield Condition(f"panel.evidence_rejected:{each.pk}", "panel.evidence_rejected", Severity.WARNING, message)
 
 
@@ -397,50 +454,72 @@ def _of_panel(inputs: AlertInputs, now: datetime, is_open: Collection[str]) -> I
     yield from _of_transfers(inputs, now)
     yield from _of_catalogs(inputs, now)
     if not inputs.redis_answers:
-        message = "Redis does not answer: publications are found by polling, later, and there are no live numbers."
+        message = gettext(
+            "Redis does not answer: publications are found by polling, later, and there are no live numbers."
+        )
         yield Condition("panel.redis", "panel.redis", Severity.CRITICAL, message)
     if _collector_is_silent(inputs, now):
-        since = f"for {spoken(now - inputs.collector_at)}" if inputs.collector_at else "since the panel was set up"
-        message = f"The collector has not been at work {since}: nobody knows how the nodes are."
+        message = gettext(
+            "The collector has not been at work since the panel was set up: nobody knows how the nodes are."
+        )
+        if inputs.collector_at:
+            message = gettext("The collector has not been at work for {time}: nobody knows how the nodes are.").format(
+                time=spoken(now - inputs.collector_at)
+            )
         yield Condition("panel.collector", "panel.collector", Severity.CRITICAL, message)
-    if ending := _certificate(inputs.certificate_expires_at, "of the panel", "panel.certificate", now):
+    if ending := _certificate(inputs.certificate_expires_at, "panel.certificate", now):
         yield ending
     free, total = inputs.disk_free_bytes, inputs.disk_bytes
-    if filling := _disk_share("The panel's disk", free, total, "panel.disk", "panel.disk", is_open, None):
+    message = gettext("The panel's disk has {free} free, {share} of it.")
+    if filling := _disk_share(message, free, total, "panel.disk", is_open):
         yield filling
     safe_at = inputs.backup_at or inputs.set_up_at
     if safe_at is not None and now - safe_at > BACKUP_AGE:
-        last = f"the last one is {spoken(now - safe_at)} old" if inputs.backup_at else "there is none"
-        yield Condition("panel.backup", "panel.backup", Severity.WARNING, f"The panel lacks a fresh backup: {last}.")
+        message = (
+            gettext("The panel lacks a fresh backup: the last one is {time} old.").format(time=spoken(now - safe_at))
+            if inputs.backup_at
+            else gettext("The panel lacks a fresh backup: there is none.")
+        )
+        yield Condition("panel.backup", "panel.backup", Severity.WARNING, message)
 
 
 def _of_signing(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:
     """One condition for all zones, however many they are."""
     if inputs.misled.count:
-        message = f"{_zones(inputs.misled, now)}: what the parent has leads resolvers to no valid signatures."
+        message = gettext("{zones}: what the parent has leads resolvers to no valid signatures.").format(
+            zones=_zones(inputs.misled, now)
+        )
         yield Condition("panel.ds", "panel.ds", Severity.CRITICAL, message)
     if inputs.unproven.count:
-        message = (
-            f"{_zones(inputs.unproven, now)}: the signatures that PowerDNS answers there are not good, and nothing "
-            "that was published did that. All other zones are published."
-        )
+        message = gettext(
+            "{zones}: the signatures that PowerDNS answers there are not good, and nothing that was published did "
+            "that. All other zones are published."
+        ).format(zones=_zones(inputs.unproven, now))
         yield Condition("panel.unproven", "panel.unproven", Severity.CRITICAL, message)
     if inputs.unknown.count:
-        message = f"{_zones(inputs.unknown, now)}: nobody knows whether the parent has the right DS."
+        message = gettext("{zones}: nobody knows whether the parent has the right DS.").format(
+            zones=_zones(inputs.unknown, now)
+        )
         yield Condition("panel.parents", "panel.parents", Severity.WARNING, message)
     if inputs.rollovers.count:
-        message = f"{_zones(inputs.rollovers, now)}: the rollover of keys stands still and needs somebody."
+        message = gettext("{zones}: the rollover of keys stands still and needs somebody.").format(
+            zones=_zones(inputs.rollovers, now)
+        )
         yield Condition("panel.rollovers", "panel.rollovers", Severity.WARNING, message)
     if inputs.ending.count:
         is_critical = any(end - now <= SIGNATURES_CRITICAL for _, end in inputs.ending.first)
         severity = Severity.CRITICAL if is_critical else Severity.WARNING
-        message = f"{_zones(inputs.ending, now)}: the signatures that they came with end; import them signed anew."
+        message = gettext("{zones}: the signatures that they came with end; import them signed anew.").format(
+            zones=_zones(inputs.ending, now)
+        )
         yield Condition("panel.signatures", "panel.signatures", severity, message)
 
 
 def _of_expiry(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:
     if inputs.expired.count:
-        message = f"{_zones(inputs.expired, now)}: a record has expired, but stays; its row says why."
+        message = gettext("{zones}: a record has expired, but stays; its row says why.").format(
+            zones=_zones(inputs.expired, now)
+        )
         yield Condition("panel.expired", "panel.expired", Severity.WARNING, message)
 
 
@@ -448,11 +527,16 @@ def _of_transfers(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:
     transfers = inputs.transfers
     if not transfers.late.count:
         return
-    message = f"{_zones(transfers.late, now)}: nothing comes from their primaries elsewhere."
+    message = gettext("{zones}: nothing comes from their primaries elsewhere.").format(
+        zones=_zones(transfers.late, now)
+    )
     if transfers.unserved:
-        unserved = "1 of them is" if transfers.unserved == 1 else f"{transfers.unserved:,} of them are"
-        message += f" No node answers for what never came or has expired: {unserved} not served."
-    message += f" The first: {transfers.reason}"
+        message = ngettext(
+            "{message} No node answers for what never came or has expired: {count} of them is not served.",
+            "{message} No node answers for what never came or has expired: {count:,} of them are not served.",
+            transfers.unserved,
+        ).format(message=message, count=transfers.unserved)
+    message = gettext("{message} The first: {reason}").format(message=message, reason=transfers.reason)
     severity = Severity.CRITICAL if transfers.unserved else Severity.WARNING
     yield Condition("panel.transfers", "panel.transfers", severity, message)
 
@@ -468,51 +552,64 @@ def _of_catalogs(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:
 
 
 def _zones(zones: ZonesInputs, now: datetime) -> str:
-    count = "1 zone" if zones.count == 1 else f"{zones.count:,} zones"
-    named = ", ".join(f"{name} {_time(now - at)}" for name, at in zones.first)
-    more = f", and {zones.count - len(zones.first):,} more" if zones.count > len(zones.first) else ""
-    return f"{count} ({named}{more})"
+    named: list[str] = [_named(name, now - at) for name, at in zones.first]
+    if zones.count > len(zones.first):
+        named.append(gettext("and {count:,} more").format(count=zones.count - len(zones.first)))
+    return ngettext("{count} zone ({names})", "{count:,} zones ({names})", zones.count).format(
+        count=zones.count, names=joined(", ", named)
+    )
 
 
-def _time(passed: timedelta) -> str:
-    """How long something lasts, or when it will be."""
-    return f"for {spoken(passed)}" if passed >= timedelta(0) else f"in {spoken(-passed)}"
+def _named(name: str, passed: timedelta) -> str:
+    """A zone and how long something lasts there, or when it will be."""
+    message = gettext("{name} for {time}") if passed >= timedelta(0) else gettext("{name} in {time}")
+    return message.format(name=name, time=spoken(abs(passed)))
 
 
 def _of_publishing(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:
     if inputs.stalls:
-        message = f"Publishing stands still: {inputs.stalls[0]}"
+        message = gettext("Publishing stands still: {reason}").format(reason=inputs.stalls[0])
         yield Condition("panel.stall", "panel.stall", Severity.CRITICAL, message)
     elif inputs.unencoded_since is not None and (age := now - inputs.unencoded_since) >= LOG_AGE:
         severity = Severity.CRITICAL if age >= LOG_AGE_CRITICAL else Severity.WARNING
-        message = f"The oldest publication that waits to be encoded is {spoken(age)} old: no node can get it yet."
+        message = gettext(
+            "The oldest publication that waits to be encoded is {time} old: no node can get it yet."
+        ).format(time=spoken(age))
         yield Condition("panel.log_age", "panel.log_age", severity, message)
     if inputs.hold_reason:
-        message = f"Publishing is held until a person decides: {inputs.hold_reason}"
+        message = gettext("Publishing is held until a person decides: {reason}").format(reason=inputs.hold_reason)
         yield Condition("panel.held", "panel.held", Severity.CRITICAL, message)
     for sequence, reason in inputs.failed:
-        message = f"Publication {sequence:,} was taken back: {reason}"
+        message = gettext("Publication {sequence:,} was taken back: {reason}").format(sequence=sequence, reason=reason)
         yield Condition(f"panel.failed:{sequence}", "panel.failed", Severity.CRITICAL, message)
     for request, who, reason in inputs.past_rules:
-        message = f"{who or 'Somebody'} published past the rules of approval: {reason}"
+        message = gettext("{who} published past the rules of approval: {reason}").format(
+            who=who or gettext("Somebody"), reason=reason
+        )
         yield Condition(f"panel.past_rules:{request}", "panel.past_rules", Severity.WARNING, message)
     for request, name, reason in inputs.unpublished:
-        message = f"“{name}” was not published at its time: {reason}"
+        message = gettext("“{name}” was not published at its time: {reason}").format(name=name, reason=reason)
         yield Condition(f"panel.planned:{request}", "panel.planned", Severity.WARNING, message)
     if inputs.damaged_segments:
-        objects = "1 segment is" if inputs.damaged_segments == 1 else f"{inputs.damaged_segments:,} segments are"
-        message = f"{objects} damaged or gone from the storage: nodes that need them get a snapshot instead."
+        message = ngettext(
+            "{count} segment is damaged or gone from the storage: nodes that need it get a snapshot instead.",
+            "{count:,} segments are damaged or gone from the storage: nodes that need them get a snapshot instead.",
+            inputs.damaged_segments,
+        ).format(count=inputs.damaged_segments)
         yield Condition("panel.object", "panel.object", Severity.WARNING, message)
 
 
 def _of_delivery(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:
     delivery = inputs.delivery
     if delivery.stopped_reason:
-        message = f"Delivery was stopped: {delivery.stopped_reason}"
+        message = gettext("Delivery was stopped: {reason}").format(reason=delivery.stopped_reason)
         yield Condition("panel.stopped", "panel.stopped", Severity.CRITICAL, message)
     if delivery.pinned is not None and delivery.pinned_at is not None and now - delivery.pinned_at >= PINNED_FOR:
-        reason = f" ({delivery.pinned_reason})" if delivery.pinned_reason else ""
-        message = f"The fleet has been pinned at {delivery.pinned:,} for {spoken(now - delivery.pinned_at)}{reason}."
+        message = (
+            gettext("The fleet has been pinned at {sequence:,} for {time} ({reason}).")
+            if delivery.pinned_reason
+            else gettext("The fleet has been pinned at {sequence:,} for {time}.")
+        ).format(sequence=delivery.pinned, time=spoken(now - delivery.pinned_at), reason=delivery.pinned_reason)
         yield Condition("panel.pinned", "panel.pinned", Severity.WARNING, message)
 
 

@@ -24,6 +24,7 @@ from dnspanel.backup.errors import BadArchive, DatabaseInUse, DatabaseNotEmpty
 from dnspanel.backup.programs import Target, panel_database, refuse_failure, run, start
 from dnspanel.texts import gettext
 from dnspanel.zones.hold import hold
+from replication.texts import format_text
 
 # Where the log's head can say that it is held.
 _CAN_HOLD = ("zones", "0005_trust")
@@ -143,10 +144,12 @@ def _can_hold(manifest: Manifest) -> bool:
 
 def _hold_sql(reason: str, now: datetime) -> str:
     """The hold, in the transaction of the restore: no process that starts early finds a moment without it."""
-    quoted = [psycopg.sql.Literal(value).as_string(None) for value in (reason, now.isoformat())]
+    quoted = [psycopg.sql.Literal(value).as_string(None) for value in (format_text(reason), now.isoformat())]
     return f"UPDATE zones_loghead SET held_reason = {quoted[0]}, held_since = {quoted[1]};"
 
 
 def _reason(manifest: Manifest) -> str:
     made_at = datetime.fromisoformat(manifest.made_at)
-    return f"The database was restored from the backup of {made_at:%-d %B %Y, %H:%M} UTC (change {manifest.sequence})."
+    return gettext("The database was restored from the backup of {made_at} UTC (change {sequence}).").format(
+        made_at=f"{made_at:%Y-%m-%d %H:%M}", sequence=manifest.sequence
+    )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from dnspanel.outbound import OutboundError, canonical_host
+from dnspanel.texts import gettext
 from replication.wire.protocol import join_port
 
 SYSLOG_PORT = 6514  # RFC 5425
@@ -41,12 +42,12 @@ def parse_syslog_address(text: str) -> SyslogAddress:
     """The host and port that somebody typed; without a port it is that of syslog over TLS. Raises ValueError."""
     text = text.strip()
     if "/" in text:
-        raise ValueError("Give a host and a port, such as logs.example:6514, without a scheme or a path.")
+        raise ValueError(gettext("Give a host and a port, such as logs.example:6514, without a scheme or a path."))
     host, port = text, ""
     if text.startswith("["):
         host, bracket, rest = text[1:].partition("]")
         if not bracket or (rest and not rest.startswith(":")):
-            raise ValueError("Write an IPv6 address with a port as [2001:db8::1]:6514.")
+            raise ValueError(gettext("Write an IPv6 address with a port as [2001:db8::1]:6514."))
         port = rest[1:]
     elif text.count(":") == 1:
         host, _, port = text.partition(":")
@@ -55,30 +56,34 @@ def parse_syslog_address(text: str) -> SyslogAddress:
     except OutboundError as exc:
         raise ValueError(str(exc)) from exc
     if port and not (port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) <= 65_535):
-        raise ValueError(f"{port[:20]} is not a port.")
+        raise ValueError(gettext("{port} is not a port.").format(port=port[:20]))
     number = int(port or SYSLOG_PORT)
     if number < _FIRST_FREE_PORT and number not in _LOW_PORTS:
-        raise ValueError(f"Port {number} is not one for logs: use {SYSLOG_PORT}, or one from {_FIRST_FREE_PORT} on.")
+        raise ValueError(
+            gettext("Port {number} is not one for logs: use {syslog_port}, or one from {first_free_port} on.").format(
+                number=number, syslog_port=SYSLOG_PORT, first_free_port=_FIRST_FREE_PORT
+            )
+        )
     return SyslogAddress(host, number)
 
 
 def parse_headers(text: str) -> dict[str, str]:
     """Lines "Name: value" as a request's headers. Raises ValueError, without the values."""
     if len(text) > LONGEST_HEADERS:
-        raise ValueError(f"At most {LONGEST_HEADERS:,} characters.")
+        raise ValueError(gettext("At most {longest_headers:,} characters.").format(longest_headers=LONGEST_HEADERS))
     found: dict[str, str] = {}
     for number, line in enumerate(filter(str.strip, text.split("\n")), 1):
         name, colon, value = line.partition(":")
         name, value = name.strip(), value.strip()
         if not colon or not name or not value or not set(name) <= _TOKEN:
-            raise ValueError(f"Line {number} is not a name, a colon and a value.")
+            raise ValueError(gettext("Line {number} is not a name, a colon and a value.").format(number=number))
         if not value.isascii() or not value.isprintable():
-            raise ValueError(f"Line {number} has characters that no header has.")
+            raise ValueError(gettext("Line {number} has characters that no header has.").format(number=number))
         if name.lower() in _OUR_HEADERS or name.lower() in {each.lower() for each in found}:
-            raise ValueError(f"{name} is there already.")
+            raise ValueError(gettext("{name} is there already.").format(name=name))
         found[name] = value
     if len(found) > MOST_HEADERS:
-        raise ValueError(f"At most {MOST_HEADERS} headers.")
+        raise ValueError(gettext("At most {most_headers} headers.").format(most_headers=MOST_HEADERS))
     return found
 
 

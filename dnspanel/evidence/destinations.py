@@ -218,7 +218,7 @@ def _checked(kind: Kind, terms: Terms, stored: Destination | None) -> dict[str, 
 def _name(text: str) -> str:
     name = text.strip()
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        raise ValueError(f"A name has 1 to {LONGEST_NAME} characters.")
+        raise ValueError(gettext("A name has 1 to {longest_name} characters.").format(longest_name=LONGEST_NAME))
     return name
 
 
@@ -241,14 +241,14 @@ def _address(kind: Kind, text: str) -> str:
 def _key(terms: Terms, certificate: str, stored: Destination | None) -> bytes | None:
     if not certificate:
         if terms.key.strip():
-            raise ValueError("Give its certificate too.")
+            raise ValueError(gettext("Give its certificate too."))
         return None
     if terms.key.strip():
         return encrypt_secret(canonical_key(terms.key, certificate))
     if stored is None or stored.key is None:
-        raise ValueError("Give the private key of the certificate.")
+        raise ValueError(gettext("Give the private key of the certificate."))
     if not fits(decrypt_secret(stored.key), certificate):
-        raise ValueError("The key that is stored is not that of this certificate: give its own.")
+        raise ValueError(gettext("The key that is stored is not that of this certificate: give its own."))
     return bytes(stored.key)
 
 
@@ -256,12 +256,12 @@ def _headers(kind: Kind, terms: Terms, address: str, stored: Destination | None)
     """Those that are stored stay with the server that they were given for: nobody has them sent elsewhere."""
     if terms.headers.strip():
         if kind == Kind.SYSLOG:
-            raise ValueError("Syslog has no headers.")
+            raise ValueError(gettext("Syslog has no headers."))
         return encrypt_secret(format_headers(parse_headers(terms.headers)).encode())
     if stored is None or stored.headers is None or terms.without_headers:
         return None
     if urlsplit(stored.address)[:2] != urlsplit(address)[:2]:
-        raise ValueError("Give the headers again: those that are stored were given for another server.")
+        raise ValueError(gettext("Give the headers again: those that are stored were given for another server."))
     return bytes(stored.headers)
 
 

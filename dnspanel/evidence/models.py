@@ -2,6 +2,7 @@
 
 from django.db import models
 
+from dnspanel.text_fields import MessageField
 from dnspanel.texts import gettext_lazy
 
 
@@ -38,7 +39,7 @@ class Destination(models.Model):
     failing_since = models.DateTimeField(null=True)
     failures = models.IntegerField(default=0)
     resting_until = models.DateTimeField(null=True)
-    error = models.TextField(blank=True)
+    error = MessageField(blank=True)
     # What it took and would not keep, in its own words; it must not be sent that again.
     rejected_at = models.DateTimeField(null=True)
-    rejected = models.TextField(blank=True)
+    rejected = MessageField(blank=True)

@@ -27,7 +27,7 @@ from dnspanel.evidence.errors import NotSent
 from dnspanel.evidence.models import Kind
 from dnspanel.evidence.records import Sender, batch, framed, log_record, logs_request, syslog_message
 from dnspanel.evidence.tls import client_context
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, joined
 from dnspanel.webhooks.errors import AddressRefused, NoAnswer
 from dnspanel.webhooks.post import Answer, post
 from dnspanel.zones.audit_trail import Act
@@ -188,9 +188,13 @@ def _send_otlp(target: Target, acts: Sequence[Act], sender: Sender, context: ssl
 
 def _fault_of(answer: Answer) -> str:
     if 300 <= answer.status < 400:
-        return f"It answered {answer.status}; redirects are not followed. Give the URL that it leads to."
+        return gettext("It answered {status}; redirects are not followed. Give the URL that it leads to.").format(
+            status=answer.status
+        )
     told = " ".join(answer.text.split())[:_LONGEST_REASON]
-    return f"It answered {answer.status}: {told}" if told.isprintable() and told else f"It answered {answer.status}."
+    if told and told.isprintable():
+        return gettext("It answered {status}: {told}").format(status=answer.status, told=told)
+    return gettext("It answered {status}.").format(status=answer.status)
 
 
 def _rejected(answer: Answer) -> str:
@@ -202,7 +206,9 @@ def _rejected(answer: Answer) -> str:
         return ""  # some collectors answer in words, or in protobuf
     told = "".join(character for character in told if character.isprintable())[:_LONGEST_REASON]
     if count > 0:
-        return f"It would not keep {count:,} of them: {told or 'it gave no reason.'}"
+        return gettext("It would not keep {count:,} of them: {reason}").format(
+            count=count, reason=told or gettext("it gave no reason.")
+        )
     return ""
 
 
@@ -210,9 +216,9 @@ def _describe(exc: OSError | None) -> str:
     if isinstance(exc, ssl.SSLCertVerificationError):
         return f"{exc.verify_message}.".replace("..", ".")
     if isinstance(exc, ssl.SSLError):
-        return f"TLS: {(exc.reason or 'it ended').replace('_', ' ').lower()}."
+        return joined("", ("TLS: ", (exc.reason or "").replace("_", " ").lower() or gettext("it ended"), "."))
     if isinstance(exc, TimeoutError):
-        return "it did not answer in time."
+        return gettext("it did not answer in time.")
     if exc is not None and exc.errno in _CLOSED:
-        return "it closed the connection. It may want a certificate that it knows."
-    return f"{(exc and exc.strerror) or 'it ended'}."
+        return gettext("it closed the connection. It may want a certificate that it knows.")
+    return joined("", ((exc and exc.strerror) or gettext("it ended"), "."))

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from dnspanel.fleet.nodes.authority import file_in_memory
 from dnspanel.pasted_certificates import NO_CERTIFICATE, certificates_in, pem_of
+from dnspanel.texts import gettext
 
 MOST_CERTIFICATES = 10
 LONGEST_PEM = 64_000  # characters
@@ -22,7 +23,7 @@ LONGEST_PEM = 64_000  # characters
 
 def canonical_certificates(text: str) -> str:
     """The certificates in PEM, "" for none. Raises ValueError, in words."""
-    found = certificates_in(text, beside_key="Give the certificate alone; a key has its own field.")
+    found = certificates_in(text, beside_key=gettext("Give the certificate alone; a key has its own field."))
     pem = pem_of(found)
     try:
         if found:  # what OpenSSL does not take should not be found out by a worker
@@ -30,7 +31,9 @@ def canonical_certificates(text: str) -> str:
     except ssl.SSLError as exc:
         raise ValueError(NO_CERTIFICATE) from exc
     if len(found) > MOST_CERTIFICATES:
-        raise ValueError(f"At most {MOST_CERTIFICATES} certificates.")
+        raise ValueError(
+            gettext("At most {most_certificates} certificates.").format(most_certificates=MOST_CERTIFICATES)
+        )
     return pem
 
 
@@ -40,16 +43,20 @@ def canonical_key(text: str, chain: str) -> bytes:
         key: Any = load_pem_private_key(text.strip().encode(), None)
         pem: bytes = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     except TypeError as exc:
-        raise ValueError("Give the key without a password: it is kept encrypted here.") from exc
+        raise ValueError(gettext("Give the key without a password: it is kept encrypted here.")) from exc
     except (ValueError, UnsupportedAlgorithm) as exc:
-        raise ValueError("This is no private key in PEM, which begins with -----BEGIN PRIVATE KEY-----") from exc
+        raise ValueError(
+            gettext("This is no private key in PEM, which begins with -----BEGIN PRIVATE KEY-----")
+        ) from exc
     if not fits(pem, chain):
-        raise ValueError("It is not the key of the certificate.")
+        raise ValueError(gettext("It is not the key of the certificate."))
     try:
         client_context(ca="", chain=chain, key=pem)
     except ssl.SSLError as exc:
         raise ValueError(
-            f"TLS takes no such key: {(exc.reason or 'it is too weak').replace('_', ' ').lower()}."
+            gettext("TLS takes no such key: {reason}.").format(
+                reason=(exc.reason or "").replace("_", " ").lower() or gettext("it is too weak")
+            )
         ) from exc
     return pem
 

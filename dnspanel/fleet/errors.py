@@ -49,7 +49,7 @@ class WrongState(FleetError):
 
     def __init__(self, name: str, reason: str) -> None:
         self.name = name
-        super().__init__(f"{name} {reason}.")
+        super().__init__(gettext("{name} {reason}.").format(name=name, reason=reason))
 
 
 class GroupRefused(FleetError):

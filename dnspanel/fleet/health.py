@@ -6,7 +6,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from dnspanel.fleet.models import NodeState
-from dnspanel.texts import gettext_noop
+from dnspanel.texts import gettext, gettext_noop
 
 # The collector reports contact every few seconds, so three missed reports are an outage.
 OFFLINE_AFTER = timedelta(seconds=15)
@@ -58,7 +58,8 @@ class HealthInputs:
     behind_since: datetime | None
     limit: int | None = None
     waits: str = ""
-    drain: str = ""  # why it is drained, and until when, as a sentence's rest
+    drained_until: datetime | None = None
+    drain_reason: str = ""
     certificate_expires_at: datetime | None = None
     snapshot: str = ""  # how far a snapshot on its way to it is, in words
 
@@ -84,35 +85,61 @@ def health(inputs: HealthInputs, now: datetime) -> Health:
 
 def _judge(inputs: HealthInputs, lag: int, behind: timedelta, now: datetime) -> tuple[Word, str]:
     if inputs.state == NodeState.AWAITING_APPROVAL:
-        return Word.WAITING, "Its agent has not been approved yet."
+        return Word.WAITING, gettext("Its agent has not been approved yet.")
     if inputs.state == NodeState.DRAINED:
-        return Word.DRAINED, f"It takes no pushes{inputs.drain} and serves sequence {inputs.acked}."
+        return Word.DRAINED, _drained(inputs)
     if inputs.state == NodeState.RETIRED:
-        return Word.RETIRED, "It has left the fleet."
+        return Word.RETIRED, gettext("It has left the fleet.")
     if inputs.certificate_expires_at is not None and inputs.certificate_expires_at <= now:
-        expired = f"its certificate expired {inputs.certificate_expires_at:%Y-%m-%d}"
-        return Word.REJECTING, f"It stays at sequence {inputs.acked}: {expired}. Revoke it and enroll the node again."
+        return Word.REJECTING, gettext(
+            "It stays at sequence {acked}: its certificate expired {day}. Revoke it and enroll the node again."
+        ).format(acked=inputs.acked, day=inputs.certificate_expires_at.date().isoformat())
     if inputs.refusal:
-        return Word.REJECTING, f"It stays at sequence {inputs.acked}: {inputs.refusal}."
+        return Word.REJECTING, gettext("It stays at sequence {acked}: {refusal}.").format(
+            acked=inputs.acked, refusal=inputs.refusal
+        )
     if inputs.contact_at is None:
-        return Word.OFFLINE, "The panel has not reached its agent yet."
+        return Word.OFFLINE, gettext("The panel has not reached its agent yet.")
     silent = _since(inputs.contact_at, now)
     if silent > OFFLINE_AFTER:
-        return Word.OFFLINE, f"No contact for {spoken(silent)}; it keeps serving sequence {inputs.acked}."
+        return Word.OFFLINE, gettext("No contact for {silent}; it keeps serving sequence {acked}.").format(
+            silent=spoken(silent), acked=inputs.acked
+        )
     if inputs.snapshot:
-        return Word.CATCHING_UP, f"{inputs.snapshot} It serves sequence {inputs.acked} meanwhile."
+        return Word.CATCHING_UP, gettext("{snapshot} It serves sequence {acked} meanwhile.").format(
+            snapshot=inputs.snapshot, acked=inputs.acked
+        )
     if not lag:
-        return Word.LIVE, f"It answers with everything up to sequence {inputs.head}."
+        return Word.LIVE, gettext("It answers with everything up to sequence {head}.").format(head=inputs.head)
     if inputs.behind_since is not None and timedelta(0) <= now - inputs.behind_since <= IN_FLIGHT:
-        return Word.LIVE, f"It answers with sequence {inputs.acked}; {inputs.head} is on its way."
+        return Word.LIVE, gettext("It answers with sequence {acked}; {head} is on its way.").format(
+            acked=inputs.acked, head=inputs.head
+        )
     if inputs.limit is not None and inputs.limit <= inputs.acked and inputs.epoch == inputs.head_epoch:
-        return Word.LIMITED, f"It answers with sequence {inputs.acked} of {inputs.head}; {inputs.waits}."
-    progress = f"sequence {inputs.acked} of {inputs.head}, behind for {spoken(behind)}"
+        return Word.LIMITED, gettext("It answers with sequence {acked} of {head}; {waits}.").format(
+            acked=inputs.acked, head=inputs.head, waits=inputs.waits
+        )
+    progress = gettext("sequence {acked} of {head}, behind for {time}").format(
+        acked=inputs.acked, head=inputs.head, time=spoken(behind)
+    )
     if behind <= LATE_AFTER or _moved_lately(inputs, now):
-        return Word.CATCHING_UP, f"It is taking changes: {progress}."
+        return Word.CATCHING_UP, gettext("It is taking changes: {progress}.").format(progress=progress)
     if behind <= STALE_AFTER:
-        return Word.LATE, f"It is reachable but late: {progress}."
-    return Word.STALE, f"It serves old answers: {progress}."
+        return Word.LATE, gettext("It is reachable but late: {progress}.").format(progress=progress)
+    return Word.STALE, gettext("It serves old answers: {progress}.").format(progress=progress)
+
+
+def _drained(inputs: HealthInputs) -> str:
+    until = f"{inputs.drained_until:%Y-%m-%d %H:%M} UTC" if inputs.drained_until else ""
+    if until and inputs.drain_reason:
+        message = gettext("It takes no pushes until {until} ({reason}) and serves sequence {acked}.")
+    elif until:
+        message = gettext("It takes no pushes until {until} and serves sequence {acked}.")
+    elif inputs.drain_reason:
+        message = gettext("It takes no pushes ({reason}) and serves sequence {acked}.")
+    else:
+        message = gettext("It takes no pushes and serves sequence {acked}.")
+    return message.format(until=until, reason=inputs.drain_reason, acked=inputs.acked)
 
 
 def _moved_lately(inputs: HealthInputs, now: datetime) -> bool:
@@ -129,9 +156,9 @@ def spoken(duration: timedelta) -> str:
     """A duration as sentences say it: 40 s, 3 min, 2 h, 5 days."""
     seconds = int(duration.total_seconds())
     if seconds < 120:
-        return f"{seconds} s"
+        return gettext("{count} s").format(count=seconds)
     if seconds < 7200:
-        return f"{seconds // 60} min"
+        return gettext("{count} min").format(count=seconds // 60)
     if seconds < 172_800:
-        return f"{seconds // 3600} h"
-    return f"{seconds // 86_400} days"
+        return gettext("{count} h").format(count=seconds // 3600)
+    return gettext("{count} days").format(count=seconds // 86_400)

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from dnspanel.text_fields import MessageField
 from dnspanel.texts import gettext_lazy
 
 
@@ -28,7 +29,7 @@ class NodeGroup(models.Model):
     # By which its nodes follow ALIAS; empty: by the fleet's.
     resolver = models.CharField(max_length=64, blank=True, default="", db_default="")
     # Why a person lets the next group go on while no node of this one is live; empty in normal work.
-    skipped_reason = models.TextField(blank=True, default="", db_default="")
+    skipped_reason = MessageField(blank=True, default="", db_default="")
     skipped_at = models.DateTimeField(null=True)
 
 
@@ -42,7 +43,7 @@ class Delivery(models.Model):
     pinned_at = models.DateTimeField(null=True)
     pinned_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     # Why groups after `stopped_group` get nothing more, in words; empty in normal work.
-    stopped_reason = models.TextField(blank=True, default="")
+    stopped_reason = MessageField(blank=True, default="")
     stopped_at = models.DateTimeField(null=True)
     stopped_group = models.ForeignKey(NodeGroup, null=True, on_delete=models.SET_NULL, related_name="+")
     # True: no group gets anything, not even the first; a person wanted that.
@@ -107,7 +108,7 @@ class Node(models.Model):
     applied_at = models.DateTimeField(null=True)
     contact_at = models.DateTimeField(null=True)
     # The last refusal in words; empty when the node is well.
-    refusal = models.TextField(blank=True, default="")
+    refusal = MessageField(blank=True, default="")
     refused_at = models.DateTimeField(null=True)
     refused_since = models.DateTimeField(null=True)  # with this refusal
     versions: "models.JSONField[Any]" = models.JSONField(default=dict)  # agent, powerdns, lmdb, installed
@@ -192,7 +193,7 @@ class UnprovenZone(models.Model):
 
     node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="unproven")
     zone = models.ForeignKey("zones.Zone", on_delete=models.CASCADE, related_name="+")
-    problem = models.TextField()
+    problem = MessageField()
     since = models.DateTimeField()
     looked_at = models.DateTimeField()
 
@@ -200,7 +201,7 @@ class UnprovenZone(models.Model):
         constraints = (models.UniqueConstraint(fields=("node", "zone"), name="fleet_one_unproven_a_node_and_zone"),)
 
     def __str__(self) -> str:
-        return self.problem
+        return str(self.problem)
 
 
 class EnrolmentCode(models.Model):
@@ -232,7 +233,7 @@ class Bootstrap(models.Model):
     """A node is being given a snapshot; else there is no row. `beat_at` is a lease: an old one may be taken over."""
 
     node = models.OneToOneField(Node, on_delete=models.CASCADE, related_name="bootstrap")
-    reason = models.TextField()
+    reason = MessageField()
     schema = models.SmallIntegerField()  # of the snapshot; another one than the node's during a rebuild
     asked_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
@@ -241,7 +242,7 @@ class Bootstrap(models.Model):
     chunks_sent = models.IntegerField(default=0)
     bytes = models.BigIntegerField(default=0)
     bytes_sent = models.BigIntegerField(default=0)
-    error = models.TextField(blank=True, default="")
+    error = MessageField(blank=True, default="")
 
 
 class Divergence(models.Model):
@@ -250,10 +251,10 @@ class Divergence(models.Model):
     node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="divergences")
     zone_id = models.BigIntegerField()
     zone_name = models.TextField(blank=True, default="")
-    words = models.TextField()
+    words = MessageField()
     found_at = models.DateTimeField()
     repaired_at = models.DateTimeField(null=True)
-    error = models.TextField(blank=True, default="")
+    error = MessageField(blank=True, default="")
 
     class Meta:
         constraints = [
@@ -270,7 +271,7 @@ class NodeEvent(models.Model):
     node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="events")
     at = models.DateTimeField()
     kind = models.SlugField(max_length=32)
-    sentence = models.TextField()
+    sentence = MessageField()
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
 
     class Meta:
@@ -308,7 +309,7 @@ class AheadReport(models.Model):
     zones_done = models.BigIntegerField(default=0)
     zones_total = models.BigIntegerField(default=0)
     ended_at = models.DateTimeField(null=True)
-    error = models.TextField(blank=True, default="")
+    error = MessageField(blank=True, default="")
     choice = models.CharField(max_length=16, choices=Choice, blank=True, default="")
     reason = models.TextField(blank=True, default="")
     decided_at = models.DateTimeField(null=True)
@@ -326,10 +327,10 @@ class AheadZone(models.Model):
     serial_here = models.BigIntegerField(null=True)
     serial_there = models.BigIntegerField(null=True)
     in_trash = models.BooleanField(default=False)  # the panel has it, deleted
-    error = models.TextField(blank=True, default="")  # why its records could not be read
+    error = MessageField(blank=True, default="")  # why its records could not be read
     # How the node signs it, if otherwise than the panel (`dnssec.lost_keys.LostSigning`), private parts encrypted.
     signing: "models.JSONField[Any]" = models.JSONField(null=True)
-    signing_error = models.TextField(blank=True, default="")  # why it is not known how the node signs it
+    signing_error = MessageField(blank=True, default="")  # why it is not known how the node signs it
     # Why resolvers that validate would answer nothing of it, in words, by the Choice after which they would not.
     breaks: "models.JSONField[Any]" = models.JSONField(default=dict)
 
@@ -376,7 +377,7 @@ class ParentCheck(models.Model):
     due_at = models.DateTimeField()
     requested_at = models.DateTimeField(null=True)  # by a person
     state = models.CharField(max_length=16, choices=ParentState, default=ParentState.UNKNOWN)
-    message = models.TextField(blank=True, default="")
+    message = MessageField(blank=True, default="")
     since = models.DateTimeField(null=True)  # with this state
     known_at = models.DateTimeField(null=True)  # when a look last came to something
     checked_at = models.DateTimeField(null=True)
@@ -384,7 +385,7 @@ class ParentCheck(models.Model):
     # {"servers": {"name address": [DS, …]}, "ttl": seconds or null}, of the look that came to something.
     found: "models.JSONField[Any]" = models.JSONField(default=dict)
     # Why the last look came to nothing, and since when none has; empty when it did.
-    silent = models.TextField(blank=True, default="")
+    silent = MessageField(blank=True, default="")
     silent_since = models.DateTimeField(null=True)
 
     class Meta:

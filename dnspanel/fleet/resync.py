@@ -24,7 +24,7 @@ def resync(*, node: Node, now: datetime, by: Author) -> None:
     """The node gets a full snapshot; it keeps serving, and only what differs is written. Raise WrongState."""
     require_permission(by)
     with transaction.atomic():
-        _ask(node, reason="a person asked for everything anew", schema=node.schema, now=now)
+        _ask(node, reason=gettext("a person asked for everything anew"), schema=node.schema, now=now)
         audit.record(action="node.resync", by=by, now=now, target=node.name)
     wake(bootstrap_node, node.pk, lifetime=_LIFETIME)
 
@@ -35,7 +35,7 @@ def rebuild(*, node: Node, schema: int, now: datetime, by: Author) -> None:
     if schema not in KNOWN or schema == node.schema or node.is_front:
         raise WrongState(node.name, gettext("cannot be rebuilt with schema {schema}").format(schema=schema))
     with transaction.atomic():
-        _ask(node, reason=f"its PowerDNS needs schema {schema}", schema=schema, now=now)
+        _ask(node, reason=gettext("its PowerDNS needs schema {schema}").format(schema=schema), schema=schema, now=now)
         audit.record(action="node.rebuild", by=by, now=now, target=node.name, schema=schema)
     wake(bootstrap_node, node.pk, lifetime=_LIFETIME)
 
@@ -51,7 +51,9 @@ def check_now(*, node: Node, now: datetime, by: Author) -> None:
         raise WrongState(node.name, gettext("cannot be asked just now: the queue of tasks does not answer"))
     with transaction.atomic():
         audit.record(action="node.check", by=by, now=now, target=node.name)
-        events.note(node_id=node.pk, kind="check", message="A check of every row was asked for.", now=now, by=by)
+        events.note(
+            node_id=node.pk, kind="check", message=gettext("A check of every row was asked for."), now=now, by=by
+        )
 
 
 def _ask(node: Node, *, reason: str, schema: int, now: datetime) -> None:

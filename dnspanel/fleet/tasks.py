@@ -35,6 +35,7 @@ from dnspanel.fleet.push.segment_log import DatabaseChangeLog
 from dnspanel.fleet.push.send_snapshot import send_snapshot
 from dnspanel.fleet.rollout import deliver, poison, unproven
 from dnspanel.fleet.rollout.gates import free_nodes, node_to_push, with_limit
+from dnspanel.texts import gettext
 from dnspanel.wake import wake, wake_each
 from dnspanel.zones.dnssec import automatic
 from replication.errors import ReplicationError
@@ -215,7 +216,7 @@ def check_node(node_id: int) -> None:
             with NodeClient(node.agent_host, node.agent_port, context, certificate_sha256=node.pins) as client:
                 client.check()
         except ReplicationError as exc:
-            message = f"It could not be asked for a check: {exc}."
+            message = gettext("It could not be asked for a check: {exc}.").format(exc=exc)
             events.note(node_id=node_id, kind="check", message=message, now=timezone.now())
 
 

@@ -36,6 +36,7 @@ from dnspanel.gateway.signatures import (
 from dnspanel.gateway.tls import OverTls
 from dnspanel.gateway.update import name_of, read_update
 from dnspanel.secondaries import record
+from dnspanel.texts import gettext
 from dnspanel.zones import access, direct, tsig_permissions
 from dnspanel.zones.access import Visibility
 from dnspanel.zones.direct import Patch
@@ -201,10 +202,10 @@ def _lookup(query: Query) -> Reply:
     """The SOA or NS of a zone; for a name inside of one, its SOA as the authority."""
     message = query.message
     if len(message.question) != 1:
-        raise MessageRefused(dns.rcode.FORMERR, "not one question")
+        raise MessageRefused(dns.rcode.FORMERR, gettext("not one question"))
     question = message.question[0]
     if question.rdclass != dns.rdataclass.IN or question.rdtype not in (rdtypes.SOA, rdtypes.NS):
-        raise MessageRefused(dns.rcode.REFUSED, "only the SOA and NS of zones are answered here")
+        raise MessageRefused(dns.rcode.REFUSED, gettext("only the SOA and NS of zones are answered here"))
     name = name_of(question.name)
     if isinstance(query.signed, SignedBySecondary) and question.rdtype == rdtypes.SOA:
         catalog = to_secondaries.apex_of_catalog(query.signed.secondary, name)
@@ -213,7 +214,7 @@ def _lookup(query: Query) -> Reply:
     zone = discovery.zone_around(name)
     apex = {} if zone is None else discovery.apex_of(zone)
     if zone is None or rdtypes.SOA not in apex:
-        raise MessageRefused(dns.rcode.REFUSED, f"{name} is in no zone of this panel")
+        raise MessageRefused(dns.rcode.REFUSED, gettext("{name} is in no zone of this panel").format(name=name))
     if not zone.is_served:
         raise MessageRefused(dns.rcode.REFUSED, unserved_reason(zone.name))
     found = apex.get(int(question.rdtype)) if name == zone.name else None
@@ -242,11 +243,11 @@ def _transfer(query: Query) -> Iterator[bytes]:
         )
         return
     if not query.over_tcp or question.rdclass != dns.rdataclass.IN:
-        raise MessageRefused(dns.rcode.REFUSED, "zones are transferred over TCP")
+        raise MessageRefused(dns.rcode.REFUSED, gettext("zones are transferred over TCP"))
     signed, name = _signature_of(query), name_of(question.name)
     id = taken.id_of(signed, query.message.id)
     if taken.take(id=id, time_signed=signed.tsig.time_signed, now=query.now) is not None:
-        raise MessageRefused(dns.rcode.REFUSED, "this message was taken before: sign another one")
+        raise MessageRefused(dns.rcode.REFUSED, gettext("this message was taken before: sign another one"))
     actor = tsig_permissions.actor_for(signed.actor, name, TsigAct.TRANSFER)
     zone = access.zone_for_reading(actor, name)
     if not zone.is_served:
@@ -273,12 +274,15 @@ def _transfer_to_secondary(query: Query, signed: SignedBySecondary) -> Iterator[
     """The zone, or what changed in it, to a secondary that gets it; each signed message once."""
     question, secondary = query.message.question[0], signed.secondary
     if question.rdclass != dns.rdataclass.IN:
-        raise MessageRefused(dns.rcode.REFUSED, "only class IN is here")
+        raise MessageRefused(dns.rcode.REFUSED, gettext("only class IN is here"))
     id = taken.id_of(signed, query.message.id)
     if query.over_tcp and taken.take(id=id, time_signed=signed.tsig.time_signed, now=query.now) is not None:
-        reason = "this message was taken before: sign another one"
+        reason = gettext("this message was taken before: sign another one")
         record.note_refusal(
-            secondary_id=secondary.pk, reason=f"A replay: {reason}.", address=query.address, now=query.now
+            secondary_id=secondary.pk,
+            reason=gettext("A replay: {reason}.").format(reason=reason),
+            address=query.address,
+            now=query.now,
         )
         raise MessageRefused(dns.rcode.REFUSED, reason)
     yield from to_secondaries.messages(
@@ -295,13 +299,15 @@ def _transfer_to_secondary(query: Query, signed: SignedBySecondary) -> Iterator[
 def _signature_of(query: Query) -> Signed:
     """Who signed the message; raises MessageRefused when nobody did, a secondary, or this key too many."""
     if isinstance(query.signed, SignedBySecondary):
-        raise MessageRefused(dns.rcode.REFUSED, "the key of a secondary is for transfers alone")
+        raise MessageRefused(dns.rcode.REFUSED, gettext("the key of a secondary is for transfers alone"))
     if not isinstance(query.signed, Signed):
-        raise MessageRefused(dns.rcode.REFUSED, "this needs a TSIG key")
+        raise MessageRefused(dns.rcode.REFUSED, gettext("this needs a TSIG key"))
     token, now = query.signed.token, query.now.timestamp()
     for key, limit in request_limits(token).items():
         if not _rates.allows(key, now=now, per_second=limit / 60, burst=limit):
-            raise MessageRefused(dns.rcode.REFUSED, f"more than {limit} messages in a minute")
+            raise MessageRefused(
+                dns.rcode.REFUSED, gettext("more than {limit} messages in a minute").format(limit=limit)
+            )
     return query.signed
 
 

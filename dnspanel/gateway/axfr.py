@@ -16,6 +16,7 @@ import dns.rcode
 from django.db import connection, transaction
 
 from dnspanel.gateway.errors import MessageRefused
+from dnspanel.texts import gettext
 from dnspanel.zones.access import Visibility
 from dnspanel.zones.errors import Unknown
 from dnspanel.zones.models import Zone
@@ -44,7 +45,7 @@ Row = tuple[str, int, int, list[str], list[str]]  # name, type, TTL, rdata, disa
 def a_turn() -> Iterator[None]:
     """One of the few transfers that may run at once; raises MessageRefused."""
     if not _at_once.acquire(blocking=False):
-        raise MessageRefused(dns.rcode.SERVFAIL, "too many transfers at once")
+        raise MessageRefused(dns.rcode.SERVFAIL, gettext("too many transfers at once"))
     try:
         yield
     finally:

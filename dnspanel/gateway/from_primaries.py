@@ -19,6 +19,7 @@ from dnspanel.gateway.errors import MessageRefused
 from dnspanel.gateway.limits import Rates
 from dnspanel.primaries import set_up
 from dnspanel.primaries.models import TransferredZone
+from dnspanel.texts import gettext
 from replication.dns import names
 from replication.errors import BadName
 from replication.wire.protocol import split_resolver
@@ -55,11 +56,11 @@ def take_notice(
     `signed_for`: where the zone comes from, if the key of its primaries signed the message.
     """
     if len(message.question) != 1 or message.question[0].rdtype != dns.rdatatype.SOA:
-        raise MessageRefused(dns.rcode.FORMERR, "a NOTIFY is about the SOA of one zone")
+        raise MessageRefused(dns.rcode.FORMERR, gettext("a NOTIFY is about the SOA of one zone"))
     row = signed_for or row_for(message)
     if row is None or not (signed_for or _is_primary(row, address)):
         note_refused(row, address=address, now=now)
-        raise MessageRefused(dns.rcode.REFUSED, "NOTIFY is taken from a zone's primaries alone")
+        raise MessageRefused(dns.rcode.REFUSED, gettext("NOTIFY is taken from a zone's primaries alone"))
     set_up.note_notice(row=row, now=now)
     logger.info("noticed zone=%s from=%s signed=%s", row.zone.name, address, signed_for is not None)
 

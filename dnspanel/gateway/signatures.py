@@ -32,6 +32,7 @@ from dnspanel.primaries.models import TransferredZone
 from dnspanel.secondaries import keys
 from dnspanel.secondaries.addresses import is_within
 from dnspanel.secondaries.models import Secondary
+from dnspanel.texts import gettext
 from replication.dns import names
 from replication.errors import BadName
 
@@ -136,7 +137,7 @@ def _verify_secondary(
         key = _signing_key(keys.good_keys_of(secondary, now), tsig, wire, now)
     if not is_within(address, secondary.networks, secondary.addresses):
         # Which of its faults a key has is not for who tries it; the secondary's page says it.
-        reason = f"it came from {address}, which is in none of its networks"
+        reason = gettext("it came from {address}, which is in none of its networks").format(address=address)
         raise TsigRefused(dns.rcode.BADKEY, tsig, owner.to_text(), secondary_id=secondary.pk, reason=reason)
     return SignedBySecondary(secondary, key, tsig)
 

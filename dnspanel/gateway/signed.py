@@ -14,6 +14,7 @@ from dnspanel.gateway import axfr, ixfr
 from dnspanel.gateway.errors import MessageRefused
 from dnspanel.gateway.ixfr import Transfer
 from dnspanel.secondaries import signed
+from dnspanel.texts import gettext
 from dnspanel.transfer.errors import SourceAway
 from dnspanel.transfer.sources.axfr import Broken, NotGiven, Server
 from dnspanel.transfer.sources.dns_wire import BadMessage, Record
@@ -68,7 +69,9 @@ def _beginning(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
 def _opened(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
     node = signed.signer()
     if node is None:
-        raise MessageRefused(dns.rcode.SERVFAIL, f"{zone.name} is signed, and there is no ring 0 to sign it")
+        raise MessageRefused(
+            dns.rcode.SERVFAIL, gettext("{name} is signed, and there is no ring 0 to sign it").format(name=zone.name)
+        )
     server = Server(node.dns_address, node.dns_port, None, SECONDS, lambda host, port: [host])
     with _refusals(zone):
         records = server.all_of(zone.name)
@@ -76,7 +79,12 @@ def _opened(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
     serial = ixfr.serial_in(soa)
     if Serial(serial) < Serial(zone.serial):
         server.connections.cut()
-        raise MessageRefused(dns.rcode.SERVFAIL, f"ring 0 has {zone.name} at {serial} in place of {zone.serial}")
+        raise MessageRefused(
+            dns.rcode.SERVFAIL,
+            gettext("ring 0 has {name} at {serial} in place of {expected}").format(
+                name=zone.name, serial=serial, expected=zone.serial
+            ),
+        )
     return server, records, soa
 
 
@@ -94,7 +102,9 @@ def _refusals(zone: Zone) -> Iterator[None]:
     try:
         yield
     except (NotGiven, Broken, BadMessage, SourceAway) as exc:
-        raise MessageRefused(dns.rcode.SERVFAIL, f"ring 0 does not give {zone.name} signed: {exc}") from exc
+        raise MessageRefused(
+            dns.rcode.SERVFAIL, gettext("ring 0 does not give {name} signed: {exc}").format(name=zone.name, exc=exc)
+        ) from exc
 
 
 def _wire(record: Record, zone_name: str) -> bytes:

@@ -12,17 +12,18 @@ from dnspanel.pasted_certificates import fingerprint
 from dnspanel.secondaries import record
 from dnspanel.secondaries.access import certificates_in_use, secondaries_at
 from dnspanel.secondaries.server_certificate import ServerIdentity, server_identity
+from dnspanel.texts import gettext, gettext_noop
 
 logger = logging.getLogger(__name__)
 
 ALPN = "dot"  # RFC 7858's, which RFC 9103 uses for transfers
 # OpenSSL's words for what people meet, in ours.
 _REASONS = {
-    "UNSUPPORTED_PROTOCOL": "it offers no TLS 1.3",
-    "CERTIFICATE_VERIFY_FAILED": "its certificate is that of no secondary, or has expired",
-    "NO_SHARED_CIPHER": "it shares no cipher with us",
-    "HTTP_REQUEST": "it speaks no TLS",
-    "WRONG_VERSION_NUMBER": "it speaks no TLS",
+    "UNSUPPORTED_PROTOCOL": gettext_noop("it offers no TLS 1.3"),
+    "CERTIFICATE_VERIFY_FAILED": gettext_noop("its certificate is that of no secondary, or has expired"),
+    "NO_SHARED_CIPHER": gettext_noop("it shares no cipher with us"),
+    "HTTP_REQUEST": gettext_noop("it speaks no TLS"),
+    "WRONG_VERSION_NUMBER": gettext_noop("it speaks no TLS"),
 }
 _GIVEN_UP = ("TLSV1_ALERT", "SSLV3_ALERT", "TLSV13_ALERT", "UNEXPECTED_EOF")
 
@@ -72,7 +73,7 @@ def context_of(identity: ServerIdentity, certificates: tuple[str, ...]) -> ssl.S
 def let_in(connection: ssl.SSLObject | ssl.SSLSocket) -> OverTls:
     """What is known of the client after the handshake; raises TlsRefused where it does not speak DNS over TLS."""
     if connection.selected_alpn_protocol() != ALPN:
-        raise TlsRefused(f"it does not offer the protocol “{ALPN}” (ALPN)")
+        raise TlsRefused(gettext("it does not offer the protocol “{alpn}” (ALPN)").format(alpn=ALPN))
     peer = connection.getpeercert(binary_form=True)
     return OverTls(fingerprint(peer) if peer else "")
 
@@ -81,7 +82,12 @@ def note_refused_handshake(refusal: TlsRefused, address: str, now: datetime) -> 
     """The log says who was refused and why, and so does each secondary that may transfer from this address."""
     logger.info("refused tls from=%s: %s", address, refusal)
     for pk in secondaries_at(address):
-        record.note_refusal(secondary_id=pk, reason=f"No TLS with it: {refusal}.", address=address, now=now)
+        record.note_refusal(
+            secondary_id=pk,
+            reason=gettext("No TLS with it: {refusal}.").format(refusal=refusal),
+            address=address,
+            now=now,
+        )
 
 
 def refusal_of(exc: ssl.SSLError) -> TlsRefused | None:
@@ -89,4 +95,4 @@ def refusal_of(exc: ssl.SSLError) -> TlsRefused | None:
     reason = exc.reason or ""
     if not reason or reason.startswith(_GIVEN_UP):
         return None
-    return TlsRefused(_REASONS.get(reason, reason.replace("_", " ").lower()))
+    return TlsRefused(gettext(_REASONS[reason]) if reason in _REASONS else reason.replace("_", " ").lower())

@@ -13,6 +13,7 @@ from dnspanel.gateway.errors import MessageRefused
 from dnspanel.gateway.limits import Rates
 from dnspanel.secondaries import access
 from dnspanel.secondaries.errors import TransferRefused
+from dnspanel.texts import gettext
 
 # Nobody has to prove anything here, so that each address may ask so often.
 PER_SECOND, BURST = 2, 60
@@ -26,13 +27,13 @@ def messages(
 ) -> Iterator[bytes]:
     """The messages of the transfer; raises MessageRefused. Over UDP an IXFR is answered with the one SOA."""
     if not over_tcp and message.question[0].rdtype != dns.rdatatype.IXFR:
-        raise MessageRefused(dns.rcode.REFUSED, "zones are transferred over TCP")
+        raise MessageRefused(dns.rcode.REFUSED, gettext("zones are transferred over TCP"))
     try:
         zone = access.zone_open_to(name, address)
     except TransferRefused as exc:
         raise MessageRefused(dns.rcode.REFUSED, str(exc)) from exc
     if not _rates.allows(address, now=now.timestamp(), per_second=PER_SECOND, burst=BURST):
-        raise MessageRefused(dns.rcode.REFUSED, "too many transfers without a key")
+        raise MessageRefused(dns.rcode.REFUSED, gettext("too many transfers without a key"))
     since = to_secondaries.serial_known(message)
     with to_secondaries.turn_for(zone), to_secondaries.transfer_of_zone(zone, since) as transfer:
         yield from to_secondaries.wires(transfer, message, name=name, over_tcp=over_tcp)

@@ -16,6 +16,7 @@ from dnspanel.gateway.tls import OverTls
 from dnspanel.secondaries import access, catalog, record
 from dnspanel.secondaries.errors import TransferRefused
 from dnspanel.secondaries.models import Secondary
+from dnspanel.texts import gettext
 from dnspanel.zones.dnssec.queries import loaded_signing_of
 from dnspanel.zones.models import Zone
 from replication.dns.rrset import RRset
@@ -60,7 +61,7 @@ def messages(
         record.note_refusal(secondary_id=secondary.pk, reason=str(exc), address=address, now=now, zone_name=name)
         raise MessageRefused(dns.rcode.REFUSED, str(exc)) from exc
     if not over_tcp and message.question[0].rdtype != dns.rdatatype.IXFR:
-        raise MessageRefused(dns.rcode.REFUSED, "zones are transferred over TCP")
+        raise MessageRefused(dns.rcode.REFUSED, gettext("zones are transferred over TCP"))
     sent, count = 0, 0
     try:
         with turn_for(zone), _transfer_of(secondary, zone, since) as transfer:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dnspanel.primaries.errors import TransferFailed
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, joined
 from dnspanel.transfer import zone_changes
 from dnspanel.transfer.documents import BroughtSignatures, Options, SourceFault
 from dnspanel.transfer.models import Action
@@ -63,13 +63,13 @@ def read_all(zone: str, records: Iterable[Record], current: Mapping[Key, RRset])
             break
     document = text.document(zone)
     if isinstance(document, SourceFault):
-        raise TransferFailed(f"{document.reason}.", is_refused=True)
+        raise TransferFailed(joined("", (document.reason, ".")), is_refused=True)
     parsed = read_zone(
         document, options=_OPTIONS, include=lambda path: None, allow_lua=False, unanswered=reasons_against(SET_UP)
     )
     fault = next((each for each in parsed.faults if each.severity is Severity.ERROR), None)
     if fault is not None or parsed.name != zone:
-        reason = fault.reason if fault else f"it is the zone {parsed.name}"
+        reason = fault.reason if fault else gettext("it is the zone {name}").format(name=parsed.name)
         raise TransferFailed(
             gettext("What it gives cannot be served: {reason}.").format(reason=reason), is_refused=True
         )

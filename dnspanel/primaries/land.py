@@ -16,7 +16,7 @@ from dnspanel.primaries.errors import TransferFailed
 from dnspanel.primaries.models import WELL, TransferredZone
 from dnspanel.primaries.signals import landed
 from dnspanel.primaries.timers import LEAST_GAP, Timers, due_after_failure
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, shortened
 from dnspanel.zones import bulk, nesting
 from dnspanel.zones.bulk import ZoneChange
 from dnspanel.zones.dnssec.paused_denial import needs_pause, pause_denial, resume_denial
@@ -121,7 +121,7 @@ def note_failure(*, row: TransferredZone, reason: str, is_refused: bool, timers:
     _active(row).update(
         failed_since=since,
         failures=failures,
-        error=reason[:1000],
+        error=shortened(reason, 1000),
         due_at=_next_turn(row, due_after_failure(timers, failures, now), now),
         alert_at=row.alert_at or (now if is_refused else since + SILENT_FOR),
     )

@@ -4,6 +4,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
+from dnspanel.text_fields import MessageField
 from dnspanel.zones.models import Zone
 
 # Columns of a zone of which nothing is wrong.
@@ -64,7 +65,7 @@ class TransferredZone(PrimaryTerms):
     # Since when nothing came of it, after how many turns, and why.
     failed_since = models.DateTimeField(null=True)
     failures = models.IntegerField(default=0)
-    error = models.TextField(blank=True, default="")
+    error = MessageField(blank=True, default="")
     alert_at = models.DateTimeField(null=True)  # from when somebody is to be told
     # NOTIFY: when one was taken last, and what was refused last.
     noticed_at = models.DateTimeField(null=True)

@@ -200,7 +200,11 @@ def take_over(*, zone: Zone, author: Author, channel: str, now: datetime) -> Pub
         Zone.objects.filter(pk=locked.pk).update(transferred_from="")
         audit.record(action="primaries.take_over", by=author, now=now, target=locked.name, came_from=came_from)
         publication = serve_within(
-            zone=locked, author=author, channel=channel, now=now, reason=f"taken over from {came_from}"
+            zone=locked,
+            author=author,
+            channel=channel,
+            now=now,
+            reason=f"taken over from {came_from}",
         )
     zone.transferred_from, zone.is_served = "", True
     return publication
@@ -261,7 +265,7 @@ def row_of(zone: Zone) -> TransferredZone:
 def addresses_text(addresses: Collection[str]) -> str:
     """The addresses for people: "192.0.2.1", "192.0.2.1 and 192.0.2.2"."""
     *first, last = addresses
-    return f"{', '.join(first)} and {last}" if first else last
+    return gettext("{first} and {last}").format(first=", ".join(first), last=last) if first else last
 
 
 def _locked(zone: Zone, author: Author) -> Zone:
@@ -310,7 +314,7 @@ def checked_columns(terms: Terms, row: PrimaryTerms | None) -> dict[str, Any]:
     if terms.tsig_name.strip():
         columns |= _key(terms, row, faults)
     elif terms.tsig_secret:
-        faults["tsig_name"] = ["Give the key its name."]
+        faults["tsig_name"] = [gettext("Give the key its name.")]
     if faults:
         raise PrimariesRefused(faults)
     return columns
@@ -338,15 +342,15 @@ def _addresses(terms: Terms, faults: dict[str, list[str]]) -> list[str]:
     found: dict[str, None] = {}
     usual = tls.TLS_PORT if terms.uses_tls else tls.PORT
     if not terms.addresses:
-        faults["addresses"] = ["Give at least one address."]
+        faults["addresses"] = [gettext("Give at least one address.")]
     if len(terms.addresses) > MOST_PRIMARIES:
-        faults["addresses"] = [f"At most {MOST_PRIMARIES} primaries."]
+        faults["addresses"] = [gettext("At most {most_primaries} primaries.").format(most_primaries=MOST_PRIMARIES)]
         return []
     for text in terms.addresses:
         text = text.strip()
         if not is_resolver(text):
             faults.setdefault("addresses", []).append(
-                f"{text[:60]} is not an address such as 192.0.2.53 or [2001:db8::53]:5300."
+                gettext("{text} is not an address such as 192.0.2.53 or [2001:db8::53]:5300.").format(text=text[:60])
             )
             continue
         host, port = split_resolver(text, usual)
@@ -380,7 +384,7 @@ def _key(terms: Terms, row: PrimaryTerms | None, faults: dict[str, list[str]]) -
     elif row is not None and row.tsig_secret is not None and row.tsig_name == name:
         secret = row.tsig_secret
     else:
-        faults["tsig_secret"] = ["Give the key's secret, in Base64."]
+        faults["tsig_secret"] = [gettext("Give the key's secret, in Base64.")]
     return {"tsig_name": name, "tsig_algorithm": algorithm, "tsig_secret": secret}
 
 

@@ -2,6 +2,8 @@
 
 from django.db import models
 
+from dnspanel.text_fields import MessageField
+
 
 class SigningKey(models.Model):
     """An Ed25519 key that signs segments; the private half is encrypted with PANEL_MASTER_KEY."""
@@ -56,7 +58,7 @@ class Stall(models.Model):
     schema = models.SmallIntegerField(unique=True)
     sequence = models.BigIntegerField()  # the first one that could not be encoded
     zone_name = models.TextField(blank=True, default="")  # empty when no single zone is to blame
-    message = models.TextField()
+    message = MessageField()
     since = models.DateTimeField()
     tried_at = models.DateTimeField()
 

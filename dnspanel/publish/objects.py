@@ -50,7 +50,9 @@ class DurableDirectory(FileSystemStorage):
         if not self.exists(name):
             self.save(name, ContentFile(content))
         if self.size(name) != len(content):
-            reason = f"the stored object {name} is damaged; remove it, and it is written again"
+            reason = gettext("the stored object {name} is damaged; remove it, and it is written again").format(
+                name=name
+            )
             raise DamagedObject(object_name=name, reason=reason)
 
     def _save(self, name: str, content: "File[bytes]") -> str:

@@ -10,17 +10,19 @@ from dnspanel.secondaries.addresses import is_within
 from dnspanel.secondaries.errors import SecondaryUnknown, SeesTooLittle, TransferRefused
 from dnspanel.secondaries.models import Member, OpenZone, Secondary, Transport, ZoneChoice
 from dnspanel.secondaries.signed import signer, withheld
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.access import require, tagged, zones_visible_to
 from dnspanel.zones.dnssec.queries import loaded_signing_of
 from dnspanel.zones.errors import Forbidden, unserved_reason
 from dnspanel.zones.models import Zone
 
-SIGNED = (
-    "{} is signed by the nodes, and there is no ring 0 to sign a transfer: without signatures validating resolvers "
+SIGNED = gettext_noop(
+    "{name} is signed by the nodes, and there is no ring 0 to sign a transfer: without signatures validating resolvers "
     "would take its answers for forged."
 )
-NARROW = "{} is signed with narrow NSEC3, which is made up for each question and cannot be transferred."
+NARROW = gettext_noop(
+    "{name} is signed with narrow NSEC3, which is made up for each question and cannot be transferred."
+)
 
 
 def secondaries_visible_to(person: Person) -> QuerySet[Secondary]:
@@ -113,9 +115,9 @@ def reason_against(zone: Zone) -> str:
     """Why nobody gets this zone now, in words; "" if nothing is against it. Its signing must be loaded."""
     state = loaded_signing_of(zone)
     if state.is_signed and signer() is None:
-        return SIGNED.format(zone.name)
+        return gettext(SIGNED).format(name=zone.name)
     if state.nsec3 is not None and state.nsec3.narrow:
-        return NARROW.format(zone.name)
+        return gettext(NARROW).format(name=zone.name)
     return "" if zone.is_served else unserved_reason(zone.name)
 
 
@@ -149,12 +151,12 @@ def require_transport(secondary: Secondary, *, over_tls: bool, certificate: str)
             gettext("The secondary {name} transfers over TLS only, and this was not.").format(name=secondary.name)
         )
     if transport == Transport.CERTIFICATE and certificate not in fingerprints_of(secondary.certificate):
-        which = "another one" if certificate else "none"
-        raise TransferRefused(
-            gettext("The secondary {name} has to show its own certificate, and showed {which}.").format(
-                name=secondary.name, which=which
-            )
+        message = (
+            gettext("The secondary {name} has to show its own certificate, and showed another one.")
+            if certificate
+            else gettext("The secondary {name} has to show its own certificate, and showed none.")
         )
+        raise TransferRefused(message.format(name=secondary.name))
 
 
 def _chosen(secondary: Secondary) -> Q:

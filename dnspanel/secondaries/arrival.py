@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from django.db import connection
 
+from dnspanel.texts import gettext
 from dnspanel.zones.models import Publication
 
 # Newer or the same, by RFC 1982: the difference of two serials lies in the lower half of what 32 bits hold.
@@ -33,9 +34,12 @@ class Lacking:
     def text(self) -> str:
         """In words."""
         if not self.zones:
-            return f"{self.name}: it is about to be told"
-        others = f" and {self.zones - 1:,} more" if self.zones > 1 else ""
-        return f"{self.name}: it does not answer with {self.first}{others} yet"
+            return gettext("{name}: it is about to be told").format(name=self.name)
+        if self.zones > 1:
+            return gettext("{name}: it does not answer with {first} and {count:,} more yet").format(
+                name=self.name, first=self.first, count=self.zones - 1
+            )
+        return gettext("{name}: it does not answer with {first} yet").format(name=self.name, first=self.first)
 
 
 def secondaries_lacking(publication: Publication) -> list[Lacking]:

@@ -17,7 +17,9 @@ def canonical_certificates(text: str) -> str:
     if text.strip() and len(text) > LONGEST:
         raise CertificateRefused(gettext("At most {longest:,} characters.").format(longest=LONGEST))
     try:
-        found = certificates_in(text, beside_key="The private key stays at your server: give the certificate alone.")
+        found = certificates_in(
+            text, beside_key=gettext("The private key stays at your server: give the certificate alone.")
+        )
     except ValueError as exc:
         raise CertificateRefused(str(exc)) from exc
     try:

@@ -18,6 +18,7 @@ from django.conf import settings
 
 from dnspanel import outbound
 from dnspanel.secondaries.addresses import host_and_port
+from dnspanel.texts import gettext
 
 # So many messages are under way at once, so that no buffer of the receiver overflows.
 _WINDOW = 64
@@ -33,8 +34,14 @@ class Answer:
     proven: bool = True  # else anybody may have sent it, and a better one may still come
 
 
-NOT_ALLOWED = Answer("The panel does not send there: PANEL_SECONDARY_NETWORKS.")
-UNANSWERED = Answer("It did not answer.")
+def not_allowed() -> Answer:
+    """The answer of a server that is asked nothing."""
+    return Answer(gettext("The panel does not send there: PANEL_SECONDARY_NETWORKS."))
+
+
+def unanswered() -> Answer:
+    """The answer of a server that gave none in time."""
+    return Answer(gettext("It did not answer."))
 
 
 def notify_message(zone_name: str) -> dns.message.Message:
@@ -59,7 +66,7 @@ def exchange(
     """
     host, port = host_and_port(address)
     if not outbound.is_allowed(host, settings.SECONDARY_NETWORKS):
-        return [NOT_ALLOWED] * len(messages)
+        return [not_allowed()] * len(messages)
     answers: list[Answer] = []
     family = socket.AF_INET6 if ip_address(host).version == 6 else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as sock:
@@ -67,7 +74,9 @@ def exchange(
         try:
             sock.connect((host, port))
         except OSError as exc:
-            return [Answer(f"No way to {address}: {exc.strerror}.")] * len(messages)
+            return [
+                Answer(gettext("No way to {address}: {reason}.").format(address=address, reason=exc.strerror))
+            ] * len(messages)
         for start in range(0, len(messages), _WINDOW):
             found = _window(sock, messages[start : start + _WINDOW], key, seconds)
             answers += found
@@ -80,14 +89,14 @@ def _window(
     sock: socket.socket, messages: Sequence[dns.message.Message], key: dns.tsig.Key | None, seconds: float
 ) -> list[Answer]:
     waiting = with_own_ids(messages)
-    found = [UNANSWERED] * len(messages)
+    found = [unanswered()] * len(messages)
     for number, message in enumerate(messages):
         if key is not None:
             message.use_tsig(key, algorithm=key.algorithm)
         try:
             sock.send(message.to_wire())
         except OSError as exc:
-            found[number] = Answer(f"It cannot be reached: {exc.strerror}.")
+            found[number] = Answer(gettext("It cannot be reached: {reason}.").format(reason=exc.strerror))
     deadline = time.monotonic() + seconds
     while waiting and (left := deadline - time.monotonic()) > 0 and select.select([sock], [], [], left)[0]:
         try:
@@ -96,7 +105,7 @@ def _window(
             continue
         except OSError as exc:  # ICMP: nobody listens there
             for number in waiting.values():
-                found[number] = Answer(f"It cannot be reached: {exc.strerror}.")
+                found[number] = Answer(gettext("It cannot be reached: {reason}.").format(reason=exc.strerror))
             break
         number = waiting.get(int.from_bytes(wire[:2], "big"), -1)
         if number >= 0 and (answer := read_answer(wire, messages[number], key)) is not None:
@@ -122,13 +131,16 @@ def read_answer(wire: bytes, query: dns.message.Message, key: dns.tsig.Key | Non
         keyring = None if key is None else {key.name: key}
         message = dns.message.from_wire(wire, keyring=keyring, request_mac=query.mac)
     except dns.tsig.PeerError as exc:
-        return Answer(f"It does not take the key: {type(exc).__name__.removeprefix('Peer')}.", proven=False)
+        return Answer(
+            gettext("It does not take the key: {reason}.").format(reason=type(exc).__name__.removeprefix("Peer")),
+            proven=False,
+        )
     except (dns.exception.DNSException, ValueError):
         return _read_unsigned(wire, query)
     if not query.is_response(message):
         return None
     if message.rcode() != dns.rcode.NOERROR:
-        return Answer(f"It answered {dns.rcode.to_text(message.rcode())}.", message)
+        return Answer(gettext("It answered {rcode}.").format(rcode=dns.rcode.to_text(message.rcode())), message)
     return Answer("", message)
 
 
@@ -140,4 +152,7 @@ def _read_unsigned(wire: bytes, query: dns.message.Message) -> Answer | None:
         return None
     if message.had_tsig or not query.is_response(message):
         return None
-    return Answer(f"It answered {dns.rcode.to_text(message.rcode())} without a signature.", proven=False)
+    return Answer(
+        gettext("It answered {rcode} without a signature.").format(rcode=dns.rcode.to_text(message.rcode())),
+        proven=False,
+    )

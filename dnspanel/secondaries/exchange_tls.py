@@ -11,7 +11,8 @@ from django.conf import settings
 
 from dnspanel import outbound
 from dnspanel.pasted_certificates import fingerprint
-from dnspanel.secondaries.exchange import LARGEST, NOT_ALLOWED, UNANSWERED, Answer, read_answer, with_own_ids
+from dnspanel.secondaries.exchange import LARGEST, Answer, not_allowed, read_answer, unanswered, with_own_ids
+from dnspanel.texts import gettext
 
 # So many questions are under way at once; a server answers them as it likes.
 _WINDOW = 64
@@ -33,24 +34,28 @@ def exchange_over_tls(
     """
     host, port = address
     if not outbound.is_allowed(host, settings.SECONDARY_NETWORKS):
-        return [NOT_ALLOWED] * len(messages)
+        return [not_allowed()] * len(messages)
     answers: list[Answer] = []
     try:
         with _connected(host, port, seconds) as stream:
             if certificates and fingerprint(stream.getpeercert(binary_form=True) or b"") not in certificates:
-                return [Answer("Over TLS it shows another certificate than its own.")] * len(messages)
+                return [Answer(gettext("Over TLS it shows another certificate than its own."))] * len(messages)
             for start in range(0, len(messages), _WINDOW):
                 found = _window(stream, messages[start : start + _WINDOW], key, seconds)
                 answers += found
-                if UNANSWERED in found:  # what comes late would be taken for the answers to others
+                if unanswered() in found:  # what comes late would be taken for the answers to others
                     break
     except ssl.SSLError as exc:
-        answers.append(Answer(f"No TLS 1.3 with it: {(exc.reason or 'it ended').replace('_', ' ').lower()}."))
+        answers.append(Answer(gettext("No TLS 1.3 with it: {reason}.").format(reason=_reason_of(exc))))
     except TimeoutError:
-        answers.append(Answer("No connection over TLS: it did not answer."))
+        answers.append(Answer(gettext("No connection over TLS: it did not answer.")))
     except OSError as exc:
-        answers.append(Answer(f"No connection over TLS: {exc.strerror}."))
+        answers.append(Answer(gettext("No connection over TLS: {reason}.").format(reason=exc.strerror)))
     return answers + [answers[-1]] * (len(messages) - len(answers))
+
+
+def _reason_of(exc: ssl.SSLError) -> str:
+    return (exc.reason or "").replace("_", " ").lower() or gettext("it ended")
 
 
 def _connected(host: str, port: int, seconds: float) -> ssl.SSLSocket:
@@ -70,10 +75,10 @@ def _connected(host: str, port: int, seconds: float) -> ssl.SSLSocket:
 def _window(
     stream: ssl.SSLSocket, messages: Sequence[dns.message.Message], key: dns.tsig.Key, seconds: float
 ) -> list[Answer]:
-    """The answers to these; UNANSWERED for each that had none in time."""
+    """The answers to these; unanswered for each that had none in time."""
     deadline = time.monotonic() + seconds
     waiting = with_own_ids(messages)
-    found = [UNANSWERED] * len(messages)
+    found = [unanswered()] * len(messages)
     stream.settimeout(seconds)
     for message in messages:
         message.use_tsig(key, algorithm=key.algorithm)

@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Lower
 
+from dnspanel.text_fields import MessageField
 from dnspanel.texts import gettext_lazy
 from dnspanel.zones.models import Zone
 
@@ -77,7 +78,7 @@ class Secondary(models.Model):
     refusals = models.BigIntegerField(default=0)
     refused_at = models.DateTimeField(null=True)
     refused_from = models.GenericIPAddressField(null=True)
-    refused_reason = models.TextField(blank=True, default="")
+    refused_reason = MessageField(blank=True, default="")
     refusal_audited_at = models.DateTimeField(null=True)
     # Given by the form: the same form sent twice is one secondary.
     form_id = models.UUIDField(null=True, unique=True)
@@ -119,7 +120,7 @@ class Member(models.Model):
     notify_at = models.DateTimeField(null=True)
     attempts = models.IntegerField(default=0)
     notified_at = models.DateTimeField(null=True)  # when one was answered
-    notify_error = models.TextField(blank=True, default="")
+    notify_error = MessageField(blank=True, default="")
     # The last transfer that was carried out.
     transferred_at = models.DateTimeField(null=True)
     transferred_serial = models.BigIntegerField(null=True)
@@ -127,13 +128,13 @@ class Member(models.Model):
     transferred_bytes = models.BigIntegerField(default=0)
     transferred_over_tls = models.BooleanField(default=False)
     refused_at = models.DateTimeField(null=True)
-    refused_reason = models.TextField(blank=True, default="")
+    refused_reason = MessageField(blank=True, default="")
     # When the first publication was that it has not answered with; null: it is not behind.
     behind_since = models.DateTimeField(null=True)
     # The SOA that it answered with, over DNS.
     served_serial = models.BigIntegerField(null=True)
     served_at = models.DateTimeField(null=True)
-    question_error = models.TextField(blank=True, default="")
+    question_error = MessageField(blank=True, default="")
     question_at = models.DateTimeField(null=True)  # when the next question is due
 
     class Meta:
@@ -181,7 +182,7 @@ class NoticeAddress(models.Model):
     notify_at = models.DateTimeField(null=True)
     attempts = models.IntegerField(default=0)
     notified_at = models.DateTimeField(null=True)
-    notify_error = models.TextField(blank=True, default="")
+    notify_error = MessageField(blank=True, default="")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["zone", "address"], name="notice_address_once")]

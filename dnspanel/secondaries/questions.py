@@ -17,6 +17,7 @@ from dnspanel.secondaries.exchange_tls import exchange_over_tls
 from dnspanel.secondaries.keys import key_of
 from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.secondaries.notices import Exchange, Sent
+from dnspanel.texts import gettext
 
 AT_ONCE = 500
 # Every zone is asked for this often, whether or not anything was published; of many zones as often as this rate lets.
@@ -54,7 +55,7 @@ def ask_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange 
         if answer.message is not None:
             answered += 1
         if serial is None:
-            silent.setdefault(answer.error or "It has no such zone.", []).append(member.pk)
+            silent.setdefault(answer.error or gettext("It has no such zone."), []).append(member.pk)
         else:
             next_at = next_round if member.zone and member.zone.serial == serial else _again(member, answered_at)
             record.note_serial(member_id=member.pk, serial=serial, asked_at=now, next_at=next_at, now=answered_at)

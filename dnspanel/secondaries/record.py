@@ -10,6 +10,7 @@ from django.db.models.functions import Coalesce
 
 from dnspanel.accounts import audit
 from dnspanel.secondaries.models import Member, NoticeAddress, Secondary
+from dnspanel.texts import shortened
 
 # Whoever is refused all day stands in the audit log this often.
 AUDITED_EVERY = timedelta(hours=1)
@@ -59,11 +60,11 @@ def note_refusal(*, secondary_id: int, reason: str, address: str, now: datetime,
     with transaction.atomic():
         secondary = Secondary.objects.filter(pk=secondary_id)
         secondary.update(
-            refusals=F("refusals") + count, refused_at=now, refused_from=address, refused_reason=reason[:500]
+            refusals=F("refusals") + count, refused_at=now, refused_from=address, refused_reason=shortened(reason, 500)
         )
         if zone_name is not None:
             Member.objects.filter(secondary=secondary_id, zone_name=zone_name, until=None).update(
-                refused_at=now, refused_reason=reason[:500]
+                refused_at=now, refused_reason=shortened(reason, 500)
             )
         due = Q(refusal_audited_at=None) | Q(refusal_audited_at__lte=now - AUDITED_EVERY)
         if secondary.filter(due).update(refusal_audited_at=now):
@@ -74,7 +75,7 @@ def note_refusal(*, secondary_id: int, reason: str, address: str, now: datetime,
                 now=now,
                 target=name,
                 secondary=secondary_id,
-                why=reason[:500],
+                why=shortened(reason, 500),
                 refusals=refusals,
             )
 
@@ -89,7 +90,7 @@ def note_answered(*, member_ids: list[int], sent_at: datetime, now: datetime) ->
 def note_unanswered(*, member_ids: list[int], error: str, sent_at: datetime, next_at: datetime | None) -> None:
     """NOTIFY for these was not answered, and is sent again at this time; None: not before the next publication."""
     waiting = Member.objects.filter(pk__in=member_ids, notify_at__lte=sent_at)
-    waiting.update(notify_at=next_at, attempts=F("attempts") + 1, notify_error=error[:200])
+    waiting.update(notify_at=next_at, attempts=F("attempts") + 1, notify_error=shortened(error, 200))
 
 
 def note_address(*, row_id: int, error: str, sent_at: datetime, next_at: datetime | None, now: datetime) -> None:
@@ -98,7 +99,7 @@ def note_address(*, row_id: int, error: str, sent_at: datetime, next_at: datetim
     One for what was published since `sent_at` still waits.
     """
     row = NoticeAddress.objects.filter(pk=row_id)
-    row.update(notify_error=error[:200], **({} if error else {"notified_at": now}))
+    row.update(notify_error=shortened(error, 200), **({} if error else {"notified_at": now}))
     attempts = F("attempts") + 1 if error else Value(0)
     row.filter(notify_at__lte=sent_at).update(notify_at=next_at, attempts=attempts)
 
@@ -124,7 +125,7 @@ def note_serial(*, member_id: int, serial: int, asked_at: datetime, next_at: dat
 def note_no_serial(*, member_ids: list[int], error: str, asked_at: datetime, next_at: datetime) -> None:
     """The secondary did not answer with a serial of these; questions about what was published since still wait."""
     members = Member.objects.filter(pk__in=member_ids)
-    members.update(question_error=error[:200])
+    members.update(question_error=shortened(error, 200))
     members.filter(question_at__lte=asked_at).update(question_at=next_at)
 
 

@@ -90,7 +90,7 @@ def create_secondary(
         return first
     faults: dict[str, list[str]] = {}
     if algorithm not in ALGORITHMS:
-        faults["algorithm"] = [f"Use one of {', '.join(ALGORITHMS)}."]
+        faults["algorithm"] = [gettext("Use one of {values}.").format(values=", ".join(ALGORITHMS))]
     terms, zones = _checked(terms, faults)
     secret = _new_secret()
     try:
@@ -217,17 +217,25 @@ def _checked(terms: Terms, faults: dict[str, list[str]]) -> tuple[Terms, list[Zo
     """The terms in canonical form, and the zones that they list. Raises SecondaryRefused."""
     name = terms.name.strip().lower()
     if not name or len(name) > LONGEST_NAME or not _NAME_CHARACTERS.issuperset(name) or name.strip("-") != name:
-        faults["name"] = [f"Use 1 to {LONGEST_NAME} letters, digits and dashes; the key is named by it."]
+        faults["name"] = [
+            gettext("Use 1 to {longest_name} letters, digits and dashes; the key is named by it.").format(
+                longest_name=LONGEST_NAME
+            )
+        ]
     if terms.kind not in Kind.values:
-        faults["kind"] = [f"Use one of {', '.join(Kind.values)}."]
+        faults["kind"] = [gettext("Use one of {values}.").format(values=", ".join(Kind.values))]
     addresses = checked_addresses(terms.addresses, faults)
     networks = checked_networks(terms.networks, faults)
     if not LEAST_BOUND <= terms.lag_bound <= MOST_BOUND:
-        faults["lag_bound"] = [f"From {LEAST_BOUND} to {MOST_BOUND:,} seconds."]
+        faults["lag_bound"] = [
+            gettext("From {least_bound} to {most_bound:,} seconds.").format(
+                least_bound=LEAST_BOUND, most_bound=MOST_BOUND
+            )
+        ]
     certificate = _certificate(terms, faults)
     group_tags = _group_tags(terms.group_tags, faults)
     if terms.choice not in ZoneChoice.values:
-        faults["choice"] = [f"Use one of {', '.join(ZoneChoice.values)}."]
+        faults["choice"] = [gettext("Use one of {values}.").format(values=", ".join(ZoneChoice.values))]
     tag, team, zones = "", None, list[Zone]()
     match terms.choice:
         case ZoneChoice.TAG:
@@ -235,7 +243,7 @@ def _checked(terms: Terms, faults: dict[str, list[str]]) -> tuple[Terms, list[Zo
         case ZoneChoice.TEAM:
             team = terms.team
             if team is None or not Team.objects.filter(pk=team).exists():
-                faults["team"] = ["Choose a team."]
+                faults["team"] = [gettext("Choose a team.")]
         case ZoneChoice.LIST:
             zones = _zones(terms.zones, faults)
     if faults:
@@ -253,19 +261,25 @@ def checked_addresses(texts: Collection[str], faults: dict[str, list[str]]) -> l
     for text in list(texts)[: MOST_ADDRESSES + 1]:
         address = canonical_address(text)
         if address is None:
-            _add(faults, "addresses", f"{text[:60]} is not an address such as 192.0.2.53 or [2001:db8::53]:5300.")
+            _add(
+                faults,
+                "addresses",
+                gettext("{text} is not an address such as 192.0.2.53 or [2001:db8::53]:5300.").format(text=text[:60]),
+            )
         elif not outbound.is_allowed(host_and_port(address)[0], settings.SECONDARY_NETWORKS):
             _add(
                 faults,
                 "addresses",
-                f"{address} is not a public address. The operator can allow networks by PANEL_SECONDARY_NETWORKS.",
+                gettext(
+                    "{address} is not a public address. The operator can allow networks by PANEL_SECONDARY_NETWORKS."
+                ).format(address=address),
             )
         else:
             found[address] = None
     if not texts:
-        _add(faults, "addresses", "Give at least one address.")
+        _add(faults, "addresses", gettext("Give at least one address."))
     elif len(texts) > MOST_ADDRESSES:
-        _add(faults, "addresses", f"At most {MOST_ADDRESSES} addresses.")
+        _add(faults, "addresses", gettext("At most {most_addresses} addresses.").format(most_addresses=MOST_ADDRESSES))
     return list(found)
 
 
@@ -275,11 +289,15 @@ def checked_networks(texts: Collection[str], faults: dict[str, list[str]]) -> li
     for text in list(texts)[: MOST_NETWORKS + 1]:
         network = canonical_network(text)
         if network is None:
-            _add(faults, "networks", f"{text[:60]} is not a network such as 192.0.2.0/24 or 2001:db8::/48.")
+            _add(
+                faults,
+                "networks",
+                gettext("{text} is not a network such as 192.0.2.0/24 or 2001:db8::/48.").format(text=text[:60]),
+            )
         else:
             found[network] = None
     if len(texts) > MOST_NETWORKS:
-        _add(faults, "networks", f"At most {MOST_NETWORKS} networks.")
+        _add(faults, "networks", gettext("At most {most_networks} networks.").format(most_networks=MOST_NETWORKS))
     return list(found)
 
 
@@ -291,15 +309,19 @@ def _certificate(terms: Terms, faults: dict[str, list[str]]) -> str:
     except CertificateRefused as exc:
         _add(faults, "certificate", str(exc))
     if terms.transport not in Transport.values:
-        _add(faults, "transport", f"Use one of {', '.join(Transport.values)}.")
+        _add(faults, "transport", gettext("Use one of {values}.").format(values=", ".join(Transport.values)))
     elif terms.transport != Transport.ANY and not settings.UPDATE_TLS_PORT:
-        _add(faults, "transport", "The gateway speaks no TLS. The operator can have it do so by PANEL_UPDATE_TLS_PORT.")
+        _add(
+            faults,
+            "transport",
+            gettext("The gateway speaks no TLS. The operator can have it do so by PANEL_UPDATE_TLS_PORT."),
+        )
     elif terms.transport != Transport.ANY and terms.kind == Kind.POWERDNS:
-        _add(faults, "transport", "PowerDNS transfers over TCP alone.")
+        _add(faults, "transport", gettext("PowerDNS transfers over TCP alone."))
     if terms.transport == Transport.CERTIFICATE and not terms.certificate.strip():
-        _add(faults, "certificate", "Give the certificate that it is to show.")
+        _add(faults, "certificate", gettext("Give the certificate that it is to show."))
     if terms.tls_port is not None and not 1 <= terms.tls_port <= LAST_PORT:
-        _add(faults, "tls_port", f"From 1 to {LAST_PORT}.")
+        _add(faults, "tls_port", gettext("From 1 to {last_port}.").format(last_port=LAST_PORT))
     return found
 
 
@@ -310,13 +332,13 @@ def _tag(text: str, faults: dict[str, list[str]]) -> str:
         _add(faults, "tag", str(exc))
         return ""
     if not found:
-        _add(faults, "tag", "Name a tag.")
+        _add(faults, "tag", gettext("Name a tag."))
     return found[0] if found else ""
 
 
 def _group_tags(texts: Collection[str], faults: dict[str, list[str]]) -> list[str]:
     if len(texts) > MOST_GROUPS:
-        _add(faults, "group_tags", f"At most {MOST_GROUPS} groups.")
+        _add(faults, "group_tags", gettext("At most {most_groups} groups.").format(most_groups=MOST_GROUPS))
         return []
     found: dict[str, None] = {}
     for text in texts:  # their order is that of their precedence
@@ -329,7 +351,13 @@ def _group_tags(texts: Collection[str], faults: dict[str, list[str]]) -> list[st
 
 def _zones(texts: Collection[str], faults: dict[str, list[str]]) -> list[Zone]:
     if len(texts) > MOST_LISTED:
-        _add(faults, "zones", f"At most {MOST_LISTED:,} zones by name; give more of them by a tag.")
+        _add(
+            faults,
+            "zones",
+            gettext("At most {most_listed:,} zones by name; give more of them by a tag.").format(
+                most_listed=MOST_LISTED
+            ),
+        )
         return []
     requested = set()
     for text in texts:
@@ -339,9 +367,9 @@ def _zones(texts: Collection[str], faults: dict[str, list[str]]) -> list[Zone]:
             _add(faults, "zones", str(exc))
     zones = list(Zone.objects.filter(name__in=requested, deleted_at=None).order_by("name"))
     for name in sorted(requested - {zone.name for zone in zones})[:10]:
-        _add(faults, "zones", f"There is no zone {name}")
+        _add(faults, "zones", gettext("There is no zone {name}").format(name=name))
     if not texts:
-        _add(faults, "zones", "Name at least one zone.")
+        _add(faults, "zones", gettext("Name at least one zone."))
     return zones
 
 

@@ -2,6 +2,8 @@
 
 from types import MappingProxyType
 
+from dnspanel.texts import gettext, gettext_noop
+
 # Compressed files as they are uploaded; they go to disk in chunks.
 MOST_UPLOAD_BYTES = 20 << 30
 CHUNK_BYTES = 8 << 20
@@ -31,20 +33,30 @@ MOST_READ_SECONDS = 6 * 3600.0
 
 def generated_title(most: int) -> str:
     """What a refusal says where `$GENERATE` may make so many records."""
-    return f"$GENERATE makes at most {most:,} records of a zone"
+    return gettext(_GENERATED).format(most=most)
 
 
-TITLES = MappingProxyType(
+_GENERATED = gettext_noop("$GENERATE makes at most {most:,} records of a zone")
+_TITLES = MappingProxyType(
     {
-        "upload": f"an upload has at most {MOST_UPLOAD_BYTES >> 30} GiB",
-        "unpacked": f"an archive holds at most {MOST_UNPACKED_BYTES >> 30} GiB unpacked",
-        "ratio": f"an archive unpacks to at most {MOST_RATIO} times its size",
-        "entries": f"an archive has at most {MOST_ENTRIES:,} entries",
-        "depth": "archives inside archives are not opened",
-        "path": f"a path has at most {MOST_PATH_BYTES} bytes and stays inside the archive",
-        "document": f"a zone file has at most {MOST_DOCUMENT_BYTES >> 20} MiB",
-        "line": f"a line, and what parentheses make one, has at most {MOST_LINE_BYTES >> 20} MiB",
-        "generate": generated_title(MOST_GENERATED),
-        "include": f"$INCLUDE goes at most {MOST_INCLUDE_DEPTH} files deep",
+        "upload": (gettext_noop("an upload has at most {most} GiB"), MOST_UPLOAD_BYTES >> 30),
+        "unpacked": (gettext_noop("an archive holds at most {most} GiB unpacked"), MOST_UNPACKED_BYTES >> 30),
+        "ratio": (gettext_noop("an archive unpacks to at most {most} times its size"), MOST_RATIO),
+        "entries": (gettext_noop("an archive has at most {most:,} entries"), MOST_ENTRIES),
+        "depth": (gettext_noop("archives inside archives are not opened"), 0),
+        "path": (gettext_noop("a path has at most {most} bytes and stays inside the archive"), MOST_PATH_BYTES),
+        "document": (gettext_noop("a zone file has at most {most} MiB"), MOST_DOCUMENT_BYTES >> 20),
+        "line": (
+            gettext_noop("a line, and what parentheses make one, has at most {most} MiB"),
+            MOST_LINE_BYTES >> 20,
+        ),
+        "generate": (_GENERATED, MOST_GENERATED),
+        "include": (gettext_noop("$INCLUDE goes at most {most} files deep"), MOST_INCLUDE_DEPTH),
     }
 )
+
+
+def title(limit: str) -> str:
+    """The limit in words, in the language of the moment."""
+    message, most = _TITLES[limit]
+    return gettext(message).format(most=most)

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from dnspanel.text_fields import MessageField, MessagesField
 from dnspanel.texts import gettext_lazy
 
 
@@ -61,7 +62,7 @@ class ImportJob(models.Model):
     options: "models.JSONField[Any]" = models.JSONField(default=dict)
     state = models.CharField(max_length=12, choices=State, default=State.UPLOADING)
     paused = models.BooleanField(default=False)
-    failure = models.TextField(blank=True)  # why it failed, or what it waits for
+    failure = MessageField(blank=True)  # why it failed, or what it waits for
     phase_at = models.DateTimeField()  # when the state was entered
     phase_begun = models.BooleanField(default=False)  # what a phase does first, once, has been done
     ended_at = models.DateTimeField(null=True)
@@ -202,7 +203,7 @@ class ImportFault(models.Model):
     line = models.IntegerField()
     column = models.IntegerField()
     source = models.TextField(blank=True)
-    reason = models.TextField()
+    reason = MessageField()
     fix = models.TextField(blank=True)
     severity = models.CharField(max_length=8)
     code = models.CharField(max_length=40)
@@ -268,7 +269,7 @@ class ExportJob(models.Model):
     # The passphrase that private keys are sealed under, encrypted; gone once the export has ended.
     secret = models.BinaryField(null=True)
     state = models.CharField(max_length=9, choices=RunState, default=RunState.WAITING)
-    failure = models.TextField(blank=True)
+    failure = MessageField(blank=True)
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     zones_total = models.IntegerField(default=0)
@@ -309,7 +310,7 @@ class CutoverCheck(models.Model):
     resolver = models.TextField(blank=True)  # who is asked about the parents: an address; "": the system's
     resolver_port = models.IntegerField(default=53)
     state = models.CharField(max_length=9, choices=RunState, default=RunState.WAITING)
-    failure = models.TextField(blank=True)
+    failure = MessageField(blank=True)
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     zones_total = models.IntegerField(default=0)
@@ -334,7 +335,7 @@ class CutoverZone(models.Model):
     questions = models.IntegerField(default=0)
     differences = models.IntegerField(default=0)
     expected = models.IntegerField(default=0)
-    checklist: "models.JSONField[Any]" = models.JSONField(default=list)  # of `delegation.Point`
+    checklist: "models.JSONField[Any]" = MessagesField(default=list)  # of `delegation.Point`
     open_points = models.IntegerField(default=0)
 
     class Meta:

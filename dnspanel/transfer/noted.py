@@ -9,6 +9,7 @@ writes them behind the RRset.
 import json
 from json import JSONDecodeError
 
+from dnspanel.texts import gettext
 from dnspanel.zones.rrset_notes import notes_in
 from replication.dns import names, rdata
 from replication.dns.notes import Notes, format_notes
@@ -31,12 +32,12 @@ def read_noted(line: str, origin: str) -> tuple[str, int, Notes]:
     """Owner, type and notes of a line that begins with NOTED. Raises ValueError, with the reason."""
     parts = line.removeprefix(NOTED).split(None, 2)
     if len(parts) < 3:
-        raise ValueError("a name, a type and an object with “tags” or “value_comments” are needed")
+        raise ValueError(gettext("a name, a type and an object with “tags” or “value_comments” are needed"))
     owner, mnemonic, text = parts
     try:
         name, type_ = names.parse(owner, origin), rdata.type_from_text(mnemonic)
         return name, type_, notes_in(json.loads(text), type_, origin)
     except (JSONDecodeError, RecursionError) as exc:
-        raise ValueError("what stands behind the type is no JSON") from exc
+        raise ValueError(gettext("what stands behind the type is no JSON")) from exc
     except ReplicationError as exc:
         raise ValueError(str(exc)) from exc

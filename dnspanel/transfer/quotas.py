@@ -11,6 +11,7 @@ from dnspanel.accounts.models import User
 from dnspanel.accounts.quota_amounts import Kind
 from dnspanel.accounts.quotas import Holder, Usage, holders_for, members_bound_by, refuse_beyond
 from dnspanel.accounts.tokens import token_count
+from dnspanel.texts import gettext
 from dnspanel.transfer.errors import QuotaExceeded
 from dnspanel.transfer.models import ENDED_STATES, ImportJob, ImportPiece
 from dnspanel.zones.quotas import named_draft_count, operation_count, zone_count
@@ -26,13 +27,14 @@ def refuse_import(author: Author) -> None:
 
     Until the transaction ends, nobody else begins one for the same person or team.
     """
-    hint = "An import that is not needed any more can be cancelled."
     refuse_beyond(
         holders_for(author),
         Kind.IMPORTS,
         added=1,
         count=import_count,
-        refusal=lambda reason: QuotaExceeded(f"{reason} {hint}"),
+        refusal=lambda reason: QuotaExceeded(
+            gettext("{reason} An import that is not needed any more can be cancelled.").format(reason=reason)
+        ),
     )
 
 
@@ -51,7 +53,7 @@ def refuse_bytes(author: Author, added: int, *, now: datetime) -> None:
         Kind.BYTES,
         added=added,
         count=lambda holder, most: bytes_of(holder, now),
-        refusal=lambda reason: QuotaExceeded(f"{reason} Old imports can be deleted."),
+        refusal=lambda reason: QuotaExceeded(gettext("{reason} Old imports can be deleted.").format(reason=reason)),
     )
 
 

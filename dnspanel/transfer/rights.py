@@ -10,7 +10,7 @@ from dnspanel.accounts.actors import Actor, Author, Person, actor_of, actor_of_t
 from dnspanel.accounts.grants import RECORD_RIGHTS, Right
 from dnspanel.accounts.models import Team
 from dnspanel.accounts.roles import Permission
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 from dnspanel.transfer import zone_changes
 from dnspanel.transfer.documents import SourceFault
 from dnspanel.transfer.models import UNFINISHED_STATES, CutoverCheck, CutoverZone, ExportJob, ImportJob, ImportPiece
@@ -23,7 +23,7 @@ from dnspanel.zones.parts import Part
 from replication.dns.rrset import Change, RRset
 
 _ALL_RIGHTS = frozenset({Right.READ, Right.CREATE_ZONE, *RECORD_RIGHTS})
-NOBODY = "Whoever made this may not do it any more: the account is closed or the token was revoked."
+NOBODY = gettext_noop("Whoever made this may not do it any more: the account is closed or the token was revoked.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def actor_of_job(job: ImportJob | ExportJob | CutoverCheck) -> Author:
         return None
     actor = actor_of_token(job.token) if job.token else actor_of(job.author)
     if actor is None or (job.token and job.token.revoked_at):
-        raise Forbidden(Permission.EDIT, NOBODY)
+        raise Forbidden(Permission.EDIT, gettext(NOBODY))
     return actor
 
 

@@ -29,7 +29,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 from dnspanel.transfer.errors import KeyLocked, PassphraseRefused
 from replication.dns import names, rdata, rdtypes
 
@@ -59,16 +59,16 @@ class KeyLock(StrEnum):
     @property
     def message(self) -> str:
         """In words, as the end of a sentence about the keys of a zone."""
-        return _MESSAGES[self]
+        return gettext(_MESSAGES[self]).format(most=MOST_SALTS)
 
 
 _MESSAGES = {
-    KeyLock.ABSENT: "their private parts are not in the file",
-    KeyLock.SEALED: "its keys are sealed: give the passphrase",
-    KeyLock.NOT_OPENED: "its keys are sealed: the passphrase is another one, or the file was changed",
-    KeyLock.MANY_SALTS: f"its keys are sealed, and the file has keys of more than {MOST_SALTS} exports",
-    KeyLock.OTHER_KEY: "a DNSKEY does not belong to its private key",
-    KeyLock.UNREADABLE: "what the file says of them cannot be understood",
+    KeyLock.ABSENT: gettext_noop("their private parts are not in the file"),
+    KeyLock.SEALED: gettext_noop("its keys are sealed: give the passphrase"),
+    KeyLock.NOT_OPENED: gettext_noop("its keys are sealed: the passphrase is another one, or the file was changed"),
+    KeyLock.MANY_SALTS: gettext_noop("its keys are sealed, and the file has keys of more than {most} exports"),
+    KeyLock.OTHER_KEY: gettext_noop("a DNSKEY does not belong to its private key"),
+    KeyLock.UNREADABLE: gettext_noop("what the file says of them cannot be understood"),
 }
 
 

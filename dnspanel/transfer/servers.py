@@ -19,7 +19,7 @@ from dnspanel import outbound
 from dnspanel.accounts.actors import Author, actor_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 from dnspanel.transfer.errors import ServerRefused, SourceAway
 from dnspanel.transfer.models import SourceKind
 from dnspanel.zones.errors import Forbidden
@@ -33,7 +33,7 @@ DNS_PORTS = (53,)
 _FIRST_FREE_PORT = 1024
 _LOW_PORTS = {SourceKind.AXFR: DNS_PORTS, SourceKind.POWERDNS_API: (80, 443), SourceKind.POWERDNS_SQL: ()}
 DATABASE_PORTS = {"postgresql": 5432, "mysql": 3306}
-_ONLY_FOR_EDITORS_OF_ALL = (
+_ONLY_FOR_EDITORS_OF_ALL = gettext_noop(
     "Only who may add to every zone makes the panel read from a server: other servers trust the panel’s address, "
     "and would give it what is not yours. Upload the zones as files instead."
 )
@@ -48,7 +48,7 @@ def may_read_servers(author: Author) -> bool:
 def refuse_servers(author: Author) -> None:
     """Raise Forbidden unless the author may name a server to import from."""
     if not may_read_servers(author):
-        raise Forbidden(Permission.EDIT, _ONLY_FOR_EDITORS_OF_ALL)
+        raise Forbidden(Permission.EDIT, gettext(_ONLY_FOR_EDITORS_OF_ALL))
 
 
 def refuse_source(author: Author, source: str, parameters: Mapping[str, Any]) -> None:
@@ -119,12 +119,14 @@ def _refuse_host(field: str, host: str, port: int) -> None:
 
 def _refuse_port(port: int, low: Sequence[int], field: str) -> None:
     if port not in low and not _FIRST_FREE_PORT <= port <= 65535:
-        usual = "".join(f"{each}, or " for each in low)
+        usual = ", ".join(map(str, low))
         raise ServerRefused(
             field,
-            gettext("Port {port} is not one of such a server: use {usual}one from 1024 on.").format(
+            gettext("Port {port} is not one of such a server: use {usual}, or one from 1024 on.").format(
                 port=port, usual=usual
-            ),
+            )
+            if usual
+            else gettext("Port {port} is not one of such a server: use one from 1024 on.").format(port=port),
         )
 
 

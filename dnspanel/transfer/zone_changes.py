@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from dnspanel.texts import gettext
 from dnspanel.transfer.documents import ParsedZone, ReadyRRset
 from dnspanel.transfer.models import Action
 from dnspanel.zones import soa
@@ -43,7 +44,9 @@ def clashes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset])
         if _unites(action, key, current) and _united(current[key], rrset_of(ready)) is None:
             what = f"{rdata.type_to_text(ready.type)} {ready.name}"
             ours, theirs = (", ".join(texts[:3]) for texts in (current[key].rdata, ready.texts))
-            yield f"{what} cannot have the values of both: the zone has {ours}, the source {theirs}"
+            yield gettext("{what} cannot have the values of both: the zone has {ours}, the source {theirs}").format(
+                what=what, ours=ours, theirs=theirs
+            )
 
 
 def tally(changes: Mapping[Key, RRset | None], current: Mapping[Key, RRset]) -> tuple[int, int, int]:

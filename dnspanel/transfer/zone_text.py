@@ -128,26 +128,34 @@ def _read(zone: str, text: str) -> Reader:
     with suppress(Enough):
         reader.read_sheet(Sheet(document, 0))
         for place in reader.outside:
-            reader.report(place, Unreadable(f"this name is not inside of {zone}", "out-of-zone"))
+            reader.report(
+                place, Unreadable(gettext("this name is not inside of {zone}").format(zone=zone), "out-of-zone")
+            )
         for type_, (_, place) in reader.left_out.items():
             word = rdata.type_to_text(type_)
-            reason = f"{word} is not edited as text: the panel signs zones, and shows what other signers need in DNSSEC"
+            reason = gettext(
+                "{word} is not edited as text: the panel signs zones, and shows what other signers need in DNSSEC"
+            ).format(word=word)
             reader.report(place, Unreadable(reason, "dnssec-left-out"))
         for place in content.duplicates:
-            reader.warn(place, Unreadable("this value is there already; it counts once", "duplicate"))
+            reader.warn(place, Unreadable(gettext("this value is there already; it counts once"), "duplicate"))
         for record, (ttl, place) in content.other_ttls.items():
             kept = content.sets[record].ttl
-            reason = f"all values of a name and type have one TTL: {kept} above, {ttl} here"
+            reason = gettext("all values of a name and type have one TTL: {kept} above, {ttl} here").format(
+                kept=kept, ttl=ttl
+            )
             reader.report(place, Unreadable(reason, "ttl-differs"))
         content.finish()
         for place in content.misplaced_notes():
-            reason = "there is no such name, type or value here that this could be noted of"
+            reason = gettext("there is no such name, type or value here that this could be noted of")
             reader.report(place, Unreadable(reason, "noted"))
         for record in content.too_large:
-            reason = "these values do not fit into one DNS answer together"
+            reason = gettext("these values do not fit into one DNS answer together")
             reader.report(content.place_of(record), Unreadable(reason, "rrset-too-large"))
         if len(content.sets) > MOST_RRSETS:
-            reason = f"a text has at most {MOST_RRSETS:,} names with a type; import more as a file"
+            reason = gettext("a text has at most {most_rrsets:,} names with a type; import more as a file").format(
+                most_rrsets=MOST_RRSETS
+            )
             reader.report(None, Unreadable(reason, "too-many"))
     return reader
 
@@ -185,12 +193,16 @@ def _compare(
         if after == seen:
             continue  # somebody did the same meanwhile
         if was is None and seen is not None and not is_complete:
-            reason = f"{_title(key)} is in the zone, but not in the part of it that this text shows"
+            reason = gettext("{title} is in the zone, but not in the part of it that this text shows").format(
+                title=_title(key)
+            )
             reader.report(place, Unreadable(reason, "not-shown"))
         elif after is None and key == (zone.name, rdtypes.SOA):
             assert was is not None
             fix = rrset_text(_row(was), "@").strip()
-            reader.report(None, Unreadable(f"the zone needs its SOA; put it back: {fix}", "soa-missing"))
+            reader.report(
+                None, Unreadable(gettext("the zone needs its SOA; put it back: {fix}").format(fix=fix), "soa-missing")
+            )
         else:
             if row and row.operation_id is not None and not over_clashes and not _is_as_displayed(seen, was, zone.name):
                 _keep(reader, place, _clash(key, seen, zone.name), result.clashes)
@@ -224,8 +236,14 @@ def _is_as_displayed(seen: RRset | None, was: ReadyRRset | None, zone: str) -> b
 
 
 def _clash(key: Key, seen: RRset | None, zone: str) -> Unreadable:
-    now = f"has there now: {_lines(seen, zone).strip()}" if seen else "deletes it now"
-    reason = f"your draft changed {_title(key)} after this text was opened, and {now}"
+    if seen:
+        reason = gettext("your draft changed {title} after this text was opened, and has there now: {lines}").format(
+            title=_title(key), lines=_lines(seen, zone).strip()
+        )
+    else:
+        reason = gettext("your draft changed {title} after this text was opened, and deletes it now").format(
+            title=_title(key)
+        )
     return Unreadable(reason, "drafted-meanwhile")
 
 

@@ -221,7 +221,7 @@ def _to_set_up(request: HttpRequest) -> HttpResponse:
     """Return the way to the page where a second factor is set up."""
     page = reverse("account-signing-in")
     if request.headers.get("HX-Request"):
-        return HttpResponse("Set up a second factor first.", status=403, headers={"HX-Redirect": page})
+        return HttpResponse(gettext("Set up a second factor first."), status=403, headers={"HX-Redirect": page})
     return redirect(page)
 
 

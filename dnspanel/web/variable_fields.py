@@ -19,7 +19,7 @@ _HELP = {
     VariableKind.IPV4: gettext_lazy("An IPv4 address."),
     VariableKind.IPV6: gettext_lazy("An IPv6 address."),
     VariableKind.TEXT: gettext_lazy("Any text."),
-    VariableKind.NUMBER: "A number.",
+    VariableKind.NUMBER: gettext_lazy("A number."),
 }
 
 

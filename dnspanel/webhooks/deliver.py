@@ -19,7 +19,9 @@ from django.urls import reverse
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.errors import TokenDead
+from dnspanel.accounts.own_language import mail_language
 from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.texts import gettext, speaking
 from dnspanel.webhooks import hooks
 from dnspanel.webhooks.access import listener
 from dnspanel.webhooks.errors import AddressRefused, NoAnswer, NotTold
@@ -62,7 +64,8 @@ class Attempt:
     final: bool = False
 
 
-_NOT_SEEN = Attempt(error="The webhook's owner may not see this any more.", final=True)
+def _not_seen() -> Attempt:
+    return Attempt(error=gettext("The webhook's owner may not see this any more."), final=True)
 
 
 def webhooks_with_due(*, now: datetime) -> list[int]:
@@ -100,7 +103,7 @@ def deliver_next(*, webhook_id: int, clock: Callable[[], datetime], send: Post =
         return True
     body = payload(delivery.event, told)
     if body is None:
-        record_attempt(webhook=webhook, delivery=delivery, attempt=_NOT_SEEN, now=clock(), sent=False)
+        record_attempt(webhook=webhook, delivery=delivery, attempt=_not_seen(), now=clock(), sent=False)
     else:
         attempt = _attempt(webhook, delivery.event, body, now, send)
         record_attempt(webhook=webhook, delivery=delivery, attempt=attempt, now=clock())
@@ -148,7 +151,9 @@ def switch_off(*, webhook: Webhook, reason: str, now: datetime) -> None:
             active=False, disabled_at=now, disabled_reason=reason
         )
         if moved:
-            hooks.give_up_waiting(webhook_id=webhook.pk, reason=f"The webhook was switched off: {reason}")
+            hooks.give_up_waiting(
+                webhook_id=webhook.pk, reason=gettext("The webhook was switched off: {reason}").format(reason=reason)
+            )
             audit.record(action="webhook.off", by=None, now=now, target=str(webhook.pk), webhook=webhook.pk, why=reason)
             logger.warning("switched off webhook=%s: %s", webhook.pk, reason)
 
@@ -185,10 +190,11 @@ def _tell_people(
     for delivery in deliveries:
         facts = contents(delivery.event, told)
         if facts is None:
-            record_attempt(webhook=webhook, delivery=delivery, attempt=_NOT_SEEN, now=clock(), sent=False)
+            record_attempt(webhook=webhook, delivery=delivery, attempt=_not_seen(), now=clock(), sent=False)
         else:
             seen.append(delivery)
-            lines.append(line_of(delivery.event.kind, facts, url=_page_of(facts)))
+            with speaking(mail_language(webhook.owner)):
+                lines.append(line_of(delivery.event.kind, facts, url=_page_of(facts)))
     if not seen:
         return
     attempt = _attempt_message(webhook, lines, _message_id(seen), send, mail)
@@ -204,10 +210,13 @@ def _attempt_message(webhook: Webhook, lines: Sequence[Line], message_id: str, s
             page = f"{settings.PANEL_URL}{reverse('webhook-detail', args=[webhook.pk])}"
             # RFC 8058: a mail program's own button stops the mails without a page.
             headers = {"List-Unsubscribe": f"<{stop}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
-            text = mail_text(lines, settings_url=page, stop_url=stop)
-            answer = mail(webhook.owner.email, subject_of(lines), text, message_id=message_id, headers=headers)
+            with speaking(mail_language(webhook.owner)):
+                subject, text = subject_of(lines), mail_text(lines, settings_url=page, stop_url=stop)
+            answer = mail(webhook.owner.email, subject, text, message_id=message_id, headers=headers)
         else:
-            answer = send(webhook.url, {"Content-Type": "application/json"}, chat_body(webhook.format, lines))
+            with speaking(mail_language(webhook.owner)):
+                body = chat_body(webhook.format, lines)
+            answer = send(webhook.url, {"Content-Type": "application/json"}, body)
     except (AddressRefused, NoAnswer, NotTold) as exc:
         return Attempt(error=str(exc))
     return _attempt_of(answer)
@@ -257,8 +266,10 @@ def _fault_of(status: int) -> str:
     if 200 <= status < 300:
         return ""
     if 300 <= status < 400:
-        return f"It answered {status}; redirects are not followed. Give the webhook the URL that it leads to."
-    return f"It answered {status}."
+        return gettext(
+            "It answered {status}; redirects are not followed. Give the webhook the URL that it leads to."
+        ).format(status=status)
+    return gettext("It answered {status}.").format(status=status)
 
 
 def _record_health(webhook: Webhook, attempt: Attempt, now: datetime) -> None:
@@ -271,8 +282,12 @@ def _record_health(webhook: Webhook, attempt: Attempt, now: datetime) -> None:
     stored.update(failures=F("failures") + 1, failing_since=Coalesce("failing_since", now), resting_until=now + rest)
     since = webhook.failing_since or now
     if attempt.status == _GONE:
-        switch_off(webhook=webhook, reason="The receiver answered 410: it is gone for good.", now=now)
+        switch_off(webhook=webhook, reason=gettext("The receiver answered 410: it is gone for good."), now=now)
     elif now - since >= PATIENCE and webhook.failures + 1 >= LEAST_FAILURES:
         switch_off(
-            webhook=webhook, reason=f"It failed for {PATIENCE.days} days, the last time with: {attempt.error}", now=now
+            webhook=webhook,
+            reason=gettext("It failed for {days} days, the last time with: {error}").format(
+                days=PATIENCE.days, error=attempt.error
+            ),
+            now=now,
         )

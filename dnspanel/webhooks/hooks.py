@@ -152,7 +152,7 @@ def change_webhook(
             return
         locked.save(update_fields=list(fields))
         if fields.get("active") is False:
-            give_up_waiting(webhook_id=webhook.pk, reason="The webhook was switched off.")
+            give_up_waiting(webhook_id=webhook.pk, reason=gettext("The webhook was switched off."))
         after = {name: columns[name] for name in changed}
         _record("webhook.change", webhook, by=actor, now=now, before=_told(before), after=_told(after))
 
@@ -224,9 +224,9 @@ def stop_mails(*, webhook: Webhook, now: datetime) -> None:
     with transaction.atomic():
         locked = _locked(webhook)
         if locked.active:
-            off = {"disabled_at": now, "disabled_reason": "Stopped by the link in a mail."}
+            off = {"disabled_at": now, "disabled_reason": gettext("Stopped by the link in a mail.")}
             Webhook.objects.filter(pk=webhook.pk).update(active=False, **off)
-            give_up_waiting(webhook_id=webhook.pk, reason="The mails were stopped.")
+            give_up_waiting(webhook_id=webhook.pk, reason=gettext("The mails were stopped."))
             _record("webhook.off", webhook, by=None, now=now, why=off["disabled_reason"])
 
 
@@ -245,14 +245,20 @@ def _refuse_bad_terms(
 ) -> None:
     faults = _faults_of_address(terms, actor, resolve, before)
     if not terms.events:
-        faults["events"] = ["Choose at least one event."]
+        faults["events"] = [gettext("Choose at least one event.")]
     for name in sorted(set(terms.events)):
         if name not in SUBSCRIBABLE:
-            faults.setdefault("events", []).append(f"There is no event {name}; there are {', '.join(SUBSCRIBABLE)}.")
+            faults.setdefault("events", []).append(
+                gettext("There is no event {name}; there are {names}.").format(name=name, names=", ".join(SUBSCRIBABLE))
+            )
         elif NEEDED[EventKind(name)] not in actor.permissions:
-            faults.setdefault("events", []).append(f"You may not {NEEDED[EventKind(name)]}, so not be told of {name}.")
+            faults.setdefault("events", []).append(
+                gettext("You may not do this, so not be told of {name}: {permission}.").format(
+                    name=name, permission=NEEDED[EventKind(name)]
+                )
+            )
     if len(terms.description) > 100:
-        faults["description"] = ["At most 100 characters."]
+        faults["description"] = [gettext("At most 100 characters.")]
     faults |= _faults_of_scope(terms, actor, before) | _faults_of_pace(terms)
     if faults:
         raise WebhookRefused(faults)
@@ -262,14 +268,16 @@ def _faults_of_address(
     terms: WebhookTerms, actor: Actor, resolve: Resolve | None, before: Webhook | None
 ) -> dict[str, list[str]]:
     if terms.format not in Format.values:
-        return {"format": [f"Choose one of {', '.join(Format.values)}."]}
+        return {"format": [gettext("Choose one of {values}.").format(values=", ".join(Format.values))]}
     if terms.format == Format.MAIL:
         if terms.url:
-            return {"url": ["Mail goes to the address of your account; leave this empty."]}
+            return {"url": [gettext("Mail goes to the address of your account; leave this empty.")]}
         if not settings.EMAIL_HOST:
-            return {"format": ["No mail server is set: the operator gives one by PANEL_MAIL_HOST."]}
+            return {"format": [gettext("No mail server is set: the operator gives one by PANEL_MAIL_HOST.")]}
         return (
-            {} if (before.owner if before else actor.user).email else {"format": ["Your account has no mail address."]}
+            {}
+            if (before.owner if before else actor.user).email
+            else {"format": [gettext("Your account has no mail address.")]}
         )
     if before is not None and terms.url == before.url:
         return {}
@@ -285,7 +293,7 @@ def _faults_of_scope(terms: WebhookTerms, actor: Actor, before: Webhook | None) 
     faults: dict[str, list[str]] = {}
     for name, values in (("zones", terms.zones), ("tags", terms.tags), ("teams", terms.teams)):
         if len(values) > MOST_IN_SCOPE:
-            return {name: [f"At most {MOST_IN_SCOPE}."]}
+            return {name: [gettext("At most {most_in_scope}.").format(most_in_scope=MOST_IN_SCOPE)]}
     wanted = set(terms.zones) - set(before.zones if before else ())
     known = set(zones_within_reach(actor, Right.READ).filter(name__in=wanted).values_list("name", flat=True))
     if unknown := sorted(wanted - known):
@@ -296,17 +304,17 @@ def _faults_of_scope(terms: WebhookTerms, actor: Actor, before: Webhook | None) 
         faults["tags"] = [str(exc)]
     of_teams = set(terms.teams) - set(before.teams if before else ())
     if of_teams - set(teams_known_to(actor.user).filter(pk__in=of_teams).values_list("pk", flat=True)):
-        faults["teams"] = ["There is no such team, as far as you may know."]
+        faults["teams"] = [gettext("There is no such team, as far as you may know.")]
     return faults
 
 
 def _faults_of_pace(terms: WebhookTerms) -> dict[str, list[str]]:
     if terms.gather_minutes not in GATHERED:
-        return {"gather_minutes": [f"Choose one of {', '.join(map(str, GATHERED))}."]}
+        return {"gather_minutes": [gettext("Choose one of {values}.").format(values=", ".join(map(str, GATHERED)))]}
     if faults := quiet_hours.faults_of(terms.quiet_from, terms.quiet_until):
         return faults
     if terms.format not in READ_BY_PEOPLE and (terms.gather_minutes or terms.quiet_from is not None):
-        return {"gather_minutes" if terms.gather_minutes else "quiet_from": ["A program is told at once."]}
+        return {"gather_minutes" if terms.gather_minutes else "quiet_from": [gettext("A program is told at once.")]}
     return {}
 
 
@@ -342,7 +350,7 @@ def _health_of(*, active: bool, now: datetime) -> dict[str, Any]:
     well = {"failing_since": None, "failures": 0, "resting_until": None}
     if active:
         return well | {"disabled_at": None, "disabled_reason": ""}
-    return well | {"disabled_at": now, "disabled_reason": "Switched off by hand."}
+    return well | {"disabled_at": now, "disabled_reason": gettext("Switched off by hand.")}
 
 
 def _refuse_inactive(webhook: Webhook) -> None:

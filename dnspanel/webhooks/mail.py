@@ -10,12 +10,19 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.mail import EmailMessage, get_connection
 
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 from dnspanel.webhooks.errors import NotTold
 from dnspanel.webhooks.post import Answer
 
 SMTP = "django.core.mail.backends.smtp.EmailBackend"
 _TAKEN = 250
+# By the step that failed.
+_REFUSALS = {
+    "connection": gettext_noop("The mail server {server} refuses the connection: {answer}."),
+    "sender": gettext_noop("The mail server {server} refuses the sender: {answer}."),
+    "recipient": gettext_noop("The mail server {server} refuses the recipient: {answer}."),
+    "mail": gettext_noop("The mail server {server} refuses the mail: {answer}."),
+}
 
 
 Mail = Callable[..., Answer]  # `send_mail`, for whoever takes another
@@ -68,12 +75,16 @@ def _answer_of(exc: Exception) -> str:
 
 
 def _describe(step: str, exc: Exception) -> str:
-    where = f"{settings.EMAIL_HOST}, port {settings.EMAIL_PORT}"
+    where = gettext("{host}, port {port}").format(host=settings.EMAIL_HOST, port=settings.EMAIL_PORT)
     if isinstance(exc, smtplib.SMTPAuthenticationError):
-        return f"The mail server {where} refuses name and password: {_answer_of(exc)}."
+        return gettext("The mail server {server} refuses name and password: {answer}.").format(
+            server=where, answer=_answer_of(exc)
+        )
     if answer := _answer_of(exc):
-        return f"The mail server {where} refuses the {step}: {answer}."
-    return f"The mail server {where} cannot be reached: {str(exc) or type(exc).__name__}."
+        return gettext(_REFUSALS[step]).format(server=where, answer=answer)
+    return gettext("The mail server {server} cannot be reached: {reason}.").format(
+        server=where, reason=str(exc) or type(exc).__name__
+    )
 
 
 def _address(sender: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dnspanel.texts import gettext, gettext_noop, ngettext, spoken
 from dnspanel.webhooks.models import EventKind, Format
 
 _NAMED_ZONES = 3
@@ -33,13 +34,17 @@ def line_of(kind: str, facts: Mapping[str, Any], *, url: str = "") -> Line:
 def subject_of(lines: Sequence[Line]) -> str:
     """The subject of a mail with these lines."""
     first = lines[0].text.partition("\n")[0]
-    return f"[dnspanel] {first[:150]}" if len(lines) == 1 else f"[dnspanel] {len(lines)} events; {first[:120]}"
+    if len(lines) == 1:
+        return f"[dnspanel] {first[:150]}"
+    return "[dnspanel] " + gettext("{count} events; {first}").format(count=len(lines), first=first[:120])
 
 
 def mail_text(lines: Sequence[Line], *, settings_url: str, stop_url: str) -> str:
     """The text of a mail with these lines, and how to change or stop such mails."""
     told = "\n\n".join(f"{line.text}\n{line.url}".rstrip() for line in lines)
-    return f"{told}\n\n-- \nYou asked for these mails: {settings_url}\nStop them: {stop_url}\n"
+    request = gettext("You asked for these mails: {url}").format(url=settings_url)
+    stop = gettext("Stop them: {url}").format(url=stop_url)
+    return f"{told}\n\n-- \n{request}\n{stop}\n"
 
 
 def chat_body(format: str, lines: Sequence[Line]) -> bytes:
@@ -53,17 +58,29 @@ def chat_body(format: str, lines: Sequence[Line]) -> bytes:
 def _saved(facts: Mapping[str, Any]) -> str:
     count, zones = facts["zone_count"], facts["zones"]
     changes = sum(zone["added"] + zone["changed"] + zone["removed"] for zone in zones)
-    who = facts["author"] or "The panel"
-    what = f"{changes} RRset{'' if changes == 1 else 's'} in " if changes and count == len(zones) else ""
-    sentence = f"{who} changed {what}{_named(zones, count)}"
-    if facts["token"]:
-        sentence += f" with the token “{facts['token']}”"
-    return _with_reason(sentence, facts)
+    who, token = facts["author"] or gettext("The panel"), facts["token"]
+    if changes and count == len(zones):
+        message = ngettext("{who} changed {count} RRset in {zones}", "{who} changed {count} RRsets in {zones}", changes)
+        if token:
+            message = ngettext(
+                "{who} changed {count} RRset in {zones} with the token “{token}”",
+                "{who} changed {count} RRsets in {zones} with the token “{token}”",
+                changes,
+            )
+    elif token:
+        message = gettext("{who} changed {zones} with the token “{token}”")
+    else:
+        message = gettext("{who} changed {zones}")
+    return _with_reason(message.format(who=who, count=changes, zones=_named(zones, count), token=token), facts)
 
 
 def _everywhere(facts: Mapping[str, Any]) -> str:
     named = _named(facts["zones"], facts["zone_count"])
-    return _with_stop(f"Every node answers with publication {facts['sequence']} of {named}")
+    return _with_stop(
+        gettext("Every node answers with publication {sequence} of {zones}").format(
+            sequence=facts["sequence"], zones=named
+        )
+    )
 
 
 def _with_reason(sentence: str, facts: Mapping[str, Any]) -> str:
@@ -76,7 +93,7 @@ def _with_reason(sentence: str, facts: Mapping[str, Any]) -> str:
 
 def _with_stop(sentence: str) -> str:
     """With a full stop, which a name at its end may have already."""
-    return sentence if sentence.endswith(".") else f"{sentence}."
+    return sentence if sentence.endswith((".", "。")) else f"{sentence}."
 
 
 def _named(zones: Sequence[Mapping[str, Any]], count: int) -> str:
@@ -86,44 +103,87 @@ def _named(zones: Sequence[Mapping[str, Any]], count: int) -> str:
 def _listed(names: Sequence[str], count: int) -> str:
     more = count - min(len(names), _NAMED_ZONES)
     first = ", ".join(names[:_NAMED_ZONES])
-    return f"{first} and {more:,} more zone{'' if more == 1 else 's'}" if more else first
+    if not more:
+        return first
+    return ngettext("{first} and {count:,} more zone", "{first} and {count:,} more zones", more).format(
+        first=first, count=more
+    )
 
 
 def _opened(facts: Mapping[str, Any]) -> str:
     named = _listed(facts["zones"], facts["zone_count"])
-    return _with_reason(f"{facts['author'] or 'Somebody'} asks for approval of “{facts['name']}” in {named}", facts)
+    message = gettext("{who} asks for approval of “{name}” in {zones}").format(
+        who=facts["author"] or gettext("Somebody"), name=facts["name"], zones=named
+    )
+    return _with_reason(message, facts)
+
+
+# What became of a request, without and with who did it.
+_ENDED = {
+    "published": (
+        gettext_noop("The request “{name}” in {zones} was published"),
+        gettext_noop("The request “{name}” in {zones} was published by {by}"),
+    ),
+    "declined": (
+        gettext_noop("The request “{name}” in {zones} was declined"),
+        gettext_noop("The request “{name}” in {zones} was declined by {by}"),
+    ),
+    "withdrawn": (
+        gettext_noop("The request “{name}” in {zones} was withdrawn"),
+        gettext_noop("The request “{name}” in {zones} was withdrawn by {by}"),
+    ),
+    "past-rules": (
+        gettext_noop("The request “{name}” in {zones} was published past approval"),
+        gettext_noop("The request “{name}” in {zones} was published past approval by {by}"),
+    ),
+}
 
 
 def _ended(facts: Mapping[str, Any]) -> str:
-    by = f" by {facts['by']}" if facts["by"] else ""
+    message = _ENDED.get(facts["state"], _ENDED["past-rules"])
     named = _listed(facts["zones"], facts["zone_count"])
-    state = "published past approval" if facts["state"] == "past-rules" else facts["state"]
-    return _with_reason(f"The request “{facts['name']}” in {named} was {state}{by}", facts)
+    said = gettext(message[bool(facts["by"])]).format(name=facts["name"], zones=named, by=facts["by"])
+    return _with_reason(said, facts)
 
 
 def _node(facts: Mapping[str, Any]) -> str:
-    was = f" (it was {facts['was']})" if facts["was"] else ""
-    return f"Node {facts['name']} is {facts['state']}{was}. {facts['sentence']}".rstrip()
+    message = (
+        gettext("Node {name} is {state} (it was {was}). {sentence}")
+        if facts["was"]
+        else gettext("Node {name} is {state}. {sentence}")
+    )
+    return message.format(
+        name=facts["name"],
+        state=gettext(facts["state"]),
+        was=gettext(facts["was"]) if facts["was"] else "",
+        sentence=spoken(facts["sentence"]),
+    ).rstrip()
 
 
 def _import(facts: Mapping[str, Any]) -> str:
-    sentence = (
-        f"The import “{facts['title']}” ended ({facts['state']}): {facts['zones']:,} zones, "
-        f"{facts['records']:,} records, {facts['errors']:,} with errors."
+    sentence = gettext(
+        "The import “{title}” ended ({state}): {zones:,} zones, {records:,} records, {errors:,} with errors."
+    ).format(
+        title=facts["title"],
+        state=gettext(facts["state"]),
+        zones=facts["zones"],
+        records=facts["records"],
+        errors=facts["errors"],
     )
-    return f"{sentence} {facts['failure']}".rstrip()
+    return f"{sentence} {spoken(facts['failure'])}".rstrip()
 
 
 def _alert(facts: Mapping[str, Any]) -> str:
-    return _with_stop(f"{facts['severity'].capitalize()}: {facts['sentence']}")
+    message = gettext("Critical: {sentence}") if facts["severity"] == "critical" else gettext("Warning: {sentence}")
+    return _with_stop(message.format(sentence=spoken(facts["sentence"])))
 
 
 def _alert_over(facts: Mapping[str, Any]) -> str:
-    return _with_stop(f"Over: {facts['sentence']}")
+    return _with_stop(gettext("Over: {sentence}").format(sentence=spoken(facts["sentence"])))
 
 
 def _ping(facts: Mapping[str, Any]) -> str:
-    return str(facts["message"])
+    return spoken(facts["message"])
 
 
 _MESSAGES: Mapping[EventKind, Callable[[Mapping[str, Any]], str]] = {
@@ -176,9 +236,13 @@ _BODIES: Mapping[Format, Callable[[Sequence[Line]], dict[str, Any]]] = {
 
 def _escaped(line: Line) -> str:
     text = html.escape(line.text, quote=False)
-    return f"{text} <{line.url}|Open>" if line.url else text
+    return f"{text} <{line.url}|{html.escape(_link(), quote=False)}>" if line.url else text
 
 
 def _markdown(line: Line) -> str:
     text = line.text.translate(_MARKDOWN)
-    return f"{text} [Open]({line.url})" if line.url else text
+    return f"{text} [{_link()}]({line.url})" if line.url else text
+
+
+def _link() -> str:
+    return gettext("Open in the panel")

@@ -7,6 +7,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
+from dnspanel.text_fields import MessageField, MessagesField
 from dnspanel.texts import gettext_lazy
 
 
@@ -83,7 +84,7 @@ class Webhook(models.Model):
     failures = models.IntegerField(default=0)
     resting_until = models.DateTimeField(null=True)
     disabled_at = models.DateTimeField(null=True)
-    disabled_reason = models.TextField(blank=True)
+    disabled_reason = MessageField(blank=True)
     # Given by the form: the same form sent twice is one webhook.
     form_id = models.UUIDField(null=True, unique=True)
 
@@ -103,7 +104,7 @@ class Event(models.Model):
     kind = models.CharField(max_length=32, choices=EventKind)
     subject = models.TextField(unique=True)
     at = models.DateTimeField()
-    facts: "models.JSONField[Any]" = models.JSONField(default=dict)  # what `payload` needs and nothing else keeps
+    facts: "models.JSONField[Any]" = MessagesField(default=dict)  # what `payload` needs and nothing else keeps
 
     @property
     def message_id(self) -> str:
@@ -129,7 +130,7 @@ class Delivery(models.Model):
     attempted_at = models.DateTimeField(null=True)
     status = models.IntegerField(null=True)  # of HTTP; null: no answer
     answer = models.TextField(blank=True)  # the beginning of the answer's body
-    error = models.TextField(blank=True)  # why the last attempt failed, in words
+    error = MessageField(blank=True)  # why the last attempt failed, in words
     ms = models.FloatField(null=True)
     replay_of = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="replays")
 

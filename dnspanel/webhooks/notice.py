@@ -17,6 +17,7 @@ from dnspanel.accounts.errors import TokenDead
 from dnspanel.fleet.health import WELL, Word
 from dnspanel.fleet.models import Ack, Node, NodeState
 from dnspanel.fleet.reads.queries import NodeStatus, head, node_statuses
+from dnspanel.texts import gettext
 from dnspanel.transfer.imports import queries
 from dnspanel.transfer.models import ENDED_STATES, ImportJob
 from dnspanel.webhooks.access import listener
@@ -213,7 +214,7 @@ def _node_event(node: Node, word: str, watch: NodeWatch, status: NodeStatus | No
         "state": word,
         "was": watch.told or None,
         "since": moment(watch.seen_since),
-        "sentence": status.health.message if status else "It has left the fleet.",
+        "sentence": status.health.message if status else gettext("It has left the fleet."),
         "acked": node.acked,
         "lag": status.health.lag if status else 0,
     }

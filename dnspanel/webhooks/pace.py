@@ -4,12 +4,18 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 from dnspanel.accounts.own_time_zone import time_zone_of
 from dnspanel.quiet_hours import quiet_until
+from dnspanel.texts import gettext_lazy
 from dnspanel.webhooks.models import READ_BY_PEOPLE, Webhook
 
 # Who publishes ten times in a row is told of in one message.
 LEAST_GATHERED = timedelta(seconds=10)
 # Minutes for which events are gathered, and what that is called. Spans begin at the owner's midnight.
-GATHERED = {0: "As it happens", 15: "Every 15 minutes at most", 60: "Every hour at most", 1440: "Once a day"}
+GATHERED = {
+    0: gettext_lazy("As it happens"),
+    15: gettext_lazy("Every 15 minutes at most"),
+    60: gettext_lazy("Every hour at most"),
+    1440: gettext_lazy("Once a day"),
+}
 
 
 def due_at(webhook: Webhook, now: datetime) -> datetime:

@@ -18,6 +18,7 @@ from django.db.models import Q, QuerySet
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
+from dnspanel.texts import gettext
 from dnspanel.webhooks.access import NEEDED
 from dnspanel.webhooks.models import Event, EventKind, Webhook
 from dnspanel.zones.access import tagged, zones_within_reach
@@ -93,7 +94,7 @@ def _is_seen(event: Event, publications: set[int], zones: Mapping[int, str], act
 def contents(event: Event, listener: Listener) -> dict[str, Any] | None:
     """The facts of the event for this listener: `data` of the body; None when it may see nothing of the event."""
     if event.kind == EventKind.PING:
-        return {"message": "Somebody asked for this test."}
+        return {"message": gettext("Somebody asked for this test.")}
     if not told_of(listener, [event]):
         return None
     if event.kind in {EventKind.SAVED, EventKind.EVERYWHERE}:

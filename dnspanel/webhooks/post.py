@@ -157,6 +157,6 @@ def _describe(exc: Exception | None) -> str:
     """What happened, without the objects that urllib3 prints."""
     cause = exc.__cause__ or exc.__context__ or exc if exc else exc
     if isinstance(cause, ssl.SSLCertVerificationError):
-        return f"its certificate is not good: {cause.verify_message}".rstrip(".") + "."
+        return gettext("its certificate is not good: {reason}.").format(reason=cause.verify_message.rstrip("."))
     text = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
     return f"{text}".rstrip(".") + "."

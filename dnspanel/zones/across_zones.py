@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dnspanel.accounts.actors import Person
+from dnspanel.texts import gettext, listed, ngettext
 from dnspanel.zones import access, nesting, store_rrsets
 from dnspanel.zones.access import Visibility
 from dnspanel.zones.models import Zone
@@ -227,8 +228,11 @@ def _left_behind(
     types = {(move.zone.pk, change.name): change.type for move in moves for change in move.changes}
     for target, pointers in of_others.items():
         zone = zones[target]
-        state = "has no address any more" if answers[target] else "does not exist any more"
-        message = f"{names.owner_text(target, zone.name)} {state}, and {_listed(pointers)} at it"
+        message = (
+            gettext("{target} has no address any more, and {pointing}")
+            if answers[target]
+            else gettext("{target} does not exist any more, and {pointing}")
+        ).format(target=names.owner_text(target, zone.name), pointing=_pointing(pointers))
         yield zone.pk, Violation(Severity.WARNING, "pointed-at", target, types[zone.pk, target], message)
 
 
@@ -255,11 +259,19 @@ def _going(move: Move) -> Iterator[str]:
             yield name
 
 
-def _listed(pointers: Sequence[Pointer]) -> str:
-    """Who points: `MX example.net. points`, `CNAME a.example.net., and 2 records of other zones point`."""
-    known = [f"{rdata.type_to_text(each.rrset.type)} {each.rrset.name}" for each in pointers if each.rrset is not None]
+def _pointing(pointers: Sequence[Pointer]) -> str:
+    """Who points: `MX example.net. points at it`, `CNAME a.example.net. and 2 records of other zones point at it`."""
+    known: list[str] = [
+        f"{rdata.type_to_text(each.rrset.type)} {each.rrset.name}" for each in pointers if each.rrset is not None
+    ]
+    if len(pointers) == 1:
+        what = known[0] if known else gettext("a record of another zone")
+        return gettext("{what} points at it").format(what=what)
     rest = len(pointers) - len(known[:_MOST_NAMED])
     if rest:
-        many = "more" if len(pointers) >= _MOST_POINTERS else str(rest)
-        known[_MOST_NAMED:] = ["a record of another zone" if len(pointers) == 1 else f"{many} records of other zones"]
-    return f"{', '.join(known[:-1])}{' and ' if known[1:] else ''}{known[-1]} point{'s' if len(pointers) == 1 else ''}"
+        known[_MOST_NAMED:] = [
+            gettext("more records of other zones")
+            if len(pointers) >= _MOST_POINTERS
+            else ngettext("{count} record of another zone", "{count} records of other zones", rest).format(count=rest)
+        ]
+    return gettext("{what} point at it").format(what=listed(known))

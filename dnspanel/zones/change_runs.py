@@ -20,7 +20,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.accounts.roles import Permission
 from dnspanel.advisory_locks import Lock
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones import access, bulk, edit, many_settings, run_turns
 from dnspanel.zones.dnssec import policies
 from dnspanel.zones.dnssec.policies import Target
@@ -46,7 +46,7 @@ BATCH = 500
 MOST_NAMED = 1_000
 
 _EVERY = 2**31
-_MOVED = "It was changed meanwhile, or a publish hook did not let it pass."
+_MOVED = gettext_noop("It was changed meanwhile, or a publish hook did not let it pass.")
 
 
 class Outcome(StrEnum):
@@ -261,7 +261,7 @@ def _take_batch(run: ChangeRun, batch: int) -> bool:
         batch=batch,
         carry_out=doing.look if run.dry_run else doing.take_back if run.undo_of else doing.carry_out,
         moved=(RightMissing,),  # one was deleted or moved to another team
-        too_fast="Its zones are being changed faster than they can be changed alike.",
+        too_fast=gettext("Its zones are being changed faster than they can be changed alike."),
     )
 
 
@@ -398,7 +398,7 @@ class _Batch:
         for zone, reason in allowed.refused:
             found.refuse(zone, reason)
         for zone in allowed.changed:
-            found.refuse(zone, _MOVED)
+            found.refuse(zone, gettext(_MOVED))
 
         def beside(publication: Publication) -> None:
             gone = set(Revision.objects.filter(publication=publication).values_list("zone_id", flat=True))

@@ -25,6 +25,7 @@ from dnspanel.zones.store_rrsets import BEHIND_ALL_KEYS
 from replication.codec.keys import APEX, name_from_relative_key, relative_key
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
+from replication.texts import format_text
 
 RRSETS_AT_A_TIME = 2_000
 RRSETS_OF_A_TURN = 20_000  # a few seconds
@@ -299,9 +300,9 @@ def _write(pieces: Sequence[Piece], before: "QuerySet[Complaint]", now: datetime
     names = {piece.zone.pk: piece.zone.name for piece in pieces}
     for zone_id, said in against([piece for piece in pieces if piece.rrsets], now).items():
         for ((name, type), into), message in said.items():
-            wanted[zone_id, relative_key(name, names[zone_id]), type, into] = message
+            wanted[zone_id, relative_key(name, names[zone_id]), type, into] = format_text(message)
     rows = before.values_list("zone_id", "owner_key", "type", "into", "message")
-    present = {(zone, bytes(key), type, into): message for zone, key, type, into, message in rows}
+    present = {(zone, bytes(key), type, into): format_text(message) for zone, key, type, into, message in rows}
     gone = [key for key in present if key not in wanted]
     new = [(*key, message) for key, message in wanted.items() if present.get(key) != message]
     with connection.cursor() as cursor:

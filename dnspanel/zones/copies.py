@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from dnspanel.accounts.models import User
+from dnspanel.texts import gettext
 from dnspanel.zones import queries
 from dnspanel.zones.access import refuse_changes
 from dnspanel.zones.clone import is_of_one_name, renamed
@@ -98,7 +99,7 @@ def _merged(now: RRset, copy: RRset) -> RRset:
     Raises ValueError for types of one value.
     """
     if now.type in _OF_ONE_VALUE:
-        raise ValueError("it has one value, so there are no values of both to keep")
+        raise ValueError(gettext("it has one value, so there are no values of both to keep"))
     disabled = (*now.disabled, *(text for text in copy.disabled if text not in now.rdata))
     comment, notes = now.comment or copy.comment, now.notes.joined(copy.notes)
     return make(now.name, now.type, now.ttl, (*now.rdata, *copy.rdata), disabled, comment, notes=notes)

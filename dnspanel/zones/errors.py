@@ -77,7 +77,7 @@ from typing import TYPE_CHECKING
 
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop, joined, ngettext
 from replication.dns import rdata
 
 if TYPE_CHECKING:
@@ -107,7 +107,8 @@ class InTrash(Unknown):
         super().__init__(name)
         self.zone_id, self.deleted_at, self.gone_at = zone_id, deleted_at, gone_at
         since, until = (f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" for at in (deleted_at, gone_at))
-        self.args = (f"The zone {name} is in the trash since {since}, and can be restored until {until}.",)
+        message = gettext("The zone {name} is in the trash since {since}, and can be restored until {until}.")
+        self.args = (message.format(name=name, since=since, until=until),)
 
 
 class Forbidden(ZoneError):
@@ -119,17 +120,17 @@ class Forbidden(ZoneError):
 
 
 _ACTS = {
-    Right.READ: "see",
-    Right.ADD: "add",
-    Right.CHANGE: "change",
-    Right.REMOVE: "delete",
-    Right.CREATE_ZONE: "create the zone",
-    Right.DELETE_ZONE: "delete or restore the zone",
-    Right.SETTINGS: "change the settings of the zone",
-    Right.DNSSEC: "sign the zone or change its keys",
-    Right.TEMPLATES: "make or change the template",
-    Right.EXPORT_KEYS: "read the private keys of the zone",
-    Right.GOVERN: "say what needs approval, or publish past it, in",
+    Right.READ: gettext_noop("You may not see {what}."),
+    Right.ADD: gettext_noop("You may not add {what}."),
+    Right.CHANGE: gettext_noop("You may not change {what}."),
+    Right.REMOVE: gettext_noop("You may not delete {what}."),
+    Right.CREATE_ZONE: gettext_noop("You may not create the zone {what}."),
+    Right.DELETE_ZONE: gettext_noop("You may not delete or restore the zone {what}."),
+    Right.SETTINGS: gettext_noop("You may not change the settings of the zone {what}."),
+    Right.DNSSEC: gettext_noop("You may not sign the zone or change its keys {what}."),
+    Right.TEMPLATES: gettext_noop("You may not make or change the template {what}."),
+    Right.EXPORT_KEYS: gettext_noop("You may not read the private keys of the zone {what}."),
+    Right.GOVERN: gettext_noop("You may not say what needs approval, or publish past it, in {what}."),
 }
 
 
@@ -139,9 +140,7 @@ class RightMissing(Forbidden):
     def __init__(self, right: Right, zone_name: str, name: str = "", type: int = 0) -> None:
         self.right, self.zone_name, self.name, self.type = right, zone_name, name, type
         what = f"{rdata.type_to_text(type)} {name} in {zone_name}" if name else zone_name
-        super().__init__(
-            Permission.EDIT, gettext("You may not {right} {what}.").format(right=_ACTS[right], what=what.rstrip("."))
-        )
+        super().__init__(Permission.EDIT, gettext(_ACTS[right]).format(what=what.rstrip(".")))
 
 
 class Locked(RightMissing):
@@ -151,8 +150,12 @@ class Locked(RightMissing):
         super().__init__(Right.CHANGE, zone_name, name, type)
         self.lock = lock
         what = f"{rdata.type_to_text(type)} {name}" if name else zone_name
-        through = f" Only {lock.manager} may change it." if lock.manager else ""
-        self.args = (f"{what.rstrip('.')} is locked: {lock.reason.rstrip('.')}.{through}",)
+        message = (
+            gettext("{what} is locked: {reason}. Only {manager} may change it.")
+            if lock.manager
+            else gettext("{what} is locked: {reason}.")
+        )
+        self.args = (message.format(what=what.rstrip("."), reason=lock.reason.rstrip("."), manager=lock.manager),)
 
 
 class Transferred(RightMissing):
@@ -165,12 +168,16 @@ class Transferred(RightMissing):
 
 def unserved_reason(zone_name: str) -> str:
     """Why nobody is given a zone that comes from elsewhere and is not served."""
-    return f"{zone_name} is not served: it has expired, or nothing has come from its primaries yet."
+    return gettext("{name} is not served: it has expired, or nothing has come from its primaries yet.").format(
+        name=zone_name
+    )
 
 
 def transferred_reason(zone_name: str, transferred_from: str) -> str:
     """Why nothing of a zone is changed here, for people."""
-    return f"{zone_name.rstrip('.')} is transferred from {transferred_from}: it is changed there, and read here."
+    return gettext("{name} is transferred from {primaries}: it is changed there, and read here.").format(
+        name=zone_name.rstrip("."), primaries=transferred_from
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +257,7 @@ class PublicSuffix(NameRefused):
     """Nobody may have a zone of this name, because everybody's zones lie below it."""
 
     def __init__(self, name: str) -> None:
-        what = "the root" if name == "." else name
+        what = gettext("the root") if name == "." else name
         super().__init__(
             name,
             gettext(
@@ -265,9 +272,9 @@ class ReverseName(NameRefused):
 
     def __init__(self, name: str, network: str, zones: Sequence[str]) -> None:
         self.network, self.zones = network, tuple(zones)
-        listed = ", ".join(self.zones[:4])
-        more = f" and {len(self.zones) - 4} more" if len(self.zones) > 4 else ""
-        where = f"{listed}{more}".removesuffix(".")
+        where: str = ", ".join(self.zones[:4]).removesuffix(".")
+        if len(self.zones) > 4:
+            where = gettext("{listed} and {count} more").format(listed=where, count=len(self.zones) - 4)
         super().__init__(
             name,
             gettext("{network} is not the name of a zone; its reverse names lie in {where}.").format(
@@ -284,13 +291,25 @@ class NameOfOthers(NameRefused):
 
     def __init__(self, name: str, side: str, other: str) -> None:
         self.side, self.other = side, other
-        which = f"{other}, and you may not change every record of that zone" if other else "a zone of another team"
-        super().__init__(
-            name,
-            gettext("You may not have the zone {name}: it lies {side} {which}.").format(
-                name=name, side=side, which=which
-            ),
-        )
+        if side == "below":
+            message = (
+                gettext(
+                    "You may not have the zone {name}: it lies below {other}, and you may not change every record of "
+                    "that zone."
+                )
+                if other
+                else gettext("You may not have the zone {name}: it lies below a zone of another team.")
+            )
+        else:
+            message = (
+                gettext(
+                    "You may not have the zone {name}: it lies above {other}, and you may not change every record of "
+                    "that zone."
+                )
+                if other
+                else gettext("You may not have the zone {name}: it lies above a zone of another team.")
+            )
+        super().__init__(name, message.format(name=name, other=other))
 
 
 class SignedAtParent(NameRefused):
@@ -327,8 +346,12 @@ class NamesRefused(ZoneError):
     def __init__(self, refusals: Mapping[str, NameRefused]) -> None:
         self.refusals = dict(refusals)
         first, more = next(iter(self.refusals.values())), len(self.refusals) - 1
-        also = f" {more} more names are refused." if more > 1 else " One more name is refused." if more else ""
-        super().__init__(f"{first}{also}")
+        message: str = str(first)
+        if more:
+            message = ngettext(
+                "{message} One more name is refused.", "{message} {count} more names are refused.", more
+            ).format(message=message, count=more)
+        super().__init__(message)
 
     @property
     def first(self) -> NameRefused:
@@ -346,9 +369,11 @@ class NamesTaken(ZoneError):
         self.names = tuple(names)
         first, more = self.names[0], len(self.names) - 1
         super().__init__(
-            gettext("The zone {first} exists already{part}.").format(
-                first=first, part=gettext(", and {more} more").format(more=more) if more else ""
-            )
+            (
+                gettext("The zone {first} exists already, and {more} more.")
+                if more
+                else gettext("The zone {first} exists already.")
+            ).format(first=first, more=more)
         )
 
 
@@ -420,7 +445,7 @@ class PolicyRefused(ZoneError):
 
     def __init__(self, fields: Mapping[str, Sequence[str]]) -> None:
         self.fields = {name: list(messages) for name, messages in fields.items()}
-        super().__init__(" ".join(message for messages in self.fields.values() for message in messages))
+        super().__init__(joined(" ", (message for messages in self.fields.values() for message in messages)))
 
 
 class PolicyUnknown(ZoneError):
@@ -493,7 +518,7 @@ class TemplateRefused(ZoneError):
 
     def __init__(self, fields: Mapping[str, Sequence[str]]) -> None:
         self.fields = {name: list(messages) for name, messages in fields.items()}
-        super().__init__(" ".join(message for messages in self.fields.values() for message in messages))
+        super().__init__(joined(" ", (message for messages in self.fields.values() for message in messages)))
 
 
 class TemplateMoved(ZoneError):
@@ -556,9 +581,10 @@ class Conflicts(PublishRefused):
 
     def __init__(self, conflicts: "Sequence[Conflict]") -> None:
         self.conflicts = tuple(conflicts)
-        names = ", ".join(f"{c.change.name} {rdata.type_to_text(c.change.type)}" for c in self.conflicts[:5])
-        more = "" if len(self.conflicts) <= 5 else f" and {len(self.conflicts) - 5} more"
-        super().__init__(gettext("Changed by others meanwhile: {names}{more}.").format(names=names, more=more))
+        names: str = ", ".join(f"{c.change.name} {rdata.type_to_text(c.change.type)}" for c in self.conflicts[:5])
+        if len(self.conflicts) > 5:
+            names = gettext("{listed} and {count} more").format(listed=names, count=len(self.conflicts) - 5)
+        super().__init__(gettext("Changed by others meanwhile: {names}.").format(names=names))
 
 
 class RuleViolations(PublishRefused):
@@ -566,7 +592,7 @@ class RuleViolations(PublishRefused):
 
     def __init__(self, violations: "Sequence[Violation]") -> None:
         self.violations = tuple(violations)
-        super().__init__(" ".join(violation.message for violation in self.violations))
+        super().__init__(joined(" ", (violation.message for violation in self.violations)))
 
 
 class GuardHolds(PublishRefused):
@@ -577,7 +603,7 @@ class GuardHolds(PublishRefused):
         self.reasons = tuple(reasons)
         super().__init__(
             gettext("{zone_name}: {list} Confirm it by typing the zone's name.").format(
-                zone_name=zone_name, list=" ".join(self.reasons)
+                zone_name=zone_name, list=joined(" ", self.reasons)
             )
         )
 
@@ -588,13 +614,18 @@ class MassDeletion(PublishRefused):
     def __init__(self, *, count: int, lately: int, existing: int, most: int, window: timedelta) -> None:
         self.count, self.lately, self.existing, self.most = count, lately, existing, most
         minutes = int(window.total_seconds()) // 60
-        before = f", after {lately:,} in the last {minutes} minutes" if lately else ""
-        super().__init__(
+        message = (
             gettext(
-                "This deletes {count:,} of {existing:,} zones{before}: more than {most:,} within "
-                "{minutes} minutes wait until somebody confirms it. Nothing was deleted."
-            ).format(count=count, existing=existing, before=before, most=most, minutes=minutes)
+                "This deletes {count:,} of {existing:,} zones, after {lately:,} in the last {minutes} minutes: more "
+                "than {most:,} within {minutes} minutes wait until somebody confirms it. Nothing was deleted."
+            )
+            if lately
+            else gettext(
+                "This deletes {count:,} of {existing:,} zones: more than {most:,} within {minutes} minutes wait until "
+                "somebody confirms it. Nothing was deleted."
+            )
         )
+        super().__init__(message.format(count=count, existing=existing, lately=lately, most=most, minutes=minutes))
 
     @property
     def total(self) -> int:
@@ -637,7 +668,7 @@ class BadFields(ZoneError):
 
     def __init__(self, faults: Mapping[str, str]) -> None:
         self.faults = dict(faults)
-        super().__init__(" ".join(self.faults.values()))
+        super().__init__(joined(" ", self.faults.values()))
 
 
 class CannotResolve(ZoneError):

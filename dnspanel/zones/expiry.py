@@ -205,7 +205,7 @@ def _keep(expiry: Expiry, refusal: Exception, now: datetime) -> None:
     reason = str(refusal)
     governed = isinstance(refusal, ApprovalNeeded | Frozen | HookRefused)
     if isinstance(refusal, RightMissing) and not governed and expiry.set_by is not None:
-        reason = f"{expiry.set_by.username} may not delete it any more."
+        reason = gettext("{username} may not delete it any more.").format(username=expiry.set_by.username)
     logger.warning("%s %s stays though it expired: %s", expiry.name, rdata.type_to_text(expiry.type), reason)
     Expiry.objects.filter(pk=expiry.pk).update(refusal=reason, tried_at=now)
 

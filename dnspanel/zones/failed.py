@@ -85,7 +85,11 @@ def take_back_signing(
         known.filter(pk__in=keys).update(deleted_at=None)
         known.filter(deleted_at=None).exclude(pk__in=keys).update(deleted_at=now)
         rollovers = Rollover.objects.filter(zone=zone, ended_at=None)
-        rollovers.update(ended_at=now, is_cancelled=True, waits_for=f"Its last step was taken back: {reason}")
+        rollovers.update(
+            ended_at=now,
+            is_cancelled=True,
+            waits_for=gettext("Its last step was taken back: {reason}").format(reason=reason),
+        )
         terms: dict[str, Any] = {
             "zone": zone,
             "author": None,

@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 
 from dateutil.rrule import rrulestr
 
+from dnspanel.texts import gettext
 from dnspanel.zones.models import Freeze
 
 LONGEST = timedelta(days=60)  # of one time
@@ -17,36 +18,36 @@ LONGEST_RULE = 200
 def fault_of(repeats: str) -> str:
     """What is wrong with a rule, as a sentence; nothing for one that can be counted quickly, for ever."""
     if len(repeats) > LONGEST_RULE or not repeats.isascii():
-        return f"A rule has at most {LONGEST_RULE} characters of ASCII."
+        return gettext("A rule has at most {longest_rule} characters of ASCII.").format(longest_rule=LONGEST_RULE)
     parts: dict[str, str] = {}
     for part in repeats.split(";"):
         name, has_value, value = part.partition("=")
         if not has_value or name not in _PARTS or name in parts or not value:
-            return (
-                f"{part[:40] or 'Nothing'} is no part of a rule here: FREQ, INTERVAL, BYDAY, BYMONTHDAY and UNTIL are."
+            return gettext("{part} is no part of a rule here: FREQ, INTERVAL, BYDAY, BYMONTHDAY and UNTIL are.").format(
+                part=part[:40] or "Nothing"
             )
         parts[name] = value
     frequency = parts.get("FREQ", "")
     if frequency not in ("DAILY", "WEEKLY", "MONTHLY"):
-        return "FREQ is DAILY, WEEKLY or MONTHLY."
+        return gettext("FREQ is DAILY, WEEKLY or MONTHLY.")
     if not _is_number(parts.get("INTERVAL", "1"), 1, 52):
-        return "INTERVAL is a number from 1 to 52."
+        return gettext("INTERVAL is a number from 1 to 52.")
     for day in parts.get("BYDAY", "MO").split(","):
         ordinal = day[:-2]
         if day[-2:] not in _DAYS or (ordinal and (frequency != "MONTHLY" or ordinal not in ("1", "2", "3", "4", "-1"))):
-            return "BYDAY has days such as MO,FR; with MONTHLY also 1MO to 4MO and -1FR."
+            return gettext("BYDAY has days such as MO,FR; with MONTHLY also 1MO to 4MO and -1FR.")
     for number in parts.get("BYMONTHDAY", "1").split(","):
         if number != "-1" and not _is_number(number, 1, 28):
-            return "BYMONTHDAY has days from 1 to 28, or -1 for the last one."
+            return gettext("BYMONTHDAY has days from 1 to 28, or -1 for the last one.")
     if "BYMONTHDAY" in parts and (frequency != "MONTHLY" or "BYDAY" in parts):
-        return "BYMONTHDAY goes with MONTHLY, and not with BYDAY."
+        return gettext("BYMONTHDAY goes with MONTHLY, and not with BYDAY.")
     until = parts.get("UNTIL", "20300101")
     if not (len(until) == 8 and _is_number(until, 19700101, 99991231)):
-        return "UNTIL is a day, as 20301231."
+        return gettext("UNTIL is a day, as 20301231.")
     try:
         rrulestr(repeats, dtstart=datetime(2026, 1, 1))  # noqa: DTZ001 (clocks of a place, which are put on it later)
     except ValueError:
-        return "UNTIL is no day."
+        return gettext("UNTIL is no day.")
     return ""
 
 

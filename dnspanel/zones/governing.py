@@ -257,11 +257,11 @@ def approvers_text(rule: ApprovalRule) -> str:
     role = rule.approver_role or ("" if who else str(Role.ADMINISTRATOR))
     if role:
         who.append(
-            "administrators"
+            gettext("administrators")
             if role == Role.ADMINISTRATOR
             else gettext("{label}s and above").format(label=Role(role).label.lower())
         )
-    return " or ".join(who)
+    return who[0] if len(who) == 1 else gettext("{first} or {last}").format(first=who[0], last=who[1])
 
 
 def record_passage(passage: Passage, publication: Publication, zone_ids: Sequence[int], passed: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from dnspanel.texts import gettext
 from dnspanel.zones.rrset_notes import rrset_tags
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import MAX_TTL, RRset, make
@@ -62,7 +63,7 @@ def remove_tags(tags: Sequence[str]) -> Act:
 def _tags(typed: Sequence[str]) -> tuple[str, ...]:
     found = rrset_tags(typed)
     if not found:
-        raise ValueError("say which tags")
+        raise ValueError(gettext("say which tags"))
     return found
 
 
@@ -128,7 +129,11 @@ def remove_values(texts: Sequence[str]) -> Act:
 
 def _checked(texts: Sequence[str]) -> Sequence[str]:
     if not 1 <= len(texts) <= MOST_VALUES or max(map(len, texts)) > LONGEST_TEXT:
-        raise ValueError(f"1 to {MOST_VALUES} values are needed, of at most {LONGEST_TEXT} characters each")
+        raise ValueError(
+            gettext("1 to {most_values} values are needed, of at most {longest_text} characters each").format(
+                most_values=MOST_VALUES, longest_text=LONGEST_TEXT
+            )
+        )
     return tuple(texts)
 
 
@@ -145,13 +150,17 @@ def replace_text(find: str, replacement: str, *, is_pattern: bool = False) -> Ac
     longer than LONGEST_TEXT, and for a pattern with more than MOST_STARS stars, or fewer than its replacement has.
     """
     if not find or max(len(find), len(replacement)) > LONGEST_TEXT:
-        raise ValueError(f"what is looked for has 1 to {LONGEST_TEXT} characters, and its replacement no more")
+        raise ValueError(
+            gettext("what is looked for has 1 to {longest_text} characters, and its replacement no more").format(
+                longest_text=LONGEST_TEXT
+            )
+        )
     if is_pattern:
         parts, links = find.split("*"), replacement.split("*")
         if len(parts) > MOST_STARS + 1:
-            raise ValueError(f"a pattern has at most {MOST_STARS} stars")
+            raise ValueError(gettext("a pattern has at most {most_stars} stars").format(most_stars=MOST_STARS))
         if len(links) > len(parts):
-            raise ValueError("the replacement has more stars than what is looked for")
+            raise ValueError(gettext("the replacement has more stars than what is looked for"))
 
     def changed(text: str) -> str:
         if not is_pattern:

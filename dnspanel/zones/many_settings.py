@@ -116,7 +116,7 @@ def change_marks(
         alive = locked([zone.pk for zone in zones])
         outcome = marked(alive, marks, author)
         living = {zone.pk for zone in alive}
-        outcome.refused += [(zone, "It is gone by now.") for zone in zones if zone.pk not in living]
+        outcome.refused += [(zone, gettext("It is gone by now.")) for zone in zones if zone.pk not in living]
         joining = [zone for zone in outcome.changed if marks.moves and zone.team_id != marks.team_id_of(zone)]
         if marks.team is not None and joining:
             quotas.refuse_zone_of(creator=None, team=marks.team, added=len(joining))
@@ -162,7 +162,7 @@ def delete_found(
     )
     moved = set(left)
     outcome.refused += [
-        (zone, "It was changed meanwhile, or a publish hook did not let it pass.")
+        (zone, gettext("It was changed meanwhile, or a publish hook did not let it pass."))
         for zone in outcome.changed
         if zone.pk in moved
     ]

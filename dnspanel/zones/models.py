@@ -18,6 +18,7 @@ from django.db import models
 from django.db.models import F, Func, Q
 from django.db.models.functions import Lower, Reverse, Upper
 
+from dnspanel.text_fields import MessageField, MessagesField
 from dnspanel.texts import gettext_lazy
 from dnspanel.zones.natural_order import natural_text
 from dnspanel.zones.soa import SoaEdit
@@ -67,7 +68,7 @@ class LogHead(models.Model):
     epoch = models.UUIDField()
     sequence = models.BigIntegerField(default=0)
     # Why nothing may be published, in words for people; empty in normal work. Only a person ends a hold.
-    held_reason = models.TextField(blank=True, default="", db_default="")
+    held_reason = MessageField(blank=True, default="", db_default="")
     held_since = models.DateTimeField(null=True)
 
     class Meta:
@@ -101,7 +102,7 @@ class Publication(models.Model):
     # Given by the form: the same form sent twice is one publication.
     form_id = models.UUIDField(null=True, unique=True)
     # Why ring 0 could not answer with it, in words; then it was taken back and no other node ever got it.
-    failed_reason = models.TextField(blank=True, default="", db_default="")
+    failed_reason = MessageField(blank=True, default="", db_default="")
 
     @property
     def by(self) -> str:
@@ -350,7 +351,7 @@ class Complaint(models.Model):
     owner_key = models.BinaryField()
     type = models.IntegerField()
     into = models.IntegerField(default=0)  # 0: it is about its own zone alone
-    message = models.TextField()
+    message = MessageField()
 
     class Meta:
         indexes = [models.Index(fields=["into"], condition=~Q(into=0), name="complaint_into")]
@@ -480,7 +481,7 @@ class Signing(models.Model):
     # Of a zone that came with its signatures: when the first of them ends.
     signatures_end = models.DateTimeField(null=True)
     # Why the rollover that its policy asks for cannot begin by itself, and since when.
-    due_refusal = models.TextField(blank=True, default="", db_default="")
+    due_refusal = MessageField(blank=True, default="", db_default="")
     due_refused_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -531,13 +532,13 @@ class Rollover(models.Model):
     step_revision = models.IntegerField()  # what every node has to answer with
     step_at = models.DateTimeField()
     # What people see: what it waits for, not before when, since when, and what the parent has to be told.
-    waits_for = models.TextField(default="")
+    waits_for = MessageField(default="")
     earliest = models.DateTimeField(null=True)
     waits_since = models.DateTimeField()
     late = ArrayField(models.TextField(), default=list)  # names of nodes
     add_ds = ArrayField(models.TextField(), default=list)
     remove_ds = ArrayField(models.TextField(), default=list)
-    parent_silent = models.TextField(default="")
+    parent_silent = MessageField(default="")
     is_stuck = models.BooleanField(default=False)
     # What was seen.
     clock = models.DateTimeField()
@@ -550,7 +551,7 @@ class Rollover(models.Model):
     # Of the name servers of a zone that others sign too: which lack the new keys, or why that is not known; and when
     # they were asked.
     has_other_signers = models.BooleanField(default=False)
-    signers_lack = models.TextField(default="")
+    signers_lack = MessageField(default="")
     signers_at = models.DateTimeField(null=True)
     record_ttl = models.BigIntegerField()
     key_ttl = models.BigIntegerField()
@@ -758,7 +759,7 @@ class PublishHook(ZoneRule):
     ms = models.FloatField(null=True)  # of its last answer
     failing_since = models.DateTimeField(null=True)
     failures = models.IntegerField(default=0, db_default=0)
-    error = models.TextField(blank=True, default="", db_default="")
+    error = MessageField(blank=True, default="", db_default="")
 
     class Meta:
         constraints = [
@@ -783,7 +784,7 @@ class HookReply(models.Model):
     hook = models.ForeignKey(PublishHook, on_delete=models.CASCADE, related_name="replies", db_index=False)
     at = models.DateTimeField()
     word = models.CharField(max_length=6, choices=Word)
-    reason = models.TextField(blank=True)  # its own, or what is wrong, which may name its host
+    reason = MessageField(blank=True)  # its own, or what is wrong, which may name its host
     ticket = models.TextField(blank=True)
     ms = models.FloatField()
     zones = models.IntegerField()  # that it was asked about
@@ -827,7 +828,7 @@ class PublishRequest(models.Model):
     # When it publishes itself, if it was told to; what stood in its way the last time.
     publish_at = models.DateTimeField(null=True)
     tried_at = models.DateTimeField(null=True)
-    refusal = models.TextField(blank=True, default="")
+    refusal = MessageField(blank=True, default="")
 
     class Meta:
         indexes = [
@@ -897,7 +898,7 @@ class Expiry(models.Model):
     token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
     by_token = models.BooleanField(default=False)  # though the token may be gone
     # Why it could not be removed, and when that was tried last.
-    refusal = models.TextField(blank=True, default="")
+    refusal = MessageField(blank=True, default="")
     tried_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -1023,7 +1024,7 @@ class ZoneRun(models.Model):
     dry_run = models.BooleanField()
     dry_run_of = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="+")
     state = models.CharField(max_length=9, choices=RunState, default=RunState.WAITING)
-    failure = models.TextField(blank=True, default="")
+    failure = MessageField(blank=True, default="")
     cursor = models.IntegerField(default=0)
     total = models.IntegerField(default=0)
     done = models.IntegerField(default=0)
@@ -1061,7 +1062,7 @@ class PolicyRunZone(models.Model):
     run = models.ForeignKey(PolicyRun, on_delete=models.CASCADE, related_name="zones")
     zone_name = models.TextField(db_collation="C")
     act = models.CharField(max_length=9)  # a `policy.Act`
-    message = models.TextField(blank=True)
+    message = MessageField(blank=True)
 
     class Meta:
         indexes = [models.Index(fields=["run", "act", "id"], name="policyrunzone_act")]
@@ -1151,11 +1152,11 @@ class KeptAddresses(models.Model):
     token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
     by_token = models.BooleanField(default=False)  # though the token may be gone
     # Why they could not be brought into step, and when that was tried last.
-    refusal = models.TextField(blank=True, default="")
+    refusal = MessageField(blank=True, default="")
     tried_at = models.DateTimeField(null=True)
     # What the parent of the zone said when somebody asked: `delegation.Point` as JSON.
     asked_at = models.DateTimeField(null=True)
-    points: "models.JSONField[Any]" = models.JSONField(default=list)
+    points: "models.JSONField[Any]" = MessagesField(default=list)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["template", "zone"], name="kept_addresses_unique")]
@@ -1189,7 +1190,7 @@ class TemplateRunZone(models.Model):
     run = models.ForeignKey(TemplateRun, on_delete=models.CASCADE, related_name="zones")
     zone_name = models.TextField(db_collation="C")
     outcome = models.CharField(max_length=9)  # a `compare.Outcome`
-    message = models.TextField(blank=True)
+    message = MessageField(blank=True)
 
     class Meta:
         indexes = [models.Index(fields=["run", "outcome", "id"], name="templaterunzone_outcome")]
@@ -1238,7 +1239,7 @@ class ChangeRunZone(models.Model):
     zone_id = models.IntegerField()
     zone_name = models.TextField(db_collation="C")
     outcome = models.CharField(max_length=7)
-    message = models.TextField(blank=True)
+    message = MessageField(blank=True)
     revision = models.IntegerField()
     before: "models.JSONField[Any]" = models.JSONField(default=dict)
 

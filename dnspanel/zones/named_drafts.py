@@ -20,7 +20,7 @@ from dnspanel.accounts.actors import actor_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.roles import Permission
-from dnspanel.texts import gettext, ngettext
+from dnspanel.texts import gettext, gettext_noop, ngettext
 from dnspanel.zones import access, quotas
 from dnspanel.zones.draft import Drafter, open_draft, person
 from dnspanel.zones.errors import DraftRefused, DraftUnknown
@@ -29,7 +29,7 @@ from replication.dns import rdata
 
 LONGEST_NAME = 80
 MOST_SHARES = 50  # of one draft
-NOBODY = "There is nobody, and no team, of this name with whom you can share."
+NOBODY = gettext_noop("There is nobody, and no team, of this name with whom you can share.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +217,7 @@ def share(*, by: Drafter, named: NamedDraft, to: User | Team, may_edit: bool, no
             raise DraftRefused(gettext("It is yours already."))
         known = teams_known_to(by) if isinstance(to, Team) else people_known_to(by)
         if not known.filter(pk=to.pk).exists():
-            raise DraftRefused(NOBODY)
+            raise DraftRefused(gettext(NOBODY))
         shares = DraftShare.objects.filter(draft=draft)
         if shares.exclude(**receiver).count() >= MOST_SHARES:
             raise DraftRefused(

@@ -12,6 +12,7 @@ from django.db.models import Q
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.models import AuditEntry, Membership, User
 from dnspanel.accounts.roles import Permission
+from dnspanel.texts import gettext, ngettext
 from dnspanel.zones.models import Zone
 
 MOST = 20  # acts that are named
@@ -41,11 +42,16 @@ class Since:
         if self.too_young:
             return self.too_young
         if not self.count:
-            return "It was so then: no role, team, grant or setting that decides this was changed since."
+            return gettext("It was so then: no role, team, grant or setting that decides this was changed since.")
         if self.count > MOST:
-            return f"It may have been otherwise then: more than {MOST} changes of rights concern this since."
-        acts = "1 change of rights concerns" if self.count == 1 else f"{self.count} changes of rights concern"
-        return f"It may have been otherwise then: {acts} this since."
+            return gettext(
+                "It may have been otherwise then: more than {most} changes of rights concern this since."
+            ).format(most=MOST)
+        return ngettext(
+            "It may have been otherwise then: {count} change of rights concerns this since.",
+            "It may have been otherwise then: {count} changes of rights concern this since.",
+            self.count,
+        ).format(count=self.count)
 
 
 def rights_since(*, reader: Actor, person: User, zone: Zone, at: datetime) -> Since:
@@ -72,7 +78,7 @@ def rights_since(*, reader: Actor, person: User, zone: Zone, at: datetime) -> Si
 
 def _too_young(person: User, zone: Zone, at: datetime) -> str:
     if person.date_joined > at:
-        return f"{person.username} had no account then."
+        return gettext("{name} had no account then.").format(name=person.username)
     if zone.created_at > at:
-        return "This zone was not here then; one of its name may have been."
+        return gettext("This zone was not here then; one of its name may have been.")
     return ""

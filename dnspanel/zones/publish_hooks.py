@@ -15,6 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, token_of, user_of
+from dnspanel.texts import gettext
 from dnspanel.zones.errors import Attempt, HookRefused, HookUnasked, KeptBack, PublishedInPart, ZoneError
 from dnspanel.zones.hook_health import Reply, note_replies
 from dnspanel.zones.hook_questions import HookAnswer, Publisher, creation, question_of
@@ -58,7 +59,7 @@ def after_hooks(act: Callable[P, R]) -> Callable[P, R]:
             try:
                 return act(*args, **kwargs)
             except HookUnasked as exc:
-                moved = "This was changed by others each time that a publish hook had answered. Try again."
+                moved = gettext("This was changed by others each time that a publish hook had answered. Try again.")
                 raise HookRefused(exc.zones, moved) from exc
 
     return repeated
@@ -181,9 +182,15 @@ def _with_content(hooks: Sequence[PublishHook], zones: Mapping[int, Zone], parts
 
 def _refusal(hook: PublishHook, answer: HookAnswer) -> str:
     if answer.allow is None:
-        return f"The publish hook {hook.called} ({hook.reason.rstrip('.')}) did not answer: {answer.reason}"
-    ticket = f" ({answer.ticket})" if answer.ticket else ""
-    return f"The publish hook {hook.called} says no: {answer.reason or hook.reason}{ticket}"
+        return gettext("The publish hook {hook} ({about}) did not answer: {reason}").format(
+            hook=hook.called, about=hook.reason.rstrip("."), reason=answer.reason
+        )
+    message = (
+        gettext("The publish hook {hook} says no: {reason} ({ticket})")
+        if answer.ticket
+        else gettext("The publish hook {hook} says no: {reason}")
+    )
+    return message.format(hook=hook.called, reason=answer.reason or hook.reason, ticket=answer.ticket)
 
 
 def _told(hook: PublishHook, answer: HookAnswer) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.same_person import humans_of
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, shortened
 from dnspanel.zones import access, governing, named_drafts, revision
 from dnspanel.zones.draft import Drafter, person
 from dnspanel.zones.errors import DraftUnknown, PublishingOnHold, RequestRefused, RequestUnknown, ZoneError
@@ -337,7 +337,7 @@ def publish_due(*, now: datetime) -> int:
             logger.warning("request=%s was not published at its time: %s", request.key, refusal)
             with transaction.atomic():
                 still = PublishRequest.objects.filter(pk=request.pk, state=RequestState.OPEN)
-                if still.update(tried_at=now, refusal=str(refusal)[:LONGEST_TEXT]):
+                if still.update(tried_at=now, refusal=shortened(str(refusal), LONGEST_TEXT)):
                     _record_refusal("publish", request, None, now, refusal)
     return count
 
@@ -345,7 +345,7 @@ def publish_due(*, now: datetime) -> int:
 def _tell_of_clock(request: PublishRequest, now: datetime) -> None:
     """The request says, as does the audit log, that it waits longer than it seems to: it was asked in the future."""
     clock = f"{now.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-    refusal = f"The panel’s clock was set back to {clock}: it is published at its time."
+    refusal = gettext("The panel’s clock was set back to {clock}: it is published at its time.").format(clock=clock)
     with transaction.atomic():
         if PublishRequest.objects.filter(pk=request.pk, refusal="").update(refusal=refusal):
             _record_refusal("publish", request, None, now, refusal)
@@ -621,12 +621,12 @@ def _reason_not(
 ) -> str:
     """Why this person may not approve; empty for who may."""
     if user.human_id in involved:
-        return "Who asked for it, or worked in the draft, does not approve it, by whatever account."
+        return gettext("Who asked for it, or worked in the draft, does not approve it, by whatever account.")
     if not any(demand.rule.needed for demand in demands):
-        return "Nobody has to approve this."
+        return gettext("Nobody has to approve this.")
     mine = governing.approver(user)
     if not any(demand.rule.needed and mine.may_approve(demand.rule) for demand in demands):
-        return f"It is approved by {demands[0].who}."
+        return gettext("It is approved by {who}.").format(who=demands[0].who)
     if access.zones_visible_to(reader).filter(pk__in=request.zone_ids).count() != len(request.zone_ids):
         return "It has changes in zones that you may not see: somebody who sees them has to approve it."
     return ""

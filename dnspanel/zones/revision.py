@@ -259,7 +259,10 @@ def _new_revision(plan: ZonePlan) -> NewRevision:
 
 def _not_by_draft(revision: Revision) -> CannotUndo:
     if revision.kind != RevisionKind.DELETE:
-        return CannotUndo(f"Revision {revision.number} brought the zone; delete the zone instead.", instead="delete")
+        return CannotUndo(
+            gettext("Revision {number} brought the zone; delete the zone instead.").format(number=revision.number),
+            instead="delete",
+        )
     if revision.zone.deleted_at is not None:
-        return CannotUndo("The zone is in the trash; restore it from there.", instead="restore")
-    return CannotUndo("The zone has been restored already.")
+        return CannotUndo(gettext("The zone is in the trash; restore it from there."), instead="restore")
+    return CannotUndo(gettext("The zone has been restored already."))

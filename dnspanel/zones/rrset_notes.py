@@ -7,13 +7,14 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from dnspanel.texts import gettext, gettext_noop
 from replication.dns import rdata
 from replication.dns.notes import Notes
 
 MOST_TAGS = 20
 LONGEST_COMMENT = 500  # of one value
 MOST_COMMENTS = 500  # of one RRset
-TAG_HINT = "use 1 to 40 of a–z, 0–9, dot, dash, underscore"
+TAG_HINT = gettext_noop("use 1 to 40 of a–z, 0–9, dot, dash, underscore")
 _TAG = re.compile(r"[a-z0-9._-]{1,40}")
 
 
@@ -27,21 +28,27 @@ def rrset_tags(tags: Iterable[str]) -> tuple[str, ...]:
     found = sorted({tag.strip().lower() for tag in tags} - {""})
     wrong = next((tag for tag in found if not is_tag(tag)), None)
     if wrong is not None:
-        raise ValueError(f"{wrong[:60]} is not a tag: {TAG_HINT}")
+        raise ValueError(
+            gettext("{wrong} is not a tag: {tag_hint}").format(wrong=wrong[:60], tag_hint=gettext(TAG_HINT))
+        )
     if len(found) > MOST_TAGS:
-        raise ValueError(f"an RRset has at most {MOST_TAGS} tags; these are {len(found)}")
+        raise ValueError(
+            gettext("an RRset has at most {most_tags} tags; these are {count}").format(
+                most_tags=MOST_TAGS, count=len(found)
+            )
+        )
     return tuple(found)
 
 
 def notes_in(found: Any, type: int, origin: str | None = None) -> Notes:
     """The notes that `Notes.to_json` says, or somebody in its place. Raises as `notes_of` does."""
     if not isinstance(found, dict) or found.keys() - {"tags", "value_comments"}:
-        raise ValueError("an object with “tags” and “value_comments” and nothing else is needed")
+        raise ValueError(gettext("an object with “tags” and “value_comments” and nothing else is needed"))
     tags, comments = found.get("tags", []), found.get("value_comments", {})
     if not (isinstance(tags, list) and isinstance(comments, dict)):
-        raise ValueError("“tags” is a list, and “value_comments” an object")
+        raise ValueError(gettext("“tags” is a list, and “value_comments” an object"))
     if not all(isinstance(text, str) for text in (*tags, *comments.values())):
-        raise ValueError("tags and comments are texts")
+        raise ValueError(gettext("tags and comments are texts"))
     return notes_of(type, tags, comments, origin)
 
 
@@ -52,9 +59,17 @@ def notes_of(type: int, tags: Iterable[str], comments: Mapping[str, str], origin
     what is no value of the type.
     """
     if len(comments) > MOST_COMMENTS:
-        raise ValueError(f"at most {MOST_COMMENTS} values have a comment; these are {len(comments)}")
+        raise ValueError(
+            gettext("at most {most_comments} values have a comment; these are {count}").format(
+                most_comments=MOST_COMMENTS, count=len(comments)
+            )
+        )
     flat = {value: " ".join(text.split()) for value, text in comments.items()}
     if any(len(text) > LONGEST_COMMENT for text in flat.values()):
-        raise ValueError(f"the comment of a value has at most {LONGEST_COMMENT} characters")
+        raise ValueError(
+            gettext("the comment of a value has at most {longest_comment} characters").format(
+                longest_comment=LONGEST_COMMENT
+            )
+        )
     canonical = {rdata.parse(type, value, origin): text for value, text in flat.items()}
     return Notes.noted(rrset_tags(tags), canonical)

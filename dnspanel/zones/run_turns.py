@@ -22,7 +22,7 @@ from dnspanel.accounts.actors import Actor, Author, actor_of, actor_of_token, to
 from dnspanel.accounts.roles import Permission
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.statement_time import SearchTooGeneral
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.errors import Forbidden, PublishingOnHold, RunRefused, ZoneError
 from dnspanel.zones.hold import current_hold
 from dnspanel.zones.models import UNFINISHED_STATES, ChangeRun, PolicyRun, Publication, RunState, TemplateRun, Zone
@@ -33,7 +33,7 @@ TURN_SECONDS = 20.0
 MOST_UNFINISHED = 3  # of one person
 # How often a batch is taken anew because of what happened to its zones meanwhile.
 _TRIES = 5
-_NOBODY = "Whoever began this may not do it any more: the account is closed or the token was revoked."
+_NOBODY = gettext_noop("Whoever began this may not do it any more: the account is closed or the token was revoked.")
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ def author_of(run: Run) -> Actor | None:
         return None
     actor = actor_of_token(run.token) if run.token else None if run.by_token else actor_of(run.author)
     if actor is None or (run.token is not None and run.token.revoked_at):
-        raise Forbidden(Permission.EDIT, _NOBODY)
+        raise Forbidden(Permission.EDIT, gettext(_NOBODY))
     return actor
 
 

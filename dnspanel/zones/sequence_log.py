@@ -20,6 +20,7 @@ from dnspanel.zones.parts import Part, types_changed
 from dnspanel.zones.signals import published
 from replication.codec.keys import relative_key
 from replication.dns.rrset import Change, RRset
+from replication.texts import parse_text
 
 Alongside = Callable[[], object]  # what a caller writes in the transaction of a publication
 
@@ -216,7 +217,7 @@ def open_log(**signal: Any) -> None:
 def _hold_reason() -> str:
     with connection.cursor() as cursor:
         cursor.execute("SELECT held_reason FROM zones_loghead")
-        return str(cursor.fetchone()[0])
+        return parse_text(str(cursor.fetchone()[0]))
 
 
 def _wake_workers(sequence: int) -> None:

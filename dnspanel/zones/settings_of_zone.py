@@ -118,7 +118,7 @@ def canonical_tags(tags: Iterable[str]) -> list[str]:
     wrong = [tag for tag in found if not is_tag(tag)]
     if wrong:
         raise SettingsRefused(
-            "tags", gettext("{value} is not a tag: {tag_hint}.").format(value=wrong[0][:60], tag_hint=TAG_HINT)
+            "tags", gettext("{value} is not a tag: {tag_hint}.").format(value=wrong[0][:60], tag_hint=gettext(TAG_HINT))
         )
     if len(found) > MOST_TAGS:
         raise SettingsRefused(

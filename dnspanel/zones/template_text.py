@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from dnspanel.texts import gettext, joined
 from replication.dns import names
 from replication.errors import BadName
 
@@ -91,7 +92,9 @@ class Fault:
     def __str__(self) -> str:
         if not self.line:
             return self.message
-        return f"Line {self.line}, column {self.column}: {self.message}"
+        return gettext("Line {line}, column {column}: {message}").format(
+            line=self.line, column=self.column, message=self.message
+        )
 
 
 class BadText(Exception):
@@ -99,7 +102,7 @@ class BadText(Exception):
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         self.faults = tuple(faults)
-        super().__init__(" ".join(map(str, faults)))
+        super().__init__(joined(" ", map(str, faults)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +145,15 @@ def variables_of(text: str) -> list[str]:
             if isinstance(part, _Placeholder) and part.name not in BUILT_IN:
                 found[part.name] = None
     if len(found) > MOST_VARIABLES:
-        faults.append(Fault(0, 0, f"A template has at most {MOST_VARIABLES} variables; these are {len(found)}."))
+        faults.append(
+            Fault(
+                0,
+                0,
+                gettext("A template has at most {most_variables} variables; these are {count}.").format(
+                    most_variables=MOST_VARIABLES, count=len(found)
+                ),
+            )
+        )
     if faults:
         raise BadText(faults)
     return list(found)
@@ -162,7 +173,14 @@ def expand(text: str, words: Mapping[str, str]) -> Expanded:
             word = part if isinstance(part, str) else words.get(part.name)
             if word is None:
                 assert isinstance(part, _Placeholder)
-                faults.append(Fault(number, part.column, f"the variable {part.name} has no value", part.name))
+                faults.append(
+                    Fault(
+                        number,
+                        part.column,
+                        gettext("the variable {name} has no value").format(name=part.name),
+                        part.name,
+                    )
+                )
                 continue
             if isinstance(part, _Placeholder):
                 start = width + 1
@@ -171,7 +189,9 @@ def expand(text: str, words: Mapping[str, str]) -> Expanded:
             width += len(word)
             size += len(word)
             if size > LONGEST_EXPANDED:
-                message = f"with these values the text is longer than {LONGEST_EXPANDED:,} characters"
+                message = gettext("with these values the text is longer than {longest_expanded:,} characters").format(
+                    longest_expanded=LONGEST_EXPANDED
+                )
                 raise BadText([*faults, Fault(number, 1, message)])
             made.append(word)
         lines.append("".join(made))
@@ -204,9 +224,13 @@ def word_of(variable: Variable, typed: str) -> str:
     """What this value becomes in a zone file. Raises ValueError, with the reason for a person."""
     value = typed.strip() or variable.default
     if not value:
-        raise ValueError(f"{variable.label} is missing.")
+        raise ValueError(gettext("{label} is missing.").format(label=variable.label))
     if len(value) > LONGEST_VALUE:
-        raise ValueError(f"{variable.label} has {len(value):,} characters; at most {LONGEST_VALUE:,} are allowed.")
+        raise ValueError(
+            gettext("{label} has {count:,} characters; at most {longest_value:,} are allowed.").format(
+                label=variable.label, count=len(value), longest_value=LONGEST_VALUE
+            )
+        )
     if variable.kind is VariableKind.HOSTNAME:
         return _hostname(value)
     if variable.kind is VariableKind.TEXT:
@@ -236,17 +260,19 @@ def _parts(line: str, number: int, faults: list[Fault]) -> Iterable[str | _Place
             yield line[at:start]
         end = line.find(CLOSE, start + len(OPEN))
         if end < 0:
-            faults.append(Fault(number, start + 1, r"“{{” begins a variable, which never ends; as text write \123\123"))
+            faults.append(
+                Fault(number, start + 1, gettext("“{{” begins a variable, which never ends; as text write \\123\\123"))
+            )
             return
         name = line[start + len(OPEN) : end].strip(" \t")
         at = end + len(CLOSE)
         if is_name(name):
             yield _Placeholder(name, start + 1, at - start)
         else:
-            message = (
-                f"“{name[:LONGEST_NAME]}” is no variable: they begin with a small letter and have up to {LONGEST_NAME} "
+            message = gettext(
+                "“{name}” is no variable: they begin with a small letter and have up to {longest_name} "
                 "small letters, digits and underscores"
-            )
+            ).format(name=name[:LONGEST_NAME], longest_name=LONGEST_NAME)
             faults.append(Fault(number, start + 1, message))
     if at < len(line):
         yield line[at:]
@@ -254,7 +280,9 @@ def _parts(line: str, number: int, faults: list[Fault]) -> Iterable[str | _Place
 
 def _refuse_long(text: str) -> None:
     if len(text) > LONGEST_TEXT:
-        message = f"A template has at most {LONGEST_TEXT:,} characters; this one has {len(text):,}."
+        message = gettext("A template has at most {longest_text:,} characters; this one has {count:,}.").format(
+            longest_text=LONGEST_TEXT, count=len(text)
+        )
         raise BadText([Fault(0, 0, message)])
 
 
@@ -277,8 +305,12 @@ def _address(kind: VariableKind, value: str) -> str:
     try:
         return str(ipaddress.IPv4Address(value) if kind is VariableKind.IPV4 else _ipv6(value))
     except ValueError as exc:
-        what = "an IPv4 address: 192.0.2.1" if kind is VariableKind.IPV4 else "an IPv6 address: 2001:db8::1"
-        raise ValueError(f"“{value[:60]}” is not {what}.") from exc
+        message = (
+            gettext("“{value}” is not an IPv4 address: 192.0.2.1.")
+            if kind is VariableKind.IPV4
+            else gettext("“{value}” is not an IPv6 address: 2001:db8::1.")
+        )
+        raise ValueError(message.format(value=value[:60])) from exc
 
 
 def _ipv6(value: str) -> ipaddress.IPv6Address:
@@ -290,11 +322,15 @@ def _ipv6(value: str) -> ipaddress.IPv6Address:
 
 def _number(value: str) -> str:
     if not (value.isascii() and value.isdigit() and len(value) <= 10 and int(value) <= MOST_NUMBER):
-        raise ValueError(f"“{value[:60]}” is not a number from 0 to {MOST_NUMBER:,}.")
+        raise ValueError(
+            gettext("“{value}” is not a number from 0 to {most_number:,}.").format(
+                value=value[:60], most_number=MOST_NUMBER
+            )
+        )
     return str(int(value))
 
 
 def _text(value: str) -> str:
     if not value.isprintable():
-        raise ValueError("This has characters that cannot be shown.")
+        raise ValueError(gettext("This has characters that cannot be shown."))
     return "".join(chr(byte) if byte in _PLAIN else f"\\{byte:03}" for byte in value.encode())

@@ -5,6 +5,8 @@ Not a regular expression, whose time somebody else's text would decide: one look
 
 from itertools import pairwise
 
+from dnspanel.texts import gettext
+
 LONGEST = 40
 _AROUND = "()[]{}<>,.;:!?\"'`"
 
@@ -12,11 +14,11 @@ _AROUND = "()[]{}<>,.;:!?\"'`"
 def fault_of(pattern: str) -> str:
     """What is wrong with a pattern, as a sentence; nothing for one that is all right."""
     if len(pattern) > LONGEST or not pattern.isprintable() or any(map(str.isspace, pattern)):
-        return f"Use up to {LONGEST} characters without spaces."
+        return gettext("Use up to {longest} characters without spaces.").format(longest=LONGEST)
     if "#" not in pattern:
-        return "Write # where the ticket's number stands, as in OPS-#."
+        return gettext("Write # where the ticket's number stands, as in OPS-#.")
     if any(a == "#" and (b == "#" or _is_digit(b)) for a, b in pairwise(pattern)):
-        return "What follows # is neither a digit nor another #: nobody could tell where the number ends."
+        return gettext("What follows # is neither a digit nor another #: nobody could tell where the number ends.")
     return ""
 
 

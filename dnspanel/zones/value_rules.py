@@ -6,7 +6,7 @@ Pure, and without a look at other RRsets; `rules` has those that need one, `mail
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, joined, listed, spoken
 from dnspanel.zones import letters
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset
@@ -141,7 +141,7 @@ def look_alikes(name_labels: Iterable[bytes]) -> Iterator[Finding]:
     """What readers may take labels for that are not in plain letters (UTS 39)."""
     for label in name_labels:
         if label.startswith(b"xn--"):
-            yield from _look_alikes_of(label)
+            yield from ((severity, code, spoken(message)) for severity, code, message in _look_alikes_of(label))
 
 
 @lru_cache(maxsize=4096)
@@ -160,8 +160,8 @@ def _look_alikes_of(label: bytes) -> tuple[Finding, ...]:
                 "warning",
                 "mixed-scripts",
                 gettext("{what} and mixes letters of {list}: {taken}").format(
-                    what=what, list=" and ".join(scripts), taken=taken
+                    what=what, list=listed(scripts), taken=taken
                 ),
             ),
         )
-    return (("note", "looks-like-ascii", f"{what}: {taken}"),) if plain else ()
+    return (("note", "looks-like-ascii", joined(": ", (what, taken))),) if plain else ()

@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import lru_cache
 
 from replication.errors import BadName
+from replication.texts import gettext
 
 MAX_WIRE = 255
 MAX_LABEL = 63
@@ -33,7 +34,12 @@ def parse(text: str, origin: str | None = None) -> str:
     """
     text = text.strip()
     if len(text) > MAX_TEXT:
-        raise BadName(text=text, reason=f"it has {len(text)} characters, at most {MAX_TEXT} are allowed")
+        raise BadName(
+            text=text,
+            reason=gettext("it has {count} characters, at most {max_text} are allowed").format(
+                count=len(text), max_text=MAX_TEXT
+            ),
+        )
     lowered = text.lower()
     if len(text) <= 253 and _PLAIN.fullmatch(lowered):
         if lowered.endswith("."):
@@ -48,14 +54,14 @@ def parse(text: str, origin: str | None = None) -> str:
 
 def _parse_slowly(text: str, origin: str | None) -> str:
     if text == "":
-        raise BadName(text=text, reason="it is empty")
+        raise BadName(text=text, reason=gettext("it is empty"))
     if any("\ud800" <= char <= "\udfff" for char in text):
-        raise BadName(text=ascii(text), reason="it contains half a character")
+        raise BadName(text=ascii(text), reason=gettext("it contains half a character"))
     if text == ROOT:
         return ROOT
     if text == "@":
         if origin is None:
-            raise BadName(text=text, reason="“@” stands for the zone, and there is none here")
+            raise BadName(text=text, reason=gettext("“@” stands for the zone, and there is none here"))
         return origin
     relative, absolute = _split(text)
     if not absolute and origin is not None:
@@ -82,7 +88,7 @@ def _split(text: str) -> tuple[tuple[bytes, ...], bool]:
             label.append(byte)
             unicode_label += chr(byte)
         elif char.isspace():
-            raise BadName(text=text, reason="it contains a space")
+            raise BadName(text=text, reason=gettext("it contains a space"))
         else:
             label += char.encode()
             unicode_label += char
@@ -93,7 +99,7 @@ def _split(text: str) -> tuple[tuple[bytes, ...], bool]:
 
 def _finished(label: bytearray, unicode_label: str, text: str) -> bytes:
     if not label:
-        raise BadName(text=text, reason="it has an empty label (two dots in a row, or one at the start)")
+        raise BadName(text=text, reason=gettext("it has an empty label (two dots in a row, or one at the start)"))
     # A label in which a byte over 127 was escaped has as many bytes as characters: it is meant as bytes.
     if len(label) != len(unicode_label):
         return _idna(unicode_label, text)
@@ -104,10 +110,12 @@ def _escape(text: str, at: int, full_text: str) -> tuple[int, int]:
     digits = text[at : at + 3]
     if digits[:1].isdigit():
         if len(digits) < 3 or not digits.isascii() or not digits.isdigit() or int(digits) > 255:
-            raise BadName(text=full_text, reason="“\\” must be followed by three digits up to 255, or by one character")
+            raise BadName(
+                text=full_text, reason=gettext("“\\” must be followed by three digits up to 255, or by one character")
+            )
         return int(digits), at + 3
     if not digits or not digits[0].isascii():
-        raise BadName(text=full_text, reason="it ends in the middle of a “\\” escape")
+        raise BadName(text=full_text, reason=gettext("it ends in the middle of a “\\” escape"))
     return ord(digits[0]), at + 1
 
 
@@ -117,18 +125,31 @@ def _idna(label: str, text: str) -> bytes:
     try:
         return idna.encode(label, uts46=True)
     except (idna.IDNAError, UnicodeError) as exc:
-        raise BadName(text=text, reason=f"“{label}” is not a legal international label ({exc})") from exc
+        raise BadName(
+            text=text,
+            reason=gettext("“{label}” is not a legal international label ({exc})").format(label=label, exc=exc),
+        ) from exc
 
 
 def _checked(labels_: tuple[bytes, ...], text: str) -> str:
     for label in labels_:
         if len(label) > MAX_LABEL:
-            raise BadName(text=text, reason=f"a label has {len(label)} bytes, at most {MAX_LABEL} are allowed")
+            raise BadName(
+                text=text,
+                reason=gettext("a label has {count} bytes, at most {max_label} are allowed").format(
+                    count=len(label), max_label=MAX_LABEL
+                ),
+            )
         if 0 in label:
-            raise BadName(text=text, reason="a label contains a zero byte, which PowerDNS cannot store")
+            raise BadName(text=text, reason=gettext("a label contains a zero byte, which PowerDNS cannot store"))
     length = sum(len(label) + 1 for label in labels_) + 1
     if length > MAX_WIRE:
-        raise BadName(text=text, reason=f"it takes {length} bytes, at most {MAX_WIRE} are allowed")
+        raise BadName(
+            text=text,
+            reason=gettext("it takes {length} bytes, at most {max_wire} are allowed").format(
+                length=length, max_wire=MAX_WIRE
+            ),
+        )
     return from_labels(labels_)
 
 
@@ -164,7 +185,7 @@ def from_wire(wire: bytes) -> str:
     """The name of an uncompressed wire form that fills `wire`; raises BadName."""
     name, end = from_wire_at(wire, 0)
     if end != len(wire):
-        raise BadName(text=wire.hex(), reason="bytes follow the end of the name")
+        raise BadName(text=wire.hex(), reason=gettext("bytes follow the end of the name"))
     return name
 
 
@@ -173,13 +194,13 @@ def from_wire_at(wire: bytes, at: int) -> tuple[str, int]:
     found: list[bytes] = []
     while True:
         if at >= len(wire):
-            raise BadName(text=wire.hex(), reason="the bytes end inside the name")
+            raise BadName(text=wire.hex(), reason=gettext("the bytes end inside the name"))
         length = wire[at]
         at += 1
         if length == 0:
             return _checked(tuple(found), wire.hex()), at
         if length > MAX_LABEL:
-            raise BadName(text=wire.hex(), reason="it is compressed")
+            raise BadName(text=wire.hex(), reason=gettext("it is compressed"))
         found.append(wire[at : at + length].translate(_LOWER))
         at += length
 

@@ -17,6 +17,7 @@ from replication.dns import rdtypes
 from replication.dns.rdata_forms import FORMS, shortened
 from replication.dns.rdtypes import SERVED_TYPES, refusal, type_from_text, type_to_text
 from replication.errors import BadName, BadRdata
+from replication.texts import Text, gettext
 
 __all__ = [
     "NAME_ONLY",
@@ -69,7 +70,11 @@ def from_wire(type: int, wire: bytes) -> str:
     try:
         text = form.decode(wire) if form is not None else _decode_by_dnspython(type, wire)
     except (ValueError, BadName) as exc:
-        raise BadRdata(type=type, text=wire.hex(), reason=f"not {_a(type)} record: {exc}") from exc
+        message = (
+            gettext("not an {type} record: {reason}") if _has_an(type) else gettext("not a {type} record: {reason}")
+        )
+        reason = message.format(type=type_to_text(type), reason=exc)
+        raise BadRdata(type=type, text=wire.hex(), reason=reason) from exc
     _check_length(type, text)
     return text
 
@@ -116,24 +121,36 @@ def with_names(type: int, text: str, rename: Callable[[str], str]) -> str:
 
 def _check_length(type: int, text: str) -> None:
     if len(text) > MAX_TEXT:
-        reason = f"the value has {len(text)} characters, at most {MAX_TEXT} are allowed"
+        reason = gettext("the value has {count} characters, at most {max_text} are allowed").format(
+            count=len(text), max_text=MAX_TEXT
+        )
         raise BadRdata(type=type, text=text, reason=reason)
 
 
 def _encode(type: int, text: str, origin: str | None) -> bytes:
     _check_length(type, text)
     if text == "":
-        raise BadRdata(type=type, text=text, reason=f"the value of {_a(type)} record is empty")
+        message = (
+            gettext("the value of an {type} record is empty")
+            if _has_an(type)
+            else gettext("the value of a {type} record is empty")
+        )
+        raise BadRdata(type=type, text=text, reason=message.format(type=type_to_text(type)))
     if text.startswith("\\#"):
         return _encode_generic(type, text)
     form = FORMS.get(type)
     try:
         wire = form.encode(text, origin) if form is not None else _encode_by_dnspython(type, text, origin)
     except (ValueError, BadName) as exc:
-        raise BadRdata(type=type, text=text, reason=_describe(type, text, str(exc))) from exc
+        reason = _describe(type, text, str(exc))
+        raise BadRdata(type=type, text=text, reason=reason, detail=str(exc)) from exc
     if len(wire) > MAX_RDATA:
         raise BadRdata(
-            type=type, text=text, reason=f"the value takes {len(wire)} bytes, at most {MAX_RDATA} are allowed"
+            type=type,
+            text=text,
+            reason=gettext("the value takes {count} bytes, at most {max_rdata} are allowed").format(
+                count=len(wire), max_rdata=MAX_RDATA
+            ),
         )
     return wire
 
@@ -141,12 +158,14 @@ def _encode(type: int, text: str, origin: str | None) -> bytes:
 def _describe(type: int, text: str, reason: str) -> str:
     if type in (rdtypes.A, rdtypes.AAAA):
         return reason
-    return f"“{shortened(text)}” is not a valid {type_to_text(type)} value: {reason}"
+    return gettext("“{text}” is not a valid {type} value: {reason}").format(
+        text=shortened(text), type=type_to_text(type), reason=reason
+    )
 
 
-def _a(type: int) -> str:
-    word = type_to_text(type)
-    return ("an " if word[0] in "AEFHILMNORSX" else "a ") + word
+def _has_an(type: int) -> bool:
+    """Whether English says "an" before the type."""
+    return type_to_text(type)[0] in "AEFHILMNORSX"
 
 
 def _encode_generic(type: int, text: str) -> bytes:
@@ -156,11 +175,23 @@ def _encode_generic(type: int, text: str) -> bytes:
         wire = binascii.unhexlify("".join(fields[2:]))
         length = int(fields[1])
     except (IndexError, ValueError) as exc:
-        raise BadRdata(type=type, text=text, reason="“\\#” must be followed by a length and hexadecimal bytes") from exc
+        raise BadRdata(
+            type=type, text=text, reason=gettext("“\\#” must be followed by a length and hexadecimal bytes")
+        ) from exc
     if fields[0] != "\\#" or len(wire) != length:
-        raise BadRdata(type=type, text=text, reason=f"“\\# {fields[1]}” is followed by {len(wire)} bytes")
+        raise BadRdata(
+            type=type,
+            text=text,
+            reason=gettext("“\\# {fields}” is followed by {count} bytes").format(fields=fields[1], count=len(wire)),
+        )
     if length > MAX_RDATA:
-        raise BadRdata(type=type, text=text, reason=f"the value takes {length} bytes, at most {MAX_RDATA} are allowed")
+        raise BadRdata(
+            type=type,
+            text=text,
+            reason=gettext("the value takes {length} bytes, at most {max_rdata} are allowed").format(
+                length=length, max_rdata=MAX_RDATA
+            ),
+        )
     canonical = from_wire(type, wire)
     return wire if canonical.startswith("\\#") else _encode(type, canonical, None)
 
@@ -205,7 +236,7 @@ def _encode_by_dnspython(type: int, text: str, origin: str | None) -> bytes:
         _check_comment(text[: tokens.file.tell()], found.rdcomment)
         return bytes(found.to_digestable())
     except struct.error as exc:  # dnspython notices the altitude of a LOC only while it packs it
-        raise ValueError("a number is out of range") from exc
+        raise ValueError(gettext("a number is out of range")) from exc
     except (dns.exception.DNSException, ValueError, OverflowError) as exc:
         raise ValueError(_plain(exc)) from exc
 
@@ -213,7 +244,7 @@ def _encode_by_dnspython(type: int, text: str, origin: str | None) -> bytes:
 def _check_comment(line: str, comment: str | None) -> None:
     """A comment has space before it; `0 issue ca.test;policy=x` lacks quotes, and would lose its end."""
     if comment is not None and not line.rstrip("\r\n").removesuffix(";" + comment)[-1:].isspace():
-        raise ValueError("an unquoted “;” begins a comment: put the text that contains it in double quotes")
+        raise ValueError(gettext("an unquoted “;” begins a comment: put the text that contains it in double quotes"))
 
 
 def _decode_by_dnspython(type: int, wire: bytes) -> str:
@@ -229,14 +260,16 @@ def _decode_by_dnspython(type: int, wire: bytes) -> str:
         # dnspython prints some rdata that it does not read (a KEY without a key): such must not be stored. Nor an
         # APL without items, which is legal, but nothing to type.
         if text == "" or dns.rdata.from_text(dns.rdataclass.IN, found.rdtype, text).to_wire() != wire:
-            raise ValueError("the bytes are not in the one form that this type allows")
+            raise ValueError(gettext("the bytes are not in the one form that this type allows"))
         return text
     except (dns.exception.DNSException, OverflowError) as exc:
         raise ValueError(_plain(exc)) from exc
 
 
 def _plain(exc: Exception) -> str:
-    text = str(exc).strip().removesuffix(".")
+    if isinstance(own := str(exc), Text):
+        return own
+    text = own.strip().removesuffix(".")
     if text == "" or text.startswith(("Text input is malformed", "Text input ended")):
-        return "the text is malformed or incomplete"
+        return gettext("the text is malformed or incomplete")
     return text

@@ -29,6 +29,7 @@ from typing import Protocol
 
 from replication.dns import names, rdtypes
 from replication.errors import BadName
+from replication.texts import gettext, gettext_noop, joined
 
 MAX_STRING = 255
 
@@ -58,17 +59,25 @@ class AddressForm:
             raise ValueError(self._reason(text)) from None
 
     def _reason(self, text: str) -> str:
-        reason = f"the address {shortened(text)} is not a valid {self.title} address"
+        reason = gettext("the address {text} is not a valid {title} address").format(
+            text=shortened(text), title=self.title
+        )
         other = socket.AF_INET6 if self.family == socket.AF_INET else socket.AF_INET
         try:
             socket.inet_pton(other, text)
         except (OSError, ValueError):
             return reason
-        return reason + (": it is IPv6, which goes into AAAA" if ":" in text else ": it is IPv4, which goes into A")
+        if ":" in text:
+            return gettext("{reason}: it is IPv6, which goes into AAAA").format(reason=reason)
+        return gettext("{reason}: it is IPv4, which goes into A").format(reason=reason)
 
     def decode(self, wire: bytes) -> str:
         if len(wire) != self.size:
-            raise ValueError(f"an {self.title} address has {self.size} bytes, not {len(wire)}")
+            raise ValueError(
+                gettext("an {title} address has {size} bytes, not {count}").format(
+                    title=self.title, size=self.size, count=len(wire)
+                )
+            )
         return socket.inet_ntop(self.family, wire)
 
 
@@ -84,8 +93,12 @@ class FieldsForm:
     def encode(self, text: str, origin: str | None) -> bytes:
         parts = _LAYOUT.sub(" ", text).split()
         if len(parts) != len(self.fields):
-            titles = ", ".join(title for title, _ in self.fields)
-            raise ValueError(f"expected {len(self.fields)} value(s) ({titles}), found {len(parts)}")
+            titles = joined(", ", (gettext(title) for title, _ in self.fields))
+            raise ValueError(
+                gettext("expected {expected} value(s) ({titles}), found {found}").format(
+                    expected=len(self.fields), titles=titles, found=len(parts)
+                )
+            )
         return b"".join(
             _encode_name(word, origin) if kind == "name" else _encode_number(word, title, kind)
             for word, (title, kind) in zip(parts, self.fields, strict=True)
@@ -100,11 +113,11 @@ class FieldsForm:
             else:
                 size = 2 if kind == "u16" else 4
                 if at + size > len(wire):
-                    raise ValueError(f"the bytes end before {title}")
+                    raise ValueError(gettext("the bytes end before {title}").format(title=gettext(title)))
                 word, at = str(int.from_bytes(wire[at : at + size], "big")), at + size
             parts.append(word)
         if at != len(wire):
-            raise ValueError(f"{len(wire) - at} byte(s) follow the end")
+            raise ValueError(gettext("{count} byte(s) follow the end").format(count=len(wire) - at))
         return " ".join(parts)
 
 
@@ -131,11 +144,17 @@ def _encode_number(word: str, title: str, kind: str) -> bytes:
     elif kind == "seconds" and _DURATION.fullmatch(word.lower()):
         value = sum(int(n) * _UNITS[unit] for n, unit in _DURATION_PART.findall(word.lower()))
     else:
-        raise ValueError(f"the {title} “{shortened(word)}” is not a whole number")
+        raise ValueError(
+            gettext("the {title} “{word}” is not a whole number").format(title=gettext(title), word=shortened(word))
+        )
     # Times in a SOA are limited by RFC 2181 8, as TTLs are.
     limit = 1 << (31 if kind == "seconds" else 8 * size)
     if value >= limit:
-        raise ValueError(f"the {title} {shortened(word)} is out of range: 0 to {limit - 1}")
+        raise ValueError(
+            gettext("the {title} {word} is out of range: 0 to {highest}").format(
+                title=gettext(title), word=shortened(word), highest=limit - 1
+            )
+        )
     return value.to_bytes(size, "big")
 
 
@@ -167,11 +186,11 @@ class StringsForm:
         while at < len(wire):
             end = at + 1 + wire[at]
             if end > len(wire):
-                raise ValueError("the bytes end inside a string")
+                raise ValueError(gettext("the bytes end inside a string"))
             texts.append(f'"{_escape(wire[at + 1 : end])}"')
             at = end
         if not texts:
-            raise ValueError("there is no string")
+            raise ValueError(gettext("there is no string"))
         return " ".join(texts)
 
 
@@ -195,7 +214,9 @@ def _quoted_strings(text: str, closing: str = "") -> list[bytes]:
         strings.append(_unescape(match[1]))
         at = match.end()
     if not text.startswith(closing, at) or not _COMMENT.fullmatch(text, at + len(closing)):
-        raise ValueError('the quotes do not match: each string must be like "this", with a space between strings')
+        raise ValueError(
+            gettext('the quotes do not match: each string must be like "this", with a space between strings')
+        )
     return strings
 
 
@@ -214,14 +235,14 @@ def _unescape(text: str) -> bytes:
         digits = text[at + 1 : at + 4]
         if digits[:1].isdigit() and digits.isascii():
             if len(digits) < 3 or not digits.isdigit() or int(digits) > 255:
-                raise ValueError("“\\” must be followed by three digits up to 255, or by one character")
+                raise ValueError(gettext("“\\” must be followed by three digits up to 255, or by one character"))
             out.append(int(digits))
             at += 4
         elif digits:
             out += digits[0].encode()
             at += 2
         else:
-            raise ValueError("the text ends in the middle of a “\\” escape")
+            raise ValueError(gettext("the text ends in the middle of a “\\” escape"))
     return bytes(out)
 
 
@@ -232,16 +253,16 @@ class KeyForm:
     def encode(self, text: str, origin: str | None) -> bytes:
         parts = text.split()
         if len(parts) < 4:
-            raise ValueError("expected flags, protocol, algorithm and a Base64 key")
+            raise ValueError(gettext("expected flags, protocol, algorithm and a Base64 key"))
         try:
             head = struct.pack(">HBB", *(int(word) for word in parts[:3]))
             return head + base64.b64decode("".join(parts[3:]), validate=True)
         except (ValueError, struct.error, binascii.Error) as exc:
-            raise ValueError("expected flags, protocol, algorithm and a Base64 key") from exc
+            raise ValueError(gettext("expected flags, protocol, algorithm and a Base64 key")) from exc
 
     def decode(self, wire: bytes) -> str:
         if len(wire) < 5:
-            raise ValueError("the bytes end before the key")
+            raise ValueError(gettext("the bytes end before the key"))
         flags, protocol, algorithm = struct.unpack_from(">HBB", wire)
         return f"{flags} {protocol} {algorithm} {base64.b64encode(wire[4:]).decode()}"
 
@@ -253,22 +274,22 @@ class LuaForm:
     def encode(self, text: str, origin: str | None) -> bytes:
         parts = text.split(None, 1)
         if len(parts) != 2:
-            raise ValueError("expected a record type and Lua code in quotes")
+            raise ValueError(gettext("expected a record type and Lua code in quotes"))
         code = parts[1]
         if not code.startswith('"'):
-            raise ValueError("the Lua code must be in double quotes")
+            raise ValueError(gettext("the Lua code must be in double quotes"))
         return rdtypes.type_from_text(parts[0]).to_bytes(2, "big") + _STRINGS.encode(code, origin)
 
     def decode(self, wire: bytes) -> str:
         if len(wire) < 3:
-            raise ValueError("the bytes end before the code")
+            raise ValueError(gettext("the bytes end before the code"))
         return f"{rdtypes.type_to_text(int.from_bytes(wire[:2], 'big'))} {_STRINGS.decode(wire[2:])}"
 
 
 _STRINGS = StringsForm()
-_TARGET = FieldsForm((("target", "name"),))
-_PREFERRED = FieldsForm((("preference", "u16"), ("host", "name")))
-_MAILBOXES = FieldsForm((("mailbox", "name"), ("second name", "name")))
+_TARGET = FieldsForm(((gettext_noop("target"), "name"),))
+_PREFERRED = FieldsForm(((gettext_noop("preference"), "u16"), (gettext_noop("host"), "name")))
+_MAILBOXES = FieldsForm(((gettext_noop("mailbox"), "name"), (gettext_noop("second name"), "name")))
 
 FORMS: dict[int, Form] = {
     rdtypes.A: AddressForm(socket.AF_INET, 4, "IPv4"),
@@ -280,16 +301,23 @@ FORMS: dict[int, Form] = {
     **dict.fromkeys((rdtypes.MX, rdtypes.AFSDB, rdtypes.KX), _PREFERRED),
     **dict.fromkeys((rdtypes.RP, rdtypes.MINFO), _MAILBOXES),
     **dict.fromkeys((rdtypes.TXT, rdtypes.SPF), _STRINGS),
-    rdtypes.SRV: FieldsForm((("priority", "u16"), ("weight", "u16"), ("port", "u16"), ("target", "name"))),
+    rdtypes.SRV: FieldsForm(
+        (
+            (gettext_noop("priority"), "u16"),
+            (gettext_noop("weight"), "u16"),
+            (gettext_noop("port"), "u16"),
+            (gettext_noop("target"), "name"),
+        )
+    ),
     rdtypes.SOA: FieldsForm(
         (
-            ("primary server of the SOA", "name"),
-            ("mailbox", "name"),
-            ("serial", "u32"),
-            ("refresh", "seconds"),
-            ("retry", "seconds"),
-            ("expire", "seconds"),
-            ("minimum", "seconds"),
+            (gettext_noop("primary server of the SOA"), "name"),
+            (gettext_noop("mailbox"), "name"),
+            (gettext_noop("serial"), "u32"),
+            (gettext_noop("refresh"), "seconds"),
+            (gettext_noop("retry"), "seconds"),
+            (gettext_noop("expire"), "seconds"),
+            (gettext_noop("minimum"), "seconds"),
         )
     ),
     rdtypes.RKEY: KeyForm(),

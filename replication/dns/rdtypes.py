@@ -1,6 +1,7 @@
 """Record types: numbers and mnemonics, which of them PowerDNS serves, and why others are refused. Pure."""
 
 from replication.errors import BadRdata
+from replication.texts import gettext, gettext_noop
 
 A, NS, CNAME, SOA, MB, MG, MR, PTR, HINFO, MINFO, MX, TXT = 1, 2, 5, 6, 7, 8, 9, 12, 13, 14, 15, 16
 RP, AFSDB, KEY, AAAA, LOC, SRV, NAPTR, KX, CERT, DNAME, APL, DS = 17, 18, 25, 28, 29, 33, 35, 36, 37, 39, 42, 43
@@ -20,18 +21,18 @@ _MNEMONICS: dict[int, str] = {number: name for name, number in _SERVED.items()}
 RRSIG, NSEC, NSEC3, NSEC3PARAM = 46, 47, 50, 51  # nobody edits them
 SIGNING_STATE = 65534  # BIND notes at the apex how far it is with signing; a private type
 
-_SYNTHESISED = "PowerDNS makes {} records itself when a zone is signed; they cannot be edited"
+_SYNTHESISED = gettext_noop("PowerDNS makes {type} records itself when a zone is signed; they cannot be edited")
 _REFUSED: dict[int, str] = {
-    0: "type 0 is reserved",
-    24: "SIG is obsolete and PowerDNS cannot serve it from a zone",
-    30: "NXT is obsolete; signed zones get NSEC or NSEC3 records by themselves",
-    41: "OPT belongs to a message, not to a zone",
-    46: _SYNTHESISED.format("RRSIG"),
-    47: _SYNTHESISED.format("NSEC"),
-    50: _SYNTHESISED.format("NSEC3"),
-    51: "NSEC3PARAM is a setting of the signed zone, not a record to edit",
-    65400: "ADDR is a type that PowerDNS uses inside itself",
-    65535: "type 65535 is reserved",
+    0: gettext_noop("type 0 is reserved"),
+    24: gettext_noop("SIG is obsolete and PowerDNS cannot serve it from a zone"),
+    30: gettext_noop("NXT is obsolete; signed zones get NSEC or NSEC3 records by themselves"),
+    41: gettext_noop("OPT belongs to a message, not to a zone"),
+    46: _SYNTHESISED,
+    47: _SYNTHESISED,
+    50: _SYNTHESISED,
+    51: gettext_noop("NSEC3PARAM is a setting of the signed zone, not a record to edit"),
+    65400: gettext_noop("ADDR is a type that PowerDNS uses inside itself"),
+    65535: gettext_noop("type 65535 is reserved"),
 }
 
 
@@ -60,7 +61,7 @@ def type_from_text(text: str) -> int:
     try:
         return int(dns.rdatatype.from_text(upper))
     except (dns.exception.DNSException, ValueError) as exc:
-        raise BadRdata(type=0, text=text, reason=f"“{text}” is not a record type") from exc
+        raise BadRdata(type=0, text=text, reason=gettext("“{text}” is not a record type").format(text=text)) from exc
 
 
 def refusal(type: int) -> str | None:
@@ -68,7 +69,9 @@ def refusal(type: int) -> str | None:
     if type in SERVED_TYPES:
         return None
     if type in _REFUSED:
-        return _REFUSED[type]
+        return gettext(_REFUSED[type]).format(type=type_to_text(type))
     if 128 <= type <= 255:
-        return f"{type_to_text(type)} is a type of questions and messages, not of records in a zone"
+        return gettext("{type} is a type of questions and messages, not of records in a zone").format(
+            type=type_to_text(type)
+        )
     return None

@@ -9,6 +9,7 @@ from typing import Any
 from replication.dns import names, rdata, rdtypes
 from replication.dns.notes import NO_NOTES, Notes
 from replication.errors import BadRRset
+from replication.texts import gettext
 
 MAX_TTL = 2**31 - 1
 # A DNS message has 65535 bytes: header, question, OPT, and each record with a compressed owner name. Names in
@@ -107,7 +108,7 @@ def make(
         owner, type, ttl, ordered, tuple(text for text in ordered if text in off), comment, notes.of_values(ordered)
     )
     if not off.issubset(ordered):
-        raise _bad(found, "a disabled value is not among the values")
+        raise _bad(found, gettext("a disabled value is not among the values"))
     _check(found, wires)
     return found
 
@@ -115,17 +116,27 @@ def make(
 def _check(rrset: RRset, wires: Iterable[bytes]) -> None:
     mnemonic = rdata.type_to_text(rrset.type)
     if not rrset.rdata:
-        raise _bad(rrset, f"{mnemonic} of {rrset.name} has no value")
+        raise _bad(rrset, gettext("{mnemonic} of {name} has no value").format(mnemonic=mnemonic, name=rrset.name))
     if not 0 <= rrset.ttl <= MAX_TTL:
-        raise _bad(rrset, f"the TTL {rrset.ttl} is out of range: 0 to {MAX_TTL} seconds")
+        raise _bad(
+            rrset,
+            gettext("the TTL {ttl} is out of range: 0 to {max_ttl} seconds").format(ttl=rrset.ttl, max_ttl=MAX_TTL),
+        )
     if rrset.type in _SINGLE and len(rrset.served) > 1:
-        raise _bad(rrset, f"a name can have only one {mnemonic}, {rrset.name} would have {len(rrset.served)}")
+        raise _bad(
+            rrset,
+            gettext("a name can have only one {mnemonic}, {name} would have {count}").format(
+                mnemonic=mnemonic, name=rrset.name, count=len(rrset.served)
+            ),
+        )
     size = _MESSAGE_OVERHEAD + len(names.to_wire(rrset.name)) + sum(_RECORD_OVERHEAD + len(wire) for wire in wires)
     if size > MAX_MESSAGE:
         raise _bad(
             rrset,
-            f"the {len(rrset.rdata)} values of {mnemonic} {rrset.name} take {size} bytes together;"
-            f" a DNS answer has room for {MAX_MESSAGE}",
+            gettext(
+                "the {count} values of {mnemonic} {name} take {size} bytes together; a DNS answer has room "
+                "for {max_message}"
+            ).format(count=len(rrset.rdata), mnemonic=mnemonic, name=rrset.name, size=size, max_message=MAX_MESSAGE),
         )
 
 
@@ -144,7 +155,9 @@ class Serial:
 
     def __post_init__(self) -> None:
         if not 0 <= self.value < 2**32:
-            raise ValueError(f"{self.value} is not a serial: 0 to {2**32 - 1}")
+            raise ValueError(
+                gettext("{value} is not a serial: 0 to {highest}").format(value=self.value, highest=2**32 - 1)
+            )
 
     def __lt__(self, other: "Serial") -> bool:
         return 0 < (other.value - self.value) % 2**32 < 2**31

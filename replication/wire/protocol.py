@@ -27,7 +27,8 @@
     PUT  /v1/computed-types                 200 {}             body: ComputedTypes; once the PowerDNS that runs has them
     PUT  /v1/front                          200 {}             to a front: `front.FrontSettings`; once it goes by them
 
-A refusal is `{"error": <class of replication.errors>, "message": <words>, "position": <position or null>}`:
+A refusal is `{"error": <class of replication.errors>, "message": <words>, "position": <position or null>,
+"spoken": <the message as `texts.format_text` stores it, which older agents leave out>}`:
 409 Gap, 503 NotServed, Busy or DiskFull (try again), 422 anything that needs a person, 400 and 404 and 413
 for requests that are not of this protocol. All bodies are JSON without spaces, digests are hex.
 """
@@ -51,6 +52,7 @@ from replication.errors import (
     TooMuch,
     UnknownSealingKey,
 )
+from replication.texts import format_text, in_english, parse_text
 from replication.wire.position import Position, position_from_json
 
 STATUS_PATH = "/v1/status"
@@ -400,9 +402,10 @@ def encode_refusal(error: ReplicationError, position: Position | None) -> tuple[
     """Status code and body for an error that stopped an agent at `position`."""
     message = {
         "error": type(error).__name__,
-        "message": str(error),
+        "message": in_english(str(error)),
         "position": position.to_json() if position else None,
         **{name: value for name, value in vars(error).items() if isinstance(value, str | int)},
+        "spoken": format_text(str(error)),
     }
     return _STATUS_OF.get(type(error), 422), encode_message(message)
 
@@ -411,7 +414,7 @@ def decode_refusal(status: int, body: bytes) -> ReplicationError:
     """The error behind a refusal, as the agent raised it where the panel has to tell it apart."""
     try:
         message = decode_message(body)
-        name, text = message["error"], message["message"]
+        name, text = message["error"], parse_text(str(message.get("spoken") or message["message"]))
         position = position_from_json(message["position"]) if message.get("position") else None
     except (BadBytes, KeyError, TypeError, AttributeError):
         return BadBytes(what="answer of the agent", reason=f"status {status}, body {body[:200]!r}")

@@ -1,8 +1,22 @@
 """Texts speak the language that is wanted when they are made, or when they are shown."""
 
+from typing import Any
+
 from django.utils import translation
 
-from dnspanel.texts import gettext, gettext_lazy, gettext_noop, ngettext
+from dnspanel.accounts.models import User
+from dnspanel.accounts.own_language import mail_language
+from dnspanel.texts import (
+    Text,
+    format_lazy,
+    gettext,
+    gettext_lazy,
+    gettext_noop,
+    in_english,
+    listed,
+    ngettext,
+    speaking,
+)
 
 
 def test_a_text_speaks_the_language_of_the_moment() -> None:
@@ -19,3 +33,28 @@ def test_a_text_speaks_the_language_of_the_moment() -> None:
 def test_what_is_only_collected_stays_english() -> None:
     with translation.override("de"):
         assert gettext_noop("Close") == "Close"
+
+
+def test_a_lazy_text_is_one_when_it_is_made() -> None:
+    later = format_lazy(gettext_lazy("There is no node {name}."), name="<b>")
+    with speaking("de"):
+        said = str(later)
+    assert isinstance(said, Text)
+    assert said != "There is no node <b>."
+    assert in_english(said) == "There is no node <b>."
+
+
+def test_things_are_listed_as_each_language_does() -> None:
+    assert listed(["a"]) == "a"
+    assert listed(["a", "b", "c"]) == "a, b and c"
+    with speaking("de"):
+        assert listed(["a", "b"]) == "a und b"
+
+
+def test_a_person_without_a_choice_is_written_to_in_the_language_of_the_panel(settings: Any) -> None:
+    person = User(username="mia")
+    assert mail_language(person) == "en"
+    settings.DEFAULT_LANGUAGE = "fr"
+    assert mail_language(person) == "fr"
+    person.language = "ja"
+    assert mail_language(person) == "ja"

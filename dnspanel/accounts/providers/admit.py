@@ -82,7 +82,9 @@ def _first_link(provider: SignInProvider, identity: Identity, outcome: Outcome, 
 def _refuse_take_over(provider: SignInProvider, user: User) -> None:
     """Raise SignInRefused unless a verified address is enough to be this person."""
     if not provider.links_by_mail:
-        message = "There is an account with your mail address. Sign in to it, and link it on your account’s pages."
+        message = gettext(
+            "There is an account with your mail address. Sign in to it, and link it on your account’s pages."
+        )
         raise SignInRefused("mail-taken", message)
     if not user.is_active:
         raise SignInRefused("closed", gettext("This account is closed."))

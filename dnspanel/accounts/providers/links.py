@@ -160,7 +160,9 @@ def _take_ldap_password(user: User) -> None:
         )
     is_one = user.role == Role.ADMINISTRATOR
     if is_one and [each.pk for each in locked_administrators() if each.has_usable_password()] == [user.pk]:
-        message = f"{user.username} is the last administrator with a password here, for when the LDAP server is away."
+        message = gettext(
+            "{username} is the last administrator with a password here, for when the LDAP server is away."
+        ).format(username=user.username)
         raise SignInRefused("last-password", message)
     user.password = f"{BY_LDAP}{get_random_string(40)}"
     User.objects.filter(pk=user.pk).update(password=user.password)

@@ -19,10 +19,10 @@ from dnspanel.accounts.providers.admit import admit, record_refusal
 from dnspanel.accounts.providers.identity import Identity
 from dnspanel.accounts.providers.links import link_own_account
 from dnspanel.accounts.session_store import SESSION_ENDS, end_in_hours
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_lazy
 
 # Whoever calls the URLs all the time writes no more into the audit log, and makes no more sessions.
-TOO_OFTEN = SignInRefused("too-often", "These were too many tries. Wait a minute.")
+TOO_OFTEN = SignInRefused("too-often", gettext_lazy("These were too many tries. Wait a minute."))
 _STATUS = {"away": 502, TOO_OFTEN.reason: 429}
 
 

@@ -28,7 +28,7 @@ from dnspanel.fleet.dnssec.denial import MOST_ITERATIONS, MOST_RECORDS, Denial, 
 from dnspanel.fleet.dnssec.exchange import NoAnswer, name_of, rrset_at
 from dnspanel.fleet.dnssec.resolver import Resolver
 from dnspanel.fleet.dnssec.signatures import MOST_KEYS, NotSigned, signatures_of, validate, zone_keys
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, EVERY_DIGEST
 from replication.dns import names, rdtypes
 
@@ -36,9 +36,9 @@ SECONDS = 15.0
 MOST_DS = 32
 _SHA1 = 1
 _INSECURE = {
-    Denial.UNSIGNED: "{name} has no DS",
-    Denial.OPT_OUT: "{name} has no DS, and {above} does not sign whether it is there (opt-out)",
-    Denial.ITERATIONS: f"{{above}} hashes the names that it has more than {MOST_ITERATIONS} times (NSEC3)",
+    Denial.UNSIGNED: gettext_noop("{name} has no DS"),
+    Denial.OPT_OUT: gettext_noop("{name} has no DS, and {above} does not sign whether it is there (opt-out)"),
+    Denial.ITERATIONS: gettext_noop("{above} hashes the names that it has more than {most} times (NSEC3)"),
 }
 
 
@@ -100,7 +100,7 @@ def read_anchors(texts: Iterable[str]) -> list[DS]:
         try:
             read = dns.rdata.from_text(dns.rdataclass.IN, dns.rdatatype.DS, text)
         except (dns.exception.DNSException, ValueError) as exc:
-            raise ValueError(f"“{text}” is not a DS record") from exc
+            raise ValueError(gettext("“{text}” is not a DS record").format(text=text)) from exc
         assert isinstance(read, DS)
         found.append(read)
     return found
@@ -149,9 +149,9 @@ class _Walk:
         if not entries:
             raise _Broken(
                 Verdict.BOGUS,
-                gettext("the {part} of {name} names no key").format(
-                    part=gettext("trust anchor") if name == names.ROOT else gettext("DS"), name=name
-                ),
+                gettext("the trust anchor of the root names no key")
+                if name == names.ROOT
+                else gettext("the DS of {name} names no key").format(name=name),
             )
         self._validate(answer.answer, rrset, name, entries)
         self.is_at_root = False
@@ -186,7 +186,9 @@ class _Walk:
         except Unproven as exc:
             raise _Broken(Verdict.BOGUS, str(exc)) from exc
         if proven is not Denial.NO_DELEGATION:
-            raise _Broken(Verdict.INSECURE, _INSECURE[proven].format(name=name, above=above))
+            raise _Broken(
+                Verdict.INSECURE, gettext(_INSECURE[proven]).format(name=name, above=above, most=MOST_ITERATIONS)
+            )
 
     def soa(self, name: str, above: str, keys: Sequence[DNSKEY]) -> None:
         """The zone is the last on the way that has keys, and signs its SOA."""

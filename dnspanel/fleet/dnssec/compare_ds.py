@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dnspanel import texts
 from dnspanel.fleet.models import ParentState
+from dnspanel.texts import gettext, joined, ngettext
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.key_material import ALGORITHMS
 
@@ -42,24 +44,42 @@ def compare(signed: SignedBy, parent: str, sets: Mapping[str, Sequence[str]]) ->
     """What the DS records of each server of the parent mean for the zone; one server that is wrong is enough."""
     faults = {server: fault for server, ds in sets.items() if ds and (fault := _fault(signed, ds))}
     if faults:
-        return Finding(ParentState.DIFFERS, f"{_at(parent, sets, list(faults))} {next(iter(faults.values()))}")
+        message = joined(" ", (_at(parent, sets, list(faults)), next(iter(faults.values()))))
+        return Finding(ParentState.DIFFERS, message)
     without = [server for server, ds in sets.items() if not ds]
     if len(without) == len(sets):
-        return Finding(ParentState.NO_DS, f"The parent {parent} has no DS of the zone: nobody checks its signatures.")
+        return Finding(
+            ParentState.NO_DS,
+            gettext("The parent {parent} has no DS of the zone: nobody checks its signatures.").format(parent=parent),
+        )
     if without:
-        message = f"{len(without)} of {len(sets)} servers of the parent {parent} have no DS of the zone, the others do."
+        message = gettext(
+            "{count} of {total} servers of the parent {parent} have no DS of the zone, the others do."
+        ).format(count=len(without), total=len(sets), parent=parent)
         return Finding(ParentState.PARTIAL, message)
     tags = sorted({int(text.split()[0]) for ds in sets.values() for text in ds if _named(signed, text)})
-    keys = f"key {tags[0]}" if len(tags) == 1 else f"keys {', '.join(map(str, tags))}"
-    places = f", seen at {len(sets)} servers" if len(sets) > 1 else ""
-    return Finding(ParentState.MATCHES, f"The DS at the parent {parent} names {keys}{places}.")
+    message = ngettext(
+        "The DS at the parent {parent} names key {keys}.", "The DS at the parent {parent} names keys {keys}.", len(tags)
+    )
+    if len(sets) > 1:
+        message = ngettext(
+            "The DS at the parent {parent} names key {keys}, seen at {count} servers.",
+            "The DS at the parent {parent} names keys {keys}, seen at {count} servers.",
+            len(tags),
+        )
+    listed = ", ".join(map(str, tags))
+    return Finding(ParentState.MATCHES, message.format(parent=parent, keys=listed, count=len(sets)))
 
 
 def _at(parent: str, sets: Mapping[str, Sequence[str]], servers: Sequence[str]) -> str:
     if len(servers) == len(sets):
-        return f"The DS at the parent {parent}"
-    more = f" and {len(servers) - _MOST_NAMED} more" if len(servers) > _MOST_NAMED else ""
-    return f"The DS at {', '.join(servers[:_MOST_NAMED])}{more}, of {len(sets)} servers of the parent {parent},"
+        return gettext("The DS at the parent {parent}").format(parent=parent)
+    listed: str = ", ".join(servers[:_MOST_NAMED])
+    if len(servers) > _MOST_NAMED:
+        listed = gettext("{listed} and {count} more").format(listed=listed, count=len(servers) - _MOST_NAMED)
+    return gettext("The DS at {servers}, of {count} servers of the parent {parent},").format(
+        servers=listed, count=len(sets), parent=parent
+    )
 
 
 def _fault(signed: SignedBy, ds: Sequence[str]) -> str:
@@ -68,23 +88,23 @@ def _fault(signed: SignedBy, ds: Sequence[str]) -> str:
     Every digest type that counts has to lead to a key, since some resolvers look only at the strongest; and every
     algorithm that is named has to sign (RFC 6840 section 5.11).
     """
-    nothing = "resolvers that validate answer nothing of the zone."
     if not signed.algorithms:
-        return f"is there while the zone is not signed: {nothing}"
+        return gettext("is there while the zone is not signed: resolvers that validate answer nothing of the zone.")
     types = {int(text.split()[2]) for text in ds} & key_material.EVERY_DIGEST.keys()
     if types - {_SHA1}:  # RFC 4509 section 3
         types -= {_SHA1}
     if not types:
-        return "has only digests that nobody knows: nobody checks the signatures."
+        return gettext("has only digests that nobody knows: nobody checks the signatures.")
     leading = {int(text.split()[2]) for text in ds if _named(signed, text)}
     if not types & leading:
-        return f"names no key of the zone that signs: {nothing}"
+        return gettext("names no key of the zone that signs: resolvers that validate answer nothing of the zone.")
     if not types <= leading:
-        return "names keys that sign by one digest type, and others by another: some resolvers get to no key."
+        return gettext("names keys that sign by one digest type, and others by another: some resolvers get to no key.")
     lost = sorted({int(text.split()[1]) for text in ds} - signed.algorithms)
     if lost:
-        named = " and ".join(ALGORITHMS.get(number, str(number)) for number in lost)
-        return f"names {named}, by which nothing is signed: some resolvers that validate answer nothing of the zone."
+        return gettext(
+            "names {algorithms}, by which nothing is signed: some resolvers that validate answer nothing of the zone."
+        ).format(algorithms=texts.listed([ALGORITHMS.get(number, str(number)) for number in lost]))
     return ""
 
 

@@ -15,6 +15,7 @@ from django.db.models import Q
 from dnspanel.fleet.dnssec.other_signers import SignersLook, ask_signers, zones_with_other_signers
 from dnspanel.fleet.dnssec.rollover_parents import ParentAnswer, ask_parents
 from dnspanel.fleet.models import Divergence, Node, NodeState
+from dnspanel.texts import gettext
 from dnspanel.zones.dnssec import parent_zone, rollover, rollovers
 from dnspanel.zones.dnssec.ds_seen import note_ds
 from dnspanel.zones.dnssec.first_ds import waits_long
@@ -154,7 +155,7 @@ def _look_of(
 def _with_signers(row: Rollover, look: Look, found: SignersLook | None) -> Look:
     """The look with what the name servers of a zone have that others sign too; None: they were not asked now."""
     if found is None:
-        lack = row.signers_lack if row.signers_at else "Their name servers were not asked yet."
+        lack = row.signers_lack if row.signers_at else gettext("Their name servers were not asked yet.")
         goals = {**look.goals, **({Goal.SIGNERS: _since(row)} if Goal.SIGNERS in row.goals else {})}
         return replace(look, signers_lack=lack, signers_at=row.signers_at, goals=goals)
     goals = {goal: since for goal, since in look.goals.items() if goal is not Goal.SIGNERS}

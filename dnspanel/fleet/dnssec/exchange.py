@@ -51,7 +51,7 @@ def exchange(
         query.flags &= ~dns.flags.RD
     elif dnssec:
         query.flags |= dns.flags.CD
-    failure = "no answer"
+    failure = gettext("no answer")
     for _ in range(_TRIES):
         left = min(TRY_SECONDS, deadline - time.monotonic())
         if left <= 0:
@@ -61,7 +61,7 @@ def exchange(
         except dns.message.Truncated:
             return _tcp(query, address, port, deadline)
         except dns.exception.Timeout:
-            failure = "no answer"
+            failure = gettext("no answer")
         except (dns.exception.DNSException, OSError, EOFError, ValueError) as exc:
             failure = _described(exc)
     raise NoAnswer(failure)
@@ -84,12 +84,12 @@ def _tcp(query: dns.message.Message, address: str, port: int, deadline: float) -
 def _described(exc: Exception) -> str:
     """A description that quotes nothing of what came."""
     if isinstance(exc, dns.exception.Timeout):
-        return "no answer"
+        return gettext("no answer")
     if isinstance(exc, OSError):
-        return exc.strerror or "no connection"
+        return exc.strerror or gettext("no connection")
     if isinstance(exc, EOFError):
-        return "the connection was closed"
-    return "an answer that cannot be read"
+        return gettext("the connection was closed")
+    return gettext("an answer that cannot be read")
 
 
 def has_route(address: str, port: int = 53) -> bool:

@@ -90,7 +90,12 @@ def _ask(
     if found is None:
         return NodeAnswer(node, Verdict.UNSIGNED, serial=serial)
     if len(found) > MOST_KEYS:
-        return NodeAnswer(node, Verdict.BOGUS, f"it has more than {MOST_KEYS} DNSKEY records", serial)
+        return NodeAnswer(
+            node,
+            Verdict.BOGUS,
+            gettext("it has more than {most_keys} DNSKEY records").format(most_keys=MOST_KEYS),
+            serial,
+        )
     tags = tuple(sorted(dns.dnssec.key_id(key) for key in zone_keys(found)))
     try:
         ends = _validated(zone_name, soa_answer, soa, key_answer, found, signers, now.timestamp())

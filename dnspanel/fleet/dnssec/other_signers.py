@@ -21,7 +21,7 @@ from dnspanel.fleet.dnssec.parent_dns import (
     servers_of,
 )
 from dnspanel.fleet.dnssec.resolver import Resolver, Zone, configured
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, joined
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.models import Rollover, ZoneKey
@@ -94,16 +94,21 @@ def look_at_signers(
     """
     zone = Zone(zone_name, tuple(sorted(nameservers)))
     if not nameservers or len(nameservers) > MOST_SERVERS:
-        return SignersLook(f"{zone_name} has {len(nameservers)} name servers.")
+        return SignersLook(gettext("{name} has {count} name servers.").format(name=zone_name, count=len(nameservers)))
     deadline = time.monotonic() + SECONDS
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="signers") as pool:
         servers, faults = servers_of(zone, resolver, networks, port, deadline, pool.map)
         if len(servers) > MOST_ADDRESSES:
-            return SignersLook(f"The name servers of {zone_name} have more than {MOST_ADDRESSES} addresses.")
+            return SignersLook(
+                gettext("The name servers of {parent} have more than {most} addresses.").format(
+                    parent=zone_name, most=MOST_ADDRESSES
+                )
+            )
         answers = list(pool.map(lambda server: _ask(server, zone_name, wanted, port, deadline), servers))
-    faults += [f"{server}: {fault}" for server, (fault, _) in zip(servers, answers, strict=True) if fault]
+    faults += [joined(": ", (server, fault)) for server, (fault, _) in zip(servers, answers, strict=True) if fault]
     return SignersLook(
-        described(f"Not every name server of {zone_name} has it", faults), max((ttl for _, ttl in answers), default=0)
+        described(gettext("Not every name server of {name} has it").format(name=zone_name), faults),
+        max((ttl for _, ttl in answers), default=0),
     )
 
 
@@ -128,4 +133,6 @@ def _ask(
         return str(exc), 0
     known = {(int(item.flags), int(item.algorithm), bytes(item.key)) for item in found}
     lacking = [key_material.key_tag(*key) for key in wanted if key not in known]
-    return (f"it lacks key {', '.join(map(str, sorted(lacking)))}" if lacking else ""), found.ttl
+    if not lacking:
+        return "", found.ttl
+    return gettext("it lacks key {keys}").format(keys=", ".join(map(str, sorted(lacking)))), found.ttl

@@ -21,6 +21,7 @@ from dnspanel.fleet.dnssec.compare_ds import Finding, SignedBy, SigningKey, comp
 from dnspanel.fleet.dnssec.parent_dns import ParentLook, look_at_parent
 from dnspanel.fleet.dnssec.resolver import Resolver, configured
 from dnspanel.fleet.models import ParentCheck, ParentState
+from dnspanel.texts import gettext
 from dnspanel.zones import access
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.dnssec.ds_seen import note_ds
@@ -144,7 +145,9 @@ def look(claim: Claim, *, resolver: Resolver, now: datetime, port: int = 53) -> 
     if finding.state is ParentState.DIFFERS:
         return Look(parent, finding)
     if parent.silent or finding.state is None:
-        return Look(parent, Finding(None, silent=parent.silent or "The parent has no server that could be asked."))
+        return Look(
+            parent, Finding(None, silent=parent.silent or gettext("The parent has no server that could be asked."))
+        )
     if finding.state is ParentState.NO_DS or not settings.TRUST_ANCHORS:
         return Look(parent, finding)
     return Look(parent, _validated(finding, name, resolver, now))
@@ -153,17 +156,31 @@ def look(claim: Claim, *, resolver: Resolver, now: datetime, port: int = 53) -> 
 def _validated(finding: Finding, zone_name: str, resolver: Resolver, now: datetime) -> Finding:
     chain = follow_chain(zone_name, resolver=resolver, anchors=settings.TRUST_ANCHORS, now=now)
     if chain.verdict is Verdict.BOGUS:
-        return Finding(ParentState.BOGUS, f"{zone_name} does not validate from the root down: {chain.reason}.")
+        return Finding(
+            ParentState.BOGUS,
+            gettext("{zone_name} does not validate from the root down: {reason}.").format(
+                zone_name=zone_name, reason=chain.reason
+            ),
+        )
     if chain.verdict is Verdict.UNKNOWN:
-        return Finding(None, silent=f"Whether {zone_name} validates is not known: {chain.reason}.")
+        return Finding(
+            None,
+            silent=gettext("Whether {zone_name} validates is not known: {reason}.").format(
+                zone_name=zone_name, reason=chain.reason
+            ),
+        )
     if chain.verdict is Verdict.INSECURE:
-        message = f"{finding.message} Nobody validates the zone all the same: {chain.reason}."
+        message = gettext("{message} Nobody validates the zone all the same: {reason}.").format(
+            message=finding.message, reason=chain.reason
+        )
         return Finding(finding.state, message)
     return finding if finding.state is not ParentState.MATCHES else _proven(finding)
 
 
 def _proven(finding: Finding) -> Finding:
-    return Finding(finding.state, f"{finding.message} The zone validates from the root down.")
+    return Finding(
+        finding.state, gettext("{message} The zone validates from the root down.").format(message=finding.message)
+    )
 
 
 def keep(*, claim: Claim, look: Look, now: datetime) -> bool:

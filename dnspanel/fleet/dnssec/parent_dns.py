@@ -13,7 +13,7 @@ import dns.rrset
 from dnspanel.fleet.dnssec.exchange import NoAnswer, exchange, has_route, name_of, rcode_text, rrset_at, text_of
 from dnspanel.fleet.dnssec.resolver import Resolver, Zone
 from dnspanel.outbound import is_allowed
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, joined
 from replication.dns import names, rdtypes
 
 # A parent has at most so many name servers with so many addresses, or nobody can ask them all.
@@ -67,13 +67,22 @@ def look_at_parent(zone_name: str, *, resolver: Resolver, networks: Sequence[str
     deadline = time.monotonic() + SECONDS
     above = names.parent(zone_name)
     if above is None:
-        return ParentLook("", {}, None, "The root has no parent.")
+        return ParentLook("", {}, None, gettext("The root has no parent."))
     try:
         parent = resolver.zone_of(above, deadline=deadline)
     except NoAnswer as exc:
-        return ParentLook("", {}, None, f"The parent of {zone_name} is not known: {exc}.")
+        return ParentLook(
+            "", {}, None, gettext("The parent of {zone_name} is not known: {exc}.").format(zone_name=zone_name, exc=exc)
+        )
     if len(parent.nameservers) > MOST_SERVERS:
-        return ParentLook(parent.name, {}, None, f"{parent.name} has more than {MOST_SERVERS} name servers.")
+        return ParentLook(
+            parent.name,
+            {},
+            None,
+            gettext("{parent} has more than {most_servers} name servers.").format(
+                parent=parent.name, most_servers=MOST_SERVERS
+            ),
+        )
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="parent") as pool:
         servers, faults = servers_of(parent, resolver, networks, port, deadline, pool.map)
         return _look_at(zone_name, parent.name, servers, faults, port, deadline, pool)
@@ -90,7 +99,14 @@ def look_at_nameservers(
 ) -> ParentLook:
     """The same of these name servers of the parent; a resolver is asked for those without addresses."""
     if len(nameservers) > MOST_SERVERS:
-        return ParentLook(parent, {}, None, f"{parent} has more than {MOST_SERVERS} name servers.")
+        return ParentLook(
+            parent,
+            {},
+            None,
+            gettext("{parent} has more than {most_servers} name servers.").format(
+                parent=parent, most_servers=MOST_SERVERS
+            ),
+        )
     deadline = time.monotonic() + SECONDS
     zone = Zone(parent, tuple(sorted(nameservers)))
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="parent") as pool:
@@ -108,18 +124,20 @@ def _look_at(
     pool: ThreadPoolExecutor,
 ) -> ParentLook:
     if len(servers) > MOST_ADDRESSES:
-        many = f"The name servers of {parent} have more than {MOST_ADDRESSES} addresses."
+        many = gettext("The name servers of {parent} have more than {most} addresses.").format(
+            parent=parent, most=MOST_ADDRESSES
+        )
         return ParentLook(parent, {}, None, many)
     answers = list(pool.map(lambda server: _ask(server, zone_name, parent, port, deadline), servers))
     found: dict[str, tuple[str, ...]] = {}
     ttls = []
     for server, answer in zip(servers, answers, strict=True):
         if isinstance(answer, str):
-            faults.append(f"{server}: {answer}")
+            faults.append(joined(": ", (server, answer)))
         else:
             found[str(server)], ttl = answer
             ttls.append(ttl)
-    silent = described(f"Not every server of {parent} answers", faults)
+    silent = described(gettext("Not every server of {parent} answers").format(parent=parent), faults)
     return ParentLook(parent, found, max(ttls, default=None), silent)
 
 
@@ -127,9 +145,10 @@ def described(head: str, faults: Sequence[str]) -> str:
     """A sentence about the servers with faults; empty if there are none."""
     if not faults:
         return ""
-    named = "; ".join(faults[:_MOST_NAMED])
-    more = f"; and {len(faults) - _MOST_NAMED} more" if len(faults) > _MOST_NAMED else ""
-    return f"{head}: {named}{more}."
+    named = list(faults[:_MOST_NAMED])
+    if len(faults) > _MOST_NAMED:
+        named.append(gettext("and {count} more").format(count=len(faults) - _MOST_NAMED))
+    return gettext("{head}: {faults}.").format(head=head, faults=joined("; ", named))
 
 
 def servers_of(
@@ -150,7 +169,7 @@ def servers_of(
         if known and known.get(host):
             return known[host]
         try:
-            return resolver.addresses(host, deadline=deadline) or "it has no address"
+            return resolver.addresses(host, deadline=deadline) or gettext("it has no address")
         except NoAnswer as exc:
             return str(exc)
 
@@ -158,9 +177,9 @@ def servers_of(
     faults: list[str] = []
     for host, found in zip(zone.nameservers, each(addresses, zone.nameservers), strict=True):
         if isinstance(found, str):
-            faults.append(f"{host}: {found}")
+            faults.append(joined(": ", (host, found)))
         elif not all(is_allowed(address, networks) for address in found):
-            faults.append(f"{host} leads to what is not a public address")
+            faults.append(gettext("{host} leads to what is not a public address").format(host=host))
         else:
             servers += [Server(host, address) for address in found]
     return _with_route(servers, port), faults

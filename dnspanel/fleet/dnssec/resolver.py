@@ -36,16 +36,18 @@ class Resolver:
 
     def ask(self, name: str, type: int, *, deadline: float, dnssec: bool = False) -> dns.message.Message:
         """The answer, NOERROR or NXDOMAIN. Raises NoAnswer."""
-        failure = "no resolver is set up"
+        failure = gettext("no resolver is set up")
         for address, port in self.servers:
             try:
                 answer = exchange(address, name, type, deadline=deadline, port=port, is_recursive=True, dnssec=dnssec)
             except NoAnswer as exc:
-                failure = f"the resolver: {exc}"
+                failure = gettext("the resolver: {exc}").format(exc=exc)
                 continue
             if answer.rcode() in _USABLE:
                 return answer
-            failure = f"the resolver answers {rcode_text(answer)} for {name}"
+            failure = gettext("the resolver answers {rcode_text} for {name}").format(
+                rcode_text=rcode_text(answer), name=name
+            )
         raise NoAnswer(failure)
 
     def addresses(self, host: str, *, deadline: float) -> tuple[str, ...]:

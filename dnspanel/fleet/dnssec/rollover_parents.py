@@ -11,6 +11,7 @@ from dnspanel.fleet.dnssec import resolver
 from dnspanel.fleet.dnssec.parent_dns import look_at_nameservers, look_at_parent
 from dnspanel.fleet.models import Divergence, Node, NodeState
 from dnspanel.outbound import is_allowed
+from dnspanel.texts import gettext
 from dnspanel.zones.dnssec import parent_zone
 from dnspanel.zones.dnssec.parent_zone import AnsweredDs
 from dnspanel.zones.models import Rollover
@@ -49,7 +50,11 @@ def ask_parents(rows: Sequence[Rollover], *, acked: int, now: datetime, port: in
         parent = here[row.pk]
         if parent is not None and parent.parent_id in diverged:
             nodes = ", ".join(diverged[parent.parent_id])
-            found[row.pk] = ParentAnswer(silent=f"{nodes} answers with something else in {parent.parent}")
+            found[row.pk] = ParentAnswer(
+                silent=gettext("{nodes} answers with something else in {parent}").format(
+                    nodes=nodes, parent=parent.parent
+                )
+            )
         elif parent is not None and not _others(parent, addresses):
             found[row.pk] = ParentAnswer(parent.sets, parent.ttl)
         elif row.parent_silent or row.clock - row.parent_at >= ASK_EVERY:

@@ -46,8 +46,11 @@ def validate(
     if not timely:
         last = max(each.expiration for each in signatures)
         when = f"{time.strftime('%Y-%m-%d %H:%M', time.gmtime(last))} UTC"
-        ended = f"ended {when}" if last < now else "is not good yet"
-        raise NotSigned(gettext("the signature of the {what} {ended}").format(what=what, ended=ended))
+        raise NotSigned(
+            gettext("the signature of the {what} ended {when}").format(what=what, when=when)
+            if last < now
+            else gettext("the signature of the {what} is not good yet").format(what=what)
+        )
     known = dns.rrset.from_rdata_list(apex, rrset.ttl, list(keys))
     try:
         dns.dnssec.validate(rrset, dns.rrset.from_rdata_list(rrset.name, rrset.ttl, timely), {apex: known}, now=now)

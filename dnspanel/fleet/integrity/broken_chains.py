@@ -17,6 +17,7 @@ from django.db.models import Q
 from dnspanel.fleet.dnssec.parent_dns import ParentLook, look_at_parent
 from dnspanel.fleet.dnssec.resolver import Resolver, configured
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.zones import store_rrsets
 from dnspanel.zones.dnssec.lost_keys import LostSigning
 from dnspanel.zones.dnssec.other_keys import keys_in
@@ -32,7 +33,7 @@ _AT_ONCE = 500
 _LOOKS_AT_ONCE = 8
 # What could not be looked at within this is not known.
 _LOOK_SECONDS = 120.0
-_NO_LOOK = ParentLook("", {}, None, "There was no time to ask it.")
+_NO_LOOK = ParentLook("", {}, None, gettext_lazy("There was no time to ask it."))
 
 _SIGNED_OTHERWISE = Q(signing__isnull=False) | ~Q(signing_error="") | ~Q(error="")
 
@@ -146,17 +147,21 @@ def _reason(zone_name: str, above: _Above, before: _Signed | None, after: _Signe
         return next(filter(None, reasons), "")
 
     if reason := against(above.after):
-        return f"its parent has a DS for {zone_name}, {reason}"
+        return gettext("its parent has a DS for {zone_name}, {reason}").format(zone_name=zone_name, reason=reason)
     if above.silent:
-        return f"what its parent has for it is not known: {above.silent.rstrip('.')}"
+        return gettext("what its parent has for it is not known: {silent}").format(silent=above.silent.rstrip("."))
     if reason := against(above.cached):
-        return f"caches have a DS for {zone_name}, {reason}, until it expires there"
+        return gettext("caches have a DS for {zone_name}, {reason}, until it expires there").format(
+            zone_name=zone_name, reason=reason
+        )
     if not any(above.after) or not after.state.keys:
         return ""
     if before is None:
-        return "how nodes sign it is not known, and caches have keys and signatures of theirs"
+        return gettext("how nodes sign it is not known, and caches have keys and signatures of theirs")
     if before.state.keys and not (after.signing & before.visible and before.signing & after.visible):
-        return "caches have keys and signatures of the nodes that do not go with those of the panel, until they expire"
+        return gettext(
+            "caches have keys and signatures of the nodes that do not go with those of the panel, until they expire"
+        )
     return ""
 
 

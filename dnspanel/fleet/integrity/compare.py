@@ -17,6 +17,7 @@ from django.db.models import Q
 from dnspanel.fleet.integrity import divergences
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.publish.models import Segment, Snapshot
+from dnspanel.texts import gettext
 from replication.errors import BadBytes
 from replication.wire.position import Position
 from replication.wire.protocol import Status
@@ -74,9 +75,13 @@ def decide(seen: Seen, expected: bytes | None) -> Decision:
         return Nothing(None)
     beyond = [description for zone_id, _, description in seen.diverged if not zone_id]
     if beyond:
-        return TakeSnapshot(f"its files differ beyond single zones: {beyond[0]}")
+        return TakeSnapshot(
+            gettext("its files differ beyond single zones: {description}").format(description=beyond[0])
+        )
     if seen.diverged_count > MOST_REPAIRS:
-        return TakeSnapshot(f"{seen.diverged_count} of its zones are not what the panel wrote")
+        return TakeSnapshot(
+            gettext("{count} of its zones are not what the panel wrote").format(count=seen.diverged_count)
+        )
     if seen.diverged:
         return RepairZones(seen.diverged)
     if expected is None or not seen.digest:
@@ -84,7 +89,7 @@ def decide(seen: Seen, expected: bytes | None) -> Decision:
     if seen.digest == expected:
         return Nothing(True)
     if seen.has_checked:
-        return TakeSnapshot("its content differs from the panel's, and no zone could be named")
+        return TakeSnapshot(gettext("its content differs from the panel's, and no zone could be named"))
     return CheckRows()
 
 

@@ -14,6 +14,7 @@ from dnspanel.fleet.integrity import unknown_history
 from dnspanel.fleet.integrity.epoch import carry_out
 from dnspanel.fleet.integrity.unknown_history_report import make_report
 from dnspanel.fleet.models import AheadReport
+from dnspanel.texts import gettext
 from dnspanel.zones.errors import ZoneError
 
 # Nodes that did not answer are asked again after this long.
@@ -45,7 +46,9 @@ def _carry_out(report: AheadReport, now: datetime) -> str:
     except (ZoneError, IntegrityError, DataError) as exc:
         logger.exception("the decision of report=%s could not be carried out", report.pk)
         AheadReport.objects.filter(pk=report.pk).update(
-            choice="", decided_at=None, error=f"The decision could not be carried out, nothing was changed: {exc}"
+            choice="",
+            decided_at=None,
+            error=gettext("The decision could not be carried out, nothing was changed: {exc}").format(exc=exc),
         )
         return "the decision could not be carried out"
     return f"epoch {epoch.epoch} has begun"

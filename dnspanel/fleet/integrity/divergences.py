@@ -9,6 +9,7 @@ from django.db.models import Q
 
 from dnspanel.fleet import events
 from dnspanel.fleet.models import Divergence, Node
+from dnspanel.texts import gettext, joined
 from dnspanel.zones.models import Zone
 
 # A node where everything differs tells of few, and counts the others.
@@ -37,9 +38,16 @@ def record_found(*, node_id: int, zones: Iterable[tuple[int, str, str]], now: da
             ignore_conflicts=True,
         )
         for _, name, description in new[:_MOST_NOTED]:
-            _note(node_id, f"{name or 'Its files'}: {description}.", now)
+            _note(
+                node_id,
+                gettext("{name}: {description}.").format(name=name, description=description)
+                if name
+                else gettext("Its files: {description}.").format(description=description),
+                now,
+            )
         if len(new) > _MOST_NOTED:
-            _note(node_id, f"{len(new) - _MOST_NOTED} more zones are not what the panel wrote.", now)
+            more = gettext("{count} more zones are not what the panel wrote.").format(count=len(new) - _MOST_NOTED)
+            _note(node_id, more, now)
     for zone_id, name, description in new:
         logger.error("diverged node_id=%s zone_id=%s zone=%s: %s", node_id, zone_id, name, description)
 
@@ -52,11 +60,17 @@ def record_repaired(*, node_id: int, zone_id: int, zone_name: str, differences: 
     if row is None or (row.repaired_at is not None and (not found or found in row.words)):
         return
     row.zone_name, row.repaired_at, row.error = zone_name or row.zone_name, now, ""
-    row.words = f"{row.words}: {found}" if found else row.words
+    row.words = joined(": ", (row.words, found)) if found else row.words
     with transaction.atomic():
         row.save(update_fields=["zone_name", "words", "repaired_at", "error"])
-        _note(node_id, f"{row.zone_name or 'Its files'}: repaired ({found or 'nothing differed any more'}).", now)
+        _note(node_id, _repaired_message(row.zone_name, found), now)
     logger.warning("repaired node_id=%s zone_id=%s zone=%s: %s", node_id, zone_id, row.zone_name, found)
+
+
+def _repaired_message(zone_name: str, found: str) -> str:
+    values = {"name": zone_name, "found": found or gettext("nothing differed any more")}
+    message = gettext("{name}: repaired ({found}).") if zone_name else gettext("Its files: repaired ({found}).")
+    return message.format(**values)
 
 
 def record_failed(*, node_id: int, zone_id: int, error: str) -> None:
@@ -76,7 +90,7 @@ def record_compared(*, node_id: int, is_equal: bool, now: datetime) -> None:
     if not is_news:
         Node.objects.filter(pk=node_id).update(digest_compared_at=now)
     elif not is_equal:
-        _note(node_id, "Its content does not add up to what the panel has at the same position.", now)
+        _note(node_id, gettext("Its content does not add up to what the panel has at the same position."), now)
 
 
 def _note(node_id: int, message: str, now: datetime) -> None:

@@ -34,15 +34,16 @@ def suspicion(node_name: str, position: Position, head: Position, *, is_known: b
     `is_known` says whether the position's epoch is one of this panel's, present or past.
     """
     if position.epoch == head.epoch and position.sequence > head.sequence:
-        return (
-            f"The node {node_name} answers with change {position.sequence}, and this panel has published only"
-            f" {head.sequence}. The database looks like one restored from a backup, or one that lost its last changes."
-        )
+        return gettext(
+            "The node {node_name} answers with change {sequence}, and this panel has published only "
+            "{head}. The database looks like one restored from a backup, or one that lost its "
+            "last changes."
+        ).format(node_name=node_name, sequence=position.sequence, head=head.sequence)
     if position.epoch != head.epoch and not is_known:
-        return (
-            f"The node {node_name} answers with a history of changes that this panel does not know."
-            " The database looks like one restored from a backup."
-        )
+        return gettext(
+            "The node {node_name} answers with a history of changes that this panel does not know. The "
+            "database looks like one restored from a backup."
+        ).format(node_name=node_name)
     return ""
 
 
@@ -137,9 +138,9 @@ def numbers(report: AheadReport) -> Numbers:
 def may_choose(report: AheadReport, choice: str) -> str:
     """Return why this choice is not open; empty when it is."""
     if report.ended_at is None:
-        return "The nodes are still being asked."
+        return gettext("The nodes are still being asked.")
     if choice == Choice.TAKE_OVER and not report.is_ahead:
-        return "No node that answered knows anything that the panel does not."
+        return gettext("No node that answered knows anything that the panel does not.")
     return ""
 
 

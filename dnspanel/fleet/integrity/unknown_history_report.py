@@ -97,7 +97,7 @@ def make_report(*, report: AheadReport, now: datetime) -> None:
         furthest = _furthest(answered)
         if furthest is None:
             AheadReport.objects.filter(pk=report.pk).update(
-                silent_nodes=silent, ended_at=None, error="No node that holds zones answered."
+                silent_nodes=silent, ended_at=None, error=gettext("No node that holds zones answered.")
             )
             return
         client = clients[furthest.node.pk][1]
@@ -110,7 +110,9 @@ def make_report(*, report: AheadReport, now: datetime) -> None:
         _compare_records(report, client, furthest.status.schema)
         note_breaks(report)
     except ReplicationError as exc:
-        AheadReport.objects.filter(pk=report.pk).update(error=f"The node could not be asked to the end: {exc}")
+        AheadReport.objects.filter(pk=report.pk).update(
+            error=gettext("The node could not be asked to the end: {exc}").format(exc=exc)
+        )
     else:
         AheadReport.objects.filter(pk=report.pk).update(error="", ended_at=timezone.now())
         logger.info("asked node=%s report=%s", furthest.node.name, report.pk)
@@ -334,7 +336,9 @@ def _note_signing(zone: AheadZone, client: Knows, schema: int) -> None:
     except NodeUnreachable:
         raise
     except ReplicationError as exc:
-        AheadZone.objects.filter(pk=zone.pk).update(signing_error=f"How the node signs it is not known: {exc}")
+        AheadZone.objects.filter(pk=zone.pk).update(
+            signing_error=gettext("How the node signs it is not known: {exc}").format(exc=exc)
+        )
     else:
         if signing is not None:
             AheadZone.objects.filter(pk=zone.pk).update(signing=signing.to_json())

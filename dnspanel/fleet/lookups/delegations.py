@@ -144,8 +144,8 @@ def _ask(name: str, server: Server, port: int, deadline: float) -> "frozenset[st
     except (NoAnswer, Unusable) as exc:
         return str(exc)
     if not answer.flags & dns.flags.AA:
-        return f"it answers without authority for {name}"
-    return _nameservers(answer, name) or f"it has no NS records of {name}"
+        return gettext("it answers without authority for {name}").format(name=name)
+    return _nameservers(answer, name) or gettext("it has no NS records of {name}").format(name=name)
 
 
 def _parent_names(
@@ -161,7 +161,7 @@ def _parent_names(
     try:
         parent = resolver.zone_of(above, deadline=deadline)
     except NoAnswer as exc:
-        return f"the parent of {name} is not known: {exc}"
+        return gettext("the parent of {name} is not known: {exc}").format(name=name, exc=exc)
     servers, faults = _servers(parent.nameservers, {}, resolver, networks, port, deadline, pool)
     found: set[str] = set()
     is_known, has_both = False, False
@@ -175,7 +175,13 @@ def _parent_names(
             found |= answer
     if is_known:
         return frozenset(found)
-    return None if has_both else f"no server of {parent.name} says which servers it has for {name}: {faults[0]}"
+    return (
+        None
+        if has_both
+        else gettext("no server of {parent} says which servers it has for {name}: {fault}").format(
+            parent=parent.name, name=name, fault=faults[0]
+        )
+    )
 
 
 def _referral(name: str, server: Server, port: int, deadline: float) -> "frozenset[str] | str | None":
@@ -188,7 +194,7 @@ def _referral(name: str, server: Server, port: int, deadline: float) -> "frozens
         return None
     referred = rrset_at(answer.authority, name_of(name), rdtypes.NS)
     if referred is None and not answer.flags & dns.flags.AA:
-        return f"{server}: it answers without authority"
+        return gettext("{server}: it answers without authority").format(server=server)
     return frozenset(text_of(one.target) for one in referred or ())
 
 

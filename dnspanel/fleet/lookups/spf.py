@@ -153,15 +153,17 @@ class _Walk:
     def _record(self, name: str, above: frozenset[str]) -> tuple[tuple[str, str] | None, str]:
         if name in above:
             self.is_complete = False
-            return None, "The records include each other without an end."
+            return None, gettext("The records include each other without an end.")
         texts = [text for text in self._texts(name) if is_spf(text)]
         if len(texts) == 1:
             return (name, texts[0]), ""
         self.is_complete = False
         if not texts:
             self.void += 1
-            return None, f"{name} has no SPF record: receivers take yours for broken."
-        return None, f"{name} has {len(texts)} SPF records: receivers take yours for broken."
+            return None, gettext("{name} has no SPF record: receivers take yours for broken.").format(name=name)
+        return None, gettext("{name} has {count} SPF records: receivers take yours for broken.").format(
+            name=name, count=len(texts)
+        )
 
     def _hosts(self, kind: str, name: str) -> str:
         hosts = [name]
@@ -170,12 +172,14 @@ class _Walk:
             hosts = [str(item.exchange) for item in found if str(item.exchange) != "."]
         if len(hosts) > MOST_HOSTS:
             self.is_complete = False
-            return f"{name} has more than {MOST_HOSTS} mail servers: receivers take yours for broken."
+            return gettext("{name} has more than {most_hosts} mail servers: receivers take yours for broken.").format(
+                name=name, most_hosts=MOST_HOSTS
+            )
         addresses = [each for host in hosts for each in self.resolver.addresses(host.lower(), deadline=self.deadline)]
         if not addresses:
             self.void += 1
             self.is_complete = False
-            return f"{name} has no address."
+            return gettext("{name} has no address.").format(name=name)
         self.addresses += addresses[: MOST_ADDRESSES - len(self.addresses)]
         return ""
 

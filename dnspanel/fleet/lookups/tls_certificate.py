@@ -68,7 +68,7 @@ def _taken_from(address: str, name: str, port: int, deadline: float) -> bytes:
         with context.wrap_socket(plain, server_hostname=name) as secure:
             certificate = secure.getpeercert(binary_form=True)
     if not certificate:
-        raise ValueError("no certificate")
+        raise ValueError(gettext("no certificate"))
     return certificate
 
 
@@ -93,7 +93,7 @@ def _reply(plain: socket.socket, deadline: float) -> bytes:
         if not chunk:
             break
         received += chunk
-    raise ValueError("no reply")
+    raise ValueError(gettext("no reply"))
 
 
 def _left(deadline: float) -> float:

@@ -18,6 +18,7 @@ from dnspanel.fleet.health import OFFLINE_AFTER
 from dnspanel.fleet.models import Node, NodeEvent, NodeGroup, NodeState
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
 from dnspanel.fleet.nodes.reported import describe_computed, reported_types
+from dnspanel.texts import gettext, joined
 from dnspanel.zones.computed_types import COMPUTED, SET_UP
 from replication.dns import rdata, rdtypes
 from replication.errors import NotServed, ReplicationError
@@ -67,7 +68,9 @@ def _set_up(now: datetime) -> Iterator[Node]:
                 client.choose_computed_types(chosen)
         except NotServed as exc:
             logger.error("PowerDNS did not come back node=%s: %s", node.name, exc)
-            message = f"Its PowerDNS did not come back as it was set up for ALIAS and LUA: {exc}. No other node is."
+            message = gettext(
+                "Its PowerDNS did not come back as it was set up for ALIAS and LUA: {exc}. No other node is."
+            ).format(exc=exc)
             _note_once(node, message, now)
             return
         except ReplicationError as exc:
@@ -76,7 +79,8 @@ def _set_up(now: datetime) -> Iterator[Node]:
             # Else it would be due again until its agent is asked for its status.
             report = {**node.report, "computed_types": chosen.to_json(), "serves_stored_keys": True}
             Node.objects.filter(pk=node.pk).update(report=report)
-            _note_once(node, f"Its PowerDNS was set up anew: {describe_computed(chosen)}.", now)
+            message = gettext("Its PowerDNS was set up anew: {types}.").format(types=describe_computed(chosen))
+            _note_once(node, message, now)
             yield node
 
 
@@ -94,13 +98,15 @@ def reasons_against(types: Collection[int]) -> dict[int, str]:
     found = {}
     for type in sorted(concerned):
         if not nodes and type == rdtypes.ALIAS and not settings.ALIAS_RESOLVER:
-            found[type] = "ALIAS is not answered: no resolver is set up (PANEL_ALIAS_RESOLVER)"
+            found[type] = gettext("ALIAS is not answered: no resolver is set up (PANEL_ALIAS_RESOLVER)")
         problems = [(node.name, problem) for node in nodes if (problem := _problem(node, type))]
         if problems:
-            named = [f"{name} ({problem})" for name, problem in problems[:_MOST_NAMED]]
+            named = [joined("", (name, " (", problem, ")")) for name, problem in problems[:_MOST_NAMED]]
             if len(problems) > _MOST_NAMED:
-                named.append(f"and {len(problems) - _MOST_NAMED} more")
-            found[type] = f"{rdata.type_to_text(type)} is not answered by every node: {', '.join(named)}"
+                named.append(gettext("and {count} more").format(count=len(problems) - _MOST_NAMED))
+            found[type] = gettext("{type} is not answered by every node: {nodes}").format(
+                type=rdata.type_to_text(type), nodes=joined(", ", named)
+            )
     return found
 
 
@@ -113,17 +119,17 @@ def _problem(node: Node, type: int) -> str:
     """Why this node does not answer the type; empty if it does."""
     report: dict[str, Any] = node.report
     if not report:
-        return "not heard yet"
+        return gettext("not heard yet")
     if type not in COMPUTED:
-        return "" if report.get("serves_stored_keys") else "its PowerDNS has no direct-dnskey=yes"
+        return "" if report.get("serves_stored_keys") else gettext("its PowerDNS has no direct-dnskey=yes")
     if "computed_types" not in report:
-        return "its agent is too old"
+        return gettext("its agent is too old")
     found = reported_types(node)
     if found is None:
-        return "its PowerDNS has not said yet"
+        return gettext("its PowerDNS has not said yet")
     if type == rdtypes.LUA:
-        return "" if found.lua else "LUA is off"
-    return str(report.get("resolver_problem", "")) if found.resolver else "no resolver is set up"
+        return "" if found.lua else gettext("LUA is off")
+    return str(report.get("resolver_problem", "")) if found.resolver else gettext("no resolver is set up")
 
 
 def _is_due(node: Node, choice: ComputedTypes) -> bool:

@@ -200,7 +200,7 @@ def approve(*, node: Node, now: datetime, by: Author) -> Node:
             node,
             to=NodeState.ACTIVE,
             expected=(NodeState.AWAITING_APPROVAL,),
-            refused="is not waiting for approval",
+            refused=gettext("is not waiting for approval"),
             certificate_pem=certificate.public_bytes(serialization.Encoding.PEM).decode(),
             certificate_sha256=certificate.fingerprint(hashes.SHA256()).hex(),
             certificate_expires_at=certificate.not_valid_after_utc,
@@ -212,7 +212,9 @@ def approve(*, node: Node, now: datetime, by: Author) -> Node:
             other_machine_at=None,
         )
         audit.record(action="node.approve", by=by, now=now, target=node.name, fingerprint=waiting.csr_sha256)
-        message = f"It was approved with the fingerprint {waiting.csr_sha256[:16]}."
+        message = gettext("It was approved with the fingerprint {csr_sha256}.").format(
+            csr_sha256=waiting.csr_sha256[:16]
+        )
         events.note(node_id=node.pk, kind="enrolment", message=message, now=now, by=by)
     logger.info("approved node=%s by=%s", node.name, user_of(by) or "command line")
     return node
@@ -241,7 +243,7 @@ def revoke(*, node: Node, now: datetime, by: Author) -> Node:
             node,
             to=NodeState.AWAITING_APPROVAL,
             expected=(NodeState.ACTIVE, NodeState.DRAINED),
-            refused="has no certificate that counts",
+            refused=gettext("has no certificate that counts"),
             **_NO_CERTIFICATE,
             **_NOT_DRAINED,
             refusal="",
@@ -249,7 +251,7 @@ def revoke(*, node: Node, now: datetime, by: Author) -> Node:
         )
         EnrolmentCode.objects.filter(node=node).delete()
         audit.record(action="node.revoke", by=by, now=now, target=node.name)
-        message = "Its certificate was revoked: nobody speaks to it before it is enrolled again."
+        message = gettext("Its certificate was revoked: nobody speaks to it before it is enrolled again.")
         events.note(node_id=node.pk, kind="certificate", message=message, now=now, by=by)
         sealing_keys.rotate(now=now, by=by)  # what it had, whoever has its disk has; what comes it shall not open
     logger.info("revoked the certificate node=%s by=%s", node.name, user_of(by) or "command line")
@@ -269,7 +271,7 @@ def drain(*, node: Node, now: datetime, by: Author, reason: str = "", until: dat
             node,
             to=NodeState.DRAINED,
             expected=(NodeState.ACTIVE,),
-            refused="is not active",
+            refused=gettext("is not active"),
             drain_reason=reason,
             drained_at=now,
             drained_until=until,
@@ -288,13 +290,20 @@ def drain(*, node: Node, now: datetime, by: Author, reason: str = "", until: dat
     return node
 
 
-def resume(*, node: Node, now: datetime, by: Author, ending: str = "") -> Node:
+def resume(*, node: Node, now: datetime, by: Author, is_due: bool = False) -> Node:
     """Push to a drained node again, beginning with what it missed. Raises WrongState, Forbidden."""
     require_permission(by)
     with transaction.atomic():
-        _move(node, to=NodeState.ACTIVE, expected=(NodeState.DRAINED,), refused="is not drained", **_NOT_DRAINED)
+        _move(
+            node, to=NodeState.ACTIVE, expected=(NodeState.DRAINED,), refused=gettext("is not drained"), **_NOT_DRAINED
+        )
         audit.record(action="node.resume", by=by, now=now, target=node.name)
-        events.note(node_id=node.pk, kind="resume", message=f"It takes pushes again{ending}.", now=now, by=by)
+        message = (
+            gettext("It takes pushes again: the end of its drain has come.")
+            if is_due
+            else gettext("It takes pushes again.")
+        )
+        events.note(node_id=node.pk, kind="resume", message=message, now=now, by=by)
     logger.info("resumed node=%s by=%s at=%s", node.name, user_of(by) or "command line", now.isoformat())
     return node
 
@@ -304,7 +313,7 @@ def resume_due(*, now: datetime) -> int:
     resumed = 0
     for node in Node.objects.filter(state=NodeState.DRAINED, drained_until__lte=now):
         with contextlib.suppress(WrongState):  # somebody was first
-            resume(node=node, now=now, by=None, ending=": the end of its drain has come")
+            resume(node=node, now=now, by=None, is_due=True)
             resumed += 1
     return resumed
 
@@ -320,11 +329,11 @@ def retire(*, node: Node, now: datetime, by: Author) -> Node:
             node,
             to=NodeState.RETIRED,
             expected=(NodeState.AWAITING_APPROVAL, NodeState.ACTIVE, NodeState.DRAINED),
-            refused="is retired already",
+            refused=gettext("is retired already"),
         )
         EnrolmentCode.objects.filter(node=node).delete()
         audit.record(action="node.retire", by=by, now=now, target=node.name)
-        events.note(node_id=node.pk, kind="retire", message="It was retired.", now=now, by=by)
+        events.note(node_id=node.pk, kind="retire", message=gettext("It was retired."), now=now, by=by)
         sealing_keys.rotate(now=now, by=by)
     logger.info("retired node=%s by=%s at=%s", node.name, user_of(by) or "command line", now.isoformat())
     return node
@@ -414,8 +423,13 @@ def public_key(request: x509.CertificateSigningRequest) -> ec.EllipticCurvePubli
 
 
 def _drain_message(reason: str, until: datetime | None) -> str:
-    message = f"It was drained{f' until {until:%Y-%m-%d %H:%M} UTC' if until else ''}"
-    return f"{message}: {reason}" if reason else f"{message}."
+    if until and reason:
+        message = gettext("It was drained until {until}: {reason}")
+    elif until:
+        message = gettext("It was drained until {until}.")
+    else:
+        message = gettext("It was drained: {reason}") if reason else gettext("It was drained.")
+    return message.format(until=f"{until:%Y-%m-%d %H:%M} UTC" if until else "", reason=reason)
 
 
 def _sha256(secret: str) -> bytes:

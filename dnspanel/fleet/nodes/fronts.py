@@ -170,11 +170,17 @@ def _push(front: Front, expected: FrontSettings) -> None:
 def _reason_out(node: Node) -> str:
     """Why this node may not answer behind a front, as the rest of a sentence; empty if its own answers decide."""
     if node.state == NodeState.DRAINED:
-        return f"is drained: {node.drain_reason}" if node.drain_reason else "is drained"
+        return (
+            gettext("is drained: {drain_reason}").format(drain_reason=node.drain_reason)
+            if node.drain_reason
+            else gettext("is drained")
+        )
     if node.state != NodeState.ACTIVE:
-        return "is not enrolled"
+        return gettext("is not enrolled")
     if node.refusal or node.other_machine:
-        return f"refuses what is published: {node.refusal or 'two machines are this node'}"
+        return gettext("refuses what is published: {reason}").format(
+            reason=node.refusal or gettext("two machines are this node")
+        )
     return ""
 
 

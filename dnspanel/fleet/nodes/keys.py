@@ -21,6 +21,7 @@ from dnspanel.fleet.nodes.enroll import require_permission
 from dnspanel.publish import sealing_keys, signing
 from dnspanel.publish.errors import KeyRefused
 from dnspanel.publish.models import SigningKey
+from dnspanel.texts import gettext
 from replication.errors import BadSignature, Refused, ReplicationError, UnknownSealingKey
 from replication.push import NodeClient
 
@@ -152,5 +153,5 @@ def _send_if_heard(node: Node, context: ssl.SSLContext, now: datetime) -> KeysSe
     ) as client:
         result = send_keys(client)
     if result == KeysSent.NOW:
-        events.note(node_id=node.pk, kind="keys", message="It was given the keys that sign segments.", now=now)
+        events.note(node_id=node.pk, kind="keys", message=gettext("It was given the keys that sign segments."), now=now)
     return result

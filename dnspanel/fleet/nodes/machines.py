@@ -74,16 +74,18 @@ def describe_conflict(node: Node) -> str:
     """Why nothing is pushed while two machines show the node's identity; empty in normal work."""
     if not node.other_machine:
         return ""
-    first, other = (address or "an unknown address" for address in (node.machine_address, node.other_machine_address))
-    if node.other_machine == node.machine:
-        return (
-            f"two agents show this identity in turns, at {first} and at {other}: one is an exact copy of the other;"
-            " stop the copy, or enroll it as a node of its own"
-        )
-    return (
-        f"two machines show this identity: {node.machine[:12]} at {first} and {node.other_machine[:12]} at {other};"
-        " both keep serving and neither is given anything before a person has chosen"
+    first, other = (
+        address or gettext("an unknown address") for address in (node.machine_address, node.other_machine_address)
     )
+    if node.other_machine == node.machine:
+        return gettext(
+            "two agents show this identity in turns, at {first} and at {other}: one is an exact copy of the other; "
+            "stop the copy, or enroll it as a node of its own"
+        ).format(first=first, other=other)
+    return gettext(
+        "two machines show this identity: {machine} at {first} and {other_machine} at {other}; both keep serving and "
+        "neither is given anything before a person has chosen"
+    ).format(machine=node.machine[:12], first=first, other_machine=node.other_machine[:12], other=other)
 
 
 def accept_other(*, node: Node, machine: str, now: datetime, by: Author) -> None:
@@ -106,7 +108,7 @@ def accept_other(*, node: Node, machine: str, now: datetime, by: Author) -> None
         if not moved:
             raise WrongState(node.name, gettext("shows no such machine any more"))
         audit.record(action="node.machine", by=by, now=now, target=node.name, machine=machine)
-        message = f"The machine {machine[:12]} was accepted as this node."
+        message = gettext("The machine {machine} was accepted as this node.").format(machine=machine[:12])
         events.note(node_id=node.pk, kind="machine", message=message, now=now, by=by)
 
 
@@ -122,5 +124,7 @@ def keep_first(*, node: Node, now: datetime, by: Author) -> None:
         if not moved:
             raise WrongState(node.name, gettext("is shown by one machine only"))
         audit.record(action="node.machine", by=by, now=now, target=node.name, machine=node.machine)
-        message = f"The machine {node.machine[:12]} stays this node; the other one was dismissed."
+        message = gettext("The machine {machine} stays this node; the other one was dismissed.").format(
+            machine=node.machine[:12]
+        )
         events.note(node_id=node.pk, kind="machine", message=message, now=now, by=by)

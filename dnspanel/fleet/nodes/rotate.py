@@ -125,7 +125,9 @@ def _adopt(node: Node, now: datetime, by: Author) -> bool:
             next_certificate_sha256="",
         )
         if moved:
-            message = f"Its certificate was replaced; the new one expires {certificate.not_valid_after_utc:%Y-%m-%d}."
+            message = gettext(
+                "Its certificate was replaced; the new one expires {not_valid_after_utc:%Y-%m-%d}."
+            ).format(not_valid_after_utc=certificate.not_valid_after_utc)
             events.note(node_id=node.pk, kind="certificate", message=message, now=now, by=by)
     node.refresh_from_db()
     return bool(moved)

@@ -12,6 +12,7 @@ from django.db import transaction
 from dnspanel.fleet import events
 from dnspanel.fleet.models import Bootstrap, Node, NodeState
 from dnspanel.publish.schemas import use_schema
+from dnspanel.texts import gettext
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +33,12 @@ def ask_for_snapshot(*, node_id: int, reason: str, now: datetime, schema: int | 
             node_id=node_id, defaults={"reason": reason, "schema": schema or node.schema, "asked_at": now}
         )
         if is_new:
-            events.note(node_id=node_id, kind="snapshot", message=f"It will get a whole snapshot: {reason}.", now=now)
+            events.note(
+                node_id=node_id,
+                kind="snapshot",
+                message=gettext("It will get a whole snapshot: {reason}.").format(reason=reason),
+                now=now,
+            )
     if is_new:
         logger.warning("snapshot asked for node=%s: %s", node.name, reason)
     return is_new

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from dnspanel.publish.errors import DamagedObject, StorageUnreachable
+from dnspanel.texts import gettext, gettext_noop
 from replication.errors import (
     Busy,
     Diverged,
@@ -20,8 +21,8 @@ from replication.wire.position import Position
 
 # What an agent refuses with until it gets a snapshot, and why, as a clause for people.
 CURED_BY_SNAPSHOT: dict[type[ReplicationError], str] = {
-    Unfinished: "an earlier one was not installed to its end",
-    WrongEpoch: "what it has is of another epoch of the log",
+    Unfinished: gettext_noop("an earlier one was not installed to its end"),
+    WrongEpoch: gettext_noop("what it has is of another epoch of the log"),
 }
 
 
@@ -75,6 +76,6 @@ def outcome_of(error: ReplicationError, *, is_ring0: bool) -> Outcome:
         case Diverged():
             return Refusal(str(error), repair=True)
         case Refused():
-            cures = [reason for kind, reason in CURED_BY_SNAPSHOT.items() if error.was(kind)]
-            return Refusal(str(error), repair=error.was(Diverged), snapshot="".join(cures))
+            cures = [gettext(reason) for kind, reason in CURED_BY_SNAPSHOT.items() if error.was(kind)]
+            return Refusal(str(error), repair=error.was(Diverged), snapshot=next(iter(cures), ""))
     return Refusal(str(error))

@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db.models import F
 
 from dnspanel.fleet.models import Node, NodeState
+from dnspanel.texts import gettext
 from replication.errors import BadBytes
 from replication.wire.position import Position, position_from_json
 
@@ -41,7 +42,9 @@ def regression(epoch: UUID, acked: int, report: Mapping[str, Any]) -> str:
     except BadBytes:
         return ""
     if has is None:
-        return f"it has lost what it had at sequence {acked}"
+        return gettext("it has lost what it had at sequence {acked}").format(acked=acked)
     if has.epoch == epoch and has.sequence < acked:
-        return f"it has gone back from sequence {acked} to {has.sequence}"
+        return gettext("it has gone back from sequence {acked} to {sequence}").format(
+            acked=acked, sequence=has.sequence
+        )
     return ""

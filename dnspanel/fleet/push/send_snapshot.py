@@ -64,7 +64,7 @@ def send_snapshot(*, lease: Lease) -> bool:
         if snapshot is not None:
             drop_snapshot(snapshot=snapshot, reason=exc.reason, now=timezone.now())
         request_snapshot(schema=bootstrap.schema)
-        lease.leave(error=f"{exc}; another snapshot is being made")
+        lease.leave(error=gettext("{exc}; another snapshot is being made").format(exc=exc))
         return False
     except NeedsSnapshot as exc:
         request_snapshot(schema=bootstrap.schema)
@@ -194,7 +194,9 @@ def _conclude(node: Node, bootstrap: Bootstrap, ack: Ack, lease: Lease, now: dat
     before = Position(node.epoch, node.acked) if node.epoch else None
     acks.record_snapshot_ack(node_id=node.pk, ack=ack, schema=bootstrap.schema, before=before, now=now)
     if lease.end():
-        message = f"It has got a whole snapshot, at sequence {ack.position.sequence}: {bootstrap.reason}."
+        message = gettext("It has got a whole snapshot, at sequence {sequence}: {reason}.").format(
+            sequence=ack.position.sequence, reason=bootstrap.reason
+        )
         events.note(node_id=node.pk, kind="snapshot", message=message, now=now)
     return True
 

@@ -8,6 +8,7 @@ from django.db.models import Q
 from dnspanel.accounts.grants import Right
 from dnspanel.fleet.models import Divergence, Node, NodeState
 from dnspanel.fleet.reads.queries import head
+from dnspanel.texts import gettext
 from dnspanel.zones import access
 from dnspanel.zones.models import Revision, Zone
 
@@ -108,5 +109,11 @@ def _cell(
         return Cell("same", "deleted" if zone.deleted_at else f"{zone.revision}")
     first = next((number for at, number in revisions.get(zone.pk, ()) if at > have), zone.revision)
     if first <= 1:
-        return Cell("nothing", "not yet", "The zone is not on this node yet.")
-    return Cell("behind", f"{first - 1}", f"It serves revision {first - 1}; the panel has {zone.revision}.")
+        return Cell("nothing", gettext("not yet"), gettext("The zone is not on this node yet."))
+    return Cell(
+        "behind",
+        f"{first - 1}",
+        gettext("It serves revision {served}; the panel has {revision}.").format(
+            served=first - 1, revision=zone.revision
+        ),
+    )

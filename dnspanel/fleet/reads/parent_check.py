@@ -6,12 +6,13 @@ from datetime import datetime, timedelta
 from dnspanel.accounts.actors import Person
 from dnspanel.accounts.grants import Right
 from dnspanel.fleet.models import ParentCheck, ParentState
+from dnspanel.texts import gettext, gettext_noop, with_value
 from dnspanel.zones import access
 from dnspanel.zones.dnssec.safety import ParentHere
 
 # Workers that are away are not waited for longer.
 PATIENCE = timedelta(seconds=60)
-NOBODY_KNOWS = "Nobody knows yet whether the parent has the DS."
+NOBODY_KNOWS = gettext_noop("Nobody knows yet whether the parent has the DS.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +27,11 @@ class ParentView:
     def message(self) -> str:
         """What was found, without the name of a zone that the reader may not know of."""
         if self.check is None or self.check.state == ParentState.UNKNOWN:
-            return NOBODY_KNOWS
+            return gettext(NOBODY_KNOWS)
         if self.name != self.check.parent:
-            return self.check.message.replace(f"the parent {self.check.parent}", "the parent, in this panel,")
-        return self.check.message
+            told = with_value(self.check.message, "parent", gettext("in this panel"))
+            return told.replace(f"the parent {self.check.parent}", "the parent, in this panel,")  # of before texts
+        return str(self.check.message)
 
 
 def parent_view(check: ParentCheck | None, here: ParentHere | None, *, knows_here: bool, now: datetime) -> ParentView:

@@ -15,6 +15,7 @@ from dnspanel.fleet.models import Bootstrap, Delivery, Node, NodeState
 from dnspanel.fleet.nodes import machines
 from dnspanel.fleet.rollout.gates import Gates, read_gates, with_limit
 from dnspanel.publish.stall import stalls
+from dnspanel.texts import gettext, joined
 from dnspanel.zones.models import LogHead, Publication
 from replication.wire.position import Position
 
@@ -84,16 +85,26 @@ def fleet_summary(*, now: datetime | None = None) -> FleetSummary:
     live = len(active) - len(troubled)
     stalled = stalls()
     if stalled:
-        return FleetSummary(live, len(active), "bad", f"Publishing stands still: {stalled[0].message}")
+        return FleetSummary(
+            live, len(active), "bad", gettext("Publishing stands still: {reason}").format(reason=stalled[0].message)
+        )
     if stopped := Delivery.objects.exclude(stopped_reason="").values_list("stopped_reason", flat=True).first():
-        return FleetSummary(live, len(active), "bad", f"Delivery is stopped: {stopped}")
+        return FleetSummary(live, len(active), "bad", gettext("Delivery is stopped: {reason}").format(reason=stopped))
     if not active:
-        return FleetSummary(0, 0, "quiet", "No active node")
-    named = [f"{s.node.name} {s.health.word}" for s in troubled[:_MOST_NAMED]]
+        return FleetSummary(0, 0, "quiet", gettext("No active node"))
+    named: list[str] = [
+        gettext("{name} {word}").format(name=s.node.name, word=gettext(str(s.health.word)))
+        for s in troubled[:_MOST_NAMED]
+    ]
     if len(troubled) > _MOST_NAMED:
-        named.append(f"{len(troubled) - _MOST_NAMED} more")
+        named.append(gettext("{count} more").format(count=len(troubled) - _MOST_NAMED))
     tone = "bad" if any(s.health.word in FAULTS for s in troubled) else "warn" if troubled else "ok"
-    return FleetSummary(live, len(active), tone, "; ".join([f"{live} of {len(active)} nodes live", *named]))
+    return FleetSummary(
+        live,
+        len(active),
+        tone,
+        joined("; ", [gettext("{live} of {total} nodes live").format(live=live, total=len(active)), *named]),
+    )
 
 
 def _with_related(nodes: "QuerySet[Node]") -> "QuerySet[Any]":
@@ -133,15 +144,11 @@ def _inputs(node: Any, newest: Position, lacks_since: datetime | None, gates: Ga
         behind_since=max(lacks_since, node.created_at) if lacks_since else node.created_at,
         limit=node.limit,
         waits=gates.reason_to_wait(group_id=node.group_id, is_ring0=node.is_ring0) if gates else "",
-        drain=_describe_drain(node),
+        drained_until=node.drained_until,
+        drain_reason=node.drain_reason,
         certificate_expires_at=node.certificate_expires_at,
         snapshot=_describe_snapshot(node),
     )
-
-
-def _describe_drain(node: Node) -> str:
-    until = f" until {node.drained_until:%Y-%m-%d %H:%M} UTC" if node.drained_until else ""
-    return f"{until} ({node.drain_reason})" if node.drain_reason else until
 
 
 def _describe_snapshot(node: Node) -> str:
@@ -150,9 +157,11 @@ def _describe_snapshot(node: Node) -> str:
     if bootstrap is None:
         return ""
     if bootstrap.error:
-        return f"A snapshot does not get through: {bootstrap.error}."
+        return gettext("A snapshot does not get through: {error}.").format(error=bootstrap.error)
     if not bootstrap.chunks:
-        return f"It waits for a snapshot: {bootstrap.reason}."
+        return gettext("It waits for a snapshot: {reason}.").format(reason=bootstrap.reason)
     if bootstrap.chunks_sent < bootstrap.chunks:
-        return f"It gets a snapshot, {bootstrap.chunks_sent} of {bootstrap.chunks} parts are there: {bootstrap.reason}."
-    return f"It installs a snapshot: {bootstrap.reason}."
+        return gettext("It gets a snapshot, {sent} of {count} parts are there: {reason}.").format(
+            sent=bootstrap.chunks_sent, count=bootstrap.chunks, reason=bootstrap.reason
+        )
+    return gettext("It installs a snapshot: {reason}.").format(reason=bootstrap.reason)

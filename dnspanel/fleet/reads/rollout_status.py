@@ -11,6 +11,7 @@ from dnspanel.fleet.reads.arrivals import NodeArrival, arrivals, ring0_arrivals
 from dnspanel.fleet.reads.queries import node_statuses, ring0_status
 from dnspanel.fleet.rollout.gates import Gates, read_gates
 from dnspanel.fleet.rollout.stages import Answers, Clearance, Ring0, trouble
+from dnspanel.texts import gettext
 from dnspanel.zones.models import Publication
 
 
@@ -69,7 +70,11 @@ class RolloutStatus:
     @property
     def ring0_patience(self) -> str:
         """For how long the others wait for a ring 0 that is not heard."""
-        return "a minute" if settings.RING0_PATIENCE == 60 else f"{settings.RING0_PATIENCE} seconds"
+        return (
+            gettext("a minute")
+            if settings.RING0_PATIENCE == 60
+            else gettext("{count} seconds").format(count=settings.RING0_PATIENCE)
+        )
 
     @property
     def is_staged(self) -> bool:
@@ -148,9 +153,13 @@ def _waits(gates: Gates, clearance: Clearance) -> str:
     if all(member.acked >= gates.head for member in clearance.stage.members):
         return ""
     if gates.is_stopped:
-        return "delivery to the whole fleet is stopped"
+        return gettext("delivery to the whole fleet is stopped")
     if gates.pinned is not None and (clearance.sequence is None or gates.pinned <= clearance.sequence):
-        return f"the fleet is pinned at sequence {gates.pinned}" if gates.pinned < gates.head else ""
+        return (
+            gettext("the fleet is pinned at sequence {pinned}").format(pinned=gates.pinned)
+            if gates.pinned < gates.head
+            else ""
+        )
     return clearance.reason
 
 

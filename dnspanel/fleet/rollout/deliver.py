@@ -80,7 +80,9 @@ def stop(*, reason: str, by: Author, now: datetime) -> None:
             stopped_reason=reason, stopped_at=now, stopped_group=None, stopped_whole=True
         )
         audit.record(action="delivery.stop", by=by, now=now, reason=reason)
-        _note_all("delivery", f"Delivery to the whole fleet was stopped: {reason}", now, by)
+        _note_all(
+            "delivery", gettext("Delivery to the whole fleet was stopped: {reason}").format(reason=reason), now, by
+        )
     logger.warning("delivery stopped by=%s: %s", user_of(by) or "command line", reason)
 
 
@@ -99,7 +101,7 @@ def resume(*, by: Author, now: datetime) -> None:
             stopped_reason="", stopped_at=None, stopped_group=None, stopped_whole=False, resumed_at=now
         )
         audit.record(action="delivery.resume", by=by, now=now, reason=delivery.stopped_reason)
-        _note_all("delivery", "Delivery goes on.", now, by)
+        _note_all("delivery", gettext("Delivery goes on."), now, by)
     logger.info("delivery goes on by=%s", user_of(by) or "command line")
     advance(now=now)
     _wake(_active_ids())
@@ -132,7 +134,12 @@ def pin(*, sequence: int, reason: str, by: Author, now: datetime) -> None:
             pinned=sequence, pinned_reason=reason, pinned_at=now, pinned_by=user_of(by)
         )
         audit.record(action="delivery.pin", by=by, now=now, sequence=sequence, reason=reason)
-        _note_all("delivery", f"The fleet was pinned at sequence {sequence}: {reason}", now, by)
+        _note_all(
+            "delivery",
+            gettext("The fleet was pinned at sequence {sequence}: {reason}").format(sequence=sequence, reason=reason),
+            now,
+            by,
+        )
     logger.warning("fleet pinned sequence=%s by=%s: %s", sequence, user_of(by) or "command line", reason)
     _wake(_active_ids())
 
@@ -146,7 +153,12 @@ def unpin(*, by: Author, now: datetime) -> None:
             raise DeliveryRefused(gettext("The fleet is not pinned."))
         Delivery.objects.filter(pk=delivery.pk).update(pinned=None, pinned_reason="", pinned_at=None, pinned_by=None)
         audit.record(action="delivery.unpin", by=by, now=now, sequence=delivery.pinned)
-        _note_all("delivery", f"The fleet is no longer pinned at sequence {delivery.pinned}.", now, by)
+        _note_all(
+            "delivery",
+            gettext("The fleet is no longer pinned at sequence {pinned}.").format(pinned=delivery.pinned),
+            now,
+            by,
+        )
     advance(now=now)
     _wake(_active_ids())
 
@@ -174,7 +186,7 @@ def skip(*, group: NodeGroup, reason: str, by: Author, now: datetime) -> None:
         NodeGroup.objects.filter(pk=group.pk).update(skipped_reason=reason, skipped_at=now)
         audit.record(action="delivery.skip", by=by, now=now, target=group.name, reason=reason)
         for member in stage.members:
-            message = f"Other groups no longer wait for {group.name}: {reason}"
+            message = gettext("Other groups no longer wait for {name}: {reason}").format(name=group.name, reason=reason)
             events.note(node_id=member.id, kind="delivery", message=message, now=now, by=by)
     advance(now=now)
 
@@ -224,7 +236,7 @@ def _stop_behind(found: Stop, now: datetime) -> None:
     )
     audit.record(action="delivery.stop", by=None, now=now, target=found.stage.name, reason=found.reason)
     for member in found.stage.members:
-        message = f"Delivery stopped behind {found.stage.name}: {found.reason}"
+        message = gettext("Delivery stopped behind {name}: {reason}").format(name=found.stage.name, reason=found.reason)
         events.note(node_id=member.id, kind="delivery", message=message, now=now)
     logger.error("delivery stopped behind group=%s: %s", found.stage.name, found.reason)
 

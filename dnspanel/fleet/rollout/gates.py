@@ -21,6 +21,8 @@ from dnspanel.fleet.health import OFFLINE_AFTER
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.rollout.stages import Answers, Clearance, Member, Ring0, Stage, clearances
 from dnspanel.prepared_statements import prepared_cursor
+from dnspanel.texts import gettext
+from replication.texts import parse_text
 
 RING0 = "ring 0"
 # Nodes of a fleet without groups.
@@ -116,15 +118,15 @@ class Gates:
     def reason_to_wait(self, *, group_id: int | None, is_ring0: bool) -> str:
         """Return for what nodes of this group wait; they have all that they may have."""
         if self.is_stopped:
-            return f"delivery is stopped: {self.stopped_reason}"
+            return gettext("delivery is stopped: {reason}").format(reason=parse_text(self.stopped_reason))
         cleared = self.clearances()
         groups = [c for c in cleared if c.stage.ring0 is Ring0.NO]
         # A node without a group goes with the last one.
         mine = next((c for c in groups if c.stage.group_id == group_id), groups[-1]) if not is_ring0 else cleared[0]
         is_first = mine.sequence is None or (self.pinned is not None and self.pinned <= mine.sequence)
         if self.pinned is not None and is_first:
-            return f"the fleet is pinned at sequence {self.pinned}"
-        return mine.reason or "the next is about to be sent"
+            return gettext("the fleet is pinned at sequence {sequence}").format(sequence=self.pinned)
+        return mine.reason or gettext("the next is about to be sent")
 
     def _capped(self, clearance: Clearance) -> Clearance:
         sequence = clearance.sequence
@@ -135,7 +137,9 @@ class Gates:
         return replace(
             clearance,
             sequence=max(self.isolated - 1, clearance.stage.released or 0),
-            reason=f"sequence {self.isolated} made ring 0 fail and is being taken back",
+            reason=gettext("sequence {sequence} made ring 0 fail and is being taken back").format(
+                sequence=self.isolated
+            ),
         )
 
 

@@ -83,7 +83,9 @@ def set_resolver(*, group: NodeGroup, resolver: str, by: Author, now: datetime) 
     """
     _require(by)
     if resolver and not is_resolver(resolver):
-        message = "An IP address, with a port where it is not 53: 192.0.2.53, 192.0.2.53:5300, [2001:db8::53]:5300."
+        message = gettext(
+            "An IP address, with a port where it is not 53: 192.0.2.53, 192.0.2.53:5300, [2001:db8::53]:5300."
+        )
         raise GroupRefused(gettext("The resolver is no address. {message}").format(message=message), field="resolver")
     with transaction.atomic():
         NodeGroup.objects.filter(pk=group.pk).update(resolver=resolver)
@@ -99,9 +101,11 @@ def move_group(*, group: NodeGroup, earlier: bool, by: Author, now: datetime) ->
         to = None if at is None else at - 1 if earlier else at + 1
         if at is None or to is None or not 0 <= to < len(groups):
             raise GroupRefused(
-                gettext("{name} is the {part} group already.").format(
-                    name=group.name, part=gettext("first") if earlier else gettext("last")
-                )
+                (
+                    gettext("{name} is the first group already.")
+                    if earlier
+                    else gettext("{name} is the last group already.")
+                ).format(name=group.name)
             )
         if len(groups) - 1 in (at, to):
             # Nodes without a group stay where they are: in the group that was the last.
@@ -140,7 +144,7 @@ def delete_group(*, group: NodeGroup, by: Author, now: datetime) -> None:
 
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
-        message = "A group's name has 1 to 63 lower-case letters, digits and hyphens, such as canary."
+        message = gettext("A group's name has 1 to 63 lower-case letters, digits and hyphens, such as canary.")
         raise GroupRefused(message, field="name")
     if name in _RESERVED:
         raise GroupRefused(

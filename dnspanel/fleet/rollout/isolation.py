@@ -14,6 +14,7 @@ from dnspanel.fleet import events
 from dnspanel.fleet.models import Isolation, Node, NodeState
 from dnspanel.publish.consolidate import merge_range
 from dnspanel.publish.models import Segment
+from dnspanel.texts import gettext
 from dnspanel.zones import failed
 from dnspanel.zones.models import LogHead, Publication, Zone
 
@@ -55,7 +56,9 @@ def _keep(inverse: Publication, sequence: int, now: datetime) -> None:
 
 
 def _note(node: Node, sequence: int, inverse: Publication, reason: str, now: datetime) -> None:
-    message = f"Publication {sequence} was taken back, no other node got it: {reason}"
+    message = gettext("Publication {sequence} was taken back, no other node got it: {reason}").format(
+        sequence=sequence, reason=reason
+    )
     events.note(node_id=node.pk, kind="isolated", message=message, now=now)
     logger.error("isolated sequence=%s inverse=%s: %s", sequence, inverse.sequence, reason)
 

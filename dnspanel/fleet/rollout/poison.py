@@ -21,6 +21,7 @@ from django.db.models import Max
 
 from dnspanel.fleet.models import Isolation, Node
 from dnspanel.fleet.rollout import isolation, unproven
+from dnspanel.texts import gettext
 from dnspanel.zones.history import rrset_after
 from dnspanel.zones.models import Change, Publication, Revision, RevisionKind, RRset, Zone
 from replication import verify
@@ -75,7 +76,7 @@ def examine(*, node: Node, error: NotServed, now: datetime) -> Publication | Non
     if found is None:
         return _examine_signing(node, error, position, now)
     suspect, failure = found
-    reason = f"PowerDNS {failure} when asked for {suspect}."
+    reason = gettext("PowerDNS {failure} when asked for {suspect}.").format(failure=failure, suspect=suspect)
     return isolation.isolate(node=node, sequence=suspect.sequence, reason=reason, now=now)
 
 
@@ -103,7 +104,7 @@ def examine_snapshot(*, node: Node, position: Position, now: datetime) -> NotSer
     accused = NotServed(question=told, expected=expected, found="another one")
     if blamed := culprit(suspects(after=node.acked, up_to=position.sequence), accused, server):
         suspect, failure = blamed
-        reason = f"PowerDNS {failure} when asked for {suspect}."
+        reason = gettext("PowerDNS {failure} when asked for {suspect}.").format(failure=failure, suspect=suspect)
         isolation.isolate(node=node, sequence=suspect.sequence, reason=reason, now=now)
         return NotServed(question=str(suspect), expected=expected, found=failure)
     found: NotServed | None = None
@@ -143,7 +144,7 @@ def _examine_signing(node: Node, error: NotServed, position: int, now: datetime)
     zone = unproven.zone_of(error)
     if zone is None:
         return None
-    reason = f"{zone.name} does not validate: {error}."
+    reason = gettext("{name} does not validate: {error}.").format(name=zone.name, error=error)
     if (brought := unproven.brought_by(node, zone)) is not None:
         return isolation.isolate(node=node, sequence=brought, reason=reason, now=now)
     inverse = isolation.isolate_signing(node=node, zone=zone, up_to=position, reason=reason, now=now)
@@ -248,8 +249,8 @@ class _Server:
         try:
             answer = verify.ask(self._address, self._port, expectation.name, expectation.type, ASK_SECONDS)
         except (NotServed, OSError, dns.exception.DNSException):
-            return "gives no answer"
+            return gettext("gives no answer")
         if answer.rcode() == dns.rcode.SERVFAIL:
-            return "answers SERVFAIL"
+            return gettext("answers SERVFAIL")
         difference = expectation.difference(answer) if must_equal else None
-        return f"answers something else ({difference})" if difference else ""
+        return gettext("answers something else ({difference})").format(difference=difference) if difference else ""

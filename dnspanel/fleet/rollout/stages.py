@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from dnspanel.texts import gettext
+
 # Fewer answers say nothing about a share.
 FEWEST_ANSWERS = 50
 # Failed answers have risen when their share is this much above what it was, and this many times of it.
@@ -105,7 +107,7 @@ def clearances(stages: Iterable[Stage], *, head: int, stopped: Stage | None = No
             cleared.append(Clearance(stage, may, reason if may < head else ""))
         gate, reason_here = _gate(stage, head)
         if stage == stopped:
-            gate, reason_here = 0, f"delivery is stopped behind {stage.name}"
+            gate, reason_here = 0, gettext("delivery is stopped behind {name}").format(name=stage.name)
         if gate is not None and (limit is None or gate < limit):
             limit, reason = gate, reason_here
     return cleared
@@ -129,15 +131,18 @@ def trouble(stage: Stage) -> str:
     refusing = [member for member in stage.members if member.refusal]
     if refusing:
         first = refusing[0]
-        return f"{first.name} of {stage.name} refuses: {first.refusal}"
+        return gettext("{node} of {name} refuses: {reason}").format(
+            node=first.name, name=stage.name, reason=first.refusal
+        )
     diverged = [member.name for member in stage.members if member.is_diverged]
     if diverged:
-        return f"{_named(diverged)} of {stage.name}: the content is not the panel's"
-    if rose(stage.before, stage.after, stage.elsewhere):
-        return (
-            f"{stage.name} answers {_percent(stage.after.share)} of its questions with SERVFAIL or REFUSED; "
-            f"before, it was {_percent(stage.before.share)}"
+        return gettext("{nodes} of {name}: the content is not the panel's").format(
+            nodes=_named(diverged), name=stage.name
         )
+    if rose(stage.before, stage.after, stage.elsewhere):
+        return gettext(
+            "{name} answers {after} of its questions with SERVFAIL or REFUSED; before, it was {before}"
+        ).format(name=stage.name, after=_percent(stage.after.share), before=_percent(stage.before.share))
     return ""
 
 
@@ -160,20 +165,27 @@ def _gate(stage: Stage, head: int) -> tuple[int | None, str]:
     if not stage.live:
         if stage.is_skipped:
             return None, ""
-        return 0, f"it waits for {stage.name}, of which no node is live"
+        return 0, gettext("it waits for {name}, of which no node is live").format(name=stage.name)
     slowest = min(stage.live, key=lambda member: member.verified)
     lacking = [member.name for member in stage.live if member.acked < head]
     if stage.ring0 is not Ring0.NO:
-        return slowest.verified, f"it waits for {stage.name}, which is at sequence {slowest.acked} of {head}"
+        return slowest.verified, gettext("it waits for {name}, which is at sequence {acked} of {head}").format(
+            name=stage.name, acked=slowest.acked, head=head
+        )
     if lacking:
         lowest = min(member.acked for member in stage.live)
-        return slowest.verified, f"it waits for {_named(lacking)} of {stage.name}, at sequence {lowest} of {head}"
-    return slowest.verified, f"it waits until {stage.name} has answered well for {stage.verify_seconds} s"
+        return slowest.verified, gettext("it waits for {nodes} of {name}, at sequence {lowest} of {head}").format(
+            nodes=_named(lacking), name=stage.name, lowest=lowest, head=head
+        )
+    return slowest.verified, gettext("it waits until {name} has answered well for {verify_seconds} s").format(
+        name=stage.name, verify_seconds=stage.verify_seconds
+    )
 
 
 def _named(names: Sequence[str]) -> str:
     more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    listed = ", ".join(names[:_MOST_NAMED])
+    return gettext("{listed} and {count} more").format(listed=listed, count=more) if more > 0 else listed
 
 
 def _percent(share: float) -> str:

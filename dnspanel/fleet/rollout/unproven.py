@@ -16,6 +16,7 @@ from django.db.models import Exists, OuterRef
 
 from dnspanel.fleet import events
 from dnspanel.fleet.models import Isolation, Node, NodeState, UnprovenZone
+from dnspanel.texts import gettext
 from dnspanel.zones.models import Change, Publication, Revision, RevisionKind, RRset, SigningChange, Zone
 from dnspanel.zones.rules import ancestors_within
 from replication.dns import names, rdata, rdtypes
@@ -69,7 +70,9 @@ def _keep(node: Node, zone: Zone, error: NotServed, now: datetime) -> bool:
     defaults = {"problem": str(error), "since": now, "looked_at": now}
     _, is_new = UnprovenZone.objects.get_or_create(node=node, zone=zone, defaults=defaults)
     if is_new:
-        message = f"{zone.name} does not validate here, and nothing that was published did that: {error}."
+        message = gettext("{name} does not validate here, and nothing that was published did that: {error}.").format(
+            name=zone.name, error=error
+        )
         events.note(node_id=node.pk, kind="unproven", message=message, now=now)
         logger.error("unproven node=%s zone=%s: %s", node.name, zone.name, error)
     return is_new
@@ -144,7 +147,12 @@ def look(*, now: datetime) -> None:
         if problem:
             UnprovenZone.objects.filter(pk=row.pk).update(problem=problem, looked_at=now)
         elif UnprovenZone.objects.filter(pk=row.pk).delete()[0]:
-            events.note(node_id=row.node_id, kind="unproven", message=f"{row.zone.name} validates here again.", now=now)
+            events.note(
+                node_id=row.node_id,
+                kind="unproven",
+                message=gettext("{name} validates here again.").format(name=row.zone.name),
+                now=now,
+            )
 
 
 def questions_of(zone: Zone) -> list[tuple[str, int]]:

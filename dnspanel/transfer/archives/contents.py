@@ -6,14 +6,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
+from dnspanel.transfer import limits
 from dnspanel.transfer.archives.decompress import Damaged, Entry, EntryKind, Meter, compression_of, unpacked_chunks
 from dnspanel.transfer.archives.paths import clean_path, printable
 from dnspanel.transfer.archives.tar_reader import BLOCK, is_tar, tar_entries
 from dnspanel.transfer.archives.zip_reader import is_zip, zip_entries
 from dnspanel.transfer.documents import SourceFault
 from dnspanel.transfer.errors import UploadRefused
-from dnspanel.transfer.limits import MOST_DOCUMENT_BYTES, MOST_ENTRIES, TITLES
+from dnspanel.transfer.limits import MOST_DOCUMENT_BYTES, MOST_ENTRIES
 from dnspanel.zones.rules import Severity
 
 Content = tuple[str, bytes]
@@ -27,7 +28,19 @@ _OTHER_ARCHIVES = (
     (b"!<arch>\n", "ar"),
 )
 _PACKED_SUFFIXES = (".gz", ".bz2", ".xz")
-_SYNONYMS = {"link": "a link", "device": "a device", "sparse file": "a sparse file"}
+_NOT_FILES = {
+    "link": gettext_noop("a link, which an import never follows"),
+    "device": gettext_noop("a device, which an import never follows"),
+    "sparse file": gettext_noop("a sparse file, which an import never follows"),
+}
+_REASONS = {
+    EntryKind.ENCRYPTED: gettext_noop("is encrypted; archives with a password are not read"),
+    EntryKind.METHOD: gettext_noop("is compressed in a way that is not read; pack the archive with “deflate”"),
+    EntryKind.DAMAGED: gettext_noop(
+        "is damaged: its size, its checksum or its header is not what the archive's directory says"
+    ),
+    EntryKind.UNKNOWN: gettext_noop("is no plain file"),
+}
 
 
 class Contents:
@@ -108,7 +121,7 @@ def _stream(file: BinaryIO, first: bytes, name: str, prefix: str, meter: Meter) 
         return
     name = _unpacked_name(name) if compression else name
     if compression and (compression_of(begun) or is_zip(begun)):
-        yield _fault(name, "depth", TITLES["depth"])
+        yield _fault(name, "depth", limits.title("depth"))
         return
     try:
         content = _full_content(begun, chunks)
@@ -116,7 +129,11 @@ def _stream(file: BinaryIO, first: bytes, name: str, prefix: str, meter: Meter) 
         raise UploadRefused(
             gettext("{name} is damaged: {exc}. Please upload it again.").format(name=name, exc=exc)
         ) from exc
-    yield (name, content) if content is not None else _fault(name, "document", f"too large: {TITLES['document']}")
+    yield (
+        (name, content)
+        if content is not None
+        else _fault(name, "document", gettext("too large: {limit}").format(limit=limits.title("document")))
+    )
 
 
 def _unpacked_name(name: str) -> str:
@@ -135,37 +152,34 @@ def _opened(entries: Iterator[Entry], archive: str, prefix: str) -> Iterator[Con
                 path = prefix + clean_path(raw.decode("utf-8", "surrogateescape"))
             except UploadRefused as exc:
                 if kind is not EntryKind.FOLDER:
-                    yield _fault(archive, "path", f"{exc} (entry {last:,})")
+                    yield _fault(archive, "path", gettext("{exc} (entry {number:,})").format(exc=exc, number=last))
                 continue
             if kind is EntryKind.FILE:
                 yield path, content
             elif kind is not EntryKind.FOLDER:
                 yield _unreadable(path, kind)
     except Damaged as exc:
-        read = f" {last:,} entries could be read, the last is {path}." if path else ""
+        if not path:
+            raise UploadRefused(
+                gettext("{name} is damaged: {exc}. Please upload it again.").format(name=archive, exc=exc)
+            ) from exc
         raise UploadRefused(
-            gettext("{archive} is damaged: {exc}.{read} Please upload it again.").format(
-                archive=archive, exc=exc, read=read
-            )
+            gettext(
+                "{name} is damaged: {exc}. {last:,} entries could be read, the last is {path}. Please upload it again."
+            ).format(name=archive, exc=exc, last=last, path=path)
         ) from exc
 
 
 def _unreadable(path: str, kind: EntryKind) -> SourceFault:
-    if kind.value in _SYNONYMS:
+    if kind.value in _NOT_FILES:
         return _not_a_file(path, kind.value)
     if kind is EntryKind.TOO_LARGE:
-        return _fault(path, "document", f"too large: {TITLES['document']}")
-    reasons = {
-        EntryKind.ENCRYPTED: "is encrypted; archives with a password are not read",
-        EntryKind.METHOD: "is compressed in a way that is not read; pack the archive with “deflate”",
-        EntryKind.DAMAGED: "is damaged: its size, its checksum or its header is not what the archive's directory says",
-        EntryKind.UNKNOWN: "is no plain file",
-    }
-    return _fault(path, kind.name.lower(), reasons[kind])
+        return _fault(path, "document", gettext("too large: {limit}").format(limit=limits.title("document")))
+    return _fault(path, kind.name.lower(), gettext(_REASONS[kind]))
 
 
 def _not_a_file(path: str, kind: str) -> SourceFault:
-    return _fault(path, "link" if kind == "link" else "device", f"{_SYNONYMS[kind]}, which an import never follows")
+    return _fault(path, "link" if kind == "link" else "device", gettext(_NOT_FILES[kind]))
 
 
 def _fault(path: str, code: str, reason: str) -> SourceFault:
@@ -173,7 +187,9 @@ def _fault(path: str, code: str, reason: str) -> SourceFault:
 
 
 def _too_many() -> UploadRefused:
-    return UploadRefused(f"The upload has too many entries: {TITLES['entries']}.", limit="entries")
+    return UploadRefused(
+        gettext("The upload has too many entries: {limit}.").format(limit=limits.title("entries")), limit="entries"
+    )
 
 
 def _other_archive(first: bytes) -> str:

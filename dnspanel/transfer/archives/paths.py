@@ -51,7 +51,9 @@ def printable(text: str) -> str:
 
 def _refused(path: str, reason: str) -> UploadRefused:
     displayed = printable(path if len(path) <= _MOST_DISPLAYED else path[:_MOST_DISPLAYED] + "…")
-    return UploadRefused(f"The path “{displayed}” is refused: {reason}.", limit="path")
+    return UploadRefused(
+        gettext("The path “{path}” is refused: {reason}.").format(path=displayed, reason=reason), limit="path"
+    )
 
 
 class PathIndex:

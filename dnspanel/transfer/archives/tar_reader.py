@@ -247,8 +247,10 @@ class _TarReader:
         return int(text)
 
     def _damaged(self, what: str) -> Damaged:
-        path = f" ({printable(self._path.decode(errors='surrogateescape')[:200])})" if self._path else ""
-        return Damaged(f"entry {self._count:,}{path} {what}")
+        if not self._path:
+            return Damaged(gettext("entry {number:,} {what}").format(number=self._count, what=what))
+        path = printable(self._path.decode(errors="surrogateescape")[:200])
+        return Damaged(gettext("entry {number:,} ({path}) {what}").format(number=self._count, path=path, what=what))
 
 
 def _path_of(header: bytes) -> bytes:

@@ -31,9 +31,10 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 from dnspanel.texts import gettext
+from dnspanel.transfer import limits
 from dnspanel.transfer.archives.decompress import CHUNK_BYTES, Damaged, Entry, EntryKind, Meter
 from dnspanel.transfer.errors import UploadRefused
-from dnspanel.transfer.limits import MOST_ENTRIES, TITLES
+from dnspanel.transfer.limits import MOST_ENTRIES
 
 _CENTRAL = struct.Struct("<4sxB2xHH4xLLLHHH2x2xLL")
 _LOCAL = struct.Struct("<4s2xHH16xHH")
@@ -118,7 +119,9 @@ class _ZipReader:
             raise Damaged(gettext("its directory does not lie where it says"))
         if count > MOST_ENTRIES:
             raise UploadRefused(
-                gettext("The upload has {count:,} entries: {titles}.").format(count=count, titles=TITLES["entries"]),
+                gettext("The upload has {count:,} entries: {titles}.").format(
+                    count=count, titles=limits.title("entries")
+                ),
                 limit="entries",
             )
         return count, start, start + size

@@ -169,7 +169,11 @@ def run_check(check_id: int, *, parent_port: int = 53) -> str:
         except DatabaseError:
             raise  # PostgreSQL is away: the comparison is found again
         except Exception as exc:
-            message = str(exc) if isinstance(exc, TransferError | Forbidden) else f"A fault of the panel: {exc!r}"
+            message = (
+                str(exc)
+                if isinstance(exc, TransferError | Forbidden)
+                else gettext("A fault of the panel: {fault}").format(fault=repr(exc))
+            )
             _unfinished(check_id).update(state=RunState.FAILED, ended_at=timezone.now(), failure=message)
             if not isinstance(exc, TransferError | Forbidden):
                 raise

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from dnspanel.texts import gettext, ngettext
 from dnspanel.transfer.cutover.dns_probe import Answer, Server
 from dnspanel.transfer.cutover.parent_zone import Delegation, Resolver
 from dnspanel.transfer.exports.rows import Row
@@ -83,23 +84,32 @@ def text_of(zone: str, points: Iterable[Point]) -> str:
 
 def _answers(sides: Sides) -> Point:
     if sides.differences:
-        how_many = "1 answer" if sides.differences == 1 else f"{sides.differences:,} answers"
-        verb = "differs" if sides.differences == 1 else "differ"
-        return Point("answers", Verdict.TO_DO, f"{how_many} of our nodes {verb} from the old server’s.")
-    return Point("answers", Verdict.FINE, "Our nodes answer everything as the old server does.")
+        message = ngettext(
+            "{count:,} answer of our nodes differs from the old server’s.",
+            "{count:,} answers of our nodes differ from the old server’s.",
+            sides.differences,
+        ).format(count=sides.differences)
+        return Point("answers", Verdict.TO_DO, message)
+    return Point("answers", Verdict.FINE, gettext("Our nodes answer everything as the old server does."))
 
 
 def _serial(sides: Sides) -> Point:
     theirs = _serial_of(sides.old_soa, sides.zone)
     [ours] = [int(text.split(" ")[2]) for text in _texts(sides.rows, sides.zone, rdtypes.SOA)] or [0]
     if theirs is None:
-        return Point("serial", Verdict.UNKNOWN, "The old server said no serial; secondaries want ours to be higher.")
-    if Serial(ours) < Serial(theirs):
-        message = (
-            f"Raise the serial: ours, {ours}, is lower than {theirs} of the old server, so secondaries stay there."
+        return Point(
+            "serial", Verdict.UNKNOWN, gettext("The old server said no serial; secondaries want ours to be higher.")
         )
+    if Serial(ours) < Serial(theirs):
+        message = gettext(
+            "Raise the serial: ours, {ours}, is lower than {theirs} of the old server, so secondaries stay there."
+        ).format(ours=ours, theirs=theirs)
         return Point("serial", Verdict.TO_DO, message)
-    return Point("serial", Verdict.FINE, f"Our serial {ours} is not lower than {theirs} of the old server.")
+    return Point(
+        "serial",
+        Verdict.FINE,
+        gettext("Our serial {ours} is not lower than {theirs} of the old server.").format(ours=ours, theirs=theirs),
+    )
 
 
 def _serial_of(answer: Answer, zone: str) -> int | None:
@@ -113,17 +123,19 @@ def _long_ttls(sides: Sides, now: datetime) -> Point:
     """Caches keep the old server's answers for the TTL; whoever may want to go back lowers it before the move."""
     long = [row for row in sides.rows if row[2] > LONG_TTL]
     if not long:
-        return Point("ttl", Verdict.FINE, "No TTL is longer than an hour.")
+        return Point("ttl", Verdict.FINE, gettext("No TTL is longer than an hour."))
     lines = [
         f"{names.relative_text(name, sides.zone)} {rdata.type_to_text(type_)}: {ttl} s, "
         f"in caches until {now + timedelta(seconds=ttl):%Y-%m-%d %H:%M} UTC if it is lowered now"
         for name, type_, ttl, *_ in sorted(long, key=lambda row: -row[2])[:_MOST_LISTED]
     ]
     if len(long) > _MOST_LISTED:
-        lines.append(f"and {len(long) - _MOST_LISTED:,} more, with shorter ones")
-    message = (
-        f"Lower TTLs longer than an hour at the old server first: {len(long):,} RRset{'s' if len(long) > 1 else ''}."
-    )
+        lines.append(gettext("and {count:,} more, with shorter ones").format(count=len(long) - _MOST_LISTED))
+    message = ngettext(
+        "Lower TTLs longer than an hour at the old server first: {count:,} RRset.",
+        "Lower TTLs longer than an hour at the old server first: {count:,} RRsets.",
+        len(long),
+    ).format(count=len(long))
     return Point("ttl", Verdict.TO_DO, message, tuple(lines))
 
 
@@ -132,16 +144,20 @@ def _addresses(servers: Sequence[str], nodes: Sequence[Server], resolver: Resolv
     ours = {node.address for node in nodes}
     found = {server: resolver.addresses(server) for server in servers}
     if any(addresses is None for addresses in found.values()):
-        return Point("nameservers", Verdict.UNKNOWN, "Where the names of the name servers lead was not asked.")
+        return Point("nameservers", Verdict.UNKNOWN, gettext("Where the names of the name servers lead was not asked."))
     astray = [
-        f"{server} leads to {', '.join(sorted(addresses or ())) or 'no public address'}"
+        gettext("{server} leads to {addresses}").format(server=server, addresses=", ".join(sorted(addresses)))
+        if addresses
+        else gettext("{server} leads to no public address").format(server=server)
         for server, addresses in found.items()
         if not addresses or not addresses <= ours
     ]
     if astray:
-        message = f"Make every name server of the zone lead to our nodes ({', '.join(sorted(ours))})."
+        message = gettext("Make every name server of the zone lead to our nodes ({ours}).").format(
+            ours=", ".join(sorted(ours))
+        )
         return Point("nameservers", Verdict.TO_DO, message, tuple(astray))
-    return Point("nameservers", Verdict.FINE, "Every name server of the zone leads to our nodes.")
+    return Point("nameservers", Verdict.FINE, gettext("Every name server of the zone leads to our nodes."))
 
 
 def parent_points(
@@ -161,18 +177,27 @@ def _addresses_within(sides: Sides, servers: Sequence[str]) -> dict[str, set[str
 
 def _delegation(servers: Sequence[str], delegation: Delegation | None) -> Point:
     if delegation is None:
-        return Point("parent", Verdict.UNKNOWN, "The parent’s servers were not asked for the delegation.")
+        return Point("parent", Verdict.UNKNOWN, gettext("The parent’s servers were not asked for the delegation."))
     theirs, ours = delegation.nameservers, frozenset(servers)
     if not theirs:
-        message = f"{delegation.parent} does not delegate the zone."
-        return Point("parent", Verdict.TO_DO, message, tuple(f"add {server}" for server in sorted(ours)))
+        message = gettext("{parent} does not delegate the zone.").format(parent=delegation.parent)
+        return Point(
+            "parent",
+            Verdict.TO_DO,
+            message,
+            tuple(gettext("add {server}").format(server=server) for server in sorted(ours)),
+        )
     if theirs == ours:
-        return Point("parent", Verdict.FINE, f"{delegation.parent} delegates to the zone’s own name servers.")
-    lines = [f"remove {server}" for server in sorted(theirs - ours)] + [
-        f"add {server}" for server in sorted(ours - theirs)
-    ]
-    lines.append(f"resolvers follow within {delegation.ttl} s, the TTL there")
-    return Point("parent", Verdict.TO_DO, f"Change the name servers at {delegation.parent}", tuple(lines))
+        return Point(
+            "parent",
+            Verdict.FINE,
+            gettext("{parent} delegates to the zone’s own name servers.").format(parent=delegation.parent),
+        )
+    lines = [gettext("remove {server}").format(server=server) for server in sorted(theirs - ours)]
+    lines += [gettext("add {server}").format(server=server) for server in sorted(ours - theirs)]
+    lines.append(gettext("resolvers follow within {ttl} s, the TTL there").format(ttl=delegation.ttl))
+    message = gettext("Change the name servers at {parent}").format(parent=delegation.parent)
+    return Point("parent", Verdict.TO_DO, message, tuple(lines))
 
 
 def _glue(
@@ -181,26 +206,36 @@ def _glue(
     """Name servers below the zone itself can only be found if the parent has their addresses."""
     inside = [server for server in servers if names.is_within(server, zone)]
     if not inside:
-        return Point("glue", Verdict.FINE, "No glue is needed: no name server lies within the zone.")
+        return Point("glue", Verdict.FINE, gettext("No glue is needed: no name server lies within the zone."))
     expected = {server: set(addresses.get(server, ())) for server in inside}
-    lines = [f"{server} {', '.join(sorted(found)) or 'has no address here'}" for server, found in expected.items()]
+    lines = [
+        f"{server} {', '.join(sorted(found))}"
+        if found
+        else gettext("{server} has no address here").format(server=server)
+        for server, found in expected.items()
+    ]
     if delegation is None:
-        return Point("glue", Verdict.UNKNOWN, "The parent needs glue; whether it has it was not asked.", tuple(lines))
+        return Point(
+            "glue", Verdict.UNKNOWN, gettext("The parent needs glue; whether it has it was not asked."), tuple(lines)
+        )
     if all(found and delegation.glue.get(server) == found for server, found in expected.items()):
-        return Point("glue", Verdict.FINE, f"{delegation.parent} has the right glue.")
-    return Point("glue", Verdict.TO_DO, f"Give this glue to {delegation.parent}", tuple(lines))
+        return Point("glue", Verdict.FINE, gettext("{parent} has the right glue.").format(parent=delegation.parent))
+    return Point(
+        "glue", Verdict.TO_DO, gettext("Give this glue to {parent}").format(parent=delegation.parent), tuple(lines)
+    )
 
 
 def _ds(sides: Sides, delegation: Delegation | None) -> Point:
     if delegation is None or delegation.ds is None:
-        return Point("ds", Verdict.UNKNOWN, "Whether the parent has a DS record was not asked.")
+        return Point("ds", Verdict.UNKNOWN, gettext("Whether the parent has a DS record was not asked."))
     if not delegation.ds:
-        return Point("ds", Verdict.FINE, "The parent has no DS record: the zone need not be signed.")
+        return Point("ds", Verdict.FINE, gettext("The parent has no DS record: the zone need not be signed."))
     keys = _texts(sides.rows, sides.zone, rdtypes.DNSKEY)
-    message = (
-        "The zone is signed, and the parent has DS records: move the keys here, or remove the DS records and wait "
-        f"{delegation.ds_ttl} s before the move; otherwise resolvers that validate answer nothing."
-    )
+    message = gettext(
+        "The zone is signed, and the parent has DS records: move the keys here, or remove the DS "
+        "records and wait {ds_ttl} s before the move; otherwise resolvers that validate answer "
+        "nothing."
+    ).format(ds_ttl=delegation.ds_ttl)
     lines = [*(f"DS {text}" for text in delegation.ds), *(f"DNSKEY {text}" for text in keys)]
     return Point("ds", Verdict.TO_DO, message, tuple(lines))
 

@@ -21,6 +21,7 @@ import dns.query
 import dns.rdataclass
 import dns.rrset
 
+from dnspanel.texts import gettext, gettext_noop
 from replication.dns import names
 from replication.verify import encode_question
 
@@ -31,7 +32,7 @@ TCP_SECONDS = 4.0
 _TCP_AT_ONCE = 8
 _PACKETS_AT_ONCE = 1000
 
-_SILENCE = "no answer"
+_SILENCE = gettext_noop("no answer")
 
 Question = tuple[str, int]  # name and type
 
@@ -51,7 +52,7 @@ class Server:
 
     def silence(self, reason: str) -> "Answer":
         """That it did not answer, and why, for who may know."""
-        return Answer(None, failure=reason if self.is_described else _SILENCE)
+        return Answer(None, failure=reason if self.is_described else gettext(_SILENCE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +216,7 @@ def _read(packet: bytes) -> Answer:
     try:
         return answer_of(dns.message.from_wire(packet, ignore_trailing=True, raise_on_truncation=False))
     except dns.exception.DNSException as exc:
-        return Answer(None, failure=f"an answer that cannot be read: {exc}")
+        return Answer(None, failure=gettext("an answer that cannot be read: {exc}").format(exc=exc))
 
 
 def answer_of(message: dns.message.Message) -> Answer:

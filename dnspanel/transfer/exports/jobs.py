@@ -284,7 +284,9 @@ def _file(path: Path) -> Iterator[Any]:
 
 def _failure_message(exc: Exception) -> str:
     if isinstance(exc, OSError) and exc.strerror:
-        return f"The file could not be written: {exc.strerror}."
+        return gettext("The file could not be written: {reason}.").format(reason=exc.strerror)
     if isinstance(exc, Forbidden):
         return str(exc)
-    return f"The export stopped at a fault of the panel: {exc.__class__.__name__}: {exc}"
+    return gettext("The export stopped at a fault of the panel: {kind}: {reason}").format(
+        kind=exc.__class__.__name__, reason=exc
+    )

@@ -14,6 +14,7 @@ from functools import cache
 from random import Random
 from typing import Any
 
+from dnspanel.texts import gettext
 from dnspanel.transfer.exports.rows import ExportedZone, Row
 from replication.dns import names, rdata, rdtypes
 
@@ -40,9 +41,9 @@ class QueryOptions:
 
     def __post_init__(self) -> None:
         if not 0 <= self.sample <= MOST_SAMPLED:
-            raise ValueError(f"a sample has at most {MOST_SAMPLED:,} names")
+            raise ValueError(gettext("a sample has at most {most_sampled:,} names").format(most_sampled=MOST_SAMPLED))
         if not 0 <= self.random_percent <= MOST_RANDOM_PERCENT:
-            raise ValueError(f"at most {MOST_RANDOM_PERCENT} % can be random names")
+            raise ValueError(gettext("at most {most} can be random names").format(most=f"{MOST_RANDOM_PERCENT} %"))
 
     def to_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}

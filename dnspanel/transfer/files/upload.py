@@ -21,11 +21,11 @@ from django.utils import timezone
 
 from dnspanel.accounts.actors import Author
 from dnspanel.texts import gettext
-from dnspanel.transfer import quotas, rights
+from dnspanel.transfer import limits, quotas, rights
 from dnspanel.transfer.archives.paths import clean_path
 from dnspanel.transfer.errors import QuotaExceeded, TransferError, UploadRefused, WrongState
 from dnspanel.transfer.files.spool import import_directory
-from dnspanel.transfer.limits import MOST_ENTRIES, MOST_UPLOAD_BYTES, TITLES
+from dnspanel.transfer.limits import MOST_ENTRIES, MOST_UPLOAD_BYTES
 from dnspanel.transfer.models import ImportJob, State
 
 # The database and the log live on this disk too, and an import needs room beside its upload.
@@ -184,11 +184,16 @@ def _room(job: ImportJob, manifest: sqlite3.Connection) -> _Room:
     if left is not None and left < min(allowed, free):
         return _Room(left, _quota_refusal(author, left))
     if allowed <= free:
-        return _Room(allowed, UploadRefused(f"The upload is too large: {TITLES['upload']}.", limit="upload"))
-    message = (
-        f"The panel's disk has room for another {max(0, free) >> 20:,} MiB only. "
-        "Old imports and exports can be deleted, then the upload goes on where it stopped."
-    )
+        return _Room(
+            allowed,
+            UploadRefused(
+                gettext("The upload is too large: {limit}.").format(limit=limits.title("upload")), limit="upload"
+            ),
+        )
+    message = gettext(
+        "The panel's disk has room for another {room:,} MiB only. Old imports and exports can be "
+        "deleted, then the upload goes on where it stopped."
+    ).format(room=max(0, free) >> 20)
     return _Room(max(0, free), UploadRefused(message))
 
 
@@ -209,7 +214,7 @@ def _number(manifest: sqlite3.Connection, name: str) -> int:
         if manifest.execute(query, (name,)).fetchone() is None:
             if manifest.execute("SELECT count(*) FROM file").fetchone()[0] >= MOST_ENTRIES:
                 raise UploadRefused(
-                    gettext("The upload has too many files: {titles}.").format(titles=TITLES["entries"]),
+                    gettext("The upload has too many files: {titles}.").format(titles=limits.title("entries")),
                     limit="entries",
                 )
             # Another chunk of the same file may have begun it just now.

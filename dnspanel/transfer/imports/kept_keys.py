@@ -107,20 +107,20 @@ def _from_json(value: bytes) -> BroughtSignatures:
 
 def _brought(kept: _Kept) -> BroughtSigning | str:
     if kept.metadata.get(PRESIGNED) == "1":
-        return "its records were signed beforehand"
+        return gettext("its records were signed beforehand")
     if len(kept.keys) > MOST_KEYS:
-        return f"it has {len(kept.keys)} keys"
+        return gettext("it has {count} keys").format(count=len(kept.keys))
     if (lock := _lock_of(kept)) is not None:
         return lock.message
     try:
         keys = tuple(_brought_key(name, value) for name, value in kept.keys)
         nsec3 = _nsec3(kept.metadata)
     except BadKey as exc:
-        return f"a key cannot be used: {exc}"
+        return gettext("a key cannot be used: {reason}").format(reason=exc)
     except (ValueError, DnssecRefused):
-        return "its NSEC3 parameters cannot be used"
+        return gettext("its NSEC3 parameters cannot be used")
     if len({(key.pair.algorithm, key.pair.public) for key in keys}) < len(keys):
-        return "it has the same key twice"
+        return gettext("it has the same key twice")
     cds, cdnskey = kept.metadata.get(PUBLISH_CDS, ""), kept.metadata.get(PUBLISH_CDNSKEY) == "1"
     return BroughtSigning(keys, nsec3, cds.replace(" ", ""), cdnskey)
 

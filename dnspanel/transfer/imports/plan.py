@@ -13,6 +13,7 @@ from django.db import connection, transaction
 from django.db.models import F
 
 from dnspanel.accounts.actors import Author
+from dnspanel.texts import gettext
 from dnspanel.transfer import rights, zone_changes
 from dnspanel.transfer.documents import BroughtSignatures, Options, ParsedZone, SourceFault
 from dnspanel.transfer.files import spool
@@ -98,7 +99,9 @@ def _refuse_too_large(job: ImportJob) -> set[int]:
     zones = ImportZone.objects.filter(job=job, action=Action.CREATE, rrsets__gt=largest)
     faults: dict[int, list[SourceFault]] = {}
     for zone in zones:
-        reason = f"The zone has {zone.rrsets:,} RRsets, and you may have {largest:,} in one."
+        reason = gettext("The zone has {rrsets:,} RRsets, and you may have {largest:,} in one.").format(
+            rrsets=zone.rrsets, largest=largest
+        )
         faults.setdefault(zone.piece, []).append(rights.too_many_rrsets(zone.name, reason))
     for piece, of_piece in faults.items():
         scan.keep_faults(job.pk, piece, of_piece)
@@ -176,15 +179,15 @@ def _clash_of_signatures(action: str, parsed: ParsedZone, *, is_presigned: bool)
     if is_presigned == (parsed.signatures is not None) and (action == Action.REPLACE or not is_presigned):
         return None
     if is_presigned:
-        reason = (
-            f"{parsed.name} is served with the signatures that it came with: keep the signatures of the source, which "
-            "has to be signed, and replace the zone; or drop its signatures first"
-        )
+        reason = gettext(
+            "{name} is served with the signatures that it came with: keep the signatures of the "
+            "source, which has to be signed, and replace the zone; or drop its signatures first"
+        ).format(name=parsed.name)
     else:
-        reason = (
-            f"{parsed.name} is here, and not served with signatures that it came with: delete it first, or replace it "
-            "by an import that drops signatures"
-        )
+        reason = gettext(
+            "{name} is here, and not served with signatures that it came with: delete it first, or "
+            "replace it by an import that drops signatures"
+        ).format(name=parsed.name)
     return SourceFault("", 0, 0, "", reason, "signatures", zone=parsed.name)
 
 
@@ -236,7 +239,7 @@ def _broken_rules(
         parsed.name, after, changed, below=below, allow_lua=settings.ALLOW_LUA_RECORDS, unanswered=unanswered
     ):
         if violation.severity is rules.Severity.ERROR:
-            reason = f"Together with what the zone has: {violation.message}"
+            reason = gettext("Together with what the zone has: {message}").format(message=violation.message)
             yield SourceFault("", 0, 0, "", reason, violation.code, zone=parsed.name)
 
 

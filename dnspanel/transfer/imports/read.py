@@ -13,6 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.texts import gettext
 from dnspanel.transfer import limits, quotas, rights
 from dnspanel.transfer.documents import Document, Kept, ServerSource, Source, SourceFault
 from dnspanel.transfer.errors import SourceAway
@@ -115,9 +116,13 @@ class _Watch:
             if self._ended.wait(min(self._until, self._last) - now):
                 return
         if now < self._last:
-            self.complaint = f"the server gave nothing usable for {limits.MOST_ITEM_SECONDS / 60:g} minutes"
+            self.complaint = gettext("the server gave nothing usable for {minutes:g} minutes").format(
+                minutes=limits.MOST_ITEM_SECONDS / 60
+            )
         else:
-            self.complaint = f"it was not read to its end in {limits.MOST_READ_SECONDS / 3600:g} hours: resume to go on"
+            self.complaint = gettext("it was not read to its end in {hours:g} hours: resume to go on").format(
+                hours=limits.MOST_READ_SECONDS / 3600
+            )
         self._source.cut()
 
 
@@ -158,7 +163,7 @@ def spool_documents(*, job: ImportJob, documents: Iterable[Document]) -> None:
     piece = _Piece(job, 1, 0)
     for document in documents:
         if len(document.text) > limits.MOST_DOCUMENT_BYTES:
-            raise ValueError(limits.TITLES["document"])
+            raise ValueError(limits.title("document"))
         piece.add(document)
     size = sum(len(document.text) for document in documents)
     piece.commit(read_total=size, read_done=size, read_ended=True)

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
+from dnspanel.texts import Text, gettext, ngettext
 from dnspanel.transfer import limits, rights
 from dnspanel.transfer.documents import SERVER_SET, BroughtSignatures, Document, Options, ParsedZone, SourceFault
 from dnspanel.transfer.files import spool
@@ -28,7 +29,7 @@ from dnspanel.transfer.models import (
 from dnspanel.transfer.sources.registry import include_for
 from dnspanel.transfer.zonefile.chain import chain_fault
 from dnspanel.transfer.zonefile.parse import read_zone
-from dnspanel.transfer.zonefile.report import DNSSEC_LEFT_OUT, UNSIGNED
+from dnspanel.transfer.zonefile.report import DNSSEC_LEFT_OUT, unsigned
 from dnspanel.zones import nesting
 from dnspanel.zones.bulk import ExistingZone, allocate_zone_ids, existing_zones
 from dnspanel.zones.computed_types import SET_UP, reasons_against
@@ -211,7 +212,7 @@ def keep_faults(job_id: int, piece: int, faults: Iterable[SourceFault], *, by_so
             line=fault.line,
             column=fault.column,
             source=_storable(fault.source[:200]),
-            reason=_storable(fault.reason),
+            reason=fault.reason if isinstance(fault.reason, Text) else _storable(fault.reason),
             fix=_storable(fault.fix),
             severity=fault.severity,
             code=fault.code,
@@ -307,16 +308,22 @@ def _report_signed(
         lost_signatures = any(fault.code == DNSSEC_LEFT_OUT for fault in zone.faults)
         if isinstance(signing, BroughtSigning) and goes_on:
             count = len(signing.keys)
-            reason = f"The zone is signed, and goes on with its {count} key{'s' * (count > 1)}: its DS stays right"
+            reason = ngettext(
+                "The zone is signed, and goes on with its {count} key: its DS stays right",
+                "The zone is signed, and goes on with its {count} keys: its DS stays right",
+                count,
+            ).format(count=count)
             zone.faults.append(_of_keys(path, zone.name, reason, Severity.NOTE))
             lost_signatures = False
         elif zone.name in here:
-            reason = "The zone is here already, and stays signed as it is"
+            reason = gettext("The zone is here already, and stays signed as it is")
             zone.faults.append(_of_keys(path, zone.name, reason, Severity.NOTE))
             lost_signatures = False
         elif signing is not None:
             because = _reason_aside(signing, is_here=zone.name in existing_by_name)
-            reason = f"The zone is signed, and its keys are kept aside, because {because}; {UNSIGNED}"
+            reason = gettext("The zone is signed, and its keys are kept aside, because {because}; {unsigned}").format(
+                because=because, unsigned=unsigned()
+            )
             zone.faults.append(_of_keys(path, zone.name, reason, Severity.WARNING))
             lost_signatures = True
         if zone.name in parents and not goes_on and (lost_signatures or zone.name not in existing_by_name):
@@ -350,7 +357,9 @@ def _report_signatures(job: ImportJob, zones: Sequence[tuple[str, ParsedZone]]) 
         signing, end = signing_by(zone.signatures, nsec3.get(zone.name)), end_of(zone.signatures.end)
         until = f"{end:%Y-%m-%d %H:%M} UTC"
         if end <= now:
-            reason = f"Signatures of the zone ended on {until}: sign it anew, or import it without its signatures"
+            reason = gettext(
+                "Signatures of the zone ended on {until}: sign it anew, or import it without its signatures"
+            ).format(until=until)
             zone.faults.append(_of_signatures(path, zone.name, reason, Severity.ERROR))
             continue
         # Of a PowerDNS the parameters of NSEC3 are not in the zone, which so was not compared with its chain yet.
@@ -359,14 +368,18 @@ def _report_signatures(job: ImportJob, zones: Sequence[tuple[str, ParsedZone]]) 
         if fault:
             zone.faults.append(_of_signatures(path, zone.name, fault, Severity.ERROR))
             continue
-        reason = f"The zone is served with the signatures that it brings; the first of them ends on {until}"
+        reason = gettext(
+            "The zone is served with the signatures that it brings; the first of them ends on {until}"
+        ).format(until=until)
         is_late = end - now < ENDS_SOON
         zone.faults.append(_of_signatures(path, zone.name, reason, Severity.WARNING if is_late else Severity.NOTE))
         if not may_sign:
-            reason = "To import a zone with its signatures takes the right to sign it"
+            reason = gettext("To import a zone with its signatures takes the right to sign it")
             zone.faults.append(_of_signatures(path, zone.name, reason, Severity.ERROR))
         if zone.name in parents and not signing.is_named_by(zone.name, parents[zone.name].ds):
-            reason = f"The zone {parents[zone.name].zone_name} holds a DS for it that names none of its keys"
+            reason = gettext("The zone {parent} holds a DS for it that names none of its keys").format(
+                parent=parents[zone.name].zone_name
+            )
             zone.faults.append(_of_signatures(path, zone.name, reason, Severity.ERROR))
 
 
@@ -390,8 +403,10 @@ def _signed_here(zones: Mapping[str, ExistingZone]) -> set[str]:
 def _reason_aside(signing: BroughtSigning | str, *, is_here: bool) -> str:
     """Why the keys of a zone are not used."""
     if is_here:
-        return "the zone is here already, and is signed as it is"
-    return signing if isinstance(signing, str) else "the DS above names none of them, or you may not sign zones"
+        return gettext("the zone is here already, and is signed as it is")
+    if isinstance(signing, str):
+        return signing
+    return gettext("the DS above names none of them, or you may not sign zones")
 
 
 def _batches(documents: Iterable[tuple[int, Document]]) -> Iterator[list[tuple[int, Document]]]:

@@ -30,7 +30,7 @@ import dns.rdatatype
 import dns.rrset
 import dns.tsig
 
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 from dnspanel.transfer import limits
 from dnspanel.transfer.documents import Item, SourceFault
 from dnspanel.transfer.errors import SourceAway, SourceRefused
@@ -284,7 +284,7 @@ class Server:
             text.add(name, ttl, type_to_text(type), presentation(type, wire))
             if text.is_too_large:
                 raise NotGiven(
-                    "too-large", gettext("the zone is too large: {titles}").format(titles=limits.TITLES["document"])
+                    "too-large", gettext("the zone is too large: {titles}").format(titles=limits.title("document"))
                 )
         return text
 
@@ -345,7 +345,7 @@ class Server:
         try:
             connection = connect(self.addresses(self.host, self.port), self.port, self.timeout)
         except OSError as exc:
-            reason = "it does not answer" if isinstance(exc, TimeoutError) else exc.strerror or str(exc)
+            reason = gettext("it does not answer") if isinstance(exc, TimeoutError) else exc.strerror or str(exc)
             raise SourceAway(
                 gettext("no connection to {host} port {port}: {reason}").format(
                     host=self.host, port=self.port, reason=reason
@@ -471,32 +471,40 @@ class _Signatures:
                 message.wire, self._key, owner, rdata, int(time.time()), self._mac, place.start, self._context, True
             )
         except (dns.exception.DNSException, BadMessage) as exc:
-            raise NotGiven(
-                "tsig", _TSIG_MESSAGES.get(type(exc), f"the server's signature is not right: {exc}")
-            ) from exc
+            reason = _TSIG_MESSAGES.get(type(exc), gettext_noop("the server's signature is not right: {exc}"))
+            raise NotGiven("tsig", gettext(reason).format(exc=exc)) from exc
 
 
 _TSIG_MESSAGES: dict[type[Exception], str] = {
-    dns.tsig.PeerBadKey: "the server does not know the TSIG key, or not under this name and algorithm (BADKEY)",
-    dns.tsig.PeerBadSignature: "the server finds the signature wrong: the TSIG secret differs (BADSIG)",
-    dns.tsig.PeerBadTime: "the server's clock differs too much from ours (BADTIME)",
-    dns.tsig.BadTime: "the server's clock differs too much from ours (BADTIME)",
-    dns.tsig.PeerBadTruncation: "the server does not take signatures as short as this algorithm's (BADTRUNC)",
-    dns.tsig.BadSignature: "the signature of the server's answer is wrong: the TSIG secret differs",
+    dns.tsig.PeerBadKey: gettext_noop(
+        "the server does not know the TSIG key, or not under this name and algorithm (BADKEY)"
+    ),
+    dns.tsig.PeerBadSignature: gettext_noop("the server finds the signature wrong: the TSIG secret differs (BADSIG)"),
+    dns.tsig.PeerBadTime: gettext_noop("the server's clock differs too much from ours (BADTIME)"),
+    dns.tsig.BadTime: gettext_noop("the server's clock differs too much from ours (BADTIME)"),
+    dns.tsig.PeerBadTruncation: gettext_noop(
+        "the server does not take signatures as short as this algorithm's (BADTRUNC)"
+    ),
+    dns.tsig.BadSignature: gettext_noop("the signature of the server's answer is wrong: the TSIG secret differs"),
 }
 
 _RCODE_MESSAGES: dict[int, str] = {
-    dns.rcode.REFUSED: "the server refuses the transfer (REFUSED): it has to allow it to our address or TSIG key",
-    dns.rcode.NOTAUTH: "the server is not authoritative for the zone, or does not let us transfer it (NOTAUTH)",
-    dns.rcode.NXDOMAIN: "the server does not know the zone (NXDOMAIN)",
-    dns.rcode.SERVFAIL: "the server failed (SERVFAIL): the zone may be expired or not loaded there",
-    dns.rcode.NOTIMP: "the server does not do zone transfers (NOTIMP)",
+    dns.rcode.REFUSED: gettext_noop(
+        "the server refuses the transfer (REFUSED): it has to allow it to our address or TSIG key"
+    ),
+    dns.rcode.NOTAUTH: gettext_noop(
+        "the server is not authoritative for the zone, or does not let us transfer it (NOTAUTH)"
+    ),
+    dns.rcode.NXDOMAIN: gettext_noop("the server does not know the zone (NXDOMAIN)"),
+    dns.rcode.SERVFAIL: gettext_noop("the server failed (SERVFAIL): the zone may be expired or not loaded there"),
+    dns.rcode.NOTIMP: gettext_noop("the server does not do zone transfers (NOTIMP)"),
 }
 
 
 def _refusal(rcode: int) -> NotGiven:
     text = dns.rcode.to_text(dns.rcode.Rcode.make(rcode))
-    return NotGiven(f"transfer-{text.lower()}", _RCODE_MESSAGES.get(rcode, f"the server answers {text}"))
+    message = _RCODE_MESSAGES.get(rcode, gettext_noop("the server answers {rcode}"))
+    return NotGiven(f"transfer-{text.lower()}", gettext(message).format(rcode=text))
 
 
 # Of DNSSEC's own making: mostly not imported, and read from this form where their signatures are to be kept.

@@ -49,7 +49,7 @@ def members(catalog: str, records: Iterable[Record]) -> list[Member]:
         found[record.name, record.type].append(record.rdata)
     versions = found.get((_below("version", catalog), rdtypes.TXT), [])
     if versions != [VERSION]:
-        stated = ", ".join(versions) or "no version at all"
+        stated = ", ".join(versions) or gettext("no version at all")
         raise BadCatalog(
             gettext("{catalog} is not a catalog zone of version 2 (RFC 9432): it states {stated}").format(
                 catalog=catalog, stated=stated

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 from weakref import WeakSet
 
+from dnspanel.texts import gettext
 from dnspanel.transfer.servers import MOST_ADDRESSES
 
 
@@ -36,7 +37,7 @@ class Connections:
 
 def connect(addresses: Sequence[str], port: int, seconds: float) -> socket.socket:
     """A connection to the first of some addresses that takes one. Raises the OSError of the last that was tried."""
-    failure = OSError("it has no address")
+    failure = OSError(gettext("it has no address"))
     for address in addresses[:MOST_ADDRESSES]:
         try:
             return socket.create_connection((address, port), seconds)

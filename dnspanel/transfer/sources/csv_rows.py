@@ -7,6 +7,7 @@ their last dot, the priority of MX and SRV in a column of its own or not.
 import csv
 from collections.abc import Iterable, Iterator
 
+from dnspanel.texts import gettext
 from dnspanel.transfer.exports.csv_table import plain_comment
 from dnspanel.transfer.noted import noted_line_of
 from dnspanel.transfer.sources.columns import CsvMapping
@@ -35,7 +36,11 @@ def numbered_rows(lines: Iterable[str], mapping: CsvMapping) -> Iterator[tuple[i
         try:
             row = next(rows, None)
         except csv.Error as exc:
-            yield line, line, f"this is no row of a table: {exc}; perhaps a quote is never closed"
+            yield (
+                line,
+                line,
+                gettext("this is no row of a table: {reason}; perhaps a quote is never closed").format(reason=exc),
+            )
             continue
         if row is None:
             return
@@ -89,9 +94,13 @@ class RowReader:
         """Zone, owner, type and value of a row. Raises ValueError or BadName."""
         mapping = self._mapping
         if len(row) < self._width:
-            raise ValueError(f"the row has {len(row)} cells, at least {self._width} are needed")
+            raise ValueError(
+                gettext("the row has {count} cells, at least {width} are needed").format(
+                    count=len(row), width=self._width
+                )
+            )
         if (rdclass := _cell(row, mapping.rdclass).upper()) not in ("", "IN"):
-            raise ValueError(f"the class is {rdclass}; only IN is imported")
+            raise ValueError(gettext("the class is {rdclass}; only IN is imported").format(rdclass=rdclass))
         text = row[self._name].strip()
         zone = self._zone_of(_cell(row, mapping.zone), text)
         type = row[self._type].strip().upper()
@@ -108,7 +117,11 @@ class RowReader:
             if above in self._zones:
                 return above
             above = names.parent(above)
-        raise ValueError("the row says no zone" if not self._zones else f"{name} is in none of the zones given")
+        raise ValueError(
+            gettext("the row says no zone")
+            if not self._zones
+            else gettext("{name} is in none of the zones given").format(name=name)
+        )
 
 
 def _cell(row: list[str], at: int | None) -> str:
@@ -122,7 +135,7 @@ def _owner(text: str, zone: str) -> str:
     name = names.parse(text, zone)
     if text.endswith("."):
         if not names.is_within(name, zone):
-            raise ValueError(f"{name} is not in the zone {zone}")
+            raise ValueError(gettext("{name} is not in the zone {zone}").format(name=name, zone=zone))
         return name
     absolute = names.parse(text) if text != "@" else zone
     return absolute if names.is_within(absolute, zone) else name

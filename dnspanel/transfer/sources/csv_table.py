@@ -93,7 +93,7 @@ class CsvSource:
         """The line on which each row begins, and its cells, or what is wrong with it."""
         for line, last, row in numbered_rows(self._file.lines(limits.MOST_LINE_BYTES), self._mapping):
             if (offset := self._bad_byte(line, last)) is not None:
-                yield line, f"this is not UTF-8: a wrong byte at offset {offset:,}"
+                yield line, gettext("this is not UTF-8: a wrong byte at offset {offset:,}").format(offset=offset)
             else:
                 yield line, row
 

@@ -23,11 +23,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dnspanel.texts import gettext, gettext_noop
 from dnspanel.transfer.archives.contents import Contents
 from dnspanel.transfer.archives.decompress import Meter
 from dnspanel.transfer.archives.paths import PathIndex
 from dnspanel.transfer.documents import Document, Item, SourceFault
-from dnspanel.transfer.limits import TITLES
 from dnspanel.transfer.sources.detect import FileKind, file_kind, is_named_like_a_zone
 from dnspanel.transfer.sources.listing import Listing, configurations_of, is_configuration, listing_of
 from dnspanel.zones.rules import Severity
@@ -41,14 +41,20 @@ _LONGEST_HEAD = 1100
 
 # What is reported about files that are not imported; kinds that are not listed are passed over in silence.
 _REASONS = {
-    FileKind.EMPTY: ("empty", "an empty file"),
-    FileKind.BACKUP: ("backup", "left out, because its name is that of a backup copy"),
-    FileKind.KEY: ("dnssec-key", "left out: a DNSSEC key; paste its private part on the zone's DNSSEC page"),
-    FileKind.ARCHIVE: ("depth", f"left out: {TITLES['depth']}"),
-    FileKind.RAW: ("raw", "a zone in BIND's binary form; “named-compilezone -f raw -F text” makes text of it"),
-    FileKind.UTF16: ("encoding", "text in UTF-16; zone files are ASCII or UTF-8 (found at offset 0)"),
-    FileKind.BINARY: ("binary", "no text: it has a zero byte"),
-    FileKind.NO_RECORDS: ("no-records", "left out, because it has no records"),
+    FileKind.EMPTY: ("empty", gettext_noop("an empty file")),
+    FileKind.BACKUP: ("backup", gettext_noop("left out, because its name is that of a backup copy")),
+    FileKind.KEY: (
+        "dnssec-key",
+        gettext_noop("left out: a DNSSEC key; paste its private part on the zone's DNSSEC page"),
+    ),
+    FileKind.ARCHIVE: ("depth", gettext_noop("left out: archives inside archives are not opened")),
+    FileKind.RAW: (
+        "raw",
+        gettext_noop("a zone in BIND's binary form; “named-compilezone -f raw -F text” makes text of it"),
+    ),
+    FileKind.UTF16: ("encoding", gettext_noop("text in UTF-16; zone files are ASCII or UTF-8 (found at offset 0)")),
+    FileKind.BINARY: ("binary", gettext_noop("no text: it has a zero byte")),
+    FileKind.NO_RECORDS: ("no-records", gettext_noop("left out, because it has no records")),
 }
 _ERRORS = frozenset({FileKind.ARCHIVE, FileKind.RAW, FileKind.UTF16})
 _ALWAYS_REPORTED = _ERRORS | {FileKind.BACKUP, FileKind.KEY}
@@ -200,14 +206,16 @@ def _items_of(path: str, text: bytes, survey: _Survey, *, is_alone: bool) -> Ite
         else:
             yield from (Document(path, text, zone=zone) for zone in zones)
     elif path in survey.included_by:
-        yield _note(path, "included", f"part of other files, such as {survey.included_by[path]}")
+        yield _note(
+            path, "included", gettext("part of other files, such as {file}").format(file=survey.included_by[path])
+        )
     elif survey.listing and path in survey.listing.passed_over:
         return
     elif is_alone and kind not in _REASONS:
         # Whoever uploads one file wants to hear what is wrong with it.
         yield Document(path, text)
     elif kind is FileKind.ZONE:
-        yield _note(path, "unlisted", "no configuration lists it") if survey.listing else Document(path, text)
+        yield _note(path, "unlisted", gettext("no configuration lists it")) if survey.listing else Document(path, text)
     elif kind in _ALWAYS_REPORTED:
         yield _left_out(path, kind, Severity.ERROR if kind in _ERRORS else Severity.NOTE)
     elif kind in _REASONS and (is_alone or is_named_like_a_zone(path)):
@@ -216,7 +224,7 @@ def _items_of(path: str, text: bytes, survey: _Survey, *, is_alone: bool) -> Ite
 
 def _left_out(path: str, kind: FileKind, severity: Severity) -> SourceFault:
     code, reason = _REASONS[kind]
-    return SourceFault(path, 0, 0, "", reason, code, severity=severity)
+    return SourceFault(path, 0, 0, "", gettext(reason), code, severity=severity)
 
 
 def _note(path: str, code: str, reason: str) -> SourceFault:

@@ -12,8 +12,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from dnspanel.texts import gettext
+from dnspanel.transfer import limits
 from dnspanel.transfer.documents import Document, SourceFault
-from dnspanel.transfer.limits import MOST_DOCUMENT_BYTES, TITLES
+from dnspanel.transfer.limits import MOST_DOCUMENT_BYTES
 from replication.dns import names
 
 DEFAULT_TTL = "3600"
@@ -45,15 +47,17 @@ def record_line(
     Raises ValueError, with the reason, for what would not be one record on one line.
     """
     if not _TYPE.fullmatch(type):
-        raise ValueError(f"“{type}” is no record type")
+        raise ValueError(gettext("“{type}” is no record type").format(type=type))
     if ttl.lower() in _NO_TTL:
         ttl = default_ttl
     elif not _TTL.fullmatch(ttl):
-        raise ValueError(f"“{ttl}” is no TTL")
+        raise ValueError(gettext("“{ttl}” is no TTL").format(ttl=ttl))
     if not value:
-        raise ValueError("the value is empty")
+        raise ValueError(gettext("the value is empty"))
     if not _DANGEROUS.isdisjoint(value) and not _COMPLETE_VALUE.fullmatch(value):
-        raise ValueError("the value has a line break, or a “;”, a bracket or a quote that does not stand in quotes")
+        raise ValueError(
+            gettext("the value has a line break, or a “;”, a bracket or a quote that does not stand in quotes")
+        )
     note = f" ; {' '.join(comment.split())}" if comment and not comment.isspace() else ""
     ttl = f" {ttl}" if ttl else ""
     return f"{';!disabled ' if disabled else ''}{name}{ttl} IN {type} {value}{note}\n"
@@ -90,7 +94,7 @@ class ZoneCollector:
             ).fetchone()
             if size > MOST_DOCUMENT_BYTES:
                 lines = array("I", self._rows.execute(f"SELECT lines {where}", (number,)).fetchone()[0])
-                reason = f"the zone is too large: {TITLES['document']}"
+                reason = gettext("the zone is too large: {title}").format(title=limits.title("document"))
                 yield SourceFault(path, lines[0], 1, "", reason, "document", zone=zone)
                 continue
             assert first is not None

@@ -7,6 +7,7 @@ its zone does not go on with any of its keys, and the import says so.
 from collections.abc import Iterator
 from typing import Any
 
+from dnspanel.texts import gettext, gettext_noop
 from dnspanel.transfer.documents import Kept
 from dnspanel.transfer.errors import KeyLocked
 from dnspanel.transfer.models import KeptKind
@@ -34,7 +35,9 @@ def read_dnssec(zone: str, member: dict[str, Any], opener: Opener | None) -> tup
     try:
         keys = _member(member, "keys", list)
         if len(keys) > sign.MOST_KEYS:
-            raise ValueError(f"it has {len(keys)} keys, of at most {sign.MOST_KEYS}")
+            raise ValueError(
+                gettext("it has {count} keys, of at most {most_keys}").format(count=len(keys), most_keys=sign.MOST_KEYS)
+            )
         is_presigned = member.get("presigned") is True
         kept = list(_metadata(zone, member)) if keys or is_presigned else []
         if is_presigned:
@@ -43,7 +46,9 @@ def read_dnssec(zone: str, member: dict[str, Any], opener: Opener | None) -> tup
         for key in keys:
             kept.append(_key(zone, key, opener, wrong))
     except ValueError as exc:
-        return [_locked(zone, "? ?", KeyLock.UNREADABLE, "")], [f"its “dnssec” cannot be used: {exc}"]
+        return [_locked(zone, "? ?", KeyLock.UNREADABLE, "")], [
+            gettext("its “dnssec” cannot be used: {reason}").format(reason=exc)
+        ]
     return kept, wrong
 
 
@@ -55,14 +60,14 @@ def _metadata(zone: str, member: dict[str, Any]) -> Iterator[Kept]:
         try:
             nsec3 = read_nsec3param(text, narrow=narrow)
         except ValueError as exc:
-            raise ValueError("“nsec3param” has no parameters of NSEC3") from exc
+            raise ValueError(gettext("“nsec3param” has no parameters of NSEC3")) from exc
         yield powerdns.kept_metadata(zone, NSEC3PARAM, nsec3param_text(nsec3))
         if narrow:
             yield powerdns.kept_metadata(zone, NSEC3NARROW, "1")
     try:
         cds = sign.digest_list(_member(member, "cds", str))
     except DnssecRefused as exc:
-        raise ValueError("“cds” has no digest types") from exc
+        raise ValueError(gettext("“cds” has no digest types")) from exc
     if cds:
         yield powerdns.kept_metadata(zone, PUBLISH_CDS, cds)
     if _member(member, "cdnskey", bool):
@@ -86,10 +91,10 @@ def _key(zone: str, key: Any, opener: Opener | None, wrong: list[str]) -> Kept:
     except KeyLocked as exc:
         return _locked(zone, name, KeyLock(exc.lock), sealed)
     except BadKey as exc:
-        wrong.append(f"a private key cannot be used: {exc}")
+        wrong.append(gettext("a private key cannot be used: {reason}").format(reason=exc))
         return _locked(zone, name, KeyLock.OTHER_KEY, sealed)
     if key_material.dnskey_text(flags, pair.algorithm, pair.public) != dnskey:
-        wrong.append(f"the DNSKEY {dnskey[:60]} does not belong to its private key")
+        wrong.append(gettext("the DNSKEY {dnskey} does not belong to its private key").format(dnskey=dnskey[:60]))
         return _locked(zone, name, KeyLock.OTHER_KEY, sealed)
     return powerdns.kept_key(zone, flags, private_text, active=active, published=published)
 
@@ -100,9 +105,11 @@ def _public_part(key: Any) -> tuple[int, int, str]:
     try:
         dnskey = in_one_piece(rdata.parse(rdtypes.DNSKEY, _member(key, "dnskey", str)))
     except BadRdata as exc:
-        raise ValueError(f"“dnskey” is no rdata of a DNSKEY: {exc.reason}") from exc
+        raise ValueError(gettext("“dnskey” is no rdata of a DNSKEY: {reason}").format(reason=exc.reason)) from exc
     if dnskey.split(" ")[:3] != [str(flags), "3", str(algorithm)]:
-        raise ValueError(f"the DNSKEY {dnskey[:60]} has other flags or another algorithm than its key")
+        raise ValueError(
+            gettext("the DNSKEY {dnskey} has other flags or another algorithm than its key").format(dnskey=dnskey[:60])
+        )
     return flags, algorithm, dnskey
 
 
@@ -110,12 +117,17 @@ def _locked(zone: str, name: str, lock: KeyLock, value: str) -> Kept:
     return Kept(zone, KeptKind.KEY, f"{name} {lock}", value.encode("utf-8", "surrogatepass"))
 
 
-_TITLES = {list: "a list", str: "text", bool: "true or false", int: "a number"}
+_MISSING = {
+    list: gettext_noop("“{name}” is missing or not a list"),
+    str: gettext_noop("“{name}” is missing or not text"),
+    bool: gettext_noop("“{name}” is missing or not true or false"),
+    int: gettext_noop("“{name}” is missing or not a number"),
+}
 
 
 def _member(value: Any, name: str, kind: type) -> Any:
     """The member of an object, if it has it in the right type. Raises ValueError."""
     found = value.get(name) if isinstance(value, dict) else None
     if type(found) is not kind:
-        raise ValueError(f"“{name}” is missing or not {_TITLES[kind]}")
+        raise ValueError(gettext(_MISSING[kind]).format(name=name))
     return found

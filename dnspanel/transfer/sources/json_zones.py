@@ -113,13 +113,13 @@ class JsonSource:
 
 def _zone_and_rrsets(value: Any) -> tuple[str, list[dict[str, Any]]]:
     if not isinstance(value, dict):
-        raise ValueError("this is no object with a zone or an RRset")
+        raise ValueError(gettext("this is no object with a zone or an RRset"))
     rrsets = value.get("rrsets")
     if not isinstance(rrsets, list):
-        raise ValueError("the zone has no list “rrsets”")
+        raise ValueError(gettext("the zone has no list “rrsets”"))
     name = value.get("zone") or value.get("name")
     if not isinstance(name, str):
-        raise ValueError("the object says neither “zone” nor “name”")
+        raise ValueError(gettext("the object says neither “zone” nor “name”"))
     return names.parse(name), rrsets
 
 
@@ -134,7 +134,7 @@ def _lines(name: str, rrset: dict[str, Any]) -> Iterator[str]:
         is_object = isinstance(record, dict)
         content = _member(record, "content", str) if is_object else record
         if not isinstance(content, str):
-            raise ValueError("a record is neither text nor an object with “content”")
+            raise ValueError(gettext("a record is neither text nor an object with “content”"))
         disabled = is_object and record.get("disabled") is True
         yield record_line(owner, str(ttl), type, content, disabled=disabled, comment=comment)
         comment = ""
@@ -154,10 +154,13 @@ def _comments(rrset: dict[str, Any]) -> Iterator[str]:
 def _member(value: Any, name: str, kind: type) -> Any:
     """The member of an object, if it has it in the right type. Raises ValueError."""
     if not isinstance(value, dict):
-        raise ValueError("an RRset is no object")
+        raise ValueError(gettext("an RRset is no object"))
     found = value.get(name)
     if not isinstance(found, kind):
-        raise ValueError(f"“{name}” is missing or not {'a list' if kind is list else 'text'}")
+        message = (
+            gettext("“{name}” is missing or not a list") if kind is list else gettext("“{name}” is missing or not text")
+        )
+        raise ValueError(message.format(name=name))
     return found
 
 
@@ -196,7 +199,10 @@ class _Values:
                 if not self._skip_to_object():
                     return
         if is_list:
-            yield self._line, SourceFault(self._path, self._line, 1, "", "the text ends inside a list", "json-syntax")
+            yield (
+                self._line,
+                SourceFault(self._path, self._line, 1, "", gettext("the text ends inside a list"), "json-syntax"),
+            )
 
     def _value(self) -> Any:
         while True:
@@ -264,4 +270,11 @@ class _Values:
         end = self._text.find("\n", line_start)
         source_from = max(line_start, exc.pos - _MOST_SOURCE // 2)
         source = self._text[source_from : end if end >= 0 else None][:_MOST_SOURCE]
-        return SourceFault(self._path, line, column, source, f"this is not JSON: {exc.msg}", "json-syntax")
+        return SourceFault(
+            self._path,
+            line,
+            column,
+            source,
+            gettext("this is not JSON: {reason}").format(reason=exc.msg),
+            "json-syntax",
+        )

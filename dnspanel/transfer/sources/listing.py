@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from dnspanel.texts import gettext
 from dnspanel.transfer.archives.paths import PathIndex
 from dnspanel.transfer.documents import SourceFault
 from dnspanel.transfer.sources.knot_nsd_conf import is_indented_conf, parse_indented_conf
@@ -106,8 +107,14 @@ class _Lister:
                 continue
             files = self._files(conf, statement)
             if len(files) != 1 and "*" not in statement.path:
-                reason = "is not in the upload" if not files else "could be any of " + _some(files)
-                self._say(conf, statement, f"the included “{statement.path}” {reason}", "include", Severity.WARNING)
+                reason = (
+                    gettext("the included “{path}” could be any of {files}").format(
+                        path=statement.path, files=_some(files)
+                    )
+                    if files
+                    else gettext("the included “{path}” is not in the upload").format(path=statement.path)
+                )
+                self._say(conf, statement, reason, "include", Severity.WARNING)
                 continue
             for path in files:
                 inner = self._configurations.get(path)
@@ -127,11 +134,14 @@ class _Lister:
             self._say(conf, zone, str(exc), "zone-name")
             return
         if not zone.file:
-            self._say(conf, zone, f"the zone {name} has no file", "zone-file", zone=name)
+            reason = gettext("the zone {name} has no file").format(name=name)
+            self._say(conf, zone, reason, "zone-file", zone=name)
         elif not files:
-            self._say(conf, zone, f"the file “{zone.file}” is not in the upload", "zone-file", zone=name)
+            reason = gettext("the file “{file}” is not in the upload").format(file=zone.file)
+            self._say(conf, zone, reason, "zone-file", zone=name)
         elif len(files) > 1:
-            self._say(conf, zone, f"the file “{zone.file}” could be any of {_some(files)}", "zone-file", zone=name)
+            reason = gettext("the file “{file}” could be any of {files}").format(file=zone.file, files=_some(files))
+            self._say(conf, zone, reason, "zone-file", zone=name)
         elif (name, files[0]) not in self._seen:
             self._seen.add((name, files[0]))
             self._listing.zones.setdefault(files[0], []).append(name)
@@ -140,7 +150,9 @@ class _Lister:
     def _say_view(self, conf: Configuration, zone: ListedZone, view: str, name: str) -> None:
         first = self._views.setdefault(name, view)
         if first != view:
-            reason = f"the zone {name} is in the view “{view}” and before that in “{first}”; views are one here"
+            reason = gettext(
+                "the zone {name} is in the view “{view}” and before that in “{first}”; views are one here"
+            ).format(name=name, view=view, first=first)
             self._say(conf, zone, reason, "view", Severity.WARNING, zone=name)
 
     def _say(
@@ -162,12 +174,18 @@ class _Lister:
 
 def _reason_left_out(zone: ListedZone) -> str:
     if zone.rdclass != "in":
-        return f"{zone.name} is of class {zone.rdclass.upper()}; only IN is imported"
+        return gettext("{name} is of class {rdclass}; only IN is imported").format(
+            name=zone.name, rdclass=zone.rdclass.upper()
+        )
     if zone.type and zone.type not in PRIMARY_TYPES:
-        return f"{zone.name} is of type {zone.type}; only primary zones are imported"
+        return gettext("{name} is of type {type}; only primary zones are imported").format(
+            name=zone.name, type=zone.type
+        )
     return ""
 
 
 def _some(paths: list[str]) -> str:
-    more = f" and {len(paths) - _MOST_LISTED:,} others" if len(paths) > _MOST_LISTED else ""
-    return ", ".join(paths[:_MOST_LISTED]) + more
+    listed = ", ".join(paths[:_MOST_LISTED])
+    if len(paths) <= _MOST_LISTED:
+        return listed
+    return gettext("{listed} and {count:,} others").format(listed=listed, count=len(paths) - _MOST_LISTED)

@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from dnspanel.texts import gettext
 from dnspanel.transfer.documents import SourceFault
 
 # A zone as nearly all are written is one token: the others take ten times as long.
@@ -145,15 +146,19 @@ class _Reader:
                     self._statement(tokens, begun)
                 tokens = []
         for block in self._open:
-            self._fault(block.offset, "a “{” that is never closed")
+            self._fault(block.offset, gettext("a “{” that is never closed"))
         return self._conf
 
     def _tokens(self) -> Iterator[tuple[str, re.Match[str]]]:
         for match in _TOKEN.finditer(self._text):
             kind = match.lastgroup
             if kind == "bad":
-                opened = "quote" if match[0] == '"' else "comment"
-                self._fault(match.start(), f"a {opened} that is never closed")
+                reason = (
+                    gettext("a quote that is never closed")
+                    if match[0] == '"'
+                    else gettext("a comment that is never closed")
+                )
+                self._fault(match.start(), reason)
                 # What follows would be read inside out.
                 return
             if kind is not None:
@@ -171,13 +176,13 @@ class _Reader:
 
     def _close(self, offset: int) -> None:
         if not self._open:
-            self._fault(offset, "a “}” that closes nothing")
+            self._fault(offset, gettext("a “}” that closes nothing"))
             return
         block = self._open.pop()
         if block.keyword != "zone":
             return
         if len(block.tokens) < 2:
-            self._fault(block.offset, "a zone without a name")
+            self._fault(block.offset, gettext("a zone without a name"))
             return
         self._add_zone(
             name=block.tokens[1],

@@ -9,6 +9,7 @@ and `rdata` write all that as a zone file wants it, on one line.
 import re
 from collections.abc import Callable
 
+from dnspanel.texts import gettext, gettext_noop
 from dnspanel.transfer.documents import Kept, SourceFault
 from dnspanel.transfer.models import KeptKind
 from dnspanel.zones.rules import Severity
@@ -16,7 +17,16 @@ from dnspanel.zones.rules import Severity
 DEFAULT_TTL = 3600  # PowerDNS's `default-ttl`, for records without one
 
 # Kinds of zones whose content PowerDNS has from elsewhere, in the words of all its releases.
-_SECONDARY_KINDS = {"SLAVE": "secondary", "SECONDARY": "secondary", "CONSUMER": "catalog consumer"}
+_SECONDARY = gettext_noop(
+    "PowerDNS has it as a secondary zone, copied from another server; it is imported as it is now"
+)
+_SECONDARY_KINDS = {
+    "SLAVE": _SECONDARY,
+    "SECONDARY": _SECONDARY,
+    "CONSUMER": gettext_noop(
+        "PowerDNS has it as a catalog consumer zone, copied from another server; it is imported as it is now"
+    ),
+}
 
 
 def owner(name: str) -> str:
@@ -159,16 +169,16 @@ _WRITERS: dict[str, _Writer] = {
 
 def secondary_note(zone: str, kind: str) -> SourceFault | None:
     """A note on a zone that PowerDNS only copies from elsewhere: here it becomes one to edit."""
-    title = _SECONDARY_KINDS.get(kind.upper())
-    if title is None:
+    message = _SECONDARY_KINDS.get(kind.upper())
+    if message is None:
         return None
-    reason = f"PowerDNS has it as a {title} zone, copied from another server; it is imported as it is now"
+    reason = gettext(message)
     return SourceFault(zone, 0, 0, "", reason, "secondary-zone", severity=Severity.NOTE, zone=zone)
 
 
 def empty_zone(zone: str) -> SourceFault:
     """The fault of a zone that PowerDNS knows but has nothing of."""
-    return SourceFault(zone, 0, 0, "", "PowerDNS has the zone without any record", "no-records", zone=zone)
+    return SourceFault(zone, 0, 0, "", gettext("PowerDNS has the zone without any record"), "no-records", zone=zone)
 
 
 def unusable_name(path: str, name: str, reason: str) -> SourceFault:
@@ -178,7 +188,9 @@ def unusable_name(path: str, name: str, reason: str) -> SourceFault:
 
 def variant_zone(name: str, variant: str) -> SourceFault:
     """The fault of a zone that PowerDNS 5 serves to one view of its clients only."""
-    reason = f"this is the variant “{variant}” of the zone, for one view; views cannot be imported"
+    reason = gettext("this is the variant “{variant}” of the zone, for one view; views cannot be imported").format(
+        variant=variant
+    )
     return SourceFault(f"{name}.{variant}", 0, 0, "", reason, "view-variant", severity=Severity.WARNING)
 
 

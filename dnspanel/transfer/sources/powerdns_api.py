@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 from dnspanel.transfer.documents import Item, Kept, SourceFault
 from dnspanel.transfer.errors import SourceAway, SourceRefused
 from dnspanel.transfer.servers import Addresses, every_address
@@ -34,8 +34,17 @@ from replication.errors import BadName
 TIMEOUT_SECONDS = 60.0
 WORKERS = 4
 
-_REFUSES_KEY = "the PowerDNS server refuses the API key"
-_NOT_POWERDNS = "what answers there is not the HTTP API of a PowerDNS authoritative server"
+_REFUSES_KEY = gettext_noop("the PowerDNS server refuses the API key")
+_NOT_POWERDNS = gettext_noop("what answers there is not the HTTP API of a PowerDNS authoritative server")
+# What is said where something of a zone cannot be read, and where the server has no such thing to show.
+_METADATA_LEFT = (
+    gettext_noop("its metadata cannot be read: {exc}"),
+    gettext_noop("the server does not show its metadata"),
+)
+_KEYS_LEFT = (
+    gettext_noop("its DNSSEC keys cannot be read: {exc}"),
+    gettext_noop("the server does not show its DNSSEC keys"),
+)
 
 
 class _Missing(Exception):
@@ -119,7 +128,9 @@ class PowerdnsApiSource:
             else:
                 zones[name] = _Zone(name, str(entry.get("id", listed_name)), str(entry.get("kind", "")), _fields(entry))
         for name in sorted((self._requested or set()) - zones.keys()):
-            faults.append(SourceFault(name, 0, 0, "", "the server does not have this zone", "unknown-zone", zone=name))
+            faults.append(
+                SourceFault(name, 0, 0, "", gettext("the server does not have this zone"), "unknown-zone", zone=name)
+            )
         return [zone for _, zone in sorted(zones.items())], faults
 
 
@@ -180,7 +191,7 @@ class _Api:
         except _Failed as exc:
             raise SourceAway(str(exc)) from exc
         if server.get("daemon_type") != "authoritative":
-            raise SourceRefused(_NOT_POWERDNS)
+            raise SourceRefused(gettext(_NOT_POWERDNS))
 
     def zone_list(self) -> Iterator[dict[str, Any]]:
         try:
@@ -210,22 +221,23 @@ class _Api:
             text = self._text(zone, left)
             items.append(text.document(zone.name) if text.records else powerdns.empty_zone(zone.name))
         except _Missing:
-            items.append(_fault(zone, "the zone is gone since the list was made", "unknown-zone"))
+            items.append(_fault(zone, gettext("the zone is gone since the list was made"), "unknown-zone"))
         except _Failed as exc:
             items.append(_fault(zone, str(exc), "api-failed"))
         else:
             items += (powerdns.kept_metadata(zone.name, *pair) for pair in zone.fields)
-            for what, kept in (("metadata", self._metadata), ("DNSSEC keys", self._keys)):
-                items += self._aside(zone, what, kept)
+            for messages, kept in ((_METADATA_LEFT, self._metadata), (_KEYS_LEFT, self._keys)):
+                items += self._aside(zone, messages, kept)
             items += (powerdns.kept_comment(zone.name, *place, comment) for place, comment in sorted(left.items()))
         return items
 
-    def _aside(self, zone: _Zone, what: str, kept: Callable[[_Zone], Iterator[Kept]]) -> list[Item]:
+    def _aside(self, zone: _Zone, messages: tuple[str, str], kept: Callable[[_Zone], Iterator[Kept]]) -> list[Item]:
         """What is kept aside, or a warning: not every backend of PowerDNS has it."""
         try:
             return list(kept(zone))
         except (_Missing, _Failed) as exc:
-            reason = f"its {what} cannot be read: {exc}" if str(exc) else f"the server does not show its {what}"
+            unreadable, hidden = messages
+            reason = gettext(unreadable).format(exc=exc) if str(exc) else gettext(hidden)
             return [_fault(zone, reason, "not-kept", Severity.WARNING)]
 
     def _text(self, zone: _Zone, left: dict[tuple[str, str], str]) -> ZoneText:
@@ -266,7 +278,7 @@ class _Api:
         with self._members(path) as found:
             for _, entry in found:
                 if not isinstance(entry, dict):
-                    raise SourceRefused(_NOT_POWERDNS)
+                    raise SourceRefused(gettext(_NOT_POWERDNS))
                 yield entry
 
     @contextmanager
@@ -310,14 +322,16 @@ class _Api:
                 connection.close()
                 response = self._get(connection, path)
         except ssl.SSLCertVerificationError as exc:
-            reason = f"the certificate of {self.host} is not trusted: {exc.verify_message}"
+            reason = gettext("the certificate of {host} is not trusted: {verify_message}").format(
+                host=self.host, verify_message=exc.verify_message
+            )
             raise SourceRefused(reason) from exc
         except ssl.SSLError as exc:
             raise SourceRefused(
                 gettext("{host} does not speak TLS there: {reason}").format(host=self.host, reason=exc.reason)
             ) from exc
         except http.client.HTTPException as exc:
-            raise SourceRefused(_NOT_POWERDNS) from exc
+            raise SourceRefused(gettext(_NOT_POWERDNS)) from exc
         except OSError as exc:
             raise SourceAway(
                 gettext("no connection to the PowerDNS server at {host}: {exc}").format(
@@ -338,7 +352,7 @@ def _check_answer(response: http.client.HTTPResponse) -> None:
     """Raise unless the answer is a success in JSON. An error's message is read no further than it is repeated."""
     status = response.status
     if status in (401, 403):
-        raise SourceRefused(_REFUSES_KEY)
+        raise SourceRefused(gettext(_REFUSES_KEY))
     if 300 <= status < 400:
         raise SourceRefused(gettext("the server there only leads to another address; give that one"))
     if status == 404:
@@ -347,7 +361,7 @@ def _check_answer(response: http.client.HTTPResponse) -> None:
     if status == 200 and is_json:
         return
     if status == 200:
-        raise SourceRefused(_NOT_POWERDNS)
+        raise SourceRefused(gettext(_NOT_POWERDNS))
     try:
         message = dict(members(response.read)).get("error") if is_json else None
     except (BadJson, OSError, http.client.HTTPException):
@@ -392,5 +406,5 @@ def _quoted(part: str) -> str:
 
 def _describe(exc: BaseException) -> str:
     if isinstance(exc, TimeoutError):
-        return "it did not answer in time"
+        return gettext("it did not answer in time")
     return str(getattr(exc, "strerror", None) or exc or type(exc).__name__)

@@ -21,6 +21,7 @@ from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.sources.powerdns_sql import PowerdnsSqlSource
 from dnspanel.transfer.sources.sql_dump import BadLine, dump_rows
 from dnspanel.transfer.sources.sql_literals import Value
+from replication.texts import format_text, parse_text
 
 MOST_BAD_LINES = 1000
 _BATCH_ROWS = 2000
@@ -107,7 +108,7 @@ class PowerdnsDumpSource:
         with closing(sqlite3.connect(self._loaded)) as database:
             rows = database.execute("SELECT line, source, reason FROM dump_faults ORDER BY rowid").fetchall()
         for line, source, reason in rows:
-            yield SourceFault(self._path.name, line, 1, source, reason, "dump-line")
+            yield SourceFault(self._path.name, line, 1, source, parse_text(reason), "dump-line")
 
 
 def _create_tables(database: sqlite3.Connection) -> None:
@@ -146,7 +147,7 @@ class _Loader:
                 )
             )
         source = bad.source.replace("\0", "�")
-        self._database.execute("INSERT INTO dump_faults VALUES (?, ?, ?)", (bad.line, source, bad.reason))
+        self._database.execute("INSERT INTO dump_faults VALUES (?, ?, ?)", (bad.line, source, format_text(bad.reason)))
 
     def finish(self) -> None:
         self._flush()

@@ -145,7 +145,15 @@ class _Database:
             except (BadBytes, BadName) as exc:
                 # A page that was overwritten meanwhile looks just like damage.
                 self.check_unchanged()
-                yield SourceFault(zone.name, 0, 0, "", f"its rows are damaged: {exc}", "damaged", zone=zone.name)
+                yield SourceFault(
+                    zone.name,
+                    0,
+                    0,
+                    "",
+                    gettext("its rows are damaged: {exc}").format(exc=exc),
+                    "damaged",
+                    zone=zone.name,
+                )
         yield from _kept_fields(zone)
         yield from self._aside.by_zone.get((zone.name, zone.variant), ())
         for (name, type), remark in sorted(remarks.items()):
@@ -215,7 +223,9 @@ class _Database:
                 try:
                     found.append((row_id, decode(self._schema.unwrap(value))))
                 except (BadBytes, BadName) as exc:
-                    reason = f"row {row_id} of the table of {dbi.name.lower()} is damaged: {exc}"
+                    reason = gettext("row {row} of the table of {table} is damaged: {reason}").format(
+                        row=row_id, table=dbi.name.lower(), reason=exc
+                    )
                     self.faults.append(SourceFault(self._path.name, 0, 0, "", reason, "damaged"))
         yield from sorted(found, key=lambda pair: pair[0])
 
@@ -237,15 +247,17 @@ class _Database:
         try:
             file = LmdbFile(path)
         except FileNotFoundError:
-            return _Shard(problem=f"its records are in the file {path.name}, which is missing")
+            return _Shard(
+                problem=gettext("its records are in the file {name}, which is missing").format(name=path.name)
+            )
         except BadBytes as exc:
-            return _Shard(problem=f"the file with its records cannot be read: {exc}")
+            return _Shard(problem=gettext("the file with its records cannot be read: {reason}").format(reason=exc))
         shard = _Shard(file)
         try:
             shard.records = file.table(self._schema.dbi(Dbi.RECORDS).name)
             shard.comments = file.table(comments.COMMENTS_DBI) if self._schema.number >= 6 else None
         except BadBytes as exc:
-            shard.problem = f"the file with its records cannot be read: {exc}"
+            shard.problem = gettext("the file with its records cannot be read: {reason}").format(reason=exc)
         return shard
 
     def _rows(self, shard: _Shard, table: Table | None, zone_id: int) -> Iterator[tuple[bytes, bytes]]:

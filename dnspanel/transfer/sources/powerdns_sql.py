@@ -137,7 +137,7 @@ class _Tables:
             titled = zip(("account", "primaries", "options", "catalog"), map(text, fields), strict=True)
             zones.append(_Zone(id, zone, text(kind), count, tuple(pair for pair in titled if pair[1])))
         if counts:
-            reason = f"{sum(counts.values()):,} records belong to no zone and are left out"
+            reason = gettext("{sum:,} records belong to no zone and are left out").format(sum=sum(counts.values()))
             faults.append(SourceFault("records", 0, 0, "", reason, "records-without-zone", severity=Severity.WARNING))
         zones.sort(key=lambda zone: (zone.name, zone.id))
         return zones, sorted(faults, key=lambda fault: fault.source)

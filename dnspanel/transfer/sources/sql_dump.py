@@ -12,7 +12,7 @@ Backslashes in strings are escapes in MySQL's dumps and in PostgreSQL's E'…'; 
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from dnspanel.texts import gettext
@@ -228,7 +228,9 @@ class _Dump:
         self._columns[table] = tuple(_column_names(body))
         if not self._columns[table]:
             yield BadLine(
-                line, head[0].decode("utf-8", "replace")[:_MOST_SOURCE], "the columns of the table are not readable"
+                line,
+                head[0].decode("utf-8", "replace")[:_MOST_SOURCE],
+                gettext("the columns of the table are not readable"),
             )
 
     def _insert(self, head: re.Match[bytes]) -> Iterator[TableRow | BadLine]:
@@ -250,16 +252,15 @@ class _Dump:
                 source_line = text.source_line()
                 values = self._row()
                 if len(values) != len(columns):
-                    yield BadLine(
-                        line, source_line, f"the row has {len(values)} values, the table {len(columns)} columns"
-                    )
+                    yield BadLine(line, source_line, _reason_of_count(values, columns))
                 else:
                     yield TableRow(table, columns, values)
                 separator = text.match(_SEPARATOR)
                 if separator is None:
                     raise _Unreadable(gettext("the row is followed by neither a comma nor a semicolon"))
             except _Unreadable as exc:
-                yield BadLine(line, source_line, f"{exc}; the rest of the statement is left out")
+                reason = gettext("{reason}; the rest of the statement is left out").format(reason=exc)
+                yield BadLine(line, source_line, reason)
                 self._skip_statement()
                 return
             if separator[1] != b",":
@@ -287,7 +288,7 @@ class _Dump:
             end = text.buffer.find(b"\n", text.at)
             if end < 0 and not text.ended:
                 if len(text.buffer) - text.at > MOST_ROW_BYTES:
-                    yield BadLine(text.line, text.source_line(), "the line is too long")
+                    yield BadLine(text.line, text.source_line(), gettext("the line is too long"))
                     text.skip_past(b"\n")
                 else:
                     text.fill(len(text.buffer) - text.at + _AHEAD_BYTES)
@@ -302,8 +303,14 @@ class _Dump:
             if len(values) == len(columns):
                 yield TableRow(table, columns, values)
             else:
-                reason = f"the row has {len(values)} values, the table {len(columns)} columns"
-                yield BadLine(number, line[:_MOST_SOURCE].decode("utf-8", "replace"), reason)
+                source = line[:_MOST_SOURCE].decode("utf-8", "replace")
+                yield BadLine(number, source, _reason_of_count(values, columns))
+
+
+def _reason_of_count(values: Sequence[object], columns: Sequence[str]) -> str:
+    return gettext("the row has {values} values, the table {columns} columns").format(
+        values=len(values), columns=len(columns)
+    )
 
 
 def _names(text: bytes) -> list[str]:

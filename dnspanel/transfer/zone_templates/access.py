@@ -11,10 +11,13 @@ from dnspanel.accounts.actors import Author, Person, actor_of, can
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.accounts.roles import Permission
+from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.errors import Forbidden, TemplateUnknown
 from dnspanel.zones.models import TemplateKind, ZoneTemplate
 
-_OF_PANEL = "Templates of the whole panel are made and changed by who has the right to templates of all zones."
+_OF_PANEL = gettext_noop(
+    "Templates of the whole panel are made and changed by who has the right to templates of all zones."
+)
 
 
 def templates_visible_to(person: Person) -> "QuerySet[ZoneTemplate]":
@@ -67,7 +70,11 @@ def may_change_in(person: Person, team_id: int | None) -> bool:
 def require_change_in(author: Author, team: Team | None) -> None:
     """Raise Forbidden unless the author may make and change templates there; the panel itself (None) may."""
     if author is not None and not may_change_in(author, None if team is None else team.pk):
-        message = _OF_PANEL if team is None else f"You may not make or change templates of the team {team.name}."
+        message = (
+            gettext(_OF_PANEL)
+            if team is None
+            else gettext("You may not make or change templates of the team {name}.").format(name=team.name)
+        )
         raise Forbidden(Permission.EDIT, message)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from dnspanel.texts import gettext
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import Change, Key, RRset, make
 from replication.errors import BadRRset
@@ -72,12 +73,12 @@ def _step(key: Key, now: RRset | None, wanted: RRset | None, bases: Sequence[RRs
 def _reason(now: RRset | None, wanted: RRset | None, bases: Sequence[RRset | None]) -> str:
     was_made = any(base is not None for base in bases)
     if now is None:
-        return "It was deleted by hand."
+        return gettext("It was deleted by hand.")
     if not was_made:
-        return "The zone has it already, and not from the template."
+        return gettext("The zone has it already, and not from the template.")
     if wanted is None:
-        return "It was edited by hand, and the template has it no more."
-    return "It was edited by hand."
+        return gettext("It was edited by hand, and the template has it no more.")
+    return gettext("It was edited by hand.")
 
 
 def add_beside(now: RRsets, wanted: RRsets) -> list[Step]:
@@ -102,7 +103,8 @@ def _beside(now: RRset | None, wanted: RRset) -> Step:
         both = make(wanted.name, wanted.type, now.ttl, texts, disabled, now.comment, notes=notes)
     except BadRRset:
         word = rdata.type_to_text(wanted.type)
-        return Step(Act.CONFLICT, Change(*key, now, wanted), f"There is a {word} already, and no room for another one.")
+        reason = gettext("There is a {type} already, and no room for another one.").format(type=word)
+        return Step(Act.CONFLICT, Change(*key, now, wanted), reason)
     return Step(Act.CHANGE, Change(*key, now, both))
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from django.conf import settings
 
+from dnspanel.texts import gettext, gettext_noop
 from dnspanel.transfer.documents import Document, SourceFault
 from dnspanel.transfer.zone_changes import rrset_of
 from dnspanel.transfer.zonefile.check import APEX_SOA
@@ -32,8 +33,8 @@ MOST_RRSETS = 1_000
 SAMPLE_ZONE = "example.com."
 
 _REFUSED_DIRECTIVES = {
-    "$INCLUDE": "a template has everything in its own text: $INCLUDE is not read here",
-    "$GENERATE": "write the records one by one: $GENERATE is not read in a template",
+    "$INCLUDE": gettext_noop("a template has everything in its own text: $INCLUDE is not read here"),
+    "$GENERATE": gettext_noop("write the records one by one: $GENERATE is not read in a template"),
 }
 # What an import leaves out with a warning, a template would lose without anybody looking.
 _ERRORS_HERE = frozenset(("out-of-zone", "lua-left-out", DNSSEC_LEFT_OUT))
@@ -89,9 +90,15 @@ def try_text(text: str, variables: Sequence[Variable]) -> Made:
     except BadText as exc:
         return Made((), exc.faults)
     declared = {variable.name for variable in variables}
-    faults = [Fault(0, 0, f"The variable {name} has no kind yet.", name) for name in used if name not in declared]
+    faults = [
+        Fault(0, 0, gettext("The variable {name} has no kind yet.").format(name=name), name)
+        for name in used
+        if name not in declared
+    ]
     unused = declared.difference(used)
-    faults += [Fault(0, 0, f"The text has no variable {name}.", name) for name in sorted(unused)]
+    faults += [
+        Fault(0, 0, gettext("The text has no variable {name}.").format(name=name), name) for name in sorted(unused)
+    ]
     if faults:
         return Made((), tuple(faults))
     values = {variable.name: variable.sample for variable in variables}
@@ -129,10 +136,12 @@ def _finish(reader: Reader) -> tuple[RRset, ...]:
     content: Content = reader.content
     ordered = content.finish()
     if APEX_SOA in content.sets:
-        reason = "a zone has its own SOA: templates have none"
+        reason = gettext("a zone has its own SOA: templates have none")
         reader.report(content.place_of(APEX_SOA), Unreadable(reason, "template-soa"))
     if len(ordered) > MOST_RRSETS:
-        reason = f"a template makes at most {MOST_RRSETS:,} RRsets; this one makes {len(ordered):,}"
+        reason = gettext("a template makes at most {most_rrsets:,} RRsets; this one makes {count:,}").format(
+            most_rrsets=MOST_RRSETS, count=len(ordered)
+        )
         reader.report(None, Unreadable(reason, "template-size"))
     report_notes(reader)
     report_violations(reader, ordered)
@@ -162,5 +171,5 @@ def _directives(expanded: Expanded) -> tuple[Fault, ...]:
         for directive, message in _REFUSED_DIRECTIVES.items():
             if word.startswith(directive):
                 column, variable = expanded.place(number, len(line) - len(start) + 1)
-                found.append(Fault(number, column, message, variable))
+                found.append(Fault(number, column, gettext(message), variable))
     return tuple(found)

@@ -270,7 +270,7 @@ def check_text(content: Text) -> Text:
         made = try_text(text, variables)
         faults = list(made.faults)
         if not faults and not made.rrsets:
-            faults = [Fault(0, 0, "There is no record in it.")]
+            faults = [Fault(0, 0, gettext("There is no record in it."))]
     if faults:
         fields: dict[str, list[str]] = {}
         for fault in faults[:MOST_TOLD]:
@@ -284,17 +284,24 @@ def _faults_of_variables(variables: Sequence[Variable]) -> Iterator[Fault]:
     seen = set()
     for each in variables:
         if each.name in seen:
-            yield Fault(0, 0, f"The variable {each.name} is declared twice.", each.name)
+            yield Fault(0, 0, gettext("The variable {name} is declared twice.").format(name=each.name), each.name)
         seen.add(each.name)
         if each.name in BUILT_IN:
-            yield Fault(0, 0, f"{each.name} is known without being declared.", each.name)
+            yield Fault(0, 0, gettext("{name} is known without being declared.").format(name=each.name), each.name)
         if len(each.label) > LONGEST_LABEL or not each.label.isprintable():
-            yield Fault(0, 0, f"A label has at most {LONGEST_LABEL} characters that can be shown.", each.name)
+            yield Fault(
+                0,
+                0,
+                gettext("A label has at most {longest_label} characters that can be shown.").format(
+                    longest_label=LONGEST_LABEL
+                ),
+                each.name,
+            )
         elif each.default:
             try:
                 word_of(each, each.default)
             except ValueError as exc:
-                yield Fault(0, 0, f"The default: {exc}", each.name)
+                yield Fault(0, 0, gettext("The default: {exc}").format(exc=exc), each.name)
 
 
 def _team_name(team: Team | None) -> str:

@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from dnspanel.accounts.actors import Author, Person, actor_of, can
 from dnspanel.accounts.roles import Permission
 from dnspanel.advisory_locks import Lock
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop, joined
 from dnspanel.transfer.signals import template_run_begun
 from dnspanel.transfer.zone_templates.access import template_for, templates_visible_to
 from dnspanel.transfer.zone_templates.compare import Act, Outcome, RRsets, Step
@@ -60,6 +60,12 @@ from replication.dns.rrset import Change
 BATCH = 100
 # Zones that a run lists of each outcome; all are counted.
 MOST_LISTED: Mapping[str, int] = {Outcome.REFUSED: 1000, Outcome.CONFLICT: 1000, Outcome.CHANGE: 200, Outcome.SAME: 0}
+# What becomes of RRsets of a zone.
+_ADDED, _CHANGED, _REMOVED = (
+    gettext_noop("{count} added"),
+    gettext_noop("{count} changed"),
+    gettext_noop("{count} removed"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +217,7 @@ def _take_batch(run: TemplateRun, batch: int) -> bool:
         batch=batch,
         carry_out=lambda zones, now: _Batch(run, zones, author, now).carry_out(),
         moved=(Unknown, RightMissing, RevisionMoved, Conflicts, RuleViolations),  # one was changed, deleted or moved
-        too_fast="Its zones are being changed faster than the template can be applied to them.",
+        too_fast=gettext("Its zones are being changed faster than the template can be applied to them."),
     )
 
 
@@ -300,19 +306,23 @@ class _Batch:
         conflicts = [step for step in steps if step.act is Act.CONFLICT]
         taken = [step for step in steps if step.changes and (self._run.overwrite or step.act is not Act.CONFLICT)]
         if not self._may_see(zone, steps):
-            return Found(Outcome.REFUSED, "You may not see all of its records.")
+            return Found(Outcome.REFUSED, gettext("You may not see all of its records."))
         acts = Counter(
-            "added" if step.change.before is None else "removed" if step.change.after is None else "changed"
+            _ADDED if step.change.before is None else _REMOVED if step.change.after is None else _CHANGED
             for step in taken
         )
-        parts = [f"{acts[word]} {word}" for word in ("added", "changed", "removed") if acts[word]]
+        parts = [gettext(each).format(count=acts[each]) for each in (_ADDED, _CHANGED, _REMOVED) if acts[each]]
         if conflicts:
-            what = "overwritten" if self._run.overwrite else "kept"
-            parts.append(f"{len(conflicts)} {what} that the template did not leave so: {_names(conflicts, zone)}")
+            part = (
+                gettext("{count} overwritten that the template did not leave so: {names}")
+                if self._run.overwrite
+                else gettext("{count} kept that the template did not leave so: {names}")
+            )
+            parts.append(part.format(count=len(conflicts), names=_names(conflicts, zone)))
         changes = {step.change.key: step.change.after for step in taken}
         kept = bool(conflicts) and not self._run.overwrite
         outcome = Outcome.CONFLICT if kept else Outcome.CHANGE if changes else Outcome.SAME
-        return Found(outcome, ", ".join(parts), changes, len(conflicts))
+        return Found(outcome, joined(", ", parts), changes, len(conflicts))
 
     def _may_see(self, zone: Zone, steps: Sequence[Step]) -> bool:
         sees = None if self._author is None else access.visibility_of(self._author, zone)
@@ -351,7 +361,7 @@ class _Batch:
             return breaking[0].message
         if not plan.guard or self._changes_servers:
             return ""
-        return f"{plan.guard[0]} Apply the template on the zone's own page."
+        return gettext("{reason} Apply the template on the zone's own page.").format(reason=plan.guard[0])
 
     def _patch(self, zone: Zone, found: Found) -> Patch:
         changes = found.changes or {}

@@ -10,6 +10,7 @@ import ipaddress
 from collections.abc import Iterable, Sequence
 
 from dnspanel.fleet.models import Node, NodeState
+from dnspanel.texts import gettext, joined
 from dnspanel.transfer.zone_templates.edit import Text
 from dnspanel.zones.errors import TemplateRefused
 from dnspanel.zones.server_sets import Host, Servers
@@ -47,9 +48,15 @@ def read_host(name: str, addresses: Sequence[str], nodes: Sequence[str]) -> Host
     """The name server in canonical form. Raises ValueError with the reason for a person."""
     found = read_name(name)
     if len(addresses) + len(nodes) > MOST_ADDRESSES:
-        raise ValueError(f"{found} has at most {MOST_ADDRESSES} addresses and nodes.")
+        raise ValueError(
+            gettext("{found} has at most {most_addresses} addresses and nodes.").format(
+                found=found, most_addresses=MOST_ADDRESSES
+            )
+        )
     if addresses and nodes:
-        raise ValueError(f"{found} has addresses, or the nodes whose addresses it has: not both.")
+        raise ValueError(
+            gettext("{found} has addresses, or the nodes whose addresses it has: not both.").format(found=found)
+        )
     return Host(found, read_addresses(addresses), tuple(dict.fromkeys(nodes)))
 
 
@@ -60,9 +67,9 @@ def read_addresses(texts: Iterable[str]) -> tuple[str, ...]:
         try:
             address = ipaddress.ip_address(text)
         except ValueError as exc:
-            raise ValueError(f"“{text[:60]}” is no IP address.") from exc
+            raise ValueError(gettext("“{text}” is no IP address.").format(text=text[:60])) from exc
         if isinstance(address, ipaddress.IPv6Address) and (address.scope_id or address.ipv4_mapped):
-            raise ValueError(f"“{text[:60]}” is no address that everybody reaches.")
+            raise ValueError(gettext("“{text}” is no address that everybody reaches.").format(text=text[:60]))
         found.add(address)
     return tuple(map(str, sorted(found, key=lambda each: (each.version, int(each)))))
 
@@ -72,9 +79,9 @@ def read_name(text: str) -> str:
     try:
         name = names.parse(text)
     except BadName as exc:
-        raise ValueError(f"{exc}.") from exc
+        raise ValueError(joined(".", (exc, ""))) from exc
     if name == names.ROOT:
-        raise ValueError("The root is no name of a server.")
+        raise ValueError(gettext("The root is no name of a server."))
     return name
 
 
@@ -82,13 +89,13 @@ def content_of(servers: Servers, note: str = "") -> Text:
     """What a version of the set says, for `edit`. Raises TemplateRefused for what cannot be, at its field."""
     faults: dict[str, list[str]] = {}
     if not servers.hosts:
-        faults["hosts"] = ["A set has at least one name server."]
+        faults["hosts"] = [gettext("A set has at least one name server.")]
     elif len(servers.hosts) > MOST_HOSTS:
-        faults["hosts"] = [f"A set has at most {MOST_HOSTS} name servers."]
+        faults["hosts"] = [gettext("A set has at most {most_hosts} name servers.").format(most_hosts=MOST_HOSTS)]
     elif len(set(servers.names)) != len(servers.hosts):
-        faults["hosts"] = ["A name server is named twice."]
+        faults["hosts"] = [gettext("A name server is named twice.")]
     elif unknown := _unknown_nodes({node for host in servers.hosts for node in host.nodes}):
-        faults["hosts"] = [f"There is no node {node}." for node in unknown]
+        faults["hosts"] = [gettext("There is no node {node}.").format(node=node) for node in unknown]
     if not LEAST_TTL <= servers.ttl <= MOST_TTL:
         faults["ttl"] = [f"From {LEAST_TTL} to {MOST_TTL:,} seconds."]
     if faults:

@@ -206,7 +206,7 @@ def create_zones_from(
 def with_template(use: Using, zone: NewZone) -> tuple[NewZone, tuple[Fault, ...]]:
     """The new zone with the RRsets of the template, which take the places of its own; and what is wrong with them."""
     if use.is_snippet:
-        return zone, (Fault(0, 0, "A snippet is for records at a name, not for new zones."),)
+        return zone, (Fault(0, 0, gettext("A snippet is for records at a name, not for new zones.")),)
     made = use.made(zone.name)
     by_key: dict[Key, RRset] = {(rrset.name, rrset.type): rrset for rrset in zone.rrsets or ()}
     return NewZone(zone.name, tuple((by_key | made.by_key).values())), made.faults

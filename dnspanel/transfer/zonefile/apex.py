@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 
+from dnspanel.texts import gettext
 from dnspanel.transfer.documents import Document
 from dnspanel.transfer.zonefile.tokens import Sheet, Unreadable
 from replication.dns import names
@@ -36,9 +37,9 @@ def find(sheet: Sheet, include: Include) -> tuple[str, Unreadable | None, int]:
     if owner is None:
         # Without a SOA the zone has a fault anyway, which is best reported at its name.
         name = stated or guess(sheet.document.path)
-        reason = "the file has no SOA record, and neither a $ORIGIN nor the file's name says which zone it is"
+        reason = gettext("the file has no SOA record, and neither a $ORIGIN nor the file's name says which zone it is")
         return name, None if name else Unreadable(reason, "zone-name-unknown"), 0
-    reason = "the file does not say which zone it is: neither a $ORIGIN nor the file's name does"
+    reason = gettext("the file does not say which zone it is: neither a $ORIGIN nor the file's name does")
     return "", Unreadable(reason, "zone-name-unknown", fix=_proposed(sheet.lines[line])), line
 
 

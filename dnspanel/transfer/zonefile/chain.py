@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
+from dnspanel.texts import gettext, joined, ngettext
 from dnspanel.transfer.documents import ReadyRRset
 from replication.codec.dnssec import Nsec3
 from replication.codec.keys import APEX, name_from_relative_key, relative_key
@@ -95,18 +96,25 @@ def chain_fault(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None, so
         odd = [
             (0, owner, _lacks(zone, names_of[owner], type))
             if owner in made
-            else (1, owner, f"the zone has one signed at {_name(zone, owner)}, and PowerDNS makes none")
+            else (
+                1,
+                owner,
+                gettext("the zone has one signed at {name}, and PowerDNS makes none").format(name=_name(zone, owner)),
+            )
             for owner in made.keys() ^ signed
         ]
     if not odd:
         return ""
     _, _, reason = min(odd)
-    count = f"at {len(odd):,} names" if len(odd) > 1 else "at one name"
     hint = _hint(zone, rrsets, nsec3, [made[owner].name for _, owner, _ in odd if owner in made])
-    return (
-        f"its {type} records are others than those that PowerDNS makes, {count}: {reason}; it cannot be served with "
-        f"its signatures{hint}"
-    )
+    fault = ngettext(
+        "its {type} records are others than those that PowerDNS makes, at one name: {reason}; it cannot be served with "
+        "its signatures",
+        "its {type} records are others than those that PowerDNS makes, at {count:,} names: {reason}; it cannot be "
+        "served with its signatures",
+        len(odd),
+    ).format(type=type, count=len(odd), reason=reason)
+    return joined(". ", (fault, hint)) if hint else fault
 
 
 def _made(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None) -> dict[bytes, Link]:
@@ -129,20 +137,28 @@ def _differences(
             yield owner, 0, _lacks(zone, link.name, type)
         elif theirs.types != link.types:
             words = _type_texts(theirs.types), _type_texts(link.types)
-            yield owner, 2, f"that of {name} says that it has {words[0]}, and by PowerDNS it has {words[1]}"
+            reason = gettext("that of {name} says that it has {theirs}, and by PowerDNS it has {ours}").format(
+                name=name, theirs=words[0], ours=words[1]
+            )
+            yield owner, 2, reason
         elif theirs.has_capitals:
-            yield owner, 3, f"that of {name} is signed over a next name with capital letters, which PowerDNS has not"
+            reason = gettext("that of {name} is signed over a next name with capital letters, which PowerDNS has not")
+            yield owner, 3, reason.format(name=name)
         elif nsec3 is not None and theirs.flags != int(nsec3.opt_out):
-            yield owner, 3, f"that of {name} has other flags than the others, and PowerDNS has one choice for all"
+            reason = gettext("that of {name} has other flags than the others, and PowerDNS has one choice for all")
+            yield owner, 3, reason.format(name=name)
         elif theirs.next != link.next:
-            yield owner, 4, f"that of {name} leads to another next name"
+            yield owner, 4, gettext("that of {name} leads to another next name").format(name=name)
     if nsec3 is None:
         for owner in found.keys() - made.keys():
-            yield owner, 1, f"the zone has one at {_name(zone, owner)}, and PowerDNS makes none"
+            reason = gettext("the zone has one at {name}, and PowerDNS makes none")
+            yield owner, 1, reason.format(name=_name(zone, owner))
 
 
 def _lacks(zone: str, name: bytes, type: str) -> str:
-    return f"PowerDNS makes one for {_name(zone, name)}, and the zone has no signed {type} for it"
+    return gettext("PowerDNS makes one for {name}, and the zone has no signed {type} for it").format(
+        name=_name(zone, name), type=type
+    )
 
 
 def _hint(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None, odd: Sequence[bytes]) -> str:
@@ -155,8 +171,8 @@ def _hint(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None, odd: Seq
         if rrset.key in names_odd and rrset.key != APEX:
             types.setdefault(rrset.key, set()).add(rrset.type)
     if any(rdtypes.NS in of_name and rdtypes.DS not in of_name for of_name in types.values()):
-        return (
-            ". With opt-out PowerDNS hashes an insecure delegation that owns more than NS (an address of its own "
+        return gettext(
+            "With opt-out PowerDNS hashes an insecure delegation that owns more than NS (an address of its own "
             "server), as few signers do: name that server otherwise, or sign without opt-out"
         )
     return ""

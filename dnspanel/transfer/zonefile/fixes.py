@@ -8,6 +8,7 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
+from dnspanel.texts import gettext, ngettext
 from dnspanel.transfer.zonefile.tokens import Token, Unreadable
 from replication.dns import rdata, rdtypes
 from replication.dns.rdata_forms import FORMS
@@ -35,12 +36,14 @@ def check_characters(tokens: list[Token], line: Line) -> None:
         if token.quoted or token.text.isascii():
             continue
         if match := _INVISIBLE.search(token.text):
-            reason = f"the character U+{ord(match[0]):04X} looks like a space or like nothing, but is neither"
+            reason = gettext("the character {code} looks like a space or like nothing, but is neither").format(
+                code=f"U+{ord(match[0]):04X}"
+            )
             fix = "" if line is None else _INVISIBLE.sub(" ", line)
             raise Unreadable(reason, "invisible-character", token.column + match.start(), token.line, fix=fix)
         if token.text.translate(_TYPOGRAPHIC) != token.text:
             fix = "" if line is None else line.translate(_TYPOGRAPHIC)
-            reason = 'typographic quotes are not the quotes of zone files: write "'
+            reason = gettext('typographic quotes are not the quotes of zone files: write "')
             raise Unreadable(reason, "quote", token.column, token.line, fix=fix)
 
 
@@ -49,16 +52,24 @@ def unknown_type(tokens: list[Token], at: int, blank: bool, line: Line) -> Unrea
     token = tokens[at]
     first = tokens[0]
     if at == 1 and not blank and _is_type(first.text) and line is not None:
-        reason = f"“{token.text}” is not a record type; is the name in front of {first.text} missing?"
+        reason = gettext("“{text}” is not a record type; is the name in front of {type} missing?").format(
+            text=token.text, type=first.text
+        )
         return Unreadable(reason, "type-unknown", token.column, token.line, fix=f"@ {line}")
     if "," in first.text and line is not None:
-        reason = f"“{token.text}” is not a record type; between the words belong spaces, not commas"
+        reason = gettext("“{text}” is not a record type; between the words belong spaces, not commas").format(
+            text=token.text
+        )
         return Unreadable(reason, "type-unknown", token.column, token.line, fix=_without_commas(line))
     close = difflib.get_close_matches(token.text.upper(), _MNEMONICS, n=1, cutoff=0.6)
-    reason = f"“{token.text}” is {'neither a TTL nor' if token.text[:1].isdigit() else 'not'} a record type"
+    reason = (
+        gettext("“{text}” is neither a TTL nor a record type").format(text=token.text)
+        if token.text[:1].isdigit()
+        else gettext("“{text}” is not a record type").format(text=token.text)
+    )
     if not close:
         return Unreadable(reason, "type-unknown", token.column, token.line)
-    reason = f"{reason}; {close[0]} is"
+    reason = gettext("{reason}; {type} is").format(reason=reason, type=close[0])
     return Unreadable(reason, "type-unknown", token.column, token.line, fix=replaced(line, token, close[0]))
 
 
@@ -66,7 +77,7 @@ def missing_type(tokens: list[Token], line: Line) -> Unreadable:
     """The fault of an entry that ends before its type."""
     last = tokens[-1]
     fix = _without_commas(line) if line is not None and "," in tokens[0].text else ""
-    reason = "the record type is missing, as in: www 300 A 192.0.2.1"
+    reason = gettext("the record type is missing, as in: www 300 A 192.0.2.1")
     return Unreadable(reason, "type-missing", last.end, last.line, fix=fix)
 
 
@@ -192,8 +203,13 @@ def unquoted_text(tokens: list[Token], at: int, line: Line) -> Unreadable | None
     if len(values) == 1 and not cut:
         return None
     full_text = line[first.column - 1 :] if cut else line[first.column - 1 : last.end - 1]
-    strings = "one string" if len(values) == 1 else f"{len(values)} strings"
-    reason = f"without quotes this text is read as {strings}" + (", and it ends at the “;”" if cut else "")
+    reason = ngettext(
+        "without quotes this text is read as one string",
+        "without quotes this text is read as {count} strings",
+        len(values),
+    ).format(count=len(values))
+    if cut:
+        reason = gettext("{reason}, and it ends at the “;”").format(reason=reason)
     text = full_text.rstrip()
     behind = "" if cut else line[last.end - 1 :]
     fix = f'{line[: first.column - 1]}"{text}"{behind}' if '"' not in text else ""

@@ -18,7 +18,9 @@ def numbers(token: Token) -> range:
     match = _RANGE.fullmatch(token.text)
     start, stop, step = (int(match[1]), int(match[2]), int(match[3] or 1)) if match else (1, 0, 1)
     if start > stop or step == 0 or max(stop, step) > _LARGEST:
-        reason = f"“{token.text}” is not a range: write 1-10, or 0-100/5 for every fifth number"
+        reason = gettext("“{text}” is not a range: write 1-10, or 0-100/5 for every fifth number").format(
+            text=token.text
+        )
         raise Unreadable(reason, "generate", token.column, token.line)
     return range(start, stop + 1, step)
 
@@ -52,7 +54,9 @@ def _pieces(text: str, token: Token) -> Iterator[str | tuple[int, int, str]]:
         else:
             modifiers = _MODIFIERS.fullmatch(match[1] or "")
             if modifiers is None:
-                reason = f"“{match[0]}” is not ${{offset,width,base}}, where base is one of d o x X n N"
+                reason = gettext("“{match}” is not ${{offset,width,base}}, where base is one of d o x X n N").format(
+                    match=match[0]
+                )
                 raise Unreadable(reason, "generate", token.column, token.line)
             yield int(modifiers[1]), int(modifiers[2] or 0), modifiers[3] or "d"
     yield text[end:]

@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from django.conf import settings
 
+from dnspanel.texts import gettext
 from dnspanel.transfer import limits
 from dnspanel.transfer.documents import Document, Options, ParsedZone, ReadyRRset, SourceFault
 from dnspanel.transfer.zonefile import apex
@@ -78,7 +79,9 @@ def read_zone(
         if signatures is not None and not reader.errors:
             signatures = with_chain(reader, signatures, [reader.content.sets[record] for record in ordered])
     except Enough:
-        reason = f"there are {limits.MOST_FAULTS_OF_ZONE} errors or more; the rest of the file was not looked at"
+        reason = gettext(
+            "there are {most_faults_of_zone} errors or more; the rest of the file was not looked at"
+        ).format(most_faults_of_zone=limits.MOST_FAULTS_OF_ZONE)
         reader.faults.append(
             SourceFault(document.path, 0, 0, "", reason, "too-many", severity=Severity.NOTE, zone=zone)
         )

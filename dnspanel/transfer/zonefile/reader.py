@@ -124,7 +124,7 @@ class Reader(RecordReader):
             block = self._sheet.block(place - self._sheet.base)
             more = len(block) - 1
             if more and sum(map(len, block)) > limits.MOST_LINE_BYTES:
-                raise Unreadable(limits.TITLES["line"], "line-length")
+                raise Unreadable(limits.title("line"), "line-length")
             if not self._read_simply(place, block):
                 self._read_entry(place, block)
         except Unreadable as fault:
@@ -195,7 +195,9 @@ class Reader(RecordReader):
                 return
             self._badly_encoded.add(number)
             offset = self.sheets[number].offset(place % PLACES_OF_FILE + fault.line, fault.column)
-            fault.reason = f"wrong encoding: the byte at offset {offset:,} of the file is not UTF-8"
+            fault.reason = gettext("wrong encoding: the byte at offset {offset:,} of the file is not UTF-8").format(
+                offset=offset
+            )
         self.report(place, fault)
 
     def _read_entry(self, place: int, block: list[str], *, disabled: bool = False) -> None:
@@ -230,7 +232,7 @@ class Reader(RecordReader):
         token = _arguments(tokens, 1)[0]
         ttl = seconds(token.text)
         if ttl is None:
-            reason = f"“{token.text}” is not a TTL: write seconds, or 5m, 1h, 1d"
+            reason = gettext("“{text}” is not a TTL: write seconds, or 5m, 1h, 1d").format(text=token.text)
             raise Unreadable(reason, "ttl", token.column, token.line)
         self.default_ttl = self.in_range(ttl, token, self.line_at(place))
 
@@ -242,15 +244,15 @@ class Reader(RecordReader):
         arguments = _arguments(tokens, 1, 2)
         path = arguments[0]
         if self._depth >= limits.MOST_INCLUDE_DEPTH:
-            raise Unreadable(limits.TITLES["include"], "include-depth", path.column, path.line)
+            raise Unreadable(limits.title("include"), "include-depth", path.column, path.line)
         document = self.include(path.text)
         if document is None:
-            reason = f"the file “{path.text}” is not part of the import"
+            reason = gettext("the file “{text}” is not part of the import").format(text=path.text)
             raise Unreadable(reason, "include-missing", path.column, path.line)
         self._size += max(len(document.text), _LEAST_SIZE)
         if self._size > limits.MOST_DOCUMENT_BYTES:
             raise Unreadable(
-                gettext("{titles}, includes and all").format(titles=limits.TITLES["document"]),
+                gettext("{titles}, includes and all").format(titles=limits.title("document")),
                 "too-large",
                 path.column,
                 path.line,
@@ -269,7 +271,7 @@ class Reader(RecordReader):
     def _read_generate(self, place: int, tokens: list[Token]) -> None:
         """Read the records that the line stands for; the first that is wrong ends it."""
         if len(tokens) < 5:
-            reason = "$GENERATE needs a range, a name, a type and a value: $GENERATE 1-10 host$ A 192.0.2.$"
+            reason = gettext("$GENERATE needs a range, a name, a type and a value: $GENERATE 1-10 host$ A 192.0.2.$")
             raise Unreadable(reason, "generate", tokens[-1].end, tokens[-1].line)
         _, count, owner, *rest = tokens
         iterations = numbers(count)
@@ -292,7 +294,9 @@ class Reader(RecordReader):
         try:
             self._read_as(Lines.MADE, zip(repeat(place), lines))
         except _MadeWrong as exc:
-            reason = f"it makes the line “{exc.line}”, and there {exc.fault.reason}"
+            reason = gettext("it makes the line “{line}”, and there {reason}").format(
+                line=exc.line, reason=exc.fault.reason
+            )
             raise Unreadable(reason, exc.fault.code, count.column, count.line) from exc
         finally:
             self.owner, self.last_ttl = last_owner, last_ttl

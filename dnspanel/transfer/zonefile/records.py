@@ -104,7 +104,7 @@ class RecordReader(FastReader):
             owner, at = self.name_of(tokens[0], line), 1
             self.owner = owner
         elif not owner:
-            reason = "there is no name above this line that it could continue; @ is the zone itself"
+            reason = gettext("there is no name above this line that it could continue; @ is the zone itself")
             raise Unreadable(reason, "owner-missing", fix="" if line is None else "@" + line)
         elif not owner.endswith("."):
             owner = self.owner = names.parse(owner, self.origin)
@@ -143,7 +143,9 @@ class RecordReader(FastReader):
     def in_range(self, ttl: int | None, token: Token | None, line: str | None) -> int | None:
         if token is None or ttl is None or ttl <= MAX_TTL:
             return ttl
-        reason = f"the TTL {token.text} is out of range: 0 to {MAX_TTL} seconds"
+        reason = gettext("the TTL {text} is out of range: 0 to {max_ttl} seconds").format(
+            text=token.text, max_ttl=MAX_TTL
+        )
         raise Unreadable(reason, "ttl-range", token.column, token.line, fix=replaced(line, token, "86400"))
 
     def read_record(self, place: int, head: Head, entry: Entry, line: str | None, disabled: bool) -> None:
@@ -198,7 +200,7 @@ class RecordReader(FastReader):
         values = tokens[head.at :]
         mnemonic = tokens[head.at - 1]
         if not values:
-            reason = f"the value of the {rdata.type_to_text(head.type)} record is missing"
+            reason = gettext("the value of the {type} record is missing").format(type=rdata.type_to_text(head.type))
             raise Unreadable(reason, "rdata-missing", mnemonic.end, mnemonic.line)
         if head.type in _TEXTS and values[0].text != "\\#":
             text = " ".join([f'"{token.text}"' for token in values])
@@ -230,11 +232,13 @@ class RecordReader(FastReader):
         if self.last_ttl is not None:
             return self.last_ttl
         if head.type != rdtypes.SOA:
-            reason = "no TTL: neither the line has one nor a $TTL above it"
+            reason = gettext("no TTL: neither the line has one nor a $TTL above it")
             fix = "$TTL 3600\n" + self.line_at(place)
             raise Unreadable(reason, "ttl-missing", fix=fix)
         self.default_ttl = int(text.rpartition(" ")[2])
-        reason = f"no TTL: neither the line has one nor a $TTL above it; the SOA's minimum {self.default_ttl} is used"
+        reason = gettext(
+            "no TTL: neither the line has one nor a $TTL above it; the SOA's minimum {default_ttl} is used"
+        ).format(default_ttl=self.default_ttl)
         self.warn(place, Unreadable(reason, "ttl-missing", fix=f"$TTL {self.default_ttl}\n" + self.line_at(place)))
         return self.default_ttl
 

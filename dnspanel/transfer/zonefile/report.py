@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from itertools import islice
 
+from dnspanel.texts import gettext, ngettext
 from dnspanel.transfer import limits
 from dnspanel.transfer.zonefile import check
 from dnspanel.transfer.zonefile.content import type_tail
@@ -17,11 +18,16 @@ from replication.dns import names, rdata, rdtypes
 _ABOUT_TARGETS = frozenset(("target-missing", "target-is-cname", "glue-missing", "doubled-name", "cname-loop"))
 _FIXED_BY_DOT = frozenset(("target-missing", "doubled-name"))
 DNSSEC_LEFT_OUT = "dnssec-left-out"
-# What becomes of a zone that was signed elsewhere.
-UNSIGNED = (
-    "it will be answered unsigned. Where its parent holds a DS, remove that first and wait for its TTL, or resolvers"
-    " that validate answer nothing of it"
-)
+
+
+def unsigned() -> str:
+    """What becomes of a zone that was signed elsewhere."""
+    return gettext(
+        "it will be answered unsigned. Where its parent holds a DS, remove that first and wait for its TTL, or "
+        "resolvers that validate answer nothing of it"
+    )
+
+
 _MISSING = {"soa-missing": rdtypes.SOA, "apex-ns-missing": rdtypes.NS}
 
 
@@ -30,27 +36,35 @@ def report_notes(reader: Reader) -> None:
     content, zone = reader.content, reader.zone
     if lua := reader.left_out.pop(rdtypes.LUA, None):
         count, place = lua
-        reason = "LUA records run code on the name servers; a setting must allow them first"
-        reader.warn(place, Unreadable(f"{count:,} LUA record{'s' * (count > 1)} left out: {reason}", "lua-left-out"))
+        reason = ngettext(
+            "{count:,} LUA record left out: LUA records run code on the name servers; a setting must allow them first",
+            "{count:,} LUA records left out: LUA records run code on the name servers; a setting must allow them first",
+            count,
+        ).format(count=count)
+        reader.warn(place, Unreadable(reason, "lua-left-out"))
     if reader.left_out:
         _report_signatures(reader)
     if reader.outside:
         count = len(reader.outside)
-        reason = f"{count:,} record{'s' * (count > 1)} left out: outside of {zone}"
+        reason = ngettext(
+            "{count:,} record left out: outside of {zone}", "{count:,} records left out: outside of {zone}", count
+        ).format(count=count, zone=zone)
         reader.warn(reader.outside[0], Unreadable(reason, "out-of-zone"))
     doubles = [place for place in content.duplicates if not _is_soa(reader, place)]
     if doubles:
-        reason = f"{len(doubles):,} record{'s' * (len(doubles) > 1)} left out: there already"
+        reason = ngettext(
+            "{count:,} record left out: there already", "{count:,} records left out: there already", len(doubles)
+        ).format(count=len(doubles))
         reader.report(doubles[0], Unreadable(reason, "duplicate"), Severity.NOTE)
     if content.other_ttls:
         record, (ttl, place) = next(iter(content.other_ttls.items()))
         rrset = content.sets[record]
         count = len(content.other_ttls)
-        reason = (
-            f"{rdata.type_to_text(rrset.type)} {rrset.name} has records with TTL {rrset.ttl} and {ttl};"
-            f" all of an RRset have one, the first: {rrset.ttl}"
-            + (f" (so it is for {count:,} RRsets of this zone)" if count > 1 else "")
-        )
+        reason = gettext(
+            "{type} {name} has records with TTL {first} and {other}; all of an RRset have one, the first: {first}"
+        ).format(type=rdata.type_to_text(rrset.type), name=rrset.name, first=rrset.ttl, other=ttl)
+        if count > 1:
+            reason = gettext("{reason} (so it is for {count:,} RRsets of this zone)").format(reason=reason, count=count)
         reader.report(place, Unreadable(reason, "ttl-differs"), Severity.NOTE)
 
 
@@ -59,7 +73,9 @@ def _report_signatures(reader: Reader) -> None:
     listed = ", ".join(
         f"{count:,} {rdata.type_to_text(type_)}" for type_, (count, _) in sorted(reader.left_out.items())
     )
-    reason = f"the zone is signed, and its keys are not in this file: left out {listed}; {UNSIGNED}"
+    reason = gettext("the zone is signed, and its keys are not in this file: left out {listed}; {unsigned}").format(
+        listed=listed, unsigned=unsigned()
+    )
     place = min(place for _, place in reader.left_out.values())
     reader.warn(place, Unreadable(reason, DNSSEC_LEFT_OUT))
 
@@ -74,7 +90,9 @@ def report_violations(reader: Reader, ordered: list[bytes]) -> None:
     content = reader.content
     for record in content.too_large:
         rrset = content.sets[record]
-        reason = f"the values of {rdata.type_to_text(rrset.type)} {rrset.name} do not fit into one DNS answer together"
+        reason = gettext("the values of {type} {name} do not fit into one DNS answer together").format(
+            type=rdata.type_to_text(rrset.type), name=rrset.name
+        )
         reader.report(content.place_of(record), Unreadable(reason, "rrset-too-large"))
     _report_doubled(reader, ordered)
     found = check.suspects(content, ordered)
@@ -109,7 +127,7 @@ def _report_doubled(reader: Reader, ordered: list[bytes]) -> None:
         if name != told:
             told = name
             place = reader.content.place_of(record)
-            reason = f"{name} ends in the zone's name twice: was a final dot missing?"
+            reason = gettext("{name} ends in the zone's name twice: was a final dot missing?").format(name=name)
             owner = _tokens(reader, place)[:1]
             fix = target_fix(reader.line_at(place), owner[0]) if owner else ""
             reader.warn(place, Unreadable(reason, "doubled-name", fix=fix))

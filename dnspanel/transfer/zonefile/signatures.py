@@ -7,6 +7,7 @@ them, with the parameters that the file names, so that the signatures are right.
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from dnspanel.texts import gettext
 from dnspanel.transfer.documents import BroughtSignatures, ReadyRRset
 from dnspanel.transfer.zonefile.chain import chain_fault
 from dnspanel.transfer.zonefile.content import APEX, type_tail
@@ -45,9 +46,9 @@ def signatures_of(reader: Reader) -> BroughtSignatures | None:
             signed.add(type)
     if not {"SOA", "DNSKEY"} <= signed:
         _leave_out(reader)
-        reason = (
-            "the zone is not signed: its SOA and its DNSKEY have no RRSIG by a key of its DNSKEY; it is imported "
-            "without signatures"
+        reason = gettext(
+            "the zone is not signed: its SOA and its DNSKEY have no RRSIG by a key of its DNSKEY; it "
+            "is imported without signatures"
         )
         reader.warn(None, Unreadable(reason, "signatures-missing"))
         return None
@@ -68,7 +69,9 @@ def with_chain(reader: Reader, brought: BroughtSignatures, rrsets: Sequence[Read
         try:
             nsec3 = None if candidate is None else _served(*candidate)
         except (ValueError, DnssecRefused) as exc:
-            fault = fault or Unreadable(f"the parameters of its NSEC3 cannot be served: {exc}", "nsec3-parameters")
+            fault = fault or Unreadable(
+                gettext("the parameters of its NSEC3 cannot be served: {exc}").format(exc=exc), "nsec3-parameters"
+            )
             continue
         if not (reason := chain_fault(reader.zone, rrsets, nsec3, reader.chain)):
             return replace(brought, nsec3=nsec3)

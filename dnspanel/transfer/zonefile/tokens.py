@@ -97,7 +97,7 @@ class Sheet:
         if len(raw) > limits.MOST_LINE_BYTES:
             self._cut_long_lines()
         if raw.startswith(_UTF16_MARKS):
-            reason = "wrong encoding: the file is in UTF-16, from offset 0 on; zone files are ASCII or UTF-8"
+            reason = gettext("wrong encoding: the file is in UTF-16, from offset 0 on; zone files are ASCII or UTF-8")
             self.fault, self.fault_line = Unreadable(reason, "wrong-encoding"), 0
 
     def _cut_long_lines(self) -> None:
@@ -105,7 +105,7 @@ class Sheet:
             if len(line) > limits.MOST_LINE_BYTES:
                 self.lines[number] = line[:_DISPLAYED]
                 if self.fault is None:
-                    self.fault, self.fault_line = Unreadable(limits.TITLES["line"], "line-length"), number
+                    self.fault, self.fault_line = Unreadable(limits.title("line"), "line-length"), number
 
     def numbered(self) -> Iterator[tuple[int, str]]:
         """The lines with their places."""
@@ -194,10 +194,11 @@ def joined(tokens: list[Token]) -> str:
 def _what_is_wrong(line: str, position: int) -> tuple[str, str]:
     char = line[position]
     if char == '"':
-        return "this quote is not closed on its line", "quote"
+        return gettext("this quote is not closed on its line"), "quote"
     if char == "\\":
-        return "a backslash at the end of the line escapes nothing", "escape"
-    return f"the control character U+{ord(char):04X} cannot stand here", "control-character"
+        return gettext("a backslash at the end of the line escapes nothing"), "escape"
+    reason = gettext("the control character {code} cannot stand here").format(code=f"U+{ord(char):04X}")
+    return reason, "control-character"
 
 
 def printable(text: str) -> str:

@@ -5,6 +5,7 @@ One line per record, `name. ttl IN TYPE rdata`; a disabled record is a line
 the comment at the end of its first line.
 """
 
+from dnspanel.texts import gettext
 from dnspanel.transfer import limits
 from dnspanel.transfer.documents import Document, SourceFault
 from replication.dns import rdata
@@ -43,7 +44,13 @@ class ZoneText:
         self._flush()
         if self.is_too_large:
             return SourceFault(
-                path, 0, 0, "", f"the zone is too large: {limits.TITLES['document']}", "too-large", zone=self.zone
+                path,
+                0,
+                0,
+                "",
+                gettext("the zone is too large: {title}").format(title=limits.title("document")),
+                "too-large",
+                zone=self.zone,
             )
         return Document(path, bytes(self._text), self.zone)
 

@@ -90,8 +90,8 @@ def audit_log(request: PanelRequest) -> HttpResponse:
     if target == "audit-more":
         return render(request, "access/_audit_rows.html", context)
     if target == "audit-list":
-        found = gettext("{acts} entries{part} found").format(
-            acts=len(acts), part=gettext(" and more") if next_place else ""
+        found = (gettext("{acts} entries and more found") if next_place else gettext("{acts} entries found")).format(
+            acts=len(acts)
         )
         return say(render(request, "access/_audit_list.html", context), speak=found)
     return render(request, "access/audit.html", context)

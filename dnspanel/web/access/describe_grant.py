@@ -111,4 +111,5 @@ def named(texts: Collection[str]) -> str:
     """Return the first few texts, and the number of the others."""
     first = list(texts)[:MOST_NAMED]
     more = len(texts) - len(first)
-    return ", ".join(first) + (gettext(" and {more} more").format(more=more) if more else "")
+    names = ", ".join(first)
+    return gettext("{names} and {more} more").format(names=names, more=more) if more else names

@@ -133,12 +133,12 @@ def same_person(request: PanelRequest, person_id: int) -> HttpResponse:
     except AccountRefused as exc:
         messages.error(request, str(exc))
     else:
-        told = (
-            gettext("also an account of {username}").format(username=other.username)
+        messages.success(
+            request,
+            gettext("{username} is also an account of {other}.").format(username=person.username, other=other.username)
             if other
-            else gettext("an account of nobody else")
+            else gettext("{username} is an account of nobody else.").format(username=person.username),
         )
-        messages.success(request, gettext("{username} is {told}.").format(username=person.username, told=told))
     return redirect("person-detail", person.pk)
 
 

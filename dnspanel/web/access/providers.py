@@ -271,7 +271,7 @@ def provider_switch(request: PanelRequest, provider_id: int) -> HttpResponse:
     rows.switch_provider(provider=provider, active=active, by=request.user, now=timezone.now())
     messages.success(
         request,
-        gettext("{name} is {part}.").format(name=provider.name, part=gettext("on") if active else gettext("off")),
+        (gettext("{name} is on.") if active else gettext("{name} is off.")).format(name=provider.name),
     )
     return redirect("people-provider", provider.pk)
 

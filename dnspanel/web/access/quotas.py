@@ -122,7 +122,8 @@ def _used(usage: Usage) -> str:
     if usage.used is None:
         return ""
     uncounted = usage.limit is None and usage.kind is not Kind.BYTES and usage.used >= MOST_COUNTED
-    return round_amount(usage.kind, usage.used) + (gettext(" or more") if uncounted else "")
+    amount = round_amount(usage.kind, usage.used)
+    return gettext("{amount} or more").format(amount=amount) if uncounted else amount
 
 
 def _title(kind: Kind) -> str:

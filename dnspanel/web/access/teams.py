@@ -25,7 +25,7 @@ from dnspanel.accounts.same_person import accounts_of
 from dnspanel.accounts.second_factor import second_factors_of
 from dnspanel.accounts.second_factor_rules import second_factor_due
 from dnspanel.accounts.sessions import sessions_of
-from dnspanel.texts import gettext, gettext_lazy, ngettext
+from dnspanel.texts import gettext, ngettext
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS, GrantDescription, describer_for
 from dnspanel.web.access.grant_form import GrantForm
 from dnspanel.web.access.hand_over import receivers_for
@@ -165,14 +165,7 @@ def _about_member(request: PanelRequest, team: Team, person: User, role: str) ->
         if role
         else gettext("Take {username} out of {name}").format(username=person.username, name=team.name),
         effects=(
-            ngettext(
-                "{username} then {role} {zones:,} zone{part}.", "{username} then {role} {zones:,} zones{part}.", zones
-            ).format(
-                username=person.username,
-                role=_IN_TEAM.get(role, "loses what the team gives: its"),
-                zones=zones,
-                part="" if role else gettext(" and its grants"),
-            ),
+            _effect(role, zones).format(username=person.username, zones=zones),
             gettext("Their tokens follow at the same moment."),
         ),
         button=gettext("Make {role}").format(role=role) if role else gettext("Take out"),
@@ -182,7 +175,28 @@ def _about_member(request: PanelRequest, team: Team, person: User, role: str) ->
     return ask(request, question)
 
 
-_IN_TEAM = {"editor": gettext_lazy("may change the team’s"), "reader": gettext_lazy("only sees the team’s")}
+_IN_TEAM = frozenset(("editor", "reader"))
+
+
+def _effect(role: str, zones: int) -> str:
+    """What becomes of the person's rights over so many zones: to be filled in."""
+    if role == "editor":
+        return ngettext(
+            "{username} then may change the team’s {zones:,} zone.",
+            "{username} then may change the team’s {zones:,} zones.",
+            zones,
+        )
+    if role == "reader":
+        return ngettext(
+            "{username} then only sees the team’s {zones:,} zone.",
+            "{username} then only sees the team’s {zones:,} zones.",
+            zones,
+        )
+    return ngettext(
+        "{username} then loses what the team gives: its {zones:,} zone and its grants.",
+        "{username} then loses what the team gives: its {zones:,} zones and its grants.",
+        zones,
+    )
 
 
 @require_POST
@@ -292,7 +306,7 @@ def _gave(request: PanelRequest, form: GrantForm, to: User | Team) -> bool:
         form.refuse_all(exc.fields)
         return False
     messages.success(
-        request, gettext("Granted to {part}.").format(part=to.name if isinstance(to, Team) else to.username)
+        request, gettext("Granted to {name}.").format(name=to.name if isinstance(to, Team) else to.username)
     )
     return True
 

@@ -21,7 +21,13 @@ from dnspanel.zones.models import Zone
 from replication.dns import names
 from replication.errors import BadName
 
-_LIFETIMES = (("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "never"))
+_LIFETIMES = (
+    ("7", gettext_lazy("7 days")),
+    ("30", gettext_lazy("30 days")),
+    ("90", gettext_lazy("90 days")),
+    ("365", gettext_lazy("a year")),
+    ("", gettext_lazy("never")),
+)
 # Where a verb's fault is shown, when the form calls the field otherwise.
 _FIELD_OF_FAULT = {"expires_at": "expires", "name": "key_name", "key": "key_secret"}
 _IN_MORE = frozenset(

@@ -251,9 +251,7 @@ def webhook_switch(request: PanelRequest, webhook_id: int) -> HttpResponse:
         hooks.change_webhook(webhook=webhook, by=request.user, now=timezone.now(), active=active)
         messages.success(
             request,
-            gettext("The webhook is {part}.").format(
-                part=gettext("on") if active else gettext("off: nothing is sent to it")
-            ),
+            gettext("The webhook is on.") if active else gettext("The webhook is off: nothing is sent to it."),
         )
     except WebhookRefused as exc:
         messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))

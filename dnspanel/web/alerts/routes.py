@@ -104,8 +104,8 @@ def route_switch(request: PanelRequest, route_id: int) -> HttpResponse:
     routes.switch_route(route=route, active=active, by=request.user, now=timezone.now())
     messages.success(
         request,
-        gettext("{name} is {part}.").format(
-            name=route.name, part=gettext("told again") if active else gettext("told nothing any more")
+        (gettext("{name} is told again.") if active else gettext("{name} is told nothing any more.")).format(
+            name=route.name
         ),
     )
     return redirect("alert-route", route.pk)

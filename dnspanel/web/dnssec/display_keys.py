@@ -82,10 +82,10 @@ class DisplayLife:
         """How it is used now, in words."""
         use = self.key.use
         if use is None:
-            return gettext("removed") + (gettext(", DS still at the parent") if self.key.has_ds else "")
+            return gettext("removed, DS still at the parent") if self.key.has_ds else gettext("removed")
         words = [gettext("signs") if use.active else gettext("does not sign")]
         words.append(gettext("in the DNSKEY records") if use.published else gettext("not in the DNSKEY records"))
-        return ", ".join(words + (["DS at the parent"] if self.key.has_ds else []))
+        return ", ".join(words + ([gettext("DS at the parent")] if self.key.has_ds else []))
 
 
 def display_lives(histories: Sequence[KeyHistory], terms: Terms | None) -> list[DisplayLife]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from django.utils import timezone
 
+from dnspanel.texts import gettext
 from dnspanel.zones.dnssec import policy_queries
 from dnspanel.zones.dnssec.first_ds import awaiting_first_ds
 from dnspanel.zones.dnssec.policy import ROLLING, Act, Difference, differences, due
@@ -37,7 +38,7 @@ def zone_policy_of(zone: Zone, state: SigningState, keys: Sequence[KeyView], *, 
     if applied is None:
         return None
     if is_rolling:
-        return ZonePolicy(applied, [], [], waits=ROLLING)
+        return ZonePolicy(applied, [], [], waits=gettext(ROLLING))
     made = {key.id: key.created_at for key in keys}
     ids = {id for each in due(applied.terms, state, made, timezone.now()) for id in each.key_ids}
     old = [key.tag for key in keys if key.id in ids]

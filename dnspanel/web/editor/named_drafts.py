@@ -129,12 +129,16 @@ def _share(request: PanelRequest, named: NamedDraft) -> HttpResponse:
     to: User | Team | None = named_drafts.people_known_to(request.user).filter(username=typed).first()
     to = to or named_drafts.teams_known_to(request.user).filter(name__iexact=typed).first()
     if to is None:
-        raise DraftRefused(NOBODY)
+        raise DraftRefused(gettext(NOBODY))
     may_edit = request.POST.get("may") == "edit"
     named_drafts.share(by=request.user, named=named, to=to, may_edit=may_edit, now=timezone.now())
     who = gettext("Each member of {name}").format(name=to.name) if isinstance(to, Team) else to.username
-    what = gettext("read it and work in it") if may_edit else gettext("read it")
-    messages.success(request, gettext("{who} may {what}, as far as they see its zones.").format(who=who, what=what))
+    message = (
+        gettext("{who} may read it and work in it, as far as they see its zones.")
+        if may_edit
+        else gettext("{who} may read it, as far as they see its zones.")
+    )
+    messages.success(request, message.format(who=who))
     return _to(named)
 
 

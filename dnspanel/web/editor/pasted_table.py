@@ -4,6 +4,7 @@ import csv
 from collections.abc import Sequence
 from dataclasses import replace
 
+from dnspanel.texts import gettext
 from dnspanel.transfer.sources.columns import CsvMapping, guessed_mapping, has_type, sniffed_delimiter
 from dnspanel.transfer.sources.csv_rows import RowReader, numbered_rows, source_of
 from dnspanel.transfer.zonefile.reader import DISABLED
@@ -55,7 +56,9 @@ def _read_row(reader: RowReader, zone: str, pasted: PastedLine, row: list[str]) 
         zone_of_row, text = reader.zone_and_line(row)
         if zone_of_row != zone:
             other = names.display(zone_of_row)
-            raise ValueError(f"the row is of the zone {other}: paste it there, or import the table")
+            raise ValueError(
+                gettext("the row is of the zone {other}: paste it there, or import the table").format(other=other)
+            )
         line = text.removeprefix(DISABLED).rstrip("\n")
         entry = read_line(line, zone, means=Means.ABSOLUTE)
     except Unreadable as exc:

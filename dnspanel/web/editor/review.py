@@ -174,9 +174,9 @@ def publish_seen(request: PanelRequest, zone: Zone | None, *, of: NamedDraft | N
     if plans and request.POST.get("seen") != fingerprint(plans):
         form.refuse(
             None,
-            gettext("{part} draft changed since you saw this page. Look at it again, then publish.").format(
-                part=gettext("Your") if of is None else gettext("The")
-            ),
+            gettext("Your draft changed since you saw this page. Look at it again, then publish.")
+            if of is None
+            else gettext("The draft changed since you saw this page. Look at it again, then publish."),
         )
     if not form.is_valid():
         return review_page(request, zone, of=of, form=form, plans=plans, status=422)

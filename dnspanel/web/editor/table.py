@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from dnspanel.accounts.list_looks import ListName
 from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.statement_time import searching_for
-from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.texts import gettext, gettext_lazy, joined
 from dnspanel.web.editor.additions import FALLBACK_TTL, Addition, Occupied, add_entry
 from dnspanel.web.editor.blocking import blocking_of, with_blocking
 from dnspanel.web.editor.fields import Unreadable
@@ -361,10 +361,13 @@ def _alone(addition: Addition) -> RRset:
 
 def _added(request: PanelRequest, zone: Zone, addition: Addition, followed: str) -> HttpResponse:
     rrset = addition.rrset
-    message = f"{names.owner_text(rrset.name, zone.name)} {rdata.type_to_text(rrset.type)}"
-    message += gettext(" has this value already") if addition.changes_nothing else gettext(" added to draft")
+    message = (
+        gettext("{name} {type} has this value already")
+        if addition.changes_nothing
+        else gettext("{name} {type} added to draft")
+    ).format(name=names.owner_text(rrset.name, zone.name), type=rdata.type_to_text(rrset.type))
     if followed:
-        message += f"; {followed}"
+        message = joined("; ", (message, followed))
     if not is_fragment(request):
         messages.success(request, f"{message}.")
         return redirect(f"{reverse('zone-detail', args=[zone.name])}#{row_id(rrset.name, rrset.type)}")

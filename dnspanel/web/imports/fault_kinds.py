@@ -3,9 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from dnspanel.texts import gettext_lazy
 from dnspanel.transfer.imports.queries import FaultKind
 
 SEVERITY_TONES = {"error": "bad", "warning": "warn", "note": "info"}
+SEVERITY_NAMES = {"error": gettext_lazy("error"), "warning": gettext_lazy("warning"), "note": gettext_lazy("note")}
 SEVERITY_ICONS = {"error": "error", "warning": "alert", "note": "info"}
 
 

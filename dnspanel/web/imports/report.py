@@ -20,7 +20,7 @@ from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ImportFault, ImportJob, SourceKind, State
 from dnspanel.web.imports.choose import zones_context
-from dnspanel.web.imports.fault_kinds import SEVERITY_ICONS, SEVERITY_TONES, fault_kinds_for_display
+from dnspanel.web.imports.fault_kinds import SEVERITY_ICONS, SEVERITY_NAMES, SEVERITY_TONES, fault_kinds_for_display
 from dnspanel.web.imports.option_forms import TypedForm
 from dnspanel.web.layout import PanelRequest
 
@@ -48,6 +48,11 @@ class DisplayFault:
     @property
     def icon(self) -> str:
         return SEVERITY_ICONS.get(self.fault.severity, "info")
+
+    @property
+    def severity(self) -> str:
+        """How bad it is, for people."""
+        return SEVERITY_NAMES.get(self.fault.severity, self.fault.severity)
 
     @property
     def place(self) -> str:

@@ -135,7 +135,7 @@ def _source_page(request: PanelRequest, form: SourceForm, status: int = 200) -> 
         "accept": form.accept,
         "chosen": next(display for _, group in SOURCES for display in group if display.kind == form.kind),
         "chunk_bytes": limits.CHUNK_BYTES,
-        "limits": [limits.TITLES[name] for name in ("upload", "entries", "ratio", "depth", "document")],
+        "limits": [limits.title(name) for name in ("upload", "entries", "ratio", "depth", "document")],
     }
     return render(request, "imports/new.html", context, status=status)
 

@@ -180,7 +180,7 @@ def evidence_switch(request: PanelRequest, destination_id: int) -> HttpResponse:
     destinations.switch_destination(destination=destination, active=active, by=request.user, now=timezone.now())
     messages.success(
         request,
-        gettext("{name} is {part}.").format(name=destination.name, part=gettext("on") if active else gettext("off")),
+        (gettext("{name} is on.") if active else gettext("{name} is off.")).format(name=destination.name),
     )
     return redirect("settings-evidence-detail", destination.pk)
 

@@ -112,17 +112,18 @@ def hook_test(request: PanelRequest, hook_id: int) -> HttpResponse:
     """Ask the hook an example, and say what it answered."""
     governor(request)
     answer = publish_hooks.try_hook(hook_id=hook_id, author=request.user, clock=timezone.now)
-    told = gettext("after {ms:,.0f} ms").format(ms=answer.ms)
     if answer.allow is None:
         messages.error(
             request,
-            gettext("No answer that counts, {told}: {value}").format(told=told, value=answer.fault or answer.reason),
+            gettext("No answer that counts, after {ms:,.0f} ms: {reason}").format(
+                ms=answer.ms, reason=answer.fault or answer.reason
+            ),
         )
     else:
-        reason = f": {answer.reason}" if answer.reason else "."
-        messages.success(
-            request, gettext("It answers: {word}, {told}{reason}").format(word=answer.word, told=told, reason=reason)
-        )
+        message = gettext("It answers: {word}, after {ms:,.0f} ms.")
+        if answer.reason:
+            message = gettext("It answers: {word}, after {ms:,.0f} ms: {reason}")
+        messages.success(request, message.format(word=gettext(answer.word), ms=answer.ms, reason=answer.reason))
     return redirect("settings-hook", hook_id)
 
 

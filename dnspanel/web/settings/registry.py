@@ -155,6 +155,11 @@ SECTIONS = (
             _Setting("PANEL_MAIL_PASSWORD", gettext_lazy("password there"), is_secret=True),
             _Setting("PANEL_MAIL_TLS", gettext_lazy("how it is encrypted"), "MAIL_TLS"),
             _Setting("PANEL_MAIL_FROM", gettext_lazy("sender of alerts"), "DEFAULT_FROM_EMAIL"),
+            _Setting(
+                "PANEL_LANGUAGE",
+                gettext_lazy("language of mails of alerts, and of mails to people who chose none"),
+                "DEFAULT_LANGUAGE",
+            ),
         ),
     ),
     Section(

@@ -94,15 +94,15 @@ def server_set_default(request: PanelRequest, set_id: int) -> HttpResponse:
     template = access.template_for(request.user, set_id)
     is_default = bool(request.POST.get("default"))
     edit.set_default(template=template, is_default=is_default, by=request.user, now=timezone.now())
-    whose = (
-        gettext("New zones of the team {name}").format(name=template.team.name)
-        if template.team
-        else gettext("New zones")
-    )
-    messages.success(
-        request,
-        gettext("{whose} begin with {name}{part}.").format(
-            whose=whose, name=template.name, part="" if is_default else gettext(" no more")
-        ),
-    )
+    if template.team:
+        message = (
+            gettext("New zones of the team {team} begin with {name}.")
+            if is_default
+            else gettext("New zones of the team {team} begin with {name} no more.")
+        )
+    else:
+        message = (
+            gettext("New zones begin with {name}.") if is_default else gettext("New zones begin with {name} no more.")
+        )
+    messages.success(request, message.format(name=template.name, team=template.team.name if template.team else ""))
     return redirect("template-detail", template.pk)

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 
 from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.statement_time import SearchTooGeneral, searching_for
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, ngettext
 from dnspanel.web.forms import LONGEST_SEARCH
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.web.rows import DisplayRow, row_address
@@ -110,6 +110,17 @@ def _displayed(found: Found) -> DisplayFound:
 
 def _spoken(zones: queries.Page[queries.ZoneRow], page: FoundPage) -> str:
     """Return how much was found, for screen readers."""
-    counts = [(len(zones.rows), "zone", zones.next_after), (len(page.rows), "record", page.next_after)]
-    spoken = [f"{n}{' or more' if more else ''} {what}{'' if n == 1 else 's'}" for n, what, more in counts]
-    return gettext("{list} found").format(list=" and ".join(spoken))
+    count, records = len(zones.rows), len(page.rows)
+    of_zones = (
+        ngettext("{count} or more zone", "{count} or more zones", count)
+        if zones.next_after
+        else ngettext("{count} zone", "{count} zones", count)
+    )
+    of_records = (
+        ngettext("{count} or more record", "{count} or more records", records)
+        if page.next_after
+        else ngettext("{count} record", "{count} records", records)
+    )
+    return gettext("{zones} and {records} found").format(
+        zones=of_zones.format(count=count), records=of_records.format(count=records)
+    )

@@ -17,7 +17,7 @@ from replication.errors import BadName
 ALL: tuple[tuple[str, str], ...] = (
     ("~all", gettext_lazy("~all: doubtful, mostly taken as spam")),
     ("-all", gettext_lazy("-all: refused")),
-    ("?all", "?all: nothing is said of it"),
+    ("?all", gettext_lazy("?all: nothing is said of it")),
 )
 _TERM = re.compile(r"([-+?~]?)([A-Za-z][A-Za-z0-9_.-]*)(?:([:=/])(.*))?", re.DOTALL)
 _QUALIFIERS = {

@@ -76,20 +76,28 @@ def read_dnskey(text: str) -> OtherKey:
 def refusal_of(zone_name: str, key: OtherKey, others: Collection[OtherKey], own: Collection["KeyView"]) -> str:
     """Why this key of another signer cannot come to these others and to the panel's own keys; empty if it can."""
     if any(each.dnskey == key.dnskey for each in own):
-        return f"Key {key.tag} is one of the panel's own keys of {zone_name}."
+        return gettext("Key {tag} is one of the panel's own keys of {zone_name}.").format(
+            tag=key.tag, zone_name=zone_name
+        )
     used = sorted({each.algorithm for each in own if each.active})
     if not used:
-        return f"{zone_name} is not signed: keys of other signers stand beside those of the panel."
+        return gettext("{zone_name} is not signed: keys of other signers stand beside those of the panel.").format(
+            zone_name=zone_name
+        )
     if key.tag in {*(each.tag for each in own), *(each.tag for each in others)}:
-        return f"{zone_name} has another key with the tag {key.tag}, by which the parent's DS names keys."
+        return gettext("{zone_name} has another key with the tag {tag}, by which the parent's DS names keys.").format(
+            zone_name=zone_name, tag=key.tag
+        )
     if key.algorithm not in used:
         names = " and ".join(ALGORITHMS[number] for number in used)
-        return (
-            f"All signers of a zone use the same algorithms: {zone_name} is signed by {names}, and this is a key of "
-            f"{key.mnemonic}."
-        )
+        return gettext(
+            "All signers of a zone use the same algorithms: {zone_name} is signed by {names}, and this is a key of "
+            "{mnemonic}."
+        ).format(zone_name=zone_name, names=names, mnemonic=key.mnemonic)
     if len(others) >= MOST_OTHER_KEYS:
-        return f"{zone_name} has {MOST_OTHER_KEYS} keys of other signers already."
+        return gettext("{zone_name} has {most_other_keys} keys of other signers already.").format(
+            zone_name=zone_name, most_other_keys=MOST_OTHER_KEYS
+        )
     return ""
 
 

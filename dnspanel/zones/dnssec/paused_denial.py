@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from dnspanel.accounts.actors import Author
+from dnspanel.texts import gettext
 from dnspanel.zones import find_zones
 from dnspanel.zones.dnssec.publish_state import record_states, with_row_ids
 from dnspanel.zones.dnssec.queries import signing_of_zones
@@ -64,7 +65,7 @@ def resume_forgotten(*, now: datetime) -> int:
     )
     zone_ids = list(forgotten.values_list("pk", flat=True)[:_MOST_RESUMED])
     if zone_ids:
-        reason = "The change of the NSEC or NSEC3 records was not carried out."
+        reason = gettext("The change of the NSEC or NSEC3 records was not carried out.")
         resume_denial(zone_ids=zone_ids, author=None, channel=Channel.SYSTEM, now=now, reason=reason)
         logger.warning("denial resumed zones=%d", len(zone_ids))
     return len(zone_ids)

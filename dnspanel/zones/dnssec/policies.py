@@ -14,7 +14,7 @@ from dnspanel.accounts.actors import Author, actor_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.accounts.roles import Permission
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, ngettext
 from dnspanel.zones import access
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, MADE, MOST_RSA_BITS, RSA_BITS
 from dnspanel.zones.dnssec.policy import Terms
@@ -143,7 +143,11 @@ def delete_policy(*, policy: DnssecPolicy, by: Author, now: datetime, replaced_b
                 raise PolicyRefused({"replaced_by": [gettext("Another policy has to take its place.")]})
             attached.update(policy=heir)
         elif count := attached.count():
-            message = f"{locked.name} is attached to {count} zone{'' if count == 1 else 's'}, tags or teams."
+            message = ngettext(
+                "{name} is attached to {count} zone, tag or team.",
+                "{name} is attached to {count} zones, tags or teams.",
+                count,
+            ).format(name=locked.name, count=count)
             raise PolicyRefused(
                 {"replaced_by": [gettext("{message} Name the policy that takes its place.").format(message=message)]}
             )
@@ -266,16 +270,20 @@ def _columns(terms: Terms) -> dict[str, object]:
 def _faults(terms: Terms) -> dict[str, str]:
     found = {}
     if terms.algorithm not in MADE:
-        found["algorithm"] = f"No keys are made of algorithm {terms.algorithm}; choose one of {MADE}."
+        found["algorithm"] = gettext("No keys are made of algorithm {algorithm}; choose one of {made}.").format(
+            algorithm=terms.algorithm, made=MADE
+        )
     elif terms.bits is not None and not ALGORITHMS[terms.algorithm].startswith("RSA"):
-        found["bits"] = "Only RSA keys have a size to choose."
+        found["bits"] = gettext("Only RSA keys have a size to choose.")
     elif terms.bits is not None and (not RSA_BITS <= terms.bits <= MOST_RSA_BITS or terms.bits % 8):
-        found["bits"] = f"An RSA key has {RSA_BITS} to {MOST_RSA_BITS} bits here."
+        found["bits"] = gettext("An RSA key has {rsa_bits} to {most_rsa_bits} bits here.").format(
+            rsa_bits=RSA_BITS, most_rsa_bits=MOST_RSA_BITS
+        )
     for name, days in (("zsk_days", terms.zsk_days), ("ksk_days", terms.ksk_days)):
         if days is not None and not 1 <= days <= MOST_DAYS:
-            found[name] = f"A lifetime is 1 to {MOST_DAYS} days."
+            found[name] = gettext("A lifetime is 1 to {most_days} days.").format(most_days=MOST_DAYS)
     if terms.zsk_days is not None and not terms.split:
-        found["zsk_days"] = "With one key for everything there is no ZSK."
+        found["zsk_days"] = gettext("With one key for everything there is no ZSK.")
     try:
         refuse_nsec3(terms.nsec3)
     except DnssecRefused as exc:
@@ -286,7 +294,7 @@ def _faults(terms: Terms) -> dict[str, str]:
         found["cds"] = str(exc)
     else:
         if asks_to_delete:
-            found["cds"] = "A policy signs zones: it cannot ask parents to delete their DS."
+            found["cds"] = gettext("A policy signs zones: it cannot ask parents to delete their DS.")
     return found
 
 

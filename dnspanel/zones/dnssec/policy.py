@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from dnspanel.texts import gettext, gettext_noop, listed
 from dnspanel.zones.dnssec.describe import describe_denial
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, DEFAULT_ALGORITHM, KSK_FLAGS, ZSK_FLAGS
 from dnspanel.zones.dnssec.rollover import Kind, Refused, keys_to_replace
@@ -56,9 +57,9 @@ class Terms:
         return ", ".join(f"{role} {days} day{'' if days == 1 else 's'}" for role, days in found if days) or "no end"
 
 
-ROLLING = "A rollover is under way: the policy waits until it has ended."
-FIRST_DS = "No DS was seen at its parent yet: the rollover that leads to the first one begins by itself."
-PRESIGNED = "It is served with the signatures that it came with."
+ROLLING = gettext_noop("A rollover is under way: the policy waits until it has ended.")
+FIRST_DS = gettext_noop("No DS was seen at its parent yet: the rollover that leads to the first one begins by itself.")
+PRESIGNED = gettext_noop("It is served with the signatures that it came with.")
 
 
 class Act(StrEnum):
@@ -130,16 +131,16 @@ def differences(
     DS come by itself, and that is still to begin.
     """
     if is_rolling:
-        return [Difference(Act.REFUSED, ROLLING)]
+        return [Difference(Act.REFUSED, gettext(ROLLING))]
     if state.presigned:
-        return [Difference(Act.REFUSED, PRESIGNED)]
+        return [Difference(Act.REFUSED, gettext(PRESIGNED))]
     if not state.keys:
         cds = f", with {terms.cds_description}" if terms.cds or terms.cdnskey else ""
         then = " The first DS comes by itself." if terms.first_ds else ""
         return [Difference(Act.SIGN, f"Sign: {terms.description}{cds}.{then}")]
     if reason := _refusal(state):
         return [Difference(Act.REFUSED, reason)]
-    first_ds = [Difference(Act.FIRST_DS, FIRST_DS)] if awaits_ds else []
+    first_ds = [Difference(Act.FIRST_DS, gettext(FIRST_DS))] if awaits_ds else []
     return [*_of_keys(terms, state), *_of_denial(terms, state), *_of_cds(terms, state), *first_ds]
 
 
@@ -195,14 +196,16 @@ def _of_keys(terms: Terms, state: SigningState) -> list[Difference]:
     numbers = sorted({key.algorithm for key in state.keys})
     found = []
     if numbers != [terms.algorithm]:
-        names = " and ".join(ALGORITHMS.get(number, str(number)) for number in numbers)
-        message = f"A rollover from {names} to {ALGORITHMS[terms.algorithm]}."
+        names = listed([ALGORITHMS.get(number, str(number)) for number in numbers])
+        message = gettext("A rollover from {names} to {algorithms}.").format(
+            names=names, algorithms=ALGORITHMS[terms.algorithm]
+        )
         found.append(Difference(Act.ROLLOVER, message, Kind.ALGORITHM))
     is_split = {state.role(key) for key in state.keys} == {KeyRole.KSK, KeyRole.ZSK}
     if is_split != terms.split:
-        message = "Another key, by hand: it has one for everything (CSK), the policy says KSK and ZSK."
+        message = gettext("Another key, by hand: it has one for everything (CSK), the policy says KSK and ZSK.")
         if is_split:
-            message = "One key fewer, by hand: it has KSK and ZSK, the policy says one for everything (CSK)."
+            message = gettext("One key fewer, by hand: it has KSK and ZSK, the policy says one for everything (CSK).")
         found.append(Difference(Act.ROLLOVER, message))
     return found
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from django.db import connection
 
+from dnspanel.texts import gettext
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.first_ds import awaiting_first_ds
 from dnspanel.zones.dnssec.guarded import Acting
@@ -101,7 +102,7 @@ class _Work:
             begin(zone, kind, self._applying.acting, terms.algorithm if kind is Kind.ALGORITHM else None)
         except DnssecRefused as refusal:
             return Difference(Act.REFUSED, str(refusal))
-        return replace(difference, message=f"{difference.message} It has begun.")
+        return replace(difference, message=gettext("{message} It has begun.").format(message=difference.message))
 
     def decide(self, zone: Zone, state: SigningState) -> SigningState:
         """The state of the zone as its policy says it."""

@@ -15,7 +15,7 @@ from dnspanel.accounts.actors import Author, Person, actor_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
 from dnspanel.advisory_locks import Lock
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones import access, run_turns
 from dnspanel.zones.dnssec.first_ds import awaiting_first_ds
 from dnspanel.zones.dnssec.guarded import Acting
@@ -51,7 +51,7 @@ MOST_LISTED: Mapping[str, int] = {
     Act.ROLLOVER: 1000,
     Act.SAME: 0,
 }
-_POLICIES_CHANGED = (
+_POLICIES_CHANGED = gettext_noop(
     "A policy, or the tags and teams that it is for, was changed meanwhile. What was published stays; begin with "
     "another dry run."
 )
@@ -171,7 +171,7 @@ def _selected(run: PolicyRun, author: Author) -> "QuerySet[Zone]":
 def _take_batch(run: PolicyRun, batch: int, begin_rollover: BeginRollover | None) -> bool:
     """The next zones are done, or the run ends; whether there may be more of them."""
     if run.fingerprint != fingerprint():
-        raise RunRefused(_POLICIES_CHANGED)
+        raise RunRefused(gettext(_POLICIES_CHANGED))
     author = run_turns.author_of(run)
     return run_turns.take_zones(
         run,
@@ -179,7 +179,7 @@ def _take_batch(run: PolicyRun, batch: int, begin_rollover: BeginRollover | None
         batch=batch,
         carry_out=lambda zones, now: _do(run, zones, author, begin_rollover, now),
         moved=(Unknown, RightMissing),  # one of them was deleted, or went to another team
-        too_fast="Its zones are being deleted or moved to other teams faster than they can be signed.",
+        too_fast=gettext("Its zones are being deleted or moved to other teams faster than they can be signed."),
     )
 
 

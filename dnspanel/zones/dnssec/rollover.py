@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.dnssec.signing_state import DELETE, KeyRole, KeyState, SigningState
 
 # What one look at the clock can count for, at most; and what each wait is longer than it needs to be, so that one jump
@@ -280,12 +281,16 @@ def advance(inputs: Inputs) -> Outcome:
     """What comes next for this rollover."""
     path, at = _place(inputs)
     if path is None:
-        return Stuck(f"A rollover of the kind {inputs.kind} has no step {inputs.step}.")
+        return Stuck(
+            gettext("A rollover of the kind {kind} has no step {step}.").format(kind=inputs.kind, step=inputs.step)
+        )
     stage = path[at]
     if differing := _differing(inputs, stage):
         return Stuck(
-            f"{differing} not used as this step needs it: somebody or something else changed how the zone is signed. "
-            "Look at its keys; cancel the rollover, or set the key right."
+            gettext(
+                "Key {keys} is not used as this step needs it: somebody or something else changed how the zone is "
+                "signed. Look at its keys; cancel the rollover, or set the key right."
+            ).format(keys=differing)
         )
     unmet = _nodes_unmet(inputs, stage) or _parent_unmet(inputs, stage) or _signers_unmet(inputs, stage)
     if unmet is not None:
@@ -302,22 +307,26 @@ def cancel(inputs: Inputs, *, withdrawn: bool = False) -> Act | Refused:
     `withdrawn`: a person says that no request for the new DS is under way to the parent any more; no machine can know.
     """
     if inputs.is_emergency:
-        return Refused("The old key of an emergency is gone; there is nothing to go back to.")
+        return Refused(gettext("The old key of an emergency is gone; there is nothing to go back to."))
     place = inputs.kind, inputs.step
     if inputs.step in {Step.WITHDRAW, Step.BACK, Step.UNDONE}:
-        return Refused("It is cancelled already, and on its way back.")
+        return Refused(gettext("It is cancelled already, and on its way back."))
     if place not in _CANCELLED:
         return Refused(
-            "Nodes and caches have gone over to the new state by now: the way back is as long as the way on. Let it "
-            "end; then begin another rollover."
+            gettext(
+                "Nodes and caches have gone over to the new state by now: the way back is as long as the "
+                "way on. Let it end; then begin another rollover."
+            )
         )
     step = _CANCELLED[place]
     path = BACK[inputs.kind]
     stage = next(each for each in path if each.step is step)
     if step is Step.WITHDRAW and not withdrawn:
         return Refused(
-            "The new DS may be on its way to the parent, and the zone would be bogus if it came when the new key is "
-            "gone. Take the request back there, and say that you did."
+            gettext(
+                "The new DS may be on its way to the parent, and the zone would be bogus if it came when "
+                "the new key is gone. Take the request back there, and say that you did."
+            )
         )
     if place in _NEEDS_OLD_DS and (refusal := _old_ds_unmet(inputs)):
         return refusal
@@ -349,45 +358,61 @@ def keys_to_replace(kind: Kind, state: SigningState) -> tuple[KeyState, ...] | R
     """The keys that a rollover of this kind replaces, or why there can be none."""
     active = [key for key in state.keys if key.active]
     if not active:
-        return Refused("The zone is not signed.")
+        return Refused(gettext("The zone is not signed."))
     if any(not key.published for key in active):
-        return Refused("A key signs without being published: that is half a rollover. Finish it by hand first.")
+        return Refused(
+            gettext("A key signs without being published: that is half a rollover. Finish it by hand first.")
+        )
     if kind is Kind.SECURE:
         return ()
     if kind in {Kind.INSECURE, Kind.ALGORITHM} and len(active) < len(state.keys):
-        return Refused("The zone has keys that do not sign: remove them first.")
+        return Refused(gettext("The zone has keys that do not sign: remove them first."))
     if kind is Kind.INSECURE:
         return tuple(active)
     if len({key.algorithm for key in active}) > 1:
-        return Refused("The zone is signed by keys of several algorithms: remove those of one first.")
+        return Refused(gettext("The zone is signed by keys of several algorithms: remove those of one first."))
     if kind is Kind.ALGORITHM:
         return tuple(active)
     role = {Kind.ZSK: KeyRole.ZSK, Kind.CSK: KeyRole.CSK}.get(kind, KeyRole.KSK)
     keys = tuple(key for key in active if state.role(key) is role)
     if not keys:
         others = ", ".join(sorted({state.role(key).upper() for key in active}))
-        return Refused(f"The zone has no {role.upper()} that signs; its keys are: {others}.")
+        return Refused(
+            gettext("The zone has no {role} that signs; its keys are: {others}.").format(
+                role=role.upper(), others=others
+            )
+        )
     if len({key.flags for key in keys}) > 1:
-        return Refused("The keys that sign have different flags; remove all but one first.")
+        return Refused(gettext("The keys that sign have different flags; remove all but one first."))
     return keys
 
 
 def breakage(kind: Kind, ttls: Ttls) -> str:
     """What an emergency rollover of this kind breaks, for the person who is about to begin one."""
     records, keys = (_span(timedelta(seconds=seconds)) for seconds in (ttls.records, ttls.keys))
-    ds = _span(timedelta(seconds=ttls.ds)) if ttls.ds is not None else "the time for which the DS may be cached"
+    ds = (
+        _span(timedelta(seconds=ttls.ds)) if ttls.ds is not None else gettext("the time for which the DS may be cached")
+    )
     if kind is Kind.ZSK:
         longest = _span(timedelta(seconds=max(ttls.records, ttls.keys)))
-        return (
+        return gettext(
             "The old key is gone at once. Resolvers that validate and have its signatures, or the DNSKEY RRset without "
-            f"the new key, in their caches answer SERVFAIL for up to {longest} after the last node has the new key."
+            "the new key, in their caches answer SERVFAIL for up to {longest} after the last node has the new key."
+        ).format(longest=longest)
+    if kind is Kind.CSK:
+        message = gettext(
+            "The old key is gone at once, while the parent's DS still names it. All resolvers that validate answer "
+            "SERVFAIL for the zone until the parent has the new DS on all of its servers, for up to {ds} after that, "
+            "and for up to {keys} for DNSKEY RRsets in caches, and for up to {records} for signatures of the old key "
+            "in caches."
         )
-    also = f", and for up to {records} for signatures of the old key in caches" if kind is Kind.CSK else ""
-    return (
-        "The old key is gone at once, while the parent's DS still names it. All resolvers that validate answer "
-        f"SERVFAIL for the zone until the parent has the new DS on all of its servers, for up to {ds} after that, and "
-        f"for up to {keys} for DNSKEY RRsets in caches{also}."
-    )
+    else:
+        message = gettext(
+            "The old key is gone at once, while the parent's DS still names it. All resolvers that validate answer "
+            "SERVFAIL for the zone until the parent has the new DS on all of its servers, for up to {ds} after that, "
+            "and for up to {keys} for DNSKEY RRsets in caches."
+        )
+    return message.format(ds=ds, keys=keys, records=records)
 
 
 def goals_met(sets: Collection[Collection[str]], old_ds: Sequence[str], new_ds: Sequence[str]) -> frozenset[Goal]:
@@ -441,7 +466,7 @@ def _differing(inputs: Inputs, stage: Stage) -> str:
     """Keys that are not used as the stage says; empty if all are."""
     expected = [*((id, stage.old) for id in inputs.old), *((id, stage.new) for id in inputs.new)]
     found = [id for id, use in expected if _use(inputs.state.key(id)) is not use]
-    return f"Key {', '.join(map(str, found))} is" if found else ""
+    return ", ".join(map(str, found))
 
 
 def _used(inputs: Inputs, stage: Stage) -> SigningState:
@@ -468,35 +493,44 @@ def _nodes_unmet(inputs: Inputs, stage: Stage) -> Wait | None:
         Caches.ALL: max(inputs.ttls.keys, inputs.ttls.records),
     }[stage.caches]
     if inputs.answered_since is None:
-        names = f": {', '.join(inputs.late)} not yet" if inputs.late else ""
-        return Wait(f"Every node has to answer with this step{names}.")
+        if not inputs.late:
+            return Wait(gettext("Every node has to answer with this step."))
+        return Wait(
+            gettext("Every node has to answer with this step: {nodes} not yet.").format(nodes=", ".join(inputs.late))
+        )
     if stage.caches is Caches.NOTHING:
         return None
     earliest = inputs.answered_since + timedelta(seconds=seconds) + inputs.margin
     if inputs.now >= earliest:
         return None
-    kept = {Caches.KEYS: "the DNSKEY RRset", Caches.RECORDS: "records and their signatures"}
-    what = kept.get(stage.caches, "records and the DNSKEY RRset")
-    return Wait(f"Caches may keep {what} from before this step for {_span(timedelta(seconds=seconds))}.", earliest)
+    if stage.caches is Caches.KEYS:
+        message = gettext("Caches may keep the DNSKEY RRset from before this step for {time}.")
+    elif stage.caches is Caches.RECORDS:
+        message = gettext("Caches may keep records and their signatures from before this step for {time}.")
+    else:
+        message = gettext("Caches may keep records and the DNSKEY RRset from before this step for {time}.")
+    return Wait(message.format(time=_span(timedelta(seconds=seconds))), earliest)
 
 
 def _parent_unmet(inputs: Inputs, stage: Stage) -> Wait | AskForDs | None:
     if not stage.parent:
         return None
     if inputs.parent_silent or inputs.goals is None:
-        return Wait(f"The parent's DS records are not known: {inputs.parent_silent or 'nobody asked yet'}")
+        return Wait(_unknown_ds(inputs))
     if not all(goal in inputs.goals for goal in stage.parent):
         return _request(inputs, stage)
     if not stage.ds_expires:
         return None
     if inputs.ttls.ds is None:
-        return Wait("The TTL of the parent's DS records is not known yet.")
+        return Wait(gettext("The TTL of the parent's DS records is not known yet."))
     since = max(inputs.goals[goal] for goal in stage.parent)
     earliest = since + timedelta(seconds=inputs.ttls.ds) + inputs.margin
     if inputs.now >= earliest:
         return None
     span = _span(timedelta(seconds=inputs.ttls.ds))
-    return Wait(f"Caches may keep the DS records that the parent had before for {span}.", earliest)
+    return Wait(
+        gettext("Caches may keep the DS records that the parent had before for {span}.").format(span=span), earliest
+    )
 
 
 def _signers_unmet(inputs: Inputs, stage: Stage) -> Wait | None:
@@ -505,14 +539,18 @@ def _signers_unmet(inputs: Inputs, stage: Stage) -> Wait | None:
     since = (inputs.goals or {}).get(Goal.SIGNERS)
     if since is None or inputs.signers_lack:
         return Wait(
-            "The other signers of the zone have to add the new key to their DNSKEY records. "
-            + (inputs.signers_lack or "Their name servers were not asked yet.")
+            gettext("The other signers of the zone have to add the new key to their DNSKEY records. {reason}").format(
+                reason=inputs.signers_lack or gettext("Their name servers were not asked yet.")
+            )
         )
     earliest = since + timedelta(seconds=inputs.ttls.keys) + inputs.margin
     if inputs.now >= earliest:
         return None
     span = _span(timedelta(seconds=inputs.ttls.keys))
-    return Wait(f"Caches may keep DNSKEY records of other signers without the new key for {span}.", earliest)
+    return Wait(
+        gettext("Caches may keep DNSKEY records of other signers without the new key for {span}.").format(span=span),
+        earliest,
+    )
 
 
 def _request(inputs: Inputs, stage: Stage) -> AskForDs:
@@ -526,18 +564,24 @@ def _request(inputs: Inputs, stage: Stage) -> AskForDs:
         remove += inputs.old_ds
     if Goal.NO_NEW in stage.parent:
         remove += inputs.new_ds
-    return AskForDs(add, remove, "Every server of the parent has to have the DS records of this step.")
+    return AskForDs(add, remove, gettext("Every server of the parent has to have the DS records of this step."))
 
 
 def _old_ds_unmet(inputs: Inputs) -> Refused | None:
     since = (inputs.goals or {}).get(Goal.HAS_OLD)
     if inputs.parent_silent or inputs.goals is None:
-        return Refused(f"The parent's DS records are not known: {inputs.parent_silent or 'nobody asked yet'}")
+        return Refused(_unknown_ds(inputs))
     if since is None:
-        return Refused("The parent has a DS of the new key without one of the old key: the new key must stay.")
+        return Refused(gettext("The parent has a DS of the new key without one of the old key: the new key must stay."))
     if inputs.ttls.ds is not None and inputs.now < since + timedelta(seconds=inputs.ttls.ds) + inputs.margin:
-        return Refused("Caches may have DS records without one of the old key: try again later.")
+        return Refused(gettext("Caches may have DS records without one of the old key: try again later."))
     return None
+
+
+def _unknown_ds(inputs: Inputs) -> str:
+    return gettext("The parent's DS records are not known: {reason}").format(
+        reason=inputs.parent_silent or gettext("nobody asked yet")
+    )
 
 
 def _marks(ds: Sequence[str]) -> frozenset[tuple[str, str]]:
@@ -568,9 +612,14 @@ def _leads(found: Collection[str], ds: Sequence[str]) -> bool:
 
 def _span(time: timedelta) -> str:
     seconds = int(time.total_seconds())
-    for size, name in ((86_400, "day"), (3600, "hour"), (60, "minute")):
+    for size, one, many in (
+        (86_400, gettext_noop("{count} day"), gettext_noop("{count} days")),
+        (3600, gettext_noop("{count} hour"), gettext_noop("{count} hours")),
+        (60, gettext_noop("{count} minute"), gettext_noop("{count} minutes")),
+    ):
         if seconds >= 2 * size or (seconds >= size and seconds % size == 0):
             count = seconds / size
             text = f"{count:.0f}" if count == int(count) else f"{count:.1f}"
-            return f"{text} {name}" + ("" if text == "1" else "s")
-    return f"{seconds} seconds"
+            message = one if text == "1" else many
+            return gettext(message).format(count=text)
+    return gettext("{count} seconds").format(count=seconds)

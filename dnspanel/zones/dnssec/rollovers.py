@@ -195,7 +195,7 @@ def record_refusal(*, rolled: Rollover, refusal: ZoneError, before: tuple[str, d
 
     A hold needs nobody besides who decides about it.
     """
-    message = f"What comes next was refused: {refusal}"
+    message = gettext("What comes next was refused: {refusal}").format(refusal=refusal)
     waits_for, since = before
     Rollover.objects.filter(pk=rolled.pk, step=rolled.step, looked_at=rolled.looked_at, ended_at=None).update(
         waits_for=message,
@@ -337,14 +337,14 @@ def _row(
         step_at=now,
         cds_before=state.cds,
         cdnskey_before=state.cdnskey,
-        waits_for="Every node has to answer with this step.",
+        waits_for=gettext("Every node has to answer with this step."),
         waits_since=now,
         clock=now,
         looked_at=now,
         epoch=LogHead.objects.values_list("epoch", flat=True).get(),
         goals={Goal.HAS_OLD: (now - _ALWAYS).isoformat()} if has_ds else {},
         parent_at=now,
-        parent_silent="nobody has asked yet" if has_ds else "",
+        parent_silent=gettext("nobody has asked yet") if has_ds else "",
         record_ttl=ttls.records,
         key_ttl=ttls.keys,
         ttls_revision=ttls.revision,

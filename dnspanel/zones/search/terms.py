@@ -10,13 +10,13 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, spoken
 from replication.dns import rdtypes
 from replication.dns.rrset import MAX_TTL
 from replication.errors import BadRdata
@@ -199,15 +199,28 @@ class Search:
         return tuple(term for term in self.terms if term.filter is Filter.WORD)
 
 
-@lru_cache(maxsize=256)
 def parse(text: str) -> Search:
     """What a search means. Never raises: what cannot be understood is in `faults`, a filter that is none in `unknown`.
 
     Linear in the text. A search of more than MOST_TERMS words is a fault.
     """
+    found = _parsed(text)
+    if not found.faults:
+        return found
+    return replace(found, faults=tuple(replace(each, message=spoken(each.message)) for each in found.faults))
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> Search:
     words = split_search(text.replace("\0", " "))
     if len(words) > MOST_TERMS:
-        return Search(faults=(Fault(words[MOST_TERMS], f"A search has at most {MOST_TERMS} words."),))
+        return Search(
+            faults=(
+                Fault(
+                    words[MOST_TERMS], gettext("A search has at most {most_terms} words.").format(most_terms=MOST_TERMS)
+                ),
+            )
+        )
     terms: list[Term] = []
     faults: list[Fault] = []
     for word in words:
@@ -335,12 +348,10 @@ def _types(text: str) -> frozenset[int]:
             found.add(rdtypes.type_from_text(name.strip()))
         except BadRdata as exc:
             closest = closest_to(name, [rdtypes.type_to_text(each).lower() for each in rdtypes.SERVED_TYPES])
-            meant = f" Did you mean type:{closest}?" if closest else ""
-            raise _Misread(
-                gettext("type: takes a type such as mx, or several as mx,txt; {name} is none.{meant}").format(
-                    name=name, meant=meant
-                )
-            ) from exc
+            message = gettext("type: takes a type such as mx, or several as mx,txt; {name} is none.").format(name=name)
+            if closest:
+                message = gettext("{message} Did you mean type:{closest}?").format(message=message, closest=closest)
+            raise _Misread(message) from exc
     return frozenset(found)
 
 
@@ -403,7 +414,9 @@ def _changed(text: str) -> Since:
             "": Since(day, next_day),
         }[sign]
     raise _Misread(
-        f"changed: takes a time ago or a day, as changed:<7d, changed:>1h or changed:2026-11-25, not {text}."
+        gettext(
+            "changed: takes a time ago or a day, as changed:<7d, changed:>1h or changed:2026-11-25, not {text}."
+        ).format(text=text)
     )
 
 
@@ -418,7 +431,7 @@ _READERS: dict[Filter, Callable[[str], Meaning]] = {
 
 
 def _listed(words: tuple[str, ...]) -> str:
-    return f"{', '.join(words[:-1])} or {words[-1]}"
+    return gettext("{first} or {last}").format(first=", ".join(words[:-1]), last=words[-1])
 
 
 def rdata_spellings(value: str) -> list[str]:

@@ -10,7 +10,7 @@ from django.db.models import Exists, Manager, OuterRef, Q, QuerySet
 
 from dnspanel.accounts.models import Team, User
 from dnspanel.statement_time import SearchTooGeneral
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.access import tagged
 from dnspanel.zones.models import Rollover, Zone
 from dnspanel.zones.models import RRset as StoredRRset
@@ -25,7 +25,7 @@ Row = TypeVar("Row")
 
 MANY_ZONES = 100_000  # up to here, their names are compared in a tenth of a second
 FEW_TEXTS = 6_000  # the zones of so many are asked one by one
-THREE_IN_A_ROW = "it needs three letters or digits in a row"
+THREE_IN_A_ROW = gettext_noop("it needs three letters or digits in a row")
 
 # Three in a row, or a full label of two.
 _IN_TRIGRAMS = re.compile(r"[a-z0-9]{3}|\.[a-z0-9]{2}\.", re.ASCII | re.IGNORECASE)
@@ -147,7 +147,7 @@ def refuse_too_general(search: Search) -> None:
     if search.words and not any(map(_has_index, search.terms)) and has_many_zones():
         raise SearchTooGeneral(
             gettext("{typed} is too general among so many zones: {three_in_a_row}.").format(
-                typed=search.words[0].typed, three_in_a_row=THREE_IN_A_ROW
+                typed=search.words[0].typed, three_in_a_row=gettext(THREE_IN_A_ROW)
             )
         )
 

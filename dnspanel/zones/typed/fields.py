@@ -85,7 +85,11 @@ def word_of(field: Field, typed: str, origin: str | None = None) -> str:
     """The field as a zone file has it; relative names stay so. Raises ValueError, with the reason for a person."""
     text = typed.strip()
     if len(text) > LONGEST_FIELD:
-        raise ValueError(f"This has {len(text)} characters; at most {LONGEST_FIELD} are allowed.")
+        raise ValueError(
+            gettext("This has {count} characters; at most {longest_field} are allowed.").format(
+                count=len(text), longest_field=LONGEST_FIELD
+            )
+        )
     if text == "" and field.kind is not Kind.STRING:
         if field.required:
             raise ValueError(missing(field))
@@ -158,25 +162,27 @@ _ARMOUR = re.compile(r"-----(?:BEGIN|END) [A-Z0-9 ]{1,40}-----")
 
 def _number_word(field: Field, text: str, origin: str | None) -> str:
     if not (text.isascii() and text.isdigit()) or len(text) > 10:
-        raise ValueError("Write a whole number.")
+        raise ValueError(gettext("Write a whole number."))
     if not field.low <= int(text) <= field.high:
-        raise ValueError(f"This must be from {field.low} to {field.high}.")
+        raise ValueError(gettext("This must be from {low} to {high}.").format(low=field.low, high=field.high))
     return str(int(text))
 
 
 def _seconds_word(field: Field, text: str, origin: str | None) -> str:
     if text.isascii() and text.isdigit() and len(text) <= 10:
         if int(text) > MOST_SECONDS:
-            raise ValueError(f"This must be from 0 to {MOST_SECONDS} seconds.")
+            raise ValueError(
+                gettext("This must be from 0 to {most_seconds} seconds.").format(most_seconds=MOST_SECONDS)
+            )
         return str(int(text))
     if not _DURATION.fullmatch(text):
-        raise ValueError("Write seconds, or 30m, 1h, 7d.")
+        raise ValueError(gettext("Write seconds, or 30m, 1h, 7d."))
     return text.lower()
 
 
 def _name_word(field: Field, text: str, origin: str | None) -> str:
     if not _BARE.fullmatch(text):
-        raise ValueError("A name has no spaces, quotes, parentheses or semicolons.")
+        raise ValueError(gettext("A name has no spaces, quotes, parentheses or semicolons."))
     try:
         names.parse(text, origin)
     except ReplicationError as exc:
@@ -193,7 +199,7 @@ def _mailbox_word(field: Field, text: str, origin: str | None) -> str:
 
 def _mnemonic_word(field: Field, text: str, origin: str | None) -> str:
     if not _MNEMONIC.fullmatch(text):
-        raise ValueError("Write one word of letters, digits and hyphens.")
+        raise ValueError(gettext("Write one word of letters, digits and hyphens."))
     return text
 
 
@@ -204,10 +210,12 @@ def _string_word(field: Field, text: str, origin: str | None) -> str:
     try:
         wire = rdata.to_wire(rdtypes.TXT, word)
     except ReplicationError as exc:
-        raise ValueError("“\\” must be followed by three digits up to 255, or by one character.") from exc
+        raise ValueError(gettext("“\\” must be followed by three digits up to 255, or by one character.")) from exc
     size = len(wire) - (len(wire) + 255) // 256  # without the lengths of the strings
     if field.high and size > field.high:
-        raise ValueError(f"This takes {size} bytes; at most {field.high} are allowed.")
+        raise ValueError(
+            gettext("This takes {size} bytes; at most {high} are allowed.").format(size=size, high=field.high)
+        )
     return word
 
 
@@ -218,7 +226,7 @@ def _strings_word(field: Field, text: str, origin: str | None) -> str:
     try:
         return rdata.parse(rdtypes.TXT, text)
     except ReplicationError as exc:
-        raise ValueError('Each string must be like "this", with a space between strings.') from exc
+        raise ValueError(gettext('Each string must be like "this", with a space between strings.')) from exc
 
 
 def _list_word(field: Field, text: str, origin: str | None) -> str:
@@ -230,7 +238,7 @@ def _hex_word(field: Field, text: str, origin: str | None) -> str:
     try:
         binascii.unhexlify(digits)
     except ValueError as exc:
-        raise ValueError("Write hexadecimal digits, two for each byte.") from exc
+        raise ValueError(gettext("Write hexadecimal digits, two for each byte.")) from exc
     return digits.lower()
 
 
@@ -239,7 +247,7 @@ def _base64_word(field: Field, text: str, origin: str | None) -> str:
     try:
         base64.b64decode(digits, validate=True)
     except ValueError as exc:
-        raise ValueError("Write Base64, as in a PEM file.") from exc
+        raise ValueError(gettext("Write Base64, as in a PEM file.")) from exc
     return digits
 
 
@@ -258,9 +266,9 @@ def _longitude_word(field: Field, text: str, origin: str | None) -> str:
 def _metres_word(field: Field, text: str, origin: str | None) -> str:
     match = _METRES.fullmatch(text)
     if match is None:
-        raise ValueError("Write metres, such as 34 or -1.50.")
+        raise ValueError(gettext("Write metres, such as 34 or -1.50."))
     if not field.low <= float(match[1]) <= field.high:
-        raise ValueError(f"This must be from {field.low} to {field.high} metres.")
+        raise ValueError(gettext("This must be from {low} to {high} metres.").format(low=field.low, high=field.high))
     return match[1] + "m"
 
 

@@ -12,7 +12,7 @@ from dnspanel.zones.errors import BadFields
 from dnspanel.zones.typed.fields import Field, Kind, missing, quoted, text_of, word_of
 from dnspanel.zones.typed.layouts import Layout
 from replication.dns import rdata
-from replication.errors import ReplicationError
+from replication.errors import BadRdata, ReplicationError
 
 Values = Mapping[str, str]
 OF_ALL = ""  # the fault of a value that no field has alone
@@ -60,7 +60,7 @@ def format_fields(layout: Layout, values: Values, origin: str | None = None) -> 
     try:
         rdata.parse(layout.type, text, origin)
     except ReplicationError as exc:
-        raise BadFields({OF_ALL: _reason(str(exc))}) from exc
+        raise BadFields({OF_ALL: _as_message(exc.detail if isinstance(exc, BadRdata) else str(exc))}) from exc
     return text
 
 
@@ -138,7 +138,5 @@ def _faults_of_digest(layout: Layout, texts: Values) -> dict[str, str]:
     }
 
 
-def _reason(message: str) -> str:
-    """What the parser says, without the text that the fields show anyhow."""
-    reason = re.sub(r"^“.*” is not a valid [A-Z0-9]+ value: ", "", message, count=1, flags=re.DOTALL)
+def _as_message(reason: str) -> str:
     return reason[:1].upper() + reason[1:] + "."

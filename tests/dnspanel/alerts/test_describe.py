@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from dnspanel.alerts.describe import MOST_NAMED, payload_of, subject_of, text_of
 from dnspanel.alerts.models import Alert, Message, Severity
+from dnspanel.texts import gettext, speaking
 from tests.people import NOW
 
 URL = "https://panel.test"
@@ -78,3 +79,16 @@ def test_a_webhook_gets_facts_that_programs_can_use() -> None:
         }
     ]
     assert body["data"]["over"][0]["over_at"] == "2026-11-21T12:09:00.000Z"
+
+
+def test_a_mail_speaks_the_language_of_the_moment() -> None:
+    many = [message(1, severity=Severity.CRITICAL), message(2)]
+    assert many[1].alert is not None
+    many[1].alert.sentence = gettext("{name} has no address.").format(name="ns2")
+    with speaking("de"):
+        assert subject_of(many) == "[dnspanel] 2 Alarme (1 kritisch)"
+        text = text_of(many, panel_url=URL)
+        assert subject_of(many[1:]) == "[dnspanel] ns2 hat keine Adresse."
+    assert text.startswith("2 Sachen stimmen nicht:\n- kritisch: ns1 is late\n")
+    assert "- Warnung: ns2 hat keine Adresse.\n" in text
+    assert json.loads(payload_of(many, now=NOW))["data"]["raised"][1]["sentence"] == "ns2 has no address."

@@ -20,10 +20,10 @@ from dnspanel.transfer.errors import TransferError, UploadRefused
     ],
 )
 def test_every_limit_says_its_number(limit: str, number: object) -> None:
-    assert str(number) in limits.TITLES[limit]
+    assert str(number) in limits.title(limit)
 
 
 def test_a_refused_upload_carries_the_name_of_the_limit() -> None:
-    refused = UploadRefused(limits.TITLES["entries"], limit="entries")
+    refused = UploadRefused(limits.title("entries"), limit="entries")
     assert isinstance(refused, TransferError)
-    assert (refused.limit, str(refused)) == ("entries", limits.TITLES["entries"])
+    assert (refused.limit, str(refused)) == ("entries", limits.title("entries"))

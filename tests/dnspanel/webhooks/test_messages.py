@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from dnspanel.texts import gettext, speaking
 from dnspanel.webhooks.messages import Line, chat_body, line_of, mail_text, subject_of
 
 URL = "https://panel.test/publications/7/"
@@ -27,10 +28,12 @@ def test_a_publication_is_a_sentence() -> None:
 def test_what_others_wrote_calls_nobody_and_links_to_nothing() -> None:
     lines = [Line(EVIL, URL), Line("second")]
     slack = json.loads(chat_body("slack", lines))["text"]
-    assert slack.splitlines()[0] == (f"&lt;!channel&gt; @all [x](https://evil.test) *b* &amp; `c` <{URL}|Open>")
+    assert slack.splitlines()[0] == (
+        f"&lt;!channel&gt; @all [x](https://evil.test) *b* &amp; `c` <{URL}|Open in the panel>"
+    )
     mattermost = json.loads(chat_body("mattermost", lines))["text"]
     assert mattermost.splitlines() == [
-        f"- \\<\\!channel\\> @\u200ball \\[x\\]\\(https://evil.test\\) \\*b\\* & \\`c\\` [Open]({URL})",
+        f"- \\<\\!channel\\> @\u200ball \\[x\\]\\(https://evil.test\\) \\*b\\* & \\`c\\` [Open in the panel]({URL})",
         "- second",
     ]
     [attachment] = json.loads(chat_body("teams", lines))["attachments"]
@@ -46,3 +49,18 @@ def test_a_mail_says_how_it_is_stopped() -> None:
     text = mail_text(lines, settings_url="https://panel.test/webhooks/1/", stop_url="https://panel.test/stop-mails/k/")
     assert text.startswith(f"alice changed a.test.\n{URL}\n\nbob changed b.test.\n\n-- \n")
     assert text.endswith("Stop them: https://panel.test/stop-mails/k/\n")
+
+
+def test_a_sentence_speaks_the_language_of_who_gets_it() -> None:
+    late = gettext("It has left the fleet.")
+    node = {"name": "ns<1>", "state": "live", "was": "offline", "sentence": late}
+    with speaking("de"):
+        assert line_of("publication.saved", saved("a.test.", token="{CI}")).text == (
+            "alice hat 2 RRsets in a.test. mit dem Token „{CI}“ geändert."
+        )
+        told = line_of("node.state", node)
+        assert told.text.startswith("Knoten ns<1> ist ")
+        assert told.text.endswith("Er hat die Flotte verlassen.")
+        assert "[Im Panel öffnen]" in json.loads(chat_body("mattermost", [Line(told.text, URL)]))["text"]
+        assert "Abbestellen: https://x.test/" in mail_text([told], settings_url="", stop_url="https://x.test/")
+    assert line_of("node.state", node).text == "Node ns<1> is live (it was offline). It has left the fleet."

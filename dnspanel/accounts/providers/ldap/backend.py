@@ -29,10 +29,11 @@ from dnspanel.accounts.providers.ldap.visit import Entry, Visit, is_closed, visi
 from dnspanel.accounts.providers.rows import MOST_PROVIDERS
 from dnspanel.accounts.providers.session import ProviderAway
 from dnspanel.accounts.sign_ins import account_named
+from dnspanel.texts import gettext_lazy
 
 PATH = f"{__name__}.LdapBackend"
 _MESSAGE = "_ldap_message"
-DISABLED = SignInRefused("disabled", "Your account is disabled there.")
+DISABLED = SignInRefused("disabled", gettext_lazy("Your account is disabled there."))
 
 
 class LdapBackend(ModelBackend):

@@ -166,7 +166,7 @@ def _read(plain: socket.socket, count: int) -> bytes:
     while len(found) < count:
         chunk = plain.recv(count - len(found))
         if not chunk:
-            raise OSError("the server closed the connection")
+            raise OSError(gettext("the server closed the connection"))
         found += chunk
     return found
 

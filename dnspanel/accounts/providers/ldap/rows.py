@@ -99,7 +99,7 @@ def _refused_or_clean(terms: LdapTerms, secret: str) -> LdapTerms:
     faults |= tree.faults_of(tree.Terms(terms.group_claim, terms.attributes))
     try:
         if len(terms.uri) > rows.LONGEST_URL:
-            raise ValueError(f"At most {rows.LONGEST_URL} characters.")
+            raise ValueError(gettext("At most {longest_url} characters.").format(longest_url=rows.LONGEST_URL))
         place_of(terms.uri)
     except ValueError as exc:
         faults["uri"] = [str(exc)]
@@ -110,10 +110,16 @@ def _refused_or_clean(terms: LdapTerms, secret: str) -> LdapTerms:
     certificates = ""
     try:
         if len(terms.certificates) > LONGEST_CERTIFICATES:
-            raise ValueError(f"At most {LONGEST_CERTIFICATES:,} characters.")
+            raise ValueError(
+                gettext("At most {longest_certificates:,} characters.").format(
+                    longest_certificates=LONGEST_CERTIFICATES
+                )
+            )
         found = certificates_in(terms.certificates, beside_key="The certificates alone, without a private key.")
         if len(found) > _MOST_CERTIFICATES:
-            raise ValueError(f"At most {_MOST_CERTIFICATES} certificates.")
+            raise ValueError(
+                gettext("At most {most_certificates} certificates.").format(most_certificates=_MOST_CERTIFICATES)
+            )
         certificates = pem_of(found)
     except ValueError as exc:
         faults["certificates"] = [str(exc)]

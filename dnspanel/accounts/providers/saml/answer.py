@@ -26,7 +26,7 @@ from dnspanel.accounts.models import SeenAssertion, SignInProvider
 from dnspanel.accounts.providers.identity import Identity, identity_of
 from dnspanel.accounts.providers.saml.metadata import BadMetadata, described
 from dnspanel.accounts.providers.saml.rows import ATTRIBUTES, panel_url
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 
 LONGEST_ANSWER = 1 << 20  # of base64
 TAKEN_SECONDS = 300
@@ -35,26 +35,32 @@ _LONGEST_SUBJECT = 255
 _WRONG = OneLogin_Saml2_ValidationError
 # Why python3-saml refuses, in our words; what is not here is "invalid".
 _REASONS = {
-    _WRONG.STATUS_CODE_IS_NOT_SUCCESS: ("status", "The provider did not sign you in."),
-    _WRONG.NO_SIGNATURE_FOUND: ("unsigned", "The provider’s answer is not signed."),
-    _WRONG.NO_SIGNED_ASSERTION: ("unsigned", "The provider’s assertion is not signed."),
-    _WRONG.INVALID_SIGNATURE: ("signature", "The signature is not the provider’s."),
-    _WRONG.WRONG_NUMBER_OF_ASSERTIONS: ("signature", "There is more or less than one assertion."),
-    _WRONG.WRONG_NUMBER_OF_SIGNATURES_IN_RESPONSE: ("signature", "The signature is not where it belongs."),
-    _WRONG.UNEXPECTED_SIGNED_ELEMENTS: ("signature", "The signature is not where it belongs."),
-    _WRONG.INVALID_SIGNED_ELEMENT: ("signature", "The signature is not where it belongs."),
-    _WRONG.DEPRECATED_SIGNATURE_METHOD: ("signature", "It is signed with a method that is broken."),
-    _WRONG.DEPRECATED_DIGEST_METHOD: ("signature", "It is signed with a method that is broken."),
-    _WRONG.WRONG_SIGNED_ELEMENT: ("signature", "The signature is not where it belongs."),
-    _WRONG.ID_NOT_FOUND_IN_SIGNED_ELEMENT: ("signature", "The signature is not where it belongs."),
-    _WRONG.DUPLICATED_ID_IN_SIGNED_ELEMENTS: ("signature", "The signature is not where it belongs."),
-    _WRONG.WRONG_AUDIENCE: ("audience", "The assertion is for somebody else than this panel."),
-    _WRONG.WRONG_ISSUER: ("issuer", "The answer is from another provider."),
-    _WRONG.ASSERTION_EXPIRED: ("time", "The assertion has expired, or the clocks differ."),
-    _WRONG.ASSERTION_TOO_EARLY: ("time", "The assertion has expired, or the clocks differ."),
-    _WRONG.SESSION_EXPIRED: ("time", "The assertion has expired, or the clocks differ."),
-    _WRONG.WRONG_SUBJECTCONFIRMATION: ("confirmation", "The assertion is not for this panel, or has expired."),
-    _WRONG.WRONG_DESTINATION: ("confirmation", "The answer is not for this panel."),
+    _WRONG.STATUS_CODE_IS_NOT_SUCCESS: ("status", gettext_noop("The provider did not sign you in.")),
+    _WRONG.NO_SIGNATURE_FOUND: ("unsigned", gettext_noop("The provider’s answer is not signed.")),
+    _WRONG.NO_SIGNED_ASSERTION: ("unsigned", gettext_noop("The provider’s assertion is not signed.")),
+    _WRONG.INVALID_SIGNATURE: ("signature", gettext_noop("The signature is not the provider’s.")),
+    _WRONG.WRONG_NUMBER_OF_ASSERTIONS: ("signature", gettext_noop("There is more or less than one assertion.")),
+    _WRONG.WRONG_NUMBER_OF_SIGNATURES_IN_RESPONSE: (
+        "signature",
+        gettext_noop("The signature is not where it belongs."),
+    ),
+    _WRONG.UNEXPECTED_SIGNED_ELEMENTS: ("signature", gettext_noop("The signature is not where it belongs.")),
+    _WRONG.INVALID_SIGNED_ELEMENT: ("signature", gettext_noop("The signature is not where it belongs.")),
+    _WRONG.DEPRECATED_SIGNATURE_METHOD: ("signature", gettext_noop("It is signed with a method that is broken.")),
+    _WRONG.DEPRECATED_DIGEST_METHOD: ("signature", gettext_noop("It is signed with a method that is broken.")),
+    _WRONG.WRONG_SIGNED_ELEMENT: ("signature", gettext_noop("The signature is not where it belongs.")),
+    _WRONG.ID_NOT_FOUND_IN_SIGNED_ELEMENT: ("signature", gettext_noop("The signature is not where it belongs.")),
+    _WRONG.DUPLICATED_ID_IN_SIGNED_ELEMENTS: ("signature", gettext_noop("The signature is not where it belongs.")),
+    _WRONG.WRONG_AUDIENCE: ("audience", gettext_noop("The assertion is for somebody else than this panel.")),
+    _WRONG.WRONG_ISSUER: ("issuer", gettext_noop("The answer is from another provider.")),
+    _WRONG.ASSERTION_EXPIRED: ("time", gettext_noop("The assertion has expired, or the clocks differ.")),
+    _WRONG.ASSERTION_TOO_EARLY: ("time", gettext_noop("The assertion has expired, or the clocks differ.")),
+    _WRONG.SESSION_EXPIRED: ("time", gettext_noop("The assertion has expired, or the clocks differ.")),
+    _WRONG.WRONG_SUBJECTCONFIRMATION: (
+        "confirmation",
+        gettext_noop("The assertion is not for this panel, or has expired."),
+    ),
+    _WRONG.WRONG_DESTINATION: ("confirmation", gettext_noop("The answer is not for this panel.")),
 }
 
 
@@ -131,7 +137,8 @@ def verified(provider: SignInProvider, encoded: str, now: datetime) -> Answer:
             claims=_claims(provider, response),
         )
     except OneLogin_Saml2_ValidationError as exc:
-        raise SignInRefused(*_REASONS.get(exc.code, ("invalid", "The provider’s answer is not valid."))) from exc
+        code, message = _REASONS.get(exc.code, ("invalid", gettext_noop("The provider’s answer is not valid.")))
+        raise SignInRefused(code, gettext(message)) from exc
     except (OneLogin_Saml2_Error, XmlsecError, LxmlError, ValueError, TypeError, AttributeError) as exc:
         raise SignInRefused("invalid", gettext("This is no answer of a SAML provider.")) from exc
 

@@ -14,6 +14,7 @@ from dnspanel.accounts.errors import SignInRefused
 from dnspanel.accounts.models import SignInProvider
 from dnspanel.accounts.providers.saml.answer import request_to, settings_of
 from dnspanel.accounts.providers.saml.rows import panel_url, refresh_metadata
+from dnspanel.texts import gettext
 
 
 class Provider(SAMLProvider):  # type: ignore[misc]  # allauth is untyped
@@ -41,6 +42,6 @@ class Provider(SAMLProvider):  # type: ignore[misc]  # allauth is untyped
         try:
             state: dict[str, Any] = self.unstash_redirect_state(request, question)
         except PermissionDenied as exc:
-            message = "This answer was used before, is too old, or was not asked for here."
+            message = gettext("This answer was used before, is too old, or was not asked for here.")
             raise SignInRefused("state", message) from exc
         return state

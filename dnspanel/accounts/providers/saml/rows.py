@@ -83,7 +83,9 @@ def change_provider(
         xml, found = _read(terms, metadata or ("" if terms.metadata_url else provider.metadata), now)
         if found.entity_id != provider.issuer:
             name = "metadata_url" if terms.metadata_url else "metadata"
-            message = f"These are of {found.entity_id[:200]}. Add it as a provider of its own."
+            message = gettext("These are of {entity_id}. Add it as a provider of its own.").format(
+                entity_id=found.entity_id[:200]
+            )
             raise ProviderRefused({name: [message]})
         if xml != provider.metadata:
             unlogged = {"metadata": xml, "metadata_at": now}

@@ -359,7 +359,7 @@ def test_a_line_that_is_too_long_is_an_error_of_the_file(line: str) -> None:
     """One of 64 MB took 825 MB of a worker, most of it for its tokens."""
     fault = only_fault(body(f"www A 192.0.2.1\n{line}\nmail A 192.0.2.2\n"))
     assert (fault.code, fault.line, len(fault.source)) == ("line-length", 6, 200)
-    assert fault.reason == limits.TITLES["line"]
+    assert fault.reason == limits.title("line")
 
 
 def test_lines_that_a_parenthesis_makes_one_are_no_longer_than_one() -> None:

@@ -66,7 +66,7 @@ def test_a_limit_is_named(browser: Browser, bob: User, job: ImportJob, monkeypat
     monkeypatch.setattr(upload, "MOST_UPLOAD_BYTES", 10)
     answer = send(browser(bob), job, b"x" * 11, offset=0)
     assert answer.status_code == 422
-    assert limits.TITLES["upload"] in answer.json()["errors"][0]
+    assert limits.title("upload") in answer.json()["errors"][0]
 
 
 def test_a_chunk_that_is_too_large_is_refused(

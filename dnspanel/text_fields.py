@@ -1,0 +1,64 @@
+"""Columns for texts that workers and requests store, and that pages show later to readers of other languages.
+
+What is stored is in no language (`replication.texts.format_text`), what is read is in that of whoever reads it. Strings
+that are no `Text`, such as what was stored before there were any, stay as they are. The columns are those of Django's
+own fields, so none of them needs a migration. Statements in SQL write `format_text` and read `parse_text` themselves.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db import models
+
+from replication.texts import format_text, in_english, parse_text
+
+
+class MessageField(models.TextField):  # type: ignore[type-arg]
+    """One text for people."""
+
+    def deconstruct(self) -> Any:
+        name, _, args, kwargs = super().deconstruct()
+        return name, "django.db.models.TextField", args, kwargs
+
+    def get_prep_value(self, value: Any) -> Any:
+        found = super().get_prep_value(value)
+        return format_text(found) if isinstance(found, str) else found
+
+    def from_db_value(self, value: str | None, expression: object, connection: object) -> str | None:
+        return value if value is None else parse_text(value)
+
+
+class MessagesField(models.JSONField):
+    """JSON in which values may be texts for people."""
+
+    def deconstruct(self) -> Any:
+        name, _, args, kwargs = super().deconstruct()
+        return name, "django.db.models.JSONField", args, kwargs
+
+    def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
+        return super().get_db_prep_value(_changed(value, format_text), connection, prepared)
+
+    def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
+        return _changed(super().from_db_value(value, expression, connection), parse_text)
+
+
+class EnglishField(models.JSONField):
+    """JSON for programs and for the record: texts in it are stored in English, whoever the request was for."""
+
+    def deconstruct(self) -> Any:
+        name, _, args, kwargs = super().deconstruct()
+        return name, "django.db.models.JSONField", args, kwargs
+
+    def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
+        return super().get_db_prep_value(_changed(value, in_english), connection, prepared)
+
+
+def _changed(value: Any, change: Callable[[str], str]) -> Any:
+    """The same with every string changed. As deep as what our own code builds."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {name: _changed(each, change) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_changed(each, change) for each in value]
+    return value

@@ -1,0 +1,196 @@
+"""Texts for people that can be told again in another language: an English message and the values in it. Pure.
+
+    text                                       as it is stored
+    gettext("{name} is gone.").format(name=x)  {"text":"{name} is gone.","values":{"name":"ns1"}}
+    ngettext("1 zone", "{n} zones", 2)         {"text":["1 zone","{n} zones",2], …}
+    joined(" ", texts)                         {"text":"{a} {b}","values":{"a":{…},"b":{…}}}
+    any other string                           as it is
+
+A `Text` is a string: what it says in the language of the moment. Here, on nodes and wherever nobody said which, that is
+English; `translate_by` gives the panel's catalogs. What it was made of comes along, so `format_text` can store it
+without a language, and `parse_text` tells it to each reader in theirs. Whatever is made of a Text as of any string (a
+part of it, or a larger one) is a plain string and stays in its language.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+# English, English for several or nothing, and how many.
+Translate = Callable[[str, str, int], str]
+
+_BEGINNING = '{"text":'
+_MOST_NESTED = 8
+# Placeholders of our messages: nothing that looks into a value, or makes much of it.
+_PLACEHOLDERS = re.compile(r"(?:[^{}]|\{\{|\}\}|\{[a-z_]\w*(?:![ars])?(?::[%,.\-:\w ]{0,20})?\})*", re.ASCII)
+_WIDE = re.compile(r":[^{}%]*\d{3}", re.ASCII)
+
+
+def _in_english(english: str, plural: str, number: int) -> str:
+    return plural if plural and number != 1 else english
+
+
+_translate: Translate = _in_english
+
+
+def translate_by(translate: Translate) -> None:
+    """Texts are made in the language that `translate` knows, in this process."""
+    global _translate
+    _translate = translate
+
+
+class Text(str):
+    """What a message says just now, with the message in English and its values; None: it was not formatted."""
+
+    __slots__ = ("english", "number", "plural", "values")
+
+    english: str
+    plural: str
+    number: int
+    values: "Mapping[str, Any] | None"
+
+    def __str__(self) -> "Text":
+        return self  # so that an error's text is still one
+
+    def format(self, *args: object, **values: object) -> "Text":
+        """The message with these values, each by its name; Texts among them are told anew with it."""
+        if args:
+            raise TypeError("values of texts have names")
+        return _text(self.english, self.plural, self.number, values)
+
+
+def gettext(english: str) -> str:
+    """The message in the language of the moment."""
+    return _text(english, "", 1, None)
+
+
+def ngettext(english: str, plural: str, number: int) -> str:
+    """The form of the message for so many."""
+    return _text(english, plural, number, None)
+
+
+def gettext_noop(english: str) -> str:
+    """The English as it is, found by those who collect texts: for what `gettext` gets later."""
+    return english
+
+
+def joined(separator: str, texts: Iterable[object]) -> str:
+    """The texts behind one another, as one; what is none stays as it is."""
+    parts = list(texts)
+    names = [f"part{number}" for number in range(len(parts))]
+    message = separator.replace("{", "{{").replace("}", "}}").join(f"{{{name}}}" for name in names)
+    return _text(message, "", 1, dict(zip(names, parts, strict=True)))
+
+
+def shortened(text: str, most: int) -> str:
+    """At most so many characters of a text; a `Text` that is longer is a plain string from then on."""
+    return text if len(text) <= most else text[:most]
+
+
+def spoken(text: str) -> str:
+    """The text in the language of the moment, whichever it was made in; any other string as it is."""
+    return _text(text.english, text.plural, text.number, text.values) if isinstance(text, Text) else text
+
+
+def in_english(text: str) -> str:
+    """The text in English, whatever the language of the moment; any other string as it is."""
+    if not isinstance(text, Text):
+        return text
+    return _rendered(text.english, text.plural, text.number, text.values, _in_english)
+
+
+def with_value(text: str, name: str, value: object) -> str:
+    """The text with another value of this name, in the texts within it too; any other string as it is."""
+    if not isinstance(text, Text) or text.values is None:
+        return text
+    values = {
+        each: value if each == name else with_value(old, name, value) if isinstance(old, str) else old
+        for each, old in text.values.items()
+    }
+    return _text(text.english, text.plural, text.number, values)
+
+
+def format_text(text: str) -> str:
+    """The text as it is stored: in no language. Any other string as it is."""
+    if isinstance(text, Text):
+        return json.dumps(_to_json(text), separators=(",", ":"))
+    if text.startswith(_BEGINNING):  # somebody else's words, which must not be taken for ours
+        return format_text(joined("", [text]))
+    return text
+
+
+def parse_text(stored: str) -> str:
+    """The text that was stored, in the language of the moment; what was stored as it is comes back so. Never raises."""
+    if not stored.startswith(_BEGINNING):
+        return stored
+    try:
+        return _from_json(json.loads(stored), _MOST_NESTED)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+        return stored
+
+
+def _text(english: str, plural: str, number: int, values: Mapping[str, Any] | None) -> Text:
+    if values is not None:
+        values = {name: str(value) if isinstance(value, Exception) else value for name, value in values.items()}
+    made = Text(_rendered(english, plural, number, values, _translate))
+    made.english, made.plural, made.number, made.values = english, plural, number, values
+    return made
+
+
+def _rendered(english: str, plural: str, number: int, values: Mapping[str, Any] | None, translate: Translate) -> str:
+    message = translate(english, plural, number)
+    if values is None:
+        return message
+    return str.format(message, **{name: _rendered_value(value, translate) for name, value in values.items()})
+
+
+def _rendered_value(value: object, translate: Translate) -> object:
+    if isinstance(value, Text):
+        return _rendered(value.english, value.plural, value.number, value.values, translate)
+    return value
+
+
+def _to_json(text: Text) -> dict[str, Any]:
+    message = [text.english, text.plural, text.number] if text.plural else text.english
+    if text.values is None:
+        return {"text": message}
+    return {"text": message, "values": {name: _value_to_json(value) for name, value in text.values.items()}}
+
+
+def _value_to_json(value: object) -> object:
+    if isinstance(value, datetime):
+        return {"time": value.isoformat()}
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    said = str(value)  # a lazy one too becomes a Text here
+    return _to_json(said) if isinstance(said, Text) else said
+
+
+def _from_json(stored: Mapping[str, Any], most_nested: int) -> Text:
+    message = stored["text"]
+    english, plural, number = (message, "", 1) if isinstance(message, str) else message
+    if most_nested == 0 or not all(map(_is_message, (english, plural))):
+        raise ValueError
+    values = stored.get("values")
+    if values is not None:
+        values = {str(name): _value_from_json(value, most_nested - 1) for name, value in values.items()}
+    try:
+        return _text(english, plural, int(number), values)
+    except (ValueError, TypeError, KeyError, IndexError):  # as its translation says; English is what it was made of
+        made = Text(_rendered(english, plural, int(number), values, _in_english))
+        made.english, made.plural, made.number, made.values = english, plural, int(number), values
+        return made
+
+
+def _is_message(message: object) -> bool:
+    return isinstance(message, str) and _PLACEHOLDERS.fullmatch(message) is not None and not _WIDE.search(message)
+
+
+def _value_from_json(value: Any, most_nested: int) -> object:
+    if not isinstance(value, dict):
+        return value
+    if "time" in value:
+        return datetime.fromisoformat(value["time"])
+    return _from_json(value, most_nested)
