@@ -546,8 +546,15 @@ def _of_catalogs(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:
     if not inputs.catalogs:
         return
     first, more = inputs.catalogs[0], len(inputs.catalogs) - 1
-    others = f" Of {more:,} more there is something to be told." if more else ""
-    message = f"The catalog {first.zone_name}, {_time(now - first.since)}: {first.message.rstrip('.')}.{others}"
+    message = gettext("The catalog {name}, for {time}: {message}").format(
+        name=first.zone_name, time=spoken(now - first.since), message=first.message
+    )
+    if more:
+        message = ngettext(
+            "{message} Of {count} more there is something to be told.",
+            "{message} Of {count:,} more there is something to be told.",
+            more,
+        ).format(message=message, count=more)
     yield Condition("panel.catalogs", "panel.catalogs", Severity.WARNING, message)
 
 

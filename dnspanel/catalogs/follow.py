@@ -19,7 +19,7 @@ from dnspanel.catalogs.models import Catalog, Listing, Rule, State
 from dnspanel.catalogs.plan import Known, Plan, plan_members, rule_of
 from dnspanel.primaries import set_up as primaries
 from dnspanel.primaries.models import TransferredZone
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, in_english, shortened
 from dnspanel.transfer.sources.catalog import BadCatalog, Member, Record, members
 from dnspanel.zones import bulk, edit, quotas
 from dnspanel.zones.edit import NewZone
@@ -411,12 +411,12 @@ def _note_broken(catalog: Catalog, reason: str, now: datetime) -> None:
     since = catalog.broken_since or now
     Catalog.objects.filter(pk=catalog.pk).update(
         broken_since=since,
-        broken_reason=reason[:1000],
+        broken_reason=shortened(reason, 1000),
         followed=catalog.zone.revision,
         due_at=now + LOOK_AGAIN,
     )
     if catalog.broken_since is None:
-        audit.record(action="catalog.broken", by=None, now=now, target=catalog.zone.name, why=reason[:500])
+        audit.record(action="catalog.broken", by=None, now=now, target=catalog.zone.name, why=in_english(reason)[:500])
     logger.warning("broken catalog=%s: %s", catalog.zone.name, reason)
 
 

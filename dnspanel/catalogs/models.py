@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models import Q
 
 from dnspanel.primaries.models import PrimaryTerms
+from dnspanel.text_fields import MessageField
 from dnspanel.texts import gettext_lazy
 from dnspanel.zones.models import Zone
 
@@ -28,7 +29,7 @@ class Catalog(models.Model):
     listed = models.IntegerField(default=0)  # members that it names
     # Why nothing of it is taken, and since when.
     broken_since = models.DateTimeField(null=True)
-    broken_reason = models.TextField(blank=True, default="")
+    broken_reason = MessageField(blank=True, default="")
     # Members that left and are kept, until somebody confirms that for the revision in which they did.
     kept_since = models.DateTimeField(null=True)
     kept_count = models.IntegerField(default=0)
@@ -72,7 +73,7 @@ class Listing(models.Model):
     coo = models.TextField(blank=True, default="")  # the catalog that it may go to
     rule = models.ForeignKey(Rule, null=True, on_delete=models.SET_NULL, related_name="+")  # null: the catalog's own
     state = models.CharField(max_length=7, choices=State)
-    reason = models.TextField(blank=True, default="")  # why it is not taken
+    reason = MessageField(blank=True, default="")  # why it is not taken
     since = models.DateTimeField()  # of this state
 
     class Meta:

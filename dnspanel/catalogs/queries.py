@@ -9,6 +9,7 @@ from django.db.models import Count, OuterRef, Q, Subquery
 from dnspanel.accounts.actors import Person
 from dnspanel.catalogs.access import catalogs_visible_to, listings_visible_to
 from dnspanel.catalogs.models import Catalog, Listing, State
+from dnspanel.texts import gettext, ngettext
 from dnspanel.zones.models import Zone
 
 
@@ -71,13 +72,20 @@ def troubled_catalogs() -> list[Troubled]:
     for row in _rows(list(Catalog.objects.filter(zone__deleted_at=None).select_related("zone__transferred"))):
         catalog, name = row.catalog, row.catalog.zone.name
         if catalog.broken_since is not None:
-            found.append(Troubled(name, catalog.broken_since, f"It is broken: {catalog.broken_reason}"))
+            broken = gettext("It is broken: {reason}").format(reason=catalog.broken_reason)
+            found.append(Troubled(name, catalog.broken_since, broken))
         elif catalog.kept_since is not None:
-            left = f"{catalog.kept_count:,} of {row.members:,} members left at once and are kept"
-            found.append(Troubled(name, catalog.kept_since, f"{left}, until somebody confirms that they go"))
+            kept = gettext(
+                "{count:,} of {members:,} members left at once and are kept, until somebody confirms that they go."
+            ).format(count=catalog.kept_count, members=row.members)
+            found.append(Troubled(name, catalog.kept_since, kept))
         elif row.refused and (since := _first_refused(catalog)) is not None:
-            zones = "1 zone that it names is" if row.refused == 1 else f"{row.refused:,} zones that it names are"
-            found.append(Troubled(name, since.since, f"{zones} not taken, the first {since.zone_name}: {since.reason}"))
+            refused = ngettext(
+                "{count} zone that it names is not taken, {name}: {reason}",
+                "{count:,} zones that it names are not taken, the first of them {name}: {reason}",
+                row.refused,
+            ).format(count=row.refused, name=since.zone_name, reason=since.reason)
+            found.append(Troubled(name, since.since, refused))
     return sorted(found, key=lambda each: (each.since, each.zone_name))
 
 

@@ -75,14 +75,16 @@ def _serial_over_tls(primary: Primary, zone: str, where: str) -> int:
         answer = server.answer(dns.message.make_query(zone, dns.rdatatype.SOA, flags=0))
         records = list(answer.answers())
     except NotGiven as exc:
-        raise TransferFailed(f"{where}: {exc}.", is_refused=exc.code not in _PASSING) from exc
+        raise TransferFailed(_said(where, exc), is_refused=exc.code not in _PASSING) from exc
     except BadMessage as exc:
-        raise TransferFailed(f"{where}: {exc}.", is_refused=True) from exc
+        raise TransferFailed(_said(where, exc), is_refused=True) from exc
     except Broken as exc:  # all that some servers say to who shows no certificate
-        hint = "" if primary.tls is None or primary.tls.own else gettext(" It may want a certificate of the panel.")
-        raise TransferFailed(f"{where}: {exc}.{hint}") from exc
+        said = _said(where, exc)
+        if primary.tls is not None and not primary.tls.own:
+            said = gettext("{said} It may want a certificate of the panel.").format(said=said)
+        raise TransferFailed(said) from exc
     except SourceAway as exc:
-        raise TransferFailed(f"{where}: {exc}.") from exc
+        raise TransferFailed(_said(where, exc)) from exc
     except ServerRefused as exc:
         raise TransferFailed(str(exc), is_refused=True) from exc
     if not answer.flags & dns.flags.AA:
@@ -91,6 +93,10 @@ def _serial_over_tls(primary: Primary, zone: str, where: str) -> int:
         if record.type == rdtypes.SOA and record.name == zone:
             return serial_in(record)
     raise _no_soa(where, zone)
+
+
+def _said(where: str, exc: Exception) -> str:
+    return gettext("{where}: {reason}.").format(where=where, reason=exc)
 
 
 def _not_authoritative(where: str, zone: str) -> TransferFailed:

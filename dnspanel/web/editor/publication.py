@@ -230,7 +230,7 @@ def _stall(request: PanelRequest, found: Publication, *, in_full: bool) -> str:
         return ""
     readable = access.zones_within_reach(request.user, Right.READ)
     if in_full or readable.filter(name=stall.zone_name).exists():
-        return stall.message
+        return str(stall.message)
     return gettext("what was published before cannot be made ready for the nodes; administrators see why.")
 
 
