@@ -212,7 +212,8 @@ def test_settings_that_would_end_in_no_dnsdist_are_refused_and_change_nothing(si
     before = site.config.conf_path.read_text()
     with pytest.raises(Refused, match="cache_entries has to be between"):
         site.set_up(cache_entries=-1)
-    (site.config.rotation_dir / "rotation.conf").write_text("getServer(")
+    # Beside rotation.conf, which the agent puts right within a quarter of a second.
+    (site.config.rotation_dir / "typed.conf").write_text("getServer(")
     with pytest.raises(Refused, match=r"dnsdist\.conf"):
         site.set_up(cache_entries=7)
     assert site.config.conf_path.read_text() == before
