@@ -19,7 +19,7 @@ from dnspanel.primaries.land import Carried
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.timers import Timers
 from dnspanel.primaries.tls import peer_for, place_of
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, joined
 from dnspanel.transfer.errors import ServerRefused, SourceAway
 from dnspanel.transfer.limits import MOST_ITEM_SECONDS
 from dnspanel.transfer.servers import allowed
@@ -88,10 +88,14 @@ def take_turn(*, zone_id: int, clock: Clock) -> str:
             return _from_primary(turn, number, clock)
         except TransferFailed as exc:
             faults.append(exc)
-    reason = " ".join(f"{str(fault).rstrip('.')}." for fault in faults)
+    reason = joined(" ", (_sentence(str(fault)) for fault in faults))
     is_refused = any(fault.is_refused for fault in faults)
     land.note_failure(row=row, reason=reason, is_refused=is_refused, timers=turn.timers, now=clock())
     return reason
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith(".") else joined("", [text, "."])
 
 
 def _timers_of(row: TransferredZone) -> Timers | None:

@@ -63,8 +63,9 @@ def words(exc: ssl.SSLError) -> str:
     """What OpenSSL says, as half a sentence for people."""
     if isinstance(exc, ssl.SSLCertVerificationError):
         return gettext("its certificate is not taken: {reason}").format(reason=exc.verify_message.rstrip("."))
-    reason = exc.reason or "TLS ended"
-    return str(_REASONS.get(reason, reason.replace("_", " ").lower()))
+    if not exc.reason:
+        return gettext("TLS ended")
+    return str(_REASONS.get(exc.reason, exc.reason.replace("_", " ").lower()))
 
 
 def _context(peer: TlsPeer) -> ssl.SSLContext:
