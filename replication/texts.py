@@ -54,10 +54,13 @@ class Text(str):
     def __str__(self) -> "Text":
         return self  # so that an error's text is still one
 
-    def format(self, *args: object, **values: object) -> "Text":
-        """The message with these values, each by its name; Texts among them are told anew with it."""
+    def format(self, *args: object, **values: object) -> str:
+        """The message with these values, each by its name; Texts among them are told anew with it.
+
+        With values by their place it is a plain string, which stays in its language.
+        """
         if args:
-            raise TypeError("values of texts have names")
+            return str.format(self, *args, **values)
         return _text(self.english, self.plural, self.number, values)
 
 

@@ -136,9 +136,9 @@ def test_a_translation_that_does_not_fit_gives_way_to_the_english(monkeypatch: p
     assert parse_text(stored) == "ns1 is gone."
 
 
-def test_values_have_names() -> None:
-    with pytest.raises(TypeError):
-        gettext("{} is gone.").format("ns1")
+def test_with_values_by_their_place_it_is_a_plain_string() -> None:
+    message = gettext("{} is gone.").format("ns1")
+    assert (message, type(message)) == ("ns1 is gone.", str)
 
 
 def test_only_a_text_that_is_too_long_is_cut() -> None:
