@@ -25,7 +25,7 @@ _BEGINNING = '{"text":'
 _MOST_NESTED = 8
 # Placeholders of our messages: nothing that looks into a value, or makes much of it.
 _PLACEHOLDERS = re.compile(r"(?:[^{}]|\{\{|\}\}|\{[a-z_]\w*(?:![ars])?(?::[%,.\-:\w ]{0,20})?\})*", re.ASCII)
-_WIDE = re.compile(r":[^{}%]*\d{3}", re.ASCII)
+_WIDE = re.compile(r":[^{}%]{0,17}\d{3}", re.ASCII)
 
 
 def _in_english(english: str, plural: str, number: int) -> str:

@@ -75,16 +75,16 @@ def _serial_over_tls(primary: Primary, zone: str, where: str) -> int:
         answer = server.answer(dns.message.make_query(zone, dns.rdatatype.SOA, flags=0))
         records = list(answer.answers())
     except NotGiven as exc:
-        raise TransferFailed(_said(where, exc), is_refused=exc.code not in _PASSING) from exc
+        raise TransferFailed(_message(where, exc), is_refused=exc.code not in _PASSING) from exc
     except BadMessage as exc:
-        raise TransferFailed(_said(where, exc), is_refused=True) from exc
+        raise TransferFailed(_message(where, exc), is_refused=True) from exc
     except Broken as exc:  # all that some servers say to who shows no certificate
-        said = _said(where, exc)
+        message = _message(where, exc)
         if primary.tls is not None and not primary.tls.own:
-            said = gettext("{said} It may want a certificate of the panel.").format(said=said)
-        raise TransferFailed(said) from exc
+            message = gettext("{said} It may want a certificate of the panel.").format(said=message)
+        raise TransferFailed(message) from exc
     except SourceAway as exc:
-        raise TransferFailed(_said(where, exc)) from exc
+        raise TransferFailed(_message(where, exc)) from exc
     except ServerRefused as exc:
         raise TransferFailed(str(exc), is_refused=True) from exc
     if not answer.flags & dns.flags.AA:
@@ -95,7 +95,7 @@ def _serial_over_tls(primary: Primary, zone: str, where: str) -> int:
     raise _no_soa(where, zone)
 
 
-def _said(where: str, exc: Exception) -> str:
+def _message(where: str, exc: Exception) -> str:
     return gettext("{where}: {reason}.").format(where=where, reason=exc)
 
 

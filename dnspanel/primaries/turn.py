@@ -88,13 +88,13 @@ def take_turn(*, zone_id: int, clock: Clock) -> str:
             return _from_primary(turn, number, clock)
         except TransferFailed as exc:
             faults.append(exc)
-    reason = joined(" ", (_sentence(str(fault)) for fault in faults))
+    reason = joined(" ", (_with_stop(str(fault)) for fault in faults))
     is_refused = any(fault.is_refused for fault in faults)
     land.note_failure(row=row, reason=reason, is_refused=is_refused, timers=turn.timers, now=clock())
     return reason
 
 
-def _sentence(text: str) -> str:
+def _with_stop(text: str) -> str:
     return text if text.endswith(".") else joined("", [text, "."])
 
 

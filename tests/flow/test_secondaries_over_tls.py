@@ -35,7 +35,7 @@ from dnspanel.secondaries.configuration import parts_for
 from dnspanel.secondaries.server_certificate import tls_endpoint
 from dnspanel.zones import edit
 from dnspanel.zones.models import Zone
-owner, ports, tls_ports, zones, certificate = User.objects.get(username="secunda"), *json.loads(sys.argv[1])
+owner, ports, tls_ports, zones, certificate = User.objects.get(username="secundus"), *json.loads(sys.argv[1])
 for name in zones:
     edit.create_zone(name=name, author=owner, channel="web", now=timezone.now())
 found = {}
@@ -62,7 +62,7 @@ print(json.dumps(list(Member.objects.filter(until=None, secondary__name__endswit
 @pytest.fixture(scope="module")
 def made(stack: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Estate, dict[str, Any], Path]]:
     """The estate, what each secondary's page said once, and the directory of their certificate."""
-    make_person(stack, "secunda")
+    make_person(stack, "secundus")
     ports, tls_ports = ({kind: free_port() for kind in KINDS} for _ in range(2))
     place, own = tmp_path_factory.mktemp("over-tls"), own_certificate()
     (place / CERTIFICATE).write_text(own.certificate)

@@ -35,6 +35,7 @@ from dnspanel.publish.signing import ensure_signing_key
 from dnspanel.zones.dnssec import key_material, sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.models import Channel, Zone, ZoneKey
+from replication.texts import parse_text
 from tests.dnspanel.fleet.conftest import active_node as active_node
 from tests.dnspanel.publish.conftest import interpreter as interpreter
 from tests.dnspanel.publish.conftest import publisher_directory as publisher_directory
@@ -107,7 +108,7 @@ def test_a_backup_comes_back_on_another_machine_and_is_held(archive: Path, elsew
         ("two.test.",),
     ]
     ((reason, since),) = rows(elsewhere, "SELECT held_reason, held_since FROM zones_loghead")
-    assert reason == "The database was restored from the backup of 21 November 2026, 12:00 UTC (change 3)."
+    assert parse_text(reason) == "The database was restored from the backup of 2026-11-21 12:00 UTC (change 3)."
     assert since is not None
     with psycopg.connect(**elsewhere.parameters) as conn:  # type: ignore[arg-type]
         assert [finding.found for finding in contents.consistency(conn)] == [""] * 5

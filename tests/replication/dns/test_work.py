@@ -193,7 +193,7 @@ def test_a_name_is_measured_before_anything_parses_it() -> None:
     for text in ("a" * (names.MAX_TEXT + 1), "é" * 60_000):
         with pytest.raises(BadName, match=f"it has {len(text)} characters, at most {names.MAX_TEXT} are allowed"):
             names.parse(text)
-        assert work_of(lambda text=text: names.parse(text)).steps < 1000  # type: ignore[misc]
+        assert work_of(lambda text=text: names.parse(text)).steps < 1500  # type: ignore[misc]
 
 
 def test_the_message_about_a_long_value_is_short() -> None:
