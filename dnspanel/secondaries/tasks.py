@@ -118,9 +118,8 @@ def _is_full(sent: Sent, at_once: int) -> bool:
 
 
 def wake_after_publication(**_: Any) -> None:
-    """Wake the follower once something is encoded, if there is whom to tell at all: one small query, in the worker."""
-    told = Secondary.objects.filter(active=True).values_list("pk")
-    if told.union(NoticeAddress.objects.values_list("pk")).exists():
+    """Wake the follower once something is encoded, if there is whom to tell: one small query, in the publisher."""
+    if notices.is_somebody_told():
         wake(follow_publications)
 
 
