@@ -66,7 +66,8 @@ def set_transfers(
       dnspanel transfers set example.net --from-nobody
     """
     path = zone_path(zone, "keyless-transfers")
-    body = {name: session.client.get(path)[name] for name in ("networks", "addresses")}
+    there = session.client.get(path)
+    body = {name: there[name] for name in ("networks", "addresses")}
     if networks or from_nobody:
         body["networks"] = list(networks)
     if addresses or notify_nobody:
