@@ -5,12 +5,12 @@ nodes/front1/identity/    what enrollment gave it
 nodes/front1/state/       dnsdist's configuration, which the agent writes
 """
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from dnspanel.demo import unprivileged
 from dnspanel.demo.ports import LOOPBACK
+from replication.agent.config import format_toml
 
 FRONT_PORTS = ("dns", "agent", "console", "statistics")
 CACHE_ENTRIES = 10_000
@@ -49,6 +49,4 @@ class DemoFront:
             "control_port": self.console_port,
             "api_port": self.statistics_port,
         }
-        # A JSON text, number or list is also one of TOML.
-        text = "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items())
-        unprivileged.write(self.front_toml, text)
+        unprivileged.write(self.front_toml, format_toml(values))

@@ -6,7 +6,6 @@ nodes/ns1/state/          the agent's own files
 nodes/ns1/pdns/           pdns.conf, and the LMDB files that the agent writes and pdns_server reads
 """
 
-import json
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from dnspanel.demo.ports import LOOPBACK
 from dnspanel.demo.stores import keep_secret
 from replication.agent import pdnsconf
 from replication.agent.computed_types import read_computed_types
+from replication.agent.config import format_toml
 
 SCHEMA = 4  # of Debian 12's PowerDNS 4.7.3
 RECEIVER_THREADS = 1  # three nodes share one machine with the panel
@@ -79,8 +79,7 @@ class DemoNode:
             "metrics_address": LOOPBACK,
             "caches": not self.is_ring0,
         }
-        # A JSON text or number is also one of TOML.
-        return "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items())
+        return format_toml(values)
 
     def _pdns_conf(self, api_key: str) -> str:
         return pdnsconf.render(

@@ -30,7 +30,7 @@ import base64
 import ipaddress
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -249,6 +249,11 @@ def parse_identity(fields: Any) -> Identity:
         raise ValueError("signing_keys has to hold at least one key of 32 bytes")
     schema_for(identity.schema)
     return identity
+
+
+def format_toml(values: Mapping[str, str | int | bool | Sequence[str]]) -> str:
+    """A configuration with these values; a JSON text, number or list is also one of TOML."""
+    return "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items())
 
 
 def format_identity(identity: Identity) -> str:

@@ -4,10 +4,11 @@ import os
 import pwd
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
+from replication.agent.config import format_toml
 from replication.errors import Permanent
 
 Say = Callable[[str], None]
@@ -52,6 +53,12 @@ def write_for(user: str, path: Path, text: str) -> None:
         file.write(text)
     give(partial, user)
     partial.replace(path)
+
+
+def write_config(user: str, path: Path, values: Mapping[str, str | int | bool | Sequence[str]]) -> None:
+    """The configuration is there; what an operator changed in it is kept."""
+    if not path.exists():
+        write_for(user, path, format_toml(values))
 
 
 def give(path: Path, user: str) -> None:

@@ -10,7 +10,6 @@
 it goes on where it was; on a server that is a node already it renews configuration and units and keeps the identity.
 """
 
-import json
 import os
 import pwd
 import secrets
@@ -30,6 +29,7 @@ from replication.agent.installing import (
     make_directories,
     refuse_unfit,
     start,
+    write_config,
     write_for,
     write_unit_files,
 )
@@ -82,7 +82,7 @@ def join(joining: Joining, *, render_pdns_conf: Callable[[AgentConfig], str], sa
     refuse_unfit(user=joining.user, program=joining.pdns_server, packages="pdns-server pdns-backend-lmdb")
     directories = ("identity", "state", "lmdb", "pdns")
     make_directories(joining.directory, directories, config=joining.config, user=joining.user)
-    _write_config(joining)
+    write_config(joining.user, joining.config, _values(joining))
     if not (joining.identity / IDENTITY_FILE).exists():
         enroll(joining.panel, joining.code, joining.identity, say=say)
     give(joining.directory, joining.user)
@@ -117,11 +117,9 @@ def start_units(say: Say) -> None:
     )
 
 
-def _write_config(joining: Joining) -> None:
-    """Write agent.toml, once: what an operator changed in it is kept."""
-    if joining.config.exists():
-        return
-    values: dict[str, str | int | bool] = {
+def _values(joining: Joining) -> dict[str, str | int | bool]:
+    """What agent.toml begins with."""
+    return {
         "identity_dir": str(joining.identity),
         "state_dir": str(joining.directory / "state"),
         "lmdb_path": str(joining.directory / "lmdb" / "pdns.lmdb"),
@@ -136,10 +134,6 @@ def _write_config(joining: Joining) -> None:
         "api_key": secrets.token_urlsafe(32),
         "caches": joining.caches,
     }
-    # A JSON text or number is also one of TOML.
-    write_for(
-        joining.user, joining.config, "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items())
-    )
 
 
 def _run_as_user(joining: Joining, command: str) -> None:

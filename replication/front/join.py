@@ -8,7 +8,6 @@
 already it renews the units and keeps configuration and identity.
 """
 
-import json
 import os
 import shutil
 import sys
@@ -24,7 +23,7 @@ from replication.agent.installing import (
     make_directories,
     refuse_unfit,
     start,
-    write_for,
+    write_config,
     write_unit_files,
 )
 from replication.front.config import FrontConfig, read_config
@@ -78,7 +77,7 @@ def join(joining: Joining, *, say: Say) -> FrontConfig:
     refuse_unfit(user=joining.user, program=joining.dnsdist, packages="dnsdist")
     _refuse_bad_addresses(joining)
     make_directories(joining.directory, ("identity", "state"), config=joining.config, user=joining.user)
-    _write_config(joining)
+    write_config(joining.user, joining.config, _values(joining))
     if not (joining.identity / IDENTITY_FILE).exists():
         enroll(joining.panel, joining.code, joining.identity, say=say)
     give(joining.directory, joining.user)
@@ -123,14 +122,12 @@ def _refuse_bad_addresses(joining: Joining) -> None:
         raise CannotJoin(faults=faults)
 
 
-def _write_config(joining: Joining) -> None:
-    """Write front.toml, once: what an operator changed in it is kept."""
-    if joining.config.exists():
-        return
-    values: dict[str, str | int | list[str]] = {
+def _values(joining: Joining) -> dict[str, str | int | tuple[str, ...]]:
+    """What front.toml begins with."""
+    return {
         "state_dir": str(joining.directory / "state"),
         "identity_dir": str(joining.identity),
-        "listen": list(joining.listen),
+        "listen": joining.listen,
         "cores": os.cpu_count() or 1,
         "panel_port": joining.panel_port,
         "control_port": joining.control_port,
@@ -138,6 +135,3 @@ def _write_config(joining: Joining) -> None:
         "xdp_interface": joining.xdp_interface,
         "dnsdist": shutil.which(joining.dnsdist) or joining.dnsdist,
     }
-    # A JSON text, number or list is also one of TOML.
-    text = "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items())
-    write_for(joining.user, joining.config, text)
