@@ -18,7 +18,7 @@ from pathlib import Path
 from replication.agent.computed_types import pdns_conf_of
 from replication.agent.config import AgentConfig, BadConfig, read_config
 from replication.agent.enroll import NotEnrolled, enroll
-from replication.agent.installing import CannotJoin
+from replication.agent.installing import CannotJoin, add_options
 from replication.agent.join import Joining, join, start_units
 from replication.agent.node import AgentNode
 from replication.agent.rebuild import open_store
@@ -107,20 +107,18 @@ def _add_join(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--panel", required=True, help="the panel's address")
     parser.add_argument("--code", required=True, help="the one-time code that the panel showed")
     parser.add_argument("--dns-address", required=True, help="the IP address that PowerDNS answers on")
-    for field, text in (
-        ("dns_port", "where PowerDNS answers"),
-        ("listen_port", "where the panel calls the agent"),
-        ("api_port", "where PowerDNS gives its statistics, on loopback"),
-        ("user", "as whom PowerDNS and the agent run"),
-        ("config", "the agent's configuration"),
-        ("directory", "where everything else is kept"),
-        ("socket_directory", "where PowerDNS makes its control socket"),
-        ("units", "where systemd's units are written"),
-        ("pdns_server", "the program"),
-    ):
-        default = Joining.__dataclass_fields__[field].default
-        option = "--" + field.replace("_", "-")
-        parser.add_argument(option, type=type(default), default=default, help=f"{text}; {default}")
+    texts = {
+        "dns_port": "where PowerDNS answers",
+        "listen_port": "where the panel calls the agent",
+        "api_port": "where PowerDNS gives its statistics, on loopback",
+        "user": "as whom PowerDNS and the agent run",
+        "config": "the agent's configuration",
+        "directory": "where everything else is kept",
+        "socket_directory": "where PowerDNS makes its control socket",
+        "units": "where systemd's units are written",
+        "pdns_server": "the program",
+    }
+    add_options(parser, Joining.__dataclass_fields__, texts)
     parser.add_argument(
         "--without-caches", dest="caches", action="store_false", help="a private node such as ring 0: nothing to purge"
     )

@@ -1,12 +1,15 @@
-"""What `join` does for a node and for a front alike: files of a user, systemd's units, and starting them."""
+"""What `join` does for a node and for a front alike: options, files of a user, systemd's units, and starting them."""
 
+import argparse
 import os
 import pwd
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import Field
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from replication.agent.config import format_toml
 from replication.errors import Permanent
@@ -20,6 +23,14 @@ class CannotJoin(Permanent):
     def __init__(self, *, faults: list[str]) -> None:
         super().__init__("\n".join(faults))
         self.faults = faults
+
+
+def add_options(parser: argparse.ArgumentParser, fields: "Mapping[str, Field[Any]]", texts: Mapping[str, str]) -> None:
+    """An option for each field that has a text here: what is chosen instead of its default."""
+    for field, text in texts.items():
+        default = fields[field].default
+        option = "--" + field.replace("_", "-")
+        parser.add_argument(option, type=type(default), default=default, help=f"{text}; {default or 'none'}")
 
 
 def refuse_unfit(*, user: str, program: str, packages: str) -> None:

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from replication.agent.config import BadConfig
 from replication.agent.enroll import NotEnrolled, enroll
-from replication.agent.installing import CannotJoin
+from replication.agent.installing import CannotJoin, add_options
 from replication.agent.recent_log import RECENT_LOG
 from replication.errors import BadBytes, ReplicationError
 from replication.front.agent import FrontAgent
@@ -141,20 +141,18 @@ def _add_join(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--panel", required=True, help="the panel's address")
     parser.add_argument("--code", required=True, help="the one-time code that the panel showed")
     parser.add_argument("--listen", required=True, nargs="+", help="where questions arrive: 192.0.2.1:53")
-    for field, text in (
-        ("panel_port", "where the panel calls the front"),
-        ("control_port", "dnsdist's console, on loopback"),
-        ("api_port", "dnsdist's web server, on loopback"),
-        ("xdp_interface", "whose packets come past the kernel (AF_XDP), where that can be had"),
-        ("user", "as whom dnsdist and the front run"),
-        ("config", "the front's configuration"),
-        ("directory", "where everything else is kept"),
-        ("units", "where systemd's units are written"),
-        ("dnsdist", "the program"),
-    ):
-        default = Joining.__dataclass_fields__[field].default
-        option = "--" + field.replace("_", "-")
-        parser.add_argument(option, type=type(default), default=default, help=f"{text}; {default or 'none'}")
+    texts = {
+        "panel_port": "where the panel calls the front",
+        "control_port": "dnsdist's console, on loopback",
+        "api_port": "dnsdist's web server, on loopback",
+        "xdp_interface": "whose packets come past the kernel (AF_XDP), where that can be had",
+        "user": "as whom dnsdist and the front run",
+        "config": "the front's configuration",
+        "directory": "where everything else is kept",
+        "units": "where systemd's units are written",
+        "dnsdist": "the program",
+    }
+    add_options(parser, Joining.__dataclass_fields__, texts)
     parser.add_argument("--no-start", action="store_true", help="only write; start nothing")
 
 
