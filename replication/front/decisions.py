@@ -56,6 +56,13 @@ class Means:
     no_xdp: str = ""  # why they do not, where they should
 
 
+class Line(NamedTuple):
+    """One line of a configuration and why it is there; no line where the reason is why there is none."""
+
+    text: str
+    reason: str
+
+
 class Policy(NamedTuple):
     """How dnsdist chooses among backends."""
 
@@ -75,6 +82,16 @@ class Offered:
     @property
     def is_https(self) -> bool:
         return self.protocol == "DoH"
+
+
+def explained(lines: Iterable[Line], opening: str) -> str:
+    """The lines, each below its reason, which is not said again for those that have the same; it opens like this."""
+    text, previous = [], ""
+    for line in lines:
+        text.append("" if line.reason == previous else f"{opening}{line.reason}\n")
+        text.append(f"{line.text}\n" if line.text else "")
+        previous = line.reason
+    return "".join(text)
 
 
 def needs_restart(before: str, after: str) -> bool:

@@ -5,44 +5,27 @@ told over its console is Lua in either case, and here.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 from uuid import NAMESPACE_OID, uuid5
 
 from replication.front import decisions
 from replication.front.bypass import EVERYTHING
 from replication.front.config import FrontConfig
-from replication.front.decisions import BACKEND_SECONDS, Means, Secrets
+from replication.front.decisions import BACKEND_SECONDS, Line, Means, Secrets, explained
 from replication.store.applying import POSITION_ZONE
 from replication.wire.front import Backend
 
 # Releases from 1.8 on have another name for it, and those from 1.9 on want suffixes to be called so.
 _SKIP_CACHE = "(SetSkipCacheAction or SkipCacheAction)()"
 _SUFFIXES = "(QNameSuffixRule or makeRule)"
-
-
-class Line(NamedTuple):
-    """One call and why it is made; no call where the reason is why there is none."""
-
-    text: str
-    reason: str
+_REASON = "\n-- "
 
 
 def render(config: FrontConfig, secrets: Secrets, means: Means) -> str:
     """The text of `dnsdist.conf`."""
-    fixed = _text((_process(config, secrets), _listeners(config, means), _rules(config)))
-    live = _text((_backends(config),))
+    blocks = (_process(config, secrets), _listeners(config, means), _rules(config))
+    fixed = "".join(explained(block, _REASON) for block in blocks)
+    live = explained(_backends(config), _REASON)
     return f"-- {decisions.WRITTEN}\n{fixed}\n-- {decisions.LIVE}\n{live}"
-
-
-def _text(blocks: Iterable[Iterable[Line]]) -> str:
-    text = []
-    for block in blocks:
-        previous = ""
-        for line in block:
-            text.append("" if line.reason == previous else f"\n-- {line.reason}\n")
-            text.append(f"{line.text}\n" if line.text else "")
-            previous = line.reason
-    return "".join(text)
 
 
 def rotation_text(out: Iterable[str]) -> str:

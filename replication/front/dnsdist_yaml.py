@@ -6,11 +6,11 @@ was out of rotation.
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from replication.front import decisions
 from replication.front.config import FrontConfig
-from replication.front.decisions import BACKEND_SECONDS, Means, Secrets
+from replication.front.decisions import BACKEND_SECONDS, Line, Means, Secrets, explained
 from replication.front.dnsdist_conf import server_id
 from replication.store.applying import POSITION_ZONE
 from replication.wire.front import Backend
@@ -18,47 +18,40 @@ from replication.wire.front import Backend
 _CACHE, _XSK = "answers", "packets"
 
 
-class _Entry(NamedTuple):
-    """One item of a list, and why it is there; None where the reason is why there is none."""
-
-    value: Mapping[str, Any] | None
-    reason: str
-
-
 def render(config: FrontConfig, secrets: Secrets, means: Means, out: Collection[str] = ()) -> str:
     """The text of `dnsdist.yml`; the backends of these names begin out of rotation."""
     fixed = "".join((*_process(config, secrets), *_listeners(config, means), *_rules(config)))
     policy = decisions.policy(config.backends)
-    live = _mapping("load_balancing_policies", {"default_policy": (policy.name, policy.reason)})
-    backends = [_Entry(_backend(each, each.name in out), decisions.BACKEND) for each in config.backends]
+    live = _key("load_balancing_policies", [_field("default_policy", policy.name, policy.reason)])
+    backends = [_backend(each, each.name in out) for each in config.backends]
     reason = f"\n# {decisions.ROTATION}\n"
-    return f"# {decisions.WRITTEN}\n{fixed}\n# {decisions.LIVE}\n{live}{reason}{_list('backends', backends)}"
+    return f"# {decisions.WRITTEN}\n{fixed}\n# {decisions.LIVE}\n{live}{reason}{_key('backends', backends)}"
 
 
 def out_in(text: str, backends: Iterable[Backend]) -> frozenset[str]:
     """Which of these are out of rotation in a `dnsdist.yml`."""
     lines = frozenset(text.splitlines())
-    return frozenset(each.name for each in backends if _item(_backend(each, is_out=True)) in lines)
+    return frozenset(each.name for each in backends if _backend(each, is_out=True).text in lines)
 
 
 def _process(config: FrontConfig, secrets: Secrets) -> Iterator[str]:
-    yield _mapping(
+    yield _key(
         "console",
-        {
-            "listen_address": (f"127.0.0.1:{config.control_port}", decisions.CONSOLE),
-            "key": (secrets.console_key, decisions.CONSOLE_KEY),
-        },
+        [
+            _field("listen_address", f"127.0.0.1:{config.control_port}", decisions.CONSOLE),
+            _field("key", secrets.console_key, decisions.CONSOLE_KEY),
+        ],
     )
-    yield _mapping(
+    yield _key(
         "webserver",
-        {
-            "listen_addresses": ([f"127.0.0.1:{config.api_port}"], decisions.WEB_SERVER),
-            "api_key": (secrets.api_key, decisions.API_KEY),
-            "acl": (["127.0.0.1/32"], decisions.API_KEY),
-        },
+        [
+            _field("listen_addresses", [f"127.0.0.1:{config.api_port}"], decisions.WEB_SERVER),
+            _field("api_key", secrets.api_key, decisions.API_KEY),
+            _field("acl", ["127.0.0.1/32"], decisions.API_KEY),
+        ],
     )
-    yield _mapping("security_polling", {"suffix": ("", decisions.ASKS_NOBODY)})
-    yield _mapping("tuning", {"udp": ({"timeout": BACKEND_SECONDS}, decisions.UDP_TIMEOUT)})
+    yield _key("security_polling", [_field("suffix", "", decisions.ASKS_NOBODY)])
+    yield _key("tuning", [_field("udp", {"timeout": BACKEND_SECONDS}, decisions.UDP_TIMEOUT)])
 
 
 def _listeners(config: FrontConfig, means: Means) -> Iterator[str]:
@@ -72,24 +65,24 @@ def _listeners(config: FrontConfig, means: Means) -> Iterator[str]:
             "frames": decisions.XSK_FRAMES,
             "map_path": decisions.XSK_MAP,
         }
-        yield _list("xsk", [_Entry(socket, decisions.XSK)])
+        yield _key("xsk", [_item(socket, decisions.XSK)])
     yield f"\n# {decisions.EVERYBODY}\nacl: {json.dumps(['0.0.0.0/0', '::/0'])}\n"
     binds = []
     for endpoint in config.listen:
         plain = {"listen_address": str(endpoint), "protocol": "Do53", "reuseport": True}
         if means.queues:
-            binds.append(_Entry(plain | {"threads": means.queues, "xsk": _XSK}, decisions.LISTENERS))
+            binds.append(_item(plain | {"threads": means.queues, "xsk": _XSK}, decisions.LISTENERS))
         if config.cores > means.queues:
-            binds.append(_Entry(plain | {"threads": config.cores - means.queues}, decisions.LISTENERS))
+            binds.append(_item(plain | {"threads": config.cores - means.queues}, decisions.LISTENERS))
     tls = {"certificates": [{"certificate": config.tls_certificate, "key": config.tls_key}]}
     for offered in decisions.encrypted(config, means.release):
         for address in offered.addresses:
             doh = {"doh": {"paths": [decisions.DOH_PATH]}} if offered.is_https else {}
             bind = {"listen_address": str(address), "protocol": offered.protocol, "tls": tls, **doh}
-            binds.append(_Entry(bind, offered.reason))
+            binds.append(_item(bind, offered.reason))
         if not offered.addresses:
-            binds.append(_Entry(None, offered.reason))
-    yield _list("binds", binds)
+            binds.append(Line("", offered.reason))
+    yield _key("binds", binds)
 
 
 def _rules(config: FrontConfig) -> Iterator[str]:
@@ -105,19 +98,19 @@ def _rules(config: FrontConfig) -> Iterator[str]:
         rules.append(_rule(both, {"type": "TC"}, decisions.LIMIT))
     position = {"type": "QNameSuffix", "suffixes": [POSITION_ZONE]}
     rules.append(_rule(position, {"type": "SetSkipCache"}, decisions.POSITION))
-    yield _list("query_rules", rules)
+    yield _key("query_rules", rules)
     if entries := config.cache_entries:
         ages = {"max_ttl": decisions.MOST_TTL, "max_negative_ttl": decisions.MOST_NEGATIVE_TTL}
-        yield _list("packet_caches", [_Entry({"name": _CACHE, "size": entries, **ages}, decisions.CACHE)])
-        yield _list("pools", [_Entry({"name": "", "packet_cache": _CACHE}, decisions.CACHE)])
+        yield _key("packet_caches", [_item({"name": _CACHE, "size": entries, **ages}, decisions.CACHE)])
+        yield _key("pools", [_item({"name": "", "packet_cache": _CACHE}, decisions.CACHE)])
 
 
-def _rule(selector: Mapping[str, Any], action: Mapping[str, Any], reason: str) -> _Entry:
-    return _Entry({"selector": selector, "action": action}, reason)
+def _rule(selector: Mapping[str, Any], action: Mapping[str, Any], reason: str) -> Line:
+    return _item({"selector": selector, "action": action}, reason)
 
 
-def _backend(backend: Backend, is_out: bool) -> Mapping[str, Any]:
-    return {
+def _backend(backend: Backend, is_out: bool) -> Line:
+    fields = {
         "address": str(backend.endpoint),
         "name": backend.name,
         "id": server_id(backend),
@@ -133,27 +126,17 @@ def _backend(backend: Backend, is_out: bool) -> Mapping[str, Any]:
         },
         "tcp": {"connect_timeout": 1, "send_timeout": BACKEND_SECONDS, "receive_timeout": BACKEND_SECONDS},
     }
+    return _item(fields, decisions.BACKEND)
 
 
-def _mapping(name: str, fields: Mapping[str, tuple[Any, str]]) -> str:
-    """One key of the file, whose fields each have a reason."""
-    text, previous = [f"\n{name}:\n"], ""
-    for key, (value, reason) in fields.items():
-        text.append("" if reason == previous else f"  # {reason}\n")
-        text.append(f"  {key}: {json.dumps(value)}\n")
-        previous = reason
-    return "".join(text)
+def _key(name: str, lines: Iterable[Line]) -> str:
+    """One key of the file: its fields, or its items."""
+    return f"\n{name}:\n{explained(lines, '  # ')}"
 
 
-def _list(name: str, entries: Iterable[_Entry]) -> str:
-    """One key of the file, whose items each have a reason."""
-    text, previous = [f"\n{name}:\n"], ""
-    for entry in entries:
-        text.append("" if entry.reason == previous else f"  # {entry.reason}\n")
-        text.append(f"{_item(entry.value)}\n" if entry.value is not None else "")
-        previous = entry.reason
-    return "".join(text)
+def _field(name: str, value: Any, reason: str) -> Line:
+    return Line(f"  {name}: {json.dumps(value)}", reason)
 
 
-def _item(value: Mapping[str, Any]) -> str:
-    return f"  - {json.dumps(value)}"
+def _item(value: Mapping[str, Any], reason: str) -> Line:
+    return Line(f"  - {json.dumps(value)}", reason)
