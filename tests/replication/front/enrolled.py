@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import dns.exception
+
 from replication import verify
 from replication.agent.config import Identity, format_identity
+from replication.errors import ReplicationError
 from replication.front.agent import FrontAgent
 from replication.front.config import FrontConfig, read_config
 from replication.push import NodeClient
@@ -69,6 +72,11 @@ class Site:
 
     def answers(self, zone: str = ZONE) -> set[str]:
         return {self.answer(zone) for _ in range(40)}
+
+    def answers_at_all(self) -> bool:
+        with contextlib.suppress(dns.exception.DNSException, ReplicationError, OSError):
+            return self.answer().startswith("192.0.2.")
+        return False
 
     def report(self) -> FrontReport:
         found = self.client.status().front
