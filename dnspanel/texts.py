@@ -61,8 +61,9 @@ def speaking(language: str) -> Iterator[None]:
 
 
 def _translated(english: str, plural: str, number: int) -> str:
-    if not apps.ready:  # while settings are read, nobody waits but whoever starts a process
-        return plural if plural and number != 1 else english
+    # While settings are read, nobody waits but whoever starts a process; and English has no catalog to look into.
+    if not apps.ready or translation.get_language() == "en":
+        return texts.english_form(english, plural, number)
     # A message that has a plural elsewhere stands in catalogs with it alone: `gettext` of Python 3.11 does not see it.
     if plural or (found := translation.gettext(english)) == english:
         found = translation.ngettext(english, plural or english, number if plural else 1)

@@ -28,11 +28,12 @@ _PLACEHOLDERS = re.compile(r"(?:[^{}]|\{\{|\}\}|\{[a-z_]\w*(?:![ars])?(?::[%,.\-
 _WIDE = re.compile(r":[^{}%]{0,17}\d{3}", re.ASCII)
 
 
-def _in_english(english: str, plural: str, number: int) -> str:
+def english_form(english: str, plural: str, number: int) -> str:
+    """What English says of so many."""
     return plural if plural and number != 1 else english
 
 
-_translate: Translate = _in_english
+_translate: Translate = english_form
 
 
 def translate_by(translate: Translate) -> None:
@@ -101,7 +102,7 @@ def in_english(text: str) -> str:
     """The text in English, whatever the language of the moment; any other string as it is."""
     if not isinstance(text, Text):
         return text
-    return _rendered(text.english, text.plural, text.number, text.values, _in_english)
+    return _rendered(text.english, text.plural, text.number, text.values, english_form)
 
 
 def with_value(text: str, name: str, value: object) -> str:
@@ -134,10 +135,12 @@ def parse_text(stored: str) -> str:
         return stored
 
 
-def _text(english: str, plural: str, number: int, values: Mapping[str, Any] | None) -> Text:
+def _text(
+    english: str, plural: str, number: int, values: Mapping[str, Any] | None, translate: Translate | None = None
+) -> Text:
     if values is not None:
         values = {name: str(value) if isinstance(value, Exception) else value for name, value in values.items()}
-    made = Text(_rendered(english, plural, number, values, _translate))
+    made = Text(_rendered(english, plural, number, values, translate or _translate))
     made.english, made.plural, made.number, made.values = english, plural, number, values
     return made
 
@@ -182,9 +185,7 @@ def _from_json(stored: Mapping[str, Any], most_nested: int) -> Text:
     try:
         return _text(english, plural, int(number), values)
     except (ValueError, TypeError, KeyError, IndexError):  # as its translation says; English is what it was made of
-        made = Text(_rendered(english, plural, int(number), values, _in_english))
-        made.english, made.plural, made.number, made.values = english, plural, int(number), values
-        return made
+        return _text(english, plural, int(number), values, english_form)
 
 
 def _is_message(message: object) -> bool:

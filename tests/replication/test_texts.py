@@ -40,7 +40,7 @@ def german(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def english(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(texts, "_translate", texts._in_english)
+    monkeypatch.setattr(texts, "_translate", texts.english_form)
 
 
 def test_what_was_made_in_english_is_read_in_the_language_of_the_reader(
