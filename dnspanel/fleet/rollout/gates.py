@@ -118,7 +118,7 @@ class Gates:
     def reason_to_wait(self, *, group_id: int | None, is_ring0: bool) -> str:
         """Return for what nodes of this group wait; they have all that they may have."""
         if self.is_stopped:
-            return gettext("delivery is stopped: {reason}").format(reason=parse_text(self.stopped_reason))
+            return gettext("delivery is stopped: {reason}").format(reason=self.stopped_reason)
         cleared = self.clearances()
         groups = [c for c in cleared if c.stage.ring0 is Ring0.NO]
         # A node without a group goes with the last one.
@@ -197,7 +197,7 @@ def read_gates(*, now: datetime) -> Gates:
         epoch,
         head,
         tuple(stages),
-        reason or "",
+        parse_text(reason or ""),
         None if is_stopped else behind,
         bool(is_stopped),
         pinned,
@@ -228,7 +228,7 @@ def _with_members(stage: Stage, rows: Sequence[_Row], epoch: UUID, now: datetime
 
 
 def _member(row: _Row, verified: int, *, is_live: bool) -> Member:
-    return Member(row.id, row.name, row.acked, verified, is_live, row.refusal, row.is_diverged)
+    return Member(row.id, row.name, row.acked, verified, is_live, parse_text(row.refusal), row.is_diverged)
 
 
 def _is_live(row: _Row, now: datetime, patience: timedelta) -> bool:

@@ -14,7 +14,9 @@ from dnspanel.fleet.errors import DeliveryRefused
 from dnspanel.fleet.models import Delivery, Isolation, Node, NodeEvent, NodeGroup, Release
 from dnspanel.fleet.nodes import heartbeats
 from dnspanel.fleet.rollout import deliver
+from dnspanel.fleet.rollout.gates import read_gates
 from dnspanel.fleet.signals import released
+from dnspanel.texts import gettext, speaking
 from dnspanel.zones import edit
 from dnspanel.zones.errors import Forbidden
 from dnspanel.zones.models import LogHead
@@ -151,6 +153,18 @@ def test_a_refusal_of_the_canary_stops_the_rest_until_a_person_resumes(staged: t
     assert Delivery.objects.get().stopped_reason == ""
     told = NodeEvent.objects.filter(node=second, kind="delivery").values_list("sentence", flat=True)
     assert "Delivery goes on." in told
+
+
+def test_each_reads_in_their_language_what_the_canary_refused(staged: tuple[Node, Node, Node]) -> None:
+    """It is read by statements of SQL, on the way from the node's row to the reason for which delivery is stopped."""
+    refusal = gettext("{path} is full: its map size is {size} MiB").format(path="/var/lib/pdns", size=1)
+    since = timezone.now() - timedelta(minutes=1)
+    Node.objects.filter(name="ns1").update(refusal=refusal, refused_since=since)
+    advance()
+    assert Delivery.objects.get().stopped_reason == f"ns1 of canary refuses: {refusal}"
+    with speaking("de"):
+        assert "/var/lib/pdns ist voll" in Delivery.objects.get().stopped_reason
+        assert "/var/lib/pdns ist voll" in read_gates(now=timezone.now()).stopped_reason
 
 
 def test_while_it_still_refuses_resuming_stops_again(staged: tuple[Node, Node, Node]) -> None:
