@@ -4,12 +4,12 @@ PowerDNS serves a zone with the signatures that it came with, but makes the chai
 over the same records: the same owner, next name, types and flags.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
-from dnspanel.texts import gettext, joined, ngettext
+from dnspanel.texts import gettext, gettext_noop, joined, ngettext
 from dnspanel.transfer.documents import ReadyRRset
 from replication.codec.dnssec import Nsec3
 from replication.codec.keys import APEX, name_from_relative_key, relative_key
@@ -18,6 +18,14 @@ from replication.dns import names, rdata, rdtypes
 from replication.errors import BadName, BadRdata
 
 _LONGEST_NUMBER = 5  # digits
+# An owner at which chains differ, how much that tells (less is more), and how they do: only one of them is told of, and
+# there may be a million.
+_Difference = tuple[int, bytes, Callable[[], str]]
+_SIGNED_ALONE = gettext_noop("the zone has one signed at {name}, and PowerDNS makes none")
+_ALONE = gettext_noop("the zone has one at {name}, and PowerDNS makes none")
+_CAPITALS = gettext_noop("that of {name} is signed over a next name with capital letters, which PowerDNS has not")
+_OTHER_FLAGS = gettext_noop("that of {name} has other flags than the others, and PowerDNS has one choice for all")
+_OTHER_NEXT = gettext_noop("that of {name} leads to another next name")
 
 
 class SourceLink(NamedTuple):
@@ -90,22 +98,17 @@ def chain_fault(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None, so
     signed = _signed(rrsets, type + " ")
     found = source.of(nsec3) if source is not None else {}
     if found:
-        odd = [(rank, owner, reason) for owner, rank, reason in _differences(zone, made, found, signed, nsec3)]
+        odd = list(_differences(zone, made, found, signed, nsec3))
     else:
-        names_of = {owner: link.name for owner, link in made.items()}
         odd = [
-            (0, owner, _lacks(zone, names_of[owner], type))
+            (0, owner, partial(_lacks, zone, made[owner].name, type))
             if owner in made
-            else (
-                1,
-                owner,
-                gettext("the zone has one signed at {name}, and PowerDNS makes none").format(name=_name(zone, owner)),
-            )
+            else (1, owner, partial(_told, zone, owner, _SIGNED_ALONE))
             for owner in made.keys() ^ signed
         ]
     if not odd:
         return ""
-    _, _, reason = min(odd)
+    _, _, reason = min(odd, key=lambda each: each[:2])
     hint = _hint(zone, rrsets, nsec3, [made[owner].name for _, owner, _ in odd if owner in made])
     fault = ngettext(
         "its {type} records are others than those that PowerDNS makes, at one name: {reason}; it cannot be served with "
@@ -113,7 +116,7 @@ def chain_fault(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None, so
         "its {type} records are others than those that PowerDNS makes, at {count:,} names: {reason}; it cannot be "
         "served with its signatures",
         len(odd),
-    ).format(type=type, count=len(odd), reason=reason)
+    ).format(type=type, count=len(odd), reason=reason())
     return joined(". ", (fault, hint)) if hint else fault
 
 
@@ -128,31 +131,34 @@ def _made(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None) -> dict[
 
 def _differences(
     zone: str, made: dict[bytes, Link], found: dict[bytes, SourceLink], signed: set[bytes], nsec3: Nsec3 | None
-) -> Iterator[tuple[bytes, int, str]]:
-    """Owners at which the chains differ, how much that tells (less is more), and how they do."""
+) -> Iterator[_Difference]:
+    """Owners at which the chains differ."""
     type = "NSEC" if nsec3 is None else "NSEC3"
     for owner, link in made.items():
-        theirs, name = found.get(owner), _name(zone, link.name)
+        theirs = found.get(owner)
         if theirs is None or owner not in signed:
-            yield owner, 0, _lacks(zone, link.name, type)
+            yield 0, owner, partial(_lacks, zone, link.name, type)
         elif theirs.types != link.types:
-            words = _type_texts(theirs.types), _type_texts(link.types)
-            reason = gettext("that of {name} says that it has {theirs}, and by PowerDNS it has {ours}").format(
-                name=name, theirs=words[0], ours=words[1]
-            )
-            yield owner, 2, reason
+            yield 2, owner, partial(_other_types, zone, link, theirs)
         elif theirs.has_capitals:
-            reason = gettext("that of {name} is signed over a next name with capital letters, which PowerDNS has not")
-            yield owner, 3, reason.format(name=name)
+            yield 3, owner, partial(_told, zone, link.name, _CAPITALS)
         elif nsec3 is not None and theirs.flags != int(nsec3.opt_out):
-            reason = gettext("that of {name} has other flags than the others, and PowerDNS has one choice for all")
-            yield owner, 3, reason.format(name=name)
+            yield 3, owner, partial(_told, zone, link.name, _OTHER_FLAGS)
         elif theirs.next != link.next:
-            yield owner, 4, gettext("that of {name} leads to another next name").format(name=name)
+            yield 4, owner, partial(_told, zone, link.name, _OTHER_NEXT)
     if nsec3 is None:
         for owner in found.keys() - made.keys():
-            reason = gettext("the zone has one at {name}, and PowerDNS makes none")
-            yield owner, 1, reason.format(name=_name(zone, owner))
+            yield 1, owner, partial(_told, zone, owner, _ALONE)
+
+
+def _told(zone: str, name: bytes, message: str) -> str:
+    return gettext(message).format(name=_name(zone, name))
+
+
+def _other_types(zone: str, link: Link, theirs: SourceLink) -> str:
+    return gettext("that of {name} says that it has {theirs}, and by PowerDNS it has {ours}").format(
+        name=_name(zone, link.name), theirs=_type_texts(theirs.types), ours=_type_texts(link.types)
+    )
 
 
 def _lacks(zone: str, name: bytes, type: str) -> str:
