@@ -17,7 +17,6 @@ from dnspanel.fleet.health import Health, Word, spoken
 from dnspanel.fleet.models import NodeState
 from dnspanel.secondaries.queries import LateSecondary
 from dnspanel.texts import gettext, joined, ngettext
-from replication.texts import parse_text
 from replication.wire.front import front_report_in
 
 # A code lives for a quarter of an hour; a node that was made longer ago should have been reached by now.
@@ -243,7 +242,7 @@ def _health(node: NodeInputs, now: datetime, *, contact_is_known: bool) -> Condi
 
 
 def _powerdns(node: NodeInputs) -> Condition | None:
-    if not (unserved := parse_text(str(node.report.get("unserved", "")))):
+    if not (unserved := str(node.report.get("unserved", ""))):
         return None
     program = "dnsdist" if node.report.get("front") else "PowerDNS"
     message = gettext("{program} on {name} does not answer as it should: {reason}").format(
