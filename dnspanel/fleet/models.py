@@ -6,7 +6,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
-from dnspanel.text_fields import MessageField
+from dnspanel.text_fields import MessageField, MessagesField
 from dnspanel.texts import gettext_lazy
 
 
@@ -332,7 +332,7 @@ class AheadZone(models.Model):
     signing: "models.JSONField[Any]" = models.JSONField(null=True)
     signing_error = MessageField(blank=True, default="")  # why it is not known how the node signs it
     # Why resolvers that validate would answer nothing of it, in words, by the Choice after which they would not.
-    breaks: "models.JSONField[Any]" = models.JSONField(default=dict)
+    breaks: "models.JSONField[Any]" = MessagesField(default=dict)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["report", "name"], name="ahead_zone_once")]

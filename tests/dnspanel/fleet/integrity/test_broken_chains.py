@@ -12,6 +12,7 @@ from dnspanel.fleet.errors import WrongDecision
 from dnspanel.fleet.integrity import broken_chains, unknown_history
 from dnspanel.fleet.integrity.broken_chains import note_breaks
 from dnspanel.fleet.models import AheadReport, AheadZone, Choice
+from dnspanel.texts import speaking
 from dnspanel.zones import direct
 from dnspanel.zones.dnssec import queries, rollovers, sign
 from dnspanel.zones.dnssec.guarded import Acting
@@ -165,7 +166,10 @@ def test_keys_in_caches_that_nothing_is_signed_by_any_more_are_told(
     yesterday.come_back()
     look = ParentLook("test.", {"ns.test. 192.0.2.1": (ds,)}, 60)
     monkeypatch.setattr(broken_chains, "look_at_parent", lambda *args, **how: look)
-    assert breaks(made_report())[OTHER]["keep"].startswith("caches have keys and signatures of the nodes that do not")
+    report = made_report()
+    assert breaks(report)[OTHER]["keep"].startswith("caches have keys and signatures of the nodes that do not")
+    with speaking("de"):
+        assert breaks(report)[OTHER]["keep"].startswith("Caches haben Schlüssel und Signaturen der Knoten")
 
 
 def test_a_rollover_under_way_at_the_backup_that_went_past_its_ds_is_taken_over(made: Served, alice: User) -> None:
