@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dnspanel import texts
 from dnspanel.fleet.models import ParentState
-from dnspanel.texts import gettext, joined, ngettext
+from dnspanel.texts import gettext, joined, listed, ngettext
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.key_material import ALGORITHMS
 
@@ -67,18 +66,18 @@ def compare(signed: SignedBy, parent: str, sets: Mapping[str, Sequence[str]]) ->
             "The DS at the parent {parent} names keys {keys}, seen at {count} servers.",
             len(tags),
         )
-    listed = ", ".join(map(str, tags))
-    return Finding(ParentState.MATCHES, message.format(parent=parent, keys=listed, count=len(sets)))
+    keys = ", ".join(map(str, tags))
+    return Finding(ParentState.MATCHES, message.format(parent=parent, keys=keys, count=len(sets)))
 
 
 def _at(parent: str, sets: Mapping[str, Sequence[str]], servers: Sequence[str]) -> str:
     if len(servers) == len(sets):
         return gettext("The DS at the parent {parent}").format(parent=parent)
-    listed: str = ", ".join(servers[:_MOST_NAMED])
+    named: str = ", ".join(servers[:_MOST_NAMED])
     if len(servers) > _MOST_NAMED:
-        listed = gettext("{listed} and {count} more").format(listed=listed, count=len(servers) - _MOST_NAMED)
+        named = gettext("{listed} and {count} more").format(listed=named, count=len(servers) - _MOST_NAMED)
     return gettext("The DS at {servers}, of {count} servers of the parent {parent},").format(
-        servers=listed, count=len(sets), parent=parent
+        servers=named, count=len(sets), parent=parent
     )
 
 
@@ -104,7 +103,7 @@ def _fault(signed: SignedBy, ds: Sequence[str]) -> str:
     if lost:
         return gettext(
             "names {algorithms}, by which nothing is signed: some resolvers that validate answer nothing of the zone."
-        ).format(algorithms=texts.listed([ALGORITHMS.get(number, str(number)) for number in lost]))
+        ).format(algorithms=listed([ALGORITHMS.get(number, str(number)) for number in lost]))
     return ""
 
 

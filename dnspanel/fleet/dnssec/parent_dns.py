@@ -75,14 +75,7 @@ def look_at_parent(zone_name: str, *, resolver: Resolver, networks: Sequence[str
             "", {}, None, gettext("The parent of {zone_name} is not known: {exc}.").format(zone_name=zone_name, exc=exc)
         )
     if len(parent.nameservers) > MOST_SERVERS:
-        return ParentLook(
-            parent.name,
-            {},
-            None,
-            gettext("{parent} has more than {most_servers} name servers.").format(
-                parent=parent.name, most_servers=MOST_SERVERS
-            ),
-        )
+        return _too_many(parent.name)
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="parent") as pool:
         servers, faults = servers_of(parent, resolver, networks, port, deadline, pool.map)
         return _look_at(zone_name, parent.name, servers, faults, port, deadline, pool)
@@ -99,19 +92,17 @@ def look_at_nameservers(
 ) -> ParentLook:
     """The same of these name servers of the parent; a resolver is asked for those without addresses."""
     if len(nameservers) > MOST_SERVERS:
-        return ParentLook(
-            parent,
-            {},
-            None,
-            gettext("{parent} has more than {most_servers} name servers.").format(
-                parent=parent, most_servers=MOST_SERVERS
-            ),
-        )
+        return _too_many(parent)
     deadline = time.monotonic() + SECONDS
     zone = Zone(parent, tuple(sorted(nameservers)))
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="parent") as pool:
         servers, faults = servers_of(zone, resolver, networks, port, deadline, pool.map, known=nameservers)
         return _look_at(zone_name, parent, servers, faults, port, deadline, pool)
+
+
+def _too_many(parent: str) -> ParentLook:
+    message = gettext("{parent} has more than {most_servers} name servers.")
+    return ParentLook(parent, {}, None, message.format(parent=parent, most_servers=MOST_SERVERS))
 
 
 def _look_at(
