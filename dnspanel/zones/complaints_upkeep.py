@@ -13,7 +13,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast
 
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.zones import store_rrsets
@@ -301,8 +302,9 @@ def _write(pieces: Sequence[Piece], before: "QuerySet[Complaint]", now: datetime
     for zone_id, said in against([piece for piece in pieces if piece.rrsets], now).items():
         for ((name, type), into), message in said.items():
             wanted[zone_id, relative_key(name, names[zone_id]), type, into] = format_text(message)
-    rows = before.values_list("zone_id", "owner_key", "type", "into", "message")
-    present = {(zone, bytes(key), type, into): format_text(message) for zone, key, type, into, message in rows}
+    # Messages as they are stored: to tell them in a language, and take them apart again, would be most of the work.
+    rows = before.values_list("zone_id", "owner_key", "type", "into", Cast("message", TextField()))
+    present = {(zone, bytes(key), type, into): message for zone, key, type, into, message in rows}
     gone = [key for key in present if key not in wanted]
     new = [(*key, message) for key, message in wanted.items() if present.get(key) != message]
     with connection.cursor() as cursor:
