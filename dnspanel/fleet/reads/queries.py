@@ -143,7 +143,9 @@ def _inputs(node: Any, newest: Position, lacks_since: datetime | None, gates: Ga
         # A new node has been behind since it exists, not since the first publication of all.
         behind_since=max(lacks_since, node.created_at) if lacks_since else node.created_at,
         limit=node.limit,
-        waits=gates.reason_to_wait(group_id=node.group_id, is_ring0=node.is_ring0) if gates else "",
+        waits=gates.reason_to_wait(group_id=node.group_id, is_ring0=node.is_ring0)
+        if gates and _is_limited(node, newest)
+        else "",
         drained_until=node.drained_until,
         drain_reason=node.drain_reason,
         certificate_expires_at=node.certificate_expires_at,
