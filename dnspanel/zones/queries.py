@@ -338,8 +338,9 @@ def sorted_rrset_page(
     Raises TooManyToSort where the zone has too many RRsets for this column and no filter finds few among them.
     """
     if order.column is RRsetColumn.NAME:
-        page: dict[str, Any] = {"zone": zone, "author": author, "filters": filters, "after": after, "limit": limit}
-        return rrset_page(**page, descending=order.descending)
+        return rrset_page(
+            zone=zone, author=author, filters=filters, after=after, limit=limit, descending=order.descending
+        )
     search = filters.search
     if not finds_in(zone, search):
         return RRsetPage((), "")

@@ -1,4 +1,4 @@
-"""The orders of a zone's RRsets beside that of an editor; what is the same in a column comes by name.
+"""The orders of a zone's RRsets by other columns than the name; what is the same in a column comes by name.
 
 By canonical order of names in a large zone, along the primary key; in another one as people sort names.
 
@@ -53,15 +53,14 @@ class RRsetColumn(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RRsetOrder(SortOrder[RRsetColumn]):
-    """By a column, up or down; RRsets that are the same in it come by canonical order of names."""
+    """By a column, up or down; RRsets that are the same in it come by name."""
 
     column: RRsetColumn = RRsetColumn.NAME
 
 
-AS_EDITED = RRsetOrder()  # by canonical order of names, at each SOA and NS first
+AS_EDITED = RRsetOrder()  # by name as people sort names, at each SOA and NS first: `by_name`
 # How many RRsets may be looked at for a page.
 MOST_SORTED = {
-    RRsetColumn.NAME: 2**31,  # along the primary key
     RRsetColumn.TYPE: 1_200_000,
     RRsetColumn.TTL: 1_200_000,
     RRsetColumn.VALUE: 300_000,
@@ -150,8 +149,7 @@ def _by_column(by_name: Iterable[SortedKey], order: RRsetOrder) -> list[SortedKe
 def sorted_cursor(place: SortedKey) -> str:
     """The cursor of the page behind this place."""
     by, (owner_key, type_) = place.by, place.key
-    text = by.hex() if isinstance(by, bytes) else str(by).encode().hex()
-    return f"{text}.{owner_key.hex()}-{type_}"
+    return f"{str(by).encode().hex()}.{owner_key.hex()}-{type_}"
 
 
 def sorted_place(after: str, order: RRsetOrder) -> SortedKey | None:
@@ -318,10 +316,7 @@ def _of_one_value(rows: "QuerySet[Any]", by: Any, behind: StoredKey | None, limi
 
 def _places(rows: "QuerySet[Any]", limit: int) -> list[SortedKey]:
     found = rows.values_list("sort_key", "owner_key", "type")[:limit]
-    return [
-        SortedKey(bytes(by) if isinstance(by, memoryview) else by, (bytes(owner_key), type_))
-        for by, owner_key, type_ in found
-    ]
+    return [SortedKey(by, (bytes(owner_key), type_)) for by, owner_key, type_ in found]
 
 
 def _number(text: bytes) -> int:
@@ -344,7 +339,6 @@ def _beginning(text: Combinable | str) -> Combinable:
 
 _FIRST_VALUE = Func(F("rdata"), template="(%(expressions)s)[1]", output_field=TextField())
 _STORED: dict[RRsetColumn, Combinable] = {
-    RRsetColumn.NAME: F("owner_key"),
     RRsetColumn.TYPE: F("type"),
     RRsetColumn.TTL: F("ttl"),
     RRsetColumn.VALUE: _beginning(_FIRST_VALUE),
@@ -352,7 +346,6 @@ _STORED: dict[RRsetColumn, Combinable] = {
     RRsetColumn.CHANGED: F("changed_in"),
 }
 _DRAFTED: dict[RRsetColumn, Combinable] = {
-    RRsetColumn.NAME: F("owner_key"),
     RRsetColumn.TYPE: F("type"),
     RRsetColumn.TTL: Func(_displayed("%->>'ttl'"), template="(%(expressions)s)::int", output_field=IntegerField()),
     RRsetColumn.VALUE: _beginning(_displayed("%->'rdata'->>0")),
@@ -360,7 +353,6 @@ _DRAFTED: dict[RRsetColumn, Combinable] = {
     RRsetColumn.CHANGED: Value(_IN_DRAFT, IntegerField()),
 }
 _READ: dict[RRsetColumn, Callable[[bytes], Any]] = {
-    RRsetColumn.NAME: bytes,
     RRsetColumn.TYPE: _number,
     RRsetColumn.TTL: _number,
     RRsetColumn.VALUE: _text,

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 from urllib.parse import quote
 
 from django.contrib import messages
@@ -157,10 +156,9 @@ def _with_messages(rows: Iterable[DisplayRow], messages: Mapping[Key, str]) -> l
 
 
 def _page_of(request: PanelRequest, zone: Zone, filters: RRsetFilter, order: RRsetOrder, after: str) -> RRsetPage:
-    query: dict[str, Any] = {"zone": zone, "author": request.user, "filters": filters, "after": after}
-    if order == AS_EDITED:
-        return queries.rrset_page(**query, limit=ROWS_PER_PAGE)
-    return queries.sorted_rrset_page(**query, order=order, limit=ROWS_PER_PAGE)
+    return queries.sorted_rrset_page(
+        zone=zone, author=request.user, order=order, filters=filters, after=after, limit=ROWS_PER_PAGE
+    )
 
 
 def _refusals(zone: Zone, filters: RRsetFilter) -> dict[str, str]:
