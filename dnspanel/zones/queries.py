@@ -5,7 +5,7 @@ What concerns the past is in `history`, and offered from here too.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
@@ -108,6 +108,11 @@ class RRsetFilter:
     def search(self) -> Search:
         """What the text means."""
         return parse(self.text)
+
+    @property
+    def fits_all(self) -> bool:
+        """Whether every RRset fits it, as published or as drafted."""
+        return not self.search and not self.types
 
 
 EVERYTHING = RRsetFilter()
@@ -229,8 +234,7 @@ def rrset_page(
     rows. In canonical order comes a large zone whose names have no places yet. Raises TooManyToSort for it where it is
     `descending`.
     """
-    search = filters.search
-    if not finds_in(zone, search):
+    if not finds_in(zone, filters.search):
         return RRsetPage((), "")
     start = _cursor_key(after.removeprefix(_CANONICAL))
     published = None
@@ -243,12 +247,11 @@ def rrset_page(
             raise TooManyToSort
         return _canonical_page(zone, author, filters, start, limit)
     mine = Operation.objects.filter(draft__author=author, zone=zone)
-    drafted: Collection[StoredKey] = keys_of(_filtered(mine, author, filters))
-    if not drafted and not search and not filters.types:
+    drafted = keys_of(_filtered(mine, author, filters))
+    if not drafted and filters.fits_all:
         mine = Operation.objects.none()
-    if published.looked_to is not None:
-        drafted = published.up_to(drafted, descending=descending)
-    keys = in_order({*published.keys, *drafted}, start, descending=descending)
+    shown = {*published.keys, *published.up_to(drafted, descending=descending)}
+    keys = in_order(shown, start, descending=descending)
     page = keys[:limit]
     rows = _rows_at(zone, mine, page)
     if len(keys) > limit:
@@ -270,8 +273,7 @@ def _published(
         return Found(in_order(few, start, descending=descending)[:limit])
     places = Places.of(zone)
     if places is not None:
-        are_all = not filters.search and not filters.types
-        return places.first(rows, start, limit, are_all=are_all, descending=descending)
+        return places.first(rows, start, limit, are_all=filters.fits_all, descending=descending)
     # Who is somewhere in this order goes on in it, whatever it costs.
     is_between = start is not None and start[1] != _BEFORE_ALL_TYPES
     if zone.rrset_count <= find_rrsets.MOST_COMPARED or is_between:
@@ -281,7 +283,7 @@ def _published(
 
 def _few_of_large_zone(zone: Zone, filters: RRsetFilter, rows: QuerySet[Any]) -> set[StoredKey] | None:
     """All RRsets of a large zone that the filter finds, if they are known to be among few."""
-    if not filters.search and not filters.types:
+    if filters.fits_all:
         return None
     of_types = parse(f"type:{','.join(map(type_to_text, sorted(filters.types)))}") if filters.types else Search(())
     where = texts.in_large_zone(zone, (*filters.search.terms, *of_types.terms), b"")
@@ -366,8 +368,7 @@ def sorted_rrset_page(
         drafted = first_drafted(mine.filter(displayed), order, begin, most)
     if not filters.in_draft:
         large = zone if zone.rrset_count > find_rrsets.MOST_COMPARED else None
-        is_all = not search and not filters.types
-        published = first_stored(rrsets, order, begin, most, large, is_all=is_all)
+        published = first_stored(rrsets, order, begin, most, large, is_all=filters.fits_all)
     keys = naturally_merged(drafted, published, order, start) if is_small else merged(drafted, published, order)
     rows = _rows_at(zone, mine, [place.key for place in keys[:limit]])
     return RRsetPage(rows, sorted_cursor(keys[limit - 1]) if len(keys) > limit else "")
