@@ -46,13 +46,12 @@ from dnspanel.zones.rrset_order import (
     sorted_place,
 )
 from dnspanel.zones.search import rrset_conditions, texts, zone_conditions
-from dnspanel.zones.search.terms import Search, parse
+from dnspanel.zones.search.terms import Filter, Search, Term, parse
 from dnspanel.zones.search.zones_by_name import zones_fitting
 from dnspanel.zones.store_rrsets import rrset_of
 from dnspanel.zones.zone_order import BY_NAME, ZoneColumn, ZoneOrder, named_before, ordered
 from replication.codec.keys import name_from_relative_key, relative_key
 from replication.dns import names
-from replication.dns.rdata import type_to_text
 from replication.dns.rrset import Change, Key
 
 COUNTED_RRSETS = 10_000  # a zone larger than this is not counted by type
@@ -285,8 +284,10 @@ def _few_of_large_zone(zone: Zone, filters: RRsetFilter, rows: QuerySet[Any]) ->
     """All RRsets of a large zone that the filter finds, if they are known to be among few."""
     if filters.fits_all:
         return None
-    of_types = parse(f"type:{','.join(map(type_to_text, sorted(filters.types)))}") if filters.types else Search(())
-    where = texts.in_large_zone(zone, (*filters.search.terms, *of_types.terms), b"")
+    terms = filters.search.terms
+    if filters.types:
+        terms = (*terms, Term(Filter.TYPE, filters.types, negated=False, typed=""))
+    where = texts.in_large_zone(zone, terms, b"")
     if where is not None:
         return keys_of(rows.filter(where.among)) if where.end is None else None
     if filters.search:
