@@ -11,10 +11,9 @@ from django.urls import reverse
 
 from dnspanel.texts import gettext
 from dnspanel.transfer.noted import noted_line_of
-from dnspanel.zones.find_rrsets import display_rank
+from dnspanel.zones.by_name import place_of
 from dnspanel.zones.history import HistoryRow, RecordDiff, RRsetDiff
 from dnspanel.zones.models import Expiry, Lock
-from dnspanel.zones.natural_order import natural_key
 from dnspanel.zones.queries import RRsetRow
 from dnspanel.zones.typed.layouts import LAYOUTS
 from replication.codec import keys
@@ -418,7 +417,8 @@ def row_address(zone: str, name: str, type: int) -> str:
 
 def row_order(zone: str, name: str, type: int) -> str:
     """Return a key that sorts as the rows do."""
-    return f"{natural_key(keys.relative_key(name, zone)).hex()}-{display_rank(type):05d}"
+    place = place_of((keys.relative_key(name, zone), type))
+    return f"{place.name.hex()}-{place.rank:05d}"
 
 
 def rrset_query(name: str, type: int) -> str:
