@@ -230,7 +230,7 @@ def blocks_by_value(zone: Zone, values: str) -> dict[int, list[Block]] | None:
     found: dict[int, list[Block]] = {}
     rows = SearchText.objects.filter(zone=zone).order_by("first_key").values_list("first_key", "end_key", values)
     for first, end, of_block in rows:
-        block = Block(bytes(first), None if end is None else bytes(end))
+        block = _block(first, end)
         for value in of_block:
             found.setdefault(value, []).append(block)
     return found
@@ -252,7 +252,11 @@ def _know(zone: Zone) -> bool:
 
 
 def _blocks(rows: Iterable[tuple[Any, Any]]) -> list[Block]:
-    return [Block(bytes(first), None if end is None else bytes(end)) for first, end in rows]
+    return [_block(first, end) for first, end in rows]
+
+
+def _block(first: Any, end: Any) -> Block:
+    return Block(bytes(first), None if end is None else bytes(end))
 
 
 def pieces_of(term: Term) -> list[str]:
