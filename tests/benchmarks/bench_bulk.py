@@ -81,17 +81,11 @@ def change_all(stack: stacks.BenchStack, names: list[str], spent: dict[str, floa
 
 
 def _person() -> Any:
-    from django.conf import settings
     from django.test import Client
-    from django.urls import get_resolver
 
     from dnspanel.accounts.models import Role, User
-    from dnspanel.zones.garbage import leave_out_what_is_loaded
 
-    settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
-    settings.ALLOWED_HOSTS = ["localhost"]
-    get_resolver().check()
-    leave_out_what_is_loaded()  # as a web process does when it starts
+    stacks.answer_as_web()
     user = User.objects.create(username="bulk", email="bulk@people.test", role=Role.ADMINISTRATOR)
     client = Client(HTTP_HOST="localhost")
     client.force_login(user)

@@ -297,17 +297,10 @@ def bulk_seconds() -> float:
 
 def run(zones: int, records: int, large: int, rounds: int) -> Figures:
     """Everything at both sizes, and in the large zone; what is counted is of the larger size."""
-    from django.conf import settings
     from django.core.management import call_command
-    from django.urls import get_resolver
 
-    from dnspanel.zones.garbage import leave_out_what_is_loaded
-
-    settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
-    settings.ALLOWED_HOSTS = ["localhost"]
     call_command("migrate", verbosity=0)
-    get_resolver().check()
-    leave_out_what_is_loaded()  # as a web process does when it starts
+    stacks.answer_as_web()
     figures = Figures()
     first = 0
     for size, records_of_it in (

@@ -107,3 +107,16 @@ def panel_of(stack: Stack) -> Iterator[BenchStack]:
         from django.db import connections
 
         connections.close_all()
+
+
+def answer_as_web() -> None:
+    """Django of this process answers test clients as a web process does: with all that it loads when it starts."""
+    from django.conf import settings
+    from django.urls import get_resolver
+
+    from dnspanel.zones.garbage import leave_out_what_is_loaded
+
+    settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+    settings.ALLOWED_HOSTS = ["localhost"]
+    get_resolver().check()
+    leave_out_what_is_loaded()
