@@ -130,9 +130,13 @@ class RRsetRow:
 
 @dataclass(frozen=True, slots=True)
 class RRsetPage(Page[RRsetRow]):
-    """Some rows of an editor; `stopped_at`: the name up to which a text was looked for, if that is not the end."""
+    """Some rows of an editor; `stopped_at`: the name up to which a text was looked for, if that is not the end.
+
+    `is_canonical`: they come in canonical order of names, and so does what follows.
+    """
 
     stopped_at: str = ""
+    is_canonical: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,15 +318,15 @@ def _canonical_page(zone: Zone, author: User, filters: RRsetFilter, start: Store
     page = keys[:limit]
     rows = _rows_at(zone, mine, page)
     if len(keys) > limit:
-        return RRsetPage(rows, _CANONICAL + _cursor_of(page[-1]))
+        return RRsetPage(rows, _CANONICAL + _cursor_of(page[-1]), is_canonical=True)
     if where is not None and where.end is not None:
-        stopped_at = name_from_relative_key(where.end, zone.name)
-        return RRsetPage(rows, _CANONICAL + _cursor_of((where.end, _BEFORE_ALL_TYPES)), stopped_at=stopped_at)
-    if last is None:
-        return RRsetPage(rows, "")
-    end_of_name = (last[0], _BEHIND_ALL_TYPES)
-    stopped_at = name_from_relative_key(last[0], zone.name)
-    return RRsetPage(rows, _CANONICAL + _cursor_of(end_of_name), stopped_at=stopped_at)
+        end = (where.end, _BEFORE_ALL_TYPES)
+    elif last is not None:
+        end = (last[0], _BEHIND_ALL_TYPES)
+    else:
+        return RRsetPage(rows, "", is_canonical=True)
+    stopped_at = name_from_relative_key(end[0], zone.name)
+    return RRsetPage(rows, _CANONICAL + _cursor_of(end), stopped_at=stopped_at, is_canonical=True)
 
 
 def _rows_at(zone: Zone, mine: QuerySet[Operation], page: list[StoredKey]) -> tuple[RRsetRow, ...]:
@@ -380,9 +384,9 @@ def place_before(zone: Zone, name: str) -> str:
     return _cursor_of((relative_key(name, zone.name), _BEFORE_ALL_TYPES))
 
 
-def place_behind(zone: Zone, key: Key) -> str:
-    """The cursor of the page of an editor that begins with what follows this RRset."""
-    return _cursor_of((relative_key(key[0], zone.name), key[1]))
+def place_behind(zone: Zone, key: Key, *, is_canonical: bool = False) -> str:
+    """The cursor of the page of an editor that begins with what follows this RRset; `is_canonical` as of RRsetPage."""
+    return f"{_CANONICAL if is_canonical else ''}{_cursor_of((relative_key(key[0], zone.name), key[1]))}"
 
 
 def finds_in(zone: Zone, search: Search) -> bool:

@@ -42,8 +42,8 @@ def warned_rrset_page(
     messages = complaints(zone=zone, rrsets=present, author=author, now=now)
     rows = [row for row in page.rows if all(_fits(row, messages, negated=term.negated) for term in search.warnings)]
     if len(rows) > limit:
-        last = rows[limit - 1].change.key
-        return WarnedPage(RRsetPage(tuple(rows[:limit]), place_behind(zone, last)), messages)
+        behind = place_behind(zone, rows[limit - 1].change.key, is_canonical=page.is_canonical)
+        return WarnedPage(RRsetPage(tuple(rows[:limit]), behind), messages)
     stopped_at = page.stopped_at or (page.rows[-1].change.name if page.next_after else "")
     return WarnedPage(RRsetPage(tuple(rows), page.next_after, stopped_at=stopped_at), messages)
 

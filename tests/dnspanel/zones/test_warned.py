@@ -4,7 +4,7 @@ import pytest
 from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import User
-from dnspanel.zones import draft, warned
+from dnspanel.zones import draft, find_rrsets, name_places, warned
 from dnspanel.zones.models import Zone
 from dnspanel.zones.queries import RRsetFilter
 from dnspanel.zones.warned import warned_rrset_page
@@ -81,6 +81,23 @@ def test_a_page_of_many_finds_ends_behind_its_last_row(zone: Zone, bob: User) ->
     assert len(page.rows.rows) == 2
     assert page.rows.stopped_at == ""
     assert found(zone, bob, after=page.rows.next_after)[0] == ["d MX", "sub NS", "x.sub A"]
+
+
+def test_a_page_of_many_finds_is_followed_in_the_order_that_it_is_in(
+    make_zone: MakeZone, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large zone whose names have no places yet comes in canonical order, of which h10 is before h2."""
+    zone = make_zone(*(f"h{number} 300 CNAME gone" for number in (1, 2, 10)))
+    monkeypatch.setattr(name_places, "LARGE", 0)
+    monkeypatch.setattr(find_rrsets, "MOST_COMPARED", 3)
+    rows, after = [], ""
+    while True:
+        filters = RRsetFilter(text="has:warning", types=frozenset({5}))
+        page = warned_rrset_page(zone=zone, author=bob, filters=filters, now=NOW, after=after, limit=2)
+        rows += [row.change.name for row in page.rows.rows]
+        if not (after := page.rows.next_after):
+            break
+    assert rows == [f"h1.{ZONE}", f"h10.{ZONE}", f"h2.{ZONE}"]
 
 
 def test_the_number_of_queries_does_not_depend_on_that_of_records(
