@@ -28,7 +28,7 @@ class Selection:
     filters: RRsetFilter | None = None
 
     def rows(self, *, zone: Zone, author: User) -> Iterator[RRsetRow]:
-        """The rows, in canonical order, without those that the author's draft deletes. Raises TooMany."""
+        """The rows, as `rrset_page` sorts them, without those that the author's draft deletes. Raises TooMany."""
         if len(self.keys) > MOST_SELECTED:
             raise TooMany
         count = 0

@@ -85,7 +85,7 @@ class DraftOperations(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List the draft's operations
 
-        Zone by zone, in canonical order.
+        Zone by zone, names as people sort them: host2 before host10.
         """
         actor = actor_in(request)
         page_of_request = page_request(request, str, str)
