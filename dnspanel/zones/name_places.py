@@ -31,14 +31,13 @@ _COPY = "COPY zones_nameplace (zone_id, place, owner_key) FROM STDIN"
 def place_names(zone_ids: Collection[int]) -> None:
     """All names of those of these zones that are large have their places; those of the others have none."""
     NamePlace.objects.filter(zone__in=zone_ids).delete()
-    for zone_id in Zone.objects.filter(pk__in=zone_ids, rrset_count__gt=LARGE).values_list("pk", flat=True):
-        _place_all(zone_id)
+    _place_large(zone_ids)
 
 
 def place_changed(zone_id: int, keys: Sequence[bytes]) -> None:
     """Those of these names of the zone that have RRsets have their places; the others have none any more."""
     if not NamePlace.objects.filter(zone=zone_id).exists():
-        place_names([zone_id])
+        _place_large([zone_id])
         return
     with connection.cursor() as cursor:
         cursor.execute(_LEFT, [zone_id, list(keys)])
@@ -48,6 +47,11 @@ def place_changed(zone_id: int, keys: Sequence[bytes]) -> None:
             cursor.execute(_GONE, [list(map(natural_key, gone)), gone, zone_id])
         if left:
             cursor.execute(_ADDED, [zone_id, list(map(natural_key, left)), list(left)])
+
+
+def _place_large(zone_ids: Collection[int]) -> None:
+    for zone_id in Zone.objects.filter(pk__in=zone_ids, rrset_count__gt=LARGE).values_list("pk", flat=True):
+        _place_all(zone_id)
 
 
 def _place_all(zone_id: int) -> None:
