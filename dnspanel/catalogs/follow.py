@@ -151,14 +151,20 @@ def _reset(turn: _Turn, plan: Plan) -> None:
     rows = list(Listing.objects.filter(catalog=turn.catalog, zone_name__in=changed[:BATCH]))
     with transaction.atomic():
         for row in rows:
-            _note_listed(row, turn.listed[row.zone_name])
+            _set(row, _naming(turn.listed[row.zone_name]))
         Listing.objects.bulk_update(rows, ["label", "groups", "coo"])
         _begin_anew([row.zone_id for row in rows if row.zone_name in anew], turn.now)
     turn.reset += sum(row.zone_name in anew for row in rows)
 
 
-def _note_listed(row: Listing, member: Member) -> None:
-    row.label, row.groups, row.coo = member.label, list(member.groups), member.coo
+def _naming(member: Member) -> dict[str, Any]:
+    """The columns of how a catalog names a member."""
+    return {"label": member.label, "groups": list(member.groups), "coo": member.coo}
+
+
+def _set(row: Listing, columns: Mapping[str, Any]) -> None:
+    for name, value in columns.items():
+        setattr(row, name, value)
 
 
 def _begin_anew(zone_ids: Collection[int | None], now: datetime) -> None:
@@ -216,15 +222,9 @@ def _take_from(turn: _Turn, row: Listing, refused: dict[str, tuple[State, str]])
         return
     with transaction.atomic():
         Listing.objects.filter(catalog=turn.catalog, zone_name=name).delete()
-        anew, label = row.label != member.label, member.label
+        anew = row.label != member.label
         taken = Listing.objects.filter(pk=row.pk, catalog=row.catalog_id, state=State.MEMBER).update(
-            catalog=turn.catalog,
-            label=label,
-            groups=list(member.groups),
-            coo=member.coo,
-            rule=turn.rule_for(member),
-            since=turn.now,
-            reason="",
+            catalog=turn.catalog, rule=turn.rule_for(member), since=turn.now, reason="", **_naming(member)
         )
         if taken and anew:
             _begin_anew([row.zone_id], turn.now)
@@ -279,12 +279,10 @@ def _make_all(turn: _Turn, new: Sequence[str], rule: Rule | None, team: Team | N
                 catalog=turn.catalog,
                 zone_id=ids[name],
                 zone_name=name,
-                label=turn.listed[name].label,
-                groups=list(turn.listed[name].groups),
-                coo=turn.listed[name].coo,
                 rule=rule,
                 state=State.MEMBER,
                 since=turn.now,
+                **_naming(turn.listed[name]),
             )
             for name in new
         )
@@ -303,19 +301,21 @@ def _make_all(turn: _Turn, new: Sequence[str], rule: Rule | None, team: Team | N
 
 
 def _note_refused(turn: _Turn, refused: Mapping[str, tuple[State, str]]) -> None:
-    """What is not taken is noted with the reason, since when that is so."""
+    """What is not taken is noted with the reason, since when that is so; what is noted like that is not written."""
     for part in _parts(list(refused)):
         known = {row.zone_name: row for row in Listing.objects.filter(catalog=turn.catalog, zone_name__in=part)}
         new: list[Listing] = []
         again: list[Listing] = []
         for name in part:
             state, reason = refused[name]
-            row = known.get(name) or Listing(catalog=turn.catalog, zone_name=name, since=turn.now)
-            if row.state != state:
-                row.since = turn.now
-            row.zone, row.state, row.reason = None, state, reason
-            _note_listed(row, turn.listed[name])
-            (again if row.pk else new).append(row)
+            columns: dict[str, Any] = {"zone_id": None, "state": state, "reason": reason, **_naming(turn.listed[name])}
+            row = known.get(name)
+            if row is None:
+                new.append(Listing(catalog=turn.catalog, zone_name=name, since=turn.now, **columns))
+            elif any(getattr(row, field) != value for field, value in columns.items()):
+                columns["since"] = row.since if row.state == state else turn.now
+                _set(row, columns)
+                again.append(row)
         Listing.objects.bulk_create(new, ignore_conflicts=True)
         Listing.objects.bulk_update(again, ["zone", "state", "reason", "since", "label", "groups", "coo"])
 

@@ -8,6 +8,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import AuditEntry, Team, User
 from dnspanel.catalogs import follow, set_up
@@ -185,6 +187,9 @@ def test_a_zone_that_is_here_already_is_not_taken_until_its_name_is_free(produce
     assert names_here(catalog) == [TWO]
     assert reason_of(catalog, ONE) == "There is a zone of this name here, which is no member of the catalog."
     assert not zone_of(ONE).transferred_from
+    with CaptureQueriesContext(connection) as made:
+        take_turns(catalog)
+    assert not [each for each in made if 'UPDATE "catalogs_listing"' in str(each["sql"])], "it is noted so already"
     edit.delete_zone(zone=zone_of(ONE), author=alice, channel=Channel.WEB, now=NOW)
     take_turns(catalog)
     assert names_here(catalog) == [ONE, TWO]
