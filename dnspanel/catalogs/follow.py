@@ -23,7 +23,7 @@ from dnspanel.texts import gettext, in_english, shortened
 from dnspanel.transfer.sources.catalog import BadCatalog, Member, Record, members
 from dnspanel.zones import bulk, edit, quotas
 from dnspanel.zones.edit import NewZone
-from dnspanel.zones.errors import NameRefused, NamesRefused, QuotaExceeded, ZoneError
+from dnspanel.zones.errors import NameRefused, NamesRefused, ZoneError
 from dnspanel.zones.models import Channel, Publication, RRset, Zone
 from dnspanel.zones.settings_of_zone import change_settings
 from replication.dns import names, rdtypes
@@ -242,7 +242,7 @@ def _make(turn: _Turn, free: Sequence[str], refused: dict[str, tuple[State, str]
     for pk, of_rule in by_rule.items():
         rule = next((each for each in turn.rules if each.pk == pk), None)
         team = _team(turn.catalog, rule)
-        fitting = _fitting(team, of_rule)
+        fitting = of_rule if team is None else of_rule[: quotas.zones_left(team)]
         for name in of_rule[len(fitting) :]:
             reason = gettext("The team {team} has as many zones as it may.").format(team=team)
             refused[name] = State.REFUSED, reason
@@ -379,23 +379,6 @@ def _team(catalog: Catalog, rule: Rule | None) -> Team | None:
 
 def _own_tags(catalog: Catalog, rule: Rule | None) -> set[str]:
     return {*catalog.tags, *(() if rule is None else rule.tags)}
-
-
-def _fitting(team: Team | None, new: Sequence[str]) -> Sequence[str]:
-    """As many of these as the team has room for."""
-    if team is None:
-        return list(new)
-    low, high = 0, len(new)
-    while low < high:
-        middle = (low + high + 1) // 2
-        try:
-            with transaction.atomic():
-                quotas.refuse_zone_of(creator=None, team=team, added=middle)
-        except QuotaExceeded:
-            high = middle - 1
-        else:
-            low = middle
-    return list(new[:low])
 
 
 def _lies_within(name: str, within: Collection[str]) -> bool:

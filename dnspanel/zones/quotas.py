@@ -45,6 +45,13 @@ def refuse_zone_of(*, creator: User | None, team: Team | None, added: int = 1) -
     refuse_beyond((*own, *of_team), Kind.ZONES, added=added, count=zone_count, refusal=QuotaExceeded)
 
 
+def zones_left(team: Team) -> int | None:
+    """How many more zones the team may have at this moment; None for any number."""
+    holder = holder_of(team)
+    limit = holder.limits[Kind.ZONES]
+    return None if limit is None else limit - zone_count(holder, limit)
+
+
 def zone_count(holder: Holder, most: int) -> int:
     """How many zones a person created, or a team has, without those in the trash; counted up to `most`."""
     return _zones_of(holder).filter(deleted_at=None)[:most].count()

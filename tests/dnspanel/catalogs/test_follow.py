@@ -12,6 +12,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import AuditEntry, Team, User
+from dnspanel.accounts.quota_amounts import Kind
+from dnspanel.accounts.quota_edit import set_quotas
 from dnspanel.catalogs import follow, set_up
 from dnspanel.catalogs.errors import NothingKept
 from dnspanel.catalogs.models import Catalog, Listing
@@ -259,6 +261,15 @@ def test_a_catalog_that_lies_gets_no_more_members_than_it_may_nor_other_names(pr
     assert reason_of(catalog, "else.example.") == ("It lies below none of the names that are allowed for this catalog.")
     assert "The catalog may have 10 members, and no more." in reason_of(catalog, sorted(many)[-1])
     assert "Nobody may have the zone com." in reason_of(catalog, "com.")
+
+
+def test_a_team_gets_no_more_members_than_it_may_have_zones(producer: Producer, alice: User) -> None:
+    team = Team.objects.create(name="Partners", created_at=NOW)
+    set_quotas(of=team, quotas={Kind.ZONES: 2}, by=None, now=NOW)
+    producer.name(FIRST, ONE, TWO, THREE)
+    catalog = followed(producer, alice, team=team.pk)
+    assert names_here(catalog) == [ONE, TWO]
+    assert reason_of(catalog, THREE) == "The team Partners has as many zones as it may."
 
 
 def test_more_than_a_turn_takes_is_done_in_several(

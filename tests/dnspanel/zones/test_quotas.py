@@ -12,7 +12,7 @@ from dnspanel.accounts.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import GrantRow, Membership, Team, User
 from dnspanel.accounts.quota_amounts import Kind
 from dnspanel.accounts.quota_edit import set_quotas
-from dnspanel.zones import bulk, direct, draft, edit, revision
+from dnspanel.zones import bulk, direct, draft, edit, quotas, revision
 from dnspanel.zones.errors import QuotaExceeded
 from dnspanel.zones.models import Channel, Operation, Zone
 from dnspanel.zones.settings_of_zone import change_settings
@@ -86,12 +86,16 @@ def test_who_creates_and_deletes_in_turns_does_not_fill_the_disk(alice: User) ->
 
 def test_the_zones_of_a_team_count_whoever_creates_them(team: Team, carol: User, alice: User) -> None:
     give(team, zones=1)
+    assert quotas.zones_left(team) == 1
     create("a.test.", alice, team=team)
+    assert quotas.zones_left(team) == 0
     with pytest.raises(QuotaExceeded, match="The team Alpha may have 1 zone and has 1; this would add 1"):
         create("b.test.", carol)
     lone = create("b.test.", alice)
     with pytest.raises(QuotaExceeded, match="The team Alpha"):
         change_settings(zone=lone, tags=[], team=team, author=alice, now=NOW)
+    team.quotas = {Kind.ZONES: None}
+    assert quotas.zones_left(team) is None
 
 
 def test_two_requests_at_once_do_not_pass_together(carol: User) -> None:
