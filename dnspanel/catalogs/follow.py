@@ -42,7 +42,7 @@ class _Turn:
 
     catalog: Catalog
     listed: Mapping[str, Member]
-    rules: Sequence[Rule]
+    rules: Mapping[int, Rule]  # by their ids, in the order in which they count
     now: datetime
     made: int = 0
     removed: int = 0
@@ -54,9 +54,8 @@ class _Turn:
     def name(self) -> str:
         return self.catalog.zone.name
 
-    def rule_for(self, member: Member) -> Rule | None:
-        pk = rule_of(member.groups, [(rule.pk, rule.group) for rule in self.rules])
-        return next((rule for rule in self.rules if rule.pk == pk), None)
+    def rule_for(self, groups: Collection[str]) -> int | None:
+        return rule_of(groups, [(pk, rule.group) for pk, rule in self.rules.items()])
 
 
 def catalogs_due(now: datetime) -> list[int]:
@@ -86,7 +85,7 @@ def take_turn(*, catalog_id: int, now: datetime) -> bool:
     except BadCatalog as exc:
         _note_broken(catalog, str(exc), now)
         return False
-    rules = list(catalog.rules.select_related("team").order_by("pk"))
+    rules = {rule.pk: rule for rule in catalog.rules.select_related("team").order_by("pk")}
     turn = _Turn(catalog, listed, rules, now)
     plan = plan_members(
         listed, _known(catalog), most_lost=catalog.most_lost, is_confirmed=catalog.confirmed_revision == revision
@@ -224,7 +223,7 @@ def _take_from(turn: _Turn, row: Listing, refused: dict[str, tuple[State, str]])
         Listing.objects.filter(catalog=turn.catalog, zone_name=name).delete()
         anew = row.label != member.label
         taken = Listing.objects.filter(pk=row.pk, catalog=row.catalog_id, state=State.MEMBER).update(
-            catalog=turn.catalog, rule=turn.rule_for(member), since=turn.now, reason="", **_naming(member)
+            catalog=turn.catalog, rule=turn.rule_for(member.groups), since=turn.now, reason="", **_naming(member)
         )
         if taken and anew:
             _begin_anew([row.zone_id], turn.now)
@@ -237,10 +236,9 @@ def _make(turn: _Turn, free: Sequence[str], refused: dict[str, tuple[State, str]
     """The zones wait for their first transfers, from where the rules of their groups say."""
     by_rule: dict[int | None, list[str]] = {}
     for name in free:
-        rule = turn.rule_for(turn.listed[name])
-        by_rule.setdefault(None if rule is None else rule.pk, []).append(name)
+        by_rule.setdefault(turn.rule_for(turn.listed[name].groups), []).append(name)
     for pk, of_rule in by_rule.items():
-        rule = next((each for each in turn.rules if each.pk == pk), None)
+        rule = None if pk is None else turn.rules[pk]
         team = _team(turn.catalog, rule)
         fitting = of_rule if team is None else of_rule[: quotas.zones_left(team)]
         for name in of_rule[len(fitting) :]:
@@ -324,7 +322,7 @@ def _give_terms(turn: _Turn) -> None:
     """Each member comes from where the rule of its groups says, and has its team and tags; so many in a turn."""
     here = Listing.objects.filter(catalog=turn.catalog, state=State.MEMBER, zone__deleted_at=None)
     _give_rules(turn, here)
-    for rule in (None, *turn.rules):
+    for rule in (None, *turn.rules.values()):
         of_rule = here.filter(rule=rule)
         columns = _columns(turn.catalog, rule)
         rows = TransferredZone.objects.filter(pk__in=of_rule.values("zone")).exclude(zone__transferred_from="")
@@ -340,7 +338,7 @@ def _give_terms(turn: _Turn) -> None:
 def _give_rules(turn: _Turn, here: QuerySet[Listing]) -> None:
     changed = []
     for row in here.only("pk", "groups", "rule").iterator(2_000):
-        pk = rule_of(row.groups, [(rule.pk, rule.group) for rule in turn.rules])
+        pk = turn.rule_for(row.groups)
         if row.rule_id != pk:
             row.rule_id = pk
             changed.append(row)
@@ -349,7 +347,7 @@ def _give_rules(turn: _Turn, here: QuerySet[Listing]) -> None:
 
 def _give_settings(turn: _Turn, of_rule: QuerySet[Listing], rule: Rule | None) -> None:
     team, own = _team(turn.catalog, rule), _own_tags(turn.catalog, rule)
-    of_others = {tag for each in turn.rules for tag in each.tags} | set(turn.catalog.tags)
+    of_others = {tag for each in turn.rules.values() for tag in each.tags} | set(turn.catalog.tags)
     differs = ~Q(zone__tags__contains=sorted(own))
     if stale := sorted(of_others - own):
         differs |= Q(zone__tags__overlap=stale)
