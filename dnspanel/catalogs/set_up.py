@@ -33,7 +33,6 @@ MOST_RULES = 16
 MOST_WITHIN = 32
 MOST_MEMBERS = 100_000
 LONGEST_GROUP = 255
-_OWN = ("team", "tags", "within", "most_members", "most_lost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +76,7 @@ def follow_catalog(
         raise CatalogRefused({"name": [gettext("There are {most} catalogs, and that is the most.").format(most=MOST)]})
 
     def beside(zone: Zone) -> None:
-        Zone.objects.filter(pk=zone.pk).update(is_catalog=True)
-        Catalog.objects.create(zone=zone, created_at=now, **columns)
-        audit.record(action="catalog.follow", by=actor, now=now, target=zone.name, **_told(columns))
+        _begin(zone, columns, by=actor, now=now)
 
     primaries.create_transferred_zone(
         name=name,
@@ -107,9 +104,7 @@ def follow_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
     columns = _checked(CatalogTerms())
 
     def begin(publication: Publication | None = None) -> None:
-        Zone.objects.filter(pk=zone.pk).update(is_catalog=True)
-        Catalog.objects.create(zone=zone, created_at=now, due_at=now, **columns)
-        audit.record(action="catalog.follow", by=actor, now=now, target=zone.name, **_told(columns))
+        _begin(zone, columns, by=actor, now=now, due_at=now)
         _wake_on_commit()
 
     reason = gettext("It is followed as a catalog, which no node has.")
@@ -126,13 +121,10 @@ def release_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
     """
     actor = require_set_up(author)
     with transaction.atomic():
-        catalog = Catalog.objects.select_for_update().filter(zone=zone).first()
-        if catalog is None:
+        if Catalog.objects.select_for_update().filter(zone=zone).first() is None:
             return
-        members = Listing.objects.filter(catalog=catalog, state=State.MEMBER).count()
-        catalog.delete()
+        _end(zone, by=actor, now=now)
         Zone.objects.filter(pk=zone.pk).update(is_catalog=False)
-        audit.record(action="catalog.unfollow", by=actor, now=now, target=zone.name, members=members)
     zone.is_catalog = False
     primaries.ask_now(zone=zone, author=author, now=now, wants_all=True)
 
@@ -143,7 +135,7 @@ def change_catalog(*, catalog: Catalog, terms: CatalogTerms, author: User | Acto
     columns = _checked(terms)
     with transaction.atomic():
         stored = _locked(catalog)
-        before = _told({name: getattr(stored, name) for name in _OWN})
+        before = _told({name: getattr(stored, name) for name in columns})
         after = _told(columns)
         for name, value in columns.items():
             setattr(stored, name, value)
@@ -213,9 +205,7 @@ def unfollow_catalog(*, catalog: Catalog, author: User | Actor, channel: str, no
     zone, reason = catalog.zone, gettext("followed no more")
     edit.delete_zone(zone=zone, author=author, channel=channel, now=now, reason=reason, confirmed=True)
     with transaction.atomic():
-        members = Listing.objects.filter(catalog=catalog, state=State.MEMBER).count()
-        Catalog.objects.filter(pk=catalog.pk).delete()
-        audit.record(action="catalog.unfollow", by=actor, now=now, target=zone.name, members=members)
+        _end(zone, by=actor, now=now)
 
 
 def terms_of(catalog: Catalog) -> CatalogTerms:
@@ -223,6 +213,20 @@ def terms_of(catalog: Catalog) -> CatalogTerms:
     return CatalogTerms(
         catalog.team_id, tuple(catalog.tags), tuple(catalog.within), catalog.most_members, catalog.most_lost
     )
+
+
+def _begin(zone: Zone, columns: Mapping[str, Any], *, by: Actor, now: datetime, due_at: datetime | None = None) -> None:
+    """The zone is a catalog with these columns."""
+    Zone.objects.filter(pk=zone.pk).update(is_catalog=True)
+    Catalog.objects.create(zone=zone, created_at=now, due_at=due_at, **columns)
+    audit.record(action="catalog.follow", by=by, now=now, target=zone.name, **_told(columns))
+
+
+def _end(zone: Zone, *, by: Actor, now: datetime) -> None:
+    """What is known of the catalog is forgotten: its terms, its rules, and what it names."""
+    members = Listing.objects.filter(catalog=zone.pk, state=State.MEMBER).count()
+    Catalog.objects.filter(pk=zone.pk).delete()
+    audit.record(action="catalog.unfollow", by=by, now=now, target=zone.name, members=members)
 
 
 def _checked(terms: CatalogTerms) -> dict[str, Any]:
