@@ -20,7 +20,7 @@ from dnspanel.primaries.errors import NotTransferred, PrimariesRefused, TakeOver
 from dnspanel.primaries.models import TERMS, WELL, PrimaryTerms, TransferredZone
 from dnspanel.primaries.signals import due
 from dnspanel.primaries.timers import LEAST_GAP
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, listed
 from dnspanel.transfer import servers
 from dnspanel.transfer.errors import ServerRefused
 from dnspanel.zones import access, edit, find_zones
@@ -262,12 +262,6 @@ def row_of(zone: Zone) -> TransferredZone:
     return row
 
 
-def addresses_text(addresses: Collection[str]) -> str:
-    """The addresses for people: "192.0.2.1", "192.0.2.1 and 192.0.2.2"."""
-    *first, last = addresses
-    return gettext("{first} and {last}").format(first=", ".join(first), last=last) if first else last
-
-
 def _locked(zone: Zone, author: Author) -> Zone:
     """The zone as publications lock it, for who may change its settings."""
     found = next(iter(find_zones.locked([zone.pk])), None)
@@ -279,7 +273,7 @@ def _locked(zone: Zone, author: Author) -> Zone:
 
 def begin_all(*, zone_ids: Collection[int], columns: Mapping[str, Any], now: datetime) -> None:
     """These zones, which the caller has locked or just made, come from there, and all of each is asked for at once."""
-    Zone.objects.filter(pk__in=zone_ids).update(transferred_from=addresses_text(columns["addresses"]))
+    Zone.objects.filter(pk__in=zone_ids).update(transferred_from=listed(columns["addresses"]))
     row = {**columns, "serial": None, "revision": None, "wants_all": True, "due_at": now, **WELL}
     TransferredZone.objects.bulk_create(
         [TransferredZone(pk=pk, **row) for pk in zone_ids],
@@ -291,7 +285,7 @@ def begin_all(*, zone_ids: Collection[int], columns: Mapping[str, Any], now: dat
 
 def move_all(*, zone_ids: Collection[int], columns: Mapping[str, Any], now: datetime) -> None:
     """These zones, which are transferred in, come from there from now on, and go on with what they have."""
-    Zone.objects.filter(pk__in=zone_ids).update(transferred_from=addresses_text(columns["addresses"]))
+    Zone.objects.filter(pk__in=zone_ids).update(transferred_from=listed(columns["addresses"]))
     TransferredZone.objects.filter(pk__in=zone_ids).update(**columns, due_at=now)
 
 
@@ -301,7 +295,7 @@ def wake_on_commit() -> None:
 
 
 def _begin(zone: Zone, columns: dict[str, Any], now: datetime) -> None:
-    zone.transferred_from = addresses_text(columns["addresses"])
+    zone.transferred_from = listed(columns["addresses"])
     begin_all(zone_ids=[zone.pk], columns=columns, now=now)
 
 
