@@ -345,10 +345,9 @@ class Server:
         try:
             connection = connect(self.addresses(self.host, self.port), self.port, self.timeout)
         except OSError as exc:
-            reason = gettext("it does not answer") if isinstance(exc, TimeoutError) else exc.strerror or str(exc)
             raise SourceAway(
                 gettext("no connection to {host} port {port}: {reason}").format(
-                    host=self.host, port=self.port, reason=reason
+                    host=self.host, port=self.port, reason=_reason_of(exc)
                 )
             ) from exc
         self.connections.add(connection)
@@ -362,7 +361,7 @@ class Server:
         except TlsRefused as exc:
             raise NotGiven(TLS, gettext("no TLS with {where}: {reason}").format(where=where, reason=exc)) from exc
         except OSError as exc:
-            reason = gettext("it does not answer") if isinstance(exc, TimeoutError) else exc.strerror or str(exc)
+            reason = _reason_of(exc)
             raise SourceAway(gettext("no TLS with {where}: {reason}").format(where=where, reason=reason)) from exc
         self.connections.add(secured)
         return secured
@@ -427,6 +426,11 @@ class _Increment:
 def serial_in(soa: Record) -> int:
     """The serial of a SOA record."""
     return int.from_bytes(soa.rdata[-20:-16], "big")
+
+
+def _reason_of(exc: OSError) -> str:
+    """Why there is no connection, as half a sentence."""
+    return gettext("it does not answer") if isinstance(exc, TimeoutError) else exc.strerror or str(exc)
 
 
 @contextmanager
