@@ -17,7 +17,7 @@ from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.view import V2View, form_id_of
-from dnspanel.api.v2.resources.primaries import PrimariesSerializer
+from dnspanel.api.v2.resources.primaries import PrimariesSerializer, primaries_json
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Integer, Shape, Text, ZoneName, page_of, read, stamp
 from dnspanel.catalogs import access, set_up
 from dnspanel.catalogs.models import Catalog, Listing, Rule, State
@@ -25,8 +25,6 @@ from dnspanel.catalogs.queries import catalog_row
 from dnspanel.catalogs.set_up import CatalogTerms, RuleTerms
 from dnspanel.primaries.set_up import Terms
 from dnspanel.zones.models import Channel
-
-_OF_PRIMARIES = ("addresses", "tsig_name", "tsig_algorithm", "uses_tls", "tls_names", "tls_certificates")
 
 
 class CatalogTermsSerializer(Shape):
@@ -277,17 +275,11 @@ def _rules_json(catalog: Catalog) -> dict[str, Any]:
 
 
 def _rule_json(rule: Rule) -> dict[str, Any]:
-    primaries = {
-        **{name: getattr(rule, name) for name in _OF_PRIMARIES},
-        "tsig_algorithm": rule.tsig_algorithm or "hmac-sha256",
-        "shows_certificate": rule.shows_certificate,
-        "uses_ixfr": True,
-    }
     return {
         "group": rule.group,
         "team": rule.team_id,
         "tags": list(rule.tags),
-        "primaries": primaries if rule.addresses else None,
+        "primaries": {**primaries_json(rule), "uses_ixfr": True} if rule.addresses else None,
     }
 
 

@@ -24,7 +24,7 @@ from dnspanel.api.v2.resources.zones import chosen_team
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, ZoneName, page_of, read, stamp
 from dnspanel.api.v2.schema.zone_serializers import WAIT, WAIT_FOR, WRITING, WrittenSerializer
 from dnspanel.primaries import set_up
-from dnspanel.primaries.models import TransferredZone
+from dnspanel.primaries.models import PrimaryTerms, TransferredZone
 from dnspanel.primaries.set_up import Terms
 from dnspanel.primaries.tls import LONGEST_PEM, own_authority
 from dnspanel.zones import access
@@ -262,8 +262,8 @@ def transferred_json(row: TransferredZone) -> dict[str, Any]:
     }
 
 
-def _terms_json(row: TransferredZone) -> dict[str, Any]:
-    """What somebody has set; how it stands changes by itself, and is no part of the tag."""
+def primaries_json(row: PrimaryTerms) -> dict[str, Any]:
+    """From which servers zones come, as it is answered: without the secret."""
     return {
         "addresses": list(row.addresses),
         "tsig_name": row.tsig_name,
@@ -272,8 +272,12 @@ def _terms_json(row: TransferredZone) -> dict[str, Any]:
         "tls_names": list(row.tls_names),
         "tls_certificates": row.tls_certificates,
         "shows_certificate": row.shows_certificate,
-        "uses_ixfr": row.uses_ixfr,
     }
+
+
+def _terms_json(row: TransferredZone) -> dict[str, Any]:
+    """What somebody has set; how it stands changes by itself, and is no part of the tag."""
+    return {**primaries_json(row), "uses_ixfr": row.uses_ixfr}
 
 
 def _rows_of(actor: Actor) -> QuerySet[TransferredZone]:
