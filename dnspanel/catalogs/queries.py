@@ -46,12 +46,24 @@ class Troubled:
 
 def catalog_rows(person: Person) -> list[CatalogRow]:
     """Every catalog by name, by two queries: they are few."""
-    return _rows(list(catalogs_visible_to(person).order_by("zone__name")))
+    return rows_of(list(catalogs_visible_to(person).order_by("zone__name")))
+
+
+def rows_of(catalogs: Sequence[Catalog]) -> list[CatalogRow]:
+    """Each of these, by one query."""
+    counted = (
+        Listing.objects.filter(catalog__in=catalogs)
+        .order_by()
+        .values("catalog")
+        .annotate(members=Count("pk", filter=Q(state=State.MEMBER)), refused=Count("pk", filter=Q(state=State.REFUSED)))
+    )
+    by_id = {row["catalog"]: (row["members"], row["refused"]) for row in counted}
+    return [CatalogRow(each, *by_id.get(each.pk, (0, 0))) for each in catalogs]
 
 
 def catalog_row(catalog: Catalog) -> CatalogRow:
     """One of them."""
-    return _rows([catalog])[0]
+    return rows_of([catalog])[0]
 
 
 def listings_page(
@@ -69,7 +81,7 @@ def listings_page(
 def troubled_catalogs() -> list[Troubled]:
     """Those that are broken, keep what left, or have members that are not taken. Two queries."""
     found = []
-    for row in _rows(list(Catalog.objects.filter(zone__deleted_at=None).select_related("zone__transferred"))):
+    for row in rows_of(list(Catalog.objects.filter(zone__deleted_at=None).select_related("zone__transferred"))):
         catalog, name = row.catalog, row.catalog.zone.name
         if catalog.broken_since is not None:
             broken = gettext("It is broken: {reason}").format(reason=catalog.broken_reason)
@@ -110,14 +122,3 @@ def catalog_name_of(zone: Zone) -> str:
 
 def _first_refused(catalog: Catalog) -> Listing | None:
     return Listing.objects.filter(catalog=catalog, state=State.REFUSED).order_by("zone_name").first()
-
-
-def _rows(catalogs: Sequence[Catalog]) -> list[CatalogRow]:
-    counted = (
-        Listing.objects.filter(catalog__in=catalogs)
-        .order_by()
-        .values("catalog")
-        .annotate(members=Count("pk", filter=Q(state=State.MEMBER)), refused=Count("pk", filter=Q(state=State.REFUSED)))
-    )
-    by_id = {row["catalog"]: (row["members"], row["refused"]) for row in counted}
-    return [CatalogRow(each, *by_id.get(each.pk, (0, 0))) for each in catalogs]

@@ -1,6 +1,6 @@
 """Catalogs of others (RFC 9432): followed, with rules, the zones that they name, and removals that wait for a yes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from typing import Any
@@ -21,7 +21,7 @@ from dnspanel.api.v2.resources.primaries import PrimariesSerializer, primaries_j
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Integer, Shape, Text, ZoneName, page_of, read, stamp
 from dnspanel.catalogs import access, set_up
 from dnspanel.catalogs.models import Catalog, Listing, Rule, State
-from dnspanel.catalogs.queries import catalog_row
+from dnspanel.catalogs.queries import CatalogRow, catalog_row, rows_of
 from dnspanel.catalogs.set_up import CatalogTerms, RuleTerms
 from dnspanel.primaries.set_up import Terms
 from dnspanel.zones.models import Channel
@@ -122,7 +122,7 @@ class Catalogs(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List catalogs"""
         page = page_request(request, int)
-        return page_by_id(request, page, access.catalogs_visible_to(actor_in(request)), each_as(catalog_json))
+        return page_by_id(request, page, access.catalogs_visible_to(actor_in(request)), _listed)
 
     @extend_schema(operation_id="followCatalog", request=NewCatalogSerializer, responses={201: CatalogSerializer})
     def post(self, request: Request) -> HttpResponse:
@@ -243,9 +243,9 @@ class CatalogZones(V2View):
         return page_by_id(request, page, found, each_as(_listing_json))
 
 
-def catalog_json(catalog: Catalog) -> dict[str, Any]:
+def catalog_json(row: CatalogRow) -> dict[str, Any]:
     """A catalog as it is answered."""
-    row = catalog_row(catalog)
+    catalog = row.catalog
     return {
         "id": catalog.pk,
         "name": catalog.zone.name,
@@ -262,6 +262,10 @@ def catalog_json(catalog: Catalog) -> dict[str, Any]:
         "kept_revision": catalog.kept_revision,
         "created_at": stamp(catalog.created_at),
     }
+
+
+def _listed(catalogs: Sequence[Catalog]) -> list[dict[str, Any]]:
+    return [catalog_json(row) for row in rows_of(catalogs)]
 
 
 def _terms_json(catalog: Catalog) -> dict[str, Any]:
@@ -316,4 +320,4 @@ def _written(request: Request, actor: Actor, catalog_id: int) -> AbstractContext
 
 def _told(actor: Actor, catalog_id: int, status: int = 200, **headers: str) -> HttpResponse:
     catalog = access.catalog_for(actor, catalog_id)
-    return answer(catalog_json(catalog), status, headers={"ETag": tag_of(_terms_json(catalog)), **headers})
+    return answer(catalog_json(catalog_row(catalog)), status, headers={"ETag": tag_of(_terms_json(catalog)), **headers})

@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from dnspanel.catalogs.models import Catalog, Listing, State
 from dnspanel.primaries.models import TransferredZone
@@ -72,6 +74,17 @@ def test_removals_are_confirmed_as_they_were_read_and_the_zones_are_listed(admin
     assert [one["zone"] for one in admin.get(f"{url}/zones").json()["items"]] == ["a.test.", "b.test."]
     [refused] = admin.get(f"{url}/zones", state="refused").json()["items"]
     assert (refused["zone"], refused["groups"], refused["serial"]) == ("b.test.", ["gold"], None)
+
+
+def test_the_list_takes_the_same_queries_however_many_catalogs(admin: Api) -> None:
+    for number in range(3):
+        followed(admin, name=f"catalog{number}.test")
+    counts = []
+    for limit in (1, 3):
+        with CaptureQueriesContext(connection) as made:
+            assert len(admin.get(URL, limit=limit).json()["items"]) == limit
+        counts.append(len(made))
+    assert counts[0] == counts[1]
 
 
 def test_it_is_followed_no_more(admin: Api) -> None:
