@@ -17,7 +17,7 @@ NEEDED = (Right.CREATE_ZONE, Right.ADD, Right.SETTINGS, Right.DELETE_ZONE)
 def catalogs_visible_to(person: Person) -> QuerySet[Catalog]:
     """All catalogs that are followed, for who may see nodes; raises Forbidden for anybody else."""
     require(person, Permission.FLEET)
-    return Catalog.objects.filter(zone__deleted_at=None).select_related("zone", "zone__transferred", "team")
+    return Catalog.objects.filter(zone__deleted_at=None).select_related("zone", "zone__transferred")
 
 
 def catalog_for(person: Person, pk: int) -> Catalog:
@@ -44,7 +44,7 @@ def require_set_up(person: Person) -> Actor:
 
 def listings_visible_to(person: Person, catalog: Catalog) -> QuerySet[Listing]:
     """The zones that a catalog names, as far as this person may know of them."""
-    listings = Listing.objects.filter(catalog=catalog).select_related("zone", "zone__transferred", "rule")
+    listings = Listing.objects.filter(catalog=catalog).select_related("zone", "zone__transferred")
     actor = actor_of(person)
     if actor is not None and actor.may_everywhere(Right.READ):
         return listings

@@ -79,7 +79,10 @@ def listings_page(
 
 
 def troubled_catalogs() -> list[Troubled]:
-    """Those that are broken, keep what left, or have members that are not taken. Two queries."""
+    """Those that are broken, keep what left, or have members that are not taken.
+
+    Two queries, and one for each that has such members.
+    """
     found = []
     for row in rows_of(list(Catalog.objects.filter(zone__deleted_at=None).select_related("zone__transferred"))):
         catalog, name = row.catalog, row.catalog.zone.name
@@ -91,13 +94,13 @@ def troubled_catalogs() -> list[Troubled]:
                 "{count:,} of {members:,} members left at once and are kept, until somebody confirms that they go."
             ).format(count=catalog.kept_count, members=row.members)
             found.append(Troubled(name, catalog.kept_since, kept))
-        elif row.refused and (since := _first_refused(catalog)) is not None:
+        elif row.refused and (first := _first_refused(catalog)) is not None:
             refused = ngettext(
                 "{count} zone that it names is not taken, {name}: {reason}",
                 "{count:,} zones that it names are not taken, the first of them {name}: {reason}",
                 row.refused,
-            ).format(count=row.refused, name=since.zone_name, reason=since.reason)
-            found.append(Troubled(name, since.since, refused))
+            ).format(count=row.refused, name=first.zone_name, reason=first.reason)
+            found.append(Troubled(name, first.since, refused))
     return sorted(found, key=lambda each: (each.since, each.zone_name))
 
 
