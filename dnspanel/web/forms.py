@@ -42,6 +42,7 @@ MOST_REFUSALS = 10  # that a field shows
 _NO_NAME = gettext_lazy("Give at least one name.")
 # What is no prose: names, addresses, keys.
 MONO = {"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}
+MONO_LINES = {"class": "textarea input-mono", "spellcheck": "false"}
 
 
 class PanelForm(forms.Form):

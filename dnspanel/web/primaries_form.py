@@ -7,7 +7,7 @@ from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.set_up import MOST_PRIMARIES, Terms
 from dnspanel.primaries.tls import LONGEST_PEM
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.forms import MONO, PanelForm, SecretInput
+from dnspanel.web.forms import MONO, MONO_LINES, PanelForm, SecretInput
 
 
 class PrimariesForm(PanelForm):
@@ -16,7 +16,7 @@ class PrimariesForm(PanelForm):
     addresses = forms.CharField(
         label=gettext_lazy("Primaries"),
         max_length=100 * MOST_PRIMARIES,
-        widget=forms.Textarea(attrs={"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}),
+        widget=forms.Textarea(attrs={"rows": 3, **MONO_LINES}),
         help_text=gettext_lazy(
             "Addresses, one a line, asked in this order: 192.0.2.53, or with a port [2001:db8::53]:5300."
         ),
@@ -33,14 +33,14 @@ class PrimariesForm(PanelForm):
         label=gettext_lazy("Names in their certificates"),
         required=False,
         max_length=260 * MOST_PRIMARIES,
-        widget=forms.Textarea(attrs={"rows": 2, "class": "textarea input-mono", "spellcheck": "false"}),
+        widget=forms.Textarea(attrs={"rows": 2, **MONO_LINES}),
         help_text=gettext_lazy("Over TLS: one name for all primaries, or one a line for each, in their order."),
     )
     tls_certificates = forms.CharField(
         label=gettext_lazy("Certificates"),
         required=False,
         max_length=LONGEST_PEM,
-        widget=forms.Textarea(attrs={"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}),
+        widget=forms.Textarea(attrs={"rows": 3, **MONO_LINES}),
         help_text=gettext_lazy(
             "Over TLS, PEM: with a name, who signs their certificates (empty: an authority that the system knows). "
             "Without a name, the certificates of the primaries themselves."

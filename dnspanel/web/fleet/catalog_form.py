@@ -10,12 +10,10 @@ from dnspanel.catalogs.models import Catalog, Rule
 from dnspanel.catalogs.set_up import CatalogTerms, RuleTerms
 from dnspanel.primaries import set_up as primaries
 from dnspanel.texts import gettext_lazy
-from dnspanel.web.forms import MONO, PanelForm, PublishingForm
+from dnspanel.web.forms import MONO, MONO_LINES, PanelForm, PublishingForm
 from dnspanel.web.primaries_form import PrimariesForm
 from replication.dns import names
 from replication.errors import BadName
-
-_LINES = {"class": "textarea input-mono", "spellcheck": "false", "rows": 2}
 
 
 class TeamAndTagsForm(PanelForm):
@@ -44,7 +42,7 @@ class CatalogForm(TeamAndTagsForm):
         label=gettext_lazy("Members lie below"),
         required=False,
         max_length=1100 * 4,
-        widget=forms.Textarea(attrs=_LINES),
+        widget=forms.Textarea(attrs={"rows": 2, **MONO_LINES}),
         help_text=gettext_lazy("Names, one a line; empty: any. What lies elsewhere is not taken."),
     )
     most_members = forms.IntegerField(

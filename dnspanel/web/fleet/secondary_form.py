@@ -9,9 +9,7 @@ from dnspanel.secondaries import certificates, set_up
 from dnspanel.secondaries.models import Kind, Transport, ZoneChoice
 from dnspanel.secondaries.set_up import Terms
 from dnspanel.texts import gettext_lazy
-from dnspanel.web.forms import MONO, PublishingForm
-
-_MONO = {"class": "textarea input-mono", "spellcheck": "false"}
+from dnspanel.web.forms import MONO, MONO_LINES, PublishingForm
 
 
 class SecondaryForm(PublishingForm):
@@ -32,7 +30,7 @@ class SecondaryForm(PublishingForm):
         help_text=gettext_lazy(
             "Where it is told of changes: one per line, with a port where it is not 53 (192.0.2.53:5300)."
         ),
-        widget=forms.Textarea(attrs={"rows": 2, **_MONO}),
+        widget=forms.Textarea(attrs={"rows": 2, **MONO_LINES}),
     )
     networks = forms.CharField(
         label=gettext_lazy("Transfers from"),
@@ -41,7 +39,7 @@ class SecondaryForm(PublishingForm):
         help_text=gettext_lazy(
             "Networks, one per line (192.0.2.0/24). Empty: from its addresses alone. The key is needed besides."
         ),
-        widget=forms.Textarea(attrs={"rows": 2, **_MONO}),
+        widget=forms.Textarea(attrs={"rows": 2, **MONO_LINES}),
     )
     transport = forms.ChoiceField(
         label=gettext_lazy("Transfers over"),
@@ -58,7 +56,7 @@ class SecondaryForm(PublishingForm):
             "PEM, without the private key; two while one follows the other. It shows it as a client "
             "of ours, and as a server where it is asked over TLS."
         ),
-        widget=forms.Textarea(attrs={"rows": 3, **_MONO}),
+        widget=forms.Textarea(attrs={"rows": 3, **MONO_LINES}),
     )
     tls_port = forms.IntegerField(
         label=gettext_lazy("Asked over TLS at port"),
@@ -90,7 +88,7 @@ class SecondaryForm(PublishingForm):
         required=False,
         max_length=300_000,
         help_text=gettext_lazy("For zones by name: one per line."),
-        widget=forms.Textarea(attrs={"rows": 3, **_MONO}),
+        widget=forms.Textarea(attrs={"rows": 3, **MONO_LINES}),
     )
     group_tags = forms.CharField(
         label=gettext_lazy("Groups of its catalog"),

@@ -14,12 +14,11 @@ from dnspanel.secondaries.errors import KeylessRefused
 from dnspanel.secondaries.set_up import MOST_ADDRESSES, MOST_NETWORKS
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.forms import PanelForm
+from dnspanel.web.forms import MONO_LINES, PanelForm
 from dnspanel.web.layout import PanelRequest
 from dnspanel.zones import access
 from dnspanel.zones.models import Zone
 
-_LINES = {"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}
 # The longest of each, and what is between them.
 _LONGEST = 50
 
@@ -32,7 +31,7 @@ class KeylessForm(PanelForm):
         required=False,
         max_length=MOST_NETWORKS * _LONGEST,
         help_text=gettext_lazy("Networks, one per line (192.0.2.0/24). Empty: nobody. They get all of the zone."),
-        widget=forms.Textarea(attrs=_LINES),
+        widget=forms.Textarea(attrs={"rows": 3, **MONO_LINES}),
     )
     addresses = forms.CharField(
         label=gettext_lazy("Are told of changes besides secondaries"),
@@ -41,7 +40,7 @@ class KeylessForm(PanelForm):
         help_text=gettext_lazy(
             "Addresses, one per line, with a port where it is not 53 (192.0.2.53:5300). They get NOTIFY, unsigned."
         ),
-        widget=forms.Textarea(attrs=_LINES),
+        widget=forms.Textarea(attrs={"rows": 3, **MONO_LINES}),
     )
 
     def words(self, field: str) -> list[str]:
