@@ -29,7 +29,7 @@ ZONES = [f"member{number}.test." for number in range(12)]
 KEY = {"tsig_name": "transfer", "tsig_secret": TSIG_SECRET}
 _HEAD = "@ 0 SOA invalid. invalid. 1 3600 600 86400 0\n@ 0 NS invalid.\n"
 CATALOG = _HEAD + 'version 0 TXT "2"\n'
-_MEMBER = "@ 300 SOA ns1.{0} hostmaster.{0} 10 3600 600 86400 300\n@ 300 NS ns1.{0}\nns1 300 A 192.0.2.53\n"
+MEMBER = "@ 300 SOA ns1.{0} hostmaster.{0} 10 3600 600 86400 300\n@ 300 NS ns1.{0}\nns1 300 A 192.0.2.53\n"
 
 Act = tuple[str, Sequence[Any]]
 
@@ -72,23 +72,28 @@ class Producer:
 @pytest.fixture
 def producer(tmp_path: Any, settings: Any) -> Iterator[Producer]:
     settings.SOURCE_NETWORKS = ["127.0.0.0/8"]
-    texts = {FIRST: CATALOG, SECOND: CATALOG, **{zone: _MEMBER.format(zone) for zone in ZONES}}
+    texts = {FIRST: CATALOG, SECOND: CATALOG, **{zone: MEMBER.format(zone) for zone in ZONES}}
     transfer = "allow-transfer { key transfer; };"
     options = {zone: f"{transfer} allow-update {{ any; }};" if zone in (FIRST, SECOND) else transfer for zone in texts}
     with named(tmp_path, texts, options) as port:
         yield Producer(port)
 
 
-def followed(producer: Producer, author: User, name: str = FIRST, **terms: Any) -> Catalog:
-    """The catalog, which the panel follows and has transferred."""
-    catalog = set_up.follow_catalog(
+def follow_one(author: User, name: str = FIRST, source: Terms | None = None, **terms: Any) -> Catalog:
+    """The catalog, which the panel follows from now on."""
+    return set_up.follow_catalog(
         name=name,
-        primaries_terms=Terms([producer.address], **KEY),
+        primaries_terms=source or Terms(["9.9.9.9"], **KEY),
         terms=CatalogTerms(**terms),
         author=author,
         channel=Channel.WEB,
         now=NOW,
     )
+
+
+def followed(producer: Producer, author: User, name: str = FIRST, **terms: Any) -> Catalog:
+    """The catalog, which the panel follows and has transferred."""
+    catalog = follow_one(author, name, Terms([producer.address], **KEY), **terms)
     take_turns(catalog)
     return catalog
 

@@ -9,11 +9,11 @@ import pytest
 from dnspanel.accounts.models import User
 from dnspanel.catalogs import set_up
 from dnspanel.catalogs.models import Catalog, Listing
-from dnspanel.catalogs.set_up import CatalogTerms, RuleTerms
+from dnspanel.catalogs.set_up import RuleTerms
 from dnspanel.primaries import turn
 from dnspanel.primaries.set_up import Terms
-from dnspanel.zones.models import Channel, Zone
-from tests.dnspanel.catalogs.conftest import FIRST, SECOND, ZONES, names_here, take_turns
+from dnspanel.zones.models import Zone
+from tests.dnspanel.catalogs.conftest import FIRST, MEMBER, SECOND, ZONES, follow_one, names_here, take_turns
 from tests.dnspanel.transfer.running import listening, needed, run, running, sqlite_powerdns
 from tests.people import NOW
 from tests.ports import free_port
@@ -23,23 +23,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 ONE, TWO, THREE = ZONES[:3]
 CACHES = ("cache-ttl", "query-cache-ttl", "negquery-cache-ttl")
-MEMBER = "@ 300 SOA ns1.{0} hostmaster.{0} 10 3600 600 86400 300\n@ 300 NS ns1.{0}\nns1 300 A 192.0.2.53\n"
 
 
 @pytest.fixture(autouse=True)
 def loopback(settings: Any) -> None:
     settings.SOURCE_NETWORKS = ["127.0.0.0/8"]
-
-
-def followed(address: str, author: User, name: str = FIRST) -> Catalog:
-    return set_up.follow_catalog(
-        name=name,
-        primaries_terms=Terms([address]),
-        terms=CatalogTerms(),
-        author=author,
-        channel=Channel.WEB,
-        now=NOW,
-    )
 
 
 def until_members(catalog: Catalog, zones: list[str]) -> None:
@@ -85,7 +73,7 @@ def knot(tmp_path: Path) -> Iterator[tuple[str, Any]]:
 
 def test_of_knot_members_come_with_their_groups_and_leave(knot: tuple[str, Any], alice: User) -> None:
     address, reload = knot
-    catalog = followed(address, alice)
+    catalog = follow_one(alice, source=Terms([address]))
     gold = RuleTerms("gold", tags=["gold"])
     set_up.set_rules(catalog=catalog, rules=[gold], author=alice, now=NOW)
     until_members(catalog, [ONE, TWO])
@@ -107,7 +95,7 @@ def test_of_powerdns_members_come_with_their_groups_and_move_by_coo(tmp_path: Pa
         powerdns.pdnsutil("set-catalog", zone, FIRST)
     powerdns.pdnsutil("set-option", ONE, "producer", "group", "gold")
     with powerdns.server(**{"allow-axfr-ips": "127.0.0.0/8", "primary": "yes", **dict.fromkeys(CACHES, 0)}) as port:
-        first, second = (followed(f"127.0.0.1:{port}", alice, name) for name in (FIRST, SECOND))
+        first, second = (follow_one(alice, name, Terms([f"127.0.0.1:{port}"])) for name in (FIRST, SECOND))
         first, second = take_turns(first), take_turns(second)
         assert (names_here(first), first.broken_reason) == ([ONE, TWO], "")
         row = Listing.objects.get(zone_name=ONE)

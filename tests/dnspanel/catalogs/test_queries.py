@@ -10,7 +10,7 @@ from dnspanel.accounts.models import User
 from dnspanel.catalogs import queries
 from dnspanel.catalogs.models import Catalog, Listing, State
 from dnspanel.primaries.models import TransferredZone
-from tests.dnspanel.catalogs.test_set_up import follow
+from tests.dnspanel.catalogs.conftest import follow_one
 from tests.people import NOW
 from tests.people import alice as alice
 
@@ -28,7 +28,7 @@ def word(catalog: Catalog) -> str:
 
 
 def test_the_word_is_the_worst_of_it(alice: User) -> None:
-    catalog = follow(alice)
+    catalog = follow_one(alice)
     rows, own = TransferredZone.objects.filter(pk=catalog.pk), Catalog.objects.filter(pk=catalog.pk)
     assert word(catalog) == "awaited"
     rows.update(serial=1)
@@ -44,7 +44,7 @@ def test_the_word_is_the_worst_of_it(alice: User) -> None:
 
 
 def test_what_is_wrong_is_told_the_oldest_first(alice: User) -> None:
-    first, second, third, fine = (follow(alice, f"{label}.catalog.test.") for label in ("a", "b", "c", "d"))
+    first, second, third, fine = (follow_one(alice, f"{label}.catalog.test.") for label in ("a", "b", "c", "d"))
     names(fine, "fine.test.")
     names(third, "x.test.", "y.test.", state=State.REFUSED, reason="There is one.")
     names(third, "moved.test.", state=State.MOVED)
@@ -61,7 +61,7 @@ def test_what_is_wrong_is_told_the_oldest_first(alice: User) -> None:
 
 
 def test_what_it_names_comes_page_by_page_by_name(alice: User) -> None:
-    catalog = follow(alice)
+    catalog = follow_one(alice)
     names(catalog, *(f"m{number}.test." for number in range(5)))
     names(catalog, "other.test.", state=State.REFUSED)
     first = queries.listings_page(alice, catalog, limit=2)

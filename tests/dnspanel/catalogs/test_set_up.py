@@ -19,21 +19,10 @@ from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.set_up import Terms
 from dnspanel.zones.errors import Forbidden
 from dnspanel.zones.models import Channel, Zone
-from tests.dnspanel.catalogs.conftest import FIRST, KEY
+from tests.dnspanel.catalogs.conftest import FIRST, KEY, follow_one
 from tests.people import NOW, make_person
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def follow(author: User, name: str = FIRST, source: Terms | None = None, **terms: Any) -> Catalog:
-    return set_up.follow_catalog(
-        name=name,
-        primaries_terms=source or Terms(["9.9.9.9"], **KEY),
-        terms=CatalogTerms(**terms),
-        author=author,
-        channel=Channel.WEB,
-        now=NOW,
-    )
 
 
 def test_who_may_not_set_nodes_up_or_delete_zones_follows_nothing(alice: User, charlie: User) -> None:
@@ -41,8 +30,8 @@ def test_who_may_not_set_nodes_up_or_delete_zones_follows_nothing(alice: User, c
     for person in (charlie, editor):
         assert not access.may_set_up(person)
         with pytest.raises(Forbidden):
-            follow(person)
-    catalog = follow(alice)
+            follow_one(person)
+    catalog = follow_one(alice)
     assert access.catalog_for(charlie, catalog.pk) == catalog, "who sees nodes sees it"
     with pytest.raises(CatalogUnknown):
         access.catalog_for(alice, catalog.pk + 1)
@@ -57,7 +46,7 @@ def test_who_may_not_set_nodes_up_or_delete_zones_follows_nothing(alice: User, c
 
 
 def test_one_is_a_zone_that_waits_for_its_first_transfer_and_the_audit_log_has_no_secret(alice: User) -> None:
-    catalog = follow(alice, tags=["partner"], within=["Example.TEST"])
+    catalog = follow_one(alice, tags=["partner"], within=["Example.TEST"])
     assert (catalog.zone.is_catalog, catalog.zone.is_served) == (True, False)
     assert (catalog.tags, catalog.within) == (["partner"], ["example.test."])
     assert TransferredZone.objects.get(pk=catalog.pk).due_at == NOW
@@ -82,7 +71,7 @@ def test_one_is_a_zone_that_waits_for_its_first_transfer_and_the_audit_log_has_n
 )
 def test_what_cannot_be_is_refused_at_its_field(terms: dict[str, Any], field: str, alice: User) -> None:
     with pytest.raises(CatalogRefused) as refused:
-        follow(alice, **terms)
+        follow_one(alice, **terms)
     assert list(refused.value.fields) == [field]
     assert not Zone.objects.exists()
 
@@ -100,7 +89,7 @@ def test_what_cannot_be_is_refused_at_its_field(terms: dict[str, Any], field: st
     ],
 )
 def test_a_rule_that_cannot_be_is_refused_at_its_field(rules: list[RuleTerms], field: str, alice: User) -> None:
-    catalog = follow(alice)
+    catalog = follow_one(alice)
     with pytest.raises(CatalogRefused) as refused:
         set_up.set_rules(catalog=catalog, rules=rules, author=alice, now=NOW)
     assert list(refused.value.fields) == [field]
@@ -110,15 +99,15 @@ def test_primaries_that_cannot_be_are_refused_and_so_are_too_many_catalogs(
     alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(PrimariesRefused):
-        follow(alice, source=Terms(["127.0.0.1"]))
+        follow_one(alice, source=Terms(["127.0.0.1"]))
     monkeypatch.setattr(set_up, "MOST", 1)
-    follow(alice)
+    follow_one(alice)
     with pytest.raises(CatalogRefused, match="that is the most"):
-        follow(alice, "another.catalog.test.")
+        follow_one(alice, "another.catalog.test.")
 
 
 def test_a_secret_that_is_not_given_stays_as_the_rule_of_the_group_has_it(alice: User) -> None:
-    catalog = follow(alice)
+    catalog = follow_one(alice)
     with_key = RuleTerms("gold", primaries=Terms(["9.9.9.9"], **KEY))
     [before] = set_up.set_rules(catalog=catalog, rules=[with_key], author=alice, now=NOW)
     without = RuleTerms("gold", primaries=Terms(["9.9.9.10"], "transfer"))
@@ -127,7 +116,7 @@ def test_a_secret_that_is_not_given_stays_as_the_rule_of_the_group_has_it(alice:
 
 
 def test_a_change_wakes_a_worker_and_is_in_the_audit_log(alice: User) -> None:
-    catalog, woken = follow(alice), []
+    catalog, woken = follow_one(alice), []
     team = Team.objects.create(name="Partners", created_at=NOW)
 
     def wake(**_: Any) -> None:
@@ -145,7 +134,7 @@ def test_a_change_wakes_a_worker_and_is_in_the_audit_log(alice: User) -> None:
 
 
 def test_followed_no_more_its_members_stay_as_they_are(alice: User) -> None:
-    catalog = follow(alice)
+    catalog = follow_one(alice)
     primaries.create_transferred_zone(
         name="member.test.", terms=Terms(["9.9.9.9"]), author=alice, channel=Channel.WEB, now=NOW
     )
