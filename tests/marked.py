@@ -50,7 +50,7 @@ def unmarked_in_module(text: str) -> Iterator[tuple[int, str]]:
         if ast.unparse(node.func) in {f"messages.{level}" for level in ("success", "info", "warning", "error")}:
             read += node.args[1:2]
         for value in read:
-            said = _said_in(value)
+            said = _text_of(value)
             if " " in said and _WORD.search(_NAMES.sub("", said)):
                 yield value.lineno, said
 
@@ -158,11 +158,11 @@ def _messages_in(value: ast.expr) -> str:
         return _messages_in(value.body) or _messages_in(value.orelse)
     if isinstance(value, ast.BoolOp):
         return next((said for each in value.values if (said := _messages_in(each))), "")
-    said = _said_in(value)
+    said = _text_of(value)
     return said if " " in said.strip() and _WORD.search(_NAMES.sub("", said)) else ""
 
 
-def _said_in(value: ast.expr) -> str:
+def _text_of(value: ast.expr) -> str:
     """What a string says, with an ellipsis for each value in it; nothing if it is none."""
     parts = value.values if isinstance(value, ast.JoinedStr) else [value]
     return "…".join(part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str))

@@ -253,8 +253,8 @@ def rrset_page(
     drafted = keys_of(_filtered(mine, author, filters))
     if not drafted and filters.fits_all:
         mine = Operation.objects.none()
-    shown = {*published.keys, *published.up_to(drafted, descending=descending)}
-    keys = in_order(shown, start, descending=descending)
+    displayed = {*published.keys, *published.up_to(drafted, descending=descending)}
+    keys = in_order(displayed, start, descending=descending)
     page = keys[:limit]
     rows = _rows_at(zone, mine, page)
     if len(keys) > limit:

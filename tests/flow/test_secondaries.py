@@ -67,7 +67,8 @@ from dnspanel.zones import direct
 from dnspanel.zones.models import Zone
 from replication.dns import rdata
 from replication.dns.rrset import make
-owner, seed, count, names = User.objects.get(username="secunda"), *json.loads(sys.argv[1])
+username, seed, count, names = json.loads(sys.argv[1])
+owner = User.objects.get(username=username)
 chance = random.Random(seed)
 TEXTS = {
     "A": lambda: f"192.0.2.{chance.randrange(1, 255)}",
@@ -212,8 +213,8 @@ def estate(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[E
         yield estate
 
 
-def edit_at_random(estate: Estate, *, seed: int, count: int, zones: list[str]) -> None:
-    run_script(estate.stack, EDIT, json.dumps([seed, count, zones]))
+def edit_at_random(estate: Estate, *, seed: int, count: int, zones: list[str], by: str = "secunda") -> None:
+    run_script(estate.stack, EDIT, json.dumps([by, seed, count, zones]))
 
 
 def test_after_many_edits_each_has_record_for_record_what_is_published(estate: Estate) -> None:
