@@ -360,18 +360,9 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 5.0,
         "options": {"expires": 5},
     },
-    "drive-change-runs": {
-        "task": "dnspanel.zones.tasks.drive_change_runs",
-        "schedule": 5.0,
-        "options": {"expires": 5},
-    },
+    "drive-runs": {"task": "dnspanel.zones.tasks.drive_runs", "schedule": 5.0, "options": {"expires": 5}},
     "look-at-what-is-published": {
         "task": "dnspanel.zones.tasks.look_at_what_is_published",
-        "schedule": 5.0,
-        "options": {"expires": 5},
-    },
-    "drive-policy-runs": {
-        "task": "dnspanel.zones.tasks.drive_policy_runs",
         "schedule": 5.0,
         "options": {"expires": 5},
     },
@@ -413,8 +404,6 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 5.0,
         "options": {"expires": 5},
     },
-    "set-up-fronts": {"task": "dnspanel.fleet.tasks.set_up_fronts", "schedule": 1.0, "options": {"expires": 3}},
-    "end-drains": {"task": "dnspanel.fleet.tasks.end_drains", "schedule": 5.0, "options": {"expires": 5}},
     "tidy-identities": {"task": "dnspanel.fleet.tasks.tidy_identities", "schedule": 3600.0},
     "drive-rollovers": {"task": "dnspanel.fleet.tasks.drive_rollovers", "schedule": 10.0, "options": {"expires": 9}},
     "reconcile-signalling-names": {
@@ -437,11 +426,6 @@ CELERY_BEAT_SCHEDULE = {
     },
     "drive-secondaries": {
         "task": "dnspanel.secondaries.tasks.drive_secondaries",
-        "schedule": 2.0,
-        "options": {"expires": 5},
-    },
-    "ask-secondaries": {
-        "task": "dnspanel.secondaries.tasks.ask_secondaries",
         "schedule": 2.0,
         "options": {"expires": 5},
     },

@@ -122,16 +122,9 @@ def set_up_fronts() -> None:
 
 
 def wake_fronts(**_: Any) -> None:
-    """Fronts get what is new of them and their nodes. A dead broker costs a second."""
+    """Fronts get what is new of them and their nodes, where there are any. A dead broker costs a second."""
     if Node.objects.filter(is_front=True).exclude(state=NodeState.RETIRED).exists():
         wake(set_up_fronts)
-
-
-@shared_task(ignore_result=True)
-def end_drains() -> None:
-    """Resume the nodes whose drain has come to its end."""
-    with while_postgresql_answers():
-        enroll.resume_due(now=timezone.now())
 
 
 @shared_task(ignore_result=True)
@@ -235,9 +228,10 @@ def bootstrap_node(node_id: int) -> None:
 def bootstrap_waiting_nodes() -> None:
     """Wake a worker for every node that waits for a snapshot and that nobody sends one, in random order.
 
-    Nodes that lost what they had are among them from here on.
+    Nodes that lost what they had are among them from here on. Before, those whose drain has come to its end resume.
     """
     with while_postgresql_answers():
+        enroll.resume_due(now=timezone.now())
         for node_id, reason in regressed_nodes():
             ask_for_snapshot(node_id=node_id, reason=reason, now=timezone.now())
         waiting = list(free_bootstraps(now=timezone.now()).values_list("node_id", flat=True))
@@ -314,9 +308,13 @@ def wake_nodes(*, schema: int, **_: Any) -> None:
 
 @shared_task(ignore_result=True)
 def advance_delivery() -> None:
-    """Let groups go further, in case nobody did after the proof they waited for, or time was what they waited for."""
+    """Let groups go further, in case nobody did after the proof they waited for, or time was what they waited for.
+
+    Fronts look each second too: a node that just fell behind is for them to leave out.
+    """
     with while_postgresql_answers():
         deliver.advance(now=timezone.now())
+        wake_fronts()
 
 
 def wake_released_nodes(*, node_ids: Iterable[int], **_: Any) -> None:

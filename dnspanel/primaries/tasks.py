@@ -14,6 +14,7 @@ from django.utils import timezone
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.celery import while_postgresql_answers
 from dnspanel.primaries import land, turn
+from dnspanel.primaries.models import TransferredZone
 from dnspanel.wake import wake
 
 # A worker lets others have their turn after this long.
@@ -27,6 +28,8 @@ _places = threading.BoundedSemaphore(AT_ONCE)
 def drive_transfers_in() -> None:
     """What expired is served no more; what is due is transferred, also where nobody was woken."""
     with while_postgresql_answers():
+        if not TransferredZone.objects.exists():
+            return
         land.expire_due(now=timezone.now())
     _transfer_due()
 

@@ -37,21 +37,15 @@ def follow_publications() -> None:
 
 @shared_task(ignore_result=True)
 def drive_secondaries() -> None:
-    """Do the same where nobody was woken, and send what is due again."""
+    """Do the same where nobody was woken, send what is due again, and have those asked of which some zone is due."""
     with while_postgresql_answers():
         if Secondary.objects.filter(active=True).exists():
             members.note_publications(now=timezone.now())
             wake_each(notify_secondary, notices.secondaries_with_due(now=timezone.now()))
+            wake_each(ask_secondary, questions.secondaries_with_due(now=timezone.now()))
         keyless.note_publications(now=timezone.now())
         if NoticeAddress.objects.filter(notify_at__lte=timezone.now()).exists():
             wake(notify_addresses)
-
-
-@shared_task(ignore_result=True)
-def ask_secondaries() -> None:
-    """Wake who asks, for every secondary of which some zone is due."""
-    with while_postgresql_answers():
-        wake_each(ask_secondary, questions.secondaries_with_due(now=timezone.now()))
 
 
 @shared_task(ignore_result=True)

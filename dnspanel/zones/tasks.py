@@ -95,13 +95,6 @@ def run_policies(run_id: int) -> None:
 
 
 @shared_task(ignore_result=True)
-def drive_policy_runs() -> None:
-    """Every few seconds: each run of DNSSEC policies has its worker, should nobody have been woken."""
-    close_old_connections()
-    wake_each(run_policies, policy_runs.unfinished_runs())
-
-
-@shared_task(ignore_result=True)
 def run_changes(run_id: int) -> None:
     """Take a turn at a run that changes many zones alike."""
     with while_postgresql_answers():
@@ -110,9 +103,10 @@ def run_changes(run_id: int) -> None:
 
 
 @shared_task(ignore_result=True)
-def drive_change_runs() -> None:
-    """Every few seconds: each run that changes many zones has its worker, should nobody have been woken."""
+def drive_runs() -> None:
+    """Every few seconds: each run over many zones has its worker, should nobody have been woken."""
     close_old_connections()
+    wake_each(run_policies, policy_runs.unfinished_runs())
     wake_each(run_changes, change_runs.unfinished_runs())
 
 

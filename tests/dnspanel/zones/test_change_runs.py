@@ -24,7 +24,7 @@ from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.policy_queries import own_policy_of
 from dnspanel.zones.errors import ChangeRunUnknown, Forbidden, MassDeletion, RunRefused, SettingsRefused
 from dnspanel.zones.models import ChangeRun, Channel, LogHead, Publication, RunState, Zone, ZoneAct
-from dnspanel.zones.tasks import drive_change_runs, run_changes
+from dnspanel.zones.tasks import drive_runs, run_changes
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.people import NOW, make_person
 
@@ -234,7 +234,7 @@ def test_a_mass_deletion_waits_for_somebody_who_confirms_it(
 
 def test_the_tasks_find_runs_and_finish_them(zones: list[Zone], bob: User) -> None:
     run = create_run(alike=TAGS, by=bob, now=NOW, search="shop")
-    drive_change_runs()
+    drive_runs()
     run_changes(run.pk)
     run_changes(run.pk)
     run.refresh_from_db()

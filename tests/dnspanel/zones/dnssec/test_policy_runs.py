@@ -41,7 +41,7 @@ from dnspanel.zones.models import (
     Zone,
     ZoneKey,
 )
-from dnspanel.zones.tasks import drive_policy_runs, run_policies
+from dnspanel.zones.tasks import drive_runs, run_policies
 from replication.codec.dnssec import Nsec3
 from tests.dnspanel.zones.conftest import MakeZone, rr
 from tests.dnspanel.zones.test_direct import token_actor
@@ -370,7 +370,7 @@ def test_a_zone_that_is_gone_is_no_reason_to_stop(policy: DnssecPolicy, alice: U
 
 def test_the_tasks_find_runs_and_finish_them(zone: Zone, policy: DnssecPolicy, alice: User) -> None:
     run = begin(alice)
-    drive_policy_runs()
+    drive_runs()
     run_policies(run.pk)
     run_policies(run.pk)
     run.refresh_from_db()
