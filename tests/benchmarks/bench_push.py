@@ -5,8 +5,8 @@ inside) and stops when the last of three real `pdns_server` nodes gave the new
 address to a poll over UDP. 300 single edits, one after another, of random
 zones. The two sizes run on the same stack, one after the other: `large` is
 `small` plus 262,238 more zones. Ring 0, the private server that gets everything
-first, is part of the way unless `--without-ring0` is given. Filling PostgreSQL and the first push of the
-estate are not measured.
+first, is part of the way unless `--without-ring0` is given. Filling PostgreSQL, the first push of the estate
+and what searches need of it are not measured.
 
 Printed besides: bytes sent per node and edit (on the TCP connection: HTTP
 headers and TLS included), the largest resident memory of the three agents
@@ -83,6 +83,7 @@ def main() -> None:
             stack.wait_until_in_sync(timeout=1800)
             made = zones
             say(f"{label}: {zones:,} zones, {records:,} records at all nodes after {time.monotonic() - began:.0f} s")
+            stack.wait_until_searchable()
             stack.restart_agents()
             measure(stack, edits=20, seed=1)  # warm: connections, imports, caches
             result[label] = measure(stack, edits=args.edits, seed=zones)

@@ -40,6 +40,19 @@ class BenchStack:
                 raise TimeoutError(f"not in sync with {wanted} after {timeout:.0f} s: {list(late)}")
             time.sleep(SYNC_POLL_SECONDS)
 
+    def wait_until_searchable(self, *, timeout: float = 3600) -> None:
+        """Return when what searches look into, texts and complaints, has followed the log: filling costs no more."""
+        from dnspanel.zones.models import ComplaintProgress, LogHead, SearchProgress
+
+        wanted = LogHead.objects.get().sequence
+        deadline = time.monotonic() + timeout
+        texts = SearchProgress.objects.filter(sequence__gte=wanted, last_zone=None)
+        complaints = ComplaintProgress.objects.filter(sequence__gte=wanted, is_complete=True)
+        while not (texts.exists() and complaints.exists()):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"searches have not followed to {wanted} after {timeout:.0f} s")
+            time.sleep(SYNC_POLL_SECONDS)
+
     def agent_rss_mb(self) -> list[float]:
         """Resident memory of each agent now, in MiB, mapped pages of the LMDB included."""
         pids = [self.stack.supervisor.pid(f"{name}-agent") for name in self.stack.node_names]
