@@ -2,10 +2,13 @@
 
 What that configuration has in /etc/bind or /etc/nsd lies in the directory above theirs: the authority that is given to
 copy, and for TLS the certificate and key that whoever starts them made. By these a TLS port answers questions too.
+
+Knot speaks no TLS in Debian 12, and its NSD reads no catalog zones: `newer_knot` and `newer_nsd` are those of a suite.
 """
 
 import re
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +20,8 @@ import dns.message
 import dns.query
 import dns.rdatatype
 import dns.zone
+
+from tests.oracle.powerdns import Unavailable, program_of_suite
 
 HERE = "127.0.0.1"
 Record = tuple[str, int, str, str]  # name, TTL, type, rdata
@@ -55,6 +60,7 @@ def in_canonical_form(zone: str, text: str) -> set[Record]:
 
 
 Made = tuple[list[str], Callable[[str], str]]  # the command, and how to have it write out a zone
+SUITE = "trixie"
 CERTIFICATE, KEY = "dnspanel-client.pem", "dnspanel-client.key"
 AUTHORITY = "dnspanel-authority.pem"
 
@@ -85,36 +91,52 @@ def bind(directory: Path, port: int, parts: list[str], tls_port: int | None = No
     return ["named", "-g", "-n", "1", "-c", str(directory / "named.conf")], text_of
 
 
-def knot(directory: Path, port: int, parts: list[str], tls_port: int | None = None) -> Made:
-    assert tls_port is None, "Debian 12's speaks no TLS"
+def knot(
+    directory: Path,
+    port: int,
+    parts: list[str],
+    tls_port: int | None = None,
+    programs: Sequence[str] = ("knotd", "knotc"),
+) -> Made:
     conf = directory / "knot.conf"
+    over_tls = "" if tls_port is None else f"    listen-tls: 127.0.0.1@{tls_port}\n"
     conf.write_text(
-        f"server:\n    listen: 127.0.0.1@{port}\n    rundir: {directory}\n    user: root\n"
+        f"server:\n    listen: 127.0.0.1@{port}\n{over_tls}    rundir: {directory}\n    user: root\n"
         f"database:\n    storage: {directory}\n"
         f"log:\n  - target: stderr\n    any: info\n"
         f"template:\n  - id: default\n    storage: {directory}\n\n"
-        + parts[0].replace("  - id: dnspanel-member\n", f"  - id: dnspanel-member\n    storage: {directory}\n")
+        + parts[0]
+        .replace("  - id: dnspanel-member\n", f"  - id: dnspanel-member\n    storage: {directory}\n")
+        .replace("/etc/knot", str(directory.parent))
     )
+    server, control = programs
 
     def text_of(zone: str) -> str:
         done = subprocess.run(
-            ["knotc", "-c", str(conf), "zone-read", zone], capture_output=True, text=True, timeout=20, check=True
+            [control, "-c", str(conf), "zone-read", zone], capture_output=True, text=True, timeout=20, check=True
         )
         return "\n".join(re.sub(r"^\[[^]]*\] ", "", line) for line in done.stdout.splitlines())
 
-    return ["knotd", "-c", str(conf)], text_of
+    return [server, "-c", str(conf)], text_of
 
 
-# Without TLS: one for NSDs that read catalog zones, and one for the others.
-_PARTS_OF_NSD = 2
+def newer_knot(directory: Path, port: int, parts: list[str], tls_port: int | None = None) -> Made:
+    """Raises Unavailable, as `newer_nsd` does."""
+    programs = [str(program_of_suite(SUITE, f"usr/sbin/{name}", directory)) for name in ("knotd", "knotc")]
+    return knot(directory, port, parts, tls_port, programs)
 
 
-def nsd(directory: Path, port: int, parts: list[str], tls_port: int | None = None) -> Made:
+def nsd(
+    directory: Path,
+    port: int,
+    parts: list[str],
+    tls_port: int | None = None,
+    programs: Sequence[str] = ("nsd", "nsd-control"),
+) -> Made:
     conf, around = directory / "nsd.conf", directory.parent
     over_tls = ""
-    if len(parts) > _PARTS_OF_NSD:
-        (around / AUTHORITY).write_text(parts[0])
     if tls_port is not None:
+        (around / AUTHORITY).write_text(parts[0])
         over_tls = (
             f"    ip-address: 127.0.0.1@{tls_port}\n    tls-port: {tls_port}\n"
             f'    tls-service-pem: "{around / CERTIFICATE}"\n    tls-service-key: "{around / KEY}"\n'
@@ -130,20 +152,42 @@ def nsd(directory: Path, port: int, parts: list[str], tls_port: int | None = Non
     )
     text = re.sub(r'zone:\n    name: "(.+)"\n', r'\g<0>    zonefile: "\1.zone"\n', conf.read_text())
     conf.write_text(text)
+    server, control = programs
 
     def text_of(zone: str) -> str:
         path = directory / f"{zone.removesuffix('.')}.zone"
         path.unlink(missing_ok=True)
-        subprocess.run(["nsd-control", "-c", str(conf), "write", zone], capture_output=True, timeout=20, check=True)
+        subprocess.run([control, "-c", str(conf), "write", zone], capture_output=True, timeout=20, check=True)
         deadline = time.monotonic() + 10
         while not path.exists() and time.monotonic() < deadline:  # by another process of it
             time.sleep(0.01)
         return path.read_text()
 
-    return ["nsd", "-d", "-c", str(conf)], text_of
+    return [server, "-d", "-c", str(conf)], text_of
+
+
+def newer_nsd(directory: Path, port: int, parts: list[str], tls_port: int | None = None) -> Made:
+    """By the part for one that reads catalog zones, which comes before that for an older one."""
+    programs = [str(program_of_suite(SUITE, f"usr/sbin/{name}", directory)) for name in ("nsd", "nsd-control")]
+    made = nsd(directory, port, parts[:-1], tls_port, programs)
+    conf = directory / "nsd.conf"
+    pattern = 'pattern:\n    name: "dnspanel"\n'
+    conf.write_text(conf.read_text().replace(pattern, f'{pattern}    zonefile: "%s.zone"\n'))
+    return made
 
 
 MAKERS = {"bind": bind, "knot": knot, "nsd": nsd}
+NEWER = {"newer-knot": newer_knot, "newer-nsd": newer_nsd}
+
+
+def newer_kinds() -> list[str]:
+    """Those of NEWER that can be had here: all, or none where no root of the suite can be made."""
+    try:
+        with tempfile.TemporaryDirectory() as directory:
+            program_of_suite(SUITE, "usr/sbin/knotd", Path(directory))
+    except Unavailable:
+        return []
+    return list(NEWER)
 
 
 @contextmanager
@@ -165,7 +209,9 @@ def running(
         for kind in kinds:
             directory = root / kind
             directory.mkdir()
-            command, text_of = MAKERS[kind](directory, ports[kind], list(parts[kind]), (tls_ports or {}).get(kind))
+            command, text_of = (MAKERS | NEWER)[kind](
+                directory, ports[kind], list(parts[kind]), (tls_ports or {}).get(kind)
+            )
             log = directory / "log"
             with log.open("wb") as output:
                 processes.append(subprocess.Popen(command, stdout=output, stderr=output, cwd=directory))

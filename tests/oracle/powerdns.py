@@ -1,6 +1,6 @@
 """PowerDNS installations to compare with: the machine's own, and others in throwaway roots of Debian suites.
 
-dnsdist is in these roots too.
+So are other servers that are newer there than here: dnsdist, Knot DNS and NSD.
 """
 
 import fcntl
@@ -21,7 +21,7 @@ from tests.ports import free_port
 from tests.workers import CACHE
 
 ROOTS = CACHE / "roots"
-PACKAGES = ("pdns-server", "pdns-backend-lmdb", "dnsdist")
+PACKAGES = ("pdns-server", "pdns-backend-lmdb", "dnsdist", "knot", "nsd")
 DEBOOTSTRAP_SECONDS = 1200
 TOOL_SECONDS = 120
 START_SECONDS = 20
@@ -187,18 +187,22 @@ def of_suite(suite: str) -> PowerDNS:
     return PowerDNS(_version(PowerDNS("0", root)), root)
 
 
-def dnsdist_of_suite(suite: str, directory: Path) -> Path:
-    """A program in this directory that is the dnsdist of a Debian suite and sees what we see; raises Unavailable."""
+def program_of_suite(suite: str, path: str, directory: Path) -> Path:
+    """A program in this directory that is one of a Debian suite, of this path, and sees what we see.
+
+    Raises Unavailable.
+    """
     root = of_suite(suite).root
     assert root is not None
-    if not (root / "usr/bin/dnsdist").exists():
+    if not (root / path).exists():
         with (ROOTS / f"{suite}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            _add_packages(root)
+            if not (root / path).exists():
+                _add_packages(root)
     # Its own libraries, in whichever order the loader of its suite finds them; nothing else of the root is needed.
     [loader], [libraries] = root.glob("usr/lib64/ld-linux-*.so.*"), root.glob("usr/lib/*-linux-gnu")
-    program = directory / f"dnsdist-{suite}"
-    program.write_text(f'#!/bin/sh\nexec "{loader}" --library-path "{libraries}" "{root}/usr/bin/dnsdist" "$@"\n')
+    program = directory / f"{Path(path).name}-{suite}"
+    program.write_text(f'#!/bin/sh\nexec "{loader}" --library-path "{libraries}" "{root / path}" "$@"\n')
     program.chmod(0o755)
     return program
 

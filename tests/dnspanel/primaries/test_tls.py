@@ -1,6 +1,10 @@
-"""A zone of a BIND that gives it over TLS alone; whatever stands in for that BIND is refused, and that is told."""
+"""A zone of a BIND that gives it over TLS alone; whatever stands in for that BIND is refused, and that is told.
+
+And zones of a Knot DNS and an NSD of a newer Debian: those of Debian 12 speak no TLS, or do not select `dot`.
+"""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -16,10 +20,16 @@ from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.set_up import Terms
 from dnspanel.zones.models import Zone
 from tests.dnspanel.primaries.conftest import KEY, TEXT, ZONE, Primary, awaited, records_here, row_of, take_turn
+from tests.dnspanel.transfer.powerdns_estate import TSIG_SECRET
+from tests.dnspanel.transfer.running import listening, run, running
 from tests.dnspanel.transfer.sources.test_axfr import named
+from tests.foreign_servers import SUITE
+from tests.oracle.powerdns import Unavailable, program_of_suite
 from tests.own_certificates import OwnCertificate, own_certificate
 from tests.people import NOW
 from tests.ports import free_port
+from tests.replication.agent.servers import short_directory
+from tests.stack import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -156,6 +166,76 @@ def test_a_primary_that_wants_to_know_who_asks_is_shown_the_panels_certificate(
         set_up.set_primaries(zone=zone, terms=terms, author=alice, now=NOW)
         assert take_turn(zone) == "axfr"
     assert tls.own_authority(row_of(zone), now=NOW) == authority.ca_pem
+
+
+@contextmanager
+def knot_over_tls(directory: Path, port: int) -> Iterator[Callable[[], None]]:
+    """What adds a record to the zone."""
+    server, control = (program_of_suite(SUITE, f"usr/sbin/{name}", directory) for name in ("knotd", "knotc"))
+    conf, clear = directory / "knot.conf", free_port()
+    conf.write_text(
+        f"server:\n    listen: 127.0.0.1@{clear}\n    listen-tls: 127.0.0.1@{port}\n    rundir: {directory}\n"
+        f"    user: root\n    cert-file: {directory}/own.pem\n    key-file: {directory}/own.key\n"
+        f"database:\n    storage: {directory}\nlog:\n  - target: stderr\n    any: info\n"
+        f"key:\n  - id: transfer\n    algorithm: hmac-sha256\n    secret: {TSIG_SECRET}\n"
+        "acl:\n  - id: to-panel\n    key: transfer\n    action: transfer\n    protocol: tls\n"
+        f"zone:\n  - domain: {ZONE}\n    storage: {directory}\n    file: zone\n    zonefile-sync: -1\n"
+        "    zonefile-load: whole\n    journal-content: changes\n    acl: to-panel\n"
+    )
+
+    def add() -> None:
+        for words in (["zone-begin", ZONE], ["zone-set", ZONE, "over", "60", "TXT", '"tls"'], ["zone-commit", ZONE]):
+            run(control, "-b", "-c", conf, *words)
+
+    with running([server, "-c", conf], directory / "log", listening(port)):
+        run(control, "-b", "-c", conf, "zone-reload", ZONE)
+        yield add
+
+
+@contextmanager
+def nsd_over_tls(directory: Path, port: int) -> Iterator[Callable[[], None]]:
+    """What adds a record to the zone."""
+    server, control = (program_of_suite(SUITE, f"usr/sbin/{name}", directory) for name in ("nsd", "nsd-control"))
+    conf = directory / "nsd.conf"
+    conf.write_text(
+        f'server:\n    ip-address: 127.0.0.1@{port}\n    tls-port: {port}\n    zonesdir: "{directory}"\n'
+        f'    tls-service-pem: "{directory}/own.pem"\n    tls-service-key: "{directory}/own.key"\n'
+        f'    username: ""\n    chroot: ""\n    pidfile: ""\n    xfrdfile: "{directory}/xfrd.state"\n'
+        f'    xfrdir: "{directory}"\n    zonelistfile: "{directory}/zone.list"\n'
+        f'remote-control:\n    control-enable: yes\n    control-interface: "{directory}/control"\n'
+        f'key:\n    name: "transfer"\n    algorithm: hmac-sha256\n    secret: "{TSIG_SECRET}"\n'
+        f'zone:\n    name: "{ZONE}"\n    zonefile: "zone"\n    provide-xfr: 127.0.0.1 transfer\n'
+        "    store-ixfr: yes\n    create-ixfr: yes\n"
+    )
+
+    def add() -> None:
+        text = (directory / "zone").read_text()
+        (directory / "zone").write_text(text.replace(" 10 3600 ", " 11 3600 ") + 'over 60 TXT "tls"\n')
+        run(control, "-c", conf, "reload", ZONE)
+
+    with running([server, "-d", "-c", conf], directory / "log", listening(port)):
+        yield add
+
+
+@pytest.mark.parametrize("server", [knot_over_tls, nsd_over_tls])
+def test_of_others_it_comes_over_tls_as_well_and_what_changes_as_a_difference(
+    server: Callable[[Path, int], Any], certificate: OwnCertificate, alice: User
+) -> None:
+    with short_directory() as directory:
+        (directory / "own.pem").write_text(certificate.certificate)
+        (directory / "own.key").write_text(certificate.key)
+        (directory / "zone").write_text(TEXT)
+        port = free_port()
+        by_name = {"uses_tls": True, "tls_names": [NAME], "tls_certificates": certificate.certificate, **KEY}
+        try:
+            with server(directory, port) as add:
+                zone = awaited(f"127.0.0.1:{port}", alice, **by_name)
+                assert take_turn(zone) == "axfr"
+                add()
+                until(lambda: take_turn(zone) == "ixfr", seconds=10, what=lambda: row_of(zone).error)
+                assert ("over.abroad.test.", 60, "TXT", '"tls"') in records_here(zone)
+        except Unavailable as exc:
+            pytest.skip(str(exc))
 
 
 @pytest.mark.parametrize(

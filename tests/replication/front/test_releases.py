@@ -8,12 +8,14 @@ import subprocess
 import pytest
 
 from replication.wire.front import Backend
-from tests.oracle.powerdns import Unavailable, dnsdist_of_suite
+from tests.oracle.powerdns import Unavailable, program_of_suite
 from tests.ports import free_port
 from tests.replication.agent.servers import PDNS_SERVER, short_directory
 from tests.replication.front.enrolled import OTHER, ZONE, Site, enrolled_site
 from tests.replication.front.servers import until
 from tests.replication.panel import Panel
+
+DNSDIST = "usr/bin/dnsdist"
 
 if PDNS_SERVER is None:
     pytest.skip("pdns_server is not installed", allow_module_level=True)
@@ -25,7 +27,7 @@ if PDNS_SERVER is None:
 def test_a_newer_dnsdist_is_a_front_as_well(panel: Panel, suite: str, version: str, form: str) -> None:
     with short_directory() as directory:
         try:
-            program = dnsdist_of_suite(suite, directory)
+            program = program_of_suite(suite, DNSDIST, directory)
         except Unavailable as exc:
             pytest.skip(str(exc))
         dot, doh = free_port(), free_port()
@@ -45,7 +47,7 @@ def test_a_newer_dnsdist_is_a_front_as_well(panel: Panel, suite: str, version: s
 def test_a_dnsdist_that_is_upgraded_in_place_gets_the_form_that_it_reads(panel: Panel) -> None:
     with short_directory() as directory:
         try:
-            newer = dnsdist_of_suite("sid", directory)
+            newer = program_of_suite("sid", DNSDIST, directory)
         except Unavailable as exc:
             pytest.skip(str(exc))
         program = directory / "dnsdist"

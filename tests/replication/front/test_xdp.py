@@ -18,7 +18,7 @@ from replication.front.release import Release
 from replication.front.xdp_program import Maps, encode_keys, encode_program
 from replication.store.applying import POSITION_ZONE
 from replication.wire.front import Endpoint
-from tests.oracle.powerdns import PowerDNS, Unavailable, dnsdist_of_suite, native
+from tests.oracle.powerdns import PowerDNS, Unavailable, native, program_of_suite
 from tests.replication.agent.servers import short_directory
 from tests.replication.front.namespaces import (
     ADDRESS,
@@ -70,7 +70,7 @@ def attach(front: Host, path: Path) -> None:
 def dnsdist_and_pdns(suite: str, directory: Path) -> tuple[Path, PowerDNS]:
     """Both programs, or the test is skipped with the reason."""
     try:
-        return dnsdist_of_suite(suite, directory), native()
+        return program_of_suite(suite, "usr/bin/dnsdist", directory), native()
     except Unavailable as exc:
         pytest.skip(str(exc))
 
