@@ -529,13 +529,14 @@ class Rollover(models.Model):
     cdnskey_before = models.BooleanField(default=False)
     started_at = models.DateTimeField()
     started_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
-    step_revision = models.IntegerField()  # what every node has to answer with
+    step_revision = models.IntegerField()  # what every node and secondary has to answer with
     step_at = models.DateTimeField()
     # What people see: what it waits for, not before when, since when, and what the parent has to be told.
     waits_for = MessageField(default="")
     earliest = models.DateTimeField(null=True)
     waits_since = models.DateTimeField()
     late = ArrayField(models.TextField(), default=list)  # names of nodes
+    late_secondaries = ArrayField(models.TextField(), default=list, db_default=[])  # their names
     add_ds = ArrayField(models.TextField(), default=list)
     remove_ds = ArrayField(models.TextField(), default=list)
     parent_silent = MessageField(default="")
@@ -544,7 +545,8 @@ class Rollover(models.Model):
     clock = models.DateTimeField()
     looked_at = models.DateTimeField()
     epoch = models.UUIDField()
-    answered_since = models.DateTimeField(null=True)
+    answered_since = models.DateTimeField(null=True)  # every node
+    secondaries_since = models.DateTimeField(null=True)  # and every secondary, with the step
     goals: "models.JSONField[Any]" = models.JSONField(default=dict)  # rollover.Goal → since when
     parent_at = models.DateTimeField()  # when all servers of the parent were asked last, by the clock
     ds_ttl = models.BigIntegerField(null=True)
