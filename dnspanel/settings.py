@@ -439,6 +439,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 5.0,
         "options": {"expires": 10},
     },
+    "follow-producers": {
+        "task": "dnspanel.catalogs.tasks.follow_producers",
+        "schedule": 30.0,
+        "options": {"expires": 30},
+    },
     "follow-members": {
         "task": "dnspanel.secondaries.tasks.follow_members",
         "schedule": 30.0,

@@ -49,7 +49,8 @@ _ENCODED = """
 # A DS that some servers of a parent do not have yet is on its way for so long; and a parent that could not be asked for
 # so long needs somebody to look at it.
 PARTIAL_FOR, UNKNOWN_FOR = timedelta(days=1), timedelta(days=2)
-# A rollover may wait for so long before somebody is told: for nodes, servers of a parent, a DS that people bring.
+# A rollover may wait for so long before somebody is told: for nodes and secondaries, servers of a parent, a DS that
+# people bring.
 NODES_FOR, PARENT_FOR, DS_FOR = timedelta(minutes=30), timedelta(hours=6), timedelta(days=3)
 MOST_ZONES_NAMED = 20
 
@@ -69,7 +70,8 @@ _ZONES = """
             WHERE silent_since IS NOT NULL AND silent_since <= %(unknown)s
             UNION ALL
             SELECT zone_id, 'rollover', waits_since, NULL FROM zones_rollover
-            WHERE ended_at IS NULL AND (is_stuck OR late <> '{}' AND waits_since <= %(late)s
+            WHERE ended_at IS NULL AND (is_stuck
+                OR (late <> '{}' OR late_secondaries <> '{}') AND waits_since <= %(late)s
                 OR parent_silent <> '' AND waits_since <= %(silent)s
                 OR (add_ds <> '{}' OR remove_ds <> '{}') AND waits_since <= %(told)s)
             UNION ALL

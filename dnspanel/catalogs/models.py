@@ -1,4 +1,4 @@
-"""Catalogs of others, their rules and their members. Models store and constrain; `set_up` and `follow` write."""
+"""Catalogs of others, their rules and their members, and members of ours. Models store and constrain; others write."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -84,3 +84,11 @@ class Listing(models.Model):
         indexes = [
             models.Index(fields=["catalog", "state", "zone_name"], name="catalog_listing_state"),
         ]
+
+
+class Produced(models.Model):
+    """A zone that is in a catalog of ours, and the label of its record there; `produce` writes it."""
+
+    zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="+")
+    catalog = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")
+    label = models.CharField(max_length=32, unique=True)

@@ -3,3 +3,5 @@
 from django.dispatch import Signal
 
 due = Signal()
+# A catalog of ours has other members.
+produced = Signal()

@@ -10,7 +10,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from dnspanel.advisory_locks import Lock, locked
-from dnspanel.catalogs import follow
+from dnspanel.catalogs import follow, produce
 from dnspanel.celery import while_postgresql_answers
 from dnspanel.wake import wake
 from dnspanel.zones.models import Zone
@@ -29,6 +29,20 @@ def follow_catalogs() -> None:
                 while mine and follow.take_turn(catalog_id=catalog_id, now=timezone.now()):
                     if time.monotonic() > until:
                         break
+
+
+@shared_task(ignore_result=True)
+def follow_producers() -> None:
+    """Have catalogs of ours say which zones are in them. Twice, late or never does no harm."""
+    until = time.monotonic() + TURN_SECONDS
+    with while_postgresql_answers(), locked(Lock.CATALOG, 0) as mine:
+        while mine and produce.follow_members(now=timezone.now()) and time.monotonic() < until:
+            continue
+
+
+def follow_producers_now(**_: Any) -> None:
+    """Wake a worker because a catalog of ours has other members."""
+    wake(follow_producers)
 
 
 def wake_follower(**_: Any) -> None:

@@ -64,6 +64,7 @@ def show(session: Session, zone: str) -> None:
         "waits for": found["waits_for"] or None,
         "not before": output.moment(found["earliest"]) if found["earliest"] else None,
         "late nodes": found["late"] or None,
+        "late secondaries": found["late_secondaries"] or None,
         "DS to add": found["add_ds"] or None,
         "DS to remove": found["remove_ds"] or None,
         "begun": output.moment(found["started_at"]),

@@ -1,4 +1,4 @@
-"""What happened to nodes is told to whoever listens, never with content."""
+"""What happened to nodes is told to whoever listens, never with content; and a question to who knows other servers."""
 
 from django.dispatch import Signal
 
@@ -7,3 +7,7 @@ released = Signal()
 
 # Sent once it is committed that a front, or a node that fronts may ask, is another. A lost signal costs a second.
 fronts_changed = Signal()
+
+# Sent with `steps`, the revisions that rollovers wait for by the ids of their zones. Receivers return, of the zones
+# that some name server which transfers them from here does not answer so, {zone id: {its name: why, as a clause}}.
+transfers_questioned = Signal()

@@ -215,7 +215,7 @@ def _lookup(query: Query) -> Reply:
     apex = {} if zone is None else discovery.apex_of(zone)
     if zone is None or rdtypes.SOA not in apex:
         raise MessageRefused(dns.rcode.REFUSED, gettext("{name} is in no zone of this panel").format(name=name))
-    if not zone.is_served:
+    if not zone.is_transferable:
         raise MessageRefused(dns.rcode.REFUSED, unserved_reason(zone.name))
     found = apex.get(int(question.rdtype)) if name == zone.name else None
     return Reply(dns.rcode.NOERROR, (found,)) if found else Reply(dns.rcode.NOERROR, (), (apex[rdtypes.SOA],))
@@ -250,7 +250,7 @@ def _transfer(query: Query) -> Iterator[bytes]:
         raise MessageRefused(dns.rcode.REFUSED, gettext("this message was taken before: sign another one"))
     actor = tsig_permissions.actor_for(signed.actor, name, TsigAct.TRANSFER)
     zone = access.zone_for_reading(actor, name)
-    if not zone.is_served:
+    if not zone.is_transferable:
         raise MessageRefused(dns.rcode.REFUSED, unserved_reason(zone.name))
     with axfr.a_turn():
         count = 0

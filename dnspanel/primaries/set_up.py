@@ -25,7 +25,7 @@ from dnspanel.transfer import servers
 from dnspanel.transfer.errors import ServerRefused
 from dnspanel.zones import access, edit, find_zones
 from dnspanel.zones.dnssec.queries import signing_of
-from dnspanel.zones.errors import Unknown
+from dnspanel.zones.errors import Unknown, producer_reason
 from dnspanel.zones.models import Operation, Publication, Zone
 from dnspanel.zones.transferred import serve_within
 from replication.dns import names
@@ -128,6 +128,8 @@ def set_primaries(*, zone: Zone, terms: Terms, author: Author, now: datetime) ->
     servers.refuse_servers(author)
     with transaction.atomic(durable=True):
         locked = _locked(zone, author)
+        if locked.is_producer:
+            raise PrimariesRefused({"addresses": [producer_reason(locked.name)]})
         row = TransferredZone.objects.filter(pk=locked.pk).first()
         columns = checked_columns(terms, row)
         if signing_of(locked).keys:

@@ -23,6 +23,7 @@ SIGNED = gettext_noop(
 NARROW = gettext_noop(
     "{name} is signed with narrow NSEC3, which is made up for each question and cannot be transferred."
 )
+_PRODUCER = Q(is_catalog=True, transferred_from="")
 
 
 def secondaries_visible_to(person: Person) -> QuerySet[Secondary]:
@@ -73,12 +74,14 @@ def members_of_zone(person: Person, zone: Zone) -> QuerySet[Member]:
 
 def chosen_zones(secondary: Secondary) -> QuerySet[Zone]:
     """The zones that are chosen for it, those that it cannot have included."""
-    return Zone.objects.filter(_chosen(secondary), deleted_at=None)
+    chosen = Zone.objects.filter(_chosen(secondary), deleted_at=None)
+    # A catalog of ours is for whoever is to have it by name.
+    return chosen if secondary.choice == ZoneChoice.LIST else chosen.exclude(_PRODUCER)
 
 
 def zones_given_to(secondary: Secondary) -> QuerySet[Zone]:
     """The zones that it may transfer: the chosen ones that nodes serve, without those that cannot be given."""
-    return chosen_zones(secondary).filter(is_served=True).exclude(withheld())
+    return chosen_zones(secondary).filter(Q(is_served=True) | _PRODUCER).exclude(withheld())
 
 
 def withheld_zones_of(secondary: Secondary) -> QuerySet[Zone]:
@@ -118,7 +121,7 @@ def reason_against(zone: Zone) -> str:
         return gettext(SIGNED).format(name=zone.name)
     if state.nsec3 is not None and state.nsec3.narrow:
         return gettext(NARROW).format(name=zone.name)
-    return "" if zone.is_served else unserved_reason(zone.name)
+    return "" if zone.is_transferable else unserved_reason(zone.name)
 
 
 def _refuse_ungiven(zone: Zone) -> None:

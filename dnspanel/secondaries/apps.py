@@ -10,9 +10,12 @@ class SecondariesConfig(AppConfig):
     label = "secondaries"
 
     def ready(self) -> None:
+        from dnspanel.fleet.signals import transfers_questioned
         from dnspanel.publish.signals import segment_sealed
+        from dnspanel.secondaries.arrival import secondaries_before
         from dnspanel.secondaries.signals import changed
         from dnspanel.secondaries.tasks import wake_after_publication, wake_follower
 
         segment_sealed.connect(wake_after_publication, dispatch_uid="notify the secondaries")
+        transfers_questioned.connect(secondaries_before, dispatch_uid="secondaries that rollovers wait for")
         changed.connect(wake_follower, dispatch_uid="follow a changed secondary")

@@ -1,11 +1,16 @@
-"""Which secondaries do not answer yet with what a publication made of their zones: for those who wait for it. Reads."""
+"""Which secondaries do not answer yet with what was published of their zones: for whoever waits for it. Reads."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import connection
 
+from dnspanel.secondaries.models import Kind
 from dnspanel.texts import gettext
-from dnspanel.zones.models import Publication
+from dnspanel.zones.models import Publication, Revision
+
+_PROGRAMS = {Kind.BIND: "BIND", Kind.NSD: "NSD", Kind.KNOT: "Knot DNS", Kind.POWERDNS: "PowerDNS"}
 
 # Newer or the same, by RFC 1982: the difference of two serials lies in the lower half of what 32 bits hold.
 _LACKING = """
@@ -19,6 +24,22 @@ LEFT JOIN (
 WHERE s.active
 GROUP BY s.id
 HAVING s.noted < %(sequence)s OR count(m.id) > 0
+ORDER BY s.name"""
+
+# One whose serial lies before that of the step, or beyond the zone's own: what it has then is not known to be of here.
+# A zone that moves to another catalog of the same server is asked for as a member of that one.
+_BEFORE_STEP = """
+SELECT step.zone_id, s.name, s.kind, s.noted < step.sequence, m.served_serial, step.serial, m.question_error <> ''
+FROM unnest(%(zones)s::int[], %(sequences)s::bigint[], %(serials)s::bigint[]) AS step (zone_id, sequence, serial)
+JOIN zones_zone z ON z.id = step.zone_id
+CROSS JOIN secondaries_secondary s
+LEFT JOIN secondaries_member m
+    ON m.secondary_id = s.id AND m.zone_id = step.zone_id AND m.until IS NULL AND m.coo = ''
+WHERE s.active AND (s.noted < step.sequence OR m.id IS NOT NULL AND (
+    m.served_serial IS NULL
+    OR (m.served_serial - step.serial + 4294967296) %% 4294967296
+        > (z.serial - step.serial + 4294967296) %% 4294967296
+))
 ORDER BY s.name"""
 
 
@@ -50,3 +71,37 @@ def secondaries_lacking(publication: Publication) -> list[Lacking]:
     with connection.cursor() as cursor:
         cursor.execute(_LACKING, {"sequence": publication.sequence})
         return [Lacking(name, zones, first or "") for name, zones, first in cursor.fetchall()]
+
+
+def secondaries_before(steps: Mapping[int, Revision], **_: Any) -> dict[int, dict[str, str]]:
+    """Of each zone (id) the active secondaries that do not answer with this revision or a later one, and why.
+
+    One query. A secondary that has not looked at the publication counts, because the zone may have become one of its
+    own by it.
+    """
+    if not steps:
+        return {}
+    parameters = {
+        "zones": list(steps),
+        "sequences": [step.publication_id for step in steps.values()],
+        "serials": [step.serial for step in steps.values()],
+    }
+    found: dict[int, dict[str, str]] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(_BEFORE_STEP, parameters)
+        for zone_id, name, kind, *facts in cursor.fetchall():
+            found.setdefault(zone_id, {})[name] = _reason(name, Kind(kind), *facts)
+    return found
+
+
+def _reason(name: str, kind: Kind, is_unaware: bool, served: int | None, serial: int, is_silent: bool) -> str:
+    if is_unaware:
+        return gettext("{name} is about to be told").format(name=name)
+    program = f" ({_PROGRAMS[kind]})" if kind in _PROGRAMS else ""
+    if served is None:
+        message = gettext("{name} has not answered for the zone yet")
+    elif is_silent:
+        message = gettext("{name} does not answer now, and had serial {served} in place of {serial}")
+    else:
+        message = gettext("{name} answers serial {served} in place of {serial}")
+    return message.format(name=name + program, served=served, serial=serial)

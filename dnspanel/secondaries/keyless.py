@@ -24,7 +24,8 @@ from dnspanel.zones.models import Zone
 _NOTE = """
 UPDATE secondaries_noticeaddress a SET notify_at = %(now)s, attempts = 0
 FROM zones_zone z
-WHERE z.id = a.zone_id AND z.is_served AND z.deleted_at IS NULL AND EXISTS (
+WHERE z.id = a.zone_id AND z.deleted_at IS NULL AND (z.is_served OR z.is_catalog AND z.transferred_from = '')
+AND EXISTS (
     SELECT FROM zones_revision r
     WHERE r.zone_id = a.zone_id AND r.publication_id > %(since)s AND r.publication_id <= %(head)s
 )"""

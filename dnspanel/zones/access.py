@@ -17,6 +17,7 @@ from dnspanel.accounts.grants import RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import Team
 from dnspanel.accounts.roles import Permission
 from dnspanel.zones import soa
+from dnspanel.zones.errors import FollowsMembers as FollowsMembers
 from dnspanel.zones.errors import Forbidden as Forbidden
 from dnspanel.zones.errors import InTrash as InTrash
 from dnspanel.zones.errors import RightMissing as RightMissing
@@ -127,9 +128,14 @@ def zone_for_editing(person: Person, name: str) -> Zone:
 
 
 def refuse_transferred(zone: Zone) -> None:
-    """Raise Transferred for a zone whose primary is elsewhere: not even the panel changes it, but by a transfer."""
+    """Raise Transferred for a zone whose primary is elsewhere: not even the panel changes it, but by a transfer.
+
+    And FollowsMembers for a catalog of ours, which follows its members.
+    """
     if zone.transferred_from:
         raise Transferred(zone.name, zone.transferred_from)
+    if zone.is_catalog:
+        raise FollowsMembers(zone.name)
 
 
 def zone_for(person: Person, name: str, right: Right) -> Zone:
@@ -188,7 +194,7 @@ def may_edit_here(person: Person, zone: Zone) -> bool:
 
     For what a page offers: a change itself says from where the zone comes.
     """
-    return not zone.transferred_from and may_edit_zone(person, zone)
+    return not zone.transferred_from and not zone.is_catalog and may_edit_zone(person, zone)
 
 
 def may_edit(person: Person) -> bool:

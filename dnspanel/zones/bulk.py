@@ -398,8 +398,8 @@ def undo_zone_changes(
             prefer_indexes()
             published = _published_by(sequence)
             zones = _locked(published)
-            elsewhere = [id for id, zone in zones.items() if zone.transferred_from and author is not None]
-            for id in {*presigned_zones(list(zones)), *elsewhere}:
+            unedited = [id for id, zone in zones.items() if zone.transferred_from or zone.is_catalog]
+            for id in {*presigned_zones(list(zones)), *(unedited if author is not None else [])}:
                 del zones[id]
             current = _at_names(zones, {id: [change.key for change in published[id].changes] for id in zones})
             inverse: dict[int, dict[Key, RRset | None]] = {}

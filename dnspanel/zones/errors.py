@@ -6,6 +6,7 @@ ZoneError
 ├── Forbidden             the person may not do it
 │   └── RightMissing      not with this zone, or not with this RRset
 │       ├── Locked        somebody locked it, with a reason
+│       ├── FollowsMembers  it is a catalog of ours, and changes with its members
 │       ├── Transferred   it comes from a primary elsewhere, and is changed there
 │       ├── KeptBack      a rule keeps it from being published
 │       │   ├── ApprovalNeeded  a rule asks for others' approval, or for a ticket
@@ -164,6 +165,21 @@ class Transferred(RightMissing):
     def __init__(self, zone_name: str, transferred_from: str) -> None:
         super().__init__(Right.CHANGE, zone_name)
         self.args = (transferred_reason(zone_name, transferred_from),)
+
+
+class FollowsMembers(RightMissing):
+    """The zone is a catalog of ours: nobody edits it."""
+
+    def __init__(self, zone_name: str) -> None:
+        super().__init__(Right.CHANGE, zone_name)
+        self.args = (producer_reason(zone_name),)
+
+
+def producer_reason(zone_name: str) -> str:
+    """Why nobody changes anything of a catalog of ours, for people."""
+    return gettext("{name} is a catalog: it says which zones are in it, and changes only with them.").format(
+        name=zone_name.rstrip(".")
+    )
 
 
 def unserved_reason(zone_name: str) -> str:

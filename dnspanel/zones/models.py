@@ -145,7 +145,7 @@ class Zone(models.Model):
     transferred_from = models.TextField(blank=True, default="", db_default="")
     # Whether nodes have it: not before its first transfer, nor when it has expired.
     is_served = models.BooleanField(default=True, db_default=True)
-    # Whether it is somebody's catalog zone (RFC 9432): no node ever has it.
+    # Whether it is a catalog zone (RFC 9432), somebody's or, with its primary here, ours: no node ever has it.
     is_catalog = models.BooleanField(default=False, db_default=False)
 
     class Meta:
@@ -183,6 +183,16 @@ class Zone(models.Model):
     def soa_edits(self) -> SoaEdit:
         """How its serial moves."""
         return SoaEdit(self.soa_edit_api, self.soa_edit)
+
+    @property
+    def is_producer(self) -> bool:
+        """Whether it is a catalog of ours, which says which zones are in it."""
+        return self.is_catalog and not self.transferred_from
+
+    @property
+    def is_transferable(self) -> bool:
+        """Whether somebody may have it from here: nodes have it, or it is for secondaries alone."""
+        return self.is_served or self.is_producer
 
     @property
     def waits_for_nodes(self) -> bool:
@@ -383,7 +393,7 @@ class RevisionKind(models.TextChoices):
     # The zone is there, and no node has it; what brings it to them is a `RESTORE`.
     AWAIT = "await", gettext_lazy("created to be transferred")
     EXPIRE = "expire", gettext_lazy("expired")
-    LIST = "list", gettext_lazy("transferred, to be read here alone")
+    LIST = "list", gettext_lazy("changed, and at no node")
 
 
 # Kinds after which no node has the zone, in the words of the database.
@@ -529,13 +539,14 @@ class Rollover(models.Model):
     cdnskey_before = models.BooleanField(default=False)
     started_at = models.DateTimeField()
     started_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
-    step_revision = models.IntegerField()  # what every node has to answer with
+    step_revision = models.IntegerField()  # what every node and secondary has to answer with
     step_at = models.DateTimeField()
     # What people see: what it waits for, not before when, since when, and what the parent has to be told.
     waits_for = MessageField(default="")
     earliest = models.DateTimeField(null=True)
     waits_since = models.DateTimeField()
     late = ArrayField(models.TextField(), default=list)  # names of nodes
+    late_secondaries = ArrayField(models.TextField(), default=list, db_default=[])  # their names
     add_ds = ArrayField(models.TextField(), default=list)
     remove_ds = ArrayField(models.TextField(), default=list)
     parent_silent = MessageField(default="")
@@ -544,7 +555,8 @@ class Rollover(models.Model):
     clock = models.DateTimeField()
     looked_at = models.DateTimeField()
     epoch = models.UUIDField()
-    answered_since = models.DateTimeField(null=True)
+    answered_since = models.DateTimeField(null=True)  # every node
+    secondaries_since = models.DateTimeField(null=True)  # and every secondary, with the step
     goals: "models.JSONField[Any]" = models.JSONField(default=dict)  # rollover.Goal → since when
     parent_at = models.DateTimeField()  # when all servers of the parent were asked last, by the clock
     ds_ttl = models.BigIntegerField(null=True)

@@ -10,7 +10,9 @@ from functools import partial
 from typing import Any, Protocol
 
 import dns.message
+import dns.query
 import dns.rcode
+import dns.rdatatype
 import dns.tsig
 import dns.update
 import pytest
@@ -19,6 +21,7 @@ from django.utils import timezone
 
 from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
+from dnspanel.catalogs.tasks import follow_producers
 from dnspanel.gateway.answers import answers as gateway_answers
 from tests.dnspanel.api.v1.calls import caller
 from tests.oracle.api_corpus import ZONES, corpus, new, patch, rrset
@@ -117,9 +120,86 @@ def test_consumers_are_made_shown_and_changed_as_theirs(theirs: TheirApi, alice:
         one, other = (consumer_told(ask(call)) for ask in (theirs, lambda call: ours(call, key)))
         if one != other:
             different.append((str(call), one, other))
-    # Each of our secondaries has a catalog of its own: none is made for a client.
+    # A zone from elsewhere does not become a catalog of ours.
     found = [(call.partition(" ")[0], one[0], other[0]) for call, one, other in different]
     assert found == [("PUT", 204, 422)], different
+
+
+@pytest.mark.django_db(transaction=True)
+def test_producers_are_made_filled_shown_and_transferred_as_theirs(alice: User) -> None:
+    key = caller(alice, permissions=[Permission.FLEET, Permission.NODES]).key
+
+    def transferred_ours(zone: str, keyring: dns.tsig.Key) -> list[dns.message.Message]:
+        follow_producers()
+        query = dns.message.make_query(zone, "AXFR")
+        query.use_tsig(keyring)
+        wires = gateway_answers(query.to_wire(), address="192.0.2.53", over_tcp=True, now=timezone.now())
+        return [dns.message.from_wire(next(iter(wires)), keyring=keyring, request_mac=query.mac)]
+
+    def transferred_theirs(port: int, zone: str, keyring: dns.tsig.Key) -> list[dns.message.Message]:
+        how = {"keyring": {keyring.name: keyring}, "keyname": keyring.name, "keyalgorithm": keyring.algorithm}
+        return list(dns.query.xfr("127.0.0.1", zone, port=port, relativize=False, timeout=20, **how))
+
+    try:
+        with their_api(primary="yes", **{"default-soa-content": SOA}) as api:
+            theirs = sequence_of_producer(api, partial(transferred_theirs, api.dns_port))
+    except Unavailable as exc:
+        pytest.skip(str(exc))
+    found = sequence_of_producer(lambda call: ours(call, key), transferred_ours)
+    different = [(what, one, other) for (what, one), (_, other) in zip(theirs, found, strict=True) if one != other]
+    assert [what for what, _ in theirs].count("members") == 3
+    assert different == [
+        ("PUT m1.test. kind", 204, 422),  # a zone does not become a catalog
+        ("PUT producer.test. kind", 204, 422),  # nor a catalog a zone
+    ]
+
+
+def sequence_of_producer(
+    api: Callable[[Call], Answer], transferred: Callable[[str, dns.tsig.Key], list[dns.message.Message]]
+) -> list[tuple[str, Any]]:
+    """What is answered while a catalog is made, filled, emptied and deleted, and which members a transfer of it has."""
+    catalog, secret = "producer.test.", b64encode(bytes(range(32))).decode()
+    keyring = dns.tsig.Key("k1.keys.test.", secret, "hmac-sha256.")
+    found: list[tuple[str, Any]] = []
+
+    def call(method: str, zone: str, body: Any = None) -> None:
+        path = ZONES if method == "POST" else f"{ZONES}/{zone}"
+        answer = api(Call(method, path, body))
+        what = f"{method} {zone}" + (" kind" if method == "PUT" and "kind" in body else "")
+        found.append((what, consumer_told(answer) if method in {"GET", "POST"} else answer.status))
+        if method == "GET" and answer.status == 200:
+            rrsets = json.loads(answer.body)["rrsets"]
+            found.append(("rrsets", sorted((each["name"], each["type"]) for each in rrsets)))
+
+    def transfer() -> None:
+        rrsets = [rrset for message in transferred(catalog, keyring) for rrset in message.answer]
+        records = [(rrset.name.to_text(), rrset.rdtype, data.to_text()) for rrset in rrsets for data in rrset]
+        named = [(name, text) for name, type_, text in records if type_ == dns.rdatatype.PTR]
+        assert all(name.endswith(f".zones.{catalog}") for name, _ in named)
+        version = [(name, text) for name, type_, text in records if type_ == dns.rdatatype.TXT]
+        found.append(("members", (sorted(text for _, text in named), version)))
+
+    call("POST", catalog, new(catalog, kind="Producer"))
+    api(Call("POST", "/tsigkeys", {"name": "k1.keys.test", "algorithm": "hmac-sha256", "key": secret}))
+    call("PUT", catalog, {"master_tsig_key_ids": ["k1.keys.test."]})
+    for name, more in (("m1.test.", {"catalog": catalog}), ("m2.test.", {}), ("m3.test.", {"catalog": catalog})):
+        call("POST", name, new(name, kind="Master", **more))
+    call("PUT", "m2.test.", {"catalog": catalog})
+    for name in (catalog, "m1.test.", "m2.test."):
+        call("GET", name)
+    transfer()
+    call("PUT", "m1.test.", {"catalog": ""})
+    call("DELETE", "m3.test.")
+    call("GET", "m1.test.")
+    transfer()
+    call("PUT", "m1.test.", {"catalog": "nowhere.test."})
+    call("GET", "m1.test.")
+    transfer()
+    call("PUT", "m1.test.", {"kind": "Producer"})
+    call("PUT", catalog, {"kind": "Native"})
+    call("DELETE", catalog)
+    call("GET", catalog)
+    return found
 
 
 def consumer_told(answer: Answer) -> tuple[int, list[Any]]:

@@ -19,6 +19,7 @@ from dnspanel.api.models import PowerdnsZone
 from dnspanel.api.v1.acting_metadata import TSIG_ALLOW_AXFR
 from dnspanel.api.v1.kept_metadata import replace_metadata
 from dnspanel.api.v1.primaries import PRIMARY_KEYS
+from dnspanel.catalogs import produce
 from dnspanel.zones.models import Zone
 from dnspanel.zones.settings_of_zone import change_soa_edit
 from replication.dns import rdata
@@ -45,11 +46,14 @@ def keep_attributes(*, zone: Zone, attributes: Mapping[str, Any], by: Author, no
 
     PRIMARY_KEYS are passed over: they are terms of the zone's primaries (`primaries.follow_kind`).
 
-    Raises SettingsRefused for serials that move in no known way.
+    Raises SettingsRefused for serials that move in no known way, CatalogRefused for a zone that cannot be in the
+    catalog, RightMissing for who may not say what is in it.
     """
     with transaction.atomic():
         if TRANSFER_KEYS in attributes:
             replace_metadata(zone=zone, kind=TSIG_ALLOW_AXFR, values=attributes[TRANSFER_KEYS], by=by, now=now)
+        if "catalog" in attributes:
+            produce.put_into(zone=zone, catalog_name=attributes["catalog"], author=by, now=now)
         serials = {SERIAL_FIELDS[field]: value for field, value in attributes.items() if field in SERIAL_FIELDS}
         if serials:
             change_soa_edit(zone=zone, author=by, now=now, **serials)
@@ -62,6 +66,12 @@ def keep_attributes(*, zone: Zone, attributes: Mapping[str, Any], by: Author, no
             setattr(row, field, value)
         row.save()
         audit.record(action="zone.facts", by=by, now=now, target=zone.name, before=before, after=changed)
+
+
+def take_in_named(*, catalog: Zone, by: Author, now: datetime) -> None:
+    """The zones that named this catalog before there was one are in it."""
+    for row in PowerdnsZone.objects.filter(catalog=catalog.name, zone__deleted_at=None).select_related("zone"):
+        produce.put_into(zone=row.zone, catalog_name=catalog.name, author=by, now=now)
 
 
 def keep_comments(*, zone: Zone, comments: Mapping[CommentKey, Sequence[Comment]]) -> None:

@@ -11,7 +11,7 @@ from django.conf import settings
 from dnspanel.accounts import tsig_keys
 from dnspanel.api.v1.attributes import TRANSFER_KEYS, Comment, CommentKey, comment_text
 from dnspanel.api.v1.changes import DEFAULT_TTL, read_rrsets
-from dnspanel.api.v1.primaries import CONSUMER, ELSEWHERE, PRIMARY_KEYS, SLAVE
+from dnspanel.api.v1.primaries import CONSUMER, ELSEWHERE, PRIMARY_KEYS, PRODUCER, SLAVE
 from dnspanel.api.v1.rrsets import RRsetInput, number_in, refuse_odd_characters
 from dnspanel.api.v1.signing import not_secured, read_signing
 from dnspanel.api.v1.view import Refusal, canonical, list_in, name_of_id, shortened, text_in
@@ -32,8 +32,8 @@ _KINDS = {
     "slave": SLAVE,
     "secondary": SLAVE,
     "consumer": CONSUMER,
+    "producer": PRODUCER,
 }
-_PRODUCER = "producer"
 _MOST_SERIAL = 2**32 - 1
 
 
@@ -75,6 +75,8 @@ def read_new_zone(body: Mapping[str, Any], now: datetime) -> NewZone:
     signing = read_signing(body, name)
     if signing.nsec3 is not None and not signing.signed:
         raise not_secured(name)
+    if signing.signed and attributes["kind"] == PRODUCER:
+        raise Refusal(422, f"Zone '{name}' is to be a catalog, which is not signed")
     return NewZone(name, rrsets, servers, attributes, soa_edit, signing, comments, soa_is_made)
 
 
@@ -108,10 +110,7 @@ def _key_name(id: Any) -> str:
 
 
 def _kind(word: str) -> str:
-    """Native, Master, Slave or Consumer; a word that PowerDNS does not know means Native to it."""
-    if word.lower() == _PRODUCER:
-        reason = "it makes a catalog zone for each of its secondaries, of the zones that are chosen for it"
-        raise Refusal(422, f"Zones of kind {shortened(word)} are not supported by this server: {reason}")
+    """Native, Master, Slave, Consumer or Producer; a word that PowerDNS does not know means Native to it."""
     return _KINDS.get(word.lower(), "Native")
 
 

@@ -23,6 +23,7 @@ from dnspanel.primaries.set_up import Terms
 from dnspanel.zones.models import Channel, Publication, Zone
 
 SLAVE = "Slave"
+PRODUCER = "Producer"
 CONSUMER = "Consumer"
 ELSEWHERE = frozenset((SLAVE, CONSUMER))
 # Names of the TSIG keys by which the zone is transferred here. Keys are those of `/tsigkeys`; their secret is copied.
@@ -36,7 +37,7 @@ def create(*, name: str, attributes: Mapping[str, Any], actor: Actor, now: datet
     `create_transferred_zone` does.
     """
     terms = _terms(None, attributes.get("masters", []), attributes.get(PRIMARY_KEYS), actor)
-    with _named_refusals():
+    with named_refusals():
         if attributes["kind"] == CONSUMER:
             catalog = catalogs.follow_catalog(
                 name=name,
@@ -62,11 +63,14 @@ def follow_kind(*, zone: Zone, attributes: Mapping[str, Any], actor: Actor, now:
     Kind Slave with masters: elsewhere, by the key that is named, else by that which there is. Kind Consumer: besides,
     it is followed as a catalog. Another kind: this panel, which takes the zone over. Raises Refusal (422).
     """
+    if zone.is_producer or attributes.get("kind") == PRODUCER:
+        _refuse_producer(zone, attributes)
+        return
     there = CONSUMER if zone.is_catalog else SLAVE if zone.transferred_from else ""
     kind = attributes.get("kind", there)
     if kind not in ELSEWHERE:
         refuse_keys_without_primaries(attributes, zone.name)
-    with _named_refusals():
+    with named_refusals():
         if kind in ELSEWHERE and ("masters" in attributes or (zone.transferred_from and PRIMARY_KEYS in attributes)):
             masters = attributes["masters"] if "masters" in attributes else set_up.row_of(zone).addresses
             terms = _terms(zone, masters, attributes.get(PRIMARY_KEYS), actor)
@@ -80,6 +84,15 @@ def follow_kind(*, zone: Zone, attributes: Mapping[str, Any], actor: Actor, now:
             catalogs.follow_zone(zone=zone, author=actor, now=now)
         elif kind == SLAVE and there == CONSUMER:
             catalogs.release_zone(zone=zone, author=actor, now=now)
+
+
+def _refuse_producer(zone: Zone, attributes: Mapping[str, Any]) -> None:
+    """Raise Refusal (422) where a PUT would make a catalog of ours anything else, or make one of another zone."""
+    if not zone.is_producer:
+        raise Refusal(422, f"Zone '{zone.name}' cannot become a catalog: create a zone of kind {PRODUCER}")
+    if attributes.get("kind", PRODUCER) != PRODUCER:
+        raise Refusal(422, f"Zone '{zone.name}' is a catalog and stays one: delete it")
+    refuse_keys_without_primaries(attributes, zone.name)
 
 
 def retrieve(*, zone: Zone, actor: Actor, now: datetime) -> str:
@@ -119,7 +132,8 @@ def _own_key(actor: Actor, name: str) -> Token | None:
 
 
 @contextmanager
-def _named_refusals() -> Iterator[None]:
+def named_refusals() -> Iterator[None]:
+    """What is wrong with primaries or a catalog becomes a Refusal (422)."""
     try:
         yield
     except (CatalogError, PrimaryError) as exc:

@@ -18,7 +18,7 @@ from dnspanel.accounts.actors import Actor
 from dnspanel.api.models import PowerdnsZone
 from dnspanel.api.v1.acting_metadata import TSIG_ALLOW_AXFR
 from dnspanel.api.v1.attributes import attributes_of
-from dnspanel.api.v1.primaries import CONSUMER, SLAVE
+from dnspanel.api.v1.primaries import CONSUMER, PRODUCER, SLAVE
 from dnspanel.api.v1.rrsets import StoredRow, rrset_text
 from dnspanel.api.v1.view import SERVER_URL, zone_id
 from dnspanel.catalogs.queries import catalog_name_of, catalogs_by_member
@@ -89,7 +89,9 @@ def zone_object(
 
 def stored_rows(actor: Actor, zone: Zone, *, name: str | None = None, type: int | None = None) -> Iterator[StoredRow]:
     """The zone's RRsets in canonical order, those that the actor sees. One query."""
-    if name is not None and not names.is_within(name, zone.name):
+    if zone.is_producer:  # PowerDNS makes the rest of a catalog while it is transferred, and does not show it
+        name = name or zone.name
+    if name is not None and (not names.is_within(name, zone.name) or (zone.is_producer and name != zone.name)):
         return iter(())
     key = None if name is None else relative_key(name, zone.name)
     sees = access.visibility_of(actor, zone)
@@ -118,6 +120,8 @@ def _listed(
     """
     if transferred_from:
         kind, masters = (CONSUMER if is_catalog else SLAVE), addresses
+    elif is_catalog:
+        kind = PRODUCER
     id = quoted(zone_id(name))
     dnssec = f'"dnssec": {"true" if is_signed else "false"}, "edited_serial": {serial}, ' if with_dnssec else ""
     return (

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.grants import Right
 from dnspanel.api.v1 import primaries
-from dnspanel.api.v1.attributes import keep_attributes, keep_comments
+from dnspanel.api.v1.attributes import keep_attributes, keep_comments, take_in_named
 from dnspanel.api.v1.changes import PatchAndComments, named_violations, read_content_of_zone, read_patch
 from dnspanel.api.v1.creation import NewZone, read_attributes, read_new_zone
 from dnspanel.api.v1.kept_metadata import act_on_kept
@@ -30,6 +30,7 @@ from dnspanel.api.v1.view import (
 )
 from dnspanel.api.v1.waiting import Wait, requested_wait, wait_for_all
 from dnspanel.api.v1.zone_objects import zone_list, zone_object
+from dnspanel.catalogs import produce
 from dnspanel.zones import access, edit
 from dnspanel.zones.direct import publish_patches
 from dnspanel.zones.dnssec import sign
@@ -80,6 +81,8 @@ def _create(request: Request, new: NewZone) -> Publication:
         made = Zone.objects.get(name=new.name, deleted_at=None)
         if new.attributes:
             keep_attributes(zone=made, attributes=new.attributes, by=actor, now=now)
+        if made.is_producer:
+            take_in_named(catalog=made, by=actor, now=now)
         if new.comments:
             keep_comments(zone=made, comments=new.comments)
 
@@ -87,7 +90,20 @@ def _create(request: Request, new: NewZone) -> Publication:
         acting = Acting(actor, Channel.API, now)
         return sign.sign_new_zone(name=new.name, nsec3=new.signing.nsec3, acting=acting)
 
-    with named_violations("another"):
+    if new.attributes.get("kind") == primaries.PRODUCER:
+        with primaries.named_refusals(), named_violations("another"):
+            return produce.create_producer(
+                name=new.name,
+                rrsets=new.rrsets,
+                nameservers=new.nameservers or None,
+                soa_is_made=new.soa_is_made,
+                soa_edit=new.soa_edit,
+                author=actor,
+                channel=Channel.API,
+                now=now,
+                alongside=keep_the_rest,
+            )
+    with primaries.named_refusals(), named_violations("another"):
         return edit.create_zone(
             name=new.name,
             rrsets=new.rrsets,
@@ -132,13 +148,14 @@ class OneZone(PowerdnsView):
             raise not_secured(zone.name)
         primaries.follow_kind(zone=zone, attributes=attributes, actor=actor_in(request), now=now)
         serials = {}
-        if "rrsets" in body:
-            content = read_content_of_zone(list_in(body, "rrsets"), zone, now)
-            serials, attributes = _publish(request, zone, content, wait, attributes), {}
-        if changes_signing:
-            _settle(request, zone, signing, wait, attributes)
-        elif attributes:
-            keep_attributes(zone=zone, attributes=attributes, by=actor_in(request), now=now)
+        with primaries.named_refusals():
+            if "rrsets" in body:
+                content = read_content_of_zone(list_in(body, "rrsets"), zone, now)
+                serials, attributes = _publish(request, zone, content, wait, attributes), {}
+            if changes_signing:
+                _settle(request, zone, signing, wait, attributes)
+            elif attributes:
+                keep_attributes(zone=zone, attributes=attributes, by=actor_in(request), now=now)
         return done(serials)
 
     def delete(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:

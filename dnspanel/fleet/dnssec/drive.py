@@ -1,4 +1,4 @@
-"""Drives rollovers: looks at what nodes and parents answer, and takes each step that is due. Verbs.
+"""Drives rollovers: looks at what nodes, secondaries and parents answer, and takes each step that is due. Verbs.
 
 Twice, late or never does no harm: a look that somebody else took in between counts for nothing, and a step is decided
 once more where the zone is locked.
@@ -15,7 +15,8 @@ from django.db.models import Q
 from dnspanel.fleet.dnssec.other_signers import SignersLook, ask_signers, zones_with_other_signers
 from dnspanel.fleet.dnssec.rollover_parents import ParentAnswer, ask_parents
 from dnspanel.fleet.models import Divergence, Node, NodeState
-from dnspanel.texts import gettext
+from dnspanel.fleet.signals import transfers_questioned
+from dnspanel.texts import gettext, joined
 from dnspanel.zones.dnssec import parent_zone, rollover, rollovers
 from dnspanel.zones.dnssec.ds_seen import note_ds
 from dnspanel.zones.dnssec.first_ds import waits_long
@@ -32,6 +33,8 @@ LOOK_EVERY = timedelta(seconds=30)
 LOOK_AT_LONG_WAITS_EVERY = timedelta(minutes=30)
 # As many rollovers are looked at in one piece.
 BATCH = 500
+# Of the secondaries that are waited for, so many are told with the reason.
+MOST_TOLD = 5
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +75,8 @@ def drive_rollovers(*, clock: Callable[[], datetime], look_every: timedelta = LO
 
 def _look_at_each(batch: Sequence[Rollover], now: datetime) -> int:
     fleet = _fleet([row.zone_id for row in batch])
-    sequences = _sequences(batch)
+    steps = _steps(batch)
+    lacking = _lacking(steps)
     states = signing_of_zones([row.zone_id for row in batch])
     ttls = raised_ttls(
         {row.zone_id: ServedTtls(row.record_ttl, row.key_ttl, row.ttls_revision) for row in batch}, now=now
@@ -85,8 +89,9 @@ def _look_at_each(batch: Sequence[Rollover], now: datetime) -> int:
     for row in batch:
         before = row.waits_for, row.waits_since
         try:
-            late = fleet.late(row.zone_id, sequences.get(row.pk, 0))
-            look = _look_of(row, fleet, late, answers.get(row.pk), ttls[row.zone_id], now)
+            step = steps.get(row.zone_id)
+            late = fleet.late(row.zone_id, step.publication_id if step is not None else 0)
+            look = _look_of(row, fleet, late, lacking.get(row.zone_id, {}), answers.get(row.pk), ttls[row.zone_id], now)
             if row.zone_id in others:
                 look = _with_signers(row, look, signers.get(row.pk))
             moved += _advance(row, states.get(row.zone_id, SigningState()), look, now)
@@ -126,10 +131,17 @@ def _tell_parent(row: Rollover, add: Sequence[str], remove: Sequence[str], now: 
 
 
 def _look_of(
-    row: Rollover, fleet: _Fleet, late: tuple[str, ...], answer: ParentAnswer | None, ttls: ServedTtls, now: datetime
+    row: Rollover,
+    fleet: _Fleet,
+    late: tuple[str, ...],
+    lacking: Mapping[str, str],
+    answer: ParentAnswer | None,
+    ttls: ServedTtls,
+    now: datetime,
 ) -> Look:
     clock = rollover.steady(row.clock, row.looked_at, now)
-    is_known = bool(fleet.acked) and not late and row.epoch == fleet.epoch
+    is_same_log = row.epoch == fleet.epoch
+    is_known = bool(fleet.acked) and not late and is_same_log
     goals = {Goal(goal): datetime.fromisoformat(since) for goal, since in row.goals.items()}
     parent_at, ds_ttl, silent = row.parent_at, row.ds_ttl, row.parent_silent
     if answer is not None:
@@ -144,6 +156,9 @@ def _look_of(
         epoch=fleet.epoch,
         answered_since=(row.answered_since or clock) if is_known else None,
         late=late,
+        secondaries_since=(row.secondaries_since or clock) if not lacking and is_same_log else None,
+        late_secondaries=tuple(lacking),
+        secondaries_lack=_told(lacking),
         goals=goals,
         parent_at=parent_at,
         parent_silent=silent,
@@ -184,18 +199,36 @@ def _fleet(zone_ids: Sequence[int]) -> _Fleet:
     return _Fleet(epoch, acked, {zone_id: frozenset(ids) for zone_id, ids in diverged.items()})
 
 
-def _sequences(batch: Sequence[Rollover]) -> dict[int, int]:
-    """For each rollover (by id) the sequence that every node must have: its step's, or that of a later restoration."""
+def _steps(batch: Sequence[Rollover]) -> dict[int, Revision]:
+    """By zones (ids) the revision that every server must have: that of the step, or of a later restoration."""
     by_zone = {row.zone_id: row for row in batch}
     steps = Q()
     for row in batch:
         steps |= Q(zone=row.zone_id, number=row.step_revision)
     restored = Q(zone__in=list(by_zone), kind=RevisionKind.RESTORE)
-    found: dict[int, int] = {}
-    for zone_id, number, sequence in Revision.objects.filter(steps | restored).values_list(
-        "zone_id", "number", "publication_id"
-    ):
-        row = by_zone[zone_id]
-        if number >= row.step_revision:
-            found[row.pk] = max(found.get(row.pk, 0), sequence)
+    found: dict[int, Revision] = {}
+    revisions = Revision.objects.filter(steps | restored).only("zone_id", "number", "publication_id", "serial")
+    for each in revisions.order_by("publication_id"):
+        if each.number >= by_zone[each.zone_id].step_revision:
+            found[each.zone_id] = each
     return found
+
+
+def _lacking(steps: Mapping[int, Revision]) -> dict[int, dict[str, str]]:
+    """The secondaries that do not answer with these, by zones (ids): their names, and why, as clauses."""
+    found: dict[int, dict[str, str]] = {}
+    for _, lacking in transfers_questioned.send(sender=None, steps=steps):
+        for zone_id, by_name in lacking.items():  # type: ignore[union-attr]  # what a receiver of this signal returns
+            found.setdefault(zone_id, {}).update(by_name)
+    return found
+
+
+def _told(lacking: Mapping[str, str]) -> str:
+    """What is waited for of secondaries, as a sentence; empty if nothing is."""
+    if not lacking:
+        return ""
+    clauses = list(lacking.values())
+    told = joined("; ", clauses[:MOST_TOLD])
+    if len(clauses) == len(clauses[:MOST_TOLD]):
+        return joined("", [told, "."])
+    return gettext("{clauses}; and {count} more.").format(clauses=told, count=len(clauses) - MOST_TOLD)

@@ -14,7 +14,7 @@ def with_rights(person: Person, zone: Zone, rows: Iterable[DisplayRow]) -> list[
     """Return the rows with what this person may do to each. This only informs; the verbs decide."""
     actor = actor_of(person)
     # What comes from a primary elsewhere is changed there.
-    grants = () if actor is None or zone.transferred_from else actor.grants
+    grants = () if actor is None or zone.transferred_from or zone.is_catalog else actor.grants
     here = [grant for grant in grants if grant.covers_zone(zone.pk, zone.tags, zone.team_id)]
 
     def may(right: Right, row: DisplayRow) -> bool:

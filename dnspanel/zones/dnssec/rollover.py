@@ -3,7 +3,8 @@
 A rollover goes through the stages of its kind (RFC 7583, RFC 6781 section 4.1). A stage says how the old and the new
 keys are used; it ends when all of this is true:
 
-1. every node answers with the publication that began it, and for as long since as caches keep what came before;
+1. every node answers with the publication that began it, and so does every secondary that transfers the zone from
+   here, and for as long since as caches keep what came before; an emergency waits for no secondary;
 2. every server of the parent has the DS records it needs, and for as long since as caches keep others;
 3. where others sign the zone too, before old keys are of no use any more: every name server of the zone has the new
    ones in its DNSKEY RRset, and for as long since as caches keep others (RFC 8901 section 6.1).
@@ -216,6 +217,9 @@ class Inputs:
     # Since when every node has answered with the step's publication; None: some do not, `late` has their names.
     answered_since: datetime | None
     late: tuple[str, ...] = ()
+    # The same of every secondary; None: some do not, and `secondaries_lack` says which, as a sentence.
+    secondaries_since: datetime | None = None
+    secondaries_lack: str = ""
     # Since when each goal has been true at every server of the parent, as far as known; those that are not are missing.
     goals: Mapping[Goal, datetime] | None = None
     # Why the parent's DS RRset is not known just now, in words; empty: it is.
@@ -292,7 +296,7 @@ def advance(inputs: Inputs) -> Outcome:
                 "signed. Look at its keys; cancel the rollover, or set the key right."
             ).format(keys=differing)
         )
-    unmet = _nodes_unmet(inputs, stage) or _parent_unmet(inputs, stage) or _signers_unmet(inputs, stage)
+    unmet = _servers_unmet(inputs, stage) or _parent_unmet(inputs, stage) or _signers_unmet(inputs, stage)
     if unmet is not None:
         return unmet
     if at + 1 == len(path):
@@ -485,22 +489,29 @@ def _with_uses(state: SigningState, old: Sequence[int], new: Sequence[int], stag
     return state if state.keys else SigningState(row_ids=state.row_ids)
 
 
-def _nodes_unmet(inputs: Inputs, stage: Stage) -> Wait | None:
+def _servers_unmet(inputs: Inputs, stage: Stage) -> Wait | None:
+    """Until every node and secondary answers with the step, and caches have nothing else any more."""
     seconds = {
         Caches.NOTHING: 0,
         Caches.KEYS: inputs.ttls.keys,
         Caches.RECORDS: inputs.ttls.records,
         Caches.ALL: max(inputs.ttls.keys, inputs.ttls.records),
     }[stage.caches]
-    if inputs.answered_since is None:
+    since = inputs.answered_since
+    if since is None:
         if not inputs.late:
             return Wait(gettext("Every node has to answer with this step."))
         return Wait(
             gettext("Every node has to answer with this step: {nodes} not yet.").format(nodes=", ".join(inputs.late))
         )
+    if not inputs.is_emergency:
+        if inputs.secondaries_since is None:
+            message = gettext("Every secondary that has the zone has to answer with this step. {reason}")
+            return Wait(message.format(reason=inputs.secondaries_lack))
+        since = max(since, inputs.secondaries_since)
     if stage.caches is Caches.NOTHING:
         return None
-    earliest = inputs.answered_since + timedelta(seconds=seconds) + inputs.margin
+    earliest = since + timedelta(seconds=seconds) + inputs.margin
     if inputs.now >= earliest:
         return None
     if stage.caches is Caches.KEYS:

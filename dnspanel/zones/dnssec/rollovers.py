@@ -39,6 +39,9 @@ class Look:
     epoch: UUID
     answered_since: datetime | None
     late: tuple[str, ...]
+    secondaries_since: datetime | None
+    late_secondaries: tuple[str, ...]
+    secondaries_lack: str
     goals: Mapping[Goal, datetime]
     parent_at: datetime
     parent_silent: str
@@ -158,6 +161,8 @@ def record_look(*, rolled: Rollover, look: Look, outcome: Outcome) -> bool:
         "epoch": look.epoch,
         "answered_since": look.answered_since,
         "late": list(look.late),
+        "secondaries_since": look.secondaries_since,
+        "late_secondaries": [] if rolled.is_emergency else list(look.late_secondaries),
         "goals": {goal: since.isoformat() for goal, since in look.goals.items()},
         "parent_at": look.parent_at,
         "parent_silent": look.parent_silent,
@@ -216,6 +221,7 @@ def inputs_of(row: Rollover, state: SigningState) -> Inputs:
         ttls=rollover.Ttls(row.record_ttl, row.key_ttl, row.ds_ttl),
         answered_since=row.answered_since,
         late=tuple(row.late),
+        secondaries_since=row.secondaries_since,
         goals={Goal(goal): datetime.fromisoformat(since) for goal, since in row.goals.items()},
         parent_silent=row.parent_silent,
         signers_lack=row.signers_lack if row.has_other_signers else None,
@@ -233,6 +239,8 @@ def with_look(inputs: Inputs, look: Look) -> Inputs:
         ttls=rollover.Ttls(look.ttls.records, look.ttls.keys, look.ds_ttl),
         answered_since=look.answered_since,
         late=look.late,
+        secondaries_since=look.secondaries_since,
+        secondaries_lack=look.secondaries_lack,
         goals=look.goals,
         parent_silent=look.parent_silent,
         signers_lack=look.signers_lack,
@@ -373,8 +381,9 @@ def _taken(zone: Zone, row: Rollover, state: SigningState, act: Act, now: dateti
     row.step, row.step_at, row.waits_since = act.step, now, now
     if after != state:
         row.step_revision = zone.revision + 1
-        row.answered_since = None
-    row.waits_for, row.earliest, row.late = "Every node has to answer with this step.", None, []
+        row.answered_since = row.secondaries_since = None
+    row.waits_for, row.earliest = "Every node has to answer with this step.", None
+    row.late, row.late_secondaries = [], []
     row.add_ds, row.remove_ds, row.is_stuck = [], [], False
     row.save()
     return after

@@ -8,7 +8,7 @@ from dnspanel.zones import nesting, store_rrsets
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.queries import other_keys_of
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
-from dnspanel.zones.errors import DnssecRefused, transferred_reason
+from dnspanel.zones.errors import DnssecRefused, producer_reason, transferred_reason
 from dnspanel.zones.models import Zone, ZoneKey
 from replication.dns import rdtypes
 
@@ -86,6 +86,8 @@ def refuse_presigned(zone: Zone, state: SigningState) -> None:
     """
     if zone.transferred_from:
         raise DnssecRefused(transferred_reason(zone.name, zone.transferred_from))
+    if zone.is_catalog:
+        raise DnssecRefused(producer_reason(zone.name))
     if state.presigned:
         raise DnssecRefused(
             gettext(

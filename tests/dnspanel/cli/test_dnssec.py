@@ -144,7 +144,7 @@ def test_a_rollover_is_begun_shown_and_cancelled(run: Run) -> None:
     begun = run("dnssec", "rollover", "begin", "a.test", "algorithm", "--algorithm", "15")
     assert (begun.code, begun.err) == (0, "Every node has to answer with this step.\n")
     assert "algorithm" in run("dnssec", "rollover", "list").out
-    assert "kind          algorithm" in run("dnssec", "rollover", "show", "a.test").out
+    assert "kind              algorithm" in run("dnssec", "rollover", "show", "a.test").out
     refused = run("dnssec", "rollover", "begin", "a.test", "csk")
     assert (refused.code, refused.err) == (1, "Error: A rollover of a.test. is under way already.\n")
     assert run("dnssec", "rollover", "cancel", "a.test").code == 0

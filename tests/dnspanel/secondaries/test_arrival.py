@@ -4,7 +4,7 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.secondaries import members
-from dnspanel.secondaries.arrival import Lacking, secondaries_lacking
+from dnspanel.secondaries.arrival import Lacking, secondaries_before, secondaries_lacking
 from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.zones import edit
 from dnspanel.zones.models import Channel, Publication, Revision, Zone
@@ -52,3 +52,34 @@ def test_of_several_zones_the_first_is_named_and_a_deleted_one_is_nothing_that_i
     edit.delete_zone(zone=Zone.objects.get(name="a.test."), author=alice, channel=Channel.WEB, now=NOW)
     members.note_publications(now=NOW)
     assert secondaries_lacking(newest()) == []
+
+
+def test_what_a_rollover_waits_for_is_the_serial_of_its_step_or_one_that_the_zone_has_had_since(
+    make_zone: MakeZone, make_secondary: MakeSecondary
+) -> None:
+    zone = make_zone()
+    make_secondary("knot", kind="knot")
+    make_secondary("off", active=False)
+    make_secondary("other", choice="tag", tag="shop")
+    step = Revision.objects.get(publication=newest())
+    unaware = {"knot": "knot is about to be told", "other": "other is about to be told"}
+    Secondary.objects.update(noted=0)
+    assert secondaries_before({zone.pk: step}) == {zone.pk: unaware}
+    members.note_publications(now=NOW)
+    unknown = {"knot": "knot (Knot DNS) has not answered for the zone yet"}
+    assert secondaries_before({zone.pk: step}) == {zone.pk: unknown}
+    Zone.objects.update(serial=step.serial + 5)
+    for served, answers in ((-1, False), (0, True), (5, True), (6, False), (2**31, False)):
+        Member.objects.update(served_serial=(step.serial + served) % 2**32)
+        assert (secondaries_before({zone.pk: step}) == {}) is answers, served
+    Zone.objects.update(serial=3)
+    step.serial = 2**32 - 2
+    for serial, answers in ((2**32 - 3, False), (2**32 - 2, True), (1, True), (3, True), (4, False)):
+        Member.objects.update(served_serial=serial, question_error="It does not answer.")
+        assert (secondaries_before({zone.pk: step}) == {}) is answers, serial
+    [[reason]] = [found.values() for found in secondaries_before({zone.pk: step}).values()]
+    assert reason == "knot (Knot DNS) does not answer now, and had serial 4 in place of 4294967294"
+    # It is another member of the same server that is asked for now.
+    Member.objects.update(coo="catalog-9.secondaries.dnspanel.")
+    assert secondaries_before({zone.pk: step}) == {}
+    assert secondaries_before({}) == {}

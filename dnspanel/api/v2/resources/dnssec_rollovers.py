@@ -179,6 +179,7 @@ def rollover_json(row: Rollover, actor: Actor) -> dict[str, Any]:
         "earliest": stamp(row.earliest),
         "stuck": row.is_stuck,
         "late": row.late,
+        "late_secondaries": row.late_secondaries,
         "add_ds": row.add_ds,
         "remove_ds": row.remove_ds,
         "old_keys": row.old_keys,

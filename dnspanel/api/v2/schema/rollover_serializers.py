@@ -35,6 +35,9 @@ class RolloverSerializer(Shape):
     earliest = serializers.DateTimeField(allow_null=True, help_text="Of the next step, if only time is waited for.")
     stuck = serializers.BooleanField(help_text="It goes on only after somebody has acted.")
     late = serializers.ListField(child=serializers.CharField(), help_text="Nodes that do not answer with the step yet.")
+    late_secondaries = serializers.ListField(
+        child=serializers.CharField(), help_text="Secondaries that do not; nobody looks at them in an emergency."
+    )
     add_ds = serializers.ListField(child=serializers.CharField(), help_text="The parent has to have these.")
     remove_ds = serializers.ListField(child=serializers.CharField(), help_text="It may not have these any more.")
     old_keys = serializers.ListField(child=serializers.IntegerField())

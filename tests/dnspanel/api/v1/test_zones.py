@@ -243,7 +243,7 @@ def test_zone_text_with_a_fault_makes_no_zone(call: Caller, text: str, words: st
         ({"name": "a:b.test."}, "contains unsupported characters"),
         ({"name": 5}, "Key 'name' not present or not a String"),
         ({"kind": None}, "Key 'kind' not present or not a String"),
-        ({"kind": "Producer"}, "not supported"),
+        ({"kind": "Producer", "dnssec": True}, "is not signed"),
         ({"dnssec": True, "nsec3param": "bad"}, "are invalid"),
         ({"nsec3param": "1 0 0 -"}, "not DNSSEC secured"),
         ({"nameservers": ["ns1.test"]}, "Nameserver is not canonical"),

@@ -5,6 +5,7 @@ too: what they find or store is only of use to the driver.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -17,6 +18,8 @@ from dnspanel.alerts.inputs import read
 from dnspanel.fleet.dnssec.drive import drive_rollovers
 from dnspanel.fleet.dnssec.other_signers import SignersLook
 from dnspanel.fleet.models import Divergence, Node, NodeState
+from dnspanel.secondaries import members, set_up
+from dnspanel.secondaries.models import Member
 from dnspanel.zones import direct, edit
 from dnspanel.zones.dnssec import automatic, key_material, policies, policy_queries, queries, rollovers, sign
 from dnspanel.zones.dnssec.first_ds import awaiting_first_ds, room_for_first_ds
@@ -196,6 +199,65 @@ def test_a_late_node_a_drained_one_and_one_that_differs_are_waited_for(world: Wo
     assert world.row.late == []
     assert world.row.earliest == world.now + timedelta(seconds=3600 + 60)  # the SOA's, which the DNSKEY RRset has
     assert world.run(until=Step.SIGN)[-1] is Step.SIGN
+
+
+def transferred(serial: int | None = None) -> None:
+    """The secondaries know of everything that was published, and answer with it, or with this serial."""
+    members.note_publications(now=NOW)
+    for member in Member.objects.select_related("zone"):
+        assert member.zone is not None
+        Member.objects.filter(pk=member.pk).update(served_serial=member.zone.serial if serial is None else serial)
+
+
+def test_a_secondary_that_answers_an_older_serial_is_waited_for_until_it_is_switched_off(
+    world: World, active_node: MakeNode
+) -> None:
+    active_node("ring0", agent_port=8535)
+    Node.objects.filter(name="ring0").update(is_ring0=True)
+    world.sign(split=True)
+    terms = set_up.Terms("partner", ["9.9.9.9"], kind="bind", choice="list", zones=[CHILD])
+    partner = set_up.create_secondary(terms=terms, by=world.author, now=NOW).secondary
+    transferred()
+    old = Zone.objects.get(pk=world.zone.pk).serial
+    rollovers.begin(zone=world.zone, kind=Kind.ZSK, acting=world.acting)
+    world.answer()
+    for _ in range(3):
+        assert world.look() is Step.PUBLISH
+    waits = "Every secondary that has the zone has to answer with this step."
+    assert world.row.waits_for == f"{waits} partner is about to be told."
+    transferred(serial=old)
+    for _ in range(70):  # for longer than caches have the DNSKEY RRset, and than it takes until somebody is told
+        assert world.look() is Step.PUBLISH
+    assert world.row.waits_for == f"{waits} partner (BIND) answers serial {old} in place of {old + 1}."
+    assert (world.row.late, world.row.late_secondaries) == ([], ["partner"])
+    assert world.row.secondaries_since is None
+    assert world.row.answered_since is not None
+    assert [name for name, _ in read(world.now).inputs.rollovers.first] == [CHILD], "somebody is told"
+    transferred()
+    world.look()
+    assert world.row.earliest == world.now + timedelta(seconds=3600 + 60), "caches may have what it answered"
+    assert world.row.late_secondaries == []
+    assert world.run(until=Step.SIGN)[-1] is Step.SIGN
+    transferred(serial=old + 1)
+    world.answer()
+    world.look()
+    assert (world.row.late_secondaries, world.row.earliest) == (["partner"], None)
+    set_up.change_secondary(secondary=partner, terms=replace(terms, active=False), by=world.author, now=world.now)
+    world.look()
+    assert world.row.late_secondaries == []
+    assert world.row.earliest == world.now + timedelta(seconds=7200 + 60), "it answered until now, as far as is known"
+
+
+def test_an_emergency_waits_for_no_secondary(world: World, active_node: MakeNode) -> None:
+    active_node("ring0", agent_port=8535)
+    Node.objects.filter(name="ring0").update(is_ring0=True)
+    world.sign()
+    terms = set_up.Terms("partner", ["9.9.9.9"], choice="list", zones=[CHILD])
+    set_up.create_secondary(terms=terms, by=world.author, now=NOW)
+    rollovers.begin(zone=world.zone, kind=Kind.CSK, acting=world.acting, emergency=True)
+    transferred(serial=1)
+    assert world.run() == [Step.REMOVE, Step.DS]
+    assert world.row.late_secondaries == []
 
 
 def test_it_waits_for_the_ttl_of_the_largest_record_also_if_that_is_gone_by_now(world: World) -> None:

@@ -174,3 +174,13 @@ def test_a_zone_is_trusted_by_one_button_where_its_parent_is_here(
     assert "signed at every node" in page
     assert "Trust this zone" not in page
     assert Rollover.objects.get().kind == Kind.SECURE
+
+
+def test_what_holds_a_secondary_up_says_the_way_out(signed: Zone, bob: User, browser: Browser) -> None:
+    begin(signed, bob)
+    client = browser(bob)
+    assert "holds the rollover up" not in page_of(client)
+    Rollover.objects.update(late_secondaries=["partner"], waits_for="partner answers serial 1 in place of 2.")
+    page = page_of(client)
+    assert "partner answers serial 1 in place of 2." in page
+    assert '<a href="/secondaries/">secondaries</a> switches it off or takes the zone from it' in page

@@ -1,6 +1,8 @@
-"""A small world in which a rollover runs, every order of events of it: nodes, a parent's servers, caches, a person.
+"""A small world in which a rollover runs, every order of events of it: nodes, a secondary, a parent's servers, caches,
+a person.
 
-A tick is a second. In each: time passes for caches; every node and every server of the parent may be late or move;
+A tick is a second. In each: time passes for caches; every node, the secondary and every server of the parent may be
+late or move;
 caches fetch what is answered before and after; the machine looks, and a person may cancel. A cache may have anything
 that some server answered within its TTL, so a resolver is every combination of what caches may have. It is a strict
 one: each algorithm that a DS names has to sign the DNSKEY RRset, each algorithm of that everything else.
@@ -45,6 +47,7 @@ class World:
     keys: tuple[KeyState, ...]
     log: tuple[Answers, ...]  # from the oldest that a node still answers with
     nodes: tuple[int, ...]  # positions in `log`
+    secondary: int | None  # its position; None: there is none
     step_at: int  # the position of the step
     servers: tuple[Ids, ...]  # of the parent: the keys that their DS name
     target: Ids  # what the parent was told
@@ -53,6 +56,7 @@ class World:
     cancelled: bool = False
     over: bool = False
     answered: int | None = None  # for how long every node has been at the step
+    transferred: int | None = None  # and the secondary, as far as it is known
     goals: tuple[tuple[Goal, int], ...] = ()
     cached_ds: Cache[Ids] = frozenset()
     cached_keys: Cache[Answers] = frozenset()
@@ -75,11 +79,16 @@ class Trouble(StrEnum):
     """What may go otherwise than smoothly."""
 
     NODE = "a node is late"
+    SECONDARY = "there is a secondary, and it is late"
     PARENT = "a server of the parent is late, or partly updated"
     EDIT = "an edit raises the TTLs of the zone"
     DS_TTL = "the parent raises the TTL of the DS"
     JUMP = "the clock jumps forward"
     CANCEL = "somebody cancels it, or asks to"
+
+
+# Without a secondary.
+ALONE = tuple(trouble for trouble in Trouble if trouble is not Trouble.SECONDARY)
 
 
 class Bogus(AssertionError):
@@ -90,7 +99,7 @@ class Deadlock(AssertionError):
     """The rollover does not end although all has happened that it waited for."""
 
 
-def case(kind: Kind, *, split: bool, has_ds: bool = True, troubles: Collection[Trouble] = tuple(Trouble)) -> Case:
+def case(kind: Kind, *, split: bool, has_ds: bool = True, troubles: Collection[Trouble] = ALONE) -> Case:
     """A rollover of this kind just after it began."""
     keys = [KeyState(1, 13, 257), KeyState(2, 13, 256)] if split else [KeyState(1, 13, 257)]
     state = SigningState(tuple(keys))
@@ -112,6 +121,7 @@ def case(kind: Kind, *, split: bool, has_ds: bool = True, troubles: Collection[T
         begun.state.keys,
         log,
         (0, 0),
+        0 if Trouble.SECONDARY in troubles else None,
         len(log) - 1,
         (ds, ds),
         ds,
@@ -174,15 +184,18 @@ def _may(of: Case, trouble: Trouble, world: World) -> bool:
 
 
 def _moves(of: Case, world: World) -> Iterator[World]:
-    """Nodes and the parent's servers go on, or are late; TTLs are raised by an edit, or by the parent."""
+    """Nodes, the secondary and the parent's servers go on, or are late; TTLs are raised by an edit, or the parent."""
     head = len(world.log) - 1
     ways = [range(at if Trouble.NODE in of.troubles else head, head + 1) for at in world.nodes]
     nodes = {tuple(sorted(each)) for each in product(*ways)}
+    transferred = [None] if world.secondary is None else range(world.secondary, head + 1)
     late = Trouble.PARENT in of.troubles
     choices = [{each, world.target, each | world.target} if late else {world.target} for each in world.servers]
     servers = {tuple(sorted(each, key=sorted)) for each in product(*choices)}
-    for positions, sets in product(sorted(nodes), sorted(servers, key=lambda each: list(map(sorted, each)))):
-        moved = replace(world, nodes=positions, servers=sets)
+    for positions, at, sets in product(
+        sorted(nodes), transferred, sorted(servers, key=lambda each: list(map(sorted, each)))
+    ):
+        moved = replace(world, nodes=positions, secondary=at, servers=sets)
         yield moved
         if _may(of, Trouble.EDIT, world) and not world.log[-1].raised:
             raised = replace(world.log[-1], raised=True)
@@ -192,13 +205,18 @@ def _moves(of: Case, world: World) -> Iterator[World]:
 
 
 def _fetch(world: World) -> World:
-    answered = {world.log[at] for at in world.nodes}
+    answered = {world.log[at] for at in _positions(world)}
     return replace(
         world,
         cached_ds=_with(world.cached_ds, dict.fromkeys(world.servers, DS[world.ds_raised])),
         cached_keys=_with(world.cached_keys, {each: KEYS[each.raised] for each in answered}),
         cached_records=_with(world.cached_records, {each: RECORDS[each.raised] for each in answered}),
     )
+
+
+def _positions(world: World) -> tuple[int, ...]:
+    """Of every name server of the zone."""
+    return world.nodes if world.secondary is None else (*world.nodes, world.secondary)
 
 
 def _with(cached: Cache[T], fresh: Mapping[T, int]) -> Cache[T]:
@@ -216,13 +234,14 @@ def _looks(of: Case, world: World, margin: timedelta, *, jump: bool) -> Iterator
     # One tick has passed; a clock that jumps says more, of which MOST_CREDIT counts.
     clock = rollover.steady(EPOCH, EPOCH, EPOCH + (1000 if jump else 1) * SECOND, most=3 * SECOND)
     elapsed = int((clock - EPOCH).total_seconds())
-    is_answered = min(world.nodes) >= world.step_at
-    answered = (0 if world.answered is None else min(world.answered + elapsed, OLDEST)) if is_answered else None
+    answered = _age(world.answered, elapsed) if min(world.nodes) >= world.step_at else None
+    has_step = world.secondary is None or world.secondary >= world.step_at
+    transferred = _age(world.transferred, elapsed) if has_step else None
     before = {goal: EPOCH - age * SECOND for goal, age in world.goals}
     met = _met(world.servers, _all_keys(of), of.old, of.new) & _goals_of(of.kind)
     since = rollover.goals_since(before, met, clock, EPOCH)
     goals = tuple((goal, min(int((clock - at) / SECOND), OLDEST)) for goal, at in sorted(since.items()))
-    world = replace(world, answered=answered, goals=goals, jumped=world.jumped or jump)
+    world = replace(world, answered=answered, transferred=transferred, goals=goals, jumped=world.jumped or jump)
     inputs = Inputs(
         kind=of.kind,
         step=world.step,
@@ -236,6 +255,7 @@ def _looks(of: Case, world: World, margin: timedelta, *, jump: bool) -> Iterator
             DS[world.ds_raised],
         ),
         answered_since=None if answered is None else clock - answered * SECOND,
+        secondaries_since=None if transferred is None else clock - transferred * SECOND,
         goals={goal: clock - age * SECOND for goal, age in goals},
         old_ds=tuple(_text(of, id) for id in of.old if _is_entry(of, id)),
         new_ds=tuple(_text(of, id) for id in of.new if _is_entry(of, id)),
@@ -277,18 +297,24 @@ def _acted(world: World, act: Act) -> World:
     if act.state.keys == world.keys:
         return world
     made = answers(act.state, raised=world.log[-1].raised)
-    return replace(world, keys=act.state.keys, log=(*world.log, made), step_at=len(world.log), answered=None)
+    world = replace(world, keys=act.state.keys, log=(*world.log, made), step_at=len(world.log))
+    return replace(world, answered=None, transferred=None)
+
+
+def _age(before: int | None, elapsed: int) -> int:
+    return 0 if before is None else min(before + elapsed, OLDEST)
 
 
 def _short(world: World) -> World:
     """Without the part of the log that no node answers with any more."""
-    drop = min(world.nodes)
+    drop = min(_positions(world))
     if not drop:
         return world
     return replace(
         world,
         log=world.log[drop:],
         nodes=tuple(at - drop for at in world.nodes),
+        secondary=None if world.secondary is None else world.secondary - drop,
         step_at=max(world.step_at - drop, 0),
     )
 

@@ -31,12 +31,18 @@ from tests.dnspanel.zones.dnssec.rollover_model import Bogus, Deadlock, Trouble,
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 SPLIT = {Kind.CSK: False}
 MUTATED = [Trouble.NODE, Trouble.PARENT, Trouble.CANCEL]  # what a mutant needs to show itself
+ABROAD = [Trouble.SECONDARY, Trouble.NODE, Trouble.PARENT, Trouble.CANCEL, Trouble.JUMP]
 OLD, NEW = "1 13 2 aa", "11 13 2 bb"
 
 
 @pytest.mark.parametrize("kind", list(Kind))
 def test_no_order_of_events_makes_an_answer_bogus_and_each_rollover_ends(kind: Kind) -> None:
     assert explore(case(kind, split=SPLIT.get(kind, True))) > 1000
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_nor_does_a_secondary_that_is_later_than_any_node(kind: Kind) -> None:
+    assert explore(case(kind, split=SPLIT.get(kind, True), troubles=ABROAD)) > 100
 
 
 @pytest.mark.parametrize("kind", [Kind.ALGORITHM, Kind.INSECURE])
@@ -138,10 +144,21 @@ def test_the_model_sees_that_late_nodes_are_not_waited_for(monkeypatch: pytest.M
     def at_once(inputs: Inputs, stage: Stage) -> Wait | None:
         return unmet(replace(inputs, answered_since=inputs.answered_since or NOW - timedelta(days=3650)), stage)
 
-    unmet = rollover._nodes_unmet
-    monkeypatch.setattr(rollover, "_nodes_unmet", at_once)
+    unmet = rollover._servers_unmet
+    monkeypatch.setattr(rollover, "_servers_unmet", at_once)
     with pytest.raises(Bogus):
         explore(case(kind, split=True, troubles=[Trouble.NODE]))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in Kind if kind is not Kind.INSECURE])  # which has the DS go first
+def test_the_model_sees_that_a_late_secondary_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, kind: Kind) -> None:
+    def at_once(inputs: Inputs, stage: Stage) -> Wait | None:
+        return unmet(replace(inputs, secondaries_since=inputs.answered_since), stage)
+
+    unmet = rollover._servers_unmet
+    monkeypatch.setattr(rollover, "_servers_unmet", at_once)
+    with pytest.raises(Bogus):
+        explore(case(kind, split=SPLIT.get(kind, True), troubles=[Trouble.SECONDARY, Trouble.PARENT]))
 
 
 @pytest.mark.parametrize("trouble", [Trouble.EDIT, Trouble.DS_TTL])
@@ -182,6 +199,7 @@ def inputs(kind: Kind = Kind.KSK, step: Step = Step.PUBLISH, **changes: object) 
         now=NOW,
         ttls=Ttls(3600, 300, 86_400),
         answered_since=NOW - timedelta(days=9),
+        secondaries_since=NOW - timedelta(days=9),
         goals={Goal.HAS_OLD: NOW - timedelta(days=9), Goal.NO_NEW: NOW - timedelta(days=9)},
         old_ds=(OLD,),
         new_ds=(NEW,),
@@ -192,6 +210,13 @@ def inputs(kind: Kind = Kind.KSK, step: Step = Step.PUBLISH, **changes: object) 
 def test_each_wait_says_what_for_and_until_when() -> None:
     waits = rollover.advance(inputs(answered_since=None, late=("ns2", "ns3")))
     assert waits == Wait("Every node has to answer with this step: ns2, ns3 not yet.")
+    lacking = inputs(secondaries_since=None, secondaries_lack="bind answers serial 1 in place of 2.")
+    text = "Every secondary that has the zone has to answer with this step. bind answers serial 1 in place of 2."
+    assert rollover.advance(lacking) == Wait(text)
+    assert rollover.advance(replace(lacking, answered_since=None)) == Wait("Every node has to answer with this step.")
+    waits = rollover.advance(inputs(secondaries_since=NOW))
+    assert isinstance(waits, Wait)
+    assert waits.earliest == NOW + timedelta(seconds=360), "caches may have what the last of them answered"
     waits = rollover.advance(inputs(answered_since=NOW))
     text = "Caches may keep the DNSKEY RRset from before this step for 5 minutes."
     assert waits == Wait(text, NOW + timedelta(seconds=360))
@@ -252,7 +277,9 @@ def test_an_emergency_says_what_it_breaks_and_replaces_the_key_at_once(kind: Kin
     state = SigningState((KeyState(1, 13, 257),))
     begun = rollover.first(kind=kind, state=state, old=[1], new=[KeyState(11, 13, 257)], emergency=True)
     assert begun == Act(SigningState((KeyState(11, 13, 257),)), Step.REMOVE)
-    following = rollover.advance(inputs(kind, Step.REMOVE, state=begun.state, is_emergency=True))
+    following = rollover.advance(
+        inputs(kind, Step.REMOVE, state=begun.state, is_emergency=True, secondaries_since=None)
+    )
     assert following == (Done() if kind is Kind.ZSK else Act(begun.state, Step.DS))
 
 

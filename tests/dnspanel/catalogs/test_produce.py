@@ -1,0 +1,198 @@
+"""Catalogs of ours: filled by `catalog` of zones in API v1, followed, and transferred by keys and to secondaries."""
+
+import json
+from base64 import b64encode
+from typing import Any
+
+import dns.message
+import dns.rcode
+import dns.rdatatype
+import dns.tsig
+import pytest
+from django.utils import timezone
+
+from dnspanel.accounts.models import AuditEntry, User
+from dnspanel.accounts.roles import Permission
+from dnspanel.catalogs import produce
+from dnspanel.catalogs.tasks import follow_producers
+from dnspanel.gateway.answers import answers
+from dnspanel.secondaries import members, set_up
+from dnspanel.secondaries.keys import key_of
+from dnspanel.secondaries.models import Member
+from dnspanel.zones import direct, edit
+from dnspanel.zones.errors import FollowsMembers
+from dnspanel.zones.models import NOT_SERVED, Channel, Revision, Zone
+from replication.dns.rrset import make
+from tests.dnspanel.api.v1.calls import caller
+from tests.dnspanel.api.v1.conftest import texts
+from tests.dnspanel.web.conftest import Browser
+from tests.dnspanel.web.conftest import browser as browser
+from tests.people import NOW
+from tests.people import alice as alice
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CATALOG = "ours.test."
+SECRET = b64encode(bytes(range(32))).decode()
+
+
+@pytest.fixture
+def call(alice: User) -> Any:
+    return caller(alice, permissions=[Permission.FLEET, Permission.NODES])
+
+
+@pytest.fixture
+def catalog(call: Any) -> Zone:
+    made = call("POST", "/zones", {"name": CATALOG, "kind": "Producer"})
+    assert made.status_code == 201, made.content
+    for name in ("a.test.", "b.test."):
+        assert call("POST", "/zones", {"name": name, "kind": "Native", "catalog": CATALOG}).status_code == 201
+    follow_producers()
+    return Zone.objects.get(name=CATALOG)
+
+
+def listed() -> dict[str, str]:
+    """The members that the catalog names, with their labels."""
+    rows = Zone.objects.get(name=CATALOG, deleted_at=None).rrsets.filter(type=dns.rdatatype.PTR)
+    return {row.rdata[0]: row.name.removesuffix(f".zones.{CATALOG}") for row in rows}
+
+
+def transfer(key: dns.tsig.Key, *, since: int | None = None) -> dns.message.Message:
+    query = dns.message.make_query(CATALOG, "AXFR" if since is None else "IXFR")
+    if since is not None:
+        soa = f"invalid. invalid. {since} 1 1 1 1"
+        query.authority.append(dns.rrset.from_text(CATALOG, 0, "IN", "SOA", soa))
+    query.use_tsig(key)
+    wires = list(answers(query.to_wire(), address="9.9.9.9", over_tcp=True, now=timezone.now()))
+    return dns.message.from_wire(wires[0], keyring=key, request_mac=query.mac)
+
+
+def told(message: dns.message.Message) -> list[str]:
+    found = [line for rrset in message.answer for line in rrset.to_text().splitlines()]
+    return [line for line in found if " SOA " not in line]
+
+
+def test_zones_come_and_go_by_their_own_word_and_never_under_the_same_label(call: Any, catalog: Zone) -> None:
+    first = listed()
+    assert first.keys() == {"a.test.", "b.test."}
+    told_of = json.loads(call("GET", "/zones/a.test.").content)
+    assert told_of["catalog"] == CATALOG
+    serial = Zone.objects.get(name=CATALOG).serial
+    assert call("PUT", "/zones/a.test.", {"catalog": ""}).status_code == 204
+    edit.delete_zone(zone=Zone.objects.get(name="b.test."), author=None, channel=Channel.WEB, now=NOW)
+    follow_producers()
+    assert listed() == {}
+    assert call("PUT", "/zones/a.test.", {"catalog": CATALOG}).status_code == 204
+    edit.restore_zone(zone=Zone.objects.get(name="b.test."), author=None, channel=Channel.WEB, now=timezone.now())
+    follow_producers()
+    assert listed().keys() == first.keys()
+    assert not {*listed().values()} & {*first.values()}
+    assert Zone.objects.get(name=CATALOG).serial == serial + 2
+    before = Revision.objects.count()
+    follow_producers()
+    assert Revision.objects.count() == before, "nothing changes where nothing has to"
+    assert AuditEntry.objects.filter(action="catalog.member", target="a.test.").count() == 3
+
+
+def test_zones_that_named_it_before_it_was_there_are_in_it(call: Any) -> None:
+    call("POST", "/zones", {"name": "early.test.", "kind": "Native", "catalog": CATALOG})
+    call("POST", "/zones", {"name": "other.test.", "kind": "Native", "catalog": "nowhere.test."})
+    call("POST", "/zones", {"name": CATALOG, "kind": "Producer", "nameservers": ["ns1.test."]})
+    follow_producers()
+    assert listed().keys() == {"early.test."}
+
+
+def test_it_is_at_no_node_and_shows_what_powerdns_shows(call: Any, catalog: Zone) -> None:
+    kinds = Revision.objects.filter(zone=catalog).values_list("kind", flat=True)
+    assert {*kinds} <= {*NOT_SERVED}
+    told_of = json.loads(call("GET", f"/zones/{CATALOG}").content)
+    assert told_of["kind"] == "Producer"
+    assert {(each["name"], each["type"]) for each in told_of["rrsets"]} == {(CATALOG, "SOA"), (CATALOG, "NS")}
+    assert b"zones." not in call("GET", f"/zones/{CATALOG}/export").content
+    assert json.loads(call("GET", f"/zones?zone={CATALOG}").content)[0]["kind"] == "Producer"
+
+
+def test_nobody_edits_it_and_it_becomes_nothing_else(call: Any, catalog: Zone, alice: User) -> None:
+    rrset = {"name": f"x.{CATALOG}", "type": "A", "ttl": 60, "changetype": "REPLACE"}
+    rrset |= {"records": [{"content": "192.0.2.1", "disabled": False}]}
+    refused = call("PATCH", f"/zones/{CATALOG}", {"rrsets": [rrset]})
+    assert (refused.status_code, "changes only with them" in texts(refused)) == (403, True)
+    made = make(f"x.{CATALOG}", 1, 60, ["192.0.2.1"])
+    patch = direct.Patch(catalog, lambda current: {(made.name, 1): made}, {made.name})
+    with pytest.raises(FollowsMembers):
+        direct.publish_patches(patches=[patch], author=alice, channel="web", now=NOW)
+    for path, body in (
+        (CATALOG, {"kind": "Native"}),
+        (CATALOG, {"kind": "Slave", "masters": ["9.9.9.9"]}),
+        (CATALOG, {"dnssec": True}),
+        (CATALOG, {"catalog": CATALOG}),
+        ("a.test.", {"kind": "Producer"}),
+    ):
+        assert call("PUT", f"/zones/{path}", body).status_code == 422, body
+    for body in (
+        {"dnssec": True},
+        {"rrsets": [{"name": "x.more.test.", "type": "A", "ttl": 60, "records": [{"content": "192.0.2.1"}]}]},
+    ):
+        refused = call("POST", "/zones", {"name": "more.test.", "kind": "Producer", **body})
+        assert refused.status_code == 422, body
+    assert not Zone.objects.filter(name="more.test.").exists()
+    assert call("PUT", f"/zones/{CATALOG}", {"kind": "Producer", "account": "x"}).status_code == 204
+    assert call("DELETE", f"/zones/{CATALOG}").status_code == 204
+    assert call("GET", f"/zones/{CATALOG}").status_code == 404
+    follow_producers()
+
+
+def test_a_key_that_it_names_transfers_it_and_then_its_changes(call: Any, catalog: Zone) -> None:
+    key = dns.tsig.Key("k1.keys.test.", SECRET, "hmac-sha256.")
+    call("POST", "/tsigkeys", {"name": "k1.keys.test", "algorithm": "hmac-sha256", "key": SECRET})
+    assert transfer(key).rcode() == dns.rcode.NOTAUTH
+    assert call("PUT", f"/zones/{CATALOG}", {"master_tsig_key_ids": ["k1.keys.test."]}).status_code == 204
+    label = listed()["a.test."]
+    lines = told(transfer(key))
+    assert f"{label}.zones.{CATALOG} 0 IN PTR a.test." in lines
+    assert f'version.{CATALOG} 0 IN TXT "2"' in lines
+    assert f"{CATALOG} 3600 IN NS invalid." in lines
+    assert len(lines) == 4
+    serial = Zone.objects.get(name=CATALOG).serial
+    call("PUT", "/zones/a.test.", {"catalog": ""})
+    follow_producers()
+    assert told(transfer(key, since=serial)) == [f"{label}.zones.{CATALOG} 0 IN PTR a.test."]
+
+
+def test_a_secondary_has_it_where_it_names_it(catalog: Zone, alice: User) -> None:
+    terms = set_up.Terms("partner", ["9.9.9.9"], choice="list", zones=[CATALOG, "a.test."])
+    partner = set_up.create_secondary(terms=terms, by=alice, now=NOW).secondary
+    everything = set_up.create_secondary(terms=set_up.Terms("all", ["9.9.9.9"]), by=alice, now=NOW).secondary
+    assert len(told(transfer(key_of(partner)))) == 4
+    assert transfer(key_of(everything)).rcode() == dns.rcode.REFUSED
+    assert not Member.objects.filter(secondary=everything, zone=catalog).exists()
+    Member.objects.update(notify_at=None)
+    produce.put_into(zone=Zone.objects.get(name="a.test."), catalog_name="", author=alice, now=NOW)
+    assert produce.follow_members(now=timezone.now()) == 1
+    members.note_publications(now=timezone.now())
+    assert Member.objects.get(secondary=partner, zone=catalog).notify_at is not None
+
+
+def test_many_members_come_in_several_publications(
+    catalog: Zone, alice: User, monkeypatch: pytest.MonkeyPatch, call: Any
+) -> None:
+    monkeypatch.setattr(produce, "AT_ONCE", 2)
+    for number in range(5):
+        zone = f"m{number}.test."
+        call("POST", "/zones", {"name": zone, "kind": "Native", "catalog": CATALOG})
+    assert [produce.follow_members(now=timezone.now()) for _ in range(4)] == [1, 1, 1, 0]
+    assert len(listed()) == 7
+    monkeypatch.setattr(produce, "MOST_MEMBERS", 7)
+    refused = call("POST", "/zones", {"name": "more.test.", "kind": "Native", "catalog": CATALOG})
+    assert (refused.status_code, "at most 7 members" in texts(refused)) == (422, True)
+
+
+def test_its_pages_say_what_it_is_and_offer_no_change(catalog: Zone, alice: User, browser: Browser) -> None:
+    client = browser(alice)
+    for path in ("", "history/", "dnssec/", "settings/", "statistics/", "primaries/"):
+        answer = client.get(f"/zones/{CATALOG}/{path}")
+        assert answer.status_code == 200, path
+        assert "A catalog for secondaries" in answer.content.decode(), path
+    assert "quick-add" not in client.get(f"/zones/{CATALOG}/").content.decode()
+    assert 'id="catalog-of-ours"' not in client.get("/zones/a.test./").content.decode()
+    assert b"changed, and at no node" in client.get(f"/zones/{CATALOG}/history/").content
