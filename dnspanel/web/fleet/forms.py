@@ -71,7 +71,9 @@ class NodeDescriptionForm(PanelForm):
 class DrainForm(PanelForm):
     """Why nodes are drained, and for how long."""
 
-    reason = forms.CharField(max_length=200, required=False, widget=forms.TextInput(attrs={"placeholder": "Reason"}))
+    reason = forms.CharField(
+        max_length=200, required=False, widget=forms.TextInput(attrs={"placeholder": gettext_lazy("Reason")})
+    )
     hours = forms.ChoiceField(label=gettext_lazy("For"), required=False, choices=DRAINS)
 
     def until(self, now: datetime) -> datetime | None:
