@@ -116,7 +116,7 @@ class Forbidden(ZoneError):
 
     def __init__(self, permission: Permission, reason: str = "") -> None:
         self.permission = permission
-        super().__init__(reason or gettext("You may not {value}.").format(value=permission.value))
+        super().__init__(reason or gettext("You may not {value}.").format(value=gettext(permission.value)))
 
 
 _ACTS = {

@@ -18,7 +18,9 @@ from replication.codec.dnssec import Nsec3
 
 _TEXT = {"class": "textarea input-mono", "rows": 4, "autocomplete": "off", "spellcheck": "false"}
 _ALGORITHMS = [
-    (number, f"{number} {ALGORITHMS[number]}{' (the default)' if number == DEFAULT_ALGORITHM else ''}")
+    (number, f"{number} {ALGORITHMS[number]}")
+    if number != DEFAULT_ALGORITHM
+    else (number, format_lazy(gettext_lazy("{algorithm} (the default)"), algorithm=f"{number} {ALGORITHMS[number]}"))
     for number in MADE
 ]
 CDS_LABELS = {
