@@ -17,7 +17,7 @@ _MARKED = re.compile(
 )
 # Texts that are given to filters and to included templates; those that `_` marks are not among them.
 _GIVEN = re.compile(
-    r'\|(?:default|default_if_none|join|pluralize):"([^"]*)"|\{% include [^%]*? with [^%]*?="([^"]* [^"]*)"'
+    r'\|(?:default|default_if_none|join|pluralize):["\']([^"\']*)["\']|\{% include [^%]*? with [^%]*?="([^"]* [^"]*)"'
 )
 _ATTRIBUTE = re.compile(rf'\s({"|".join(READ_ATTRIBUTES)})="([^"]*)"')
 _TAG = re.compile(r"<[^<>]*>")
