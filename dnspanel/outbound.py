@@ -76,8 +76,10 @@ class NotAllowed(OutboundError):
 
     def __init__(self, host: str, address: str) -> None:
         self.host, self.address = host, address
-        leads = "is" if host == address else "leads to what is"
-        super().__init__(gettext("{host} {leads} not a public address.").format(host=host, leads=leads))
+        message = gettext("{host} leads to what is not a public address.")
+        if host == address:
+            message = gettext("{host} is not a public address.")
+        super().__init__(message.format(host=host))
 
 
 class NoAddress(OutboundError):

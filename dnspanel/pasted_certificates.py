@@ -7,7 +7,9 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding
 
-NO_CERTIFICATE = "This is no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----"
+from dnspanel.texts import gettext, gettext_noop
+
+NO_CERTIFICATE = gettext_noop("This is no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----")
 
 
 def certificates_in(text: str, *, beside_key: str) -> Sequence[x509.Certificate]:
@@ -22,7 +24,7 @@ def certificates_in(text: str, *, beside_key: str) -> Sequence[x509.Certificate]
     try:
         return x509.load_pem_x509_certificates(text.encode())
     except (ValueError, UnsupportedAlgorithm) as exc:
-        raise ValueError(NO_CERTIFICATE) from exc
+        raise ValueError(gettext(NO_CERTIFICATE)) from exc
 
 
 def pem_of(certificates: Iterable[x509.Certificate]) -> str:

@@ -3,13 +3,15 @@
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+from dnspanel.texts import gettext
+
 
 def faults_of(begin: time | None, end: time | None) -> dict[str, list[str]]:
     """What is wrong with quiet hours of which one end is missing, by the field that is."""
     if (begin is None) == (end is None):
         return {}
     missing = "quiet_from" if begin is None else "quiet_until"
-    return {missing: ["Quiet hours have a beginning and an end; leave both empty for none."]}
+    return {missing: [gettext("Quiet hours have a beginning and an end; leave both empty for none.")]}
 
 
 def quiet_until(begin: time | None, end: time | None, zone: str, now: datetime) -> datetime | None:

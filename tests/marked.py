@@ -15,13 +15,19 @@ _MARKED = re.compile(
     r"|<(script|style|svg|pre|code|kbd|textarea)\b.*?</\2>",
     re.DOTALL,
 )
+# Texts that are given to filters and to included templates; those that `_` marks are not among them.
+_GIVEN = re.compile(
+    r'\|(?:default|default_if_none|join|pluralize):["\']([^"\']*)["\']|\{% include [^%]*? with [^%]*?="([^"]* [^"]*)"'
+)
 _ATTRIBUTE = re.compile(rf'\s({"|".join(READ_ATTRIBUTES)})="([^"]*)"')
 _TAG = re.compile(r"<[^<>]*>")
+_SENTENCE = re.compile(r"[A-Z…“][^\n]*[a-z…”)][.!]\s*")
+_WORDS = re.compile(r"[A-Za-z][a-z]+( [A-Za-z]+)*")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 # Names that are the same in every language, and words of a keyboard.
 _NAMES = re.compile(
     r"&\w+;|\b(dnspanel|PowerDNS|DNS(?:SEC|KEY)?|C?D(?:NSKEY|S)|TTL|SOA|NS|[AI]XFR|NOTIFY|TSIG|RRsets?)\b"
-    r"|\b(API|URL|UDP|TCP|TLS|SAML|SCIM|JSON|CSV|Ctrl|Esc|Enter|ms|min|q/s)\b"
+    r"|\b(Okta|terraform|www)\b|\b(API|URL|UDP|TCP|TLS|SAML|SCIM|JSON|CSV|Ctrl|Esc|Enter|ms|min|q/s)\b"
     r"|\S+@\S+|https?://\S+|\b[a-z0-9-]+(?:\.[a-z0-9-]+)+\b|\b[a-z]+(?:-[a-z]+)+\b"
 )
 
@@ -32,6 +38,10 @@ def unmarked_in_template(text: str) -> Iterator[tuple[int, str]]:
     def blank(found: re.Match[str]) -> str:
         return re.sub(r"[^\n]", " ", found.group())
 
+    for found in _GIVEN.finditer(text):
+        said = found[1] or found[2] or ""
+        if _WORD.search(_NAMES.sub("", said)):
+            yield text.count("\n", 0, found.start()) + 1, said
     bare = _MARKED.sub(blank, text)
     for found in _ATTRIBUTE.finditer(bare):
         if _WORD.search(_NAMES.sub("", found[2])):
@@ -44,6 +54,8 @@ def unmarked_in_template(text: str) -> Iterator[tuple[int, str]]:
 def unmarked_in_module(text: str) -> Iterator[tuple[int, str]]:
     """Line number and text of labels and messages that are plain strings."""
     for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Dict):
+            yield from _unmarked_attributes(node)
         if not isinstance(node, ast.Call):
             continue
         read = [keyword.value for keyword in node.keywords if keyword.arg in READ_ARGUMENTS]
@@ -51,40 +63,47 @@ def unmarked_in_module(text: str) -> Iterator[tuple[int, str]]:
             read += node.args[1:2]
         for value in read:
             said = _text_of(value)
-            if " " in said and _WORD.search(_NAMES.sub("", said)):
+            if _WORD.search(_NAMES.sub("", said)):
                 yield value.lineno, said
 
 
-# Packages whose errors people read on pages, at once or later: those of programs' faces speak English.
+def _unmarked_attributes(attrs: ast.Dict) -> Iterator[tuple[int, str]]:
+    """The same of attributes of elements; examples of other things than words are no texts."""
+    for key, value in zip(attrs.keys, attrs.values, strict=True):
+        said = _text_of(value)
+        if isinstance(key, ast.Constant) and key.value in READ_ATTRIBUTES and _WORDS.fullmatch(_NAMES.sub("", said)):
+            yield value.lineno, said
+
+
+# Packages whose errors and sentences people read on pages, at once or later: those of programs' faces speak English.
 _OF_PEOPLE = (
-    *("accounts", "alerts", "backup", "evidence", "fleet", "primaries", "publish", "secondaries", "transfer"),
-    *("webhooks", "zones"),
+    *("accounts", "alerts", "backup", "catalogs", "evidence", "fleet", "primaries", "publish", "secondaries"),
+    *("transfer", "web", "webhooks", "zones"),
 )
-_OF_NODES = ("replication/dns", "replication/errors.py")
-# Reasons of publications by the panel itself, which stand in the audit log; bodies of requests; faults of ours.
+_OF_NODES = ("replication/dns", "replication/errors.py", "replication/front/rotation.py")
+# For who sets the panel up, at a command line.
+_OF_OPERATORS = frozenset({"checks.py", "settings.py"})
+# What stands in the audit log; what programs and the panel's own scripts are answered; files; faults of ours.
 _OF_THE_RECORD = frozenset(
     {
         " RRsets came for … zones that have ",
+        "A request has at most … bytes.",
         "A test: nothing is published.",
-        "Addresses of the name servers of ",
         "CREATE DATABASE",
-        "Expired, as … set on ….",
-        "Expired: no primary has answered for as long as the zone's SOA allows.",
+        "File paths are relative to the directory of this list.",
         "PostgreSQL's content",
-        "Publication … is taken back: ",
-        "Rollover of …: its DS.",
-        "Signalling names for zones whose parents have no DS yet (RFC 9615).",
-        "The panel was restored from a backup; the keys are the nodes'.",
-        "The signatures of this week, for the servers that transfer the zone.",
+        "Send a JSON object with `code` and `csr`.",
+        "Sign in first.",
+        "There is no format ….",
         "a new history: … ",
         "first sign-in",
-        "run … taken back by run ",
         "signed in",
-        "taken over from ",
         "two patches for one zone",
         "verified mail",
     }
 )
+# What marks a text, or finds it by another one.
+_MARKING = frozenset({"gettext", "gettext_lazy", "gettext_noop", "ngettext"})
 # Errors of programs, which no page shows; `Unknown` and the like name what there is not.
 _OF_PROGRAMS = frozenset(
     {
@@ -147,6 +166,30 @@ def unmarked_in_columns(text: str, columns: frozenset[str]) -> Iterator[tuple[in
         yield from ((value.lineno, said) for value in values if (said := _messages_in(value)))
 
 
+def unmarked_anywhere(text: str) -> Iterator[tuple[int, str]]:
+    """Line number and text of whole sentences, wherever they stand, but in docstrings and logs."""
+    tree = ast.parse(text)
+    passed_over: set[int] = set()
+    for node in ast.walk(tree):
+        passed = []
+        if isinstance(node, ast.Expr | ast.Assert):  # docstrings, and what proves us wrong
+            passed = [node.value] if isinstance(node, ast.Expr) else [node]
+            passed = [each for each in passed if isinstance(each, ast.Constant | ast.Assert)]
+        elif isinstance(node, ast.JoinedStr):
+            passed = list(node.values)
+        elif isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            last = name.split(".")[-1]
+            is_passed = last in _MARKING or last in _OF_PROGRAMS or name.startswith("logger.")
+            passed = [node] if is_passed else []
+        passed_over.update(id(within) for each in passed for within in ast.walk(each))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant | ast.JoinedStr) and id(node) not in passed_over:
+            said = _text_of(node)
+            if _SENTENCE.fullmatch(said) and len(_WORD.findall(said)) > 2:
+                yield node.lineno, said
+
+
 def _last_name(target: ast.expr) -> str:
     """`error` of `row.error` and of `error`."""
     return target.attr if isinstance(target, ast.Attribute) else target.id if isinstance(target, ast.Name) else ""
@@ -179,13 +222,15 @@ def unmarked() -> Iterator[str]:
     columns = stored_columns()
     for path in sorted((ROOT / "dnspanel").rglob("*.py")):
         package = path.relative_to(ROOT / "dnspanel").parts[0]
-        if package not in _OF_PEOPLE or not {"migrations", "management"}.isdisjoint(path.parts):
+        is_read = package in _OF_PEOPLE or (package.endswith(".py") and package not in _OF_OPERATORS)
+        if not is_read or not {"migrations", "management"}.isdisjoint(path.parts):
             continue
         text = path.read_text()
-        found = {*unmarked_in_errors(text), *unmarked_in_columns(text, columns)}
+        found = {*unmarked_in_errors(text), *unmarked_in_columns(text, columns), *unmarked_anywhere(text)}
         for number, said in sorted((number, said) for number, said in found if said not in _OF_THE_RECORD):
             yield f"{path.relative_to(ROOT)}:{number}: {said}"
     for place in _OF_NODES:
         for path in sorted((ROOT / place).rglob("*.py")) or [ROOT / place]:
-            for number, said in unmarked_in_errors(path.read_text()):
+            text = path.read_text()
+            for number, said in sorted({*unmarked_in_errors(text), *unmarked_anywhere(text)}):
                 yield f"{path.relative_to(ROOT)}:{number}: {said}"

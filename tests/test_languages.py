@@ -16,6 +16,7 @@ from dnspanel.languages import LANGUAGES
 from tests.marked import (
     stored_columns,
     unmarked,
+    unmarked_anywhere,
     unmarked_in_columns,
     unmarked_in_errors,
     unmarked_in_module,
@@ -135,6 +136,8 @@ def test_translations_keep_placeholders_and_elements(code: str) -> None:
         ('<nav aria-label="Main">', [(1, "Main")]),
         ("{% blocktranslate %}Some <b>words</b>{% endblocktranslate %}", []),
         ("<p>{{ name }} · dnspanel, <code>some code</code> <kbd>Ctrl ↵</kbd></p>", []),
+        ('{{ name|default:"nobody" }} {{ name|default:_("nobody") }} {{ names|join:", " }}', [(1, "nobody")]),
+        ('{% include "_list.html" with said="These stay:" only %}', [(1, "These stay:")]),
         ('<script>some.code</script><p class="some-class">{% if a > b %}{% endif %}</p>', []),
     ],
 )
@@ -146,8 +149,10 @@ def test_texts_of_pages_that_are_not_marked_are_found() -> None:
     module = """
 messages.success(request, f"{name} is gone.")
 forms.CharField(label="Two words", help_text=gettext_lazy("Some words"))
+forms.CharField(label="Until", widget=forms.TextInput(attrs={"placeholder": "All zones", "class": "input"}))
+forms.CharField(label="URL", widget=forms.TextInput(attrs={"placeholder": "www.example.net"}))
 """
-    assert [said for _, said in unmarked_in_module(module)] == [" is gone.", "Two words"]
+    assert sorted(said for _, said in unmarked_in_module(module)) == [" is gone.", "All zones", "Two words", "Until"]
 
 
 def test_errors_that_are_not_marked_are_found() -> None:
@@ -160,6 +165,20 @@ class Gone(Refused):
         super().__init__(f"There is no {self.name}.")
 """
     assert [said for _, said in unmarked_in_errors(module)] == [" is gone.", "Two words", "There is no …."]
+
+
+def test_sentences_that_are_not_marked_are_found() -> None:
+    module = '''
+"""A docstring of the module is none."""
+def judge(count):
+    """Nor is that of a function."""
+    logger.info("A line of a log is none.")
+    assert count, "This must not be."
+    if not count:
+        return gettext("It has everything.")
+    return Verdict(count, f"It lacks {count} changes.", "too late", "SELECT 1")
+'''
+    assert [said for _, said in unmarked_anywhere(module)] == ["It lacks … changes."]
 
 
 def test_texts_that_are_stored_and_not_marked_are_found() -> None:

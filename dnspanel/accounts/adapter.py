@@ -18,13 +18,14 @@ from dnspanel.accounts.providers.ldap.look import look_at_one
 from dnspanel.accounts.providers.links import session_hours_of
 from dnspanel.accounts.session_store import end_in_hours
 from dnspanel.accounts.sign_ins import record_refusal, tries_key
+from dnspanel.texts import gettext_lazy
 
 
 class PanelAccountAdapter(DefaultAccountAdapter):
     """Accounts are made by invitation only, and who guesses too often waits, and stands in the audit log."""
 
     error_messages = DefaultAccountAdapter.error_messages | {
-        "too_many_login_attempts": (
+        "too_many_login_attempts": gettext_lazy(
             "There were too many wrong passwords. Wait a few minutes; where you have signed in before, others’ tries "
             "do not count."
         )

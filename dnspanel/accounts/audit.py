@@ -9,6 +9,7 @@ from typing import Any
 
 from dnspanel.accounts.actors import Author, token_of, user_of
 from dnspanel.accounts.models import AuditEntry
+from dnspanel.texts import in_english
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def record_all(*, action: str, by: Author, now: datetime, entries: Iterable[tupl
             address=where.address,
             request_id=where.request_id,
             action=action,
-            target=target,
+            target=in_english(str(target)),
             details=details,
         )
         for target, details in entries

@@ -1,5 +1,7 @@
 """What a browser calls itself, as a person would. Pure."""
 
+from dnspanel.texts import gettext
+
 # The first that the header holds: others claim to be these, so that sites take them for such.
 _BROWSERS = (
     *(("Edg", "Edge"), ("OPR/", "Opera"), ("SamsungBrowser", "Samsung Internet"), ("Vivaldi", "Vivaldi")),
@@ -14,9 +16,9 @@ _LONGEST = 60
 
 
 def browser_name(user_agent: str) -> str:
-    """`Firefox on Linux`; what it says itself, cut, when nobody knows it; "unknown browser" when it says nothing."""
+    """`Firefox on Linux`; what it says itself, cut, when nobody knows it; `unknown browser` when it says nothing."""
     browser = next((name for mark, name in _BROWSERS if mark in user_agent), "")
     system = next((name for mark, name in _SYSTEMS if mark in user_agent), "")
     if browser and system:
-        return f"{browser} on {system}"
-    return browser or user_agent[:_LONGEST].strip() or "unknown browser"
+        return gettext("{browser} on {system}").format(browser=browser, system=system)
+    return browser or user_agent[:_LONGEST].strip() or gettext("unknown browser")

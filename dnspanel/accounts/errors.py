@@ -193,8 +193,8 @@ class SecondFactorMissing(SecondFactorRefused):
 class PasskeyRefused(SecondFactorRefused):
     """What a browser sent is no answer of a passkey to what was asked of it."""
 
-    def __init__(self, reason: str = "This passkey was not accepted. Try again.") -> None:
-        super().__init__(reason)
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(reason or gettext("This passkey was not accepted. Try again."))
 
 
 class PasskeyUnknown(SecondFactorRefused):

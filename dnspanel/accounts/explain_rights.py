@@ -11,6 +11,18 @@ from django.db.models import Q, prefetch_related_objects
 from dnspanel.accounts.actors import ROLE_RIGHTS, rights_by_role
 from dnspanel.accounts.grants import RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, Role, Token, User
+from dnspanel.texts import gettext, gettext_noop
+
+_AS = {
+    Role.ADMINISTRATOR: gettext_noop("as administrator"),
+    Role.EDITOR: gettext_noop("as editor"),
+    Role.READER: gettext_noop("as reader"),
+    Role.MEMBER: gettext_noop("as member"),
+}
+_AS_MEMBER = {
+    Role.EDITOR: gettext_noop("as editor in the team {team}"),
+    Role.READER: gettext_noop("as reader in the team {team}"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +68,7 @@ def reasons_of_people(people: Sequence[User]) -> dict[int, tuple[Reason, ...]]:
 
 def scope_of(token: Token) -> tuple[Reason, ...]:
     """What a token lets through. It gives nothing that its owner may not: ask `reasons_of` for the owner, too."""
-    return tuple(Reason("scope", "by its scope", Grant.from_json(each)) for each in token.scope)
+    return tuple(Reason("scope", gettext("by its scope"), Grant.from_json(each)) for each in token.scope)
 
 
 def reasons_over(reasons: Collection[Reason], subject: Subject) -> tuple[Reason, ...]:
@@ -85,13 +97,18 @@ def _gives(grant: Grant, right: Right, subject: Subject) -> bool:
 
 def _reasons(user: User, memberships: Collection[Membership], given: Collection[GrantRow]) -> Iterator[Reason]:
     if rights := rights_by_role(user):
-        name = user.role_name if user.own_role_id else user.role_name.lower()
-        yield Reason("role", f"as {name}", Grant(rights, everywhere=True))
+        description = (
+            gettext("as {role}").format(role=user.role_name) if user.own_role_id else gettext(_AS[Role(user.role)])
+        )
+        yield Reason("role", description, Grant(rights, everywhere=True))
     for member in memberships:
         grant = Grant(ROLE_RIGHTS[Role(member.role)], teams=frozenset({member.team_id}))
-        yield Reason("team", f"as {member.role} in the team {member.team.name}", grant, member.team_id)
+        description = gettext(_AS_MEMBER[Role(member.role)]).format(team=member.team.name)
+        yield Reason("team", description, grant, member.team_id)
     teams = {member.team_id for member in memberships}
     for row in given:
         if row.user_id == user.pk or row.team_id in teams:
-            description = f"by grant {row.pk} to the team {row.team.name}" if row.team else f"by grant {row.pk}"
+            description = gettext("by grant {number}").format(number=row.pk)
+            if row.team:
+                description = gettext("by grant {number} to the team {team}").format(number=row.pk, team=row.team.name)
             yield Reason("grant", description, Grant.from_json(row.grant), row.pk)

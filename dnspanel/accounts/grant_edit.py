@@ -64,7 +64,9 @@ def take_grant(*, row: GrantRow, by: Author, now: datetime) -> None:
 
 def receiver(row: GrantRow) -> str:
     """Who has the grant, in words."""
-    return f"team {row.team.name}" if row.team is not None else row.user.username if row.user else ""
+    if row.team is not None:
+        return gettext("team {team}").format(team=row.team.name)
+    return row.user.username if row.user else ""
 
 
 def refuse_bad_grant(grant: Grant) -> None:
@@ -102,8 +104,14 @@ def faults_of_scope(scope: Sequence[Grant]) -> list[str]:
         try:
             refuse_bad_grant(grant)
         except GrantRefused as exc:
-            which = f"grant {number}, " if len(scope) > 1 else ""
-            faults += [f"{which}{field}: {reason}" for field, reasons in exc.fields.items() for reason in reasons]
+            message = gettext("{field}: {reason}")
+            if len(scope) > 1:
+                message = gettext("grant {number}, {field}: {reason}")
+            faults += [
+                message.format(number=number, field=field, reason=reason)
+                for field, reasons in exc.fields.items()
+                for reason in reasons
+            ]
     if not faults and _starred(scope) > MOST_STARRED:
         faults = [
             gettext("At most {most_starred} patterns with a star in all grants together.").format(

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from django.db import transaction
 
 from dnspanel.accounts.models import User
+from dnspanel.texts import gettext_lazy
 
 
 class ListName(StrEnum):
@@ -23,13 +24,13 @@ COLUMNS: Mapping[ListName, Mapping[str, str]] = MappingProxyType(
         ListName.ZONES: {
             "dnssec": "DNSSEC",
             "rrsets": "RRsets",
-            "serial": "Serial",
-            "changed": "Revision",
-            "author": "Author",
-            "sync": "On nodes",
-            "marks": "Team and tags",
+            "serial": gettext_lazy("Serial"),
+            "changed": gettext_lazy("Revision"),
+            "author": gettext_lazy("Author"),
+            "sync": gettext_lazy("On nodes"),
+            "marks": gettext_lazy("Team and tags"),
         },
-        ListName.RECORDS: {"ttl": "TTL", "comment": "Comment"},
+        ListName.RECORDS: {"ttl": "TTL", "comment": gettext_lazy("Comment")},
     }
 )
 

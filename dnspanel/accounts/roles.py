@@ -3,18 +3,19 @@
 from enum import StrEnum
 
 from dnspanel.accounts.models import Role
+from dnspanel.texts import gettext_noop
 
 
 class Permission(StrEnum):
     """One thing a person may be allowed to do; the value is how a page names it."""
 
-    READ = "see zones"
-    FLEET = "see nodes"
-    EDIT = "edit, publish, create and delete zones"
-    NODES = "enroll and change nodes"
-    PEOPLE = "invite people and change roles"
-    AUDIT = "read the audit log"
-    SECRETS = "read the secrets of one's own TSIG keys again"
+    READ = gettext_noop("see zones")
+    FLEET = gettext_noop("see nodes")
+    EDIT = gettext_noop("edit, publish, create and delete zones")
+    NODES = gettext_noop("enroll and change nodes")
+    PEOPLE = gettext_noop("invite people and change roles")
+    AUDIT = gettext_noop("read the audit log")
+    SECRETS = gettext_noop("read the secrets of one's own TSIG keys again")
 
 
 # Each includes the one before it.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from dnspanel.accounts.presets import Preset, acme_name
+from dnspanel.texts import gettext
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def lego(place: Place) -> Snippet:
         f"export PDNS_API_KEY={_quoted(place.secret)}\n"
         f"lego --accept-tos --email you@example.com --dns pdns --domains {_quoted(_host(place.name))} run\n"
     )
-    return Snippet("lego", "sh", text, note="Traefik and Caddy's lego modules take the same two variables.")
+    return Snippet("lego", "sh", text, note=gettext("Traefik and Caddy's lego modules take the same two variables."))
 
 
 def cert_manager(place: Place) -> Snippet:
@@ -98,7 +99,9 @@ spec:
               host: {json.dumps(place.panel_url)}
               apiKeySecretRef: {{name: dnspanel, key: api-key}}
 """
-    return Snippet("cert-manager", "yaml", text, note="Needs the webhook cert-manager-webhook-pdns in the cluster.")
+    return Snippet(
+        "cert-manager", "yaml", text, note=gettext("Needs the webhook cert-manager-webhook-pdns in the cluster.")
+    )
 
 
 def external_dns(place: Place) -> Snippet:
@@ -136,7 +139,7 @@ resource "powerdns_record" "www" {{
   records = ["192.0.2.1"]
 }}
 """
-    return Snippet("Terraform", "hcl", text, note="Keep the key out of the file: TF_VAR_… or PDNS_API_KEY.")
+    return Snippet("Terraform", "hcl", text, note=gettext("Keep the key out of the file: TF_VAR_… or PDNS_API_KEY."))
 
 
 def dyndns_url(place: Place) -> Snippet:
@@ -146,8 +149,10 @@ def dyndns_url(place: Place) -> Snippet:
         "router",
         "ini",
         f"Update URL: {address}\nUser name:  {_host(place.name)}\nPassword:   {place.secret}\n",
-        note="The user name does not matter. <ipaddr> is what most routers replace by the address; without myip "
-        "the address that the request comes from is taken.",
+        note=gettext(
+            "The user name does not matter. <ipaddr> is what most routers replace by the address; without myip "
+            "the address that the request comes from is taken."
+        ),
     )
 
 

@@ -181,4 +181,4 @@ def _locked(route: Route) -> Route:
 
 
 def _name_taken(name: str) -> RouteRefused:
-    return RouteRefused({"name": [f"There is a route {name.strip()} already."]})
+    return RouteRefused({"name": [gettext("There is a route {name} already.").format(name=name.strip())]})

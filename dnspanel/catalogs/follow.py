@@ -21,7 +21,7 @@ from dnspanel.primaries import set_up as primaries
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.texts import gettext, in_english, shortened
 from dnspanel.transfer.sources.catalog import BadCatalog, Member, Record, members
-from dnspanel.zones import bulk, edit, quotas
+from dnspanel.zones import bulk, edit, panel_reasons, quotas
 from dnspanel.zones.edit import NewZone
 from dnspanel.zones.errors import NameRefused, NamesRefused, ZoneError
 from dnspanel.zones.models import Channel, Publication, RRset, Zone
@@ -132,7 +132,7 @@ def _remove(turn: _Turn, leaving: Collection[str]) -> None:
         gone = publication.revisions.values_list("zone_id", flat=True)
         Listing.objects.filter(catalog=turn.catalog, zone__in=list(gone)).delete()
 
-    reason = gettext("{catalog} does not name it any more").format(catalog=turn.name)
+    reason = panel_reasons.NOT_NAMED.format(catalog=turn.name)
     _, kept = bulk.delete_zones(
         zones=zones, author=None, channel=Channel.TRANSFER, now=turn.now, reason=reason, beside=beside, confirmed=True
     )

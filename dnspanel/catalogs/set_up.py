@@ -20,7 +20,7 @@ from dnspanel.primaries.errors import PrimariesRefused
 from dnspanel.primaries.models import TERMS
 from dnspanel.primaries.set_up import Terms
 from dnspanel.texts import gettext
-from dnspanel.zones import edit
+from dnspanel.zones import edit, panel_reasons
 from dnspanel.zones.errors import SettingsRefused
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.settings_of_zone import canonical_tags
@@ -107,7 +107,7 @@ def follow_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
         _begin(zone, columns, by=actor, now=now, due_at=now)
         _wake_on_commit()
 
-    reason = gettext("It is followed as a catalog, which no node has.")
+    reason = panel_reasons.CATALOG
     if stop_serving(zone_ids=[zone.pk], channel=Channel.TRANSFER, now=now, reason=reason, beside=begin) is None:
         with transaction.atomic():
             begin()
@@ -202,7 +202,7 @@ def unfollow_catalog(*, catalog: Catalog, author: User | Actor, channel: str, no
     Raises Forbidden, CatalogUnknown, and what `edit.delete_zone` does.
     """
     actor = require_set_up(author)
-    zone, reason = catalog.zone, gettext("followed no more")
+    zone, reason = catalog.zone, panel_reasons.FOLLOWED_NO_MORE
     edit.delete_zone(zone=zone, author=author, channel=channel, now=now, reason=reason, confirmed=True)
     with transaction.atomic():
         _end(zone, by=actor, now=now)

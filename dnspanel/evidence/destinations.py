@@ -188,7 +188,7 @@ def _row(destination: Destination, last: int) -> DestinationRow:
 
 
 def _name_taken() -> DestinationRefused:
-    return DestinationRefused({"name": ["There is a destination with this name already."]})
+    return DestinationRefused({"name": [gettext("There is a destination with this name already.")]})
 
 
 def _checked(kind: Kind, terms: Terms, stored: Destination | None) -> dict[str, Any]:

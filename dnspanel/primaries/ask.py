@@ -40,7 +40,7 @@ class Primary:
 
 def serial_at(primary: Primary, zone: str) -> int:
     """The serial that the primary has of the zone. Raises TransferFailed, in words, for anything but that."""
-    where = f"{primary.host} port {primary.port}"
+    where = gettext("{host} port {port}").format(host=primary.host, port=primary.port)
     if primary.tls is not None:
         return _serial_over_tls(primary, zone, where)
     try:

@@ -17,7 +17,7 @@ from dnspanel.primaries.models import WELL, TransferredZone
 from dnspanel.primaries.signals import landed
 from dnspanel.primaries.timers import LEAST_GAP, Timers, due_after_failure
 from dnspanel.texts import gettext, shortened
-from dnspanel.zones import bulk, nesting
+from dnspanel.zones import bulk, nesting, panel_reasons
 from dnspanel.zones.bulk import ZoneChange
 from dnspanel.zones.dnssec.paused_denial import needs_pause, pause_denial, resume_denial
 from dnspanel.zones.dnssec.presigned import end_of
@@ -138,7 +138,7 @@ def expire_due(*, now: datetime) -> int:
 
     if not zone_ids:
         return 0
-    reason = "Expired: no primary has answered for as long as the zone's SOA allows."
+    reason = panel_reasons.EXPIRED_ZONE
     if stop_serving(zone_ids=zone_ids, channel=Channel.TRANSFER, now=now, reason=reason, beside=beside) is None:
         _forget_expiry(zone_ids, now)
     logger.warning("expired zones=%d", len(zone_ids))
@@ -195,7 +195,7 @@ def _refuse_bogus(zone: Zone, before: SigningState, after: SigningState) -> None
 
 
 def _reason(carried: Carried) -> str:
-    return f"transferred from {carried.address}"
+    return panel_reasons.TRANSFERRED.format(address=carried.address)
 
 
 def _nothing(zone_ids: object) -> None:

@@ -23,7 +23,7 @@ from dnspanel.primaries.timers import LEAST_GAP
 from dnspanel.texts import gettext, listed
 from dnspanel.transfer import servers
 from dnspanel.transfer.errors import ServerRefused
-from dnspanel.zones import access, edit, find_zones
+from dnspanel.zones import access, edit, find_zones, panel_reasons
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.errors import Unknown, producer_reason
 from dnspanel.zones.models import Operation, Publication, Zone
@@ -206,7 +206,7 @@ def take_over(*, zone: Zone, author: Author, channel: str, now: datetime) -> Pub
             author=author,
             channel=channel,
             now=now,
-            reason=f"taken over from {came_from}",
+            reason=panel_reasons.TAKEN_OVER.format(server=came_from),
         )
     zone.transferred_from, zone.is_served = "", True
     return publication

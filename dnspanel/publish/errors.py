@@ -63,7 +63,9 @@ class SegmentsAhead(Permanent):
     @property
     def reason(self) -> str:
         """A sentence for a hold."""
-        return f"segments were sealed up to sequence {self.segments}, and this database knows only {self.head}."
+        return gettext("segments were sealed up to sequence {segments}, and this database knows only {head}.").format(
+            segments=self.segments, head=self.head
+        )
 
 
 class StoreAhead(Permanent):
@@ -80,7 +82,9 @@ class StoreAhead(Permanent):
     @property
     def reason(self) -> str:
         """A sentence for a hold."""
-        return f"the panel's own LMDB is at sequence {self.store}, and this database knows only {self.segments}."
+        return gettext("the panel's own LMDB is at sequence {store}, and this database knows only {segments}.").format(
+            store=self.store, segments=self.segments
+        )
 
 
 class DamagedObject(BadSegment):

@@ -25,7 +25,7 @@ def canonical_certificates(text: str) -> str:
     try:
         keys = [each.public_key() for each in found]
     except ValueError as exc:
-        raise CertificateRefused(NO_CERTIFICATE) from exc
+        raise CertificateRefused(gettext(NO_CERTIFICATE)) from exc
     if len(found) > MOST:
         raise CertificateRefused(
             gettext("At most {most}: the one of now and the one that follows it.").format(most=MOST)

@@ -13,6 +13,7 @@ from dnspanel.secondaries.addresses import host_and_port
 from dnspanel.secondaries.catalog import catalog_name
 from dnspanel.secondaries.models import Kind, Secondary, Transport
 from dnspanel.secondaries.server_certificate import TlsEndpoint
+from dnspanel.texts import gettext
 from replication.wire.protocol import join_port
 
 NO_SECRET = "THE-SECRET-OF-THE-KEY"
@@ -76,7 +77,7 @@ class _Made:
         """What goes into files of its own, before all else."""
         if self._tls is None or not self._tls.authority or self._pins_key:
             return []
-        return [Part(f"as the file {self._place}/{_AUTHORITY}", self._tls.authority)]
+        return [Part(gettext("as the file {path}").format(path=f"{self._place}/{_AUTHORITY}"), self._tls.authority)]
 
     @property
     def _pins_key(self) -> bool:
@@ -116,7 +117,10 @@ class _Made:
             f'    file "{_BIND_DIRECTORY}/{self._catalog}.db";\n'
             "};\n"
         )
-        return [Part("inside of the block options { … }", options), Part("beside that block, in named.conf", rest)]
+        return [
+            Part(gettext("inside of the block options { … }"), options),
+            Part(gettext("beside that block, in named.conf"), rest),
+        ]
 
     def knot(self) -> list[Part]:
         addresses = ", ".join(f"{host}@{port}" for host, port in self._gateways)
@@ -130,7 +134,7 @@ class _Made:
             f"zone:\n  - domain: {self._catalog}.\n    master: dnspanel\n    acl: dnspanel-notify\n"
             "    catalog-role: interpret\n    catalog-template: dnspanel-member\n"
         )
-        return [Part("into knot.conf", text)]
+        return [Part(gettext("into knot.conf"), text)]
 
     def nsd(self, zones: Sequence[str]) -> list[Part]:
         key = f'key:\n    name: "{self._key}"\n    algorithm: {self._algorithm}\n    secret: "{self._secret}"\n\n'
@@ -146,9 +150,10 @@ class _Made:
         named = "".join(
             f'\nzone:\n    name: "{name.removesuffix(".")}"\n    include-pattern: "dnspanel"\n' for name in zones
         )
-        found = [Part("into nsd.conf, from NSD 4.9 on", key + pattern + catalog)]
+        found = [Part(gettext("into nsd.conf, from NSD 4.9 on"), key + pattern + catalog)]
         if zones:
-            found.append(Part("into nsd.conf of an older NSD, which reads no catalog zones", key + pattern + named))
+            older = gettext("into nsd.conf of an older NSD, which reads no catalog zones")
+            found.append(Part(older, key + pattern + named))
         return found
 
     def _nsd_tls(self) -> str:
@@ -175,10 +180,10 @@ class _Made:
             "done\n"
         )
         return [
-            Part("into pdns.conf", "secondary=yes\n"),
-            Part("as commands, from PowerDNS 4.7 on (5.0 says secondary for slave)", text),
+            Part(gettext("into pdns.conf"), "secondary=yes\n"),
+            Part(gettext("as commands, from PowerDNS 4.7 on (5.0 says secondary for slave)"), text),
             # It transfers a catalog by its key, and gives that to none of the members.
-            Part("as a timer, each minute: PowerDNS gives the key to no member by itself", keys),
+            Part(gettext("as a timer, each minute: PowerDNS gives the key to no member by itself"), keys),
         ]
 
     def other(self) -> list[Part]:
@@ -189,4 +194,4 @@ class _Made:
         )
         if self._tls is not None:
             text += f"TLS 1.3    ALPN dot, name {self._tls.name}, pin {self._tls.pin}\n"
-        return [Part("what its configuration needs", text)]
+        return [Part(gettext("what its configuration needs"), text)]

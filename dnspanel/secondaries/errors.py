@@ -52,4 +52,6 @@ class SeesTooLittle(Forbidden):
 
     def __init__(self) -> None:
         self.permission = Permission.READ
-        ZoneError.__init__(self, "A secondary gets whole zones: only who sees all of every zone may set one up.")
+        ZoneError.__init__(
+            self, gettext("A secondary gets whole zones: only who sees all of every zone may set one up.")
+        )

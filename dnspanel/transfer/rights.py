@@ -186,12 +186,12 @@ def zone_without_key_export(zone_ids: Sequence[int], person: Person) -> Zone | N
 
 def not_yours(zone: str) -> SourceFault:
     """The fault of a zone that exists already where the author may not see it."""
-    return _fault(zone, "The zone exists already, and you may not see it.")
+    return _fault(zone, gettext("The zone exists already, and you may not see it."))
 
 
 def may_not_create(zone: str) -> SourceFault:
     """The fault of a new zone whose author may not create zones."""
-    return _fault(zone, "You may not create zones.")
+    return _fault(zone, gettext("You may not create zones."))
 
 
 def too_many_rrsets(zone: str, reason: str) -> SourceFault:

@@ -5,6 +5,7 @@ from django.utils import timezone
 from dnspanel.accounts.models import User
 from dnspanel.accounts.quota_amounts import Kind
 from dnspanel.accounts.quotas import holders_for
+from dnspanel.texts import gettext
 from dnspanel.transfer.quotas import usage_of_kind
 
 
@@ -15,5 +16,8 @@ def near_quotas(user: User, *kinds: Kind) -> list[str]:
     for holder in holders_for(user):
         for kind in kinds:
             if holder.limits[kind] is not None and (usage := usage_of_kind(holder, kind, now)).is_near:
-                found.append(f"{f'The team {holder.team} has' if holder.team else 'You have'} {usage.message}")
+                message = gettext("You have {usage}")
+                if holder.team:
+                    message = gettext("The team {team} has {usage}")
+                found.append(message.format(team=holder.team, usage=usage.message))
     return found

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 from dnspanel.transfer.noted import noted_line_of
 from dnspanel.zones.by_name import place_of
 from dnspanel.zones.history import HistoryRow, RecordDiff, RRsetDiff
@@ -32,7 +32,7 @@ SIGNS = {"added": "+", "changed": "~", "deleted": "−"}
 MARK_CLASSES = {"added": "add", "changed": "change", "deleted": "delete"}
 # Of a record in a diff: its line's CSS class, and what a screen reader says before it.
 _RECORD_CLASSES = {"+": "is-add", "-": "is-delete"}
-_RECORD_LABELS = {"+": "new: ", "-": "old: "}
+_RECORD_LABELS = {"+": gettext_noop("new: "), "-": gettext_noop("old: ")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +279,8 @@ class DisplayRecord:
     @property
     def label(self) -> str:
         """What a screen reader says before the record."""
-        return _RECORD_LABELS.get(self.record.sign, "")
+        label = _RECORD_LABELS.get(self.record.sign)
+        return gettext(label) if label else ""
 
     @property
     def rdata(self) -> str:

@@ -38,7 +38,7 @@ from dnspanel.evidence.errors import DestinationUnknown
 from dnspanel.fleet.errors import UnknownNode
 from dnspanel.secondaries.errors import SecondaryUnknown
 from dnspanel.statement_time import RETRY_AFTER, SearchTooGeneral, was_ended
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, listed
 from dnspanel.transfer.errors import QuotaExceeded as ImportQuotaExceeded
 from dnspanel.webhooks.errors import WebhookUnknown
 from dnspanel.zones import access, queries
@@ -250,4 +250,4 @@ def _page_of(request: HttpRequest) -> str:
 def forbidden(request: HttpRequest, permission: Permission) -> HttpResponse:
     """Return the 403 page: the missing permission, the roles that have it, and who can give one."""
     roles = [Role(role).label for role, allowed in PERMISSIONS.items() if permission in allowed]
-    return render(request, "403.html", {"permission": permission.value, "roles": roles}, status=403)
+    return render(request, "403.html", {"permission": gettext(permission.value), "roles": listed(roles)}, status=403)

@@ -48,4 +48,6 @@ class TooNarrow(Forbidden):
 
     def __init__(self) -> None:
         self.permission = Permission.READ
-        ZoneError.__init__(self, "This token is limited to some names or types, and a webhook tells of whole zones.")
+        ZoneError.__init__(
+            self, gettext("This token is limited to some names or types, and a webhook tells of whole zones.")
+        )

@@ -103,7 +103,7 @@ def _give_hooks(person: User, to: User, ids: Collection[int]) -> list[int]:
     found = list(rows.filter(placed_by=person, pk__in=ids).order_by("pk"))
     for hook in found:
         if not may_govern(to, scope_of(hook)):
-            told = f"{to.username} may not govern what the publish hook {hook.called} is about."
-            raise AccountRefused({"to": [told]})
+            message = gettext("{username} may not govern what the publish hook {hook} is about.")
+            raise AccountRefused({"to": [message.format(username=to.username, hook=hook.called)]})
     PublishHook.objects.filter(pk__in=[hook.pk for hook in found]).update(placed_by=to)
     return [hook.pk for hook in found]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from django.db.models import Exists, OuterRef
 
 from dnspanel.accounts.models import AuditEntry
+from dnspanel.texts import gettext
 from dnspanel.zones.audit_chain import ENTRY, PUBLICATION, first_hash, next_hash
 from dnspanel.zones.audit_contents import ActContent, entry_contents, publication_contents
 from dnspanel.zones.models import AuditChain, AuditLink, LogHead, Publication
@@ -46,11 +47,13 @@ def verify_chain(anchors: Sequence[Anchor] = ()) -> Verdict:
             faults += _faults_of(link, number, chain, contents.get((link.kind, link.ref)))
             number, chain = link.number, bytes(link.chain)
             if number in kept and kept.pop(number) != chain:
-                faults.append(f"the chain was made anew: number {number} had another hash when it was kept")
+                message = gettext("the chain was made anew: number {number} had another hash when it was kept")
+                faults.append(message.format(number=number))
         if len(faults) > MOST_FAULTS:
             break
     else:
-        faults += [f"the chain ends at {number}, and a hash of number {lost} was kept" for lost in sorted(kept)]
+        message = gettext("the chain ends at {number}, and a hash of number {lost} was kept")
+        faults += [message.format(number=number, lost=lost) for lost in sorted(kept)]
         faults += _left_out()
     return Verdict(number, chain.hex(), _waiting(), tuple(faults[:MOST_FAULTS]))
 
@@ -70,17 +73,21 @@ def _contents_of(batch: Sequence[AuditLink]) -> dict[tuple[str, int], ActContent
 
 
 def _faults_of(link: AuditLink, number: int, chain: bytes, found: ActContent | None) -> Iterator[str]:
-    what = f"{link.kind} {link.ref} (number {link.number})"
+    what = gettext("{kind} {ref} (number {number})").format(kind=link.kind, ref=link.ref, number=link.number)
     if link.number != number + 1:
-        yield f"numbers {number + 1} to {link.number - 1} of the chain are missing"
+        missing = gettext("numbers {first} to {last} of the chain are missing")
+        yield missing.format(first=number + 1, last=link.number - 1)
     if found is None:
-        yield f"{what} is gone"
+        yield gettext("{what} is gone").format(what=what)
     elif found.digest != bytes(link.content):
         changed = sorted(zone for zone in {*found.parts, *link.parts} if found.parts.get(zone) != link.parts.get(zone))
-        yield f"{what} was changed" + (f", in the zones {', '.join(changed[:3])}" if changed else "")
+        if changed:
+            yield gettext("{what} was changed, in the zones {zones}").format(what=what, zones=", ".join(changed[:3]))
+        else:
+            yield gettext("{what} was changed").format(what=what)
     content = bytes(link.content)
     if next_hash(chain, number=link.number, kind=link.kind, ref=link.ref, content=content) != bytes(link.chain):
-        yield f"number {link.number} of the chain does not follow from the one before it"
+        yield gettext("number {number} of the chain does not follow from the one before it").format(number=link.number)
 
 
 def _left_out() -> Iterator[str]:
@@ -92,9 +99,8 @@ def _left_out() -> Iterator[str]:
     entries = AuditEntry.objects.filter(~Exists(link.filter(kind=ENTRY)), pk__lte=chain.floor)
     publications = Publication.objects.filter(~Exists(link.filter(kind=PUBLICATION)), pk__lte=chain.sequence)
     for kind, found in ((ENTRY, entries), (PUBLICATION, publications)):
-        yield from (
-            f"{kind} {pk} was put in behind the chain" for pk in found.values_list("pk", flat=True)[:MOST_FAULTS]
-        )
+        message = gettext("{kind} {ref} was put in behind the chain")
+        yield from (message.format(kind=kind, ref=pk) for pk in found.values_list("pk", flat=True)[:MOST_FAULTS])
 
 
 def _waiting() -> int:

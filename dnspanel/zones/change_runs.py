@@ -21,7 +21,7 @@ from dnspanel.accounts.models import Team
 from dnspanel.accounts.roles import Permission
 from dnspanel.advisory_locks import Lock
 from dnspanel.texts import gettext, gettext_noop
-from dnspanel.zones import access, bulk, edit, many_settings, run_turns
+from dnspanel.zones import access, bulk, edit, many_settings, panel_reasons, run_turns
 from dnspanel.zones.dnssec import policies
 from dnspanel.zones.dnssec.policies import Target
 from dnspanel.zones.errors import ChangeRunUnknown, Forbidden, RightMissing, RunRefused, SettingsRefused, ZoneError
@@ -367,7 +367,7 @@ class _Batch:
     def _restore(self, zone: Zone, now: datetime) -> Publication | None:
         if zone.deleted_at is None:
             return None
-        reason = f"run {self._run.undo_of_id} taken back by run {self._run.pk}"
+        reason = panel_reasons.RUN_TAKEN_BACK.format(undone=self._run.undo_of_id, number=self._run.pk)
         return edit.restore_zone(zone=zone, author=self._author, channel=self._channel, now=now, reason=reason)
 
     def _policies(self, zones: Sequence[Zone], found: _Found) -> list[Zone]:
@@ -408,7 +408,7 @@ class _Batch:
                     found.messages.pop(zone.pk, None)
             self._advance(zones, found)
 
-        title = f"run {self._run.pk}"
+        title = panel_reasons.RUN.format(number=self._run.pk)
         publication, _ = bulk.delete_zones(
             zones=[(zone.pk, seen[zone.pk]) for zone in allowed.changed],
             author=self._author,

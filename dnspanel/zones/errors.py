@@ -117,7 +117,7 @@ class Forbidden(ZoneError):
 
     def __init__(self, permission: Permission, reason: str = "") -> None:
         self.permission = permission
-        super().__init__(reason or gettext("You may not {value}.").format(value=permission.value))
+        super().__init__(reason or gettext("You may not {value}.").format(value=gettext(permission.value)))
 
 
 _ACTS = {
@@ -140,8 +140,10 @@ class RightMissing(Forbidden):
 
     def __init__(self, right: Right, zone_name: str, name: str = "", type: int = 0) -> None:
         self.right, self.zone_name, self.name, self.type = right, zone_name, name, type
-        what = f"{rdata.type_to_text(type)} {name} in {zone_name}" if name else zone_name
-        super().__init__(Permission.EDIT, gettext(_ACTS[right]).format(what=what.rstrip(".")))
+        what = zone_name.rstrip(".")
+        if name:
+            what = gettext("{type} {name} in {zone}").format(type=rdata.type_to_text(type), name=name, zone=what)
+        super().__init__(Permission.EDIT, gettext(_ACTS[right]).format(what=what))
 
 
 class Locked(RightMissing):

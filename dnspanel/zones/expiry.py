@@ -14,7 +14,7 @@ from django.db.models import F, Q
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Actor, Author, Person, actor_of, actor_of_token, token_of, user_of
 from dnspanel.texts import gettext
-from dnspanel.zones import access
+from dnspanel.zones import access, panel_reasons
 from dnspanel.zones.direct import patch_of_steps, publish_patches, removed
 from dnspanel.zones.errors import (
     ApprovalNeeded,
@@ -180,7 +180,9 @@ def _publish(expiries: Sequence[Expiry], now: datetime) -> None:
         author=author,
         channel=Channel.SYSTEM,
         now=now,
-        reason=f"Expired, as {author.user.username} set on {_utc(first.set_at):%Y-%m-%d}.",
+        reason=panel_reasons.EXPIRED_RECORDS.format(
+            username=author.user.username, day=f"{_utc(first.set_at):%Y-%m-%d}"
+        ),
         confirmed=False,
         alongside=refuse_changed,
         in_pieces=False,

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.db import transaction
 
-from dnspanel.texts import gettext
-from dnspanel.zones import bulk, draft
+from dnspanel.texts import gettext, in_english
+from dnspanel.zones import bulk, draft, panel_reasons
 from dnspanel.zones.bulk import Beside
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.dnssec.publish_state import sign_within
@@ -48,7 +48,7 @@ def take_back(*, sequence: int, reason: str, now: datetime, beside: Beside) -> P
         Publication.objects.filter(pk=sequence).update(failed_reason=reason)
         beside(inverse)
 
-    explanation = f"Publication {sequence} is taken back: {reason}"
+    explanation = panel_reasons.TAKEN_BACK.format(sequence=sequence, reason=in_english(reason))
     brought = Revision.objects.filter(publication=sequence, kind__in=_BROUGHT)
     elsewhere = brought.exclude(zone__transferred_from="").values_list("zone_id", flat=True)
     deleted = stop_serving(zone_ids=list(elsewhere), channel=Channel.SYSTEM, now=now, reason=explanation, beside=mark)
@@ -96,7 +96,7 @@ def take_back_signing(
             "channel": Channel.SYSTEM,
             "now": now,
             "action": "dnssec.take_back",
-            "reason": f"Publication {first.publication_id} is taken back: {reason}",
+            "reason": panel_reasons.TAKEN_BACK.format(sequence=first.publication_id, reason=in_english(reason)),
         }
         inverse = sign_within(decide=lambda _, state: _as(before, state), **terms)
         if inverse is not None:

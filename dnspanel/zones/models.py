@@ -19,7 +19,7 @@ from django.db.models import F, Func, Q
 from django.db.models.functions import Lower, Reverse, Upper
 
 from dnspanel.text_fields import MessageField, MessagesField
-from dnspanel.texts import gettext_lazy
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.zones.natural_order import natural_text
 from dnspanel.zones.soa import SoaEdit
 from replication.dns import rdata
@@ -109,7 +109,9 @@ class Publication(models.Model):
         """Who published it, for people to read: a name, and the token's purpose; nothing for the panel itself."""
         if self.author is None:
             return ""
-        return f"{self.author.username} with {self.token.purpose}" if self.token else self.author.username
+        if self.token is None:
+            return self.author.username
+        return gettext("{username} with {purpose}").format(username=self.author.username, purpose=self.token.purpose)
 
 
 class Zone(models.Model):
@@ -234,7 +236,7 @@ class Lock(models.Model):
     def manager(self) -> str:
         """Whom it lets through, for people; empty for nobody."""
         if self.token is not None:
-            return f"the token {self.token.purpose}"
+            return gettext("the token {purpose}").format(purpose=self.token.purpose)
         return self.person.username if self.person else ""
 
 
@@ -685,8 +687,10 @@ class ZoneRule(models.Model):
         if self.zone is not None:
             return self.zone.name
         if self.tag:
-            return f"zones tagged {self.tag}"
-        return f"zones of {self.team.name}" if self.team is not None else "every zone"
+            return gettext("zones tagged {tag}").format(tag=self.tag)
+        if self.team is not None:
+            return gettext("zones of {team}").format(team=self.team.name)
+        return gettext("every zone")
 
     def covers(self, zone: Zone) -> bool:
         """Whether it holds for this zone."""
@@ -782,16 +786,16 @@ class PublishHook(ZoneRule):
     @property
     def called(self) -> str:
         """What people call it who may not see its URL."""
-        return f"“{self.name}”" if self.name else f"for {self.scope}"
+        return f"“{self.name}”" if self.name else gettext("for {scope}").format(scope=self.scope)
 
 
 class HookReply(models.Model):
     """What a publish hook answered about a publication or a test, the newest of each hook; `hook_health` writes it."""
 
     class Word(models.TextChoices):
-        YES = "yes", "yes"
-        NO = "no", "no"
-        SILENT = "silent", "no answer"
+        YES = "yes", gettext_lazy("yes")
+        NO = "no", gettext_lazy("no")
+        SILENT = "silent", gettext_lazy("no answer")
 
     hook = models.ForeignKey(PublishHook, on_delete=models.CASCADE, related_name="replies", db_index=False)
     at = models.DateTimeField()
@@ -1291,7 +1295,7 @@ class AuditChain(models.Model):
     asked_at = models.DateTimeField(null=True)  # when somebody asked for a check that has not been made yet
     checked_at = models.DateTimeField(null=True)
     checked_to = models.BigIntegerField(default=0)
-    faults: "models.JSONField[Any]" = models.JSONField(default=list)
+    faults: "models.JSONField[Any]" = MessagesField(default=list)
 
     class Meta:
         constraints = [models.CheckConstraint(condition=Q(id=1), name="audit_chain_single")]

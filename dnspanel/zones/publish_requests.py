@@ -628,7 +628,7 @@ def _reason_not(
     if not any(demand.rule.needed and mine.may_approve(demand.rule) for demand in demands):
         return gettext("It is approved by {who}.").format(who=demands[0].who)
     if access.zones_visible_to(reader).filter(pk__in=request.zone_ids).count() != len(request.zone_ids):
-        return "It has changes in zones that you may not see: somebody who sees them has to approve it."
+        return gettext("It has changes in zones that you may not see: somebody who sees them has to approve it.")
     return ""
 
 

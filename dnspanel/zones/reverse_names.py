@@ -6,6 +6,8 @@ RFC 1035 3.5 for IPv4, RFC 3596 2.5 for IPv6, RFC 2317 for parts of a /24.
 from dataclasses import dataclass
 from ipaddress import IPv4Network, ip_address, ip_interface, ip_network
 
+from dnspanel.texts import gettext
+
 # An address alone says nothing of its network: what most networks are cut to.
 _PREFIXES_OF_ADDRESS = {4: (24,), 6: (64, 48)}
 
@@ -116,9 +118,9 @@ def _classless(network: IPv4Network) -> ReverseZones:
     first = int(address) % 256
     zone = f"{first}/{length}.{above}"
     last = first + network.num_addresses - 1
-    hint = (
-        f"RFC 2317: {above} needs a CNAME for each address, such as {first} CNAME {first}.{zone} "
-        f"({first} to {last}), and the delegation of {first}/{length}. Whoever has {above} must make them. "
-        f"If it is here and yours, the tick for the delegation drafts them."
-    )
+    hint = gettext(
+        "RFC 2317: {above} needs a CNAME for each address, such as {first} CNAME {first}.{zone} ({first} to {last}), "
+        "and the delegation of {delegated}. Whoever has {above} must make them. If it is here and yours, the tick for "
+        "the delegation drafts them."
+    ).format(above=above, first=first, zone=zone, last=last, delegated=f"{first}/{length}")
     return ReverseZones(str(network), ((zone,), (above,)), hint)

@@ -134,7 +134,8 @@ def work(
                 raise  # PostgreSQL is away: the same batch is tried again
             except Exception as exc:
                 is_refusal = isinstance(exc, ZoneError | SearchTooGeneral)
-                _fail(run, str(exc) if is_refusal else f"A fault of the panel: {type(exc).__name__}.")
+                fault = gettext("A fault of the panel: {name}.").format(name=type(exc).__name__)
+                _fail(run, str(exc) if is_refusal else fault)
                 if not is_refusal:
                     raise
                 return False

@@ -12,6 +12,7 @@ from django.db import connection, transaction
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, token_of, user_of
 from dnspanel.prepared_statements import prepared_cursor
+from dnspanel.texts import in_english
 from dnspanel.zones import governing, publish_hooks
 from dnspanel.zones.errors import HookUnasked, PublishingOnHold
 from dnspanel.zones.governing import NO_PASSAGE, NOTHING_PASSED, Passage
@@ -134,7 +135,7 @@ def append_publication(
         "author": user.pk if user else None,
         "token": token.pk if token else None,
         "channel": channel,
-        "reason": reason,
+        "reason": in_english(reason),
         "form_id": form_id,
         "address": origin.address,
         "request_id": origin.request_id,

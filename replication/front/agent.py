@@ -32,7 +32,8 @@ from replication.front.rotation import Verdict
 from replication.front.server import FrontServer
 from replication.store import mapped
 from replication.store.snapshot import open_manifest, snapshot_id
-from replication.wire.front import BackendReport, FrontReport, FrontSettings
+from replication.texts import gettext
+from replication.wire.front import BackendReport, FrontReport, FrontSettings, Told
 from replication.wire.position import Position, position_from_json
 from replication.wire.protocol import Ack, Status
 from replication.wire.segment import open_segments
@@ -358,6 +359,7 @@ def _report(config: FrontConfig, looked: Looked | None, numbers: Numbers | None,
     for backend in config.backends:
         verdict = looked.verdicts.get(backend.name) if looked else None
         server = found.get(backend.name)
+        told = Told.of(verdict.reason if verdict else gettext("It was not asked yet."))
         reports.append(
             BackendReport(
                 name=backend.name,
@@ -365,13 +367,14 @@ def _report(config: FrontConfig, looked: Looked | None, numbers: Numbers | None,
                 weight=backend.weight,
                 is_in=verdict is not None and verdict.is_in,
                 is_up=server is not None and not server.is_down,
-                reason=verdict.reason if verdict else "was not asked yet",
+                reason=told.clause,
                 sequence=verdict.position.sequence if verdict and verdict.position else 0,
                 behind=verdict.behind if verdict else 0,
                 queries=server.queries if server else 0,
                 qps=round(server.qps, 2) if server else 0.0,
                 drops=server.drops if server else 0,
                 latency_ms=round(server.latency_ms, 3) if server else 0.0,
+                spoken=told.spoken,
             )
         )
     drops = numbers.rule_drops if numbers else 0

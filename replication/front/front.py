@@ -171,7 +171,7 @@ class Front:
         hand, is put right as well.
         """
         positions = self.positions()
-        out = {backend.name: backend.out for backend in self._config.backends if backend.out}
+        out = {backend.name: backend.sentence for backend in self._config.backends if backend.out}
         verdicts = self._rotation.see(positions, now, Known(self.floor, out, self._down))
         self._write_rotation(verdicts)
         served = _served(verdicts, positions)
@@ -237,7 +237,7 @@ class Front:
             if is_out == verdict.is_in:
                 commands.append(f'getServer("{server_id(backend)}"):{"setAuto" if verdict.is_in else "setDown"}()')
                 word = "into" if verdict.is_in else "out of"
-                logger.info("backend=%s goes %s rotation: it %s", backend.name, word, verdict.reason)
+                logger.info("backend=%s goes %s rotation: %s", backend.name, word, verdict.reason)
         over: Sequence[str] = ()
         if self._bypass is not None and self._config.cache_entries:
             over = self._bypass.over(now)

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from replication.texts import gettext, ngettext
 from replication.wire.position import Position
 
 # So many steps of the newest position are remembered; at four looks a second that is 17 minutes.
@@ -36,7 +37,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is decided of one backend, and why, as the rest of a sentence that begins with its name."""
+    """What is decided of one backend, and why, as sentences that call it "It"."""
 
     is_in: bool
     position: Position | None
@@ -87,13 +88,15 @@ class Rotation:
         late.sort(key=lambda name: (name in known.out, answered[name].epoch != self._epoch, verdicts[name].behind))
         for name in late[: max(0, self._rules.minimum - left)]:
             found = verdicts[name]
-            reason = f"{found.reason}, but stays: no fewer than {self._rules.minimum} may be left"
+            reason = gettext("{reason} But it stays: no fewer than {minimum} may be left.").format(
+                reason=found.reason, minimum=self._rules.minimum
+            )
             verdicts[name] = Verdict(True, found.position, found.behind, reason)
         if any(verdicts[name].is_in for name in answered):
             for name in known.down - answered.keys():
                 if name in verdicts:
                     found = verdicts[name]
-                    verdicts[name] = Verdict(False, found.position, found.behind, "does not answer")
+                    verdicts[name] = Verdict(False, found.position, found.behind, gettext("It does not answer."))
         return verdicts
 
     def _follow(self, positions: Sequence[Position], now: float) -> None:
@@ -117,19 +120,28 @@ class Rotation:
         if reason := known.out.get(name):
             return Verdict(False, position, 0, reason)
         if position is None:
-            return Verdict(True, None, 0, "has not answered yet: dnsdist's own check decides")
+            return Verdict(True, None, 0, gettext("It has not answered yet: dnsdist's own check decides."))
         if position.epoch != self._epoch:
             since = self._strange_since.setdefault(name, now)
             is_in = now - since < self._rules.behind_seconds
-            return Verdict(is_in, position, 0, "is in another history of the log than most are")
+            return Verdict(is_in, position, 0, gettext("It is in another history of the log than most are."))
         self._strange_since.pop(name, None)
         behind = max(0, self._sequences[-1] - position.sequence)
         lacking = bisect_right(self._sequences, position.sequence + self._rules.most_behind)
         if lacking == len(self._sequences):
-            return Verdict(True, position, behind, "has everything" if not behind else f"lacks {behind} changes")
+            lacks = ngettext("It lacks {count} change.", "It lacks {count} changes.", behind).format(count=behind)
+            return Verdict(True, position, behind, lacks if behind else gettext("It has everything."))
         seconds = now - self._seen_at[lacking]
-        reason = f"lacks {behind} changes, for {seconds:.1f} s"
         floor = known.floor
         if floor is not None and floor.epoch == position.epoch and position.sequence < floor.sequence:
-            return Verdict(False, position, behind, f"lacks {behind} changes with which the front answers already")
-        return Verdict(seconds < self._rules.behind_seconds, position, behind, reason)
+            answered = ngettext(
+                "It lacks {count} change with which the front answers already.",
+                "It lacks {count} changes with which the front answers already.",
+                behind,
+            )
+            return Verdict(False, position, behind, answered.format(count=behind))
+        reason = ngettext(
+            "It lacks {count} change, for {seconds:.1f} s.", "It lacks {count} changes, for {seconds:.1f} s.", behind
+        )
+        is_in = seconds < self._rules.behind_seconds
+        return Verdict(is_in, position, behind, reason.format(count=behind, seconds=seconds))

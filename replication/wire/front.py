@@ -12,11 +12,13 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Self, TypeGuard
 
 from replication.errors import BadBytes
+from replication.texts import format_text, in_english, parse_text
 from replication.wire.protocol import join_port
 
 MOST_BACKENDS = 64
 MOST_WEIGHT = 1000
 _LONGEST_REASON = 500
+_LONGEST_SPOKEN = 4000
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 
 # What the numbers that the panel sets may be: the lowest and the highest.
@@ -60,24 +62,59 @@ def is_weight(weight: object) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """A sentence that begins with "It", as it is sent to panels and agents: nothing of nothing."""
+
+    clause: str  # the rest of it in English, which is all that releases before this one know
+    spoken: str  # the whole of it as `texts.format_text` stores it; empty where that is too long
+
+    @classmethod
+    def of(cls, sentence: str) -> Self:
+        spoken = format_text(sentence)
+        clause = in_english(sentence).removeprefix("It ").removesuffix(".")
+        return cls(clause[:_LONGEST_REASON], spoken if len(spoken) <= _LONGEST_SPOKEN else "")
+
+    @property
+    def sentence(self) -> str:
+        """The inverse of `of`, in the language of the moment; in English where an older release told it."""
+        if self.spoken:
+            return parse_text(self.spoken)
+        return f"It {self.clause}." if self.clause else ""
+
+
+@dataclass(frozen=True, slots=True)
 class Backend:
     """One node, as dnsdist asks it. `out` says why it may not be asked now; empty where its own answers decide."""
 
     name: str
     endpoint: Endpoint
     weight: int = 1
-    out: str = ""
+    out: str = ""  # a clause, as `Told` has it
+    spoken: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """Why it may not be asked now, as a sentence; empty where its own answers decide."""
+        return Told(self.out, self.spoken).sentence
 
     def to_json(self) -> dict[str, Any]:
-        return {"name": self.name, "address": str(self.endpoint), "weight": self.weight, "out": self.out}
+        return {
+            "name": self.name,
+            "address": str(self.endpoint),
+            "weight": self.weight,
+            "out": self.out,
+            "spoken": self.spoken,
+        }
 
     @classmethod
     def from_json(cls, message: Mapping[str, Any]) -> Self:
         """Raises ValueError, KeyError, TypeError."""
         name, weight, out = message["name"], message.get("weight", 1), message.get("out", "")
+        spoken = message.get("spoken", "")
         if not is_backend_name(name) or not is_weight(weight) or not isinstance(out, str):
             raise ValueError(f"{name!r:.80} is no backend")
-        return cls(name, parse_endpoint(message["address"]), weight, out[:_LONGEST_REASON])
+        is_read = isinstance(spoken, str) and len(spoken) <= _LONGEST_SPOKEN
+        return cls(name, parse_endpoint(message["address"]), weight, out[:_LONGEST_REASON], spoken if is_read else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +130,11 @@ class FrontSettings:
 
     @property
     def digest(self) -> str:
-        """What tells these settings from others: 32 hex digits."""
-        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
+        """What tells these settings from others: 32 hex digits. `spoken` says `out` again, and older agents lack it."""
+        known = self.to_json()
+        for backend in known["backends"]:
+            del backend["spoken"]
+        text = json.dumps(known, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     def to_json(self) -> dict[str, Any]:
@@ -129,13 +169,19 @@ class BackendReport:
     weight: int
     is_in: bool  # in rotation: dnsdist asks it
     is_up: bool  # it answers dnsdist's own check
-    reason: str  # why it is in or out, as the rest of a sentence that begins with its name
+    reason: str  # why it is in or out: a clause, as `Told` has it
     sequence: int  # of the position that it proves; 0: none
     behind: int  # changes that it lacks
     queries: int  # that dnsdist has sent it since it was started
     qps: float
     drops: int  # that it left without an answer
     latency_ms: float
+    spoken: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """Why it is in or out, as a sentence in the language of the moment."""
+        return Told(str(self.reason), str(self.spoken)).sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +213,8 @@ class FrontReport:
         known = {each.name: message[each.name] for each in fields(cls) if each.name in message}
         names = [each.name for each in fields(BackendReport)]
         known["backends"] = tuple(
-            BackendReport(**{name: backend[name] for name in names}) for backend in message.get("backends", ())
+            BackendReport(**{name: backend[name] for name in names if name in backend})
+            for backend in message.get("backends", ())
         )
         return cls(**known)
 

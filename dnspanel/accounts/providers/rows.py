@@ -179,60 +179,64 @@ def faults_of(terms: CommonTerms) -> dict[str, list[str]]:
     """Each field at fault, and what is wrong with it."""
     faults: dict[str, list[str]] = {}
     if not terms.name or len(terms.name) > 40 or not terms.name.isprintable():
-        faults["name"] = ["From 1 to 40 characters."]
+        faults["name"] = [gettext("From 1 to {longest} characters.").format(longest=40)]
     if not _SLUG.fullmatch(terms.slug):
-        faults["slug"] = ["Small letters, digits and dashes, at most 40."]
+        faults["slug"] = [gettext("Small letters, digits and dashes, at most 40.")]
     if not terms.group_claim or len(terms.group_claim) > LONGEST_GROUP_NAME or not terms.group_claim.isprintable():
-        faults["group_claim"] = [f"From 1 to {LONGEST_GROUP_NAME} characters."]
+        faults["group_claim"] = [gettext("From 1 to {longest} characters.").format(longest=LONGEST_GROUP_NAME)]
     if not 1 <= terms.session_hours <= LONGEST_SESSION:
-        faults["session_hours"] = [f"From 1 to {LONGEST_SESSION} hours."]
+        faults["session_hours"] = [gettext("From 1 to {longest} hours.").format(longest=LONGEST_SESSION)]
     if reasons := faults_of_rules(terms.rules):
         faults["rules"] = reasons
     if reasons := _faults_of_domains(terms.mail_domains):
         faults["mail_domains"] = reasons
     if terms.makes_people and not terms.mail_domains and not terms.rules:
-        faults["makes_people"] = ["Say whom: name mail domains or groups, else whoever is at the provider gets in."]
+        faults["makes_people"] = [
+            gettext("Say whom: name mail domains or groups, else whoever is at the provider gets in.")
+        ]
     return faults
 
 
 def fault_of_url(url: str) -> str:
     """Why this is no URL of a provider; empty if it is one."""
     if not url.startswith(("https://", "http://")) or len(url) > LONGEST_URL:
-        return f"An https URL of at most {LONGEST_URL} characters."
+        return gettext("An https URL of at most {longest_url} characters.").format(longest_url=LONGEST_URL)
     if not url.isascii() or not url.isprintable() or any(character in url for character in ' \\?#@"'):
-        return "Scheme, host and path alone: without user, query and fragment."
+        return gettext("Scheme, host and path alone: without user, query and fragment.")
     return ""
 
 
 def faults_of_rules(rules: Sequence[Rule]) -> list[str]:
     """Why these cannot be rules, at most five reasons; empty if they can."""
     if len(rules) > MOST_RULES:
-        return [f"At most {MOST_RULES} rules."]
+        return [gettext("At most {most_rules} rules.").format(most_rules=MOST_RULES)]
     faults = []
     teams = {rule.team for rule in rules if rule.team is not None}
     known = set(Team.objects.filter(pk__in=teams).values_list("pk", flat=True)) if teams else set()
     roles = {rule.own_role for rule in rules if rule.own_role is not None}
     own = set(OwnRole.objects.filter(pk__in=roles).values_list("pk", flat=True)) if roles else set()
     for rule in rules:
+        group = rule.group[:100]
         if not rule.group or len(rule.group) > LONGEST_GROUP:
-            faults.append(f"A group has from 1 to {LONGEST_GROUP} characters.")
+            faults.append(gettext("A group has from 1 to {longest} characters.").format(longest=LONGEST_GROUP))
         if rule.team is None and rule.role not in Role.values:
-            faults.append(f"{rule.group[:100]}: there is no role {rule.role[:100]}.")
+            faults.append(gettext("{group}: there is no role {role}.").format(group=group, role=rule.role[:100]))
         if rule.own_role is not None and (
             rule.own_role not in own or rule.role != Role.MEMBER or rule.team is not None
         ):
-            faults.append(f"{rule.group[:100]}: there is no such role.")
+            faults.append(gettext("{group}: there is no such role.").format(group=group))
         if rule.team is not None and rule.role not in MEMBER_ROLES:
-            faults.append(f"{rule.group[:100]}: in a team a person is reader or editor.")
+            faults.append(gettext("{group}: in a team a person is reader or editor.").format(group=group))
         if rule.team is not None and rule.team not in known:
-            faults.append(f"{rule.group[:100]}: there is no such team.")
+            faults.append(gettext("{group}: there is no such team.").format(group=group))
     return faults[:5]
 
 
 def _faults_of_domains(domains: Sequence[str]) -> list[str]:
     if len(domains) > MOST_DOMAINS:
-        return [f"At most {MOST_DOMAINS} domains."]
-    return [f"{domain[:100]} is not a mail domain." for domain in domains if not _is_domain(domain)][:5]
+        return [gettext("At most {most_domains} domains.").format(most_domains=MOST_DOMAINS)]
+    message = gettext("{domain} is not a mail domain.")
+    return [message.format(domain=domain[:100]) for domain in domains if not _is_domain(domain)][:5]
 
 
 def _is_domain(domain: str) -> bool:

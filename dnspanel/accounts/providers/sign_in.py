@@ -81,5 +81,5 @@ def _link(request: HttpRequest, row: SignInProvider, identity: Identity, state: 
     if not isinstance(user, User) or user.pk != state.get("user"):
         raise SignInRefused("other-session", gettext("Somebody else is signed in here now. Nothing was linked."))
     link_own_account(provider=row, identity=identity, user=user, now=timezone.now())
-    messages.success(request, f"You also sign in by {row.name} from now on.")
+    messages.success(request, gettext("You also sign in by {name} from now on.").format(name=row.name))
     return redirect("account-providers")

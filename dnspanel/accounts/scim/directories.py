@@ -191,9 +191,11 @@ def _checked(terms: DirectoryTerms) -> DirectoryTerms:
     name = " ".join(terms.name.split())
     faults: dict[str, list[str]] = {}
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        faults["name"] = [f"From 1 to {LONGEST_NAME} characters, all of which can be printed."]
+        faults["name"] = [
+            gettext("From 1 to {longest} characters, all of which can be printed.").format(longest=LONGEST_NAME)
+        ]
     if terms.team_role and terms.team_role not in MEMBER_ROLES:
-        faults["team_role"] = ["In a team a person is reader or editor."]
+        faults["team_role"] = [gettext("In a team a person is reader or editor.")]
     if reasons := faults_of_rules(terms.rules):
         faults["rules"] = reasons
     if faults:

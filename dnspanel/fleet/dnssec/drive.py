@@ -17,6 +17,7 @@ from dnspanel.fleet.dnssec.rollover_parents import ParentAnswer, ask_parents
 from dnspanel.fleet.models import Divergence, Node, NodeState
 from dnspanel.fleet.signals import transfers_questioned
 from dnspanel.texts import gettext, joined
+from dnspanel.zones import panel_reasons
 from dnspanel.zones.dnssec import parent_zone, rollover, rollovers
 from dnspanel.zones.dnssec.ds_seen import note_ds
 from dnspanel.zones.dnssec.first_ds import waits_long
@@ -118,7 +119,7 @@ def _advance(row: Rollover, state: SigningState, look: Look, now: datetime) -> b
 
 def _tell_parent(row: Rollover, add: Sequence[str], remove: Sequence[str], now: datetime) -> None:
     """A parent here gets the DS, as far as who began the rollover may change it."""
-    reason = f"Rollover of {row.zone.name}: its DS."
+    reason = panel_reasons.ROLLOVER_DS.format(name=row.zone.name)
     parent_zone.replace_ds(
         zone_name=row.zone.name,
         add=add,

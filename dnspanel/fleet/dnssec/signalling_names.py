@@ -14,7 +14,7 @@ from datetime import datetime
 from django.db import connection
 
 from dnspanel.fleet.models import ParentState
-from dnspanel.zones import direct, nesting
+from dnspanel.zones import direct, nesting, panel_reasons
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.other_keys import in_one_piece
 from dnspanel.zones.dnssec.signing_state import DELETE, KeyRole, SigningState
@@ -87,7 +87,7 @@ def _reconcile_zone(zone: Zone, now: datetime, *, signals: bool) -> int:
             author=None,
             channel=Channel.SYSTEM,
             now=now,
-            reason="Signalling names for zones whose parents have no DS yet (RFC 9615).",
+            reason=panel_reasons.SIGNALLING_NAMES,
         )
     return len(steps)
 

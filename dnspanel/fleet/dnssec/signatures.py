@@ -31,7 +31,7 @@ def validate(
 
     Raises NotSigned where none of them is good at this moment.
     """
-    what = f"{dns.rdatatype.to_text(rrset.rdtype)} of {text_of(rrset.name)}"
+    what = gettext("{type} of {name}").format(type=dns.rdatatype.to_text(rrset.rdtype), name=text_of(rrset.name))
     apex = name_of(zone)
     signatures = [each for each in signatures_of(section, rrset) if each.signer == apex]
     if not signatures:

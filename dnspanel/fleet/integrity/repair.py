@@ -33,7 +33,7 @@ from dnspanel.fleet.push.connections import AgentConnection
 from dnspanel.fleet.rollout import unproven
 from dnspanel.publish import repairs
 from dnspanel.publish.errors import ZoneNotEncoded
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, ngettext
 from dnspanel.zones.hold import current_hold
 from replication.errors import Gap, NodeUnreachable, ReplicationError, Transient
 from replication.push import NodeClient
@@ -86,7 +86,11 @@ def _mend(node_id: int, connection: AgentConnection) -> bool:
             has_checked = _check(node, connection, status)
     decision = _decide(node, status := _status(node, connection), has_checked=has_checked)
     if isinstance(decision, RepairZones):
-        _take_snapshot(node, status, f"{len(decision.zones)} zones differ again after every repair")
+        count = len(decision.zones)
+        message = ngettext(
+            "{count} zone differs again after every repair", "{count} zones differ again after every repair", count
+        )
+        _take_snapshot(node, status, message.format(count=count))
     return acted
 
 

@@ -112,7 +112,7 @@ class _Walk:
                 continue
             if self.lookups >= MOST_LOOKUPS or time.monotonic() >= self.deadline:
                 self.is_complete = False
-                yield SpfStep(depth, term, 0, "Not followed: there is too much of it.")
+                yield SpfStep(depth, term, 0, gettext("Not followed: there is too much of it."))
                 return
             self.lookups += 1
             number = self.lookups

@@ -28,6 +28,7 @@ from replication.wire.front import (
     Endpoint,
     FrontReport,
     FrontSettings,
+    Told,
     front_report_in,
     is_weight,
 )
@@ -102,7 +103,8 @@ def settings_of(fronts: Sequence[Front]) -> dict[int, FrontSettings]:
     for row in rows:
         if row.node.state != NodeState.RETIRED:
             endpoint = Endpoint(str(row.node.dns_address), row.node.dns_port)
-            backends[row.front_id].append(Backend(row.node.name, endpoint, row.weight, _reason_out(row.node)))
+            out = Told.of(_reason_out(row.node))
+            backends[row.front_id].append(Backend(row.node.name, endpoint, row.weight, out.clause, out.spoken))
     return {
         front.pk: FrontSettings(tuple(backends[front.pk]), **{name: getattr(front, name) for name in RANGES})
         for front in fronts
@@ -168,17 +170,17 @@ def _push(front: Front, expected: FrontSettings) -> None:
 
 
 def _reason_out(node: Node) -> str:
-    """Why this node may not answer behind a front, as the rest of a sentence; empty if its own answers decide."""
+    """Why this node may not answer behind a front, as a sentence; empty if its own answers decide."""
     if node.state == NodeState.DRAINED:
         return (
-            gettext("is drained: {drain_reason}").format(drain_reason=node.drain_reason)
+            gettext("It is drained: {drain_reason}").format(drain_reason=node.drain_reason)
             if node.drain_reason
-            else gettext("is drained")
+            else gettext("It is drained.")
         )
     if node.state != NodeState.ACTIVE:
-        return gettext("is not enrolled")
+        return gettext("It is not enrolled.")
     if node.refusal or node.other_machine:
-        return gettext("refuses what is published: {reason}").format(
+        return gettext("It refuses what is published: {reason}").format(
             reason=node.refusal or gettext("two machines are this node")
         )
     return ""

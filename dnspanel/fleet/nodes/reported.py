@@ -7,6 +7,7 @@ from typing import Any
 
 from dnspanel.fleet.health import spoken
 from dnspanel.fleet.models import Node
+from dnspanel.texts import gettext, gettext_noop, joined, ngettext
 from replication.errors import BadBytes
 from replication.wire.protocol import ComputedTypes
 
@@ -15,7 +16,7 @@ CLOCK_TOLERANCE = 2.0
 MAP_ALARM = 0.7
 DISK_ALARM = 0.1
 
-_RELEASES = {4: "4.7", 5: "4.8 or 4.9", 6: "5.0 or 5.1"}
+_RELEASES = {4: "4.7", 5: gettext_noop("4.8 or 4.9"), 6: gettext_noop("5.0 or 5.1")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +47,25 @@ class Reported:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What is not as it should be, in a few words each, the worst first."""
-        found = []
+        found: list[str] = []
         if self.needed_schema:
-            found.append(f"PowerDNS {self.installed or release(self.needed_schema)} installed, rebuild")
-        if self.diverged_count:
-            found.append(f"{self.diverged_count:,} zone{'s differ' if self.diverged_count > 1 else ' differs'}")
+            installed = self.installed or release(self.needed_schema)
+            found.append(gettext("PowerDNS {release} installed, rebuild").format(release=installed))
+        if count := self.diverged_count:
+            found.append(ngettext("{count:,} zone differs", "{count:,} zones differ", count).format(count=count))
         if self.resolver_problem:
-            found.append("resolver gone, no ALIAS")
+            found.append(gettext("resolver gone, no ALIAS"))
         if self.unanswered_count:
-            found.append(f"no answer for {self.unanswered_count} ALIAS or LUA")
+            found.append(gettext("no answer for {count} ALIAS or LUA").format(count=self.unanswered_count))
         if self.map_used is not None and self.map_used > MAP_ALARM:
-            found.append(f"map {100 * self.map_used:.0f} % full")
+            found.append(gettext("map {share} full").format(share=f"{100 * self.map_used:.0f} %"))
         if self.disk_free_share is not None and self.disk_free_share < DISK_ALARM:
-            found.append(f"disk {100 - 100 * self.disk_free_share:.0f} % full")
+            found.append(gettext("disk {share} full").format(share=f"{100 - 100 * self.disk_free_share:.0f} %"))
         if self.clock_is_wrong:
-            found.append(f"clock {describe_clock(self.clock_ahead or 0)}")
+            message = gettext("clock {time} ahead") if (self.clock_ahead or 0) > 0 else gettext("clock {time} behind")
+            found.append(message.format(time=_clock_off(self.clock_ahead or 0)))
         if self.is_old:
-            found.append("update agent, still served")
+            found.append(gettext("update agent, still served"))
         return tuple(found)
 
     @property
@@ -112,17 +115,25 @@ def describe_computed(types: ComputedTypes | None) -> str:
     """ALIAS by 192.0.2.53, LUA off; empty while that is unknown."""
     if types is None:
         return ""
-    return f"ALIAS {f'by {types.resolver}' if types.resolver else 'off'}, LUA {'on' if types.lua else 'off'}"
+    alias = gettext("ALIAS by {resolver}").format(resolver=types.resolver) if types.resolver else gettext("ALIAS off")
+    return joined(", ", [alias, gettext("LUA on") if types.lua else gettext("LUA off")])
 
 
 def release(schema: int) -> str:
     """The PowerDNS releases that have this schema."""
-    return _RELEASES.get(schema, f"of schema {schema}")
+    if schema not in _RELEASES:
+        return gettext("of schema {schema}").format(schema=schema)
+    return gettext(_RELEASES[schema])
 
 
 def describe_clock(ahead: float) -> str:
     """How far a clock is off: 40 s ahead, 3 min behind."""
-    return f"{spoken(timedelta(seconds=round(abs(ahead))))} {'ahead' if ahead > 0 else 'behind'}"
+    message = gettext("{time} ahead") if ahead > 0 else gettext("{time} behind")
+    return message.format(time=_clock_off(ahead))
+
+
+def _clock_off(ahead: float) -> str:
+    return spoken(timedelta(seconds=round(abs(ahead))))
 
 
 def explain_rebuild(node: Node, reported: Reported) -> str:
@@ -130,9 +141,9 @@ def explain_rebuild(node: Node, reported: Reported) -> str:
     if not reported.needed_schema:
         return ""
     installed = reported.installed or release(reported.needed_schema)
-    needed = f"PowerDNS {installed} is installed on {node.name}, and it needs LMDB schema {reported.needed_schema}."
-    return (
-        f"{needed} The files there have schema {node.schema} and pdns.conf says so, which keeps the new release from"
-        " starting and from converting files that the panel writes. The rebuild sends a snapshot of the right schema"
-        " beside the old files, checks it whole, and only then puts it in their place and restarts PowerDNS."
-    )
+    return gettext(
+        "PowerDNS {release} is installed on {name}, and it needs LMDB schema {needed}. The files there have schema "
+        "{schema} and pdns.conf says so, which keeps the new release from starting and from converting files that the "
+        "panel writes. The rebuild sends a snapshot of the right schema beside the old files, checks it whole, and "
+        "only then puts it in their place and restarts PowerDNS."
+    ).format(release=installed, name=node.name, needed=reported.needed_schema, schema=node.schema)

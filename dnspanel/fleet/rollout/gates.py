@@ -21,12 +21,12 @@ from dnspanel.fleet.health import OFFLINE_AFTER
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.rollout.stages import Answers, Clearance, Member, Ring0, Stage, clearances
 from dnspanel.prepared_statements import prepared_cursor
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 from replication.texts import parse_text
 
-RING0 = "ring 0"
+RING0 = gettext_noop("ring 0")
 # Nodes of a fleet without groups.
-EVERYONE = "all nodes"
+EVERYONE = gettext_noop("all nodes")
 # With what the answers since a publication are compared, and for how long its effect is looked at.
 BEFORE = timedelta(minutes=5)
 LONGEST_AFTER = timedelta(minutes=10)
@@ -189,7 +189,8 @@ def read_gates(*, now: datetime) -> Gates:
         groups = cursor.fetchall()
     stages = [_ring0_stage(rows[RING0], now)] if rows[RING0] else []
     for id_, name, verify_seconds, is_skipped, released in groups:
-        stage = Stage(name, (), id_, Ring0.NO, verify_seconds, released, is_skipped)
+        called = gettext(EVERYONE) if id_ is None else name
+        stage = Stage(called, (), id_, Ring0.NO, verify_seconds, released, is_skipped)
         stages.append(_with_members(stage, rows[id_], epoch, now))
     stages = [_with_answers(stage, stages, epoch, resumed_at, now) for stage in stages]
     behind = next((s for s in stages if s.ring0 is Ring0.NO and reason and s.group_id == stopped_group), None)
@@ -212,7 +213,7 @@ def _ring0_stage(rows: Sequence[_Row], now: datetime) -> Stage:
     patience = timedelta(seconds=settings.RING0_PATIENCE)
     members = tuple(_member(row, row.acked, is_live=_is_live(row, now, patience)) for row in rows)
     counts = settings.RING0_REQUIRED or any(member.is_live for member in members)
-    return Stage(RING0, members, ring0=Ring0.WAITED_FOR if counts else Ring0.AWAY)
+    return Stage(gettext(RING0), members, ring0=Ring0.WAITED_FOR if counts else Ring0.AWAY)
 
 
 def _with_members(stage: Stage, rows: Sequence[_Row], epoch: UUID, now: datetime) -> Stage:

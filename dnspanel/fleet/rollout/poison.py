@@ -98,10 +98,11 @@ def examine_snapshot(*, node: Node, position: Position, now: datetime) -> NotSer
         node = copy.copy(node)
         node.acked = first[0] - 1 if first else position.sequence
     server = _Server(str(node.dns_address), node.dns_port)
-    expected, told = "what was published", f"the snapshot of sequence {position.sequence}"
+    expected = gettext("what was published")
+    told = gettext("the snapshot of sequence {sequence}").format(sequence=position.sequence)
     if server.position(BACK_SECONDS) is None:
-        raise NotServed(question=told, expected=expected, found="none")
-    accused = NotServed(question=told, expected=expected, found="another one")
+        raise NotServed(question=told, expected=expected, found=gettext("none"))
+    accused = NotServed(question=told, expected=expected, found=gettext("another one"))
     if blamed := culprit(suspects(after=node.acked, up_to=position.sequence), accused, server):
         suspect, failure = blamed
         reason = gettext("PowerDNS {failure} when asked for {suspect}.").format(failure=failure, suspect=suspect)

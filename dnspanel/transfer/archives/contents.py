@@ -101,7 +101,11 @@ class Contents:
             if is_zip(first):
                 yield from _opened(zip_entries(file, meter, MOST_DOCUMENT_BYTES), name, prefix)
             elif other := _other_archive(first):
-                yield _fault(name, "depth", f"{other} archives are not read: pack it as .tar.gz or .zip")
+                yield _fault(
+                    name,
+                    "depth",
+                    gettext("{format} archives are not read: pack it as .tar.gz or .zip").format(format=other),
+                )
             else:
                 yield from _stream(file, first, name, prefix, meter)
 

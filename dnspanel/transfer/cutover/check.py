@@ -204,7 +204,8 @@ def _sides(check: CutoverCheck, parent_port: int) -> _Sides:
     nodes = [Server(node.name, node.dns_address, node.dns_port) for node in found]
     ours = {node.address for node in nodes}
     told = servers.may_read_servers(rights.actor_of_job(check))
-    old = Server(f"{check.server} port {check.port}", check.server, check.port, is_described=told)
+    called = gettext("{host} port {port}").format(host=check.server, port=check.port)
+    old = Server(called, check.server, check.port, is_described=told)
     resolver = Resolver(
         check.resolver,
         check.resolver_port,

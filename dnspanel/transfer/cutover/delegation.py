@@ -75,7 +75,7 @@ def checklist(sides: Sides, nodes: Sequence[Server], resolver: Resolver, now: da
 
 def text_of(zone: str, points: Iterable[Point]) -> str:
     """The checklist as text to send around."""
-    lines = [f"Delegation checklist of {zone}"]
+    lines: list[str] = [gettext("Delegation checklist of {zone}").format(zone=zone)]
     for point in points:
         lines.append(f"{_MARKS[point.verdict]} {point.message}")
         lines.extend(f"    {line}" for line in point.lines)
@@ -124,9 +124,14 @@ def _long_ttls(sides: Sides, now: datetime) -> Point:
     long = [row for row in sides.rows if row[2] > LONG_TTL]
     if not long:
         return Point("ttl", Verdict.FINE, gettext("No TTL is longer than an hour."))
+    message = gettext("{name} {type}: {ttl} s, in caches until {until} UTC if it is lowered now")
     lines = [
-        f"{names.relative_text(name, sides.zone)} {rdata.type_to_text(type_)}: {ttl} s, "
-        f"in caches until {now + timedelta(seconds=ttl):%Y-%m-%d %H:%M} UTC if it is lowered now"
+        message.format(
+            name=names.relative_text(name, sides.zone),
+            type=rdata.type_to_text(type_),
+            ttl=ttl,
+            until=f"{now + timedelta(seconds=ttl):%Y-%m-%d %H:%M}",
+        )
         for name, type_, ttl, *_ in sorted(long, key=lambda row: -row[2])[:_MOST_LISTED]
     ]
     if len(long) > _MOST_LISTED:

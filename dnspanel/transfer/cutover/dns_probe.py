@@ -209,7 +209,9 @@ def _ask_by_tcp(server: Server, question: Question) -> Answer:
         query = dns.message.from_wire(encode_question(1, *question))
         return answer_of(dns.query.tcp(query, server.address, TCP_SECONDS, server.port, ignore_trailing=True))
     except (dns.exception.DNSException, OSError, EOFError) as exc:
-        return server.silence(f"cut short over UDP, and over TCP: {str(exc) or exc.__class__.__name__}")
+        return server.silence(
+            gettext("cut short over UDP, and over TCP: {reason}").format(reason=str(exc) or exc.__class__.__name__)
+        )
 
 
 def _read(packet: bytes) -> Answer:

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from dnspanel.texts import gettext, ngettext
 from dnspanel.zones.models import Zone
 from dnspanel.zones.queries import found_zones
 from replication.dns import names
@@ -36,8 +37,9 @@ class Selection:
         if len(self.names) == 1:
             return names.display(self.names[0])
         if self.names:
-            return f"{len(self.names):,} zones"
-        return f"zones with “{self.search}”" if self.search else "all zones"
+            count = len(self.names)
+            return ngettext("{count:,} zone", "{count:,} zones", count).format(count=count)
+        return gettext("zones with “{search}”").format(search=self.search) if self.search else gettext("all zones")
 
 
 EVERYTHING = Selection()

@@ -204,7 +204,9 @@ def _quota_refusal(author: Author, left: int) -> TransferError:
             quotas.refuse_bytes(author, left + 1, now=timezone.now())
     except QuotaExceeded as refusal:
         return refusal
-    return UploadRefused("The upload is too large for the room that was left a moment ago. Please send it again.")
+    return UploadRefused(
+        gettext("The upload is too large for the room that was left a moment ago. Please send it again.")
+    )
 
 
 def _number(manifest: sqlite3.Connection, name: str) -> int:

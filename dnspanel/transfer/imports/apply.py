@@ -18,6 +18,7 @@ from dnspanel.transfer import rights
 from dnspanel.transfer.imports import plan, scan, stage
 from dnspanel.transfer.imports.kept_keys import brought_signings, source_nsec3
 from dnspanel.transfer.models import CHANGING_ACTIONS, Action, ImportJob, ImportPiece, ImportZone, PieceState, State
+from dnspanel.zones import panel_reasons
 from dnspanel.zones.bulk import BulkZone, ExistingZone, ZoneChange, change_zones, create_ready_zones, existing_zones
 from dnspanel.zones.dnssec.first_signing import BroughtSigning, record_first_signings
 from dnspanel.zones.dnssec.paused_denial import needs_pause, pause_denial, resume_denial
@@ -64,7 +65,7 @@ def last_sequence(job_id: int) -> int:
 
 def reason_of(job: ImportJob) -> str:
     """The reason that stands in the zones' histories."""
-    return f"import {job.pk}: {job.title}"
+    return panel_reasons.IMPORT.format(number=job.pk, title=job.title)
 
 
 class _Staged(NamedTuple):

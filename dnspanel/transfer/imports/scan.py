@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
-from dnspanel.texts import Text, gettext, ngettext
+from dnspanel.texts import Text, gettext, gettext_noop, ngettext
 from dnspanel.transfer import limits, rights
 from dnspanel.transfer.documents import SERVER_SET, BroughtSignatures, Document, Options, ParsedZone, SourceFault
 from dnspanel.transfer.files import spool
@@ -54,6 +54,7 @@ COPY transfer_importzone (job_id, piece, name, path, zone_id, base_revision, ser
     choice, action, added, changed, removed, document_offset, rows_offset, rows_size, ops_offset, ops_size, op_count,
     digest, undone) FROM STDIN"""
 
+_TWICE = gettext_noop("The zone {name} was already read from {path}; this second one is left out.")
 _MARK_DUPLICATES = """
 WITH again AS (
     SELECT id, first_path FROM (
@@ -68,7 +69,9 @@ WITH again AS (
     INSERT INTO transfer_importfault
         (job_id, piece, zone, path, line, "column", source, reason, fix, severity, code, by_source)
     SELECT %(job)s, piece, name, path, 0, 0, '',
-        'The zone ' || name || ' was already read from ' || first_path || '; this second one is left out.', '',
+        jsonb_build_object(
+            'text', %(twice)s::text, 'values', jsonb_build_object('name', name, 'path', first_path)
+        )::text, '',
         'warning', 'zone-twice', false FROM marked
 )
 SELECT DISTINCT piece FROM marked"""
@@ -140,7 +143,7 @@ def finish_scan(*, job: ImportJob, seconds: float) -> None:
     """Every piece is scanned: zones that occur twice are marked, and a person can choose."""
     with transaction.atomic(durable=True):
         with connection.cursor() as cursor:
-            cursor.execute(_MARK_DUPLICATES, {"job": job.pk})
+            cursor.execute(_MARK_DUPLICATES, {"job": job.pk, "twice": _TWICE})
             count_pieces(job.pk, [piece for (piece,) in cursor.fetchall()])
             # Else PostgreSQL takes the zones of a piece for as many as those of the import, and reads all of them.
             cursor.execute("ANALYZE transfer_importzone")

@@ -6,8 +6,9 @@ from datetime import datetime
 from django.db import transaction
 
 from dnspanel.transfer import rights
-from dnspanel.transfer.imports.apply import last_sequence, reason_of
+from dnspanel.transfer.imports.apply import last_sequence
 from dnspanel.transfer.models import CHANGING_ACTIONS, Action, ImportJob, ImportPiece, ImportZone, PieceState, State
+from dnspanel.zones import panel_reasons
 from dnspanel.zones.bulk import delete_zones, undo_zone_changes
 from dnspanel.zones.models import Channel, Publication, Revision
 
@@ -89,4 +90,4 @@ def _mark(
 
 
 def _reason(job: ImportJob) -> str:
-    return f"undo of {reason_of(job)}"
+    return panel_reasons.UNDO_OF_IMPORT.format(number=job.pk, title=job.title)

@@ -355,7 +355,7 @@ class Server:
 
     def _secured(self, connection: socket.socket, peer: TlsPeer) -> socket.socket:
         """The connection over TLS; raises NotGiven for another server than this, SourceAway for one that is away."""
-        where = f"{self.host} port {self.port}"
+        where = gettext("{host} port {port}").format(host=self.host, port=self.port)
         try:
             secured = over_tls(connection, peer)
         except TlsRefused as exc:

@@ -368,7 +368,7 @@ def _check_answer(response: http.client.HTTPResponse) -> None:
         message = None
     raise _Failed(
         gettext("the PowerDNS server answers with an error: {value}").format(
-            value=str(message or f"HTTP status {status}")[:300]
+            value=str(message)[:300] if message else gettext("HTTP status {status}").format(status=status)
         )
     )
 

@@ -18,7 +18,7 @@ from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Actor, Author, Person, actor_of, actor_of_token, token_of, user_of
 from dnspanel.fleet.reads.public_addresses import public_addresses
 from dnspanel.texts import gettext
-from dnspanel.zones import access
+from dnspanel.zones import access, panel_reasons
 from dnspanel.zones.direct import Patch, publish_patches
 from dnspanel.zones.errors import PublishingOnHold, TemplateRefused, ZoneError
 from dnspanel.zones.models import Channel, KeptAddresses, Zone, ZoneTemplate
@@ -173,7 +173,7 @@ def _publish(kept: KeptAddresses, expected: Mapping[str, tuple[str, ...]], now: 
             author=_author_of(kept),
             channel=Channel.SYSTEM,
             now=now,
-            reason=f"Addresses of the name servers of {kept.template.name}",
+            reason=panel_reasons.ADDRESSES.format(name=kept.template.name),
             confirmed=False,
             alongside=refuse_stopped,
         )

@@ -309,4 +309,4 @@ def _team_name(team: Team | None) -> str:
 
 
 def _taken(name: str) -> TemplateRefused:
-    return TemplateRefused({"name": [f"There is a template {name} already."]})
+    return TemplateRefused({"name": [gettext("There is a template {name} already.").format(name=name)]})

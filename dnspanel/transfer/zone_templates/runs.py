@@ -22,7 +22,7 @@ from dnspanel.transfer.zone_templates.access import template_for, templates_visi
 from dnspanel.transfer.zone_templates.compare import Act, Outcome, RRsets, Step
 from dnspanel.transfer.zone_templates.content import Made, make_version, version_of
 from dnspanel.transfer.zone_templates.use import Values, bases_of, compare_made, keys_of, leave_other_sets, using
-from dnspanel.zones import access, governing, run_turns, store_rrsets
+from dnspanel.zones import access, governing, panel_reasons, run_turns, store_rrsets
 from dnspanel.zones.direct import Patch, publish_patches
 from dnspanel.zones.errors import (
     Conflicts,
@@ -282,7 +282,9 @@ class _Batch:
 
     @property
     def _reason(self) -> str:
-        return f"template {self._run.template.name} version {self._run.version}, run {self._run.pk}"
+        return panel_reasons.TEMPLATE.format(
+            name=self._run.template.name, version=self._run.version, number=self._run.pk
+        )
 
     def _found(self) -> dict[int, Found]:
         """What is to be done in each zone, by its id."""

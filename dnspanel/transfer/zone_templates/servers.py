@@ -97,7 +97,9 @@ def content_of(servers: Servers, note: str = "") -> Text:
     elif unknown := _unknown_nodes({node for host in servers.hosts for node in host.nodes}):
         faults["hosts"] = [gettext("There is no node {node}.").format(node=node) for node in unknown]
     if not LEAST_TTL <= servers.ttl <= MOST_TTL:
-        faults["ttl"] = [f"From {LEAST_TTL} to {MOST_TTL:,} seconds."]
+        faults["ttl"] = [
+            gettext("From {least_ttl} to {most_ttl:,} seconds.").format(least_ttl=LEAST_TTL, most_ttl=MOST_TTL)
+        ]
     if faults:
         raise TemplateRefused(faults)
     return Text(servers.text, (), note, servers)

@@ -6,7 +6,7 @@ from typing import Any
 
 from dnspanel.accounts.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import Team
-from dnspanel.texts import gettext, gettext_lazy, ngettext
+from dnspanel.texts import gettext, gettext_lazy, listed, ngettext
 from dnspanel.zones import access
 from replication.dns import rdata
 
@@ -61,10 +61,10 @@ class GrantDescriber:
             )
         parts += [gettext("zones tagged {tag}").format(tag=tag) for tag in sorted(grant.tags)]
         parts += [
-            gettext("zones of the team {pk}").format(pk=self.team_names.get(pk, "that is gone"))
+            gettext("zones of the team {pk}").format(pk=self.team_names.get(pk, gettext("that is gone")))
             for pk in sorted(grant.teams)
         ]
-        return " and ".join(parts) or gettext("no zone")
+        return listed(parts) if parts else gettext("no zone")
 
 
 def describer_for(person: access.Person, grants: Iterable[Grant]) -> GrantDescriber:

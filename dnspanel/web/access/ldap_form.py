@@ -71,7 +71,9 @@ class LdapForm(CommonForm):
         widget=forms.TextInput(attrs=MONO | {"placeholder": "ou=people,dc=example,dc=net"}),
     )
     person_filter = _filter(
-        "Who may sign in (filter)", "person_filter", "In Active Directory (&(objectCategory=person)(objectClass=user))."
+        gettext_lazy("Who may sign in (filter)"),
+        "person_filter",
+        gettext_lazy("In Active Directory (&(objectCategory=person)(objectClass=user))."),
     )
     login = attribute_field(
         gettext_lazy("Attributes with the name that people type"),
@@ -121,7 +123,11 @@ class LdapForm(CommonForm):
         help_text=gettext_lazy("Empty: where people are. Groups from elsewhere give nothing."),
         widget=forms.TextInput(attrs=MONO),
     )
-    group_filter = _filter("Which groups (filter)", "group_filter", "In Active Directory (objectClass=group).")
+    group_filter = _filter(
+        gettext_lazy("Which groups (filter)"),
+        "group_filter",
+        gettext_lazy("In Active Directory (objectClass=group)."),
+    )
 
     def __init__(self, *args: Any, provider: SignInProvider | None = None, **kwargs: Any) -> None:
         super().__init__(*args, provider=provider, **kwargs)

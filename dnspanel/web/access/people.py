@@ -248,7 +248,7 @@ def _about_role(person: User, role: Role, own: OwnRole | None) -> Question:
 def _powers(person: User) -> list[str]:
     """What the role gives, in words: what it may besides zones, then in every zone."""
     permissions, rights = permissions_by_role(person), rights_by_role(person)
-    listed = [str(each) for each in Permission if each in permissions]
+    listed = [gettext(each.value) for each in Permission if each in permissions]
     if person.own_role is not None:  # the permissions of the built-in roles say what they may in zones
         listed += [words for right, words in RIGHT_DESCRIPTIONS.items() if right in rights]
     return listed

@@ -118,10 +118,10 @@ class WhoMayForm(AboutRRsetForm):
         label=gettext_lazy("Who"),
         required=False,
         max_length=1100,
-        widget=forms.TextInput(attrs={**MONO, "placeholder": "you"}),
+        widget=forms.TextInput(attrs={**MONO, "placeholder": gettext_lazy("you")}),
         help_text=gettext_lazy("A person, the visible beginning of a token, or the name of a TSIG key."),
     )
-    at = OwnClockField(label="At", required=False)
+    at = OwnClockField(label=gettext_lazy("At"), required=False)
     field_order = ("who", "name", "type", "at")
 
     def __init__(self, *args: Any, zone: Zone, reader: Actor, **kwargs: Any) -> None:

@@ -34,7 +34,7 @@ class OwnRoleForm(PanelForm):
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=verbs.LONGEST_NAME,
-        widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": "Auditor"}),
+        widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": gettext_lazy("Auditor")}),
     )
     rights = forms.MultipleChoiceField(
         label=gettext_lazy("In every zone"),
@@ -45,7 +45,7 @@ class OwnRoleForm(PanelForm):
     permissions = forms.MultipleChoiceField(
         label=gettext_lazy("Besides"),
         required=False,
-        choices=[(str(each), str(each)) for each in _OFFERED],
+        choices=[(str(each), gettext_lazy(each.value)) for each in _OFFERED],
         widget=forms.CheckboxSelectMultiple,
     )
 
@@ -141,7 +141,7 @@ def _page(request: PanelRequest, form: OwnRoleForm) -> HttpResponse:
         (words, [str(right) in column.rights for column in columns]) for right, words in RIGHT_DESCRIPTIONS.items()
     ]
     lines += [
-        (str(each), [str(each) in column.permissions for column in columns])
+        (gettext(each.value), [str(each) in column.permissions for column in columns])
         for each in Permission
         if each not in _BY_RIGHTS
     ]

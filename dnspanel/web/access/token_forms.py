@@ -268,7 +268,7 @@ class CustomForm(TokenForm, GrantForm):
         allowed = _permissions_of(self.person) - {Permission.READ, Permission.EDIT}
         permissions = self.fields["permissions"]
         assert isinstance(permissions, forms.MultipleChoiceField)
-        permissions.choices = [(each.value, each.value) for each in Permission if each in allowed]
+        permissions.choices = [(each.value, gettext(each.value)) for each in Permission if each in allowed]
         if not allowed:
             del self.fields["permissions"]
 

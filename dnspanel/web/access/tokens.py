@@ -23,7 +23,7 @@ from dnspanel.accounts.presets import Preset
 from dnspanel.accounts.quota_amounts import Kind
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.snippets import Place, Snippet, snippets_for
-from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.texts import gettext, gettext_lazy, joined
 from dnspanel.web.access.describe_grant import GrantDescriber, GrantDescription, describer_for
 from dnspanel.web.access.token_forms import OFFERS, TokenForm, closest_zone
 from dnspanel.web.access.tsig_snippets import tsig_snippets
@@ -162,12 +162,12 @@ def _page_with_secret(
 
 def _password_for(request: PanelRequest, terms: verbs.TokenTerms, *, is_key: bool) -> HttpResponse | None:
     """Return the page that asks for the password before a token that opens much or a TSIG key; None for others."""
-    powers = [power.value for power in (Permission.PEOPLE, Permission.NODES) if power in terms.permissions]
+    powers = [gettext(power.value) for power in (Permission.PEOPLE, Permission.NODES) if power in terms.permissions]
     if any(grant.everywhere and not grant.is_limited and grant.rights >= EVERY_RIGHT for grant in terms.scope):
         powers.insert(0, gettext("do everything with every zone"))
     if not (powers or is_key):
         return None
-    may = gettext(" It may {list}.").format(list="; ".join(powers)) if powers else ""
+    may = gettext(" It may {list}.").format(list=joined("; ", powers)) if powers else ""
     question = Question(
         title=gettext("Make a TSIG key") if is_key else gettext("Make a token that opens much"),
         effects=(gettext("Whoever has the secret acts as you, without your password.{may}").format(may=may),),
@@ -258,9 +258,13 @@ def _terms_of(token: Token) -> verbs.TokenTerms:
 
 
 def _about_revoking(token: Token, now: datetime) -> Question:
-    used, others = gettext("It was never used"), verbs.ending_with(token)
+    used, others = gettext("It was never used."), verbs.ending_with(token)
     if token.last_used_at is not None:
-        used = gettext("It was last used {value}").format(value=spoken_age((now - token.last_used_at).total_seconds()))
+        message = gettext("It was last used {value}.")
+        if token.last_address:
+            message = gettext("It was last used {value} from {address}.")
+        age = spoken_age((now - token.last_used_at).total_seconds())
+        used = message.format(value=age, address=token.last_address)
     many = (
         gettext("1 other token or key ends")
         if others == 1
@@ -271,7 +275,7 @@ def _about_revoking(token: Token, now: datetime) -> Question:
         title=gettext("Revoke {purpose}").format(purpose=token.purpose),
         effects=(
             gettext("It opens nothing from that moment on, and cannot come back."),
-            f"{used}{f' from {token.last_address}' if token.last_address else ''}.",
+            used,
             *((made,) if others else ()),
             gettext("What it published stays."),
         ),

@@ -95,7 +95,9 @@ class WebhookForm(PublishingForm):
     quiet_from = forms.TimeField(
         label=gettext_lazy("Quiet from"), required=False, widget=forms.TimeInput(attrs=_TIME, format="%H:%M")
     )
-    quiet_until = forms.TimeField(label="until", required=False, widget=forms.TimeInput(attrs=_TIME, format="%H:%M"))
+    quiet_until = forms.TimeField(
+        label=gettext_lazy("until"), required=False, widget=forms.TimeInput(attrs=_TIME, format="%H:%M")
+    )
     description = forms.CharField(
         label=gettext_lazy("Description"),
         required=False,

@@ -9,7 +9,10 @@ from dnspanel.alerts.routes import RouteTerms
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.forms import MONO, PanelForm
 
-_HEARS = ((Severity.WARNING.value, "everything"), (Severity.CRITICAL.value, gettext_lazy("only what is critical")))
+_HEARS = (
+    (Severity.WARNING.value, gettext_lazy("everything")),
+    (Severity.CRITICAL.value, gettext_lazy("only what is critical")),
+)
 _TIME = {"type": "time", "class": "input"}
 
 
@@ -19,7 +22,7 @@ class RouteForm(PanelForm):
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=100,
-        widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": "on call"}),
+        widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": gettext_lazy("on call")}),
     )
     kind = forms.ChoiceField(
         label=gettext_lazy("How"),
@@ -37,7 +40,9 @@ class RouteForm(PanelForm):
     quiet_from = forms.TimeField(
         label=gettext_lazy("Quiet from"), required=False, widget=forms.TimeInput(attrs=_TIME, format="%H:%M")
     )
-    quiet_until = forms.TimeField(label="until", required=False, widget=forms.TimeInput(attrs=_TIME, format="%H:%M"))
+    quiet_until = forms.TimeField(
+        label=gettext_lazy("until"), required=False, widget=forms.TimeInput(attrs=_TIME, format="%H:%M")
+    )
     time_zone = forms.CharField(
         label=gettext_lazy("Time zone"),
         max_length=64,

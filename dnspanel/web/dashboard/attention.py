@@ -159,7 +159,9 @@ def _of_tokens(person: User, now: datetime) -> Iterator[Line]:
         pk__in=alive_tokens(now).values("pk"), expires_at__lt=now + TOKEN_ENDS_SOON, rotated_to=None
     )
     for token in ending.select_related("owner").order_by("expires_at")[:MOST_LINES]:
-        whose = gettext("Your token") if token.owner_id == person.pk else f"{token.owner.username}'s token"
+        whose = gettext("{username}'s token").format(username=token.owner.username)
+        if token.owner_id == person.pk:
+            whose = gettext("Your token")
         url = reverse("token-detail", args=[token.pk])
         yield Line(
             "warn",

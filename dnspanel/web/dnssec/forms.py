@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
 
-from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.texts import format_lazy, gettext, gettext_lazy
 from dnspanel.web.forms import MONO, PublishingForm, TypedNameForm
 from dnspanel.zones.dnssec import key_files, key_material
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, DEFAULT_ALGORITHM, KSK_FLAGS, MADE, MOST_TEXT, ZSK_FLAGS
@@ -18,17 +18,19 @@ from replication.codec.dnssec import Nsec3
 
 _TEXT = {"class": "textarea input-mono", "rows": 4, "autocomplete": "off", "spellcheck": "false"}
 _ALGORITHMS = [
-    (number, f"{number} {ALGORITHMS[number]}{' (the default)' if number == DEFAULT_ALGORITHM else ''}")
+    (number, f"{number} {ALGORITHMS[number]}")
+    if number != DEFAULT_ALGORITHM
+    else (number, format_lazy(gettext_lazy("{algorithm} (the default)"), algorithm=f"{number} {ALGORITHMS[number]}"))
     for number in MADE
 ]
 CDS_LABELS = {
-    "": "none",
+    "": gettext_lazy("none"),
     "2": "SHA-256",
     "4": "SHA-384",
     "2,4": gettext_lazy("SHA-256 and SHA-384"),
     "0": gettext_lazy("ask the parent to delete its DS"),
 }
-_SIZES = [(size, f"{size} bits") for size in (2048, 3072, 4096)]
+_SIZES = [(size, format_lazy(gettext_lazy("{size} bits"), size=size)) for size in (2048, 3072, 4096)]
 
 
 class SigningForm(PublishingForm):

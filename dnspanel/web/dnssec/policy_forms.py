@@ -184,7 +184,7 @@ class RunForm(PublishingForm):
         label=gettext_lazy("Of these"),
         required=False,
         max_length=LONGEST_SEARCH,
-        widget=forms.TextInput(attrs={"type": "search", "placeholder": "All", "spellcheck": "false"}),
+        widget=forms.TextInput(attrs={"type": "search", "placeholder": gettext_lazy("All"), "spellcheck": "false"}),
         help_text=gettext_lazy(
             "As in the list of zones: words of their names, tag:shop, dnssec:unsigned. Empty means all of them."
         ),

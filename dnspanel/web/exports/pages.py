@@ -61,7 +61,9 @@ class ExportForm(PanelForm):
         label=gettext_lazy("Zones"),
         required=False,
         max_length=LONGEST_SEARCH,
-        widget=forms.TextInput(attrs={"type": "search", "placeholder": "All zones", "spellcheck": "false"}),
+        widget=forms.TextInput(
+            attrs={"type": "search", "placeholder": gettext_lazy("All zones"), "spellcheck": "false"}
+        ),
         help_text=gettext_lazy("Words of their names, or has:192.0.2.7 for a value. Empty means all zones."),
     )
     format = forms.ChoiceField(choices=ExportFormat.choices, widget=forms.RadioSelect, initial=ExportFormat.BIND)

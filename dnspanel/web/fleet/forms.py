@@ -44,9 +44,11 @@ class GroupField(forms.ModelChoiceField):  # type: ignore[type-arg]
 class TagsField(forms.CharField):
     """Tags, separated by blanks or commas, as a list."""
 
-    def __init__(self, help_text: str = gettext_lazy("Site, role: berlin anycast.")) -> None:
+    def __init__(
+        self, label: str = gettext_lazy("Tags"), help_text: str = gettext_lazy("Site, role: berlin anycast.")
+    ) -> None:
         widget = forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"})
-        super().__init__(required=False, max_length=700, help_text=help_text, widget=widget)
+        super().__init__(label=label, required=False, max_length=700, help_text=help_text, widget=widget)
 
     def clean(self, value: Any) -> list[str]:
         return str(super().clean(value)).replace(",", " ").split()
@@ -58,7 +60,8 @@ class NodeDescriptionForm(PanelForm):
     group = GroupField()
     tags = TagsField()
     public_addresses = TagsField(
-        gettext_lazy("For names of name servers: what resolvers reach. Empty: the DNS address.")
+        gettext_lazy("Public addresses"),
+        gettext_lazy("For names of name servers: what resolvers reach. Empty: the DNS address."),
     )
 
     @classmethod
@@ -71,7 +74,9 @@ class NodeDescriptionForm(PanelForm):
 class DrainForm(PanelForm):
     """Why nodes are drained, and for how long."""
 
-    reason = forms.CharField(max_length=200, required=False, widget=forms.TextInput(attrs={"placeholder": "Reason"}))
+    reason = forms.CharField(
+        max_length=200, required=False, widget=forms.TextInput(attrs={"placeholder": gettext_lazy("Reason")})
+    )
     hours = forms.ChoiceField(label=gettext_lazy("For"), required=False, choices=DRAINS)
 
     def until(self, now: datetime) -> datetime | None:

@@ -9,7 +9,7 @@ from django.http import QueryDict
 
 from dnspanel.fleet.health import FAULTS, WELL
 from dnspanel.fleet.reads.queries import NodeStatus
-from dnspanel.texts import gettext_lazy
+from dnspanel.texts import gettext_lazy, gettext_noop
 
 # From here on tiles are more than anybody looks at: the page becomes a table.
 MOST_TILES = 100
@@ -21,7 +21,7 @@ SORTS = {
     "lag": gettext_lazy("most behind first"),
 }
 _LAYOUTS = ("tiles", "table")
-_STATE_GROUPS = ("well", "faults")
+_STATE_GROUPS = (gettext_noop("well"), gettext_noop("faults"))
 
 
 @dataclass(frozen=True, slots=True)

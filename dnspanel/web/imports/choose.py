@@ -266,7 +266,7 @@ def _one_row(request: PanelRequest, job: ImportJob, ids: list[int]) -> HttpRespo
     return render(
         request,
         "imports/_zone_row.html",
-        {"job": job, "listed": listed, "chooses": True, "becomes": "What becomes of it"},
+        {"job": job, "listed": listed, "chooses": True, "becomes": gettext("What becomes of it")},
     )
 
 

@@ -14,6 +14,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from dnspanel.texts import gettext, ngettext
+from dnspanel.zones.panel_reasons import told_reason
 from replication.dns import names, rdata
 
 register = template.Library()
@@ -136,6 +137,9 @@ def querystring_of(**parameters: object) -> str:
 def search_for(value: str, key: str) -> str:
     """Return the query string of a search for this key, such as `q=team%3Aweb`; a value with spaces is quoted."""
     return urlencode({"q": f'{key}:"{value}"' if " " in value else f"{key}:{value}"})
+
+
+register.filter(told_reason)
 
 
 @register.filter

@@ -31,14 +31,14 @@ class LockForm(AboutRRsetForm):
     reason = forms.CharField(
         label=gettext_lazy("Why"),
         max_length=LONGEST_REASON,
-        widget=forms.TextInput(attrs={"placeholder": "Managed by Terraform"}),
+        widget=forms.TextInput(attrs={"placeholder": gettext_lazy("Managed by Terraform")}),
         help_text=gettext_lazy("Whoever tries to change it reads this."),
     )
     who = forms.CharField(
         label=gettext_lazy("May still change it"),
         required=False,
         max_length=1100,
-        widget=forms.TextInput(attrs={**MONO, "placeholder": "nobody"}),
+        widget=forms.TextInput(attrs={**MONO, "placeholder": gettext_lazy("nobody")}),
         help_text=gettext_lazy("A person, the visible beginning of a token, or the name of a TSIG key."),
     )
 

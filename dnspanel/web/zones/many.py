@@ -129,7 +129,7 @@ class ManyZonesForm(PanelForm):
     @property
     def title(self) -> str:
         """What the act is called."""
-        return dict(ACTS).get(self.data.get("act", ""), "Change many zones")
+        return dict(ACTS).get(self.data.get("act", ""), gettext("Change many zones"))
 
     def clean_q(self) -> str:
         return checked_search(self.cleaned_data["q"])

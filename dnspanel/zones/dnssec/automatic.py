@@ -7,6 +7,7 @@ from datetime import datetime
 from django.db.models import QuerySet, Value
 from django.db.models.functions import Coalesce
 
+from dnspanel.zones import panel_reasons
 from dnspanel.zones.dnssec import rollovers
 from dnspanel.zones.dnssec.first_ds import awaiting_first_ds, candidates, room_for_first_ds
 from dnspanel.zones.dnssec.guarded import Acting
@@ -100,8 +101,8 @@ def _due(zones: Sequence[Zone], now: datetime) -> Iterator[tuple[Zone, Kind]]:
 
 def _reason(kind: Kind) -> str:
     if kind is Kind.SECURE:
-        return "The DNSSEC policy has the first DS come by itself."
-    return "The lifetime that the DNSSEC policy gives the key has ended."
+        return panel_reasons.FIRST_DS
+    return panel_reasons.LIFETIME
 
 
 def _in_batches(signed: "QuerySet[Zone]") -> Iterator[list[Zone]]:

@@ -8,6 +8,7 @@ chooses a denial meanwhile means that, and then nothing is due.
 import logging
 from datetime import datetime, timedelta
 
+from dnspanel.zones import panel_reasons
 from dnspanel.zones.dnssec.publish_state import change_signing
 from dnspanel.zones.dnssec.signing_state import DUE_NSEC3
 from dnspanel.zones.errors import ZoneError
@@ -15,7 +16,6 @@ from dnspanel.zones.models import Channel, Signing, Zone
 
 # Who published the first half has died by then.
 DUE_AFTER = timedelta(minutes=1)
-REASON = "The NSEC3 chain that was chosen comes after NSEC."
 _MOST_AT_ONCE = 500
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ def _carry_out(zone: Zone, now: datetime) -> bool:
             channel=Channel.SYSTEM,
             now=now,
             action="dnssec.denial",
-            reason=REASON,
+            reason=panel_reasons.DUE_DENIAL,
         )
     except ZoneError as exc:
         logger.warning("NSEC3 is still due zone=%s: %s", zone.name, exc)

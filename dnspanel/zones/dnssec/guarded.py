@@ -79,7 +79,7 @@ def change_guarded(
                 ).format(name=zone.name)
             )
         if state.is_signed and not after.is_signed:
-            refuse_leaving(zone, "the panel stops signing it")
+            refuse_leaving(zone, gettext("the panel stops signing it"))
         if rollover is None or not rollover.is_emergency:
             refuse_bogus(zone, state, after, above[zone.name].ds if zone.name in above else ())
         return after

@@ -10,6 +10,7 @@ from django.db import connection
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author
+from dnspanel.texts import gettext
 from dnspanel.zones.dnssec.key_material import key_tag
 from dnspanel.zones.dnssec.publish_state import record_states
 from dnspanel.zones.dnssec.queries import signing_of_zones
@@ -74,7 +75,9 @@ def take_over_signings(signings: Sequence[tuple[int, str, int, LostSigning]], *,
     record_states(states, now=now)
     ended = Rollover.objects.filter(zone__in=[zone_id for zone_id, _, _, _ in signings], ended_at=None)
     ended.update(
-        ended_at=now, is_cancelled=True, waits_for="The panel was restored from a backup; the keys are the nodes'."
+        ended_at=now,
+        is_cancelled=True,
+        waits_for=gettext("The panel was restored from a backup; the keys are the nodes'."),
     )
     highest = max((key.id for _, _, _, signing in signings for key in signing.keys), default=0)
     rows = max((row for _, _, _, signing in signings for row in signing.state.row_ids.values()), default=0)

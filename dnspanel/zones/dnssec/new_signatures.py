@@ -10,7 +10,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from dnspanel.zones import find_zones, soa, store_rrsets
+from dnspanel.zones import find_zones, panel_reasons, soa, store_rrsets
 from dnspanel.zones.models import Channel, Publication, RevisionKind
 from dnspanel.zones.sequence_log import NewRevision, append_publication
 from replication.dns import rdtypes
@@ -54,7 +54,7 @@ def publish_new_signatures(*, zone_ids: Collection[int], before: datetime, now: 
             author=None,
             channel=Channel.SYSTEM,
             now=now,
-            reason="The signatures of this week, for the servers that transfer the zone.",
+            reason=panel_reasons.SIGNATURES,
             form_id=None,
             is_governed=False,
         )

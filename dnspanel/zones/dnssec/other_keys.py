@@ -48,7 +48,8 @@ class OtherKey:
     @property
     def mnemonic(self) -> str:
         """The name of its algorithm."""
-        return ALGORITHMS.get(self.algorithm, f"algorithm {self.algorithm}")
+        known = ALGORITHMS.get(self.algorithm, "")
+        return known or gettext("algorithm {number}").format(number=self.algorithm)
 
     @property
     def dnskey(self) -> str:

@@ -40,7 +40,9 @@ class Target:
     def __str__(self) -> str:
         if self.zone is not None:
             return self.zone.name
-        return f"team {self.team.name}" if self.team is not None else f"tag {self.tag}"
+        if self.team is not None:
+            return gettext("team {team}").format(team=self.team.name)
+        return gettext("tag {tag}").format(tag=self.tag)
 
     @property
     def key(self) -> dict[str, Any]:
@@ -244,7 +246,8 @@ def _locked(policy: DnssecPolicy) -> DnssecPolicy:
 
 
 def _taken(name: str) -> PolicyRefused:
-    return PolicyRefused({"name": [f"There is a policy {name} already, or another default was chosen just now."]})
+    message = gettext("There is a policy {name} already, or another default was chosen just now.")
+    return PolicyRefused({"name": [message.format(name=name)]})
 
 
 def _checked_name(name: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from dnspanel.texts import gettext, gettext_noop, listed
+from dnspanel.texts import gettext, gettext_noop, joined, listed, ngettext
 from dnspanel.zones.dnssec.describe import describe_denial
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, DEFAULT_ALGORITHM, KSK_FLAGS, ZSK_FLAGS
 from dnspanel.zones.dnssec.rollover import Kind, Refused, keys_to_replace
@@ -40,9 +40,11 @@ class Terms:
     @property
     def description(self) -> str:
         """In a line: "ECDSAP256SHA256, one key, NSEC"."""
-        size = f" of {self.bits} bits" if self.bits else ""
-        keys = "KSK and ZSK" if self.split else "one key"
-        return f"{ALGORITHMS[self.algorithm]}{size}, {keys}, {describe_denial(self.nsec3)}"
+        algorithm = ALGORITHMS[self.algorithm]
+        if self.bits:
+            algorithm = gettext("{algorithm} of {bits} bits").format(algorithm=algorithm, bits=self.bits)
+        keys = gettext("KSK and ZSK") if self.split else gettext("one key")
+        return joined(", ", [algorithm, keys, describe_denial(self.nsec3)])
 
     @property
     def cds_description(self) -> str:
@@ -54,7 +56,12 @@ class Terms:
         """In a line: "ZSK 90 days, KSK 365 days"."""
         ksk = "KSK" if self.split else "CSK"
         found = [(ksk, self.ksk_days)] if not self.split else [("ZSK", self.zsk_days), (ksk, self.ksk_days)]
-        return ", ".join(f"{role} {days} day{'' if days == 1 else 's'}" for role, days in found if days) or "no end"
+        ends = [
+            ngettext("{role} {days} day", "{role} {days} days", days).format(role=role, days=days)
+            for role, days in found
+            if days
+        ]
+        return joined(", ", ends) if ends else gettext("no end")
 
 
 ROLLING = gettext_noop("A rollover is under way: the policy waits until it has ended.")
@@ -111,15 +118,15 @@ def choose(
     default."""
     own = next((each for each in attachments if each.zone_id == zone_id), None)
     if own is not None:
-        return own.policy_id, "of the zone itself"
+        return own.policy_id, gettext("of the zone itself")
     tagged = [each for each in attachments if each.tag is not None and each.tag in tags]
     if tagged:
         first = min(tagged, key=lambda each: each.tag or "")
-        return first.policy_id, f"from the tag {first.tag}"
+        return first.policy_id, gettext("from the tag {tag}").format(tag=first.tag)
     of_team = next((each for each in attachments if team_id is not None and each.team_id == team_id), None)
     if of_team is not None:
-        return of_team.policy_id, f"from the team {of_team.team_name}"
-    return None if default is None else (default, "the panel’s default")
+        return of_team.policy_id, gettext("from the team {team}").format(team=of_team.team_name)
+    return None if default is None else (default, gettext("the panel’s default"))
 
 
 def differences(
@@ -135,9 +142,12 @@ def differences(
     if state.presigned:
         return [Difference(Act.REFUSED, gettext(PRESIGNED))]
     if not state.keys:
-        cds = f", with {terms.cds_description}" if terms.cds or terms.cdnskey else ""
-        then = " The first DS comes by itself." if terms.first_ds else ""
-        return [Difference(Act.SIGN, f"Sign: {terms.description}{cds}.{then}")]
+        says = gettext("Sign: {terms}.").format(terms=terms.description)
+        if terms.cds or terms.cdnskey:
+            says = gettext("Sign: {terms}, with {cds}.").format(terms=terms.description, cds=terms.cds_description)
+        if terms.first_ds:
+            says = joined(" ", [says, gettext("The first DS comes by itself.")])
+        return [Difference(Act.SIGN, says)]
     if reason := _refusal(state):
         return [Difference(Act.REFUSED, reason)]
     first_ds = [Difference(Act.FIRST_DS, gettext(FIRST_DS))] if awaits_ds else []
@@ -176,18 +186,22 @@ def due(terms: Terms, state: SigningState, made: Mapping[int, datetime], now: da
 
 def describe_cds(cds: str, cdnskey: bool) -> str:
     """Which records for the parent these are, in a line."""
-    names = {"1": "SHA-1", "2": "SHA-256", "4": "SHA-384", "0": "a request to delete the DS"}
-    parts = [f"CDS ({', '.join(names.get(each, each) for each in cds.split(','))})"] if cds else []
-    parts += ["CDNSKEY"] if cdnskey else []
-    return " and ".join(parts) or "no CDS and no CDNSKEY"
+    names = {"1": "SHA-1", "2": "SHA-256", "4": "SHA-384", "0": gettext("a request to delete the DS")}
+    parts: list[str] = []
+    if cds:
+        digests = joined(", ", [names.get(each, each) for each in cds.split(",")])
+        parts.append(gettext("CDS ({digests})").format(digests=digests))
+    if cdnskey:
+        parts.append("CDNSKEY")
+    return listed(parts) if parts else gettext("no CDS and no CDNSKEY")
 
 
 def _refusal(state: SigningState) -> str:
     """Why somebody has to look at the zone first."""
     if not state.is_signed:
-        return "It has keys, and none of them signs: look at its keys first."
+        return gettext("It has keys, and none of them signs: look at its keys first.")
     if "0" in state.cds.split(","):
-        return "It asks its parent to delete the DS: it is on its way out of DNSSEC."
+        return gettext("It asks its parent to delete the DS: it is on its way out of DNSSEC.")
     kinds = keys_to_replace(Kind.ALGORITHM, state)
     return kinds.message if isinstance(kinds, Refused) else ""
 
@@ -213,11 +227,14 @@ def _of_keys(terms: Terms, state: SigningState) -> list[Difference]:
 def _of_denial(terms: Terms, state: SigningState) -> list[Difference]:
     if state.denial == terms.nsec3:
         return []
-    change = f"{describe_denial(state.denial)} becomes {describe_denial(terms.nsec3)}."
-    return [Difference(Act.DENIAL, change)]
+    return [Difference(Act.DENIAL, _becomes(describe_denial(state.denial), describe_denial(terms.nsec3)))]
 
 
 def _of_cds(terms: Terms, state: SigningState) -> list[Difference]:
     if (state.cds, state.cdnskey) == (terms.cds, terms.cdnskey):
         return []
-    return [Difference(Act.CDS, f"{describe_cds(state.cds, state.cdnskey)} becomes {terms.cds_description}.")]
+    return [Difference(Act.CDS, _becomes(describe_cds(state.cds, state.cdnskey), terms.cds_description))]
+
+
+def _becomes(before: str, after: str) -> str:
+    return gettext("{before} becomes {after}.").format(before=before, after=after)

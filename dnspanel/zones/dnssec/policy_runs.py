@@ -16,7 +16,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
 from dnspanel.advisory_locks import Lock
 from dnspanel.texts import gettext, gettext_noop
-from dnspanel.zones import access, run_turns
+from dnspanel.zones import access, panel_reasons, run_turns
 from dnspanel.zones.dnssec.first_ds import awaiting_first_ds
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.policy import Act, Difference, differences
@@ -200,8 +200,10 @@ def _do(
         with transaction.atomic(durable=True):
             _advance(run, zones, found)
         return
-    title = f"DNSSEC policy {run.policy.name}" if run.policy else "DNSSEC policies"
-    acting = Acting(author, Channel.WEB if not run.by_token else Channel.API, now, f"{title}, run {run.pk}")
+    reason = panel_reasons.POLICIES.format(number=run.pk)
+    if run.policy:
+        reason = panel_reasons.POLICY.format(name=run.policy.name, number=run.pk)
+    acting = Acting(author, Channel.WEB if not run.by_token else Channel.API, now, reason)
     publications, _ = follow_policies(
         zones=rest,
         applied=applied,
@@ -219,7 +221,7 @@ def _without_policy(
     found: dict[int, Sequence[Difference]] = {}
     for zone in zones:
         if zone.pk not in applied:
-            found[zone.pk] = [Difference(Act.NO_POLICY, "No policy is for this zone.")]
+            found[zone.pk] = [Difference(Act.NO_POLICY, gettext("No policy is for this zone."))]
         elif zone.transferred_from:
             found[zone.pk] = [Difference(Act.REFUSED, transferred_reason(zone.name, zone.transferred_from))]
         elif author is not None and not access.has_right(author, zone, Right.DNSSEC):

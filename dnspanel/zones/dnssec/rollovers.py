@@ -11,7 +11,7 @@ from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, user_of
 from dnspanel.accounts.grants import Right
 from dnspanel.texts import gettext
-from dnspanel.zones import access
+from dnspanel.zones import access, panel_reasons
 from dnspanel.zones.dnssec import key_material, rollover
 from dnspanel.zones.dnssec.guarded import Acting, change_guarded
 from dnspanel.zones.dnssec.publish_state import key_row
@@ -118,7 +118,7 @@ def take_step(*, rolled: Rollover, now: datetime) -> Publication | None:
             return state
         return _taken(zone, row, state, outcome, now)
 
-    acting = Acting(None, Channel.SYSTEM, now, f"Rollover of {rolled.zone.name}: the next step.")
+    acting = Acting(None, Channel.SYSTEM, now, panel_reasons.ROLLOVER_STEP.format(name=rolled.zone.name))
     published = change_guarded([rolled.zone], decide, acting, "dnssec.rollover_step", rollover=rolled)
     return published[-1] if published else None
 
@@ -133,7 +133,7 @@ def cancel(*, zone: Zone, acting: Acting, withdrawn: bool = False, rollover_id: 
     access.require_right(acting.author, zone, Right.DNSSEC)
     rolled = Rollover.objects.select_related("zone").filter(zone=zone, ended_at=None).first()
     if rolled is None or rollover_id not in (None, rolled.pk):
-        ended = f"No rollover of {zone.name} is under way."
+        ended = gettext("No rollover of {name} is under way.").format(name=zone.name)
         raise DnssecRefused(
             ended if rollover_id is None else gettext("This rollover of {name} has ended.").format(name=zone.name)
         )
@@ -253,7 +253,8 @@ def _replaced(zone: Zone, kind: Kind, state: SigningState, author: Author, *, em
     if emergency and kind not in rollover.EMERGENCY:
         raise DnssecRefused(gettext("Such a rollover cannot be an emergency."))
     if kind in {Kind.ALGORITHM, Kind.INSECURE}:
-        refuse_leaving(zone, "the algorithm changes" if kind is Kind.ALGORITHM else "the panel stops signing it")
+        is_other = kind is Kind.ALGORITHM
+        refuse_leaving(zone, gettext("the algorithm changes") if is_other else gettext("the panel stops signing it"))
     if kind is Kind.SECURE:
         _refuse_trust(zone, author)
     old = rollover.keys_to_replace(kind, state)
@@ -382,7 +383,7 @@ def _taken(zone: Zone, row: Rollover, state: SigningState, act: Act, now: dateti
     if after != state:
         row.step_revision = zone.revision + 1
         row.answered_since = row.secondaries_since = None
-    row.waits_for, row.earliest = "Every node has to answer with this step.", None
+    row.waits_for, row.earliest = gettext("Every node has to answer with this step."), None
     row.late, row.late_secondaries = [], []
     row.add_ds, row.remove_ds, row.is_stuck = [], [], False
     row.save()

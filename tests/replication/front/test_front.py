@@ -138,7 +138,7 @@ def test_never_fewer_than_the_minimum_are_left(site: Site) -> None:
     front.look(1.0)
     verdict = front.look(9.0).verdicts["ns1"]
     assert verdict.is_in
-    assert verdict.reason == "lacks 1 changes, for 8.0 s, but stays: no fewer than 2 may be left"
+    assert verdict.reason == "It lacks 1 change, for 8.0 s. But it stays: no fewer than 2 may be left."
     site.nodes[0].pdns.kill()
     until(lambda: site.has_states("down", "up"), "dnsdist finds out by itself who does not answer")
     Front(site.config).look(10.0)
@@ -216,8 +216,8 @@ def test_the_command_line_looks_after_it_and_tells_its_numbers(site: Site) -> No
         agent.send_signal(signal.SIGTERM)
         _, log = agent.communicate(timeout=30)
     assert agent.returncode == 0
-    assert b"backend=ns1 goes out of rotation: it lacks 1 changes" in log
-    assert b"backend=ns1 goes into rotation: it has everything" in log
+    assert b"backend=ns1 goes out of rotation: It lacks 1 change" in log
+    assert b"backend=ns1 goes into rotation: It has everything" in log
     status = json.loads(subprocess.run(command("status"), capture_output=True, cwd=ROOT, check=True).stdout)
     assert [server["position"].rpartition("=")[2] for server in status["servers"]] == ["2", "2"]
     site.dnsdist.kill()

@@ -89,7 +89,7 @@ def test_each_verdict_says_explain() -> None:
     seen = rotation()
     seen.see({"a": at(5), "b": at(5), "c": None}, 0.0)
     verdicts = seen.see({"a": at(8), "b": at(5), "c": None}, 2.0)
-    assert verdicts["a"].reason == "has everything"
-    assert verdicts["b"].reason == "lacks 3 changes, for 0.0 s"
-    assert verdicts["c"].reason == "has not answered yet: dnsdist's own check decides"
+    assert verdicts["a"].reason == "It has everything."
+    assert verdicts["b"].reason == "It lacks 3 changes, for 0.0 s."
+    assert verdicts["c"].reason == "It has not answered yet: dnsdist's own check decides."
     assert seen.see({"a": at(8), "b": at(5), "c": None}, 3.5)["b"].behind == 3

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from replication import texts
 from replication.errors import BadBytes
-from replication.wire.front import Backend, BackendReport, Endpoint, FrontReport, FrontSettings, parse_endpoint
+from replication.texts import format_text, gettext
+from replication.wire.front import Backend, BackendReport, Endpoint, FrontReport, FrontSettings, Told, parse_endpoint
 
 SETTINGS = FrontSettings(
     (Backend("ns1", Endpoint("192.0.2.53", 53)), Backend("ns2", Endpoint("2001:db8::53", 5300), 3, "is drained")),
@@ -52,6 +54,29 @@ def test_a_report_comes_out_as_it_went_in_and_knows_whether_enough_nodes_answer(
     assert found == REPORT
     assert (found.in_rotation, found.is_below_minimum) == (1, True)
     assert not FrontReport("", 2, 0).is_below_minimum, "no nodes were named yet"
+
+
+def test_a_reason_is_told_in_the_language_of_whoever_reads_it_and_older_releases_get_its_clause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = Told.of(gettext("It is drained: {drain_reason}").format(drain_reason="new disks"))
+    assert told.clause == "is drained: new disks"
+    assert Told.of("") == Told("", "")
+    assert Told("has everything", "").sentence == "It has everything.", "as an older agent says it"
+    assert Told.of(gettext("It lacks {what}").format(what="x" * 5000)).sentence == f"It lacks {'x' * 494}."
+    monkeypatch.setattr(texts, "_translate", lambda english, plural, number: f"[{english}]")
+    assert told.sentence == "[It is drained: new disks]"
+
+
+def test_settings_are_the_same_to_an_agent_that_knows_no_sentences() -> None:
+    spoken = format_text(gettext("It is drained."))
+    known = FrontSettings((Backend("ns1", Endpoint("192.0.2.53", 53), 1, "is drained", spoken),))
+    message = known.to_json()
+    assert FrontSettings.from_json(message).backends[0].sentence == "It is drained."
+    del message["backends"][0]["spoken"]
+    assert FrontSettings.from_json(message).digest == known.digest
+    message["backends"][0]["spoken"] = 5
+    assert FrontSettings.from_json(message).backends[0].sentence == "It is drained."
 
 
 def test_an_endpoint_is_an_address_with_a_port() -> None:

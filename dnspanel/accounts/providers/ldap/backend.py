@@ -29,7 +29,7 @@ from dnspanel.accounts.providers.ldap.visit import Entry, Visit, is_closed, visi
 from dnspanel.accounts.providers.rows import MOST_PROVIDERS
 from dnspanel.accounts.providers.session import ProviderAway
 from dnspanel.accounts.sign_ins import account_named
-from dnspanel.texts import gettext_lazy
+from dnspanel.texts import gettext, gettext_lazy
 
 PATH = f"{__name__}.LdapBackend"
 _MESSAGE = "_ldap_message"
@@ -60,7 +60,8 @@ class LdapBackend(ModelBackend):
                 if user is not None:
                     return user
         if away:
-            _tell(request, f"Name or password are wrong, or are those of {away[0]}, which does not answer now.")
+            message = gettext("Name or password are wrong, or are those of {provider}, which does not answer now.")
+            _tell(request, message.format(provider=away[0]))
         return None
 
 

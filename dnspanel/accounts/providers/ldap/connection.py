@@ -45,7 +45,7 @@ class Place:
 
 def place_of(uri: str) -> Place:
     """What the URI says: scheme, host and perhaps a port. Raises ValueError with words for people."""
-    fault = ValueError("ldaps://host, or ldap://host for StartTLS, with a port if it is another than usual.")
+    fault = ValueError(gettext("ldaps://host, or ldap://host for StartTLS, with a port if it is another than usual."))
     try:
         parts = urlsplit(uri)
         port = parts.port or _PORTS.get(parts.scheme, 0)

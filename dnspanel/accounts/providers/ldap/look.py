@@ -87,7 +87,8 @@ def _look(provider: SignInProvider, now: datetime) -> None:
         found, fault = [], str(exc)
     gone = [each.link for each in found if each.is_absent and each.link.absent_since is None]
     if len(gone) > max(_GONE_WITHOUT_DOUBT, len(found) // 2):
-        fault = f"{len(gone)} of {len(found)} people are gone at once. Nothing was changed for them."
+        message = gettext("{gone} of {count} people are gone at once. Nothing was changed for them.")
+        fault = message.format(gone=len(gone), count=len(found))
         audit.record(action="ldap.look-refused", by=None, now=now, target=provider.name, gone=len(gone), of=len(found))
         found = [each for each in found if not each.is_absent]
         ProviderLink.objects.filter(pk__in=[link.pk for link in gone]).update(looked_at=now)

@@ -104,9 +104,12 @@ def _refused_or_clean(terms: LdapTerms, secret: str) -> LdapTerms:
     except ValueError as exc:
         faults["uri"] = [str(exc)]
     if not tree.is_dn(terms.bind_dn, may_be_empty=True) and not _is_principal(terms.bind_dn):
-        faults["bind_dn"] = [f"A distinguished name of at most {tree.LONGEST_DN} characters."]
+        faults["bind_dn"] = [
+            gettext("A distinguished name of at most {longest_dn} characters.").format(longest_dn=tree.LONGEST_DN)
+        ]
     if bool(terms.bind_dn) != bool(secret) or len(secret) > LONGEST_SECRET or not secret.isprintable():
-        faults["secret"] = [f"From 1 to {LONGEST_SECRET:,} characters with a bind DN, and nothing without."]
+        message = gettext("From 1 to {longest_secret:,} characters with a bind DN, and nothing without.")
+        faults["secret"] = [message.format(longest_secret=LONGEST_SECRET)]
     certificates = ""
     try:
         if len(terms.certificates) > LONGEST_CERTIFICATES:
@@ -115,7 +118,9 @@ def _refused_or_clean(terms: LdapTerms, secret: str) -> LdapTerms:
                     longest_certificates=LONGEST_CERTIFICATES
                 )
             )
-        found = certificates_in(terms.certificates, beside_key="The certificates alone, without a private key.")
+        found = certificates_in(
+            terms.certificates, beside_key=gettext("The certificates alone, without a private key.")
+        )
         if len(found) > _MOST_CERTIFICATES:
             raise ValueError(
                 gettext("At most {most_certificates} certificates.").format(most_certificates=_MOST_CERTIFICATES)

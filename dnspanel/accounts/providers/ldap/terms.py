@@ -5,6 +5,8 @@ from enum import StrEnum
 
 from ldap import dn as names
 
+from dnspanel.texts import gettext
+
 
 class Groups(StrEnum):
     """How the server says who is in which group."""
@@ -64,23 +66,26 @@ def faults_of(terms: Terms) -> dict[str, list[str]]:
     faults: dict[str, list[str]] = {}
     for name in ("base", "group_base"):
         if not is_dn(terms[name], may_be_empty=name == "group_base"):
-            faults[name] = [f"A distinguished name of at most {LONGEST_DN} characters, such as dc=example,dc=net."]
+            message = gettext("A distinguished name of at most {longest_dn} characters, such as dc=example,dc=net.")
+            faults[name] = [message.format(longest_dn=LONGEST_DN)]
     for name in ("person_filter", "group_filter"):
         if not is_filter(terms[name]):
-            faults[name] = [f"A filter in parentheses (RFC 4515) of at most {LONGEST_FILTER} characters."]
+            message = gettext("A filter in parentheses (RFC 4515) of at most {longest_filter} characters.")
+            faults[name] = [message.format(longest_filter=LONGEST_FILTER)]
     for name in ("subject", "username", "mail"):
         if not is_attribute(terms[name]):
-            faults[name] = ["The name of an attribute."]
+            faults[name] = [gettext("The name of an attribute.")]
     for name in ("first_name", "last_name"):
         if terms[name] and not is_attribute(terms[name]):
-            faults[name] = ["The name of an attribute, or nothing."]
+            faults[name] = [gettext("The name of an attribute, or nothing.")]
     login = terms.login_attributes
     if not 1 <= len(login) <= _MOST_LOGIN_ATTRIBUTES or not all(map(is_attribute, login)):
-        faults["login"] = [f"From 1 to {_MOST_LOGIN_ATTRIBUTES} attributes with commas between them."]
+        message = gettext("From 1 to {most_attributes} attributes with commas between them.")
+        faults["login"] = [message.format(most_attributes=_MOST_LOGIN_ATTRIBUTES)]
     if terms["groups"] not in list(Groups):
-        faults["groups"] = ["There is no such way."]
+        faults["groups"] = [gettext("There is no such way.")]
     if not is_attribute(terms.member_attribute):
-        faults["group_claim"] = ["The name of an attribute."]
+        faults["group_claim"] = [gettext("The name of an attribute.")]
     return faults
 
 

@@ -152,13 +152,14 @@ class PanelSocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[mi
     ) -> None:
         """Say it in the audit log and on a page of ours."""
         if error == AuthError.CANCELLED:
-            refusal = SignInRefused("cancelled", "The sign-in was cancelled there.")
+            refusal = SignInRefused("cancelled", gettext("The sign-in was cancelled there."))
         elif isinstance(exception, ProviderAway):
             refusal = SignInRefused("away", str(exception))
         elif isinstance(exception, OAuth2Error | requests.RequestException):
-            refusal = SignInRefused("code", "The provider did not accept the panel’s question.")
+            refusal = SignInRefused("code", gettext("The provider did not accept the panel’s question."))
         elif "state" in (extra_context or {}):
-            refusal = SignInRefused("error", "The provider could not sign you in.")
+            refusal = SignInRefused("error", gettext("The provider could not sign you in."))
         else:
-            refusal = SignInRefused("state", "This answer was used before, is too old, or was not asked for here.")
+            said = gettext("This answer was used before, is too old, or was not asked for here.")
+            refusal = SignInRefused("state", said)
         raise ImmediateHttpResponse(refused(request, provider.row, refusal))

@@ -71,10 +71,10 @@ def _refuse(terms: ProviderTerms, secret: str) -> None:
     if fault := rows.fault_of_url(terms.issuer):
         faults["issuer"] = [fault]
     if not terms.client_id or len(terms.client_id) > 255 or not terms.client_id.isprintable():
-        faults["client_id"] = ["From 1 to 255 characters."]
+        faults["client_id"] = [gettext("From 1 to {longest} characters.").format(longest=255)]
     if not secret or len(secret) > LONGEST_SECRET or not secret.isprintable():
-        faults["secret"] = [f"From 1 to {LONGEST_SECRET:,} characters."]
+        faults["secret"] = [gettext("From 1 to {longest:,} characters.").format(longest=LONGEST_SECRET)]
     if "openid" not in terms.scopes.split() or len(terms.scopes) > 300 or not terms.scopes.isascii():
-        faults["scopes"] = ["Scopes with spaces between them, openid among them."]
+        faults["scopes"] = [gettext("Scopes with spaces between them, openid among them.")]
     if faults:
         raise ProviderRefused(faults)

@@ -161,7 +161,7 @@ def take(provider: SignInProvider, answer: Answer, now: datetime) -> str:
 
 def taken(provider: SignInProvider, handle: str) -> tuple[str, Identity]:
     """The question that was answered, and who came; the handle is not good any more. Raises SignInRefused."""
-    stale = SignInRefused("state", "This answer was used before, is too old, or was not asked for here.")
+    stale = SignInRefused("state", gettext("This answer was used before, is too old, or was not asked for here."))
     try:
         pk = signing.loads(handle, salt=_SALT, max_age=TAKEN_SECONDS)
     except signing.BadSignature as exc:

@@ -129,13 +129,15 @@ def _refuse(terms: SamlTerms) -> None:
     """Raise ProviderRefused with each field at fault."""
     faults = rows.faults_of(terms)
     if len(terms.client_id) > LONGEST_ENTITY_ID or not terms.client_id.isascii() or _NO_URI.search(terms.client_id):
-        faults["client_id"] = [f"A URI of at most {LONGEST_ENTITY_ID} characters."]
+        faults["client_id"] = [gettext("A URI of at most {longest} characters.").format(longest=LONGEST_ENTITY_ID)]
     if terms.metadata_url and (len(terms.metadata_url) > rows.LONGEST_URL or not _is_url(terms.metadata_url)):
-        faults["metadata_url"] = [f"An https URL of at most {rows.LONGEST_URL} characters."]
+        faults["metadata_url"] = [
+            gettext("An https URL of at most {longest_url} characters.").format(longest_url=rows.LONGEST_URL)
+        ]
     for name, default in ATTRIBUTES.items():
         value = terms.attributes.get(name, default)
         if len(value) > LONGEST_ATTRIBUTE or not value.isprintable():
-            faults[name] = [f"At most {LONGEST_ATTRIBUTE} characters."]
+            faults[name] = [gettext("At most {longest} characters.").format(longest=LONGEST_ATTRIBUTE)]
     if faults:
         raise ProviderRefused(faults)
 

@@ -113,4 +113,6 @@ def _answer(node: Node) -> HttpResponse:
     report = fronts.report_of(node)
     is_set = _set(node)
     nodes = [asdict(backend) for backend in report.backends] if report else []
+    for each in nodes:
+        del each["spoken"]
     return answer(is_set | {"nodes": nodes}, headers={"ETag": tag_of(is_set)})

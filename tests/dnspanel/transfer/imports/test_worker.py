@@ -14,6 +14,7 @@ from dnspanel.accounts import audit
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.publish.models import PreparedRows
+from dnspanel.texts import Text
 from dnspanel.transfer import rights
 from dnspanel.transfer.documents import Options
 from dnspanel.transfer.files import spool
@@ -266,7 +267,10 @@ def test_a_zone_that_occurs_twice_is_imported_once(make_import: MakeImport) -> N
     job = import_all(make_import({"one": zone_text("a.test.", WWW), "two": zone_text("a.test.")}))
     rows = ImportZone.objects.filter(job=job).order_by("pk").values_list("path", "action")
     assert list(rows) == [("one", Action.CREATE), ("two", Action.DUPLICATE)]
-    assert queries.faults_page(job)[-1].code == "zone-twice"
+    fault = queries.faults_page(job)[-1]
+    assert fault.code == "zone-twice"
+    assert isinstance(fault.reason, Text)
+    assert fault.reason.endswith("; this second one is left out.")
     assert queries.scan_summary(job).duplicates == 1
 
 

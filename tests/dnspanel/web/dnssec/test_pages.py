@@ -71,6 +71,21 @@ def fields_of(content: str, action: str) -> dict[str, str]:
     return found
 
 
+def test_a_german_reads_how_a_zone_is_signed_and_what_its_changes_were(
+    signed: Zone, browser: Browser, bob: User
+) -> None:
+    sign.set_denial(zone=signed, nsec3=Nsec3(opt_out=True, narrow=True), acting=acting(bob))
+    sign.set_cds(zone=signed, cds="2", cdnskey=True, acting=acting(bob))
+    User.objects.filter(pk=bob.pk).update(language="de")
+    page = " ".join(browser(bob).get(PAGE).content.decode().split())
+    assert "NSEC3 mit Opt-out, Narrow" in page
+    assert "Eine Elternzone, die nach CDS oder CDNSKEY sucht, ersetzt ihren DS" in page
+    history = browser(bob).get("/zones/example.test./history/").content.decode()
+    assert "signiert mit ECDSAP256SHA256" in history
+    assert "NSEC3 an mit Opt-out, Narrow" in history
+    assert "CDNSKEY an" in history
+
+
 def test_one_click_signs_with_the_default(zone: Zone, browser: Browser, bob: User) -> None:
     client = browser(bob)
     page = client.get(PAGE).content.decode()

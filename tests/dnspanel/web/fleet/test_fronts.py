@@ -1,5 +1,6 @@
 """The pages of a front: its nodes as they are now, and what a person sets."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from dnspanel.accounts.models import User
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import fronts
 from dnspanel.fleet.nodes.fronts import Terms
-from replication.wire.front import BackendReport, FrontReport
+from dnspanel.texts import gettext, ngettext
+from replication.wire.front import BackendReport, FrontReport, Told
 from tests.dnspanel.fleet.conftest import create_active_node, create_front
 from tests.dnspanel.web.conftest import HTMX, Browser
 from tests.people import NOW
@@ -43,7 +45,7 @@ def text(response: Any) -> str:
 def test_its_page_shows_each_node_behind_it_and_no_rows_to_check(front: Node, browser: Browser, bob: User) -> None:
     page = text(browser(bob).get(reverse("node-detail", args=[front.name])))
     assert "Nodes behind it" in page
-    assert "it is drained: new disks" in page
+    assert "It is drained: new disks." in page
     assert "120.5" in page
     assert "1 of 2 in rotation, 1 at least." in page
     assert "Verify now" not in page
@@ -51,6 +53,25 @@ def test_its_page_shows_each_node_behind_it_and_no_rows_to_check(front: Node, br
     fragment = text(browser(bob).get(reverse("node-detail", args=[front.name]), headers=HTMX))
     assert 'id="front-nodes"' in fragment
     assert "hx-swap-oob" in fragment
+
+
+def test_a_german_reads_why_each_node_is_in_or_out(front: Node, browser: Browser, bob: User) -> None:
+    out = Told.of(gettext("It is drained: {drain_reason}").format(drain_reason="new disks"))
+    lacks = ngettext("It lacks {count} change.", "It lacks {count} changes.", 3).format(count=3)
+    stays = gettext("{reason} But it stays: no fewer than {minimum} may be left.").format(reason=lacks, minimum=1)
+    report = FrontReport(
+        "ab", 1, 0, (tells(IN, Told.of(stays)), tells(OUT, out), replace(IN, name="ns3", reason="has everything"))
+    )
+    Node.objects.filter(pk=front.pk).update(report={"front": report.to_json()})
+    User.objects.filter(pk=bob.pk).update(language="de")
+    page = text(browser(bob).get(reverse("node-detail", args=[front.name])))
+    assert "Ihm fehlen 3 Änderungen. Er bleibt aber: weniger als 1 dürfen es nicht sein." in page
+    assert "Er ist entlastet: new disks" in page
+    assert "It has everything." in page, "as an agent of an older release says it"
+
+
+def tells(backend: BackendReport, told: Told) -> BackendReport:
+    return replace(backend, reason=told.clause, spoken=told.spoken)
 
 
 def test_a_front_that_was_not_heard_says_so(front: Node, browser: Browser, bob: User) -> None:

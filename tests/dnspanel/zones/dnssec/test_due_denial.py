@@ -8,7 +8,7 @@ import pytest
 from django.db import connections
 
 from dnspanel.accounts.models import User
-from dnspanel.zones import failed
+from dnspanel.zones import failed, panel_reasons
 from dnspanel.zones.dnssec import due_denial, publish_state, queries, sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.signing_state import SigningState
@@ -72,7 +72,7 @@ def test_what_died_half_way_to_another_chain_is_carried_out(zone: Zone, alice: U
     assert (queries.signing_of(zone).denial, queries.signing_of(zone).due_nsec3) == (NEW, None)
     *_, first, second = publications()
     assert (first.author, second.author, second.channel) == (alice, None, Channel.SYSTEM)
-    assert second.reason == due_denial.REASON
+    assert second.reason == panel_reasons.DUE_DENIAL
     assert queries.descriptions_of_changes(zone, [3, 4]) == {
         3: ["NSEC3 off, on the way to NSEC3 with opt-out, 5 iterations, salt 73616c74"],
         4: ["NSEC3 on with opt-out, 5 iterations, salt 73616c74"],

@@ -1,0 +1,78 @@
+"""Reasons that the panel itself gives for publications: English in the record, told to people in their language. Pure.
+
+A publication's reason is part of the audit chain, so it stays as it was written, whoever reads it. Pages find the
+message in it again.
+"""
+
+from collections.abc import Sequence
+from string import Formatter
+
+from dnspanel.texts import gettext, gettext_noop
+
+ADDRESSES = gettext_noop("Addresses of the name servers of {name}")
+CATALOG = gettext_noop("It is followed as a catalog, which no node has.")
+DUE_DENIAL = gettext_noop("The NSEC3 chain that was chosen comes after NSEC.")
+EXPIRED_RECORDS = gettext_noop("Expired, as {username} set on {day}.")
+EXPIRED_ZONE = gettext_noop("Expired: no primary has answered for as long as the zone's SOA allows.")
+FIRST_DS = gettext_noop("The DNSSEC policy has the first DS come by itself.")
+FOLLOWED_NO_MORE = gettext_noop("followed no more")
+IMPORT = gettext_noop("import {number}: {title}")
+LIFETIME = gettext_noop("The lifetime that the DNSSEC policy gives the key has ended.")
+NOT_NAMED = gettext_noop("{catalog} does not name it any more")
+POLICIES = gettext_noop("DNSSEC policies, run {number}")
+POLICY = gettext_noop("DNSSEC policy {name}, run {number}")
+ROLLOVER_DS = gettext_noop("Rollover of {name}: its DS.")
+ROLLOVER_STEP = gettext_noop("Rollover of {name}: the next step.")
+RUN = gettext_noop("run {number}")
+RUN_TAKEN_BACK = gettext_noop("run {undone} taken back by run {number}")
+SIGNALLING_NAMES = gettext_noop("Signalling names for zones whose parents have no DS yet (RFC 9615).")
+SIGNATURES = gettext_noop("The signatures of this week, for the servers that transfer the zone.")
+TAKEN_BACK = gettext_noop("Publication {sequence} is taken back: {reason}")
+TAKEN_OVER = gettext_noop("taken over from {server}")
+TEMPLATE = gettext_noop("template {name} version {version}, run {number}")
+TRANSFERRED = gettext_noop("transferred from {address}")
+UNDO_OF_IMPORT = gettext_noop("undo of import {number}: {title}")
+
+# One that another one begins like stands behind it.
+_MESSAGES = (
+    *(ADDRESSES, CATALOG, DUE_DENIAL, EXPIRED_RECORDS, EXPIRED_ZONE, FIRST_DS, FOLLOWED_NO_MORE, IMPORT, LIFETIME),
+    *(
+        POLICIES,
+        POLICY,
+        ROLLOVER_DS,
+        ROLLOVER_STEP,
+        RUN_TAKEN_BACK,
+        RUN,
+        SIGNALLING_NAMES,
+        SIGNATURES,
+        TAKEN_BACK,
+        TAKEN_OVER,
+    ),
+    *(TEMPLATE, TRANSFERRED, UNDO_OF_IMPORT, NOT_NAMED),
+)
+_PIECES = [(message, [(text, name) for text, name, _, _ in Formatter().parse(message)]) for message in _MESSAGES]
+
+
+def told_reason(reason: str) -> str:
+    """The reason in the language of the moment where the panel wrote it; what a person wrote comes back as it is."""
+    for message, pieces in _PIECES:
+        values = _values_in(reason, pieces)
+        if values is not None:
+            return gettext(message).format(**values) if values else gettext(message)
+    return reason
+
+
+def _values_in(reason: str, pieces: Sequence[tuple[str, str | None]]) -> dict[str, str] | None:
+    """The values with which a message of these pieces says this; None where it says something else."""
+    values: dict[str, str] = {}
+    rest, name = reason, None
+    for text, next_name in pieces:
+        before, found, rest = rest.partition(text) if text else ("", "", rest)
+        if found != text or (name is None and before):
+            return None
+        if name is not None:
+            values[name] = before
+        name = next_name
+    if name is not None:
+        values[name], rest = rest, ""
+    return None if rest or not all(values.values()) else values
