@@ -20,7 +20,7 @@ from dnspanel.catalogs.errors import CatalogRefused
 from dnspanel.catalogs.models import Produced
 from dnspanel.catalogs.signals import produced
 from dnspanel.texts import gettext
-from dnspanel.zones import access, bulk, edit
+from dnspanel.zones import access, bulk, edit, panel_reasons
 from dnspanel.zones.errors import ZoneError
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.soa import SoaEdit
@@ -37,7 +37,6 @@ AT_ONCE = 2_000
 TTL = 0  # nobody but those who transfer it reads it
 # RFC 9432, section 4.1, wants an NS that leads nowhere.
 NOWHERE = "invalid."
-_REASON = "The catalog says which zones are in it."
 
 
 def create_producer(
@@ -157,7 +156,7 @@ def _follow(catalog: Zone, now: datetime) -> bool:
         author=None,
         channel=Channel.SYSTEM,
         now=now,
-        reason=_REASON,
+        reason=panel_reasons.CATALOG_MEMBERS,
     )
     return publication is not None
 

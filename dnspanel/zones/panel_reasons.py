@@ -11,6 +11,7 @@ from dnspanel.texts import gettext, gettext_noop
 
 ADDRESSES = gettext_noop("Addresses of the name servers of {name}")
 CATALOG = gettext_noop("It is followed as a catalog, which no node has.")
+CATALOG_MEMBERS = gettext_noop("The catalog says which zones are in it.")
 DUE_DENIAL = gettext_noop("The NSEC3 chain that was chosen comes after NSEC.")
 EXPIRED_RECORDS = gettext_noop("Expired, as {username} set on {day}.")
 EXPIRED_ZONE = gettext_noop("Expired: no primary has answered for as long as the zone's SOA allows.")
@@ -35,8 +36,10 @@ UNDO_OF_IMPORT = gettext_noop("undo of import {number}: {title}")
 
 # One that another one begins like stands behind it.
 _MESSAGES = (
-    *(ADDRESSES, CATALOG, DUE_DENIAL, EXPIRED_RECORDS, EXPIRED_ZONE, FIRST_DS, FOLLOWED_NO_MORE, IMPORT, LIFETIME),
+    *(ADDRESSES, CATALOG, CATALOG_MEMBERS, DUE_DENIAL, EXPIRED_RECORDS, EXPIRED_ZONE, FIRST_DS, FOLLOWED_NO_MORE),
     *(
+        IMPORT,
+        LIFETIME,
         POLICIES,
         POLICY,
         ROLLOVER_DS,
