@@ -21,8 +21,8 @@ _GIVEN = re.compile(
 )
 _ATTRIBUTE = re.compile(rf'\s({"|".join(READ_ATTRIBUTES)})="([^"]*)"')
 _TAG = re.compile(r"<[^<>]*>")
-_FULL_TEXT = re.compile(r"[A-Z…“][^\n]*[a-z…”)][.!]\s*")
-_LABEL = re.compile(r"[A-Za-z][a-z]+( [A-Za-z]+)*")
+_FULL = re.compile(r"[A-Z…“][^\n]*[a-z…”)][.!]\s*")
+_PLAIN = re.compile(r"[A-Za-z][a-z]+( [A-Za-z]+)*")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 # Names that are the same in every language, and words of a keyboard.
 _NAMES = re.compile(
@@ -71,7 +71,7 @@ def _unmarked_attributes(attrs: ast.Dict) -> Iterator[tuple[int, str]]:
     """The same of attributes of elements; examples of other things than words are no texts."""
     for key, value in zip(attrs.keys, attrs.values, strict=True):
         said = _text_of(value)
-        if isinstance(key, ast.Constant) and key.value in READ_ATTRIBUTES and _LABEL.fullmatch(_NAMES.sub("", said)):
+        if isinstance(key, ast.Constant) and key.value in READ_ATTRIBUTES and _PLAIN.fullmatch(_NAMES.sub("", said)):
             yield value.lineno, said
 
 
@@ -186,7 +186,7 @@ def unmarked_anywhere(text: str) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant | ast.JoinedStr) and id(node) not in passed_over:
             said = _text_of(node)
-            if _FULL_TEXT.fullmatch(said) and len(_WORD.findall(said)) > 2:
+            if _FULL.fullmatch(said) and len(_WORD.findall(said)) > 2:
                 yield node.lineno, said
 
 

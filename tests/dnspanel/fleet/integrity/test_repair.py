@@ -195,7 +195,7 @@ def test_a_zone_that_cannot_be_repaired_says_why_and_ends_in_a_snapshot(
     monkeypatch.setattr(made.agent, "repair", refuse)
     assert mend(made)
     assert "the disk has a bad day" in Divergence.objects.get().error
-    assert Bootstrap.objects.get().reason == "1 zones differ again after every repair"
+    assert Bootstrap.objects.get().reason == "1 zone differs again after every repair"
 
 
 def test_only_one_mends_a_node_at_a_time(made: Served) -> None:
