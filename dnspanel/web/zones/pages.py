@@ -14,7 +14,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.list_looks import ListName
 from dnspanel.accounts.quota_amounts import Kind
 from dnspanel.accounts.roles import Permission
-from dnspanel.fleet.reads.queries import NodeStatus, node_statuses
+from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.statement_time import SearchTooGeneral, searching_for
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.transfer import servers
@@ -22,6 +22,7 @@ from dnspanel.transfer.zone_templates import use
 from dnspanel.web.forms import LONGEST_SEARCH, MOST_REFUSALS, DeleteZoneForm, NewZoneForm
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.web.near_quotas import near_quotas
+from dnspanel.web.read_once import statuses_of
 from dnspanel.web.rows import row_address
 from dnspanel.web.saved_views import look_in
 from dnspanel.web.sorting import LONGEST_SORT, Column
@@ -117,7 +118,7 @@ def zone_list(request: PanelRequest) -> HttpResponse:
     heads = heads_of(COLUMNS, sort if order != BY_NAME else "", request.GET)
     page, too_general = _found(request, search, searched, order)
     context = {
-        "zones": with_sync(page.rows, node_statuses(now=timezone.now())),
+        "zones": with_sync(page.rows, statuses_of(request)),
         "next_after": page.next_after,
         "sort": "" if order == BY_NAME else sort,
         "heads": heads,
@@ -379,7 +380,7 @@ def zone_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
     if not form.is_bound:
         _expect_hold(form, zone, request)
     if publication is None:
-        nodes = sync_of(zone.sequence, node_statuses(now=timezone.now()), zone=zone.name)
+        nodes = sync_of(zone.sequence, statuses_of(request), zone=zone.name)
         context = {
             "zone": zone,
             "form": form,
