@@ -23,8 +23,9 @@ from dnspanel.alerts.queries import AlertSummary, alert_summary
 from dnspanel.fleet.reads.queries import FleetSummary, fleet_summary
 from dnspanel.languages import LANGUAGES
 from dnspanel.texts import gettext_lazy
+from dnspanel.web.read_once import draft_counts_of, statuses_of
 from dnspanel.web.script_texts import script_texts
-from dnspanel.zones import access, queries
+from dnspanel.zones import access
 from dnspanel.zones.hold import Hold, current_hold
 
 
@@ -105,12 +106,13 @@ class Frame:
     @cached_property
     def draft(self) -> DraftSummary | None:
         """The counts of the person's draft; None if they cannot edit."""
-        return draft_of(self._user) if can(self._user, Permission.EDIT) else None
+        return _draft(self._request) if can(self._user, Permission.EDIT) else None
 
     @cached_property
     def fleet(self) -> FleetSummary | None:
         """The state of the fleet; None if the person may not see nodes."""
-        return fleet_summary() if can(self._user, Permission.FLEET) else None
+        may_see = can(self._user, Permission.FLEET)
+        return fleet_summary(statuses=statuses_of(self._request)) if may_see else None
 
     @cached_property
     def alerts(self) -> AlertSummary | None:
@@ -149,10 +151,9 @@ def frame(request: HttpRequest) -> dict[str, object]:
     return {"frame": Frame(request)}
 
 
-def draft_of(author: object) -> DraftSummary:
-    """Return the counts of this person's draft."""
-    assert isinstance(author, User)
-    counts = queries.draft_summary(author=author)
+def _draft(request: HttpRequest) -> DraftSummary:
+    """Return the counts of the person's draft."""
+    counts = draft_counts_of(request)
     return DraftSummary(changes=sum(zone.total for zone in counts), zones=len(counts))
 
 

@@ -8,9 +8,12 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from django.urls import reverse
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
 
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.transfer.noted import noted_line_of
+from dnspanel.web.row_patterns import PatternRow
 from dnspanel.zones.by_name import place_of
 from dnspanel.zones.history import HistoryRow, RecordDiff, RRsetDiff
 from dnspanel.zones.models import Expiry, Lock
@@ -46,8 +49,15 @@ class DisplayValue:
 
 
 @dataclass(frozen=True)
-class DisplayRow:
+class DisplayRow(PatternRow):
     """A row of the editor: an RRset as the author's draft leaves it, or one that the draft deletes, struck through."""
+
+    SHAPED_BY = (
+        *("zone", "type", "mark", "repeats_name", "is_selectable", "is_editable", "is_deleted", "may_remove"),
+        *("is_soa", "has_fields", "has_old_ttl", "has_comment", "punycode"),
+        *("is_compact", "has_plain_values", "has_notes"),
+    )
+    FILLED_IN = ("id", "order", "name", "owner", "tick", "query", "ttl", "old_ttl", "plain_values", "comment")
 
     zone: str
     row: RRsetRow
@@ -153,7 +163,7 @@ class DisplayRow:
     def _titled(self, text: str) -> str:
         return text % {"owner": self.owner, "type": self.type}
 
-    @property
+    @cached_property
     def has_notes(self) -> bool:
         """Whether there is anything beneath its values: most have nothing, and a page has a hundred rows."""
         return bool(
@@ -168,6 +178,11 @@ class DisplayRow:
             or self.warned
             or self.conflict
         )
+
+    @property
+    def has_pattern(self) -> bool:
+        """Whether it is one of those of which there is nothing to say: most rows are."""
+        return self.has_plain_values and not self.has_notes
 
     @property
     def exists(self) -> bool:
@@ -229,8 +244,16 @@ class DisplayRow:
         return before.ttl if before and self.row.mark == "changed" and before.ttl != self.ttl else None
 
     @property
+    def has_old_ttl(self) -> bool:
+        return self.old_ttl is not None
+
+    @property
     def comment(self) -> str:
         return self.rrset.comment if self.rrset else ""
+
+    @property
+    def has_comment(self) -> bool:
+        return bool(self.comment)
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -241,10 +264,15 @@ class DisplayRow:
         found = display_values(self.rrset)
         return found if self.all_values else found[:MOST_VALUES]
 
-    @property
+    @cached_property
     def has_plain_values(self) -> bool:
         """Whether nothing is to be said of any of its values: so are most."""
         return not any(value.disabled or value.readable or value.comment for value in self.values)
+
+    @property
+    def plain_values(self) -> SafeString:
+        """Its values as the items of a list, if nothing is to be said of any."""
+        return format_html_join("", "<li><span>{}</span></li>", ((value.text,) for value in self.values))
 
     @property
     def is_compact(self) -> bool:

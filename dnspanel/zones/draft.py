@@ -4,10 +4,10 @@ A verb that writes an operation locks the draft, so that one person's tabs take
 turns, and so that publishing never drops an operation that it has not read.
 """
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Literal
+from json.encoder import encode_basestring as quoted
+from typing import Any, Literal, NamedTuple
 
 from django.db import connection, transaction
 from django.db.models import QuerySet
@@ -22,7 +22,7 @@ from dnspanel.zones.models import Change as StoredChange
 from dnspanel.zones.models import Draft, Operation, Zone
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
-from replication.dns.rrset import Change, Key, RRset, make
+from replication.dns.rrset import Change, Key, RRset, json_text, make
 from replication.errors import BadName, BadRRset
 
 Choice = Literal["theirs", "mine", "both"]
@@ -93,16 +93,14 @@ def change_rrsets(
     return {(name, type): operation for (_, name, type), operation in drafted.items()}
 
 
-def change_rrsets_of_zones(
-    *, author: Drafter, afters: Mapping[Zone, Mapping[Key, RRset | None]], now: datetime
-) -> Mapping[KeyInZone, Operation]:
+def change_rrsets_of_zones(*, author: Drafter, afters: Mapping[Zone, Mapping[Key, RRset | None]], now: datetime) -> int:
     """The author's draft leaves these RRsets of these zones so (None: deleted), all or none.
 
-    Returned are the operations it takes, by zone id, name and type. Raises as `replace_rrset` does; then the draft is
-    as it was. The number of queries does not depend on that of the zones.
+    Returned is how many operations it takes. Raises as `replace_rrset` does; then the draft is as it was. The number of
+    queries does not depend on that of the zones.
     """
     changed = {zone: of_zone for zone, of_zone in afters.items() if of_zone}
-    return _draft_rrsets(author, changed, now, None) if changed else {}
+    return len(_write_rrsets(author, changed, now, None)[1]) if changed else 0
 
 
 def delete_rrset(
@@ -192,18 +190,47 @@ def person(drafter: Drafter) -> User:
 
 def edit_of(operation: Operation) -> Edit:
     """The operation as a frozen value."""
-    name, type_ = operation.name, operation.type
-    base = RRset.from_json(name, type_, operation.base) if operation.base else None
-    after = RRset.from_json(name, type_, operation.wanted) if operation.wanted else None
-    return Edit(Change(name, type_, base, after), operation.pk)
+    return _edit(operation.pk, operation.name, operation.type, operation.base, operation.wanted)
+
+
+def edits_of(operations: "QuerySet[Operation]") -> dict[int, list[Edit]]:
+    """These operations as frozen values, per zone id; of thousands, instances of the model would take as long again."""
+    found: dict[int, list[Edit]] = {}
+    for zone_id, *operation in operations.values_list("zone_id", "pk", "name", "type", "base", "wanted"):
+        found.setdefault(zone_id, []).append(_edit(*operation))
+    return found
+
+
+def _edit(pk: int, name: str, type: int, base: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> Edit:
+    before = RRset.from_json(name, type, base) if base else None
+    return Edit(Change(name, type, before, RRset.from_json(name, type, after) if after else None), pk)
+
+
+class _New(NamedTuple):
+    """What an operation says of an RRset, and the revision that its base is of."""
+
+    zone: Zone
+    change: Change
+    base_revision: int
 
 
 def _draft_rrsets(
     author: Drafter, afters: Mapping[Zone, Mapping[Key, RRset | None]], now: datetime, base_revision: int | None
 ) -> dict[KeyInZone, Operation]:
-    """The operations that make these RRsets so in the author's draft (None: deleted); those without effect are gone.
+    """What `_write_rrsets` writes, as the operations that it is stored as."""
+    draft, new, ids = _write_rrsets(author, afters, now, base_revision)
+    found = {place: _operation(draft, *each, now) for place, each in new.items()}
+    for place, operation in found.items():
+        operation.pk = ids[place]
+    return found
 
-    `base_revision` is that of the only zone.
+
+def _write_rrsets(
+    author: Drafter, afters: Mapping[Zone, Mapping[Key, RRset | None]], now: datetime, base_revision: int | None
+) -> tuple[Draft, dict[KeyInZone, _New], dict[KeyInZone, int]]:
+    """These RRsets are so in the author's draft (None: deleted); operations without effect are gone.
+
+    Returned are the draft, what its operations say and their ids. `base_revision` is that of the only zone.
     """
     owners = {zone.pk: (zone.name, {name for name, _ in of_zone}) for zone, of_zone in afters.items()}
     for zone_name, owner_names in owners.values():
@@ -221,7 +248,7 @@ def _draft_rrsets(
             raise Unknown(gone.name)
         published = store_rrsets.rrsets_at_names(owners)
         drafted = _drafted_at(draft, owners)
-        operations: dict[KeyInZone, Operation] = {}
+        operations: dict[KeyInZone, _New] = {}
         dropped = []
         for zone, of_zone in afters.items():
             found = published[zone.pk]
@@ -235,13 +262,13 @@ def _draft_rrsets(
                 base = edit_of(before).change.before if before else seen.get(key)
                 if not (is_already_so(found.get(key), rrset) or is_already_so(base, rrset)):
                     base_number = before.base_revision if before else seen_revision
-                    operations[place] = _operation(draft, zone, Change(*key, base, rrset), base_number, now)
+                    operations[place] = _New(zone, Change(*key, base, rrset), base_number)
                 elif before:
                     dropped.append(before.pk)
         added = len(operations.keys() - drafted.keys()) - len(dropped)
         quotas.refuse_operations(author, used=next(iter(revisions.values()))[1], added=added)
-        _store(operations, dropped)
-    return operations
+        ids = _store(draft, operations, dropped, now)
+    return draft, operations, ids
 
 
 def _drafted_at(draft: Draft, owners: Mapping[int, tuple[str, Collection[str]]]) -> dict[KeyInZone, Operation]:
@@ -251,28 +278,23 @@ def _drafted_at(draft: Draft, owners: Mapping[int, tuple[str, Collection[str]]])
     return {(o.zone_id, o.name, o.type): o for o in found}
 
 
-def _store(operations: Mapping[KeyInZone, Operation], dropped: Sequence[int]) -> None:
+def _store(
+    draft: Draft, operations: Mapping[KeyInZone, _New], dropped: Sequence[int], now: datetime
+) -> dict[KeyInZone, int]:
+    """The draft has these operations, and not those that are dropped; returned are their ids."""
     if dropped:
         Operation.objects.filter(pk__in=dropped).delete()
     if not operations:
-        return
+        return {}
     rows = [
-        {
-            "zone": each.zone_id,
-            "name": each.name,
-            "key": bytes(each.owner_key).hex(),
-            "type": each.type,
-            "base": each.base,
-            "wanted": each.wanted,
-            "base_revision": each.base_revision,
-        }
-        for each in operations.values()
+        f'{{"zone": {zone.pk}, "name": {quoted(change.name)}, "key": "{relative_key(change.name, zone.name).hex()}", '
+        f'"type": {change.type}, "base": {json_text(change.before)}, "wanted": {json_text(change.after)}, '
+        f'"base_revision": {base_revision}}}'
+        for zone, change, base_revision in operations.values()
     ]
-    first = next(iter(operations.values()))
     with connection.cursor() as cursor:
-        cursor.execute(_STORE, [first.draft_id, first.at, json.dumps(rows)])
-        for zone_id, name, type_, pk in cursor.fetchall():
-            operations[zone_id, name, type_].pk = pk
+        cursor.execute(_STORE, [draft.pk, now, f"[{','.join(rows)}]"])
+        return {(zone_id, name, type_): pk for zone_id, name, type_, pk in cursor.fetchall()}
 
 
 def _changed_since(zone: Zone, number: int, keys: Mapping[Key, object]) -> dict[Key, RRset | None]:

@@ -108,7 +108,7 @@ def publishable_patches(outcome: WideOutcome) -> list[direct.Patch]:
 
 def draft_outcome(*, outcome: WideOutcome, author: Drafter, now: datetime) -> int:
     """The author's draft leaves the RRsets so; returned is how many operations that takes. Raises as `draft` does."""
-    return len(draft.change_rrsets_of_zones(author=author, afters=outcome.afters, now=now))
+    return draft.change_rrsets_of_zones(author=author, afters=outcome.afters, now=now)
 
 
 def _unless_moved(change: Change, current: RRset | None) -> RRset | None:

@@ -13,7 +13,8 @@ from typing import Any, Generic, TypeVar
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from dnspanel.accounts.actors import Person
+from dnspanel.accounts.actors import Person, actor_of
+from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import User
 from dnspanel.zones import find_rrsets, name_places, soa
 from dnspanel.zones.access import trash_visible_to, zones_visible_to
@@ -183,7 +184,9 @@ def zone_page(
         by_name = _listed(named_before(zones, _storable(after)))
         rows = [_zone_row(zone) for zone in by_name[: limit + 1]]
         return ZonePage(tuple(rows[:limit]), rows[limit - 1].name if len(rows) > limit else "")
-    pks, next_after = ordered(zones, order, _storable(after), limit)
+    actor = actor_of(user)
+    are_all = not searched and actor is not None and actor.may_everywhere(Right.READ)
+    pks, next_after = ordered(zones, order, _storable(after), limit, are_all=are_all)
     listed = _listed(Zone.objects.all()).in_bulk(pks) if pks else {}
     return ZonePage(tuple(_zone_row(listed[pk]) for pk in pks if pk in listed), next_after)
 

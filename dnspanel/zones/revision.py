@@ -1,6 +1,7 @@
 """Publish: a draft becomes a revision of each zone and one sequence of the log. Verbs."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -43,6 +44,19 @@ from replication.dns import rdtypes
 from replication.dns.rrset import Change
 
 Accepted = bool | Collection[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What a person says to the plans that they looked at; each as `publish` has it."""
+
+    reason: str = ""
+    accept_warnings: Accepted = False
+    confirmed: bool = False
+    past_rules: bool = False
+
+
+Consenting = Callable[[Sequence[ZonePlan]], Consent]  # raises whatever ends the publication
 Passing = Callable[[Sequence[ZonePlan]], Passage]  # raises whatever refuses the publication
 
 
@@ -54,14 +68,20 @@ def preview(
     chosen = _in_zones(drafted, zones)
     # A draft outlives a grant: what one may no longer see is not shown by it either.
     alive = access.zones_visible_to(author).filter(pk__in=chosen.values("zone")).order_by("name")
-    return plan_zones(_edits_by_zone(alive, chosen), timezone.now(), author=author)
+    return plan_zones(_with_edits(alive, draft.edits_of(chosen)), timezone.now(), author=author)
+
+
+def drafted_zones(*, author: Drafter, of: NamedDraft | None = None) -> list[Zone]:
+    """The zones of which `preview` has a plan: those in the draft that the author may see."""
+    drafted = draft.operations_of(author) if of is None else operations_seen(author, of.draft)
+    return list(access.zones_visible_to(author).filter(pk__in=drafted.values("zone")))
 
 
 def preview_of(of: Draft, *, author: Author) -> tuple[ZonePlan, ...]:
     """What publishing all of this draft would do now, whoever sees how much of it."""
     chosen = Operation.objects.filter(draft=of)
     alive = Zone.objects.filter(pk__in=chosen.values("zone"), deleted_at=None).order_by("name")
-    return plan_zones(_edits_by_zone(alive, chosen), timezone.now(), author=author)
+    return plan_zones(_with_edits(alive, draft.edits_of(chosen)), timezone.now(), author=author)
 
 
 @after_hooks
@@ -78,6 +98,7 @@ def publish(
     confirmed: bool = False,
     passing: Passing | None = None,
     past_rules: bool = False,
+    consenting: Consenting | None = None,
 ) -> Publication:
     """The author's draft (of these zones) is published: saved, numbered and in the log; its operations are gone.
 
@@ -94,7 +115,9 @@ def publish(
     with a reason; the publisher then lets it pass. `confirmed` says that a
     person confirmed a change that the guard would hold. `passing` says of the plans by what they pass rules of
     approval; without it, a draft that waits for approval is refused. `past_rules`: the author goes past them, and past
-    freezes, with a reason. Raises RightMissing for
+    freezes, with a reason. `consenting` gets the plans and says all of that but by what they pass, so that who compares
+    them with what a person saw does not plan twice; what it raises ends the publication, and the draft is as it was.
+    Raises RightMissing for
     an RRset that the author may not change, ApprovalNeeded, Frozen, HookRefused, DraftRefused,
     or PublishRefused: Conflicts, RuleViolations or
     GuardHolds, then the draft is as it was; or NothingToPublish, then
@@ -107,15 +130,18 @@ def publish(
             chosen = _in_zones(drafted, zones)
             if current is not None and passing is None:
                 refuse_requested(current)
-            operations = list(chosen)
-            alive = locked({operation.zone_id for operation in operations})
-            plans = plan_zones(_edits_by_zone(alive, operations), now, author=author)
-            passage = passing(plans) if passing is not None else Passage(past_rules=past_rules)
-            refuse(plans, author, _named(accept_warnings, reason), confirmed)
+            edits = draft.edits_of(chosen)
+            alive = locked(edits)
+            plans = plan_zones(_with_edits(alive, edits), now, author=author)
+            consent = Consent(reason, accept_warnings, confirmed, past_rules)
+            if consenting is not None:
+                consent = consenting(plans)
+            passage = passing(plans) if passing is not None else Passage(past_rules=consent.past_rules)
+            refuse(plans, author, _named(consent.accept_warnings, consent.reason), consent.confirmed)
             chosen.filter(zone__in=[zone.pk for zone in alive]).delete()
             if current is not None:
                 forget_if_empty(current)
-            publication = carry_out(plans, author, channel, now, reason, form_id, passage)
+            publication = carry_out(plans, author, channel, now, consent.reason, form_id, passage)
         if publication is None:
             raise NothingToPublish
         return publication
@@ -168,12 +194,8 @@ def _in_zones(operations: QuerySet[Operation], zones: Sequence[Zone] | None) -> 
     return operations if zones is None else operations.filter(zone__in=[zone.pk for zone in zones])
 
 
-def _edits_by_zone(zones: Iterable[Zone], operations: Iterable[Operation]) -> dict[int, tuple[Zone, Sequence[Edit]]]:
-    edits: dict[int, tuple[Zone, list[Edit]]] = {zone.pk: (zone, []) for zone in zones}
-    for operation in operations:
-        if operation.zone_id in edits:
-            edits[operation.zone_id][1].append(draft.edit_of(operation))
-    return {zone_id: (zone, of_zone) for zone_id, (zone, of_zone) in edits.items()}
+def _with_edits(zones: Iterable[Zone], edits: Mapping[int, Sequence[Edit]]) -> dict[int, tuple[Zone, Sequence[Edit]]]:
+    return {zone.pk: (zone, edits.get(zone.pk, ())) for zone in zones}
 
 
 def refuse(plans: Sequence[ZonePlan], author: Author, accept_warnings: Accepted, confirmed: bool) -> None:

@@ -20,7 +20,7 @@ from dnspanel.zones.models import Publication, RevisionKind
 from dnspanel.zones.parts import Part, types_changed
 from dnspanel.zones.signals import published
 from replication.codec.keys import relative_key
-from replication.dns.rrset import Change, RRset
+from replication.dns.rrset import Change, json_text
 from replication.texts import parse_text
 
 Alongside = Callable[[], object]  # what a caller writes in the transaction of a publication
@@ -234,9 +234,5 @@ def _row(revision: NewRevision, change: Change) -> str:
     key = relative_key(change.name, revision.zone_name).hex()
     return (
         f'{{"zone_id": {revision.zone_id}, "name": {quoted(change.name)}, "key": "{key}", "type": {change.type}, '
-        f'"before": {_content(change.before)}, "after": {_content(change.after)}}}'
+        f'"before": {json_text(change.before)}, "after": {json_text(change.after)}}}'
     )
-
-
-def _content(rrset: RRset | None) -> str:
-    return "null" if rrset is None else f"{{{rrset.json_members}}}"

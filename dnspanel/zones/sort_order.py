@@ -32,6 +32,10 @@ class SortOrder(Generic[Column]):
         """Those behind all that have this in the column."""
         return rows.filter(**{f"sort_key__{self._way}": by})
 
+    def up_to(self, rows: "QuerySet[Any]", by: Any) -> "QuerySet[Any]":
+        """Those that have this in the column, and those before them."""
+        return rows.filter(**{f"sort_key__{'gte' if self.descending else 'lte'}": by})
+
     def behind(self, rows: "QuerySet[Any]", by: Any, then: Q) -> "QuerySet[Any]":
         """Those behind a row that has this in the column: of the rows with the same, the ones of which `then` is true.
 

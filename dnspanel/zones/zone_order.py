@@ -5,7 +5,9 @@ what they are sorted by lies behind all else that a zone has, and to read so far
 
 No index is made for a column but the name: what a publication writes into a zone's row stands in no index, so
 PostgreSQL puts the new row beside the old one and touches none of them. The first zones by another column are picked
-out of all that a person sees: 45 ms of 263,238.
+out of all that a person sees, and half of that is comparing: of 263,238 zones, 65 ms. So for who sees all, those alone
+are compared that are as good as ten in a sample of a hundredth, in 41 ms; if these are too few for a page, all are. By
+author or team, those of nobody come by name, where a sample has ten of them.
 """
 
 from bisect import bisect_left
@@ -16,6 +18,7 @@ from enum import StrEnum
 from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
+from django.db import connection
 from django.db.models import F, Func, IntegerField, Q, QuerySet, Value
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast
@@ -64,18 +67,23 @@ def named_behind(name: str) -> Q:
     return Q(sort_name__gt=natural_text(name))
 
 
-def ordered(zones: "QuerySet[Zone]", order: ZoneOrder, after: str, limit: int) -> tuple[list[int], str]:
+def ordered(
+    zones: "QuerySet[Zone]", order: ZoneOrder, after: str, limit: int, *, are_all: bool = False
+) -> tuple[list[int], str]:
     """Ids of the first of these zones behind a cursor ("": of all), and the cursor of what follows ("": nothing).
 
-    For every column but the name; in up to two queries. What is no cursor is the beginning.
+    For every column but the name; in up to four queries. What is no cursor is the beginning. `are_all`: no zone is
+    left out of `zones` but those in the trash.
     """
     if order.column is ZoneColumn.DNSSEC:
         found = _by_dnssec(zones, order, _place(after, _state), limit + 1)
     else:
-        found = _by_key(zones, order, after, limit + 1)
+        found = _by_key(zones, order, after, limit + 1, are_all=are_all)
     page = found[:limit]
     return [row[0] for row in page], _cursor(page[-1]) if len(found) > limit else ""
 
+
+_SAMPLE_PERCENT, _OF_SAMPLE = 1, 10
 
 _Row = tuple[int, str, Any]  # id, name, and what it is sorted by
 
@@ -98,21 +106,57 @@ def _by_dnssec(zones: "QuerySet[Zone]", order: ZoneOrder, start: tuple[Any, str]
     return found
 
 
-def _by_key(zones: "QuerySet[Zone]", order: ZoneOrder, after: str, limit: int) -> list[_Row]:
+def _by_key(zones: "QuerySet[Zone]", order: ZoneOrder, after: str, limit: int, *, are_all: bool) -> list[_Row]:
     if order.column in _NAMED:
         ranks = _Ranks.of(*_NAMED[order.column])
         key: Combinable = ranks.expression
         start = _place(after, str)
         start = None if start is None else ranks.place(*start, descending=order.descending)
     else:
-        key, read = _KEYS[order.column]
-        ranks, start = None, _place(after, read)
+        column, read = _KEYS[order.column]
+        ranks, key, start = None, F(column), _place(after, read)
     zones = zones.annotate(sort_key=key)
     if start is not None:
         at, name = start
         zones = order.behind(zones, at, Q(name__gt=name))
-    found = list(order.sorted(zones, "name").values_list("pk", "name", "sort_key")[:limit])
+    elif are_all:
+        found = _first_by_sample(zones, order, limit)
+        if len(found) == limit:
+            return found
+    found = _first(zones, order, limit)
     return found if ranks is None else [(pk, name, ranks.names[rank]) for pk, name, rank in found]
+
+
+def _first(zones: "QuerySet[Zone]", order: ZoneOrder, limit: int) -> list[_Row]:
+    return list(order.sorted(zones, "name").values_list("pk", "name", "sort_key")[:limit])
+
+
+def _first_by_sample(zones: "QuerySet[Zone]", order: ZoneOrder, limit: int) -> list[_Row]:
+    """The first of all zones, if a sample says among which they are; fewer if it does not, or not truly."""
+    if order.column not in _NAMED:
+        way = "DESC" if order.descending else "ASC"
+        sampled = _tenth_of_sample(_KEYS[order.column][0], f"ORDER BY 1 {way}")
+        return [] if sampled is None else _first(order.up_to(zones, sampled[0]), order, limit)
+    column_of_id = _NAMED[order.column][0]
+    if order.descending or _tenth_of_sample(column_of_id, f"AND {column_of_id} IS NULL") is None:
+        return []
+    of_nobody = zones.filter(**{column_of_id: None}).order_by("name")
+    return [(pk, name, "") for pk, name in of_nobody.values_list("pk", "name")[:limit]]
+
+
+def _tenth_of_sample(column: str, rest: str) -> tuple[Any] | None:
+    """What the tenth zone of a sample has in the column; None if there are not so many.
+
+    PostgreSQL takes one page of the table in a hundred: a millisecond. Of all zones, about a thousand come before it.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {column} FROM zones_zone TABLESAMPLE SYSTEM (%s)"
+            f" WHERE deleted_at IS NULL {rest} OFFSET %s LIMIT 1",
+            [_SAMPLE_PERCENT, _OF_SAMPLE - 1],
+        )
+        found: tuple[Any] | None = cursor.fetchone()
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +203,11 @@ def _number(text: str) -> int:
 
 # What is compared, and how a cursor says it. How many nodes have a zone follows from how new its revision is: what is
 # late stands together, and first in the descending order.
-_KEYS: dict[ZoneColumn, tuple[Combinable, Callable[[str], Any]]] = {
-    ZoneColumn.RRSETS: (F("rrset_count"), _number),
-    ZoneColumn.SERIAL: (F("serial"), _number),
-    ZoneColumn.CHANGED: (F("changed_at"), datetime.fromisoformat),
-    ZoneColumn.SYNC: (F("sequence"), _number),
+_KEYS: dict[ZoneColumn, tuple[str, Callable[[str], Any]]] = {
+    ZoneColumn.RRSETS: ("rrset_count", _number),
+    ZoneColumn.SERIAL: ("serial", _number),
+    ZoneColumn.CHANGED: ("changed_at", datetime.fromisoformat),
+    ZoneColumn.SYNC: ("sequence", _number),
 }
 
 # The zones' column, and ids and names of what it refers to; these are unique whichever case they are written in.

@@ -70,6 +70,11 @@ class RRset:
         return cls(name, type, obj["ttl"], tuple(obj["rdata"]), tuple(obj["disabled"]), obj["comment"], notes)
 
 
+def json_text(rrset: RRset | None) -> str:
+    """`to_json` as text; null for None."""
+    return "null" if rrset is None else f"{{{rrset.json_members}}}"
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """One RRset before and after; None means absent."""

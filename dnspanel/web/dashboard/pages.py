@@ -16,7 +16,8 @@ from dnspanel.web.dashboard.attention import attention_lines
 from dnspanel.web.dashboard.fleet_now import fleet_now
 from dnspanel.web.editor.publications import display_publications
 from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.zones import access, queries
+from dnspanel.web.read_once import draft_counts_of, statuses_of
+from dnspanel.zones import access
 from dnspanel.zones.publications import publication_page
 from dnspanel.zones.zone_marks import marked_zones
 
@@ -45,8 +46,8 @@ def dashboard(request: PanelRequest) -> HttpResponse:
     if is_fragment(request):
         access.require(request.user, Permission.FLEET)
         return render(request, "dashboard/_fleet.html", {"fleet": fleet_now(node_statuses(now=now), head())})
-    statuses = node_statuses(now=now)
-    counts = queries.draft_summary(author=request.user) if can(request.user, Permission.EDIT) else ()
+    statuses = statuses_of(request)
+    counts = draft_counts_of(request) if can(request.user, Permission.EDIT) else ()
     page = publication_page(person=request.user, limit=LAST_PUBLICATIONS)
     context = {
         "lines": attention_lines(request.user, statuses, counts, now),

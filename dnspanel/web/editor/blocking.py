@@ -60,6 +60,8 @@ def blocking_of(request: PanelRequest, zone: Zone) -> Blocking:
 def with_blocking(request: PanelRequest, zone: Zone, rows: Iterable[DisplayRow]) -> list[DisplayRow]:
     """Return the rows with the reason why they block publishing, where they do. Conflicts say so themselves."""
     blocking = blocking_of(request, zone)
+    if not blocking.rows and not blocking.warnings:
+        return list(rows)
     messages = {row.id: row.message for row in blocking.rows if row.message != _CONFLICT}
     warnings = {row.id: row.message for row in blocking.warnings}
     return [replace(row, blocked=messages.get(row.id, ""), warned=warnings.get(row.id, "")) for row in rows]

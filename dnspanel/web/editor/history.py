@@ -19,7 +19,6 @@ from django.views.decorators.http import require_POST, require_safe
 from dnspanel.accounts.actors import can
 from dnspanel.accounts.roles import Permission
 from dnspanel.downloads import file_response
-from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.statement_time import searching_for
 from dnspanel.texts import gettext
 from dnspanel.transfer.exports import bind
@@ -30,6 +29,7 @@ from dnspanel.web.editor.quick_add import Means, read_owner
 from dnspanel.web.editor.rrsets import require_rrset
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.read_once import statuses_of
 from dnspanel.web.rows import DisplayDiff, display_diffs
 from dnspanel.web.sync import Sync, sync_of
 from dnspanel.zones import access, queries, revision, soa
@@ -95,7 +95,7 @@ def zone_history(request: PanelRequest, zone_name: str) -> HttpResponse:
     query = request.GET.copy()
     query.pop("before", None)
     context: dict[str, object] = {
-        "revisions": [] if fault else _display(zone, page.rows),
+        "revisions": [] if fault else _display(request, zone, page.rows),
         "next_before": "" if fault else page.next_after,
         "looked_down_to": page.looked_down_to,
         "typed": typed,
@@ -131,8 +131,8 @@ def _filters(zone: Zone, typed: dict[str, str]) -> tuple[HistoryFilters, str]:
     return filters, fault
 
 
-def _display(zone: Zone, rows: tuple[HistoryRow, ...]) -> list[DisplayRevision]:
-    statuses = node_statuses(now=timezone.now())
+def _display(request: PanelRequest, zone: Zone, rows: tuple[HistoryRow, ...]) -> list[DisplayRevision]:
+    statuses = statuses_of(request)
     signing = dnssec.descriptions_of_changes(zone, [row.number for row in rows])
     return [DisplayRevision(row, sync_of(row.sequence, statuses), tuple(signing.get(row.number, ()))) for row in rows]
 
@@ -156,7 +156,7 @@ def zone_revision(request: PanelRequest, zone_name: str, number: int) -> HttpRes
     row = queries.history_page(zone=zone, before=number + 1, limit=1).rows
     found = revision_of(zone, number)
     changes = queries.revision_changes(revision=found)
-    [display] = _display(zone, row)
+    [display] = _display(request, zone, row)
     context: dict[str, object] = {
         "revision": display,
         "diffs": display_diffs(zone.name, map(queries.diff, changes[:MOST_DIFFS])),
@@ -219,7 +219,7 @@ def record_history(request: PanelRequest, zone_name: str) -> HttpResponse:
     zone = access.zone_for_reading(request.user, zone_name)
     name, type_ = require_rrset(request, zone)
     found = queries.rrset_history(zone=zone, name=name, type=type_, limit=REVISIONS_PER_PAGE)
-    revisions = _display(zone, tuple(row for row, _ in found))
+    revisions = _display(request, zone, tuple(row for row, _ in found))
     context: dict[str, object] = {
         "owner": names.owner_text(name, zone.name),
         "name": name,

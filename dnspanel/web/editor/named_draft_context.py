@@ -4,7 +4,7 @@ from django.urls import reverse
 
 from dnspanel.accounts.models import User
 from dnspanel.web.layout import PanelRequest
-from dnspanel.zones import queries
+from dnspanel.web.read_once import draft_counts_of
 from dnspanel.zones.named_drafts import LONGEST_NAME, NamedDraft, draft_in_hand, people_known_to, teams_known_to
 
 MOST_OFFERED = 100  # people, and teams, beneath the field
@@ -17,7 +17,7 @@ def named_draft_context(request: PanelRequest, named: NamedDraft) -> dict[str, o
         "receivers": _receivers(request.user) if named.is_own else [],
         "others_work": named.draft.author_id not in (None, request.user.pk),
         "in_hand": draft_in_hand(request.user),
-        "changes_in_hand": sum(count.total for count in queries.draft_summary(author=request.user)),
+        "changes_in_hand": sum(count.total for count in draft_counts_of(request)),
         "longest_name": LONGEST_NAME,
         "address": request.build_absolute_uri(reverse("draft-detail", args=[named.draft.key])),
     }

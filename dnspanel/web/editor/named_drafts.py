@@ -15,7 +15,8 @@ from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.review import publish_seen, review_page
 from dnspanel.web.forms import id_in
 from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.zones import access, named_drafts, queries
+from dnspanel.web.read_once import draft_counts_of
+from dnspanel.zones import access, named_drafts
 from dnspanel.zones.errors import DraftRefused, DraftUnknown
 from dnspanel.zones.named_drafts import LONGEST_NAME, NOBODY, NamedDraft
 from dnspanel.zones.sequence_log import publication_of_form
@@ -37,7 +38,7 @@ def draft_list(request: PanelRequest) -> HttpResponse:
     if is_fragment(request) and before is not None:
         return render(request, "editor/_named_draft_rows.html", context)
     if access.may_edit(request.user):
-        counts = queries.draft_summary(author=request.user)
+        counts = draft_counts_of(request)
         context |= {
             "in_hand": named_drafts.draft_in_hand(request.user),
             "changes_in_hand": sum(count.total for count in counts),

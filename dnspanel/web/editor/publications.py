@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 from django.http import HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from dnspanel.accounts.roles import Permission
-from dnspanel.fleet.reads.queries import NodeStatus, node_statuses
+from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.statement_time import searching_for
 from dnspanel.web.editor.days import day_of
 from dnspanel.web.forms import id_in
 from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.read_once import statuses_of
 from dnspanel.web.sync import Sync, sync_of
 from dnspanel.zones import access
 from dnspanel.zones.models import Channel
@@ -62,7 +62,7 @@ def publication_list(request: PanelRequest) -> HttpResponse:
     query = request.GET.copy()
     query.pop("before", None)
     context = {
-        "publications": display_publications(page.rows, node_statuses(now=timezone.now())),
+        "publications": display_publications(page.rows, statuses_of(request)),
         "next_before": page.next_before,
         "looked_until": page.looked_until,
         "typed": typed,

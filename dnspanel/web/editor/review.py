@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.contrib import messages
@@ -163,38 +163,47 @@ def draft_review(request: PanelRequest) -> HttpResponse:
     return publish_seen(request, None) if request.method == "POST" else review_page(request, None)
 
 
+class _NotAsSeen(Exception):
+    """The form is refused: the draft is another one, or something is missing."""
+
+    def __init__(self, form: PublishForm, plans: Sequence[ZonePlan]) -> None:
+        super().__init__("not as the person saw it")
+        self.form, self.plans = form, plans
+
+
 def publish_seen(request: PanelRequest, zone: Zone | None, *, of: NamedDraft | None = None) -> HttpResponse:
     """Publish what the person saw; if that changed or is refused, show the review again with what they typed.
 
     `of` is the draft, where it is not the one in the person's hands.
     """
-    plans = revision.preview(author=request.user, zones=None if zone is None else [zone], of=of)
-    zones = [plan.zone for plan in plans] if zone is None else [zone]  # what was seen, and no more
-    form = PublishForm(request.POST, plans=plans)
-    if plans and request.POST.get("seen") != fingerprint(plans):
-        form.refuse(
-            None,
-            gettext("Your draft changed since you saw this page. Look at it again, then publish.")
-            if of is None
-            else gettext("The draft changed since you saw this page. Look at it again, then publish."),
+
+    def consenting(plans: Sequence[ZonePlan]) -> revision.Consent:
+        form = _form_of_seen(request, plans, of)
+        return revision.Consent(
+            reason=form.cleaned_data["reason"],
+            accept_warnings=form.accepted,
+            confirmed=form.is_confirmed,
+            past_rules=form.act == "past",
         )
-    if not form.is_valid():
-        return review_page(request, zone, of=of, form=form, plans=plans, status=422)
+
+    form_id = _form_id(request)
     try:
-        if form.act in ("ask", "plan"):
-            return _ask(request, zone, of, form, zones)
+        if form_id is None or PublishForm(request.POST, plans=()).act in ("ask", "plan"):
+            plans = revision.preview(author=request.user, zones=None if zone is None else [zone], of=of)
+            zones = [plan.zone for plan in plans] if zone is None else [zone]  # what was seen, and no more
+            return _ask(request, zone, of, _form_of_seen(request, plans, of), zones)
+        zones = revision.drafted_zones(author=request.user, of=of) if zone is None else [zone]
         publication = revision.publish(
             author=request.user,
             channel=Channel.WEB,
             now=timezone.now(),
             zones=zones,
             of=of,
-            reason=form.cleaned_data["reason"],
-            form_id=form.id,
-            accept_warnings=form.accepted,
-            confirmed=form.is_confirmed,
-            past_rules=form.act == "past",
+            form_id=form_id,
+            consenting=consenting,
         )
+    except _NotAsSeen as exc:
+        return review_page(request, zone, of=of, form=exc.form, plans=exc.plans, status=422)
     except NothingToPublish:
         messages.info(request, gettext("There was nothing left to publish."))
         return review_page(request, zone, of=of)
@@ -214,6 +223,30 @@ def publish_seen(request: PanelRequest, zone: Zone | None, *, of: NamedDraft | N
         form.refuse(None, str(exc))
         return review_page(request, zone, of=of, form=form, status=422)
     return redirect("publication", publication.sequence)
+
+
+def _form_id(request: PanelRequest) -> UUID | None:
+    """Return the id of the form; None for what is none, which the form refuses."""
+    try:
+        return UUID(request.POST.get("form_id", ""))
+    except ValueError:
+        return None
+
+
+def _form_of_seen(request: PanelRequest, plans: Sequence[ZonePlan], of: NamedDraft | None) -> PublishForm:
+    """Return the form, which is valid. Raise _NotAsSeen if these plans are not what the person saw, or it is not."""
+    by_name = sorted(plans, key=lambda plan: plan.zone.name)
+    form = PublishForm(request.POST, plans=by_name)
+    if plans and request.POST.get("seen") != fingerprint(plans):
+        form.refuse(
+            None,
+            gettext("Your draft changed since you saw this page. Look at it again, then publish.")
+            if of is None
+            else gettext("The draft changed since you saw this page. Look at it again, then publish."),
+        )
+    if not form.is_valid():
+        raise _NotAsSeen(form, by_name)
+    return form
 
 
 def _ask(
@@ -426,10 +459,10 @@ def _negative_ttl(soa: RRset | None) -> int:
 
 
 def fingerprint(plans: Sequence[ZonePlan]) -> str:
-    """Return a digest of the draft's changes; others' revisions that merge do not change it."""
+    """Return a digest of the draft's changes; neither others' revisions that merge nor the order of zones change it."""
     content = [
         [plan.zone.pk, change.name, change.type, change.after.to_json() if change.after else None]
-        for plan in plans
+        for plan in sorted(plans, key=lambda plan: plan.zone.pk)
         for change in plan.changes
     ]
     return hashlib.blake2s(json.dumps(content).encode(), digest_size=12).hexdigest()

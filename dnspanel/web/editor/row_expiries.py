@@ -11,4 +11,6 @@ from dnspanel.zones.models import Zone
 def with_expiries(zone: Zone, rows: Sequence[DisplayRow]) -> list[DisplayRow]:
     """Return the rows with when each is removed, where somebody set that; in one query."""
     found = expiries_at(zone, {row.name for row in rows})
+    if not found:
+        return list(rows)
     return [replace(row, expiry=found.get((row.name, row.row.change.type))) for row in rows]

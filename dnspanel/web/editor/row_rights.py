@@ -17,18 +17,19 @@ def with_rights(person: Person, zone: Zone, rows: Iterable[DisplayRow]) -> list[
     grants = () if actor is None or zone.transferred_from or zone.is_catalog else actor.grants
     here = [grant for grant in grants if grant.covers_zone(zone.pk, zone.tags, zone.team_id)]
 
+    at_all = {right for grant in here if not grant.is_limited for right in grant.rights}
+
     def may(right: Right, row: DisplayRow) -> bool:
-        return any(
+        return right in at_all or any(
             right in grant.rights and grant.covers_rrset(zone.name, row.name, row.row.change.type) for grant in here
         )
 
     def with_them(row: DisplayRow) -> DisplayRow:
         # An RRset that only the draft adds is added when it is published, whatever is done to it before.
-        return replace(
-            row,
-            may_change=may(Right.CHANGE if row.row.change.before else Right.ADD, row),
-            may_remove=may(Right.REMOVE if row.row.change.before else Right.ADD, row),
-        )
+        may_change = may(Right.CHANGE if row.row.change.before else Right.ADD, row)
+        may_remove = may(Right.REMOVE if row.row.change.before else Right.ADD, row)
+        is_known = (row.may_change, row.may_remove) == (may_change, may_remove)
+        return row if is_known else replace(row, may_change=may_change, may_remove=may_remove)
 
     locks = locks_against(actor, zone) if actor is not None and zone.has_locks else ()
     return [_locked(row, locks) or with_them(row) for row in rows]

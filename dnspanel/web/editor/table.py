@@ -152,6 +152,8 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
 
 def _with_messages(rows: Iterable[DisplayRow], messages: Mapping[Key, str]) -> list[DisplayRow]:
     """The rows with what the checks say about the RRset as it stands, where the draft says nothing."""
+    if not messages:
+        return list(rows)
     return [replace(row, warned=row.warned or capitalized(messages.get(row.row.change.key, ""))) for row in rows]
 
 

@@ -9,12 +9,12 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 
 from dnspanel.accounts.grants import Right
-from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.texts import ngettext
 from dnspanel.web.editor.blocking import Blocking, blocking_of
 from dnspanel.web.editor.transferred_from import DisplayTransfer, transfer_of
 from dnspanel.web.editor.type_filter import types_of
 from dnspanel.web.layout import PanelRequest, say
+from dnspanel.web.read_once import draft_counts_of, statuses_of
 from dnspanel.web.sync import Sync, sync_of
 from dnspanel.zones import access, queries
 from dnspanel.zones.governing import Rules
@@ -50,7 +50,7 @@ def zone_head(request: PanelRequest, zone: Zone, tab: str, known: Rules | None =
     """Return the head of a zone's page; `known` are the rules about the zone, for who has them already."""
     may_edit = access.may_edit_here(request.user, zone)
     may_set = access.has_right(request.user, zone, Right.SETTINGS)
-    counts = queries.draft_summary(author=request.user) if may_edit else ()
+    counts = draft_counts_of(request) if may_edit else ()
     here = next((count for count in counts if count.zone_id == zone.pk), None)
     return ZoneHead(
         zone=zone,
@@ -62,7 +62,7 @@ def zone_head(request: PanelRequest, zone: Zone, tab: str, known: Rules | None =
         draft=here,
         changes_elsewhere=sum(count.total for count in counts) - (here.total if here else 0),
         others=queries.others_drafting(zone=zone, author=request.user) if may_edit else (),
-        sync=sync_of(zone.sequence, node_statuses(now=timezone.now()), zone=zone.name),
+        sync=sync_of(zone.sequence, statuses_of(request), zone=zone.name),
         blocking=blocking_of(request, zone) if may_edit and tab == "records" else Blocking(),
         is_pinned=is_pinned(zone, request.user),
         lock=next((lock for lock in locks_against(request.user, zone) if not lock.name), None) if may_edit else None,

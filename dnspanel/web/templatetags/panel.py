@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import lru_cache
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from django import template
@@ -14,6 +14,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from dnspanel.texts import gettext, ngettext
+from dnspanel.web.row_patterns import RowPatterns
 from dnspanel.zones.panel_reasons import told_reason
 from replication.dns import names, rdata
 
@@ -84,31 +85,36 @@ def folded(parser: template.base.Parser, token: template.base.Token) -> FoldedNo
     return FoldedNode(nodes)
 
 
-class AlikeNode(template.Node):
-    """What `alike` draws."""
+class PatternedNode(template.Node):
+    """What `patterned` draws."""
 
-    def __init__(self, value: template.base.FilterExpression, nodelist: template.NodeList) -> None:
-        self._value = value
+    def __init__(self, name: str, nodelist: template.NodeList) -> None:
+        self._name = name
         self.nodelist = nodelist
 
     def render(self, context: template.Context) -> SafeString:
-        drawn: dict[tuple[AlikeNode, object], SafeString] = context["request"].__dict__.setdefault("_drawn_alike", {})
-        key = self, self._value.resolve(context)
-        if key not in drawn:
-            drawn[key] = self.nodelist.render(context)
-        return drawn[key]
+        known: Any = context.render_context  # of this page alone
+        if self not in known:
+            known[self] = RowPatterns()
+        patterns: RowPatterns = known[self]
+
+        def draw(row: object) -> SafeString:
+            with context.push(**{self._name: row}):
+                return self.nodelist.render(context)
+
+        return patterns.drawn(context[self._name], draw)
 
 
 @register.tag
-def alike(parser: template.base.Parser, token: template.base.Token) -> AlikeNode:
-    """Draw what is between `alike VALUE` and `endalike` once for each value; it must depend on nothing else of a row.
+def patterned(parser: template.base.Parser, token: template.base.Token) -> PatternedNode:
+    """Draw what is between `patterned ROW` and `endpatterned`, once for all rows of one shape: see `PatternRow`.
 
-    Of the hundred rows of a table most have the same there.
+    ROW is a variable of that class; nothing else that is drawn may differ from row to row.
     """
-    _, value = token.split_contents()
-    nodes = parser.parse(("endalike",))
+    _, name = token.split_contents()
+    nodes = parser.parse(("endpatterned",))
     parser.delete_first_token()
-    return AlikeNode(parser.compile_filter(value), nodes)
+    return PatternedNode(name, nodes)
 
 
 @register.simple_tag

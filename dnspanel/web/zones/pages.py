@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -14,7 +15,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.list_looks import ListName
 from dnspanel.accounts.quota_amounts import Kind
 from dnspanel.accounts.roles import Permission
-from dnspanel.fleet.reads.queries import NodeStatus, node_statuses
+from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.statement_time import SearchTooGeneral, searching_for
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.transfer import servers
@@ -22,11 +23,14 @@ from dnspanel.transfer.zone_templates import use
 from dnspanel.web.forms import LONGEST_SEARCH, MOST_REFUSALS, DeleteZoneForm, NewZoneForm
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.web.near_quotas import near_quotas
+from dnspanel.web.read_once import statuses_of
+from dnspanel.web.row_patterns import PatternRow
 from dnspanel.web.rows import row_address
 from dnspanel.web.saved_views import look_in
 from dnspanel.web.sorting import LONGEST_SORT, Column
 from dnspanel.web.sorting import heads as heads_of
 from dnspanel.web.sync import Sync, sync_of
+from dnspanel.web.templatetags.panel import ago, count, idn
 from dnspanel.web.variable_fields import VariablesForm
 from dnspanel.web.zones.from_template import (
     Beginning,
@@ -73,12 +77,67 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ListedZone:
+@dataclass(frozen=True)
+class ListedZone(PatternRow):
     """A zone of the list, with its state on the nodes."""
+
+    SHAPED_BY = ("readable", "team", "tags", "is_signed", "changed_by", "sync")
+    FILLED_IN = ("id", "name", "address", "rrsets", "serial", "revision", "age")
 
     zone: queries.ZoneRow
     sync: Sync
+
+    @property
+    def id(self) -> int:
+        return self.zone.id
+
+    @property
+    def name(self) -> str:
+        return self.zone.name
+
+    @property
+    def readable(self) -> str:
+        """The name in its own script; "" if that is the same."""
+        return idn(self.zone.name)
+
+    @property
+    def address(self) -> str:
+        """Where its editor is."""
+        return reverse("zone-detail", args=[self.zone.name])
+
+    @property
+    def team(self) -> str:
+        return self.zone.team
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return self.zone.tags
+
+    @property
+    def is_signed(self) -> bool:
+        return self.zone.is_signed
+
+    @property
+    def rrsets(self) -> str:
+        """How many it has, in digits."""
+        return count(self.zone.rrset_count)
+
+    @property
+    def serial(self) -> int:
+        return self.zone.serial
+
+    @property
+    def revision(self) -> int:
+        return self.zone.revision
+
+    @property
+    def age(self) -> str:
+        """How long ago it was changed, as HTML."""
+        return ago(self.zone.changed_at)
+
+    @property
+    def changed_by(self) -> str:
+        return self.zone.changed_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +176,7 @@ def zone_list(request: PanelRequest) -> HttpResponse:
     heads = heads_of(COLUMNS, sort if order != BY_NAME else "", request.GET)
     page, too_general = _found(request, search, searched, order)
     context = {
-        "zones": with_sync(page.rows, node_statuses(now=timezone.now())),
+        "zones": with_sync(page.rows, statuses_of(request)),
         "next_after": page.next_after,
         "sort": "" if order == BY_NAME else sort,
         "heads": heads,
@@ -379,7 +438,7 @@ def zone_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
     if not form.is_bound:
         _expect_hold(form, zone, request)
     if publication is None:
-        nodes = sync_of(zone.sequence, node_statuses(now=timezone.now()), zone=zone.name)
+        nodes = sync_of(zone.sequence, statuses_of(request), zone=zone.name)
         context = {
             "zone": zone,
             "form": form,

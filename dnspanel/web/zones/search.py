@@ -7,13 +7,13 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.statement_time import SearchTooGeneral, searching_for
 from dnspanel.texts import gettext, ngettext
 from dnspanel.web.forms import LONGEST_SEARCH
 from dnspanel.web.layout import PanelRequest, say
+from dnspanel.web.read_once import statuses_of
 from dnspanel.web.rows import DisplayRow, row_address
-from dnspanel.web.zones.pages import ListedZone, with_sync
+from dnspanel.web.zones.pages import with_sync
 from dnspanel.zones import access, queries
 from dnspanel.zones.search.everywhere import Found, FoundPage, place_of, rrsets_found
 from dnspanel.zones.search.suggestions import suggestions
@@ -46,7 +46,7 @@ def search(request: PanelRequest) -> HttpResponse:
         "search_text": text,
         "searched": searched,
         "filters": FILTERS,
-        "zones": _with_sync(zones),
+        "zones": with_sync(zones.rows, statuses_of(request)) if zones.rows else [],
         "more_zones": bool(zones.next_after),
         "zones_looked_to": zones.looked_to,
         "rows": [_displayed(found) for found in page.rows],
@@ -95,10 +95,6 @@ def _found(request: PanelRequest, text: str, searched: Search) -> tuple[queries.
 def _asks_for_zones(searched: Search) -> bool:
     """Whether somebody may look for zones by it: filters of records alone ask for records."""
     return bool(searched.words or searched.about_zones)
-
-
-def _with_sync(zones: queries.Page[queries.ZoneRow]) -> list[ListedZone]:
-    return with_sync(zones.rows, node_statuses(now=timezone.now())) if zones.rows else []
 
 
 def _displayed(found: Found) -> DisplayFound:

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import Team, User
-from dnspanel.zones import edit, queries
+from dnspanel.zones import edit, queries, zone_order
 from dnspanel.zones.dnssec import sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.models import Channel, Zone
@@ -16,6 +16,10 @@ from dnspanel.zones.zone_order import ZoneColumn, ZoneOrder, named_behind, order
 from tests.people import NOW
 
 ORDERS = [ZoneOrder(column, descending) for column in ZoneColumn for descending in (False, True)]
+
+
+def name_of(order: ZoneOrder) -> str:
+    return f"{order.column}-{'down' if order.descending else 'up'}"
 
 
 @pytest.fixture
@@ -55,19 +59,44 @@ def expected(order: ZoneOrder) -> list[str]:
     return [zone.name for zone in sorted(by_name, key=key, reverse=order.descending)]  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("order", ORDERS, ids=lambda order: f"{order.column}-{'down' if order.descending else 'up'}")
+@pytest.mark.parametrize("order", ORDERS, ids=name_of)
 def test_pages_of_each_order_have_every_zone_once(zones: None, bob: User, order: ZoneOrder) -> None:
     found, after = [], ""
     while True:
         with CaptureQueriesContext(connection) as captured:
             page = queries.zone_page(user=bob, order=order, after=after, limit=2)
-        assert len(captured) <= 3
+        assert len(captured) <= 5  # names, a sample, the first by it and of all, and what is listed
         found += [row.name for row in page.rows]
         after = page.next_after
         if not after:
             break
     # A stable sort turned round keeps equals in their order: `reverse` does so.
     assert found == expected(order)
+
+
+BY_SAMPLE = [
+    order
+    for order in ORDERS
+    if order.column in zone_order._KEYS or (order.column in zone_order._NAMED and not order.descending)
+]
+
+
+@pytest.mark.parametrize("order", BY_SAMPLE, ids=name_of)
+@pytest.mark.parametrize("place", [1, 3, 11, 12])
+def test_a_sample_says_what_need_not_be_compared_and_nothing_else(
+    zones: None, alice: User, monkeypatch: pytest.MonkeyPatch, order: ZoneOrder, place: int
+) -> None:
+    """The bound is anything from too narrow for a page to that of all, and none where there are fewer zones."""
+    monkeypatch.setattr(zone_order, "_SAMPLE_PERCENT", 100)
+    monkeypatch.setattr(zone_order, "_OF_SAMPLE", place)
+    with CaptureQueriesContext(connection) as captured:
+        page = queries.zone_page(user=alice, order=order, limit=4)
+    assert [row.name for row in page.rows] == expected(order)[:4]
+    assert sum("TABLESAMPLE" in query["sql"] for query in captured) == 1
+    with CaptureQueriesContext(connection) as captured:
+        queries.zone_page(user=alice, order=order, after=page.next_after, limit=4)
+        queries.zone_page(user=alice, order=order, search="z", limit=4)
+    assert not any("TABLESAMPLE" in query["sql"] for query in captured)
 
 
 def test_a_search_and_what_a_person_sees_stay_as_they_are(zones: None, bob: User, dora: object) -> None:

@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from django.template import Context, Template
 from django.template.loader_tags import BlockNode
-from django.test import RequestFactory
 from django.utils import timezone
 
+from dnspanel.web.row_patterns import PatternRow
 from dnspanel.web.templatetags import panel
 
 
@@ -96,31 +96,26 @@ def test_only_line_breaks_are_folded(source: str, folded: str) -> None:
     assert Template(f"{{% load panel %}}{{% folded %}}{source}{{% endfolded %}}").render(Context()) == folded
 
 
-def test_what_is_alike_is_drawn_once_for_each_value() -> None:
+def test_rows_of_one_shape_are_drawn_by_one_pattern() -> None:
     drawn: list[str] = []
 
-    class Value:
-        def __init__(self, text: str) -> None:
-            self.text = text
+    class Row(PatternRow):
+        SHAPED_BY = ("kind",)
+        FILLED_IN = ("text",)
 
-        def __hash__(self) -> int:
-            return hash(self.text)
+        def __init__(self, kind: str, text: str) -> None:
+            self.kind, self.text = kind, text
 
-        def __eq__(self, other: object) -> bool:
-            return isinstance(other, Value) and other.text == self.text
+        @property
+        def noted(self) -> str:
+            drawn.append(self.kind)
+            return ""
 
-        def draw(self) -> str:
-            drawn.append(self.text)
-            return f"<{self.text}>"
-
-    source = "{% load panel %}{% for each in all %}{% alike each %}{{ each.draw }}{% endalike %} {% endfor %}"
-    template = Template(source)
-    values = [Value("a"), Value("a"), Value("b"), Value("a")]
-    for _ in "xy":
-        request = RequestFactory().get("/")
-        assert (
-            template.render(Context({"all": values, "request": request})) == "&lt;a&gt; &lt;a&gt; &lt;b&gt; &lt;a&gt; "
-        )
+    source = "{% for row in rows %}{% patterned row %}{{ row.noted }}{{ row.kind }}{{ row.text }} {% endpatterned %}"
+    template = Template(f"{{% load panel %}}{source}{{% endfor %}}{{{{ row.text }}}}")
+    rows = [Row("a", "1"), Row("b", "<"), Row("a", "2")]
+    for _ in "xy":  # nothing of a page outlives it
+        assert template.render(Context({"rows": rows, "row": Row("", "after")})) == "a1 b&lt; a2 after"
     assert drawn == ["a", "b"] * 2
 
 

@@ -80,7 +80,7 @@ def test_signed_zones_are_marked_and_found(
         sign.sign(zones=[zones[name]], acting=Acting(author=bob, channel="web", now=NOW))
     sign.unsign(zones=[zones["once"]], acting=Acting(author=bob, channel="web", now=NOW))
     client = browser(bob)
-    with django_assert_max_num_queries(14):
+    with django_assert_max_num_queries(11):
         assert client.get(LIST).content.decode().count("#shield") == 2
     signed = client.get(LIST, {"q": "dnssec:signed"}).content.decode()
     assert ["signed-one.test" in signed, "once.test" in signed, "never.test" in signed] == [True, False, False]
@@ -157,9 +157,9 @@ def test_a_hundred_zones_cost_as_many_queries_as_one(
     for number in range(nodes):
         active_node(f"ns{number}")
     client = browser(bob)
-    # Session, user, zones, draft; nodes, head and what they lack for the list, and again with stalls and
-    # bootstraps for the pill; open alerts, and whether publishing is held.
-    with django_assert_max_num_queries(14):
+    # Session, user, zones, draft; nodes, head and what they lack, for the list and the pill; stalls and whether delivery
+    # is stopped; open alerts, and whether publishing is held.
+    with django_assert_max_num_queries(11):
         client.get(LIST)
     with django_assert_max_num_queries(6):
         client.get(LIST, headers={**HTMX, "HX-Target": "zone-list"})
@@ -464,7 +464,7 @@ def test_who_sees_three_of_many_zones_pays_no_more_than_who_sees_all(browser: Br
     team = Team.objects.create(name="Few", created_at=NOW)
     Zone.objects.filter(pk__in=three).update(tags=["few"], team=team)
     administrators = blocks_of(browser(alice))
-    assert administrators[0] == 10  # the fleet, alerts and drafts, which a member does not see, are three of them
+    assert administrators[0] == 9  # the fleet, alerts and drafts, which a member does not see, are three of them
     ways: dict[str, Any] = {"zones": frozenset(three), "tags": frozenset({"few"}), "teams": frozenset({team.pk})}
     for way, places in ways.items():
         member = make_person(way, Role.MEMBER)
