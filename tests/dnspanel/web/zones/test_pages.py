@@ -157,8 +157,8 @@ def test_a_hundred_zones_cost_as_many_queries_as_one(
     for number in range(nodes):
         active_node(f"ns{number}")
     client = browser(bob)
-    # Session, user, zones, draft; nodes, head and what they lack, for the list and the pill; stalls and whether delivery
-    # is stopped; open alerts, and whether publishing is held.
+    # Session, user, zones, draft; nodes, head and what they lack, for the list and the pill; stalls and whether
+    # delivery is stopped; open alerts, and whether publishing is held.
     with django_assert_max_num_queries(11):
         client.get(LIST)
     with django_assert_max_num_queries(6):
