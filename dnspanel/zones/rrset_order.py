@@ -36,7 +36,7 @@ _NEWEST_CHANGES = """
 SELECT newest.number, c.owner_key FROM (
     SELECT id, number FROM zones_revision WHERE zone_id = %s AND number <= %s ORDER BY number DESC LIMIT 500
 ) AS newest
-CROSS JOIN LATERAL (SELECT owner_key FROM zones_change WHERE revision_id = newest.id OFFSET 0) AS c
+LEFT JOIN LATERAL (SELECT owner_key FROM zones_change WHERE revision_id = newest.id OFFSET 0) AS c ON true
 ORDER BY newest.number DESC LIMIT %s"""
 
 
@@ -108,8 +108,11 @@ def first_stored(
     if large_zone is None:
         return _first(rows, order, start, limit)
     if order.column is RRsetColumn.CHANGED and order.descending:
-        found = _changed_last(rows, large_zone, order, start, limit)
-        if len(found) == limit:
+        found, is_complete = _changed_last(rows, large_zone, order, start, limit)
+        if len(found) < limit and is_complete:
+            at = start.key if start is not None and start.by <= _AS_IT_CAME else None
+            found += _of_one_value(rows, _AS_IT_CAME, at, limit - len(found))
+        if len(found) == limit or is_complete:
             return found
     if order.column in _VALUES_OF_TEXTS and is_all:
         blocks = texts.blocks_by_value(large_zone, _VALUES_OF_TEXTS[order.column])
@@ -260,20 +263,22 @@ def _by_change(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None
 
 def _changed_last(
     rows: "QuerySet[Any]", large_zone: Zone, order: RRsetOrder, start: SortedKey | None, limit: int
-) -> list[SortedKey]:
-    """In the order, those of the newest revisions that have some thousand changes together; fewer than `limit` say
-    nothing of the others. What a revision changed, and none after it, is among its changes."""
+) -> tuple[list[SortedKey], bool]:
+    """In the order, those of the newest revisions that have some thousand changes together; and whether these are all
+    that any revision changed. What a revision changed, and none after it, is among its changes."""
     newest = _IN_DRAFT if start is None else start.by
     with connection.cursor() as cursor:
         cursor.execute(_NEWEST_CHANGES, [large_zone.pk, newest, _CHANGES_LOOKED_AT + 1])
         found = cursor.fetchall()
     if not found:
-        return []
+        return [], False
     oldest = found[-1][0]
-    if len(found) > _CHANGES_LOOKED_AT:  # of that one there may be more
+    is_complete = oldest == _AS_IT_CAME and len(found) <= _CHANGES_LOOKED_AT
+    if oldest == _AS_IT_CAME or len(found) > _CHANGES_LOOKED_AT:  # of that one there may be more
         oldest += 1
     keys = {bytes(owner_key) for number, owner_key in found if number >= oldest}
-    return _of_many_values(rows.filter(sort_key__gte=oldest, owner_key__in=keys), order, start, limit)
+    some = rows.filter(sort_key__gte=oldest, owner_key__in=keys)
+    return _of_many_values(some, order, start, limit), is_complete
 
 
 def _of_many_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
