@@ -7,6 +7,8 @@ from contextlib import ExitStack
 import pytest
 from django.conf import settings
 from django.test import TransactionTestCase
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
 
 from tests import database
@@ -14,6 +16,10 @@ from tests.lanes import unit_of
 from tests.stack import fresh_stack, stack, stop_shared_stacks
 
 __all__ = ["fresh_stack", "stack"]
+
+# How long an example takes says more about who else is at work on the machine.
+hypothesis_settings.register_profile("panel", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+hypothesis_settings.load_profile("panel")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -124,5 +124,5 @@ def _pattern_of(row: PatternRow, draw: Callable[[object], str]) -> tuple[str, ..
     faults: list[str] = []
     drawn = draw(_Outline(row, faults))
     if faults:
-        raise NotOfPattern(f"The template of {type(row).__name__}: {'; '.join(dict.fromkeys(faults))}.")
+        raise NotOfPattern(f"{type(row).__name__}: {'; '.join(dict.fromkeys(faults))}")
     return tuple(drawn.split(_PLACEHOLDER))

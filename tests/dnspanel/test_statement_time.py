@@ -183,7 +183,7 @@ def test_a_filter_of_records_is_422(browser: Browser, bob: User, monkeypatch: py
 
 
 def test_a_page_that_took_too_long_is_503(browser: Browser, bob: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "node_statuses", wait_too_long)
+    monkeypatch.setattr(pages, "statuses_of", wait_too_long)
     client: Client = browser(bob)
     page = client.get("/zones/")
     assert (page.status_code, page["Retry-After"], "This took too long" in page.content.decode()) == (503, "10", True)

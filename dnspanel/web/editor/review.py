@@ -167,7 +167,7 @@ class _NotAsSeen(Exception):
     """The form is refused: the draft is another one, or something is missing."""
 
     def __init__(self, form: PublishForm, plans: Sequence[ZonePlan]) -> None:
-        super().__init__("not as the person saw it")
+        super().__init__()
         self.form, self.plans = form, plans
 
 

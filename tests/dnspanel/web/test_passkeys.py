@@ -137,6 +137,7 @@ def test_a_stick_that_is_only_touched_is_a_second_factor_and_no_more(opened: Ope
     # Nor does its answer to the challenge of a second factor pass where one signs in by a passkey alone.
     sign_out(page)
     types_password(page)
+    page.wait_for_function("window.webauthnJSON")
     posted = page.evaluate(
         """async (handle) => {
             const form = document.querySelector("form[data-passkey]");

@@ -80,5 +80,5 @@ def test_what_is_filled_in_is_escaped_but_html() -> None:
     ],
 )
 def test_what_does_not_shape_a_row_decides_nothing(decide: Callable[[Row], str]) -> None:
-    with pytest.raises(NotOfPattern, match="The template of Row"):
+    with pytest.raises(NotOfPattern, match="Row: "):
         RowPatterns().drawn(Row("a"), decide)

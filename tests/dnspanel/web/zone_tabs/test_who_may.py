@@ -150,7 +150,7 @@ def test_long_lists_come_in_steps_with_as_many_queries(
         text_of(client)
 
 
-QUERIES = 21
+QUERIES = 19
 
 
 def test_for_a_time_that_is_past_it_says_how_sure_that_is(cast: Zone, browser: Browser, alice: User) -> None:
