@@ -19,7 +19,7 @@ ZONES_AT_A_TIME = 1_000
 REVISIONS_AT_A_TIME = 2_000
 ZONES_OF_A_TURN = 20_000
 # Somebody publishes very much just now: the texts wait until that is done, but no longer than this.
-_BUSY_REVISIONS = 1_000
+_BUSY_REVISIONS = 200
 _BUSY = timedelta(seconds=5)
 _LONGEST_WAIT = timedelta(minutes=10)
 
