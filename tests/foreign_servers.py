@@ -134,7 +134,7 @@ def nsd(
     programs: Sequence[str] = ("nsd", "nsd-control"),
 ) -> Made:
     conf, around = directory / "nsd.conf", directory.parent
-    over_tls = ""
+    pattern, over_tls = 'pattern:\n    name: "dnspanel"\n', ""
     if tls_port is not None:
         (around / AUTHORITY).write_text(parts[0])
         over_tls = (
@@ -148,10 +148,8 @@ def nsd(
         f'    zonelistfile: "{directory}/zone.list"\n    verbosity: 2\n    server-count: 1\n'
         "    xfrd-reload-timeout: 0\n"
         f'remote-control:\n    control-enable: yes\n    control-interface: "{directory}/control"\n'
-        + parts[-1].replace("/etc/nsd", str(around))
+        + parts[-1].replace("/etc/nsd", str(around)).replace(pattern, f'{pattern}    zonefile: "%s.zone"\n')
     )
-    text = re.sub(r'zone:\n    name: "(.+)"\n', r'\g<0>    zonefile: "\1.zone"\n', conf.read_text())
-    conf.write_text(text)
     server, control = programs
 
     def text_of(zone: str) -> str:
@@ -169,11 +167,7 @@ def nsd(
 def newer_nsd(directory: Path, port: int, parts: list[str], tls_port: int | None = None) -> Made:
     """By the part for one that reads catalog zones, which comes before that for an older one."""
     programs = [str(program_of_suite(SUITE, f"usr/sbin/{name}", directory)) for name in ("nsd", "nsd-control")]
-    made = nsd(directory, port, parts[:-1], tls_port, programs)
-    conf = directory / "nsd.conf"
-    pattern = 'pattern:\n    name: "dnspanel"\n'
-    conf.write_text(conf.read_text().replace(pattern, f'{pattern}    zonefile: "%s.zone"\n'))
-    return made
+    return nsd(directory, port, parts[:-1], tls_port, programs)
 
 
 MAKERS = {"bind": bind, "knot": knot, "nsd": nsd}

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author
@@ -22,7 +23,7 @@ from dnspanel.catalogs.signals import produced
 from dnspanel.texts import gettext
 from dnspanel.zones import access, bulk, edit, panel_reasons
 from dnspanel.zones.errors import ZoneError
-from dnspanel.zones.models import Channel, Publication, Zone
+from dnspanel.zones.models import PRODUCERS, Channel, Publication, Zone
 from dnspanel.zones.soa import SoaEdit
 from dnspanel.zones.store_rrsets import rrset_of
 from replication.dns import names, rdtypes
@@ -59,7 +60,7 @@ def create_producer(
     if any(rrset.name != zone_name or rrset.type not in {rdtypes.SOA, rdtypes.NS} for rrset in rrsets):
         reason = gettext("A catalog has a SOA and NS of its own; all else in it is made of its members.")
         raise CatalogRefused({"rrsets": [reason]})
-    if Zone.objects.filter(is_catalog=True, transferred_from="", deleted_at=None).count() >= MOST:
+    if _producers().count() >= MOST:
         raise CatalogRefused({"name": [gettext("There are {most} catalogs, and that is the most.").format(most=MOST)]})
     has_ns = nameservers or any(rrset.type == rdtypes.NS for rrset in rrsets)
 
@@ -82,18 +83,13 @@ def create_producer(
     )
 
 
-def producer_named(name: str) -> Zone | None:
-    """The catalog of ours that has this canonical name."""
-    return Zone.objects.filter(name=name, is_catalog=True, transferred_from="", deleted_at=None).first()
-
-
 def put_into(*, zone: Zone, catalog_name: str, author: Author, now: datetime) -> None:
     """The zone is in the catalog of ours of this canonical name, and in no other one; in none if there is no such one.
 
     The catalog says so soon. That the author may change what the zone is like is the caller's to know; raises
     RightMissing for who may not do so of the catalogs that it enters and leaves, and CatalogRefused.
     """
-    catalog = producer_named(catalog_name) if catalog_name else None
+    catalog = _producers().filter(name=catalog_name).first() if catalog_name else None
     if catalog is None and not Produced.objects.filter(zone=zone).exists():
         return
     with transaction.atomic():
@@ -123,12 +119,17 @@ def put_into(*, zone: Zone, catalog_name: str, author: Author, now: datetime) ->
 def follow_members(*, now: datetime) -> int:
     """Every catalog of ours says which zones are in it, at most AT_ONCE changes of each; returns how many changed."""
     changed = 0
-    for catalog in Zone.objects.filter(is_catalog=True, transferred_from="", deleted_at=None).order_by("pk"):
+    for catalog in _producers().order_by("pk"):
         try:
             changed += _follow(catalog, now)
         except ZoneError as exc:  # a hold, or a quota: it follows once it can
             logger.warning("the catalog %s does not follow its members: %s", catalog.name, exc)
     return changed
+
+
+def _producers() -> QuerySet[Zone]:
+    """The catalogs of ours that are not in the trash."""
+    return Zone.objects.filter(PRODUCERS, deleted_at=None)
 
 
 def _follow(catalog: Zone, now: datetime) -> bool:

@@ -14,7 +14,7 @@ from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.access import require, tagged, zones_visible_to
 from dnspanel.zones.dnssec.queries import loaded_signing_of
 from dnspanel.zones.errors import Forbidden, unserved_reason
-from dnspanel.zones.models import Zone
+from dnspanel.zones.models import PRODUCERS, Zone
 
 SIGNED = gettext_noop(
     "{name} is signed by the nodes, and there is no ring 0 to sign a transfer: without signatures validating resolvers "
@@ -23,7 +23,6 @@ SIGNED = gettext_noop(
 NARROW = gettext_noop(
     "{name} is signed with narrow NSEC3, which is made up for each question and cannot be transferred."
 )
-_PRODUCER = Q(is_catalog=True, transferred_from="")
 
 
 def secondaries_visible_to(person: Person) -> QuerySet[Secondary]:
@@ -76,12 +75,12 @@ def chosen_zones(secondary: Secondary) -> QuerySet[Zone]:
     """The zones that are chosen for it, those that it cannot have included."""
     chosen = Zone.objects.filter(_chosen(secondary), deleted_at=None)
     # A catalog of ours is for whoever is to have it by name.
-    return chosen if secondary.choice == ZoneChoice.LIST else chosen.exclude(_PRODUCER)
+    return chosen if secondary.choice == ZoneChoice.LIST else chosen.exclude(PRODUCERS)
 
 
 def zones_given_to(secondary: Secondary) -> QuerySet[Zone]:
     """The zones that it may transfer: the chosen ones that nodes serve, without those that cannot be given."""
-    return chosen_zones(secondary).filter(Q(is_served=True) | _PRODUCER).exclude(withheld())
+    return chosen_zones(secondary).filter(Q(is_served=True) | PRODUCERS).exclude(withheld())
 
 
 def withheld_zones_of(secondary: Secondary) -> QuerySet[Zone]:

@@ -194,7 +194,7 @@ def may_edit_here(person: Person, zone: Zone) -> bool:
 
     For what a page offers: a change itself says from where the zone comes.
     """
-    return not zone.transferred_from and not zone.is_catalog and may_edit_zone(person, zone)
+    return zone.is_edited_here and may_edit_zone(person, zone)
 
 
 def may_edit(person: Person) -> bool:

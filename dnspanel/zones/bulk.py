@@ -398,7 +398,7 @@ def undo_zone_changes(
             prefer_indexes()
             published = _published_by(sequence)
             zones = _locked(published)
-            unedited = [id for id, zone in zones.items() if zone.transferred_from or zone.is_catalog]
+            unedited = [id for id, zone in zones.items() if not zone.is_edited_here]
             for id in {*presigned_zones(list(zones)), *(unedited if author is not None else [])}:
                 del zones[id]
             current = _at_names(zones, {id: [change.key for change in published[id].changes] for id in zones})

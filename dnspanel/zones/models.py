@@ -187,6 +187,11 @@ class Zone(models.Model):
         return SoaEdit(self.soa_edit_api, self.soa_edit)
 
     @property
+    def is_edited_here(self) -> bool:
+        """Whether people may change it: its primary is this panel, and it is no catalog, which follows its members."""
+        return not self.transferred_from and not self.is_catalog
+
+    @property
     def is_producer(self) -> bool:
         """Whether it is a catalog of ours, which says which zones are in it."""
         return self.is_catalog and not self.transferred_from
@@ -200,6 +205,10 @@ class Zone(models.Model):
     def waits_for_nodes(self) -> bool:
         """Whether nodes get it with its next revision: they do not have it, and may."""
         return not self.is_served and not self.is_catalog
+
+
+# Those that are catalogs of ours, as `is_producer` says of one.
+PRODUCERS = Q(is_catalog=True, transferred_from="")
 
 
 class Lock(models.Model):

@@ -14,6 +14,7 @@ import psutil
 
 from dnspanel.demo.stack import Stack
 from replication.wire.protocol import Status
+from tests.stack import until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SYNC_POLL_SECONDS = 0.001
@@ -45,13 +46,9 @@ class BenchStack:
         from dnspanel.zones.models import ComplaintProgress, LogHead, SearchProgress
 
         wanted = LogHead.objects.get().sequence
-        deadline = time.monotonic() + timeout
         texts = SearchProgress.objects.filter(sequence__gte=wanted, last_zone=None)
         complaints = ComplaintProgress.objects.filter(sequence__gte=wanted, is_complete=True)
-        while not (texts.exists() and complaints.exists()):
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"searches have not followed to {wanted} after {timeout:.0f} s")
-            time.sleep(SYNC_POLL_SECONDS)
+        until(lambda: texts.exists() and complaints.exists(), seconds=timeout, what=f"searches follow to {wanted}")
 
     def agent_rss_mb(self) -> list[float]:
         """Resident memory of each agent now, in MiB, mapped pages of the LMDB included."""

@@ -90,8 +90,10 @@ def zone_object(
 def stored_rows(actor: Actor, zone: Zone, *, name: str | None = None, type: int | None = None) -> Iterator[StoredRow]:
     """The zone's RRsets in canonical order, those that the actor sees. One query."""
     if zone.is_producer:  # PowerDNS makes the rest of a catalog while it is transferred, and does not show it
-        name = name or zone.name
-    if name is not None and (not names.is_within(name, zone.name) or (zone.is_producer and name != zone.name)):
+        if name and name != zone.name:
+            return iter(())
+        name = zone.name
+    if name is not None and not names.is_within(name, zone.name):
         return iter(())
     key = None if name is None else relative_key(name, zone.name)
     sees = access.visibility_of(actor, zone)

@@ -230,6 +230,6 @@ def _told(lacking: Mapping[str, str]) -> str:
         return ""
     clauses = list(lacking.values())
     told = joined("; ", clauses[:MOST_TOLD])
-    if len(clauses) == len(clauses[:MOST_TOLD]):
+    if len(clauses) <= MOST_TOLD:
         return joined("", [told, "."])
     return gettext("{clauses}; and {count} more.").format(clauses=told, count=len(clauses) - MOST_TOLD)

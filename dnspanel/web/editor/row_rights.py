@@ -14,7 +14,7 @@ def with_rights(person: Person, zone: Zone, rows: Iterable[DisplayRow]) -> list[
     """Return the rows with what this person may do to each. This only informs; the verbs decide."""
     actor = actor_of(person)
     # What comes from a primary elsewhere is changed there.
-    grants = () if actor is None or zone.transferred_from or zone.is_catalog else actor.grants
+    grants = actor.grants if actor is not None and zone.is_edited_here else ()
     here = [grant for grant in grants if grant.covers_zone(zone.pk, zone.tags, zone.team_id)]
 
     at_all = {right for grant in here if not grant.is_limited for right in grant.rights}

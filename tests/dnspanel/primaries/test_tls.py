@@ -20,6 +20,7 @@ from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.set_up import Terms
 from dnspanel.zones.models import Zone
 from tests.dnspanel.primaries.conftest import KEY, TEXT, ZONE, Primary, awaited, records_here, row_of, take_turn
+from tests.dnspanel.primaries.knot import running_knot
 from tests.dnspanel.transfer.powerdns_estate import TSIG_SECRET
 from tests.dnspanel.transfer.running import listening, run, running
 from tests.dnspanel.transfer.sources.test_axfr import named
@@ -171,25 +172,17 @@ def test_a_primary_that_wants_to_know_who_asks_is_shown_the_panels_certificate(
 @contextmanager
 def knot_over_tls(directory: Path, port: int) -> Iterator[Callable[[], None]]:
     """What adds a record to the zone."""
-    server, control = (program_of_suite(SUITE, f"usr/sbin/{name}", directory) for name in ("knotd", "knotc"))
-    conf, clear = directory / "knot.conf", free_port()
-    conf.write_text(
-        f"server:\n    listen: 127.0.0.1@{clear}\n    listen-tls: 127.0.0.1@{port}\n    rundir: {directory}\n"
-        f"    user: root\n    cert-file: {directory}/own.pem\n    key-file: {directory}/own.key\n"
-        f"database:\n    storage: {directory}\nlog:\n  - target: stderr\n    any: info\n"
-        f"key:\n  - id: transfer\n    algorithm: hmac-sha256\n    secret: {TSIG_SECRET}\n"
-        "acl:\n  - id: to-panel\n    key: transfer\n    action: transfer\n    protocol: tls\n"
-        f"zone:\n  - domain: {ZONE}\n    storage: {directory}\n    file: zone\n    zonefile-sync: -1\n"
-        "    zonefile-load: whole\n    journal-content: changes\n    acl: to-panel\n"
+    server = (
+        f"    listen: 127.0.0.1@{free_port()}\n    listen-tls: 127.0.0.1@{port}\n"
+        f"    cert-file: {directory}/own.pem\n    key-file: {directory}/own.key\n"
     )
-
-    def add() -> None:
-        for words in (["zone-begin", ZONE], ["zone-set", ZONE, "over", "60", "TXT", '"tls"'], ["zone-commit", ZONE]):
-            run(control, "-b", "-c", conf, *words)
-
-    with running([server, "-c", conf], directory / "log", listening(port)):
-        run(control, "-b", "-c", conf, "zone-reload", ZONE)
-        yield add
+    acl = (
+        f"key:\n  - id: transfer\n    algorithm: hmac-sha256\n    secret: {TSIG_SECRET}\n"
+        "acl:\n  - id: panel\n    key: transfer\n    action: transfer\n    protocol: tls\n"
+    )
+    programs = [program_of_suite(SUITE, f"usr/sbin/{name}", directory) for name in ("knotd", "knotc")]
+    with running_knot(directory, port, server=server, acl=acl, programs=programs) as knot:
+        yield lambda: knot.add("over", "60", "TXT", '"tls"')
 
 
 @contextmanager
@@ -197,6 +190,7 @@ def nsd_over_tls(directory: Path, port: int) -> Iterator[Callable[[], None]]:
     """What adds a record to the zone."""
     server, control = (program_of_suite(SUITE, f"usr/sbin/{name}", directory) for name in ("nsd", "nsd-control"))
     conf = directory / "nsd.conf"
+    (directory / "zone").write_text(TEXT)
     conf.write_text(
         f'server:\n    ip-address: 127.0.0.1@{port}\n    tls-port: {port}\n    zonesdir: "{directory}"\n'
         f'    tls-service-pem: "{directory}/own.pem"\n    tls-service-key: "{directory}/own.key"\n'
@@ -224,7 +218,6 @@ def test_of_others_it_comes_over_tls_as_well_and_what_changes_as_a_difference(
     with short_directory() as directory:
         (directory / "own.pem").write_text(certificate.certificate)
         (directory / "own.key").write_text(certificate.key)
-        (directory / "zone").write_text(TEXT)
         port = free_port()
         by_name = {"uses_tls": True, "tls_names": [NAME], "tls_certificates": certificate.certificate, **KEY}
         try:

@@ -4,8 +4,6 @@ Tests `primaries.ask` and `primaries.keys` too: every turn begins with the SOA.
 """
 
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,8 @@ from dnspanel.primaries.models import TransferredZone
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.models import Channel, Publication, Revision, RevisionKind, Zone
 from tests.dnspanel.primaries.conftest import KEY, TEXT, ZONE, Primary, awaited, records_here, row_of, take_turn
-from tests.dnspanel.transfer.running import listening, needed, run, running, sqlite_powerdns
+from tests.dnspanel.primaries.knot import running_knot
+from tests.dnspanel.transfer.running import needed, sqlite_powerdns
 from tests.people import NOW
 from tests.ports import free_port
 
@@ -126,50 +125,26 @@ def test_what_cannot_be_served_changes_nothing(transferred: Zone, primary: Prima
     assert transferred.name == ZONE
 
 
-@dataclass(frozen=True, slots=True)
-class Knot:
-    """A running Knot DNS with the zone, and its configuration."""
-
-    address: str
-    conf: Path
-
-    def control(self, *words: str) -> None:
-        run("knotc", "-b", "-c", self.conf, *words)
-
-
-@pytest.fixture
-def knot(tmp_path: Path, settings: Any) -> Iterator[Knot]:
+def test_of_knot_comes_the_zone_then_what_changed_and_signed_once_it_signs(
+    tmp_path: Path, alice: User, settings: Any
+) -> None:
     needed("knotd", "knotc")
     settings.SOURCE_NETWORKS = ["127.0.0.0/8"]
-    port, conf = free_port(), tmp_path / "knot.conf"
-    (tmp_path / "zone").write_text(TEXT)
-    conf.write_text(
-        f"server:\n    listen: 127.0.0.1@{port}\n    rundir: {tmp_path}\n    user: root\n"
-        f"database:\n    storage: {tmp_path}\nlog:\n  - target: stderr\n    any: info\n"
-        f"acl:\n  - id: all\n    address: 127.0.0.1\n    action: transfer\n"
-        f"zone:\n  - domain: {ZONE}\n    storage: {tmp_path}\n    file: zone\n    zonefile-sync: -1\n"
-        "    zonefile-load: whole\n    journal-content: changes\n    acl: all\n    dnssec-signing: off\n"
-    )
-    with running(["knotd", "-c", conf], tmp_path / "log", listening(port)):
-        found = Knot(f"127.0.0.1:{port}", conf)
-        found.control("zone-reload", ZONE)
-        yield found
-
-
-def test_of_knot_comes_the_zone_then_what_changed_and_signed_once_it_signs(knot: Knot, alice: User) -> None:
-    zone = awaited(knot.address, alice)
-    assert take_turn(zone) == "axfr"
-    for words in (["zone-begin", ZONE], ["zone-set", ZONE, "new", "60", "A", "192.0.2.9"], ["zone-commit", ZONE]):
-        knot.control(*words)
-    assert take_turn(zone) == "ixfr"
-    assert ("new.abroad.test.", 60, "A", "192.0.2.9") in records_here(zone)
-    assert not signing_of(zone).presigned
-    knot.conf.write_text(knot.conf.read_text().replace("dnssec-signing: off", "dnssec-signing: on"))
-    knot.control("reload")
-    knot.control("zone-sign", ZONE)
-    assert take_turn(zone) == "axfr"
-    assert signing_of(zone).presigned
-    assert {"RRSIG", "DNSKEY"} <= {kind for _, _, kind, _ in records_here(zone)}
+    port = free_port()
+    acl = "acl:\n  - id: panel\n    address: 127.0.0.1\n    action: transfer\n"
+    with running_knot(tmp_path, port, server=f"    listen: 127.0.0.1@{port}\n", acl=acl) as knot:
+        zone = awaited(f"127.0.0.1:{port}", alice)
+        assert take_turn(zone) == "axfr"
+        knot.add("new", "60", "A", "192.0.2.9")
+        assert take_turn(zone) == "ixfr"
+        assert ("new.abroad.test.", 60, "A", "192.0.2.9") in records_here(zone)
+        assert not signing_of(zone).presigned
+        knot.conf.write_text(knot.conf.read_text().replace("dnssec-signing: off", "dnssec-signing: on"))
+        knot.control("reload")
+        knot.control("zone-sign", ZONE)
+        assert take_turn(zone) == "axfr"
+        assert signing_of(zone).presigned
+        assert {"RRSIG", "DNSKEY"} <= {kind for _, _, kind, _ in records_here(zone)}
 
 
 def test_of_powerdns_comes_the_zone_and_signed_once_it_signs(tmp_path: Path, alice: User, settings: Any) -> None:
