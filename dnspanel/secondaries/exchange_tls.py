@@ -31,10 +31,35 @@ def exchange_over_tls(
 
     The server must show one of the certificates (fingerprints) where there are some. Where there are none, its
     signatures alone prove who it is, and TLS keeps the questions from listeners.
+
+    One that ends the connection is asked once more for what it owes: NSD ends them whenever it has taken in a zone.
     """
-    host, port = address
-    if not outbound.is_allowed(host, settings.SECONDARY_NETWORKS):
+    if not outbound.is_allowed(address[0], settings.SECONDARY_NETWORKS):
         return [not_allowed()] * len(messages)
+    answers = _on_one_connection(messages, address, key, seconds, certificates)
+    owed = [number for number, answer in enumerate(answers) if answer == _ended()]
+    again = _on_one_connection([messages[number] for number in owed], address, key, seconds, certificates)
+    for number, answer in zip(owed, again, strict=True):
+        answers[number] = answer
+    return answers
+
+
+def _ended() -> Answer:
+    """The answer of a server that ended the connection before it gave one."""
+    return Answer(gettext("It ended the connection without an answer."))
+
+
+def _on_one_connection(
+    messages: Sequence[dns.message.Message],
+    address: tuple[str, int],
+    key: dns.tsig.Key,
+    seconds: float,
+    certificates: frozenset[str],
+) -> list[Answer]:
+    """As `exchange_over_tls`, without a second connection."""
+    if not messages:
+        return []
+    host, port = address
     answers: list[Answer] = []
     try:
         with _connected(host, port, seconds) as stream:
@@ -43,8 +68,9 @@ def exchange_over_tls(
             for start in range(0, len(messages), _WINDOW):
                 found = _window(stream, messages[start : start + _WINDOW], key, seconds)
                 answers += found
-                if unanswered() in found:  # what comes late would be taken for the answers to others
-                    break
+                if lacking := [answer for answer in found if answer in (unanswered(), _ended())]:
+                    # What comes late would be taken for the answers to others.
+                    return answers + lacking[:1] * (len(messages) - len(answers))
     except ssl.SSLError as exc:
         answers.append(Answer(gettext("No TLS 1.3 with it: {reason}.").format(reason=_reason_of(exc))))
     except TimeoutError:
@@ -75,25 +101,28 @@ def _connected(host: str, port: int, seconds: float) -> ssl.SSLSocket:
 def _window(
     stream: ssl.SSLSocket, messages: Sequence[dns.message.Message], key: dns.tsig.Key, seconds: float
 ) -> list[Answer]:
-    """The answers to these; unanswered for each that had none in time."""
+    """The answers to these; unanswered for each that had none in time, ended where the connection was before."""
     deadline = time.monotonic() + seconds
     waiting = with_own_ids(messages)
     found = [unanswered()] * len(messages)
     stream.settimeout(seconds)
-    for message in messages:
-        message.use_tsig(key, algorithm=key.algorithm)
-        wire = message.to_wire()
-        # A TLS record each: of several in one, NSD 4.6 answers the first, and the others when more comes.
-        stream.sendall(len(wire).to_bytes(_LENGTH_BYTES, "big") + wire)
-    while waiting:
-        try:
+    try:
+        for message in messages:
+            message.use_tsig(key, algorithm=key.algorithm)
+            wire = message.to_wire()
+            # A TLS record each: of several in one, NSD 4.6 answers the first, and the others when more comes.
+            stream.sendall(len(wire).to_bytes(_LENGTH_BYTES, "big") + wire)
+        while waiting:
             wire = _next_message(stream, deadline)
-        except TimeoutError:
-            break
-        number = waiting.get(int.from_bytes(wire[:2], "big"), -1)
-        if number >= 0 and (answer := read_answer(wire, messages[number], key)) is not None:
-            found[number] = answer
-            del waiting[messages[number].id]
+            number = waiting.get(int.from_bytes(wire[:2], "big"), -1)
+            if number >= 0 and (answer := read_answer(wire, messages[number], key)) is not None:
+                found[number] = answer
+                del waiting[messages[number].id]
+    except TimeoutError:
+        pass
+    except (ConnectionError, ssl.SSLEOFError):
+        for number in waiting.values():
+            found[number] = _ended()
     return found
 
 
@@ -105,7 +134,7 @@ def _next_message(stream: ssl.SSLSocket, deadline: float) -> bytes:
 
 
 def _read(stream: ssl.SSLSocket, length: int, deadline: float) -> bytes:
-    """Exactly so many bytes; raises TimeoutError after the deadline, and where the server closed the connection."""
+    """Exactly so many bytes; raises TimeoutError after the deadline, ConnectionError where the server ended it."""
     found = b""
     while len(found) < length:
         left = deadline - time.monotonic()
@@ -114,6 +143,6 @@ def _read(stream: ssl.SSLSocket, length: int, deadline: float) -> bytes:
         stream.settimeout(left)
         piece = stream.recv(length - len(found))
         if not piece:
-            raise TimeoutError
+            raise ConnectionError
         found += piece
     return found

@@ -24,7 +24,7 @@ AT_ONCE = 500
 ROUND = timedelta(hours=1)
 # One that is behind is asked again after a quarter of the time that it has been so, within these bounds.
 SOONEST, LATEST = timedelta(seconds=1), timedelta(minutes=5)
-# A zone of a server that did not answer.
+# A zone of which a server did not answer, unless it was published just now: as one that is behind, and no later.
 AFTER_SILENCE = timedelta(seconds=60)
 _SECONDS = 2.0
 
@@ -47,7 +47,7 @@ def ask_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange 
     address, key = _address_of(secondary, now), key_of(secondary)
     answers = (send or _exchange_of(secondary))(questions, address=address, key=key, seconds=_SECONDS)
     answered_at = clock()
-    silent: dict[str, list[int]] = {}
+    silent: dict[tuple[str, datetime], list[int]] = {}
     next_round = answered_at + _round_of(secondary)
     answered = 0
     for member, answer in zip(waiting, answers, strict=True):
@@ -55,12 +55,13 @@ def ask_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange 
         if answer.message is not None:
             answered += 1
         if serial is None:
-            silent.setdefault(answer.error or gettext("It has no such zone."), []).append(member.pk)
+            error, next_at = answer.error or gettext("It has no such zone."), _after_silence(member, answered_at)
+            silent.setdefault((error, next_at), []).append(member.pk)
         else:
             next_at = next_round if member.zone and member.zone.serial == serial else _again(member, answered_at)
             record.note_serial(member_id=member.pk, serial=serial, asked_at=now, next_at=next_at, now=answered_at)
-    for error, ids in silent.items():
-        record.note_no_serial(member_ids=ids, error=error, asked_at=now, next_at=answered_at + AFTER_SILENCE)
+    for (error, next_at), ids in silent.items():
+        record.note_no_serial(member_ids=ids, error=error, asked_at=now, next_at=next_at)
     record.note_silence(secondary_id=secondary.pk, is_silent=not answered, now=answered_at)
     return Sent(len(waiting), answered)
 
@@ -95,6 +96,15 @@ def _serial_in(message: dns.message.Message | None) -> int | None:
 def _again(member: Member, now: datetime) -> datetime:
     lasting = now - member.behind_since if member.behind_since else timedelta(0)
     return now + min(max(lasting / 4, SOONEST), LATEST)
+
+
+def _after_silence(member: Member, now: datetime) -> datetime:
+    """Soon for what has just been published or transferred: a server that reads it in may be silent for a moment."""
+    since = max((at for at in (member.behind_since, member.transferred_at) if at is not None), default=None)
+    if since is None or member.zone is None or member.served_serial == member.zone.serial:
+        return now + AFTER_SILENCE
+    # In whole seconds, so that those of one publication are written at once.
+    return now + min(max(timedelta(seconds=(now - since) // timedelta(seconds=4)), SOONEST), AFTER_SILENCE)
 
 
 def _round_of(secondary: Secondary) -> timedelta:

@@ -68,8 +68,12 @@ def tls_server(
     key: dns.tsig.Key,
     count: int = 1,
     newest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3,
+    ended: int = 0,
 ) -> Iterator[tuple[str, int]]:
-    """Where a server takes one connection over TLS, so many questions at once, and gives these answers."""
+    """Where a server takes one connection over TLS, so many questions at once, and gives these answers.
+
+    So many connections before that one it ends once it has read their questions.
+    """
     (directory / "server.pem").write_text(own.certificate + own.key)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.maximum_version = newest
@@ -78,12 +82,15 @@ def tls_server(
 
     def serve() -> None:
         try:
-            with context.wrap_socket(listening.accept()[0], server_side=True) as stream:
-                stream.settimeout(10)
-                questions = [dns.query.receive_tcp(stream, keyring=key)[0] for _ in range(count)]
-                for wire in answering(questions):
-                    dns.query.send_tcp(stream, wire)
-                stream.recv(1)  # until the client leaves
+            for left in range(ended, -1, -1):
+                with context.wrap_socket(listening.accept()[0], server_side=True) as stream:
+                    stream.settimeout(10)
+                    questions = [dns.query.receive_tcp(stream, keyring=key)[0] for _ in range(count)]
+                    if left:
+                        continue
+                    for wire in answering(questions):
+                        dns.query.send_tcp(stream, wire)
+                    stream.recv(1)  # until the client leaves
         except (OSError, EOFError):
             return
 

@@ -33,8 +33,8 @@ def ask(
     directory: Path, own: OwnCertificate, answering: Answering, *, count: int = 3, **how: Any
 ) -> list[tuple[str, bool]]:
     """For each of so many questions what was wrong, and whether there is an answer."""
-    newest = how.pop("newest", ssl.TLSVersion.TLSv1_3)
-    with tls_server(directory, own, answering, key=KEY, count=count, newest=newest) as address:
+    newest, ended = how.pop("newest", ssl.TLSVersion.TLSv1_3), how.pop("ended", 0)
+    with tls_server(directory, own, answering, key=KEY, count=count, newest=newest, ended=ended) as address:
         questions = [soa_question(f"z{number}.test.") for number in range(count)]
         for each in questions:
             each.id = 7  # as chance may have it
@@ -63,6 +63,28 @@ def test_an_unsigned_answer_and_none_prove_nothing(own: OwnCertificate, tmp_path
     assert unsigned == ("It answered NOERROR without a signature.", False)
     assert right == ("", True)
     assert silent == ("It did not answer.", False)
+
+
+@pytest.mark.parametrize(
+    ("ended", "told"), [(1, ("", True)), (2, ("It ended the connection without an answer.", False))]
+)
+def test_one_that_ends_the_connection_is_asked_once_more(
+    own: OwnCertificate, tmp_path: Path, ended: int, told: tuple[str, bool]
+) -> None:
+    def every(questions: list[dns.message.Message]) -> list[bytes]:
+        return [signed_answer(each).to_wire() for each in questions]
+
+    assert ask(tmp_path, own, every, ended=ended) == [told] * 3
+
+
+def test_what_is_asked_after_a_window_that_lacks_an_answer_has_none(own: OwnCertificate, tmp_path: Path) -> None:
+    def but_the_first(questions: list[dns.message.Message]) -> list[bytes]:
+        return [signed_answer(each).to_wire() for each in questions[1:]]
+
+    with tls_server(tmp_path, own, but_the_first, key=KEY, count=64) as address:
+        questions = [soa_question(f"z{number}.test.") for number in range(66)]
+        found = exchange_over_tls(questions, address=address, key=KEY, seconds=0.5)
+    assert [number for number, answer in enumerate(found) if answer.message is None] == [0, 64, 65]
 
 
 def test_another_certificate_and_old_tls_are_told(own: OwnCertificate, tmp_path: Path) -> None:

@@ -145,6 +145,22 @@ def test_who_does_not_answer_is_silent_from_then_on_and_asked_no_more_than_once_
     assert late_secondaries(LATER) == []
 
 
+def test_of_what_was_just_published_or_transferred_it_is_asked_again_soon(
+    zone: Zone, make_secondary: MakeSecondary
+) -> None:
+    secondary = make_secondary()
+    assert Member.objects.get().behind_since == NOW
+    for seconds, again in ((0, 1), (20, 5), (3600, 60)):
+        now = NOW + timedelta(seconds=seconds)
+        Member.objects.update(question_at=now)
+        ask(secondary, lambda query: None, now)
+        assert Member.objects.get().question_at == now + timedelta(seconds=again)
+    # Who has transferred it is behind no more, but not known to serve it either.
+    Member.objects.update(behind_since=None, transferred_at=LATER, question_at=LATER)
+    ask(secondary, lambda query: None, LATER)
+    assert Member.objects.get().question_at == LATER + timedelta(seconds=1)
+
+
 def test_those_behind_for_longer_than_their_bound_are_found_by_one_query(
     make_zone: MakeZone, make_secondary: MakeSecondary, django_assert_num_queries: Any
 ) -> None:
@@ -167,7 +183,7 @@ def test_a_silent_server_costs_one_window_and_not_one_for_each(
     secondary = make_secondary()
     with NameServer(keys.key_of(secondary), lambda query: None) as server:
         Secondary.objects.update(addresses=[server.address])
-        Member.objects.update(question_at=NOW)
+        Member.objects.update(question_at=NOW, behind_since=None)
         assert questions.ask_due(secondary_id=secondary.pk, clock=lambda: NOW) == questions.Sent(70, 0)
     assert len(server.received) <= 64
     assert set(Member.objects.values_list("question_at", flat=True)) == {NOW + questions.AFTER_SILENCE}
