@@ -10,6 +10,8 @@ from contextlib import contextmanager
 
 import dns.rcode
 
+from dnspanel.fleet.models import Node
+from dnspanel.fleet.reads.queries import head
 from dnspanel.gateway import axfr, ixfr
 from dnspanel.gateway.errors import MessageRefused
 from dnspanel.gateway.ixfr import Transfer
@@ -18,6 +20,7 @@ from dnspanel.texts import gettext
 from dnspanel.transfer.errors import SourceAway
 from dnspanel.transfer.sources.axfr import Broken, NotGiven, Server
 from dnspanel.transfer.sources.dns_wire import BadMessage, Record
+from dnspanel.zones.dnssec.queries import last_change_of
 from dnspanel.zones.models import Zone
 from replication.dns.rrset import Serial
 
@@ -76,16 +79,26 @@ def _opened(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
     with _refusals(zone):
         records = server.all_of(zone.name)
         soa = _wire(next(records), zone.name)
-    serial = ixfr.serial_in(soa)
-    if Serial(serial) < Serial(zone.serial):
+    if reason := _reason_against(zone, ixfr.serial_in(soa), node):
         server.connections.cut()
-        raise MessageRefused(
-            dns.rcode.SERVFAIL,
-            gettext("ring 0 has {name} at {serial} in place of {expected}").format(
-                name=zone.name, serial=serial, expected=zone.serial
-            ),
-        )
+        raise MessageRefused(dns.rcode.SERVFAIL, reason)
     return server, records, soa
+
+
+def _reason_against(zone: Zone, serial: int, node: Node) -> str:
+    """Why what ring 0 gives with this serial is not to be passed on; `node` is ring 0 from before it was asked.
+
+    Its agent commits records, with their serial, before keys and metadata: in between, PowerDNS would sign by the keys
+    from before, or not at all, and a rollover would take the serial for the proof that the secondary has the new ones.
+    """
+    if Serial(serial) < Serial(zone.serial):
+        return gettext("ring 0 has {name} at {serial} in place of {expected}").format(
+            name=zone.name, serial=serial, expected=zone.serial
+        )
+    change = last_change_of(zone)
+    if change is not None and (node.epoch != head().epoch or node.acked < change.publication_id):
+        return gettext("ring 0 has not proved yet how {name} is signed").format(name=zone.name)
+    return ""
 
 
 def _all(soa: bytes, records: Iterator[Record], zone: Zone) -> Iterator[bytes]:

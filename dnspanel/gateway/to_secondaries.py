@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 
 import dns.message
@@ -17,7 +17,7 @@ from dnspanel.secondaries import access, catalog, record
 from dnspanel.secondaries.errors import TransferRefused
 from dnspanel.secondaries.models import Secondary
 from dnspanel.texts import gettext
-from dnspanel.zones.dnssec.queries import loaded_signing_of
+from dnspanel.zones.dnssec.queries import loaded_signing_of, signing_of
 from dnspanel.zones.models import Zone
 from replication.dns.rrset import RRset
 
@@ -103,10 +103,20 @@ def apex_of_catalog(secondary: Secondary, name: str) -> RRset | None:
     return catalog.soa_of(secondary, secondary.catalog_serial)
 
 
-def transfer_of_zone(zone: Zone, since: int | None) -> AbstractContextManager[ixfr.Transfer]:
-    """The zone as who serves it has to have it: signed, where the nodes sign it. Its signing must be loaded."""
-    is_signed = loaded_signing_of(zone).is_signed
-    return signed.transfer_of(zone, since=since) if is_signed else ixfr.transfer_of(zone, since=since)
+@contextmanager
+def transfer_of_zone(zone: Zone, since: int | None) -> Iterator[ixfr.Transfer]:
+    """The zone as who serves it has to have it: signed, where the nodes sign it. Its signing must be loaded.
+
+    Raises MessageRefused where nobody can give it signed, and Unknown for a zone that is gone.
+    """
+    if not loaded_signing_of(zone).is_signed:
+        with ixfr.transfer_of(zone, since=since) as transfer:
+            # Who signed it since it was loaded gave it this very serial: without signatures it would stay bogus there.
+            if not signing_of(zone).is_signed:
+                yield transfer
+                return
+    with signed.transfer_of(zone, since=since) as transfer:
+        yield transfer
 
 
 def turn_for(zone: Zone | None) -> AbstractContextManager[None]:

@@ -6,28 +6,35 @@ A BIND stands where ring 0's PowerDNS is; with that, and with what validates, is
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
+from uuid import uuid4
 
 import dns.message
 import dns.rcode
 import pytest
+from django.db.models import F
 
 from dnspanel.accounts.models import User
 from dnspanel.fleet.models import Node
-from dnspanel.gateway import signed
+from dnspanel.fleet.reads.queries import head
+from dnspanel.gateway import signed, to_secondaries
+from dnspanel.gateway.errors import MessageRefused
 from dnspanel.secondaries import members
 from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.zones.dnssec import sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.models import Channel, Zone
 from replication.codec.dnssec import Nsec3
+from replication.dns import rdtypes
 from tests.dnspanel.fleet.conftest import create_active_node
 from tests.dnspanel.gateway.conftest import replies
-from tests.dnspanel.gateway.test_to_secondaries import rcode_of, records, transfer_question
+from tests.dnspanel.gateway.test_to_secondaries import change, rcode_of, records, transfer_question
 from tests.dnspanel.gateway.test_to_secondaries import signed as signed_message
 from tests.dnspanel.secondaries.conftest import ADDRESS, key_of
 from tests.dnspanel.secondaries.conftest import make_secondary as make_secondary
 from tests.dnspanel.secondaries.conftest import secondary as secondary
 from tests.dnspanel.transfer.sources.test_axfr import named
+from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW
 from tests.signzone import signed_text
 
@@ -63,6 +70,7 @@ def signed_zone(zone: Zone, ring0: int, secondary: Secondary) -> Zone:
     create_active_node("ring0")
     Node.objects.update(is_ring0=True, dns_address="127.0.0.1", dns_port=ring0)
     sign.sign(zones=[zone], acting=Acting(None, Channel.SYSTEM, NOW))
+    Node.objects.update(epoch=head().epoch, acked=head().sequence)
     Zone.objects.update(serial=SERIAL)
     members.note_publications(now=NOW)
     zone.refresh_from_db()
@@ -71,6 +79,13 @@ def signed_zone(zone: Zone, ring0: int, secondary: Secondary) -> Zone:
 
 def refusal(secondary: Secondary, since: int | None = None) -> str:
     return rcode_of(signed_message(transfer_question(ZONE, since), key_of(secondary)))
+
+
+def test_one_that_is_signed_after_it_was_looked_up_is_not_given_without_signatures(zone: Zone) -> None:
+    looked_up = Zone.objects.select_related("signing").get(pk=zone.pk)
+    sign.sign(zones=[zone], acting=Acting(None, Channel.SYSTEM, NOW))
+    with pytest.raises(MessageRefused, match="there is no ring 0 to sign it"):
+        to_secondaries.transfer_of_zone(looked_up, None).__enter__()
 
 
 def test_it_is_passed_on_with_every_signature_and_noted(signed_zone: Zone, secondary: Secondary) -> None:
@@ -95,6 +110,19 @@ def test_what_ring_0_lacks_is_not_given_and_told_of_again(signed_zone: Zone, sec
     assert refusal(secondary) == "SERVFAIL"
     assert Member.objects.get(until=None).notify_at == NOW + timedelta(seconds=10)
     Zone.objects.update(serial=SERIAL - 1)  # published meanwhile, and there already
+    assert len(records(secondary)) > 10
+
+
+@pytest.mark.parametrize("lacking", [{"acked": F("acked") - 1}, {"epoch": uuid4()}])
+def test_what_ring_0_has_not_proved_is_not_given_though_its_serial_is_there(
+    signed_zone: Zone, secondary: Secondary, alice: User, lacking: dict[str, Any]
+) -> None:
+    Node.objects.update(**lacking)
+    assert refusal(secondary) == "SERVFAIL"
+    Node.objects.update(epoch=head().epoch, acked=head().sequence)
+    # Records alone change nothing of how they are signed: those of many edits a second are given as they come.
+    change(signed_zone, alice, {("www.example.test.", rdtypes.A): rr("www 300 A 192.0.2.9")})
+    Zone.objects.update(serial=SERIAL)
     assert len(records(secondary)) > 10
 
 
