@@ -55,8 +55,8 @@ def ask_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange 
         if answer.message is not None:
             answered += 1
         if serial is None:
-            error, next_at = answer.error or gettext("It has no such zone."), _after_silence(member, answered_at)
-            silent.setdefault((error, next_at), []).append(member.pk)
+            error = answer.error or gettext("It has no such zone.")
+            silent.setdefault((error, _after_silence(secondary, member, answered_at)), []).append(member.pk)
         else:
             next_at = next_round if member.zone and member.zone.serial == serial else _again(member, answered_at)
             record.note_serial(member_id=member.pk, serial=serial, asked_at=now, next_at=next_at, now=answered_at)
@@ -98,10 +98,14 @@ def _again(member: Member, now: datetime) -> datetime:
     return now + min(max(lasting / 4, SOONEST), LATEST)
 
 
-def _after_silence(member: Member, now: datetime) -> datetime:
-    """Soon for what has just been published or transferred: a server that reads it in may be silent for a moment."""
+def _after_silence(secondary: Secondary, member: Member, now: datetime) -> datetime:
+    """Soon for what was published or transferred just now: a server that reads it in may be silent for a moment.
+
+    Not of one that has been silent for longer: it would take the turns of others all the time.
+    """
     since = max((at for at in (member.behind_since, member.transferred_at) if at is not None), default=None)
-    if since is None or member.zone is None or member.served_serial == member.zone.serial:
+    is_away = secondary.silent_since is not None and now - secondary.silent_since >= AFTER_SILENCE
+    if is_away or since is None or member.zone is None or member.served_serial == member.zone.serial:
         return now + AFTER_SILENCE
     # In whole seconds, so that those of one publication are written at once.
     return now + min(max(timedelta(seconds=(now - since) // timedelta(seconds=4)), SOONEST), AFTER_SILENCE)

@@ -150,12 +150,13 @@ def test_of_what_was_just_published_or_transferred_it_is_asked_again_soon(
 ) -> None:
     secondary = make_secondary()
     assert Member.objects.get().behind_since == NOW
-    for seconds, again in ((0, 1), (20, 5), (3600, 60)):
+    for seconds, again in ((0, 1), (20, 5), (60, 60), (3600, 60)):
         now = NOW + timedelta(seconds=seconds)
         Member.objects.update(question_at=now)
         ask(secondary, lambda query: None, now)
         assert Member.objects.get().question_at == now + timedelta(seconds=again)
     # Who has transferred it is behind no more, but not known to serve it either.
+    Secondary.objects.update(silent_since=None)
     Member.objects.update(behind_since=None, transferred_at=LATER, question_at=LATER)
     ask(secondary, lambda query: None, LATER)
     assert Member.objects.get().question_at == LATER + timedelta(seconds=1)
