@@ -27,6 +27,7 @@ __all__ = [
     "joined",
     "listed",
     "ngettext",
+    "one_language",
     "shortened",
     "speaking",
     "spoken",
@@ -40,6 +41,7 @@ joined = texts.joined
 shortened = texts.shortened
 spoken = texts.spoken
 in_english = texts.in_english
+one_language = texts.one_language
 with_value = texts.with_value
 # They behave as strings wherever texts are shown; `str(text)` makes one for what insists on it, such as `str.join`.
 gettext_lazy = cast(Callable[[str], str], functional.lazy(texts.gettext, str))
@@ -60,14 +62,16 @@ def speaking(language: str) -> Iterator[None]:
         yield
 
 
-def _translated(english: str, plural: str, number: int) -> str:
+def _of_this_moment() -> texts.Translate:
     # While settings are read, nobody waits but whoever starts a process; and English has no catalog to look into.
-    if not apps.ready or translation.get_language() == "en":
-        return texts.english_form(english, plural, number)
+    return texts.english_form if not apps.ready or translation.get_language() == "en" else _from_catalogs
+
+
+def _from_catalogs(english: str, plural: str, number: int) -> str:
     # A message that has a plural elsewhere stands in catalogs with it alone: `gettext` of Python 3.11 does not see it.
     if plural or (found := translation.gettext(english)) == english:
         found = translation.ngettext(english, plural or english, number if plural else 1)
     return found
 
 
-texts.translate_by(_translated)
+texts.translate_by(_of_this_moment)

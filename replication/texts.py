@@ -14,7 +14,9 @@ part of it, or a larger one) is a plain string and stays in its language.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime
 from typing import Any
 
@@ -33,13 +35,28 @@ def english_form(english: str, plural: str, number: int) -> str:
     return plural if plural and number != 1 else english
 
 
-_translate: Translate = english_form
+def _english() -> Translate:
+    return english_form
 
 
-def translate_by(translate: Translate) -> None:
-    """Texts are made in the language that `translate` knows, in this process."""
-    global _translate
-    _translate = translate
+_of_this_moment: Callable[[], Translate] = _english
+_settled: ContextVar[Translate | None] = ContextVar("the language of a block", default=None)
+
+
+def translate_by(of_this_moment: Callable[[], Translate]) -> None:
+    """Texts are made by what this returns at each moment, in this process."""
+    global _of_this_moment
+    _of_this_moment = of_this_moment
+
+
+@contextmanager
+def one_language() -> Iterator[None]:
+    """Texts are made in the language of now meanwhile, which is found once: it costs more than a text does."""
+    token = _settled.set(_of_this_moment())
+    try:
+        yield
+    finally:
+        _settled.reset(token)
 
 
 class Text(str):
@@ -140,7 +157,8 @@ def _text(
 ) -> Text:
     if values is not None:
         values = {name: str(value) if isinstance(value, Exception) else value for name, value in values.items()}
-    made = Text(_rendered(english, plural, number, values, translate or _translate))
+    translate = translate or _settled.get() or _of_this_moment()
+    made = Text(_rendered(english, plural, number, values, translate))
     made.english, made.plural, made.number, made.values = english, plural, number, values
     return made
 

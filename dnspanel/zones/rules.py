@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from ipaddress import ip_network
 from socket import AF_INET, AF_INET6, inet_pton
 
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, one_language
 from dnspanel.zones import mail_rules, value_rules
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import MAX_TTL, RRset
@@ -212,11 +212,12 @@ def check_zone(
     near = Neighbourhood(zone, rrsets, below or {}, answered_by or {}, unanswered or {})
     changed_names = {name for name, _ in changed}
     found = list(_apex(near)) if zone in changed_names else []
-    for key, rrset in rrsets.items():
-        if key in changed:
-            found.extend(_violations_of(near, rrset, allow_lua))
-        elif not changed_names.isdisjoint(targets_of(rrset)):
-            found.extend(_targets(near, rrset))
+    with one_language():
+        for key, rrset in rrsets.items():
+            if key in changed:
+                found.extend(_violations_of(near, rrset, allow_lua))
+            elif not changed_names.isdisjoint(targets_of(rrset)):
+                found.extend(_targets(near, rrset))
     return list(in_order(found))
 
 

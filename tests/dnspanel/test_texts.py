@@ -15,6 +15,7 @@ from dnspanel.texts import (
     in_english,
     listed,
     ngettext,
+    one_language,
     speaking,
 )
 
@@ -42,6 +43,17 @@ def test_a_lazy_text_is_one_when_it_is_made() -> None:
     assert isinstance(said, Text)
     assert said != "There is no node <b>."
     assert in_english(said) == "There is no node <b>."
+
+
+def test_in_a_block_of_one_language_it_is_that_of_its_begin() -> None:
+    with translation.override("fr"):
+        with one_language():
+            assert gettext("Close") == "Fermer"
+            assert in_english(gettext("Close")) == "Close"
+        assert gettext("Close") == "Fermer"
+    with one_language(), translation.override("fr"):
+        assert gettext("Close") == "Close"
+    assert gettext("Close") == "Close"
 
 
 def test_things_are_listed_as_each_language_does() -> None:

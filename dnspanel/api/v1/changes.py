@@ -114,7 +114,8 @@ def _replacement(given: RRsetInput) -> Step:
 
 def with_its_comment(made: RRset, current: RRset) -> RRset:
     """The new records with the comment that the RRset has: a client that says nothing of comments loses none."""
-    return with_its_notes(replace(made, comment=current.comment), current)
+    commented = made if made.comment == current.comment else replace(made, comment=current.comment)
+    return with_its_notes(commented, current)
 
 
 def with_its_notes(made: RRset, current: RRset) -> RRset:
