@@ -35,7 +35,6 @@ def create_zones(zones: int) -> list[str]:
 
     from dnspanel.zones import edit
     from dnspanel.zones.models import Channel
-    from dnspanel.zones.search import texts_upkeep
     from replication.dns.rdtypes import A
     from replication.dns.rrset import make
 
@@ -45,8 +44,6 @@ def create_zones(zones: int) -> list[str]:
         for name in names
     ]
     edit.create_zones(zones=new, author=None, channel=Channel.SYSTEM, now=timezone.now())
-    while texts_upkeep.catch_up(now=timezone.now()):
-        pass
     return names
 
 
@@ -115,6 +112,7 @@ def main() -> None:
     with stacks.bench_stack("bulk") as stack:
         names = create_zones(args.zones)
         stack.wait_until_in_sync(timeout=STALLS_AFTER)
+        stack.wait_until_searchable(timeout=STALLS_AFTER)
         change_all(stack, names, spent)
     for step, seconds in spent.items():
         say(f"  {seconds:6.2f} s  {step}")

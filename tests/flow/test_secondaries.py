@@ -23,6 +23,7 @@ import pytest
 
 from dnspanel.demo.stack import Stack
 from tests.foreign_servers import HERE, MAKERS, Foreign, Record, in_canonical_form, running
+from tests.full import Sample
 from tests.ports import free_port
 from tests.stack import ask, make_person, run_script, until
 from tests.unbound import unbound
@@ -33,8 +34,12 @@ ZONES = [f"z{number}.abroad.test." for number in range(4)]
 LEAVES = "leaves.abroad.test."  # nobody edits it
 ROLLED = "rolled.abroad.test."
 SIGNED = ["nsec.abroad.test.", "nsec3.abroad.test."]
+# For a full run; every fifth is signed, half of these with NSEC3.
+MANY = [f"{'nsec3-' if number % 10 == 0 else ''}m{number}.abroad.test." for number in range(200)]
+OF_MANY_SIGNED = MANY[::5]
 OF_SIGNERS = {"RRSIG", "DNSKEY", "NSEC", "NSEC3", "NSEC3PARAM", "CDS", "CDNSKEY"}
 EDITS = 120
+EDITS_OF_MANY = 2_000
 
 SET_UP = """
 import json, sys, django
@@ -259,10 +264,11 @@ class Estate:
 
 
 @pytest.fixture(scope="module")
-def estate(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Estate]:
+def estate(stack: Stack, tmp_path_factory: pytest.TempPathFactory, sample: Sample) -> Iterator[Estate]:
     make_person(stack, "secunda")
     ports = {kind: free_port() for kind in MAKERS}
-    parts = json.loads(run_script(stack, SET_UP, json.dumps(ports), json.dumps([*ZONES, LEAVES, ROLLED, *SIGNED])))
+    zones = [*ZONES, LEAVES, ROLLED, *SIGNED, *(MANY if sample.full else [])]
+    parts = json.loads(run_script(stack, SET_UP, json.dumps(ports), json.dumps(zones)))
     with running(tmp_path_factory.mktemp("foreign"), ports, parts) as foreign:
         estate = Estate(stack, foreign)
         estate.are_equal(ZONES, seconds=60)
@@ -382,6 +388,33 @@ def test_a_rollover_waits_for_a_secondary_that_still_answers_with_the_old_keys(e
     assert (released["late"], released["cancelled"]) == ([], False)
     for one in estate.foreign:
         validates(one, ROLLED, anchor)
+
+
+@pytest.mark.full(reason="edits over two hundred zones that secondaries have, signed and not")
+def test_after_thousands_of_edits_over_hundreds_of_zones_each_has_every_record(estate: Estate) -> None:
+    run_script(estate.stack, SIGN, "sign", json.dumps(OF_MANY_SIGNED))
+    estate.are_equal(MANY, seconds=300)
+    ours = estate.stack.directory / "log/update.log"
+    before = len(ours.read_text())
+    for seed in range(20):
+        edit_at_random(estate, seed=1_000 + seed, count=EDITS_OF_MANY // 20, zones=MANY)
+    published = estate.are_equal(MANY, seconds=120)
+    for one in estate.foreign:
+        for zone in MANY:
+            left_out = OF_SIGNERS if zone in OF_MANY_SIGNED else set()
+            content = {record for record in one.records_of(zone) if record[2] not in left_out}
+            assert content == {record for record in published[zone] if record[2] not in left_out}, f"{one.kind} {zone}"
+    since = ours.read_text()[before:]
+    for kind in MAKERS:
+        transfers = re.findall(rf"zone=(\S*m\d+\.abroad\S+) secondary={kind} to=\S+ how=([A-Z]+)", since)
+        unsigned = [how for zone, how in transfers if zone not in OF_MANY_SIGNED]
+        assert unsigned.count("IXFR") > 1_000, kind
+        assert "AXFR" not in unsigned, kind
+        assert {how for zone, how in transfers if zone in OF_MANY_SIGNED} == {"AXFR"}, kind
+    for zone in OF_MANY_SIGNED[:4]:
+        anchor = " ".join(ask(estate.stack.nodes[0], zone, "DNSKEY").rdata[0].split())
+        for one in estate.foreign:
+            validates(one, zone, anchor)
 
 
 @pytest.mark.skipif(shutil.which("kdig") is None, reason="kdig asks here")

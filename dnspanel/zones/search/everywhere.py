@@ -20,7 +20,7 @@ from replication.dns import names
 from replication.dns.rrset import RRset
 from replication.errors import BadName
 
-MOST_COMPARED = 30_000  # RRsets; a tenth of a second
+MOST_COMPARED = 20_000  # RRsets; a tenth of a second
 # Most pages are filled from the first blocks; whoever needs more of them takes more at a time.
 _FEWEST_BLOCKS, _MOST_BLOCKS = 50, 1_600
 _OF_BLOCK = 500  # RRsets that a block of a large zone has, or somewhat more

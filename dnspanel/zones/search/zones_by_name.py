@@ -19,8 +19,8 @@ from dnspanel.zones.zone_order import named_behind
 Row = TypeVar("Row")
 
 _FIRST, _MORE = 500, 20_000  # zones asked at a time
-MOST_COMPARED = 20_000  # a tenth of a second
-MOST_COMPARED_BY_TYPE = 40_000  # of types and TTLs, texts say more in less
+MOST_COMPARED = 12_000  # a tenth of a second
+MOST_COMPARED_BY_TYPE = 25_000  # of types and TTLs, texts say more in less
 _OFTEN = _FIRST // 100  # so many of the first zones: a page is full before the index has been asked
 _SOON = frozenset({Filter.TYPE, Filter.TTL})
 
