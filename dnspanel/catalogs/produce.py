@@ -1,31 +1,33 @@
-"""Catalogs of ours (RFC 9432) that clients of PowerDNS's API fill: a zone here says which zones are in it. Verbs.
+"""Catalogs of ours (RFC 9432): a zone here says which zones are in it. Verbs.
 
 No node has it, and nobody edits it: it follows its members. Who transfers it is said of it as of any zone: by TSIG keys
 or networks that it is open to, or as a zone by name of a secondary. Its members say for themselves who transfers them.
 A zone in the trash is in no catalog; one that comes back, or is put in again, has another label, so that whoever
 follows the catalog begins it anew.
+
+Who locks several: zones, then their `Produced`, then `Producer`, each in the order of their ids.
 """
 
 import logging
 import uuid
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime, timedelta
 
-from django.db import transaction
-from django.db.models import QuerySet
+from django.db import connection, transaction
+from django.db.models import F, Q, QuerySet
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author
 from dnspanel.accounts.grants import Right
 from dnspanel.catalogs.errors import CatalogRefused
-from dnspanel.catalogs.models import Produced
+from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.signals import produced
+from dnspanel.secondaries.catalog import NOWHERE, TTL, VERSION, member_owner, member_rrsets
 from dnspanel.texts import gettext
 from dnspanel.zones import access, bulk, edit, panel_reasons
 from dnspanel.zones.errors import ZoneError
-from dnspanel.zones.models import PRODUCERS, Channel, Publication, Zone
+from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.soa import SoaEdit
-from dnspanel.zones.store_rrsets import rrset_of
 from replication.dns import names, rdtypes
 from replication.dns.rrset import RRset, make
 
@@ -33,11 +35,33 @@ logger = logging.getLogger(__name__)
 
 MOST = 50
 MOST_MEMBERS = 10_000
-# RRsets that one publication changes.
+# Members that one publication of a catalog changes.
 AT_ONCE = 2_000
-TTL = 0  # nobody but those who transfer it reads it
-# RFC 9432, section 4.1, wants an NS that leads nowhere.
-NOWHERE = "invalid."
+# So many names of members are in a line of the audit log about more of them.
+FIRST_NAMES = 10
+# What was put into a catalog by nobody of ours (a database brought back, say) is seen after so long.
+COMPARED_EVERY = timedelta(hours=1)
+
+_NOTE = """
+WITH moved AS (
+    UPDATE catalogs_produced SET moved = FALSE
+    WHERE zone_id IN (SELECT zone_id FROM catalogs_produced WHERE moved FOR UPDATE SKIP LOCKED)
+    RETURNING catalog_id
+)
+UPDATE catalogs_producer SET moves = moves + 1 WHERE zone_id IN (SELECT catalog_id FROM moved)"""
+
+# What the catalog says of a label, and what it is to say: one row of each that differs.
+_DIFFERING = """
+WITH expected AS (
+    SELECT p.label COLLATE "C" AS label, z.name AS member
+    FROM catalogs_produced p JOIN zones_zone z ON z.id = p.zone_id
+    WHERE p.catalog_id = %(catalog)s AND z.deleted_at IS NULL
+), told AS (
+    SELECT split_part(name, '.', 1) COLLATE "C" AS label, rdata[1] AS member
+    FROM zones_rrset WHERE zone_id = %(catalog)s AND type = %(ptr)s
+)
+SELECT label, expected.member FROM expected FULL JOIN told USING (label)
+WHERE expected.member IS DISTINCT FROM told.member ORDER BY label LIMIT %(most)s"""
 
 
 def create_producer(
@@ -65,13 +89,15 @@ def create_producer(
     has_ns = nameservers or any(rrset.type == rdtypes.NS for rrset in rrsets)
 
     def begin() -> None:
-        Zone.objects.filter(name=zone_name, deleted_at=None).update(is_catalog=True)
+        made = Zone.objects.get(name=zone_name, deleted_at=None)
+        Zone.objects.filter(pk=made.pk).update(is_catalog=True)
+        Producer.objects.create(zone=made)
         alongside()
         audit.record(action="catalog.produce", by=author, now=now, target=zone_name)
 
     return edit.create_zone(
         name=name,
-        rrsets=[*rrsets, make(f"version.{zone_name}", rdtypes.TXT, TTL, ['"2"'])],
+        rrsets=[*rrsets, make(f"version.{zone_name}", rdtypes.TXT, TTL, [f'"{VERSION}"'])],
         nameservers=nameservers if has_ns else [NOWHERE],
         soa_is_made=soa_is_made,
         soa_edit=soa_edit,
@@ -89,86 +115,138 @@ def put_into(*, zone: Zone, catalog_name: str, author: Author, now: datetime) ->
     The catalog says so soon. That the author may change what the zone is like is the caller's to know; raises
     RightMissing for who may not do so of the catalogs that it enters and leaves, and CatalogRefused.
     """
-    catalog = _producers().filter(name=catalog_name).first() if catalog_name else None
-    if catalog is None and not Produced.objects.filter(zone=zone).exists():
-        return
+    catalog = _producers().filter(zone__name=catalog_name).first() if catalog_name else None
+    if catalog is not None or Produced.objects.filter(zone=zone).exists():
+        _move([zone.pk], catalog, author=author, now=now)
+
+
+def take_in(*, catalog: Zone, zone_ids: Collection[int], author: Author, now: datetime) -> int:
+    """These zones are in this catalog of ours, and in no other one; returns how many were not. Raises as `put_into`."""
+    return len(_move(zone_ids, Producer.objects.get(zone=catalog), author=author, now=now))
+
+
+def follow_members(*, now: datetime) -> int:
+    """Every catalog of ours says which zones are in it, at most AT_ONCE changes of each; returns how many changed.
+
+    Looked at are those of which something changed since the last time, and each one after a longer while.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_NOTE)
+    changed = 0
+    due = Q(moves__gt=F("followed")) | Q(compared_at=None) | Q(compared_at__lte=now - COMPARED_EVERY)
+    for catalog in _producers().filter(due).order_by("pk"):
+        try:
+            changed += _follow(catalog, now)
+        except ZoneError as exc:  # a hold, or a quota: it follows once it can
+            logger.warning("the catalog %s does not follow its members: %s", catalog.zone.name, exc)
+    return changed
+
+
+def _producers() -> QuerySet[Producer]:
+    """The catalogs of ours that are not in the trash."""
+    return Producer.objects.filter(zone__deleted_at=None).select_related("zone")
+
+
+def _move(zone_ids: Collection[int], catalog: Producer | None, *, author: Author, now: datetime) -> list[Zone]:
+    """These zones are in this catalog and in no other one, and each catalog says so soon; returns those that were not.
+
+    By the same statements, however many they are.
+    """
     with transaction.atomic():
-        locked = Zone.objects.select_for_update(no_key=True).get(pk=zone.pk)
-        before = Produced.objects.select_related("catalog").filter(zone=locked).first()
-        if (before.catalog_id if before else None) == (catalog.pk if catalog else None):
-            return
-        for each in (catalog, before.catalog if before else None):
-            if each is not None:
-                access.require_right(author, each, Right.SETTINGS)
-        if before is not None:
-            before.delete()
+        locked = Zone.objects.select_for_update(no_key=True).filter(pk__in=zone_ids).order_by("pk")
+        zones = {zone.pk: zone for zone in locked}
+        rows = Produced.objects.select_for_update().filter(zone__in=list(zones)).order_by("pk")
+        before = dict(rows.values_list("zone", "catalog"))
+        entered = None if catalog is None else catalog.pk
+        moving = [zone for pk, zone in zones.items() if before.get(pk) != entered]
+        if not moving:
+            return []
+        ids = {entered, *(before.get(zone.pk) for zone in moving)} - {None}
+        touched = {each.pk: each for each in _locked(ids)}
+        for each in touched.values():
+            access.require_right(author, each.zone, Right.SETTINGS)
         if catalog is not None:
-            _refuse_member(locked, catalog)
-            Produced.objects.create(zone=locked, catalog=catalog, label=_new_label())
+            _refuse_members(moving, catalog)
+        Produced.objects.filter(zone__in=moving).delete()
+        if catalog is not None:
+            Produced.objects.bulk_create(
+                [Produced(zone=zone, catalog_id=catalog.pk, label=uuid.uuid4().hex) for zone in moving]
+            )
+        Producer.objects.filter(pk__in=list(touched)).update(moves=F("moves") + 1)
+        catalog_names = {pk: each.zone.name for pk, each in touched.items()}
+        _record(moving, before, entered, catalog_names, author, now)
+        transaction.on_commit(lambda: produced.send_robust(sender=Produced), robust=True)
+        return moving
+
+
+def _locked(ids: Collection[int | None]) -> QuerySet[Producer]:
+    """Nobody else moves members of these catalogs until the transaction ends."""
+    found = Producer.objects.select_for_update(of=("self",)).select_related("zone")
+    return found.filter(pk__in=ids).order_by("pk")
+
+
+def _record(
+    moving: Sequence[Zone],
+    before: dict[int, int],
+    entered: int | None,
+    catalog_names: dict[int, str],
+    author: Author,
+    now: datetime,
+) -> None:
+    """One zone has a line of its own in the audit log; of several each catalog has one, with the first names."""
+    if len(moving) == 1:
+        left = before.get(moving[0].pk)
         audit.record(
             action="catalog.member",
             by=author,
             now=now,
-            target=zone.name,
-            before=before.catalog.name if before else "",
-            after=catalog.name if catalog else "",
+            target=moving[0].name,
+            before=catalog_names[left] if left else "",
+            after=catalog_names[entered] if entered else "",
         )
-        transaction.on_commit(lambda: produced.send_robust(sender=Produced), robust=True)
+        return
+    for pk, name in catalog_names.items():
+        of_catalog = sorted(zone.name for zone in moving if pk in (entered, before.get(zone.pk)))
+        audit.record(
+            action="catalog.members",
+            by=author,
+            now=now,
+            target=name,
+            how="put in" if pk == entered else "taken out",
+            zones=len(of_catalog),
+            first=of_catalog[:FIRST_NAMES],
+        )
 
 
-def follow_members(*, now: datetime) -> int:
-    """Every catalog of ours says which zones are in it, at most AT_ONCE changes of each; returns how many changed."""
-    changed = 0
-    for catalog in _producers().order_by("pk"):
-        try:
-            changed += _follow(catalog, now)
-        except ZoneError as exc:  # a hold, or a quota: it follows once it can
-            logger.warning("the catalog %s does not follow its members: %s", catalog.name, exc)
-    return changed
-
-
-def _producers() -> QuerySet[Zone]:
-    """The catalogs of ours that are not in the trash."""
-    return Zone.objects.filter(PRODUCERS, deleted_at=None)
-
-
-def _follow(catalog: Zone, now: datetime) -> bool:
-    expected, gone = {}, []
-    rows = Produced.objects.filter(catalog=catalog).select_related("zone")
-    for row in rows:
-        if row.zone.deleted_at is None:
-            expected[f"{row.label}.zones.{catalog.name}"] = row.zone.name
-        else:
-            gone.append(row)
-    existing = {row.name: rrset_of(row) for row in catalog.rrsets.filter(type=rdtypes.PTR)}
+def _follow(catalog: Producer, now: datetime) -> bool:
+    zone = catalog.zone
+    with connection.cursor() as cursor:
+        cursor.execute(_DIFFERING, {"catalog": zone.pk, "ptr": rdtypes.PTR, "most": AT_ONCE + 1})
+        differing = cursor.fetchall()
     changes: dict[tuple[str, int], RRset | None] = {}
-    for owner in existing.keys() - expected.keys():
-        changes[owner, rdtypes.PTR] = None
-    for owner, member in expected.items():
-        if owner not in existing or existing[owner].rdata != (member,):
-            changes[owner, rdtypes.PTR] = make(owner, rdtypes.PTR, TTL, [member])
-    for row in gone:  # whoever brings it back has it begun anew
-        if f"{row.label}.zones.{catalog.name}" in existing:
-            Produced.objects.filter(pk=row.pk).update(label=_new_label())
-    if not changes:
-        return False
-    publication, _ = bulk.change_zones(
-        changes=[bulk.ZoneChange(catalog.pk, catalog.revision, dict(sorted(changes.items())[:AT_ONCE]))],
-        author=None,
-        channel=Channel.SYSTEM,
-        now=now,
-        reason=panel_reasons.CATALOG_MEMBERS,
-    )
+    for label, member in differing[:AT_ONCE]:
+        changes[member_owner(zone.name, label), rdtypes.PTR] = None
+        if member is not None:
+            changes |= {(rrset.name, rrset.type): rrset for rrset in member_rrsets(zone.name, label, member, "")}
+    publication = None
+    if changes:
+        publication, left = bulk.change_zones(
+            changes=[bulk.ZoneChange(zone.pk, zone.revision, changes)],
+            author=None,
+            channel=Channel.SYSTEM,
+            now=now,
+            reason=panel_reasons.CATALOG_MEMBERS,
+        )
+        if left:
+            return False
+    if len(differing) <= AT_ONCE:
+        Producer.objects.filter(pk=zone.pk).update(followed=catalog.moves, compared_at=now)
     return publication is not None
 
 
-def _refuse_member(zone: Zone, catalog: Zone) -> None:
-    if zone.is_catalog:
-        raise CatalogRefused({"catalog": [gettext("A catalog is in no other one.")]})
-    if Produced.objects.filter(catalog=catalog).count() >= MOST_MEMBERS:
+def _refuse_members(zones: Sequence[Zone], catalog: Producer) -> None:
+    if any(zone.is_catalog for zone in zones):
+        raise CatalogRefused({"zones": [gettext("A catalog is in no other one.")]})
+    if Produced.objects.filter(catalog=catalog.pk).count() + len(zones) > MOST_MEMBERS:
         reason = gettext("A catalog has at most {most:,} members.").format(most=MOST_MEMBERS)
-        raise CatalogRefused({"catalog": [reason]})
-
-
-def _new_label() -> str:
-    return uuid.uuid4().hex
+        raise CatalogRefused({"zones": [reason]})
