@@ -90,6 +90,8 @@ class Producer(models.Model):
     """A catalog of ours: which tags are groups in it, and how far it follows its members; `produce` writes it."""
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="producer")
+    # Tags that are its groups: a member is in that of the first one that it has, as in a catalog of a secondary.
+    group_tags = ArrayField(models.TextField(), default=list)
     moves = models.BigIntegerField(default=1)  # goes up with everything that changes what it is to say
     followed = models.BigIntegerField(default=0)  # of these moves
     compared_at = models.DateTimeField(null=True)  # when it was last known to say what it is to

@@ -19,10 +19,11 @@ from django.db.models import F, Q, QuerySet
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author
 from dnspanel.accounts.grants import Right
-from dnspanel.catalogs.errors import CatalogRefused
+from dnspanel.catalogs.errors import CatalogRefused, CatalogUnknown
 from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.signals import produced
-from dnspanel.secondaries.catalog import NOWHERE, TTL, VERSION, member_owner, member_rrsets
+from dnspanel.secondaries.catalog import GROUP_OF_TAGS, NOWHERE, TTL, VERSION, member_owner, member_rrsets
+from dnspanel.secondaries.set_up import checked_group_tags
 from dnspanel.texts import gettext
 from dnspanel.zones import access, bulk, edit, panel_reasons
 from dnspanel.zones.errors import ZoneError
@@ -51,17 +52,21 @@ WITH moved AS (
 UPDATE catalogs_producer SET moves = moves + 1 WHERE zone_id IN (SELECT catalog_id FROM moved)"""
 
 # What the catalog says of a label, and what it is to say: one row of each that differs.
-_DIFFERING = """
+_DIFFERING = f"""
 WITH expected AS (
-    SELECT p.label COLLATE "C" AS label, z.name AS member
-    FROM catalogs_produced p JOIN zones_zone z ON z.id = p.zone_id
-    WHERE p.catalog_id = %(catalog)s AND z.deleted_at IS NULL
+    SELECT p.label COLLATE "C" AS label, z.name AS member,
+        {GROUP_OF_TAGS.format(groups="c.group_tags", tags="z.tags")} AS tag
+    FROM catalogs_producer c JOIN catalogs_produced p ON p.catalog_id = c.zone_id JOIN zones_zone z ON z.id = p.zone_id
+    WHERE c.zone_id = %(catalog)s AND z.deleted_at IS NULL
 ), told AS (
-    SELECT split_part(name, '.', 1) COLLATE "C" AS label, rdata[1] AS member
-    FROM zones_rrset WHERE zone_id = %(catalog)s AND type = %(ptr)s
+    SELECT split_part(name, '.', CASE type WHEN %(ptr)s THEN 1 ELSE 2 END) COLLATE "C" AS label,
+        max(rdata[1]) FILTER (WHERE type = %(ptr)s) AS member,
+        COALESCE(max(trim('"' FROM rdata[1])) FILTER (WHERE type = %(txt)s), '') AS tag
+    FROM zones_rrset WHERE zone_id = %(catalog)s AND (type = %(ptr)s OR type = %(txt)s AND name LIKE 'group.%%')
+    GROUP BY 1
 )
-SELECT label, expected.member FROM expected FULL JOIN told USING (label)
-WHERE expected.member IS DISTINCT FROM told.member ORDER BY label LIMIT %(most)s"""
+SELECT label, expected.member, expected.tag FROM expected FULL JOIN told USING (label)
+WHERE (expected.member, expected.tag) IS DISTINCT FROM (told.member, told.tag) ORDER BY label LIMIT %(most)s"""
 
 
 def create_producer(
@@ -123,6 +128,31 @@ def put_into(*, zone: Zone, catalog_name: str, author: Author, now: datetime) ->
 def take_in(*, catalog: Zone, zone_ids: Collection[int], author: Author, now: datetime) -> int:
     """These zones are in this catalog of ours, and in no other one; returns how many were not. Raises as `put_into`."""
     return len(_move(zone_ids, Producer.objects.get(zone=catalog), author=author, now=now))
+
+
+def set_groups(*, catalog: Zone, group_tags: Collection[str], author: Author, now: datetime) -> list[str]:
+    """These tags are the groups of this catalog of ours, and a member is in that of the first one that it has.
+
+    Returns them, canonical. Raises RightMissing for who may not change the settings of the catalog, CatalogUnknown, and
+    CatalogRefused.
+    """
+    faults: dict[str, list[str]] = {}
+    checked = checked_group_tags(group_tags, faults)
+    if faults:
+        raise CatalogRefused(faults)
+    with transaction.atomic():
+        stored = _locked([catalog.pk]).filter(zone__deleted_at=None).first()
+        if stored is None:
+            raise CatalogUnknown
+        access.require_right(author, stored.zone, Right.SETTINGS)
+        before = stored.group_tags
+        if before != checked:
+            Producer.objects.filter(pk=stored.pk).update(group_tags=checked, moves=F("moves") + 1)
+            audit.record(
+                action="catalog.groups", by=author, now=now, target=stored.zone.name, before=before, after=checked
+            )
+            transaction.on_commit(lambda: produced.send_robust(sender=Produced), robust=True)
+    return checked
 
 
 def follow_members(*, now: datetime) -> int:
@@ -220,14 +250,16 @@ def _record(
 
 def _follow(catalog: Producer, now: datetime) -> bool:
     zone = catalog.zone
+    values = {"catalog": zone.pk, "ptr": rdtypes.PTR, "txt": rdtypes.TXT, "most": AT_ONCE + 1}
     with connection.cursor() as cursor:
-        cursor.execute(_DIFFERING, {"catalog": zone.pk, "ptr": rdtypes.PTR, "most": AT_ONCE + 1})
+        cursor.execute(_DIFFERING, values)
         differing = cursor.fetchall()
     changes: dict[tuple[str, int], RRset | None] = {}
-    for label, member in differing[:AT_ONCE]:
-        changes[member_owner(zone.name, label), rdtypes.PTR] = None
+    for label, member, tag in differing[:AT_ONCE]:  # a member and its group come together
+        owner = member_owner(zone.name, label)
+        changes[owner, rdtypes.PTR] = changes[f"group.{owner}", rdtypes.TXT] = None
         if member is not None:
-            changes |= {(rrset.name, rrset.type): rrset for rrset in member_rrsets(zone.name, label, member, "")}
+            changes |= {(rrset.name, rrset.type): rrset for rrset in member_rrsets(zone.name, label, member, tag)}
     publication = None
     if changes:
         publication, left = bulk.change_zones(

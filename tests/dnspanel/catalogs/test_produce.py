@@ -16,6 +16,7 @@ from django.utils import timezone
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.accounts.roles import Permission
 from dnspanel.catalogs import produce
+from dnspanel.catalogs.errors import CatalogRefused
 from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.tasks import follow_producers
 from dnspanel.gateway.answers import answers
@@ -23,8 +24,9 @@ from dnspanel.secondaries import members, set_up
 from dnspanel.secondaries.keys import key_of
 from dnspanel.secondaries.models import Member
 from dnspanel.zones import direct, edit
-from dnspanel.zones.errors import FollowsMembers
+from dnspanel.zones.errors import FollowsMembers, RightMissing
 from dnspanel.zones.models import NOT_SERVED, Channel, Revision, Zone
+from dnspanel.zones.settings_of_zone import change_settings
 from replication.dns.rrset import make
 from tests.dnspanel.api.v1.calls import caller
 from tests.dnspanel.api.v1.conftest import texts
@@ -32,6 +34,7 @@ from tests.dnspanel.web.conftest import Browser
 from tests.dnspanel.web.conftest import browser as browser
 from tests.people import NOW
 from tests.people import alice as alice
+from tests.people import charlie as charlie
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -276,3 +279,39 @@ def test_api_v1_says_in_which_catalog_a_zone_is_whoever_put_it_there(call: Any, 
     produce.take_in(catalog=catalog, zone_ids=[Zone.objects.get(name="c.test.").pk], author=alice, now=NOW)
     produce.put_into(zone=Zone.objects.get(name="a.test."), catalog_name="", author=alice, now=NOW)
     assert [told_of(zone) for zone in ("a.test.", "c.test.")] == [{""}, {CATALOG}]
+
+
+def groups() -> dict[str, str]:
+    """The group of each member that is in one, by the records that lie beside its PTR."""
+    by_label = {label: member for member, label in listed().items()}
+    texts = Zone.objects.get(name=CATALOG).rrsets.filter(type=dns.rdatatype.TXT, name__startswith="group.")
+    return {by_label[row.name.removeprefix("group.").removesuffix(f".zones.{CATALOG}")]: row.rdata[0] for row in texts}
+
+
+def test_a_member_is_in_the_group_of_the_first_tag_that_it_has_and_its_tags_are_followed(
+    catalog: Zone, alice: User, charlie: User
+) -> None:
+    before = listed()
+    a, b = (Zone.objects.get(name=name) for name in ("a.test.", "b.test."))
+    change_settings(zone=a, tags=["gold", "silver"], team=None, author=alice, now=NOW)
+    assert produce.follow_members(now=timezone.now()) == 0, "a tag is no group yet"
+    chosen = ["Silver", "gold"]
+    assert produce.set_groups(catalog=catalog, group_tags=chosen, author=alice, now=NOW) == ["silver", "gold"]
+    assert produce.follow_members(now=timezone.now()) == 1
+    assert groups() == {"a.test.": '"silver"'}
+    change_settings(zone=a, tags=["gold"], team=None, author=alice, now=NOW)
+    change_settings(zone=b, tags=["silver"], team=None, author=alice, now=NOW)
+    assert produce.follow_members(now=timezone.now()) == 1
+    assert groups() == {"a.test.": '"gold"', "b.test.": '"silver"'}
+    assert listed() == before, "a member that moves between groups keeps its label"
+    produce.put_into(zone=a, catalog_name="", author=alice, now=NOW)
+    produce.set_groups(catalog=catalog, group_tags=[], author=alice, now=NOW)
+    assert produce.follow_members(now=timezone.now()) == 1
+    assert (groups(), listed().keys()) == ({}, {"b.test."})
+    assert looks() == 2
+    with pytest.raises(CatalogRefused) as refused:
+        produce.set_groups(catalog=catalog, group_tags=["no!tag"], author=alice, now=NOW)
+    assert refused.value.fields.keys() == {"group_tags"}
+    with pytest.raises(RightMissing):
+        produce.set_groups(catalog=catalog, group_tags=["gold"], author=charlie, now=NOW)
+    assert AuditEntry.objects.filter(action="catalog.groups").count() == 2
