@@ -11,26 +11,31 @@ Who locks several: zones, then their `Produced`, then `Producer`, each in the or
 import logging
 import uuid
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import F, Q, QuerySet
 
 from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors import Actor, Author
 from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import Team, User
 from dnspanel.catalogs.errors import CatalogRefused, CatalogUnknown
 from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.signals import produced
-from dnspanel.secondaries.catalog import GROUP_OF_TAGS, NOWHERE, TTL, VERSION, member_owner, member_rrsets
+from dnspanel.secondaries.catalog import GROUP_OF_TAGS, NOWHERE, TTL, VERSION, catalog_soa, member_owner, member_rrsets
 from dnspanel.secondaries.set_up import checked_group_tags
 from dnspanel.texts import gettext
 from dnspanel.zones import access, bulk, edit, panel_reasons
-from dnspanel.zones.errors import ZoneError
+from dnspanel.zones.errors import RightMissing, SettingsRefused, ZoneError
 from dnspanel.zones.models import Channel, Publication, Zone
-from dnspanel.zones.soa import SoaEdit
+from dnspanel.zones.settings_of_zone import canonical_tags
+from dnspanel.zones.soa import SoaEdit, first_serial
 from replication.dns import names, rdtypes
 from replication.dns.rrset import RRset, make
+from replication.errors import BadName
 
 logger = logging.getLogger(__name__)
 
@@ -38,8 +43,9 @@ MOST = 50
 MOST_MEMBERS = 10_000
 # Members that one publication of a catalog changes.
 AT_ONCE = 2_000
-# So many names of members are in a line of the audit log about more of them.
+# So many names are in a line of the audit log about more members, and so many faults are told of.
 FIRST_NAMES = 10
+_ENOUGH = MOST_MEMBERS + 1
 # What was put into a catalog by nobody of ours (a database brought back, say) is seen after so long.
 COMPARED_EVERY = timedelta(hours=1)
 
@@ -69,22 +75,38 @@ SELECT label, expected.member, expected.tag FROM expected FULL JOIN told USING (
 WHERE (expected.member, expected.tag) IS DISTINCT FROM (told.member, told.tag) ORDER BY label LIMIT %(most)s"""
 
 
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Zones to be put into a catalog: by name, those with a tag, those of a team.
+
+    By tag and team come those whose settings the author may change.
+    """
+
+    zones: Collection[str] = ()
+    tag: str = ""
+    team: int | None = None
+
+
 def create_producer(
     *,
     name: str,
     rrsets: Sequence[RRset],
     nameservers: Sequence[str] | None,
     soa_is_made: bool,
-    soa_edit: SoaEdit,
+    soa_edit: SoaEdit | None,
     author: Author,
     channel: str,
     now: datetime,
-    alongside: Callable[[], None],
+    alongside: Callable[[], None] = lambda: None,
+    team: Team | None = None,
+    group_tags: Collection[str] = (),
+    form_id: UUID | None = None,
 ) -> Publication:
     """The catalog is here, without members. `rrsets` are of its apex; without any NS it has one that leads nowhere.
 
     Raises as `edit.create_zone`, and CatalogRefused.
     """
+    groups = _checked_groups(group_tags)
     zone_name = names.parse(name)
     if any(rrset.name != zone_name or rrset.type not in {rdtypes.SOA, rdtypes.NS} for rrset in rrsets):
         reason = gettext("A catalog has a SOA and NS of its own; all else in it is made of its members.")
@@ -96,9 +118,9 @@ def create_producer(
     def begin() -> None:
         made = Zone.objects.get(name=zone_name, deleted_at=None)
         Zone.objects.filter(pk=made.pk).update(is_catalog=True)
-        Producer.objects.create(zone=made)
+        Producer.objects.create(zone=made, group_tags=groups)
         alongside()
-        audit.record(action="catalog.produce", by=author, now=now, target=zone_name)
+        audit.record(action="catalog.produce", by=author, now=now, target=zone_name, group_tags=groups)
 
     return edit.create_zone(
         name=name,
@@ -111,7 +133,40 @@ def create_producer(
         now=now,
         alongside=begin,
         awaits_transfer=True,
+        team=team,
+        form_id=form_id,
     )
+
+
+def create_catalog(
+    *,
+    name: str,
+    author: Author,
+    channel: str,
+    now: datetime,
+    team: Team | None = None,
+    group_tags: Collection[str] = (),
+    form_id: UUID | None = None,
+) -> Zone:
+    """A catalog of ours of this name is here, without members, with the SOA of catalogs: who reads it asks often.
+
+    A form sent twice makes one. Raises as `create_producer`.
+    """
+    zone_name = names.parse(name)
+    create_producer(
+        name=zone_name,
+        rrsets=[catalog_soa(zone_name, first_serial(now).value)],
+        nameservers=None,
+        soa_is_made=False,
+        soa_edit=None,
+        author=author,
+        channel=channel,
+        now=now,
+        team=team,
+        group_tags=group_tags,
+        form_id=form_id,
+    )
+    return Zone.objects.get(name=zone_name, deleted_at=None)
 
 
 def put_into(*, zone: Zone, catalog_name: str, author: Author, now: datetime) -> None:
@@ -130,16 +185,33 @@ def take_in(*, catalog: Zone, zone_ids: Collection[int], author: Author, now: da
     return len(_move(zone_ids, Producer.objects.get(zone=catalog), author=author, now=now))
 
 
+def put_in(*, catalog: Zone, chosen: Chosen, author: Actor | User, now: datetime) -> int:
+    """The chosen zones are in this catalog of ours, and in no other one; returns how many were not.
+
+    Raises RightMissing for who may not change the settings of a catalog that a zone enters or leaves, and
+    CatalogRefused, with the fields of `Chosen`: also for a named zone whose settings the author may not change.
+    """
+    return take_in(catalog=catalog, zone_ids=_chosen_ids(chosen, author), author=author, now=now)
+
+
+def take_out(*, catalog: Zone, zones: Collection[str], author: Actor | User, now: datetime) -> int:
+    """The zones of these names are not in this catalog of ours; returns how many were. Raises as `put_in`."""
+    faults: dict[str, list[str]] = {}
+    named = _canonical(zones, faults)
+    inside = Produced.objects.filter(catalog=catalog, zone__name__in=named)
+    seen = dict(inside.filter(zone__in=access.zones_within_reach(author, Right.READ)).values_list("zone__name", "zone"))
+    missing = [gettext("{name} is not in this catalog.").format(name=name) for name in sorted(named - seen.keys())]
+    _refuse(faults, "zones", [*missing, *_without_right(author, seen)])
+    return len(_move(list(seen.values()), None, leaving=catalog.pk, author=author, now=now))
+
+
 def set_groups(*, catalog: Zone, group_tags: Collection[str], author: Author, now: datetime) -> list[str]:
     """These tags are the groups of this catalog of ours, and a member is in that of the first one that it has.
 
     Returns them, canonical. Raises RightMissing for who may not change the settings of the catalog, CatalogUnknown, and
     CatalogRefused.
     """
-    faults: dict[str, list[str]] = {}
-    checked = checked_group_tags(group_tags, faults)
-    if faults:
-        raise CatalogRefused(faults)
+    checked = _checked_groups(group_tags)
     with transaction.atomic():
         stored = _locked([catalog.pk]).filter(zone__deleted_at=None).first()
         if stored is None:
@@ -177,10 +249,12 @@ def _producers() -> QuerySet[Producer]:
     return Producer.objects.filter(zone__deleted_at=None).select_related("zone")
 
 
-def _move(zone_ids: Collection[int], catalog: Producer | None, *, author: Author, now: datetime) -> list[Zone]:
+def _move(
+    zone_ids: Collection[int], catalog: Producer | None, *, leaving: int | None = None, author: Author, now: datetime
+) -> list[Zone]:
     """These zones are in this catalog and in no other one, and each catalog says so soon; returns those that were not.
 
-    By the same statements, however many they are.
+    With `leaving` only those that are in that one. By the same statements, however many they are.
     """
     with transaction.atomic():
         locked = Zone.objects.select_for_update(no_key=True).filter(pk__in=zone_ids).order_by("pk")
@@ -189,6 +263,7 @@ def _move(zone_ids: Collection[int], catalog: Producer | None, *, author: Author
         before = dict(rows.values_list("zone", "catalog"))
         entered = None if catalog is None else catalog.pk
         moving = [zone for pk, zone in zones.items() if before.get(pk) != entered]
+        moving = [zone for zone in moving if leaving is None or before[zone.pk] == leaving]
         if not moving:
             return []
         ids = {entered, *(before.get(zone.pk) for zone in moving)} - {None}
@@ -274,6 +349,72 @@ def _follow(catalog: Producer, now: datetime) -> bool:
     if len(differing) <= AT_ONCE:
         Producer.objects.filter(pk=zone.pk).update(followed=catalog.moves, compared_at=now)
     return publication is not None
+
+
+def _chosen_ids(chosen: Chosen, author: Actor | User) -> list[int]:
+    """The ids of the chosen zones; raises CatalogRefused."""
+    faults: dict[str, list[str]] = {}
+    named = _canonical(chosen.zones, faults)
+    if not chosen.zones and not chosen.tag and chosen.team is None:
+        _add(faults, "zones", [gettext("Name zones, a tag or a team.")])
+    seen = dict(access.zones_visible_to(author).filter(name__in=named).values_list("name", "pk"))
+    missing = [gettext("There is no zone {name}").format(name=name) for name in sorted(named - seen.keys())]
+    _add(faults, "zones", [*missing, *_without_right(author, seen)])
+    found = set(seen.values())
+    mine = access.zones_within_reach(author, Right.SETTINGS).filter(deleted_at=None, is_catalog=False)
+    if chosen.tag:
+        try:
+            found |= set(
+                mine.filter(access.tagged(canonical_tags([chosen.tag]))).values_list("pk", flat=True)[:_ENOUGH]
+            )
+        except SettingsRefused as exc:
+            _add(faults, "tag", [str(exc)])
+    if chosen.team is not None:
+        found |= set(mine.filter(team=chosen.team).values_list("pk", flat=True)[:_ENOUGH])
+    _refuse(faults)
+    return sorted(found)
+
+
+def _canonical(texts: Collection[str], faults: dict[str, list[str]]) -> set[str]:
+    """The canonical names; what is wrong is added to the faults."""
+    if len(texts) > MOST_MEMBERS:
+        _add(faults, "zones", [gettext("At most {most:,} zones at once.").format(most=MOST_MEMBERS)])
+        return set()
+    found = set()
+    for text in texts:
+        try:
+            found.add(names.parse(text))
+        except BadName as exc:
+            _add(faults, "zones", [str(exc)])
+    return found
+
+
+def _without_right(author: Actor | User, zones: dict[str, int]) -> list[str]:
+    """What is said of those of these zones (id by name) whose settings the author may not change."""
+    mine = set(
+        access.zones_within_reach(author, Right.SETTINGS).filter(pk__in=zones.values()).values_list("pk", flat=True)
+    )
+    return [str(RightMissing(Right.SETTINGS, name)) for name, pk in sorted(zones.items()) if pk not in mine]
+
+
+def _add(faults: dict[str, list[str]], field: str, messages: Sequence[str]) -> None:
+    """The first of them are enough for a person."""
+    if messages:
+        there = faults.setdefault(field, [])
+        there += messages[: max(0, FIRST_NAMES - len(there))]
+
+
+def _refuse(faults: dict[str, list[str]], field: str = "", messages: Sequence[str] = ()) -> None:
+    _add(faults, field, messages)
+    if faults:
+        raise CatalogRefused(faults)
+
+
+def _checked_groups(group_tags: Collection[str]) -> list[str]:
+    faults: dict[str, list[str]] = {}
+    checked = checked_group_tags(group_tags, faults)
+    _refuse(faults)
+    return checked
 
 
 def _refuse_members(zones: Sequence[Zone], catalog: Producer) -> None:

@@ -38,7 +38,12 @@ def is_catalog_of(secondary: Secondary, name: str) -> bool:
 
 def soa_of(secondary: Secondary, serial: int) -> RRset:
     """Its SOA at this serial."""
-    return RRset(catalog_name(secondary), rdtypes.SOA, TTL, (f"{NOWHERE} {NOWHERE} {serial} {_TIMERS}",))
+    return catalog_soa(catalog_name(secondary), serial)
+
+
+def catalog_soa(name: str, serial: int) -> RRset:
+    """The SOA of the catalog zone of this name."""
+    return RRset(name, rdtypes.SOA, TTL, (f"{NOWHERE} {NOWHERE} {serial} {_TIMERS}",))
 
 
 def head_of(secondary: Secondary) -> tuple[RRset, RRset]:

@@ -13,7 +13,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from dnspanel.accounts.models import AuditEntry, User
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
 from dnspanel.accounts.roles import Permission
 from dnspanel.catalogs import produce
 from dnspanel.catalogs.errors import CatalogRefused
@@ -32,7 +33,7 @@ from tests.dnspanel.api.v1.calls import caller
 from tests.dnspanel.api.v1.conftest import texts
 from tests.dnspanel.web.conftest import Browser
 from tests.dnspanel.web.conftest import browser as browser
-from tests.people import NOW
+from tests.people import NOW, make_person
 from tests.people import alice as alice
 from tests.people import charlie as charlie
 
@@ -315,3 +316,36 @@ def test_a_member_is_in_the_group_of_the_first_tag_that_it_has_and_its_tags_are_
     with pytest.raises(RightMissing):
         produce.set_groups(catalog=catalog, group_tags=["gold"], author=charlie, now=NOW)
     assert AuditEntry.objects.filter(action="catalog.groups").count() == 2
+
+
+def test_who_may_not_change_the_settings_of_a_zone_or_of_a_catalog_puts_nothing_in_and_takes_nothing_out(
+    call: Any, catalog: Zone, alice: User
+) -> None:
+    call("POST", "/zones", {"name": "mine.test.", "kind": "Native"})
+    produce.create_catalog(name="mine.catalog.", author=alice, channel=Channel.WEB, now=NOW)
+    own = {name: Zone.objects.get(name=name) for name in ("mine.test.", "mine.catalog.")}
+    mia = make_person("mia", Role.MEMBER)
+    for rights, zones in (({Right.READ}, Zone.objects.all()), ({Right.SETTINGS}, own.values())):
+        grant = Grant(frozenset(rights), zones=frozenset(zone.pk for zone in zones))
+        GrantRow.objects.create(user=mia, grant=grant.to_json(), created_at=NOW)
+    mia = User.objects.get(pk=mia.pk)
+    mine = own["mine.catalog."]
+
+    def put(into: Zone, *names: str, tag: str = "") -> int:
+        return produce.put_in(catalog=into, chosen=produce.Chosen(names, tag), author=mia, now=NOW)
+
+    with pytest.raises(CatalogRefused, match=r"a\.test\."):
+        put(mine, "a.test.", "mine.test.")
+    with pytest.raises(RightMissing):
+        put(catalog, "mine.test.")
+    Zone.objects.update(tags=["gold"])
+    assert put(mine, tag="gold") == 1, "by a tag come those whose settings may be changed"
+    produce.take_in(catalog=catalog, zone_ids=[own["mine.test."].pk], author=alice, now=NOW)
+    with pytest.raises(RightMissing):
+        put(mine, "mine.test.")
+    with pytest.raises(RightMissing):
+        produce.take_out(catalog=catalog, zones=["mine.test."], author=mia, now=NOW)
+    with pytest.raises(CatalogRefused):
+        produce.take_out(catalog=catalog, zones=["a.test."], author=mia, now=NOW)
+    inside = Produced.objects.filter(catalog=catalog).order_by("zone__name").values_list("zone__name", flat=True)
+    assert [*inside] == ["a.test.", "b.test.", "mine.test."]
