@@ -1,4 +1,4 @@
-"""Who may know of catalogs of others and set them up. The only doors to them."""
+"""Who may know of catalogs of others and set them up, and who of those of ours. The only doors to them."""
 
 from django.db.models import QuerySet
 
@@ -6,8 +6,8 @@ from dnspanel.accounts.actors import Actor, Person, actor_of, can
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
 from dnspanel.catalogs.errors import CatalogUnknown
-from dnspanel.catalogs.models import Catalog, Listing
-from dnspanel.zones.access import require, zones_visible_to
+from dnspanel.catalogs.models import Catalog, Listing, Produced, Producer
+from dnspanel.zones.access import require, zone_for_reading, zones_visible_to, zones_within_reach
 from dnspanel.zones.errors import Forbidden
 
 # By a catalog another server makes zones here, says what is in them, and takes them away again.
@@ -49,3 +49,22 @@ def listings_visible_to(person: Person, catalog: Catalog) -> QuerySet[Listing]:
     if actor is not None and actor.may_everywhere(Right.READ):
         return listings
     return listings.filter(zone__in=zones_visible_to(person))
+
+
+def producers_visible_to(person: Person) -> QuerySet[Producer]:
+    """The catalogs of ours that this person may know of, as of any zone."""
+    return Producer.objects.filter(zone__in=zones_visible_to(person)).select_related("zone")
+
+
+def producer_for(person: Person, zone_name: str) -> Producer:
+    """The catalog of ours of this name; raises Unknown, or CatalogUnknown where the zone is none."""
+    found = Producer.objects.filter(zone=zone_for_reading(person, zone_name)).select_related("zone").first()
+    if found is None:
+        raise CatalogUnknown
+    return found
+
+
+def produced_visible_to(person: Person, producer: Producer) -> QuerySet[Produced]:
+    """What is in a catalog of ours, zones in the trash too, as far as this person may know of them."""
+    found = Produced.objects.filter(catalog=producer.pk).select_related("zone")
+    return found.filter(zone__in=zones_within_reach(person, Right.READ))

@@ -86,9 +86,28 @@ class Listing(models.Model):
         ]
 
 
-class Produced(models.Model):
-    """A zone that is in a catalog of ours, and the label of its record there; `produce` writes it."""
+class Producer(models.Model):
+    """A catalog of ours: which tags are groups in it, and how far it follows its members; `produce` writes it."""
 
-    zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="+")
+    zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="producer")
+    # Tags that are its groups: a member is in that of the first one that it has, as in a catalog of a secondary.
+    group_tags = ArrayField(models.TextField(), default=list)
+    moves = models.BigIntegerField(default=1)  # goes up with everything that changes what it is to say
+    followed = models.BigIntegerField(default=0)  # of these moves
+    compared_at = models.DateTimeField(null=True)  # when it was last known to say what it is to
+
+
+class Produced(models.Model):
+    """A zone that is in a catalog of ours, and the label of its record there; `produce` writes it.
+
+    A trigger (migration 0003) notes a zone whose tags change, that goes to the trash or comes back, and gives one that
+    goes another label: whoever follows the catalog begins it anew, should it come back.
+    """
+
+    zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="produced")
     catalog = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")
     label = models.CharField(max_length=32, unique=True)
+    moved = models.BooleanField(default=False, db_default=False)  # and the catalog has not counted it yet
+
+    class Meta:
+        indexes = [models.Index(fields=["catalog"], condition=Q(moved=True), name="produced_moved")]

@@ -1,43 +1,90 @@
-"""Catalogs of ours (RFC 9432) that clients of PowerDNS's API fill: a zone here says which zones are in it. Verbs.
+"""Catalogs of ours (RFC 9432): a zone here says which zones are in it. Verbs.
 
 No node has it, and nobody edits it: it follows its members. Who transfers it is said of it as of any zone: by TSIG keys
 or networks that it is open to, or as a zone by name of a secondary. Its members say for themselves who transfers them.
 A zone in the trash is in no catalog; one that comes back, or is put in again, has another label, so that whoever
 follows the catalog begins it anew.
+
+Who locks several: zones, then their `Produced`, then `Producer`, each in the order of their ids.
 """
 
 import logging
 import uuid
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
 
-from django.db import transaction
-from django.db.models import QuerySet
+from django.db import connection, transaction
+from django.db.models import F, Q, QuerySet
 
 from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors import Actor, Author
 from dnspanel.accounts.grants import Right
-from dnspanel.catalogs.errors import CatalogRefused
-from dnspanel.catalogs.models import Produced
+from dnspanel.accounts.models import Team, User
+from dnspanel.catalogs.errors import CatalogRefused, CatalogUnknown
+from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.signals import produced
+from dnspanel.secondaries.catalog import GROUP_OF_TAGS, NOWHERE, TTL, VERSION, catalog_soa, member_owner, member_rrsets
+from dnspanel.secondaries.set_up import checked_group_tags
 from dnspanel.texts import gettext
 from dnspanel.zones import access, bulk, edit, panel_reasons
-from dnspanel.zones.errors import ZoneError
-from dnspanel.zones.models import PRODUCERS, Channel, Publication, Zone
-from dnspanel.zones.soa import SoaEdit
-from dnspanel.zones.store_rrsets import rrset_of
+from dnspanel.zones.errors import RightMissing, SettingsRefused, ZoneError
+from dnspanel.zones.models import Channel, Publication, Zone
+from dnspanel.zones.settings_of_zone import canonical_tags
+from dnspanel.zones.soa import SoaEdit, first_serial
 from replication.dns import names, rdtypes
 from replication.dns.rrset import RRset, make
+from replication.errors import BadName
 
 logger = logging.getLogger(__name__)
 
 MOST = 50
 MOST_MEMBERS = 10_000
-# RRsets that one publication changes.
+# Members that one publication of a catalog changes.
 AT_ONCE = 2_000
-TTL = 0  # nobody but those who transfer it reads it
-# RFC 9432, section 4.1, wants an NS that leads nowhere.
-NOWHERE = "invalid."
+# So many names are in a line of the audit log about more members, and so many faults are told of.
+FIRST_NAMES = 10
+_ENOUGH = MOST_MEMBERS + 1
+# What was put into a catalog by nobody of ours (a database brought back, say) is seen after so long.
+COMPARED_EVERY = timedelta(hours=1)
+
+_NOTE = """
+WITH moved AS (
+    UPDATE catalogs_produced SET moved = FALSE
+    WHERE zone_id IN (SELECT zone_id FROM catalogs_produced WHERE moved FOR UPDATE SKIP LOCKED)
+    RETURNING catalog_id
+)
+UPDATE catalogs_producer SET moves = moves + 1 WHERE zone_id IN (SELECT catalog_id FROM moved)"""
+
+# What the catalog says of a label, and what it is to say: one row of each that differs.
+_DIFFERING = f"""
+WITH expected AS (
+    SELECT p.label COLLATE "C" AS label, z.name AS member,
+        {GROUP_OF_TAGS.format(groups="c.group_tags", tags="z.tags")} AS tag
+    FROM catalogs_producer c JOIN catalogs_produced p ON p.catalog_id = c.zone_id JOIN zones_zone z ON z.id = p.zone_id
+    WHERE c.zone_id = %(catalog)s AND z.deleted_at IS NULL
+), told AS (
+    SELECT split_part(name, '.', CASE type WHEN %(ptr)s THEN 1 ELSE 2 END) COLLATE "C" AS label,
+        max(rdata[1]) FILTER (WHERE type = %(ptr)s) AS member,
+        COALESCE(max(trim('"' FROM rdata[1])) FILTER (WHERE type = %(txt)s), '') AS tag
+    FROM zones_rrset WHERE zone_id = %(catalog)s AND (type = %(ptr)s OR type = %(txt)s AND name LIKE 'group.%%')
+    GROUP BY 1
+)
+SELECT label, expected.member, expected.tag FROM expected FULL JOIN told USING (label)
+WHERE (expected.member, expected.tag) IS DISTINCT FROM (told.member, told.tag) ORDER BY label LIMIT %(most)s"""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Zones to be put into a catalog: by name, those with a tag, those of a team.
+
+    By tag and team come those whose settings the author may change.
+    """
+
+    zones: Collection[str] = ()
+    tag: str = ""
+    team: int | None = None
 
 
 def create_producer(
@@ -46,16 +93,20 @@ def create_producer(
     rrsets: Sequence[RRset],
     nameservers: Sequence[str] | None,
     soa_is_made: bool,
-    soa_edit: SoaEdit,
+    soa_edit: SoaEdit | None,
     author: Author,
     channel: str,
     now: datetime,
-    alongside: Callable[[], None],
+    alongside: Callable[[], None] = lambda: None,
+    team: Team | None = None,
+    group_tags: Collection[str] = (),
+    form_id: UUID | None = None,
 ) -> Publication:
     """The catalog is here, without members. `rrsets` are of its apex; without any NS it has one that leads nowhere.
 
     Raises as `edit.create_zone`, and CatalogRefused.
     """
+    groups = _checked_groups(group_tags)
     zone_name = names.parse(name)
     if any(rrset.name != zone_name or rrset.type not in {rdtypes.SOA, rdtypes.NS} for rrset in rrsets):
         reason = gettext("A catalog has a SOA and NS of its own; all else in it is made of its members.")
@@ -65,13 +116,15 @@ def create_producer(
     has_ns = nameservers or any(rrset.type == rdtypes.NS for rrset in rrsets)
 
     def begin() -> None:
-        Zone.objects.filter(name=zone_name, deleted_at=None).update(is_catalog=True)
+        made = Zone.objects.get(name=zone_name, deleted_at=None)
+        Zone.objects.filter(pk=made.pk).update(is_catalog=True)
+        Producer.objects.create(zone=made, group_tags=groups)
         alongside()
-        audit.record(action="catalog.produce", by=author, now=now, target=zone_name)
+        audit.record(action="catalog.produce", by=author, now=now, target=zone_name, group_tags=groups)
 
     return edit.create_zone(
         name=name,
-        rrsets=[*rrsets, make(f"version.{zone_name}", rdtypes.TXT, TTL, ['"2"'])],
+        rrsets=[*rrsets, make(f"version.{zone_name}", rdtypes.TXT, TTL, [f'"{VERSION}"'])],
         nameservers=nameservers if has_ns else [NOWHERE],
         soa_is_made=soa_is_made,
         soa_edit=soa_edit,
@@ -80,7 +133,40 @@ def create_producer(
         now=now,
         alongside=begin,
         awaits_transfer=True,
+        team=team,
+        form_id=form_id,
     )
+
+
+def create_catalog(
+    *,
+    name: str,
+    author: Author,
+    channel: str,
+    now: datetime,
+    team: Team | None = None,
+    group_tags: Collection[str] = (),
+    form_id: UUID | None = None,
+) -> Zone:
+    """A catalog of ours of this name is here, without members, with the SOA of catalogs: who reads it asks often.
+
+    A form sent twice makes one. Raises as `create_producer`.
+    """
+    zone_name = names.parse(name)
+    create_producer(
+        name=zone_name,
+        rrsets=[catalog_soa(zone_name, first_serial(now).value)],
+        nameservers=None,
+        soa_is_made=False,
+        soa_edit=None,
+        author=author,
+        channel=channel,
+        now=now,
+        team=team,
+        group_tags=group_tags,
+        form_id=form_id,
+    )
+    return Zone.objects.get(name=zone_name, deleted_at=None)
 
 
 def put_into(*, zone: Zone, catalog_name: str, author: Author, now: datetime) -> None:
@@ -89,86 +175,251 @@ def put_into(*, zone: Zone, catalog_name: str, author: Author, now: datetime) ->
     The catalog says so soon. That the author may change what the zone is like is the caller's to know; raises
     RightMissing for who may not do so of the catalogs that it enters and leaves, and CatalogRefused.
     """
-    catalog = _producers().filter(name=catalog_name).first() if catalog_name else None
-    if catalog is None and not Produced.objects.filter(zone=zone).exists():
-        return
+    catalog = _producers().filter(zone__name=catalog_name).first() if catalog_name else None
+    if catalog is not None or Produced.objects.filter(zone=zone).exists():
+        _move([zone.pk], catalog, author=author, now=now)
+
+
+def take_in(*, catalog: Zone, zone_ids: Collection[int], author: Author, now: datetime) -> int:
+    """These zones are in this catalog of ours, and in no other one; returns how many were not. Raises as `put_into`."""
+    return len(_move(zone_ids, Producer.objects.get(zone=catalog), author=author, now=now))
+
+
+def put_in(*, catalog: Zone, chosen: Chosen, author: Actor | User, now: datetime) -> int:
+    """The chosen zones are in this catalog of ours, and in no other one; returns how many were not.
+
+    Raises RightMissing for who may not change the settings of a catalog that a zone enters or leaves, and
+    CatalogRefused, with the fields of `Chosen`: also for a named zone whose settings the author may not change.
+    """
+    return take_in(catalog=catalog, zone_ids=_chosen_ids(chosen, author), author=author, now=now)
+
+
+def take_out(*, catalog: Zone, zones: Collection[str], author: Actor | User, now: datetime) -> int:
+    """The zones of these names are not in this catalog of ours; returns how many were. Raises as `put_in`."""
+    faults: dict[str, list[str]] = {}
+    named = _canonical(zones, faults)
+    inside = Produced.objects.filter(catalog=catalog, zone__name__in=named)
+    seen = dict(inside.filter(zone__in=access.zones_within_reach(author, Right.READ)).values_list("zone__name", "zone"))
+    missing = [gettext("{name} is not in this catalog.").format(name=name) for name in sorted(named - seen.keys())]
+    _refuse(faults, "zones", [*missing, *_without_right(author, seen)])
+    return len(_move(list(seen.values()), None, leaving=catalog.pk, author=author, now=now))
+
+
+def set_groups(*, catalog: Zone, group_tags: Collection[str], author: Author, now: datetime) -> list[str]:
+    """These tags are the groups of this catalog of ours, and a member is in that of the first one that it has.
+
+    Returns them, canonical. Raises RightMissing for who may not change the settings of the catalog, CatalogUnknown, and
+    CatalogRefused.
+    """
+    checked = _checked_groups(group_tags)
     with transaction.atomic():
-        locked = Zone.objects.select_for_update(no_key=True).get(pk=zone.pk)
-        before = Produced.objects.select_related("catalog").filter(zone=locked).first()
-        if (before.catalog_id if before else None) == (catalog.pk if catalog else None):
-            return
-        for each in (catalog, before.catalog if before else None):
-            if each is not None:
-                access.require_right(author, each, Right.SETTINGS)
-        if before is not None:
-            before.delete()
+        stored = _locked([catalog.pk]).filter(zone__deleted_at=None).first()
+        if stored is None:
+            raise CatalogUnknown
+        access.require_right(author, stored.zone, Right.SETTINGS)
+        before = stored.group_tags
+        if before != checked:
+            Producer.objects.filter(pk=stored.pk).update(group_tags=checked, moves=F("moves") + 1)
+            audit.record(
+                action="catalog.groups", by=author, now=now, target=stored.zone.name, before=before, after=checked
+            )
+            transaction.on_commit(lambda: produced.send_robust(sender=Produced), robust=True)
+    return checked
+
+
+def follow_members(*, now: datetime) -> int:
+    """Every catalog of ours says which zones are in it, at most AT_ONCE changes of each; returns how many changed.
+
+    Looked at are those of which something changed since the last time, and each one after a longer while.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_NOTE)
+    changed = 0
+    due = Q(moves__gt=F("followed")) | Q(compared_at=None) | Q(compared_at__lte=now - COMPARED_EVERY)
+    for catalog in _producers().filter(due).order_by("pk"):
+        try:
+            changed += _follow(catalog, now)
+        except ZoneError as exc:  # a hold, or a quota: it follows once it can
+            logger.warning("the catalog %s does not follow its members: %s", catalog.zone.name, exc)
+    return changed
+
+
+def _producers() -> QuerySet[Producer]:
+    """The catalogs of ours that are not in the trash."""
+    return Producer.objects.filter(zone__deleted_at=None).select_related("zone")
+
+
+def _move(
+    zone_ids: Collection[int], catalog: Producer | None, *, leaving: int | None = None, author: Author, now: datetime
+) -> list[Zone]:
+    """These zones are in this catalog and in no other one, and each catalog says so soon; returns those that were not.
+
+    With `leaving` only those that are in that one. By the same statements, however many they are.
+    """
+    with transaction.atomic():
+        locked = Zone.objects.select_for_update(no_key=True).filter(pk__in=zone_ids).order_by("pk")
+        zones = {zone.pk: zone for zone in locked}
+        rows = Produced.objects.select_for_update().filter(zone__in=list(zones)).order_by("pk")
+        before = dict(rows.values_list("zone", "catalog"))
+        entered = None if catalog is None else catalog.pk
+        moving = [zone for pk, zone in zones.items() if before.get(pk) != entered]
+        moving = [zone for zone in moving if leaving is None or before[zone.pk] == leaving]
+        if not moving:
+            return []
+        ids = {entered, *(before.get(zone.pk) for zone in moving)} - {None}
+        touched = {each.pk: each for each in _locked(ids)}
+        for each in touched.values():
+            access.require_right(author, each.zone, Right.SETTINGS)
         if catalog is not None:
-            _refuse_member(locked, catalog)
-            Produced.objects.create(zone=locked, catalog=catalog, label=_new_label())
+            _refuse_members(moving, catalog)
+        Produced.objects.filter(zone__in=moving).delete()
+        if catalog is not None:
+            Produced.objects.bulk_create(
+                [Produced(zone=zone, catalog_id=catalog.pk, label=uuid.uuid4().hex) for zone in moving]
+            )
+        Producer.objects.filter(pk__in=list(touched)).update(moves=F("moves") + 1)
+        catalog_names = {pk: each.zone.name for pk, each in touched.items()}
+        _record(moving, before, entered, catalog_names, author, now)
+        transaction.on_commit(lambda: produced.send_robust(sender=Produced), robust=True)
+        return moving
+
+
+def _locked(ids: Collection[int | None]) -> QuerySet[Producer]:
+    """Nobody else moves members of these catalogs until the transaction ends."""
+    found = Producer.objects.select_for_update(of=("self",)).select_related("zone")
+    return found.filter(pk__in=ids).order_by("pk")
+
+
+def _record(
+    moving: Sequence[Zone],
+    before: dict[int, int],
+    entered: int | None,
+    catalog_names: dict[int, str],
+    author: Author,
+    now: datetime,
+) -> None:
+    """One zone has a line of its own in the audit log; of several each catalog has one, with the first names."""
+    if len(moving) == 1:
+        left = before.get(moving[0].pk)
         audit.record(
             action="catalog.member",
             by=author,
             now=now,
-            target=zone.name,
-            before=before.catalog.name if before else "",
-            after=catalog.name if catalog else "",
+            target=moving[0].name,
+            before=catalog_names[left] if left else "",
+            after=catalog_names[entered] if entered else "",
         )
-        transaction.on_commit(lambda: produced.send_robust(sender=Produced), robust=True)
+        return
+    for pk, name in catalog_names.items():
+        of_catalog = sorted(zone.name for zone in moving if pk in (entered, before.get(zone.pk)))
+        audit.record(
+            action="catalog.members",
+            by=author,
+            now=now,
+            target=name,
+            how="put in" if pk == entered else "taken out",
+            zones=len(of_catalog),
+            first=of_catalog[:FIRST_NAMES],
+        )
 
 
-def follow_members(*, now: datetime) -> int:
-    """Every catalog of ours says which zones are in it, at most AT_ONCE changes of each; returns how many changed."""
-    changed = 0
-    for catalog in _producers().order_by("pk"):
-        try:
-            changed += _follow(catalog, now)
-        except ZoneError as exc:  # a hold, or a quota: it follows once it can
-            logger.warning("the catalog %s does not follow its members: %s", catalog.name, exc)
-    return changed
-
-
-def _producers() -> QuerySet[Zone]:
-    """The catalogs of ours that are not in the trash."""
-    return Zone.objects.filter(PRODUCERS, deleted_at=None)
-
-
-def _follow(catalog: Zone, now: datetime) -> bool:
-    expected, gone = {}, []
-    rows = Produced.objects.filter(catalog=catalog).select_related("zone")
-    for row in rows:
-        if row.zone.deleted_at is None:
-            expected[f"{row.label}.zones.{catalog.name}"] = row.zone.name
-        else:
-            gone.append(row)
-    existing = {row.name: rrset_of(row) for row in catalog.rrsets.filter(type=rdtypes.PTR)}
+def _follow(catalog: Producer, now: datetime) -> bool:
+    zone = catalog.zone
+    values = {"catalog": zone.pk, "ptr": rdtypes.PTR, "txt": rdtypes.TXT, "most": AT_ONCE + 1}
+    with connection.cursor() as cursor:
+        cursor.execute(_DIFFERING, values)
+        differing = cursor.fetchall()
     changes: dict[tuple[str, int], RRset | None] = {}
-    for owner in existing.keys() - expected.keys():
-        changes[owner, rdtypes.PTR] = None
-    for owner, member in expected.items():
-        if owner not in existing or existing[owner].rdata != (member,):
-            changes[owner, rdtypes.PTR] = make(owner, rdtypes.PTR, TTL, [member])
-    for row in gone:  # whoever brings it back has it begun anew
-        if f"{row.label}.zones.{catalog.name}" in existing:
-            Produced.objects.filter(pk=row.pk).update(label=_new_label())
-    if not changes:
-        return False
-    publication, _ = bulk.change_zones(
-        changes=[bulk.ZoneChange(catalog.pk, catalog.revision, dict(sorted(changes.items())[:AT_ONCE]))],
-        author=None,
-        channel=Channel.SYSTEM,
-        now=now,
-        reason=panel_reasons.CATALOG_MEMBERS,
-    )
+    for label, member, tag in differing[:AT_ONCE]:  # a member and its group come together
+        owner = member_owner(zone.name, label)
+        changes[owner, rdtypes.PTR] = changes[f"group.{owner}", rdtypes.TXT] = None
+        if member is not None:
+            changes |= {(rrset.name, rrset.type): rrset for rrset in member_rrsets(zone.name, label, member, tag)}
+    publication = None
+    if changes:
+        publication, left = bulk.change_zones(
+            changes=[bulk.ZoneChange(zone.pk, zone.revision, changes)],
+            author=None,
+            channel=Channel.SYSTEM,
+            now=now,
+            reason=panel_reasons.CATALOG_MEMBERS,
+        )
+        if left:
+            return False
+    if len(differing) <= AT_ONCE:
+        Producer.objects.filter(pk=zone.pk).update(followed=catalog.moves, compared_at=now)
     return publication is not None
 
 
-def _refuse_member(zone: Zone, catalog: Zone) -> None:
-    if zone.is_catalog:
-        raise CatalogRefused({"catalog": [gettext("A catalog is in no other one.")]})
-    if Produced.objects.filter(catalog=catalog).count() >= MOST_MEMBERS:
+def _chosen_ids(chosen: Chosen, author: Actor | User) -> list[int]:
+    """The ids of the chosen zones; raises CatalogRefused."""
+    faults: dict[str, list[str]] = {}
+    named = _canonical(chosen.zones, faults)
+    if not chosen.zones and not chosen.tag and chosen.team is None:
+        _add(faults, "zones", [gettext("Name zones, a tag or a team.")])
+    seen = dict(access.zones_visible_to(author).filter(name__in=named).values_list("name", "pk"))
+    missing = [gettext("There is no zone {name}").format(name=name) for name in sorted(named - seen.keys())]
+    _add(faults, "zones", [*missing, *_without_right(author, seen)])
+    found = set(seen.values())
+    mine = access.zones_within_reach(author, Right.SETTINGS).filter(deleted_at=None, is_catalog=False)
+    if chosen.tag:
+        try:
+            found |= set(
+                mine.filter(access.tagged(canonical_tags([chosen.tag]))).values_list("pk", flat=True)[:_ENOUGH]
+            )
+        except SettingsRefused as exc:
+            _add(faults, "tag", [str(exc)])
+    if chosen.team is not None:
+        found |= set(mine.filter(team=chosen.team).values_list("pk", flat=True)[:_ENOUGH])
+    _refuse(faults)
+    return sorted(found)
+
+
+def _canonical(texts: Collection[str], faults: dict[str, list[str]]) -> set[str]:
+    """The canonical names; what is wrong is added to the faults."""
+    if len(texts) > MOST_MEMBERS:
+        _add(faults, "zones", [gettext("At most {most:,} zones at once.").format(most=MOST_MEMBERS)])
+        return set()
+    found = set()
+    for text in texts:
+        try:
+            found.add(names.parse(text))
+        except BadName as exc:
+            _add(faults, "zones", [str(exc)])
+    return found
+
+
+def _without_right(author: Actor | User, zones: dict[str, int]) -> list[str]:
+    """What is said of those of these zones (id by name) whose settings the author may not change."""
+    mine = set(
+        access.zones_within_reach(author, Right.SETTINGS).filter(pk__in=zones.values()).values_list("pk", flat=True)
+    )
+    return [str(RightMissing(Right.SETTINGS, name)) for name, pk in sorted(zones.items()) if pk not in mine]
+
+
+def _add(faults: dict[str, list[str]], field: str, messages: Sequence[str]) -> None:
+    """The first of them are enough for a person."""
+    if messages:
+        there = faults.setdefault(field, [])
+        there += messages[: max(0, FIRST_NAMES - len(there))]
+
+
+def _refuse(faults: dict[str, list[str]], field: str = "", messages: Sequence[str] = ()) -> None:
+    _add(faults, field, messages)
+    if faults:
+        raise CatalogRefused(faults)
+
+
+def _checked_groups(group_tags: Collection[str]) -> list[str]:
+    faults: dict[str, list[str]] = {}
+    checked = checked_group_tags(group_tags, faults)
+    _refuse(faults)
+    return checked
+
+
+def _refuse_members(zones: Sequence[Zone], catalog: Producer) -> None:
+    if any(zone.is_catalog for zone in zones):
+        raise CatalogRefused({"zones": [gettext("A catalog is in no other one.")]})
+    if Produced.objects.filter(catalog=catalog.pk).count() + len(zones) > MOST_MEMBERS:
         reason = gettext("A catalog has at most {most:,} members.").format(most=MOST_MEMBERS)
-        raise CatalogRefused({"catalog": [reason]})
-
-
-def _new_label() -> str:
-    return uuid.uuid4().hex
+        raise CatalogRefused({"zones": [reason]})

@@ -1,14 +1,19 @@
-"""Reads about catalogs of others: how each stands, its members page by page, and what somebody is to be told."""
+"""Reads about catalogs of others: how each stands, its members page by page, and what somebody is to be told.
+
+And of which catalog a zone is, of others or of ours.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models import Case, Count, Exists, OuterRef, Q, Subquery, TextField, Value, When
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Coalesce, NullIf
 
 from dnspanel.accounts.actors import Person
 from dnspanel.catalogs.access import catalogs_visible_to, listings_visible_to
-from dnspanel.catalogs.models import Catalog, Listing, State
+from dnspanel.catalogs.models import Catalog, Listing, Produced, Producer, State
 from dnspanel.texts import gettext, ngettext
 from dnspanel.zones.models import Zone
 
@@ -104,19 +109,28 @@ def troubled_catalogs() -> list[Troubled]:
     return sorted(found, key=lambda each: (each.since, each.zone_name))
 
 
-def catalogs_by_member() -> Subquery | None:
-    """The name of the catalog by which a zone is here, null for most: part of a query of zones. None without catalogs.
+def catalogs_by_member(said: str) -> Combinable | None:
+    """The name of the catalog of each zone: part of a query of zones. None where there is no catalog.
 
-    One query.
+    It is the one of ours that the zone is in, else what somebody `said` (a field) unless that is one of ours, else the
+    one by which the zone is here. One query.
     """
-    if not Catalog.objects.exists():
+    if not Catalog.objects.values_list("pk").union(Producer.objects.values_list("pk"))[:1]:
         return None
-    found = Listing.objects.filter(zone=OuterRef("pk"), state=State.MEMBER)
-    return Subquery(found.values("catalog__zone__name")[:1])
+    ours = Produced.objects.filter(zone=OuterRef("pk")).values("catalog__name")
+    other = Producer.objects.filter(zone__name=OuterRef(said), zone__deleted_at=None)
+    of_others = Listing.objects.filter(zone=OuterRef("pk"), state=State.MEMBER).values("catalog__zone__name")
+    kept = Case(When(Exists(other), then=None), default=NullIf(said, Value("")), output_field=TextField())
+    return Coalesce(Subquery(ours), kept, Subquery(of_others[:1]), output_field=TextField())
 
 
-def catalog_name_of(zone: Zone) -> str:
-    """The name of the catalog by which the zone is here; "" for most. No query for a zone of this panel."""
+def catalog_name_of(zone: Zone, said: str) -> str:
+    """The same of one zone, about which this was said; "" for most, without a query if loaded with `produced`."""
+    ours: Produced | None = getattr(zone, "produced", None)
+    if ours is not None:
+        return ours.catalog.name
+    if said and not Producer.objects.filter(zone__name=said, zone__deleted_at=None).exists():
+        return said
     if not zone.transferred_from:
         return ""
     found = Listing.objects.filter(zone=zone, state=State.MEMBER).values_list("catalog__zone__name", flat=True)

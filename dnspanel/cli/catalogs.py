@@ -1,4 +1,4 @@
-"""`dnspanel catalogs`: catalogs of others that are followed, and the zones that are here by them."""
+"""`dnspanel catalogs`: catalogs of others that are followed, the zones that are here by them, and catalogs of ours."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +10,7 @@ from dnspanel.cli.errors import Refused
 from dnspanel.cli.output import Column
 from dnspanel.cli.primaries import body_of_primaries, terms_options
 from dnspanel.cli.session import Session, options, pass_session, shared_options
+from dnspanel.cli.zone_paths import segment
 
 _LISTED = (
     Column("CATALOG", "name"),
@@ -33,6 +34,19 @@ _RULES = (
     Column("TAGS", lambda row: " ".join(row["tags"])),
     Column("FROM", lambda row: " ".join(row["primaries"]["addresses"]) if row["primaries"] else "as the catalog"),
 )
+_OURS = (
+    Column("CATALOG", "name"),
+    Column("MEMBERS", "members", right=True),
+    Column("STATE", lambda row: "in step" if row["in_step"] else "changing"),
+    Column("CHANGED", lambda row: output.moment(row["changed_at"])),
+    Column("GROUPS", lambda row: " ".join(row["group_tags"])),
+)
+_MEMBERS = (
+    Column("ZONE", "zone"),
+    Column("GROUP", "group"),
+    Column("LABEL", "label"),
+    Column("STATE", lambda row: "in the trash" if row["in_trash"] else ""),
+)
 
 _members_options = options(
     click.option("--team", type=int, help="Id of the team that members belong to."),
@@ -45,7 +59,7 @@ _members_options = options(
 
 @click.group()
 def catalogs() -> None:
-    """Catalogs of others (RFC 9432): zones come and go here as they say."""
+    """Catalogs (RFC 9432): zones come and go here as those of others say; those of ours say which zones are in them."""
 
 
 @catalogs.command("list")
@@ -187,6 +201,90 @@ def unfollow(session: Session, name: str) -> None:
     """Follow a catalog no more; the zones that are here by it stay."""
     session.client.send("DELETE", f"/catalogs/{_id_of(session, name)}")
     session.show({"catalog": name}, {"catalog": name, "state": "followed no more"})
+
+
+@catalogs.command("ours")
+@shared_options
+@pass_session
+def list_ours(session: Session) -> None:
+    """List catalogs of ours, and how each stands."""
+    session.show_rows(session.client.items("/produced-catalogs"), _OURS, none="No catalog of ours.")
+
+
+@catalogs.command()
+@click.argument("name")
+@click.option("--team", type=int, help="Id of the team that it belongs to.")
+@click.option("--group", "groups", multiple=True, metavar="TAG", help="A tag that is a group; several in their order.")
+@shared_options
+@pass_session
+def make(session: Session, name: str, team: int | None, groups: tuple[str, ...]) -> None:
+    """Make a catalog of ours: a zone that no node has, and that says which zones are in it.
+
+    \b
+    Examples:
+      dnspanel catalogs make partners.catalog --group gold --group silver
+      dnspanel catalogs put-in partners.catalog example.org example.net
+    """
+    body = {"name": name, "team": team, "group_tags": list(groups)}
+    found = session.client.send("POST", "/produced-catalogs", body)
+    session.show(found, {"catalog": found["name"], "groups": " ".join(found["group_tags"])})
+
+
+@catalogs.command()
+@click.argument("name")
+@shared_options
+@pass_session
+def members(session: Session, name: str) -> None:
+    """List the zones that are in a catalog of ours."""
+    session.show_rows(session.client.items(_path_of(name, "/members")), _MEMBERS, none="No zone is in it.")
+
+
+@catalogs.command("put-in")
+@click.argument("name")
+@click.argument("zones", metavar="[ZONE...]", nargs=-1)
+@click.option("--tag", default="", help="All zones that have it.")
+@click.option("--team", type=int, help="Id of a team: all of its zones.")
+@shared_options
+@pass_session
+def put_in(session: Session, name: str, zones: tuple[str, ...], tag: str, team: int | None) -> None:
+    """Put zones into a catalog of ours; those that are in another one leave it."""
+    found = session.client.send("POST", _path_of(name, "/put-in"), {"zones": list(zones), "tag": tag, "team": team})
+    session.show(found, {"catalog": name, "put in": str(found["moved"])})
+
+
+@catalogs.command("take-out")
+@click.argument("name")
+@click.argument("zones", metavar="ZONE...", nargs=-1, required=True)
+@shared_options
+@pass_session
+def take_out(session: Session, name: str, zones: tuple[str, ...]) -> None:
+    """Take zones out of a catalog of ours: whoever follows it serves them no more."""
+    found = session.client.send("POST", _path_of(name, "/take-out"), {"zones": list(zones)})
+    session.show(found, {"catalog": name, "taken out": str(found["moved"])})
+
+
+@catalogs.command("groups")
+@click.argument("name")
+@click.argument("tags", metavar="[TAG...]", nargs=-1)
+@click.option("--none", "no_groups", is_flag=True, help="It has no groups any more.")
+@shared_options
+@pass_session
+def set_groups(session: Session, name: str, tags: tuple[str, ...], no_groups: bool) -> None:
+    """Set the groups of a catalog of ours, or show them where no tag is named.
+
+    A member is in the group of the first of these tags that it has.
+    """
+    if tags and no_groups:
+        raise click.UsageError("Tags, or --none: not both.")
+    if tags or no_groups:
+        found = session.client.send("PATCH", _path_of(name), {"group_tags": list(tags)})
+    else:
+        found = session.client.get(_path_of(name))
+    session.show(found, {"catalog": found["name"], "groups": " ".join(found["group_tags"])})
+
+
+def _path_of(name: str, below: str = "") -> str:
+    return f"/produced-catalogs/{segment(name)}{below}"
 
 
 def _own(terms: dict[str, Any]) -> dict[str, Any]:

@@ -15,9 +15,14 @@ TTL = 0  # nobody but those who transfer it reads it
 # Refresh and retry are short, because nobody but our NOTIFY tells of new members.
 _TIMERS = "60 30 2419200 0"
 # RFC 9432, section 4.1, wants an NS that leads nowhere.
-_NOWHERE = "invalid."
+NOWHERE = "invalid."
 VERSION = "2"
 _START = "catalog-"
+# The group of a zone's tags, "" for none: that of the first tag that is one.
+GROUP_OF_TAGS = """COALESCE((
+        SELECT t.tag FROM unnest({groups}) WITH ORDINALITY t (tag, place)
+        WHERE t.tag = ANY({tags}) ORDER BY t.place LIMIT 1
+    ), '')"""
 _MEMBER = ("label", "zone_name", "catalog_group", "coo")
 
 
@@ -33,25 +38,36 @@ def is_catalog_of(secondary: Secondary, name: str) -> bool:
 
 def soa_of(secondary: Secondary, serial: int) -> RRset:
     """Its SOA at this serial."""
-    return RRset(catalog_name(secondary), rdtypes.SOA, TTL, (f"{_NOWHERE} {_NOWHERE} {serial} {_TIMERS}",))
+    return catalog_soa(catalog_name(secondary), serial)
+
+
+def catalog_soa(name: str, serial: int) -> RRset:
+    """The SOA of the catalog zone of this name."""
+    return RRset(name, rdtypes.SOA, TTL, (f"{NOWHERE} {NOWHERE} {serial} {_TIMERS}",))
 
 
 def head_of(secondary: Secondary) -> tuple[RRset, RRset]:
     """What it has besides SOA and members: an NS and its version."""
     name = catalog_name(secondary)
     return (
-        RRset(name, rdtypes.NS, TTL, (_NOWHERE,)),
+        RRset(name, rdtypes.NS, TTL, (NOWHERE,)),
         RRset(f"version.{name}", rdtypes.TXT, TTL, (f'"{VERSION}"',)),
     )
 
 
+def member_owner(catalog: str, label: str) -> str:
+    """Where the record of a member lies."""
+    return f"{label}.zones.{catalog}"
+
+
 def member_rrsets(catalog: str, label: str, zone_name: str, group: str, coo: str = "") -> list[RRset]:
     """The records by which a zone is a member: in a group, or on its way to another catalog, if so (section 4.3)."""
-    found = [RRset(f"{label}.zones.{catalog}", rdtypes.PTR, TTL, (zone_name,))]
+    owner = member_owner(catalog, label)
+    found = [RRset(owner, rdtypes.PTR, TTL, (zone_name,))]
     if group:
-        found.append(RRset(f"group.{label}.zones.{catalog}", rdtypes.TXT, TTL, (f'"{group}"',)))
+        found.append(RRset(f"group.{owner}", rdtypes.TXT, TTL, (f'"{group}"',)))
     if coo:
-        found.append(RRset(f"coo.{label}.zones.{catalog}", rdtypes.PTR, TTL, (coo,)))
+        found.append(RRset(f"coo.{owner}", rdtypes.PTR, TTL, (coo,)))
     return found
 
 

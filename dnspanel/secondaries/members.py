@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from dnspanel.advisory_locks import Lock, lock_until_commit
 from dnspanel.secondaries.access import zones_given_to
-from dnspanel.secondaries.catalog import catalog_name
+from dnspanel.secondaries.catalog import GROUP_OF_TAGS, catalog_name
 from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.zones.models import LogHead, Revision, RevisionKind, SigningChange, Zone
 
@@ -57,13 +57,10 @@ SELECT %s, z.id, z.name, COALESCE((
 FROM ({zones}) z (id, name)
 """
 
-_REGROUP = """
+_REGROUP = f"""
 UPDATE secondaries_member m SET catalog_group = found.tag
 FROM (
-    SELECT m.id, COALESCE((
-        SELECT t.tag FROM unnest(s.group_tags) WITH ORDINALITY t (tag, place)
-        WHERE t.tag = ANY(z.tags) ORDER BY t.place LIMIT 1
-    ), '') AS tag
+    SELECT m.id, {GROUP_OF_TAGS.format(groups="s.group_tags", tags="z.tags")} AS tag
     FROM secondaries_member m
     JOIN secondaries_secondary s ON s.id = m.secondary_id
     JOIN zones_zone z ON z.id = m.zone_id

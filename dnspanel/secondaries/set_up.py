@@ -233,7 +233,7 @@ def _checked(terms: Terms, faults: dict[str, list[str]]) -> tuple[Terms, list[Zo
             )
         ]
     certificate = _certificate(terms, faults)
-    group_tags = _group_tags(terms.group_tags, faults)
+    group_tags = checked_group_tags(terms.group_tags, faults)
     if terms.choice not in ZoneChoice.values:
         faults["choice"] = [gettext("Use one of {values}.").format(values=", ".join(ZoneChoice.values))]
     tag, team, zones = "", None, list[Zone]()
@@ -301,6 +301,20 @@ def checked_networks(texts: Collection[str], faults: dict[str, list[str]]) -> li
     return list(found)
 
 
+def checked_group_tags(texts: Collection[str], faults: dict[str, list[str]]) -> list[str]:
+    """The tags that are groups of a catalog, in their order; what is wrong is added to the faults."""
+    if len(texts) > MOST_GROUPS:
+        _add(faults, "group_tags", gettext("At most {most_groups} groups.").format(most_groups=MOST_GROUPS))
+        return []
+    found: dict[str, None] = {}
+    for text in texts:  # their order is that of their precedence
+        try:
+            found |= dict.fromkeys(canonical_tags([text]))
+        except SettingsRefused as exc:
+            _add(faults, "group_tags", str(exc))
+    return list(found)
+
+
 def _certificate(terms: Terms, faults: dict[str, list[str]]) -> str:
     """The certificates in canonical form, where transport and port of TLS are right besides."""
     found = ""
@@ -334,19 +348,6 @@ def _tag(text: str, faults: dict[str, list[str]]) -> str:
     if not found:
         _add(faults, "tag", gettext("Name a tag."))
     return found[0] if found else ""
-
-
-def _group_tags(texts: Collection[str], faults: dict[str, list[str]]) -> list[str]:
-    if len(texts) > MOST_GROUPS:
-        _add(faults, "group_tags", gettext("At most {most_groups} groups.").format(most_groups=MOST_GROUPS))
-        return []
-    found: dict[str, None] = {}
-    for text in texts:  # their order is that of their precedence
-        try:
-            found |= dict.fromkeys(canonical_tags([text]))
-        except SettingsRefused as exc:
-            _add(faults, "group_tags", str(exc))
-    return list(found)
 
 
 def _zones(texts: Collection[str], faults: dict[str, list[str]]) -> list[Zone]:

@@ -61,7 +61,7 @@ _NAV: tuple[tuple[str, str, str, str, Permission | None, set[str]], ...] = (
     (gettext_lazy("Zones"), "zones", "zone-list", "z", None, {"zone", "template", "server"}),
     (gettext_lazy("Changes"), "changes", "changes", "c", Permission.READ, {"changes", "publication", "draft"}),
     (gettext_lazy("Imports"), "import", "import-list", "i", Permission.EDIT, {"import", "cutover"}),
-    (gettext_lazy("Nodes"), "nodes", "node-list", "n", Permission.FLEET, {"node", "alert", "secondary"}),
+    (gettext_lazy("Nodes"), "nodes", "node-list", "n", Permission.FLEET, {"node", "alert", "secondary", "catalog"}),
     (gettext_lazy("People"), "people", "people", "p", Permission.PEOPLE, {"people", "person", "team", "grant"}),
     (gettext_lazy("Access"), "key", "token-list", "t", None, {"token", "webhook", "audit", "docs"}),
 )

@@ -1,5 +1,7 @@
 """Catalogs both ways on a whole panel: one of a BIND is followed, and a BIND that follows two of ours sees a zone move.
 
+Another one of ours, which people fill, is read by BIND and the newer Knot and NSD.
+
 The SOAs' refresh is hours: only NOTIFY and the workers that it wakes can bring what changes.
 """
 
@@ -17,7 +19,7 @@ import pytest
 from dnspanel.demo.stack import Stack
 from tests.dnspanel.transfer.running import PowerDNS, run, sqlite_powerdns
 from tests.dnspanel.transfer.sources.test_axfr import named
-from tests.foreign_servers import Foreign, running
+from tests.foreign_servers import Foreign, newer_kinds, running
 from tests.ports import free_port
 from tests.stack import ask, ask_all, make_person, run_script, until
 
@@ -84,6 +86,56 @@ kind, name, tag = sys.argv[1:]
 Zone.objects.filter(name=name).update(tags=[tag])
 for pk in Secondary.objects.filter(name__startswith=f"{kind}-").values_list("pk", flat=True):
     members.follow(secondary_id=pk, now=timezone.now())
+"""
+
+OURS, STAYS, LEAVES, AGAIN = "ours.listed.test.", "stays.listed.test.", "leaves.listed.test.", "again.listed.test."
+
+PRODUCE = """
+import json, sys, django
+django.setup()
+from django.conf import settings
+from django.utils import timezone
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.models import User
+from dnspanel.accounts.tokens import TokenTerms
+from dnspanel.accounts.tsig_keys import create_tsig_key
+from dnspanel.catalogs import produce
+from dnspanel.secondaries import keyless
+from dnspanel.secondaries.catalog import catalog_name
+from dnspanel.secondaries.configuration import parts_for
+from dnspanel.secondaries.models import Secondary
+from dnspanel.zones import edit
+from dnspanel.zones.models import Zone
+name, members, ports = json.loads(sys.argv[1])
+owner, now = User.objects.get(username="cata"), timezone.now()
+made = produce.create_catalog(name=name, group_tags=["bronze"], author=owner, channel="web", now=now)
+for each in members:
+    edit.create_zone(name=each, author=owner, channel="web", now=now)
+Zone.objects.filter(name__in=members[:1]).update(tags=["bronze"])
+produce.put_in(catalog=made, chosen=produce.Chosen(members), author=owner, now=now)
+keyless.notify_also(zone=made, addresses=[f"127.0.0.1:{port}" for port in ports.values()], by=owner, now=now)
+found = {}
+for kind in ports:
+    terms = TokenTerms(kind, (Grant(frozenset({Right.READ}), everywhere=True),))
+    key = create_tsig_key(owner=owner, name=f"{kind}.keys.listed.test.", terms=terms, by=owner, now=now)
+    read = Secondary(pk=0, kind=kind.removeprefix("newer-"), tsig_name=key.token.tsig_name,
+        tsig_algorithm=key.token.tsig_algorithm)
+    parts = parts_for(read, gateways=settings.GATEWAY_ADDRESSES, secret=key.secret)
+    found[kind] = [part.text.replace(catalog_name(read)[:-1], name[:-1]) for part in parts]
+print(json.dumps(found))
+"""
+
+CHANGE_MEMBERS = """
+import sys, django
+django.setup()
+from django.utils import timezone
+from dnspanel.accounts.models import User
+from dnspanel.catalogs import produce
+from dnspanel.zones.models import Zone
+name, leaves, again = sys.argv[1:]
+how = {"catalog": Zone.objects.get(name=name), "author": User.objects.get(username="cata"), "now": timezone.now()}
+produce.take_out(zones=[leaves, again], **how)
+produce.put_in(chosen=produce.Chosen([again]), **how)
 """
 
 EDIT = """
@@ -159,6 +211,46 @@ def test_a_bind_that_follows_two_of_our_catalogs_goes_on_with_a_zone_that_moves(
         until(lambda: made(bind) == 2, seconds=60, what=lambda: bind.log.read_text()[-3000:])
         run_script(stack, EDIT, MOVES, "192.0.2.2")
         until(lambda: answers("192.0.2.2"), seconds=60, what=lambda: bind.log.read_text()[-3000:])
+
+
+def told_by_anybody(part: str) -> str:
+    """What a secondary's configuration says of NOTIFY, for one that is not signed: that to an address of a zone."""
+    part = re.sub(r"(allow-notify \{) key [^}]*\}", r"\1 127.0.0.1; }", part)
+    part = re.sub(r"(id: dnspanel-notify\n    )key: \S+", r"\1address: 127.0.0.1", part)
+    return re.sub(r"(allow-notify: 0\.0\.0\.0/0) \S+", r"\1 NOKEY", part)
+
+
+def test_bind_knot_and_nsd_read_a_catalog_of_ours_by_a_key_and_begin_anew_what_was_put_in_again(
+    stack: Stack, tmp_path: Path
+) -> None:
+    """Configured as for a secondary, but for the catalog's name and their keys, which are people's."""
+    kinds, members = ["bind", *newer_kinds()], [STAYS, LEAVES, AGAIN]
+    ports = {kind: free_port() for kind in kinds}
+    made = json.loads(run_script(stack, PRODUCE, json.dumps([OURS, members, ports])))
+    parts = {kind: [told_by_anybody(part) for part in texts] for kind, texts in made.items()}
+    if "newer-nsd" in parts:
+        parts["newer-nsd"].append("")  # for an older one, which reads no catalog
+    ours = stack.directory / "log/update.log"
+
+    def transfers(kind: str) -> int:
+        return ours.read_text().count(f"transferred zone={AGAIN} key={kind}.keys.listed.test.")
+
+    with running(tmp_path, ports, parts, kinds=kinds) as foreign:
+
+        def have(*zones: str) -> bool:
+            return all([zone for zone in members if one.serial_of(zone)] == list(zones) for one in foreign)
+
+        def logs() -> str:
+            return "\n".join(one.log.read_text()[-2000:] for one in foreign)
+
+        until(lambda: have(*members), seconds=60, what=logs)
+        for one in foreign:
+            groups = [rdata for name, _, type_, rdata in one.records_of(OURS) if name.startswith("group.")]
+            assert groups == ['"bronze"'], one.kind
+        before = {kind: transfers(kind) for kind in kinds}
+        run_script(stack, CHANGE_MEMBERS, OURS, LEAVES, AGAIN)
+        until(lambda: have(STAYS, AGAIN), seconds=60, what=logs)
+        until(lambda: all(transfers(kind) > before[kind] for kind in kinds), seconds=30, what=logs)
 
 
 def test_a_powerdns_that_follows_our_catalog_is_given_the_key_of_its_members_by_a_timer(

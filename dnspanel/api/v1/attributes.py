@@ -70,8 +70,9 @@ def keep_attributes(*, zone: Zone, attributes: Mapping[str, Any], by: Author, no
 
 def take_in_named(*, catalog: Zone, by: Author, now: datetime) -> None:
     """The zones that named this catalog before there was one are in it."""
-    for row in PowerdnsZone.objects.filter(catalog=catalog.name, zone__deleted_at=None).select_related("zone"):
-        produce.put_into(zone=row.zone, catalog_name=catalog.name, author=by, now=now)
+    named = PowerdnsZone.objects.filter(catalog=catalog.name, zone__deleted_at=None, zone__is_catalog=False)
+    zone_ids = list(named.order_by("pk").values_list("pk", flat=True)[: produce.MOST_MEMBERS + 1])
+    produce.take_in(catalog=catalog, zone_ids=zone_ids, author=by, now=now)
 
 
 def keep_comments(*, zone: Zone, comments: Mapping[CommentKey, Sequence[Comment]]) -> None:

@@ -323,10 +323,11 @@ def _unescaped(found: re.Match[str]) -> str:
 def zone_by_id(request: Request, id: str, right: Right | None = None) -> Zone:
     """The zone with this id in a URL, for reading or what the right says; raises Refusal, Unknown or RightMissing.
 
-    One query, which also loads what clients said of the zone and how it is signed.
+    One query, which also loads what clients said of the zone, how it is signed, and in which catalog of ours it is.
     """
     name, actor = name_of_id(id), actor_in(request)
-    zone = access.zones_visible_to(actor).select_related("powerdns", "signing").filter(name=name).first()
+    zones = access.zones_visible_to(actor).select_related("powerdns", "signing", "produced__catalog")
+    zone = zones.filter(name=name).first()
     if zone is None:
         raise access.unknown_to(actor, name)
     if right is not None:

@@ -11,8 +11,6 @@ from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
 from django.db import connection
-from django.db.models import TextField, Value
-from django.db.models.functions import Coalesce, NullIf
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.api.models import PowerdnsZone
@@ -55,8 +53,8 @@ def zone_list(actor: Actor, *, name: str | None, with_dnssec: bool) -> str:
     if name is not None:
         zones = zones.filter(name=name)
     fields: list[Any] = [*_LISTED, "signing__is_signed"] if with_dnssec else [*_LISTED]
-    if (by_member := catalogs_by_member()) is not None:
-        fields[fields.index(_CATALOG)] = Coalesce(NullIf(_CATALOG, Value("")), by_member, output_field=TextField())
+    if (by_member := catalogs_by_member(_CATALOG)) is not None:
+        fields[fields.index(_CATALOG)] = by_member
     rows: Any = zones.order_by("name").values_list(*fields)
     return f"[{', '.join([f'{{{_listed(with_dnssec, *row)}}}' for row in rows])}]"
 
@@ -72,7 +70,7 @@ def zone_object(
         zone.serial,
         attributes.kind,
         attributes.account,
-        attributes.catalog or catalog_name_of(zone),
+        catalog_name_of(zone, attributes.catalog),
         attributes.masters,
         zone.is_catalog,
         zone.transferred_from,

@@ -40,6 +40,7 @@ from dnspanel.api.v2.resources import (
     openapi,
     primaries,
     problem_pages,
+    produced_catalogs,
     publications,
     publish_hooks,
     publish_requests,
@@ -80,6 +81,7 @@ _DIRECTORY = "api/v2/scim-directories/<int:directory_id>"
 _DESTINATION = "api/v2/evidence-destinations/<int:destination_id>"
 _PUBLISH_HOOK = "api/v2/publish-hooks/<int:hook_id>"
 _CATALOG = "api/v2/catalogs/<int:catalog_id>"
+_PRODUCED = "api/v2/produced-catalogs/<name:zone_name>"
 _SECONDARY = "api/v2/secondaries/<int:secondary_id>"
 _POLICY_RUN = "api/v2/dnssec/policy-runs/<int:run_id>"
 _IMPORT = "api/v2/imports/<int:import_id>"
@@ -262,6 +264,11 @@ urlpatterns: list[URLPattern] = [
     path("api/v2/tsig-keys/<int:key_id>", tsig_keys.OneTsigKey.as_view(), name="v2-tsig-key"),
     path("api/v2/audit", audit.Audit.as_view(), name="v2-audit"),
     path("api/v2/transferred-zones", primaries.TransferredZones.as_view(), name="v2-transferred-zones"),
+    path("api/v2/produced-catalogs", produced_catalogs.ProducedCatalogs.as_view(), name="v2-produced-catalogs"),
+    path(f"{_PRODUCED}/members", produced_catalogs.CatalogMembers.as_view(), name="v2-catalog-members"),
+    path(f"{_PRODUCED}/put-in", produced_catalogs.CatalogPutIn.as_view(), name="v2-catalog-put-in"),
+    path(f"{_PRODUCED}/take-out", produced_catalogs.CatalogTakeOut.as_view(), name="v2-catalog-take-out"),
+    path(_PRODUCED, produced_catalogs.OneProducedCatalog.as_view(), name="v2-produced-catalog"),
     path("api/v2/catalogs", catalogs.Catalogs.as_view(), name="v2-catalogs"),
     path(_CATALOG, catalogs.OneCatalog.as_view(), name="v2-catalog"),
     path(f"{_CATALOG}/rules", catalogs.CatalogRules.as_view(), name="v2-catalog-rules"),

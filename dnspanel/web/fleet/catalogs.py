@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dnspanel.catalogs import access, set_up
 from dnspanel.catalogs.errors import CatalogRefused, NothingKept
 from dnspanel.catalogs.models import Catalog, Listing, State
+from dnspanel.catalogs.ours import producer_rows
 from dnspanel.catalogs.queries import catalog_row, catalog_rows, listings_page
 from dnspanel.catalogs.set_up import RuleTerms
 from dnspanel.primaries import set_up as primaries
@@ -23,6 +24,7 @@ from dnspanel.web.confirm import Question, ask
 from dnspanel.web.fleet.catalog_form import CatalogForm, NewCatalogForm, RuleForm, initial_of, terms_of_rule
 from dnspanel.web.forms import LONGEST_SEARCH, id_in
 from dnspanel.web.layout import PanelRequest
+from dnspanel.zones.access import may_create_zones
 from dnspanel.zones.errors import NameRefused, NamesRefused, QuotaExceeded
 from dnspanel.zones.models import Channel
 
@@ -31,8 +33,13 @@ MOST_LISTED = 50
 
 @require_safe
 def catalog_list(request: PanelRequest) -> HttpResponse:
-    """List the catalogs that are followed, and how each stands."""
-    context = {"rows": catalog_rows(request.user), "may_change": access.may_set_up(request.user)}
+    """List the catalogs that are followed and those of ours, and how each stands."""
+    context = {
+        "rows": catalog_rows(request.user),
+        "may_change": access.may_set_up(request.user),
+        "ours": producer_rows(request.user),
+        "may_create": may_create_zones(request.user),
+    }
     return render(request, "fleet/catalogs.html", context)
 
 

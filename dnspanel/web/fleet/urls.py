@@ -2,7 +2,20 @@
 
 from django.urls import path
 
-from dnspanel.web.fleet import catalogs, fronts, hold, join, keys, matrix, node, nodes, rollout, secondaries, top
+from dnspanel.web.fleet import (
+    catalogs,
+    fronts,
+    hold,
+    join,
+    keys,
+    matrix,
+    node,
+    nodes,
+    own_catalogs,
+    rollout,
+    secondaries,
+    top,
+)
 
 urlpatterns = [
     path("nodes/", nodes.node_list, name="node-list"),
@@ -29,6 +42,11 @@ urlpatterns = [
     path("delivery/<str:act>/", rollout.delivery_act, name="node-delivery-act"),
     path("catalogs/", catalogs.catalog_list, name="catalog-list"),
     path("catalogs/new/", catalogs.catalog_new, name="catalog-new"),
+    path("catalogs/ours/new/", own_catalogs.own_catalog_new, name="catalog-ours-new"),
+    path("catalogs/ours/<zone:zone_name>/", own_catalogs.own_catalog, name="catalog-ours"),
+    path("catalogs/ours/<zone:zone_name>/put-in/", own_catalogs.own_catalog_put_in, name="catalog-ours-put-in"),
+    path("catalogs/ours/<zone:zone_name>/take-out/", own_catalogs.own_catalog_take_out, name="catalog-ours-take-out"),
+    path("catalogs/ours/<zone:zone_name>/groups/", own_catalogs.own_catalog_groups, name="catalog-ours-groups"),
     path("catalogs/<int:catalog_id>/", catalogs.catalog_detail, name="catalog-detail"),
     path("catalogs/<int:catalog_id>/change/", catalogs.catalog_change, name="catalog-change"),
     path("catalogs/<int:catalog_id>/rule/", catalogs.catalog_rule, name="catalog-rule"),

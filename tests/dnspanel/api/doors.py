@@ -90,6 +90,7 @@ KEY = {"key_id": "?"}
 HOOK = {"webhook_id": "?"}
 SECONDARY = {"secondary_id": "?"}
 CATALOG = {"catalog_id": "?"}
+OURS = {"zone_name": "ours.catalog."}
 PERSON = {"user_id": "?"}
 A = {"ttl": 300, "rdata": ["192.0.2.7"]}
 TXT = {"ttl": 60, "rdata": ['"proof"']}
@@ -486,6 +487,13 @@ V2_MORE = [
     Door("v2-secondary-notify", "POST", "------+", SECONDARY),
     Door("v2-secondary-rotate", "POST", "------+", SECONDARY),
     Door("v2-secondary-zones", "GET", "+---+++", SECONDARY),
+    Door("v2-produced-catalogs", "GET", "+++++++"),
+    Door("v2-produced-catalogs", "POST", "-+---++", {}, {"name": "other.catalog."}),
+    Door("v2-produced-catalog", "GET", "+000+++", OURS),
+    Door("v2-produced-catalog", "PATCH", "-000-++", OURS, {"group_tags": ["gold"]}),
+    Door("v2-catalog-members", "GET", "+000+++", OURS),
+    Door("v2-catalog-put-in", "POST", "-000-++", OURS, {"zones": ["signed.test."]}),
+    Door("v2-catalog-take-out", "POST", "-000-++", OURS, {"zones": ["example.test."]}),
     Door("v2-catalogs", "GET", "+---+++"),
     Door("v2-catalogs", "POST", "------+", {}, {"name": "other.catalog.", "primaries": {"addresses": ["9.9.9.9"]}}),
     Door("v2-catalog", "GET", "+---+++", CATALOG),

@@ -9,26 +9,33 @@ import dns.rcode
 import dns.rdatatype
 import dns.tsig
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from dnspanel.accounts.models import AuditEntry, User
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
 from dnspanel.accounts.roles import Permission
 from dnspanel.catalogs import produce
+from dnspanel.catalogs.errors import CatalogRefused
+from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.tasks import follow_producers
 from dnspanel.gateway.answers import answers
 from dnspanel.secondaries import members, set_up
 from dnspanel.secondaries.keys import key_of
 from dnspanel.secondaries.models import Member
 from dnspanel.zones import direct, edit
-from dnspanel.zones.errors import FollowsMembers
+from dnspanel.zones.errors import FollowsMembers, RightMissing
 from dnspanel.zones.models import NOT_SERVED, Channel, Revision, Zone
+from dnspanel.zones.settings_of_zone import change_settings
 from replication.dns.rrset import make
 from tests.dnspanel.api.v1.calls import caller
 from tests.dnspanel.api.v1.conftest import texts
 from tests.dnspanel.web.conftest import Browser
 from tests.dnspanel.web.conftest import browser as browser
-from tests.people import NOW
+from tests.people import NOW, make_person
 from tests.people import alice as alice
+from tests.people import charlie as charlie
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -196,3 +203,149 @@ def test_its_pages_say_what_it_is_and_offer_no_change(catalog: Zone, alice: User
     assert "quick-add" not in client.get(f"/zones/{CATALOG}/").content.decode()
     assert 'id="catalog-of-ours"' not in client.get("/zones/a.test./").content.decode()
     assert b"changed, and at no node" in client.get(f"/zones/{CATALOG}/history/").content
+
+
+def looks() -> int:
+    """How many statements a look takes."""
+    with CaptureQueriesContext(connection) as queries:
+        produce.follow_members(now=timezone.now())
+    return len(queries)
+
+
+def test_a_look_where_nothing_changed_takes_two_statements_and_reads_no_member(catalog: Zone, alice: User) -> None:
+    assert looks() == 2
+    Zone.objects.update(tags=["new"])
+    assert looks() > 2, "the tags of members may be groups"
+    assert looks() == 2
+    Producer.objects.update(compared_at=timezone.now() - produce.COMPARED_EVERY)
+    Produced.objects.filter(zone__name="a.test.").delete()
+    assert produce.follow_members(now=timezone.now()) == 1, "what nobody told of is found after a while"
+    assert listed().keys() == {"b.test."}
+
+
+def test_a_zone_that_comes_back_before_anybody_looked_has_another_label_all_the_same(catalog: Zone) -> None:
+    before = listed()
+    edit.delete_zone(zone=Zone.objects.get(name="b.test."), author=None, channel=Channel.WEB, now=NOW)
+    edit.restore_zone(zone=Zone.objects.get(name="b.test."), author=None, channel=Channel.WEB, now=timezone.now())
+    follow_producers()
+    after = listed()
+    assert (after["a.test."], after.keys()) == (before["a.test."], before.keys())
+    assert after["b.test."] != before["b.test."]
+
+
+def test_a_refusal_is_tried_again_and_what_moves_meanwhile_is_not_lost(
+    catalog: Zone, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**_: Any) -> None:
+        raise FollowsMembers(CATALOG)
+
+    Zone.objects.filter(name="b.test.").update(deleted_at=NOW)
+    with monkeypatch.context() as refusing:
+        refusing.setattr(produce.bulk, "change_zones", refuse)
+        assert produce.follow_members(now=timezone.now()) == 0
+    assert produce.follow_members(now=timezone.now()) == 1
+    assert listed().keys() == {"a.test."}
+
+
+def test_many_zones_are_taken_in_by_as_many_statements_as_two_and_told_of_in_one_line(
+    call: Any, catalog: Zone, alice: User
+) -> None:
+    call("POST", "/zones", {"name": "more.test.", "kind": "Producer"})
+    more = Zone.objects.get(name="more.test.")
+    zones = [call("POST", "/zones", {"name": f"z{each}.test.", "kind": "Native"}) for each in range(14)]
+    ids = list(Zone.objects.filter(name__startswith="z").order_by("pk").values_list("pk", flat=True))
+    assert len(ids) == len(zones)
+    ids += Zone.objects.filter(name__in=["a.test.", "b.test."]).values_list("pk", flat=True)
+    counts = []
+    for some in (ids[:2], ids[2:]):
+        with CaptureQueriesContext(connection) as queries:
+            assert produce.take_in(catalog=more, zone_ids=some, author=alice, now=NOW) == len(some)
+        counts.append(len(queries))
+    assert counts[1] == counts[0] + 1, "one line more, of the catalog that two of them left"
+    assert produce.take_in(catalog=more, zone_ids=ids, author=alice, now=NOW) == 0
+    lines = AuditEntry.objects.filter(action="catalog.members").order_by("pk").values_list("target", "details")
+    _, *last = [(target, facts["how"], facts["zones"], len(facts["first"])) for target, facts in lines]
+    assert sorted(last) == [("more.test.", "put in", 14, 10), (CATALOG, "taken out", 2, 2)]
+    follow_producers()
+    assert listed() == {}
+
+
+def test_api_v1_says_in_which_catalog_a_zone_is_whoever_put_it_there(call: Any, catalog: Zone, alice: User) -> None:
+    def told_of(zone: str) -> set[str]:
+        [in_list] = json.loads(call("GET", f"/zones?zone={zone}").content)
+        return {in_list["catalog"], json.loads(call("GET", f"/zones/{zone}").content)["catalog"]}
+
+    call("POST", "/zones", {"name": "c.test.", "kind": "Native", "catalog": "nowhere.test."})
+    assert [told_of(zone) for zone in ("a.test.", "c.test.")] == [{CATALOG}, {"nowhere.test."}]
+    produce.take_in(catalog=catalog, zone_ids=[Zone.objects.get(name="c.test.").pk], author=alice, now=NOW)
+    produce.put_into(zone=Zone.objects.get(name="a.test."), catalog_name="", author=alice, now=NOW)
+    assert [told_of(zone) for zone in ("a.test.", "c.test.")] == [{""}, {CATALOG}]
+
+
+def groups() -> dict[str, str]:
+    """The group of each member that is in one, by the records that lie beside its PTR."""
+    by_label = {label: member for member, label in listed().items()}
+    texts = Zone.objects.get(name=CATALOG).rrsets.filter(type=dns.rdatatype.TXT, name__startswith="group.")
+    return {by_label[row.name.removeprefix("group.").removesuffix(f".zones.{CATALOG}")]: row.rdata[0] for row in texts}
+
+
+def test_a_member_is_in_the_group_of_the_first_tag_that_it_has_and_its_tags_are_followed(
+    catalog: Zone, alice: User, charlie: User
+) -> None:
+    before = listed()
+    a, b = (Zone.objects.get(name=name) for name in ("a.test.", "b.test."))
+    change_settings(zone=a, tags=["gold", "silver"], team=None, author=alice, now=NOW)
+    assert produce.follow_members(now=timezone.now()) == 0, "a tag is no group yet"
+    chosen = ["Silver", "gold"]
+    assert produce.set_groups(catalog=catalog, group_tags=chosen, author=alice, now=NOW) == ["silver", "gold"]
+    assert produce.follow_members(now=timezone.now()) == 1
+    assert groups() == {"a.test.": '"silver"'}
+    change_settings(zone=a, tags=["gold"], team=None, author=alice, now=NOW)
+    change_settings(zone=b, tags=["silver"], team=None, author=alice, now=NOW)
+    assert produce.follow_members(now=timezone.now()) == 1
+    assert groups() == {"a.test.": '"gold"', "b.test.": '"silver"'}
+    assert listed() == before, "a member that moves between groups keeps its label"
+    produce.put_into(zone=a, catalog_name="", author=alice, now=NOW)
+    produce.set_groups(catalog=catalog, group_tags=[], author=alice, now=NOW)
+    assert produce.follow_members(now=timezone.now()) == 1
+    assert (groups(), listed().keys()) == ({}, {"b.test."})
+    assert looks() == 2
+    with pytest.raises(CatalogRefused) as refused:
+        produce.set_groups(catalog=catalog, group_tags=["no!tag"], author=alice, now=NOW)
+    assert refused.value.fields.keys() == {"group_tags"}
+    with pytest.raises(RightMissing):
+        produce.set_groups(catalog=catalog, group_tags=["gold"], author=charlie, now=NOW)
+    assert AuditEntry.objects.filter(action="catalog.groups").count() == 2
+
+
+def test_who_may_not_change_the_settings_of_a_zone_or_of_a_catalog_puts_nothing_in_and_takes_nothing_out(
+    call: Any, catalog: Zone, alice: User
+) -> None:
+    call("POST", "/zones", {"name": "mine.test.", "kind": "Native"})
+    produce.create_catalog(name="mine.catalog.", author=alice, channel=Channel.WEB, now=NOW)
+    own = {name: Zone.objects.get(name=name) for name in ("mine.test.", "mine.catalog.")}
+    mia = make_person("mia", Role.MEMBER)
+    for rights, zones in (({Right.READ}, Zone.objects.all()), ({Right.SETTINGS}, own.values())):
+        grant = Grant(frozenset(rights), zones=frozenset(zone.pk for zone in zones))
+        GrantRow.objects.create(user=mia, grant=grant.to_json(), created_at=NOW)
+    mia = User.objects.get(pk=mia.pk)
+    mine = own["mine.catalog."]
+
+    def put(into: Zone, *names: str, tag: str = "") -> int:
+        return produce.put_in(catalog=into, chosen=produce.Chosen(names, tag), author=mia, now=NOW)
+
+    with pytest.raises(CatalogRefused, match=r"a\.test\."):
+        put(mine, "a.test.", "mine.test.")
+    with pytest.raises(RightMissing):
+        put(catalog, "mine.test.")
+    Zone.objects.update(tags=["gold"])
+    assert put(mine, tag="gold") == 1, "by a tag come those whose settings may be changed"
+    produce.take_in(catalog=catalog, zone_ids=[own["mine.test."].pk], author=alice, now=NOW)
+    with pytest.raises(RightMissing):
+        put(mine, "mine.test.")
+    with pytest.raises(RightMissing):
+        produce.take_out(catalog=catalog, zones=["mine.test."], author=mia, now=NOW)
+    with pytest.raises(CatalogRefused):
+        produce.take_out(catalog=catalog, zones=["a.test."], author=mia, now=NOW)
+    inside = Produced.objects.filter(catalog=catalog).order_by("zone__name").values_list("zone__name", flat=True)
+    assert [*inside] == ["a.test.", "b.test.", "mine.test."]

@@ -7,10 +7,13 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant
-from dnspanel.accounts.models import Role
+from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import TokenTerms, create_token
 from dnspanel.catalogs.models import Catalog, Listing, State
+from dnspanel.catalogs.tasks import follow_producers
+from dnspanel.zones import edit
+from dnspanel.zones.models import Channel, Zone
 from tests.dnspanel.cli.conftest import Run
 from tests.people import NOW, make_person
 
@@ -69,3 +72,29 @@ def test_the_zones_that_it_names_are_listed_with_what_became_of_each(as_alice: A
     assert [row["zone"] for row in refused] == ["b.test."]
     assert run("catalogs", "follow", "other.test", "9.9.9.9").code == 1, "Erin is an editor"
     assert "There is no catalog nowhere.test." in as_alice("show", "nowhere.test").err
+
+
+def test_one_of_ours_is_made_filled_given_groups_and_emptied(as_alice: Any) -> None:
+    alice = User.objects.get(username="alice")
+    for name in ("one.test.", "two.test."):
+        edit.create_zone(name=name, author=alice, channel=Channel.API, now=NOW)
+    Zone.objects.update(tags=["gold"])
+    assert "No catalog of ours." in as_alice("ours").err + as_alice("ours").out
+    assert "gold silver" in as_alice("make", "Ours.catalog", "--group", "gold", "--group", "silver").out
+    assert "No zone is in it." in as_alice("members", "ours.catalog").err + as_alice("members", "ours.catalog").out
+    assert as_alice("put-in", "ours.catalog", "one.test", "--output", "json").json == {"moved": 1}
+    assert as_alice("put-in", "ours.catalog", "--tag", "gold", "--output", "json").json == {"moved": 1}
+    assert "changing" in as_alice("ours").out
+    follow_producers()
+    assert "in step" in as_alice("ours").out
+    assert [line.split()[:2] for line in as_alice("members", "ours.catalog").out.splitlines()[1:]] == [
+        ["one.test.", "gold"],
+        ["two.test.", "gold"],
+    ]
+    assert as_alice("take-out", "ours.catalog", "two.test", "--output", "json").json == {"moved": 1}
+    assert "two.test. is not in this catalog" in as_alice("take-out", "ours.catalog", "two.test").err
+    assert "gold silver" in as_alice("groups", "ours.catalog").out
+    assert "bronze" in as_alice("groups", "ours.catalog", "bronze").out
+    assert as_alice("groups", "ours.catalog", "--none", "--output", "json").json["group_tags"] == []
+    assert as_alice("groups", "ours.catalog", "gold", "--none").code == 2
+    assert as_alice("members", "nowhere.catalog").code == 1

@@ -33,6 +33,7 @@ from dnspanel.accounts.service_accounts import create_service_account
 from dnspanel.accounts.tokens import TokenTerms, create_token
 from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.alerts.models import Route
+from dnspanel.catalogs.produce import create_catalog, take_in
 from dnspanel.catalogs.set_up import CatalogTerms, follow_catalog
 from dnspanel.evidence.models import Destination
 from dnspanel.fleet.dnssec import node_answers
@@ -103,6 +104,7 @@ TEAM = {"team_id": 0}
 ROUTE = {"route_id": 0}
 SECONDARY = {"secondary_id": 0}
 CATALOG = {"catalog_id": 0}
+OURS = {"zone_name": "ours.catalog."}
 POLICY = {"policy_id": 0}
 RUN = {"run_id": 0}
 TEMPLATE = {"template_id": 0}
@@ -493,6 +495,13 @@ DOORS = [
     Door("catalog-confirm", "POST", NODES, CATALOG),
     Door("catalog-ask", "POST", NODES, CATALOG),
     Door("catalog-unfollow", "POST", NODES, CATALOG),
+    # Catalogs of ours
+    Door("catalog-ours-new", "GET", EDIT),
+    Door("catalog-ours-new", "POST", EDIT),
+    Door("catalog-ours", "GET", READ, OURS),
+    Door("catalog-ours-put-in", "POST", EDIT, OURS),
+    Door("catalog-ours-take-out", "POST", EDIT, OURS),
+    Door("catalog-ours-groups", "POST", EDIT, OURS),
     # Alerts
     Door("alert-bell", "GET", FLEET),
     Door("alert-list", "GET", FLEET),
@@ -697,6 +706,8 @@ def things_of(alice: User) -> dict[str, int]:
         name="followed.catalog.", primaries_terms=PrimaryTerms(["9.9.9.9"]), terms=CatalogTerms(), author=alice,
         channel=Channel.WEB, now=NOW,
     )  # fmt: skip
+    ours = create_catalog(name=OURS["zone_name"], group_tags=["shop"], author=alice, channel=Channel.WEB, now=NOW)
+    take_in(catalog=ours, zone_ids=[Zone.objects.get(name="example.test.").pk], author=alice, now=NOW)
     policy = create_policy(name="Standard", terms=Terms(nsec3=Nsec3()), is_default=True, by=alice, now=NOW)
     attach(policy=policy, to=Target(tag="shop"), by=alice, now=NOW)
     attach(policy=policy, to=Target(team=team), by=alice, now=NOW)
@@ -937,6 +948,7 @@ NOT_OF_RECORDS = {
     *("zone-restore", "zone-gone"),
     *("zone-settings", "zone-default-ttl", "zone-transfers", "zone-locks", "zone-lock-lift"),
     *("zone-primaries", "zone-primaries-ask", "zone-take-over", "zone-give-back"),
+    *("catalog-ours-new", "catalog-ours-put-in", "catalog-ours-take-out", "catalog-ours-groups"),
     *("template-new", "template-edit", "template-head", "template-delete"),
     *("server-set-new", "server-set-edit", "server-set-default"),
     *("zone-dnssec-parent", "zone-dnssec-sign", "zone-dnssec-unsign", "zone-dnssec-denial", "zone-dnssec-cds"),

@@ -48,6 +48,7 @@ TAGS: dict[str, tuple[str, str]] = {
     "exports": ("Export", "Zones into a file."),
     "nodes": ("Nodes", "The servers that answer, and their live numbers."),
     "secondaries": ("Secondaries", "Other name servers that transfer zones from here."),
+    "produced-catalogs": ("Secondaries", ""),
     "catalogs": ("Primaries elsewhere", ""),
     "transferred-zones": ("Primaries elsewhere", "Zones that are transferred here."),
     "users": ("People and teams", "Who may sign in, and what they may do."),

@@ -1,0 +1,244 @@
+"""Catalogs of ours (RFC 9432): made, filled with zones and emptied of them, and their groups."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.grants import Right
+from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.conditional_write import conditional_write
+from dnspanel.api.v2.http.etag import tag_of
+from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.resources.zones import chosen_team
+from dnspanel.api.v2.schema.fields import PAGED, Integer, Shape, Text, ZoneName, page_of, read, stamp
+from dnspanel.catalogs import access, produce
+from dnspanel.catalogs.models import Produced, Producer
+from dnspanel.catalogs.ours import ProducerRow, member_row, rows_of_ours
+from dnspanel.secondaries.set_up import MOST_GROUPS
+from dnspanel.zones.access import require_right
+from dnspanel.zones.models import Channel
+
+
+class CatalogGroupsSerializer(Shape):
+    """The groups of a catalog of ours."""
+
+    group_tags = serializers.ListField(
+        child=Text(max_length=60),
+        max_length=MOST_GROUPS,
+        default=list,
+        help_text="Tags: a member is in the group of the first one that it has (RFC 9432, section 4.3.2).",
+    )
+
+
+class NewProducedCatalogSerializer(CatalogGroupsSerializer):
+    """A catalog of ours that is to be made."""
+
+    name = ZoneName()
+    team = Integer(default=None, allow_null=True, help_text="Id of the team that it belongs to.")
+
+
+class ProducedCatalogSerializer(CatalogGroupsSerializer):
+    """A catalog of ours, and how it stands."""
+
+    id = serializers.IntegerField(read_only=True, help_text="Of its zone.")
+    name = serializers.CharField(read_only=True)
+    serial = serializers.IntegerField(read_only=True)
+    members = serializers.IntegerField(read_only=True)
+    in_trash = serializers.IntegerField(
+        read_only=True, help_text="Zones in the trash that are in it again if they come back."
+    )
+    in_step = serializers.BooleanField(read_only=True, help_text="Whether it says already which zones are in it.")
+    created_at = serializers.DateTimeField(read_only=True)
+    changed_at = serializers.DateTimeField(read_only=True)
+
+
+class CatalogMemberSerializer(serializers.Serializer):
+    """A zone that is in a catalog of ours."""
+
+    zone = serializers.CharField()
+    label = serializers.CharField(help_text="Of its record in the catalog: another one each time that it enters it.")
+    group = serializers.CharField(help_text="Empty: it is in none.")
+    in_trash = serializers.BooleanField()
+
+
+class CatalogPutInSerializer(Shape):
+    """Zones that are to be put into a catalog."""
+
+    zones = serializers.ListField(child=ZoneName(), max_length=produce.MOST_MEMBERS, default=list)
+    tag = Text(max_length=60, default="", allow_blank=True, help_text="All zones that have it.")
+    team = Integer(default=None, allow_null=True, help_text="Id of a team: all of its zones.")
+
+
+class CatalogTakeOutSerializer(Shape):
+    """Zones that are to be taken out of a catalog."""
+
+    zones = serializers.ListField(child=ZoneName(), min_length=1, max_length=produce.MOST_MEMBERS)
+
+
+class CatalogMovesSerializer(serializers.Serializer):
+    """What became of zones that were put into a catalog, or taken out of it."""
+
+    moved = serializers.IntegerField(help_text="How many of them were not so already.")
+
+
+class ProducedCatalogs(V2View):
+    """All catalogs of ours."""
+
+    unconditional = True
+
+    @extend_schema(operation_id="listProducedCatalogs", parameters=PAGED, responses=page_of(ProducedCatalogSerializer))
+    def get(self, request: Request) -> HttpResponse:
+        """List catalogs of ours"""
+        page = page_request(request, int)
+        return page_by_id(request, page, access.producers_visible_to(actor_in(request)), _listed)
+
+    @extend_schema(
+        operation_id="createProducedCatalog",
+        request=NewProducedCatalogSerializer,
+        responses={201: ProducedCatalogSerializer},
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Make a catalog of ours
+
+        It is a zone that no node has. Who transfers it is said of it as of any zone; it is deleted as any zone.
+        """
+        actor, values = actor_in(request), read(NewProducedCatalogSerializer, request.data)
+        zone = produce.create_catalog(
+            name=values["name"],
+            team=chosen_team(actor, values["team"]),
+            group_tags=values["group_tags"],
+            author=actor,
+            channel=Channel.API,
+            now=timezone.now(),
+            form_id=form_id_of(request),
+        )
+        return _told(actor, zone.name, 201, Location=f"{request.path}/{zone.name}")
+
+
+class OneProducedCatalog(V2View):
+    """A catalog of ours."""
+
+    @extend_schema(operation_id="getProducedCatalog", responses=ProducedCatalogSerializer)
+    def get(self, request: Request, zone_name: str) -> HttpResponse:
+        """Read a catalog of ours"""
+        return _told(actor_in(request), zone_name)
+
+    @extend_schema(
+        operation_id="changeProducedCatalog", request=CatalogGroupsSerializer, responses=ProducedCatalogSerializer
+    )
+    def patch(self, request: Request, zone_name: str) -> HttpResponse:
+        """Set the groups of a catalog of ours"""
+        actor, producer = _to_change(request, zone_name)
+        values = read(CatalogGroupsSerializer, request.data, partial=True)
+        with _written(request, producer):
+            if "group_tags" in values:
+                produce.set_groups(
+                    catalog=producer.zone, group_tags=values["group_tags"], author=actor, now=timezone.now()
+                )
+        return _told(actor, zone_name)
+
+
+class CatalogMembers(V2View):
+    """The zones that are in a catalog of ours."""
+
+    @extend_schema(operation_id="listCatalogMembers", parameters=PAGED, responses=page_of(CatalogMemberSerializer))
+    def get(self, request: Request, zone_name: str) -> HttpResponse:
+        """List the zones that are in a catalog of ours"""
+        actor, page = actor_in(request), page_request(request, int)
+        producer = access.producer_for(actor, zone_name)
+
+        def told(produced: Produced) -> dict[str, Any]:
+            row = member_row(producer, produced)
+            in_trash = row.zone.deleted_at is not None
+            return {"zone": row.zone.name, "label": produced.label, "group": row.group, "in_trash": in_trash}
+
+        return page_by_id(request, page, access.produced_visible_to(actor, producer), each_as(told))
+
+
+class CatalogPutIn(V2View):
+    """Zones that enter a catalog of ours."""
+
+    unconditional = True  # zones that are in it already stay as they are
+
+    @extend_schema(
+        operation_id="putIntoCatalog", request=CatalogPutInSerializer, responses={202: CatalogMovesSerializer}
+    )
+    def post(self, request: Request, zone_name: str) -> HttpResponse:
+        """Put zones into a catalog of ours
+
+        Those that are in another one leave it. By tag and team come those whose settings the token may change; zones
+        that get the tag later do not. The catalog says so within seconds.
+        """
+        actor, producer = _to_change(request, zone_name)
+        chosen = produce.Chosen(**read(CatalogPutInSerializer, request.data))
+        moved = produce.put_in(catalog=producer.zone, chosen=chosen, author=actor, now=timezone.now())
+        return answer({"moved": moved}, 202)
+
+
+class CatalogTakeOut(V2View):
+    """Zones that leave a catalog of ours."""
+
+    unconditional = True
+
+    @extend_schema(
+        operation_id="takeOutOfCatalog", request=CatalogTakeOutSerializer, responses={202: CatalogMovesSerializer}
+    )
+    def post(self, request: Request, zone_name: str) -> HttpResponse:
+        """Take zones out of a catalog of ours
+
+        The catalog says so within seconds; whoever follows it serves them no more.
+        """
+        actor, producer = _to_change(request, zone_name)
+        zones = read(CatalogTakeOutSerializer, request.data)["zones"]
+        moved = produce.take_out(catalog=producer.zone, zones=zones, author=actor, now=timezone.now())
+        return answer({"moved": moved}, 202)
+
+
+def _listed(producers: Sequence[Producer]) -> list[dict[str, Any]]:
+    return [_json(row) for row in rows_of_ours(producers)]
+
+
+def _json(row: ProducerRow) -> dict[str, Any]:
+    """A catalog of ours as it is answered."""
+    return {
+        "id": row.zone.pk,
+        "name": row.zone.name,
+        **_set(row.producer),
+        "serial": row.zone.serial,
+        "members": row.members,
+        "in_trash": row.in_trash,
+        "in_step": row.is_followed,
+        "created_at": stamp(row.zone.created_at),
+        "changed_at": stamp(row.zone.changed_at),
+    }
+
+
+def _set(producer: Producer) -> dict[str, Any]:
+    """What somebody has set; its members change by themselves, and are no part of the tag."""
+    return {"group_tags": list(producer.group_tags)}
+
+
+def _to_change(request: Request, zone_name: str) -> tuple[Actor, Producer]:
+    actor = actor_in(request)
+    producer = access.producer_for(actor, zone_name)
+    require_right(actor, producer.zone, Right.SETTINGS)
+    return actor, producer
+
+
+def _written(request: Request, producer: Producer) -> AbstractContextManager[None]:
+    """`conditional_write` of what somebody has set of this catalog."""
+    return conditional_write(request, f"produced/{producer.pk}", lambda: _set(Producer.objects.get(pk=producer.pk)))
+
+
+def _told(actor: Actor, zone_name: str, status: int = 200, **headers: str) -> HttpResponse:
+    producer = access.producer_for(actor, zone_name)
+    [row] = rows_of_ours([producer])
+    return answer(_json(row), status, headers={"ETag": tag_of(_set(producer)), **headers})

@@ -1,0 +1,106 @@
+"""The forms of catalogs of ours: a new one, zones to be put in, and its groups."""
+
+from typing import Any
+
+from django import forms
+
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import Team, User
+from dnspanel.catalogs.produce import Chosen
+from dnspanel.texts import gettext_lazy
+from dnspanel.web.forms import MONO, MONO_LINES, PanelForm, PublishingForm
+from dnspanel.zones.settings_of_zone import teams_to_choose_from
+from replication.dns import names
+from replication.errors import BadName
+
+
+class GroupsForm(PanelForm):
+    """The tags that are groups of a catalog."""
+
+    group_tags = forms.CharField(
+        label=gettext_lazy("Groups"),
+        required=False,
+        max_length=1000,
+        help_text=gettext_lazy(
+            "Tags, with blanks between them. A member is in the group of the first one here that it has, such as a "
+            "template of Knot DNS."
+        ),
+        widget=forms.TextInput(attrs=MONO),
+    )
+
+    @property
+    def groups(self) -> list[str]:
+        """What was typed, one by one."""
+        return separated(self.cleaned_data["group_tags"])
+
+
+class NewOwnCatalogForm(GroupsForm, PublishingForm):
+    """The name of a catalog of ours, its team and its groups."""
+
+    field_order = ("form_id", "name", "team", "group_tags")
+
+    name = forms.CharField(
+        label=gettext_lazy("Catalog zone"),
+        max_length=1100,
+        widget=forms.TextInput(attrs={**MONO, "autofocus": True}),
+        help_text=gettext_lazy("A name that no zone has: nobody asks for it but who transfers it."),
+    )
+    team = forms.ModelChoiceField(
+        Team.objects.none(), label=gettext_lazy("Team"), required=False, empty_label=gettext_lazy("no team")
+    )
+
+    def __init__(self, *args: Any, person: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _offer_teams(self.fields["team"], person, Right.CREATE_ZONE)
+
+    def clean_name(self) -> str:
+        try:
+            return names.parse(self.cleaned_data["name"])
+        except BadName as exc:
+            raise forms.ValidationError(str(exc)) from exc
+
+
+class PutInForm(PanelForm):
+    """The zones that are to be put into a catalog."""
+
+    zones = forms.CharField(
+        label=gettext_lazy("Zones"),
+        required=False,
+        max_length=300_000,
+        help_text=gettext_lazy("Names, one per line."),
+        widget=forms.Textarea(attrs={"rows": 3, **MONO_LINES}),
+    )
+    tag = forms.CharField(
+        label=gettext_lazy("And all that have the tag"),
+        required=False,
+        max_length=60,
+        widget=forms.TextInput(attrs=MONO),
+    )
+    team = forms.ModelChoiceField(
+        Team.objects.none(),
+        label=gettext_lazy("And all of the team"),
+        required=False,
+        empty_label="–",
+        help_text=gettext_lazy("Those whose settings you may change; zones that come later are not put in."),
+    )
+
+    def __init__(self, *args: Any, person: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _offer_teams(self.fields["team"], person, Right.SETTINGS)
+
+    @property
+    def chosen(self) -> Chosen:
+        """What was typed."""
+        typed = self.cleaned_data
+        return Chosen(separated(typed["zones"]), typed["tag"].strip(), typed["team"].pk if typed["team"] else None)
+
+
+def separated(text: str) -> list[str]:
+    """Names or tags that were typed, one by one."""
+    return text.replace(",", " ").split()
+
+
+def _offer_teams(field: forms.Field, person: User, right: Right) -> None:
+    assert isinstance(field, forms.ModelChoiceField)
+    known = [team.pk for team in teams_to_choose_from(person, right)]
+    field.queryset = Team.objects.filter(pk__in=known).order_by("name")

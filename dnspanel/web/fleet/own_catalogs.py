@@ -1,0 +1,161 @@
+"""Views of catalogs of ours: a new one, one with its members, who transfers it, and what changes them."""
+
+from collections.abc import Sequence
+from urllib.parse import urlencode
+from uuid import uuid4
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.roles import Permission
+from dnspanel.catalogs import produce
+from dnspanel.catalogs.access import producer_for
+from dnspanel.catalogs.errors import CatalogRefused
+from dnspanel.catalogs.models import Producer
+from dnspanel.catalogs.ours import MemberRow, member_rows, rows_of_ours
+from dnspanel.secondaries.access import members_of_zone
+from dnspanel.secondaries.keyless import keyless_of
+from dnspanel.texts import gettext, ngettext
+from dnspanel.web.fleet.own_catalog_form import GroupsForm, NewOwnCatalogForm, PutInForm
+from dnspanel.web.forms import LONGEST_SEARCH
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import access, tsig_permissions
+from dnspanel.zones.errors import Forbidden, NameRefused, NamesRefused, QuotaExceeded
+from dnspanel.zones.models import Channel, TsigAct, Zone
+
+MOST_LISTED = 50
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def own_catalog_new(request: PanelRequest) -> HttpResponse:
+    """Show the form of a new catalog of ours; a POST makes it."""
+    if not access.may_create_zones(request.user):
+        raise Forbidden(Permission.EDIT)
+    form = NewOwnCatalogForm(request.POST or None, initial={"form_id": uuid4()}, person=request.user)
+    if form.is_valid() and (zone := _create(request, form)) is not None:
+        messages.success(request, gettext("{name} is here. Put zones into it.").format(name=zone.name))
+        return redirect("catalog-ours", zone.name)
+    return render(request, "fleet/own_catalog_new.html", {"form": form}, status=422 if form.is_bound else 200)
+
+
+@require_safe
+def own_catalog(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Show a catalog of ours: its members by name, its groups, and who transfers it."""
+    return _page(request, producer_for(request.user, zone_name))
+
+
+@require_POST
+def own_catalog_put_in(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Put zones into a catalog of ours."""
+    producer = _to_change(request, zone_name)
+    form = PutInForm(request.POST, person=request.user, auto_id="put_in_%s")
+    if form.is_valid():
+        try:
+            count = produce.put_in(catalog=producer.zone, chosen=form.chosen, author=request.user, now=timezone.now())
+        except CatalogRefused as exc:
+            form.refuse_all(exc.fields)
+        except Forbidden as exc:  # of the catalog that one of them would leave
+            form.refuse("zones", str(exc))
+        else:
+            said = ngettext("{count} zone was put in.", "{count} zones were put in.", count)
+            messages.success(request, said.format(count=f"{count:,}"))
+            return redirect("catalog-ours", producer.zone.name)
+    return _page(request, producer, put_in=form)
+
+
+@require_POST
+def own_catalog_take_out(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Take the ticked zones out of a catalog of ours."""
+    producer = _to_change(request, zone_name)
+    try:
+        count = produce.take_out(
+            catalog=producer.zone,
+            zones=request.POST.getlist("zone")[: MOST_LISTED + 1],
+            author=request.user,
+            now=timezone.now(),
+        )
+    except CatalogRefused as exc:
+        messages.error(request, str(exc))
+    else:
+        said = ngettext("{count} zone was taken out.", "{count} zones were taken out.", count)
+        messages.success(request, said.format(count=f"{count:,}"))
+    return redirect("catalog-ours", producer.zone.name)
+
+
+@require_POST
+def own_catalog_groups(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Set the groups of a catalog of ours."""
+    producer = _to_change(request, zone_name)
+    form = GroupsForm(request.POST)
+    if form.is_valid():
+        try:
+            produce.set_groups(catalog=producer.zone, group_tags=form.groups, author=request.user, now=timezone.now())
+        except CatalogRefused as exc:
+            form.refuse_all(exc.fields)
+        else:
+            messages.success(request, gettext("Changed."))
+            return redirect("catalog-ours", producer.zone.name)
+    return _page(request, producer, groups=form)
+
+
+def _create(request: PanelRequest, form: NewOwnCatalogForm) -> Zone | None:
+    """The catalog; if there is none, what stands against it is added to the form."""
+    try:
+        return produce.create_catalog(
+            name=form.cleaned_data["name"],
+            team=form.cleaned_data["team"],
+            group_tags=form.groups,
+            author=request.user,
+            channel=Channel.WEB,
+            now=timezone.now(),
+            form_id=form.id,
+        )
+    except CatalogRefused as exc:
+        form.refuse_all(exc.fields)
+    except (NameRefused, QuotaExceeded) as exc:
+        form.refuse("name", str(exc))
+    except NamesRefused as exc:
+        form.refuse("name", str(exc.first))
+    return None
+
+
+def _to_change(request: PanelRequest, zone_name: str) -> Producer:
+    producer = producer_for(request.user, zone_name)
+    access.require_right(request.user, producer.zone, Right.SETTINGS)
+    return producer
+
+
+def _page(
+    request: PanelRequest, producer: Producer, *, put_in: PutInForm | None = None, groups: GroupsForm | None = None
+) -> HttpResponse:
+    """The page, with a form that was refused."""
+    zone = producer.zone
+    search, after = request.GET.get("q", "")[:LONGEST_SEARCH].strip().lower(), request.GET.get("after", "")
+    found = member_rows(request.user, producer, search=search, after=after[:LONGEST_SEARCH], limit=MOST_LISTED + 1)
+    [row] = rows_of_ours([producer])
+    context = {
+        "row": row,
+        "zone": zone,
+        "members": found[:MOST_LISTED],
+        "next": _next(found, search),
+        "search": search,
+        "put_in": put_in or PutInForm(person=request.user, auto_id="put_in_%s"),
+        "groups": groups or GroupsForm(initial={"group_tags": " ".join(producer.group_tags)}),
+        "keyless": keyless_of(zone),
+        "key_names": tsig_permissions.key_names(zone, TsigAct.TRANSFER),
+        "secondaries": members_of_zone(request.user, zone).order_by("secondary__name")[:MOST_LISTED],
+        "may_change": access.has_right(request.user, zone, Right.SETTINGS),
+        "may_delete": access.has_right(request.user, zone, Right.DELETE_ZONE),
+    }
+    return render(request, "fleet/own_catalog.html", context, status=422 if put_in or groups else 200)
+
+
+def _next(found: Sequence[MemberRow], search: str) -> str:
+    """The query of the next page; empty on the last one."""
+    if len(found) <= MOST_LISTED:
+        return ""
+    return f"?{urlencode({'q': search, 'after': found[MOST_LISTED - 1].zone.name})}"

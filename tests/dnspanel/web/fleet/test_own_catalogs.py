@@ -1,0 +1,146 @@
+"""Pages of catalogs of ours, and their forms (`fleet.own_catalog_form`)."""
+
+import re
+from uuid import uuid4
+
+import pytest
+
+from dnspanel.accounts.models import Team, User
+from dnspanel.catalogs import produce
+from dnspanel.catalogs.models import Produced, Producer
+from dnspanel.catalogs.tasks import follow_producers
+from dnspanel.secondaries import keyless
+from dnspanel.secondaries.set_up import Terms, create_secondary
+from dnspanel.web.fleet import own_catalogs
+from dnspanel.zones import edit
+from dnspanel.zones.models import Channel, TsigAct, Zone
+from dnspanel.zones.settings_of_zone import change_settings
+from dnspanel.zones.tsig_permissions import replace_key_names
+from tests.dnspanel.web.conftest import Browser, MakeZone
+from tests.people import NOW
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NAME = "partners.catalog."
+URL = f"/catalogs/ours/{NAME}/"
+
+
+@pytest.fixture
+def catalog(alice: User) -> Zone:
+    return produce.create_catalog(name=NAME, author=alice, channel=Channel.WEB, now=NOW)
+
+
+def inside() -> set[str]:
+    return set(Produced.objects.filter(catalog__name=NAME).values_list("zone__name", flat=True))
+
+
+def test_one_is_made_once_however_often_its_form_is_sent(browser: Browser, alice: User, charlie: User) -> None:
+    client, form = browser(alice), {"name": "Partners.Catalog", "group_tags": "gold, silver", "form_id": str(uuid4())}
+    assert "No catalog of ours yet" in client.get("/catalogs/").content.decode()
+    assert browser(charlie).get("/catalogs/ours/new/").status_code == 403
+    assert "ours/new" not in browser(charlie).get("/catalogs/").content.decode()
+    for _ in range(2):
+        assert client.post("/catalogs/ours/new/", form)["Location"] == URL
+    producer = Producer.objects.select_related("zone").get()
+    assert (producer.zone.name, producer.group_tags, producer.zone.is_catalog) == (NAME, ["gold", "silver"], True)
+    assert f'href="{URL}"' in client.get("/catalogs/").content.decode()
+    again = client.post("/catalogs/ours/new/", {**form, "form_id": str(uuid4())})
+    assert (again.status_code, "exists already" in again.content.decode()) == (422, True)
+    for wrong in ({"name": "a..b"}, {"group_tags": "no!tag"}):
+        page = client.post("/catalogs/ours/new/", {**form, "form_id": str(uuid4()), "name": "x.catalog", **wrong})
+        assert f'id="id_{next(iter(wrong))}_error"' in page.content.decode()
+    assert Producer.objects.count() == 1
+
+
+def test_zones_are_put_in_by_name_tag_and_team_and_taken_out_by_ticks(
+    browser: Browser, alice: User, catalog: Zone, make_zone: MakeZone
+) -> None:
+    client, team = browser(alice), Team.objects.create(name="Partners", created_at=NOW)
+    by_tag, by_team = make_zone(name="tagged.test."), make_zone(name="team.test.")
+    for name in ("one.test.", "two.test.", "left.test."):
+        make_zone(name=name)
+    change_settings(zone=by_tag, tags=["gold"], team=None, author=alice, now=NOW)
+    change_settings(zone=by_team, tags=[], team=team, author=alice, now=NOW)
+    form = {"zones": "One.test\ntwo.test", "tag": "gold", "team": str(team.pk)}
+    said = client.post(f"{URL}put-in/", form, follow=True).content.decode()
+    assert "4 zones were put in." in said
+    assert inside() == {"one.test.", "two.test.", "tagged.test.", "team.test."}
+    assert "changing" in said
+    follow_producers()
+    page = client.get(URL).content.decode()
+    assert "in step" in page
+    assert len(re.findall(r'type="checkbox"', page)) == 4
+    taken = client.post(f"{URL}take-out/", {"zone": ["one.test.", "team.test."]}, follow=True).content.decode()
+    assert "2 zones were taken out." in taken
+    assert inside() == {"two.test.", "tagged.test."}
+    assert (
+        "one.test. is not in this catalog."
+        in client.post(f"{URL}take-out/", {"zone": "one.test."}, follow=True).content.decode()
+    )
+
+
+@pytest.mark.parametrize(
+    ("form", "field", "said"),
+    [
+        ({"zones": "nowhere.test."}, "zones", "There is no zone nowhere.test."),
+        ({"zones": NAME}, "zones", "A catalog is in no other one."),
+        ({"zones": "a..b"}, "zones", "a..b"),
+        ({}, "zones", "Name zones, a tag or a team."),
+        ({"tag": "no!tag"}, "tag", "no!tag"),
+    ],
+)
+def test_what_cannot_be_put_in_is_said_at_its_field(
+    browser: Browser, alice: User, catalog: Zone, form: dict[str, str], field: str, said: str
+) -> None:
+    page = browser(alice).post(f"{URL}put-in/", form)
+    assert page.status_code == 422
+    error = page.content.decode().partition(f'id="put_in_{field}_error"')[2]
+    assert said in error[:200]
+    assert inside() == set()
+
+
+def test_groups_are_set_and_each_member_shows_its_own(
+    browser: Browser, alice: User, catalog: Zone, make_zone: MakeZone
+) -> None:
+    client, zone = browser(alice), make_zone(name="one.test.")
+    change_settings(zone=zone, tags=["gold", "silver"], team=None, author=alice, now=NOW)
+    produce.take_in(catalog=catalog, zone_ids=[zone.pk], author=alice, now=NOW)
+    assert client.post(f"{URL}groups/", {"group_tags": "silver gold"})["Location"] == URL
+    assert 'data-label="Group">silver<' in client.get(URL).content.decode()
+    refused = client.post(f"{URL}groups/", {"group_tags": "no!tag"})
+    assert (refused.status_code, 'id="id_group_tags_error"' in refused.content.decode()) == (422, True)
+    edit.delete_zone(zone=zone, author=None, channel=Channel.WEB, now=NOW)
+    page = client.get(URL).content.decode()
+    assert "in the trash: in the catalog again if it comes back" in page
+
+
+def test_the_page_says_who_transfers_it_and_changes_nothing_for_a_reader(
+    browser: Browser, alice: User, charlie: User, catalog: Zone
+) -> None:
+    create_secondary(terms=Terms("partner", ["9.9.9.9"], choice="list", zones=[NAME]), by=alice, now=NOW)
+    keyless.open_to(zone=catalog, networks=["192.0.2.0/24"], by=alice, now=NOW)
+    replace_key_names(zone=catalog, act=TsigAct.TRANSFER, key_names=["k1.keys.test."])
+    page = browser(charlie).get(URL).content.decode()
+    for said in ("partner", "192.0.2.0/24", "k1.keys.test."):
+        assert said in page
+    assert "Put zones in" not in page
+    assert "Delete it" not in page
+    assert browser(charlie).post(f"{URL}put-in/", {"tag": "gold"}).status_code == 403
+    assert f"/zones/{NAME}/delete/" in browser(alice).get(URL).content.decode()
+    editor = browser(alice).get(f"/zones/{NAME}/").content.decode()
+    assert f'href="{URL}"' in editor
+    assert "your role is" not in editor, "nobody's role changes it"
+
+
+def test_its_members_come_page_by_page(
+    browser: Browser, alice: User, catalog: Zone, make_zone: MakeZone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_catalogs, "MOST_LISTED", 2)
+    zones = [make_zone(name=f"{name}.test.").pk for name in "abc"]
+    assert "No zone is in it." in browser(alice).get(URL).content.decode()
+    produce.take_in(catalog=catalog, zone_ids=zones, author=alice, now=NOW)
+    first = browser(alice).get(URL).content.decode()
+    assert "?q=&amp;after=b.test." in first
+    second = browser(alice).get(f"{URL}?after=b.test.").content.decode()
+    assert ("c.test." in second, "a.test." in second) == (True, False)
+    assert "No zone of it is like this." in browser(alice).get(f"{URL}?q=z").content.decode()
