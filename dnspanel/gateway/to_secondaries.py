@@ -73,6 +73,8 @@ def messages(
         if zone is not None:
             record.note_not_now(secondary_id=secondary.pk, zone_id=zone.pk, now=now)
         raise
+    if over_tcp and of_catalog:
+        record.note_catalog(secondary_id=secondary.pk, serial=serial)
     if over_tcp and how and zone is not None:
         carried = record.Carried(serial, how, sent, over_tls=tls is not None)
         record.note_transfer(secondary_id=secondary.pk, zone_id=zone.pk, carried=carried, now=now)

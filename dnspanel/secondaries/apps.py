@@ -13,9 +13,10 @@ class SecondariesConfig(AppConfig):
         from dnspanel.fleet.signals import transfers_questioned
         from dnspanel.publish.signals import segment_sealed
         from dnspanel.secondaries.arrival import secondaries_before
-        from dnspanel.secondaries.signals import changed
-        from dnspanel.secondaries.tasks import wake_after_publication, wake_follower
+        from dnspanel.secondaries.signals import changed, moves_read
+        from dnspanel.secondaries.tasks import wake_after_moves, wake_after_publication, wake_follower
 
         segment_sealed.connect(wake_after_publication, dispatch_uid="notify the secondaries")
         transfers_questioned.connect(secondaries_before, dispatch_uid="secondaries that rollovers wait for")
         changed.connect(wake_follower, dispatch_uid="follow a changed secondary")
+        moves_read.connect(wake_after_moves, dispatch_uid="let members enter the catalog to which they move")

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connection, transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from dnspanel.advisory_locks import Lock, lock_until_commit
 from dnspanel.secondaries.access import zones_given_to
@@ -26,6 +26,9 @@ MOST_NOTIFIED = 1_000
 MOST_GONE = 5_000
 # A zone that moves to another catalog of the same server stays in the old one, which says so, for so long.
 SAYS_WHERE = timedelta(hours=1)
+# It enters the new one when the server has fetched the old one that says so, or after so long. BIND refuses a name that
+# is in two of its catalogs, and does not look at it again.
+UNTIL_READ = timedelta(minutes=1)
 
 _NOTE = """
 WITH news AS (
@@ -111,8 +114,8 @@ def follow(*, secondary_id: int, now: datetime) -> bool:
     """The members are the zones that the secondary gets, and the catalog's serial has moved if others were; whether.
 
     A zone that becomes a member again has a new label, so that whoever follows the catalog begins it anew. One that
-    moves to another catalog of the same server keeps its label there, and the old catalog says where it went (`coo`,
-    RFC 9432, section 4.3.1), so that the server goes on with what it has.
+    moves to another catalog of the same server keeps its label there, and the old catalog says where it goes (`coo`,
+    RFC 9432, section 4.3.1), so that the server goes on with what it has. It enters that one once the server knows.
     """
     with transaction.atomic():
         lock_members()
@@ -133,7 +136,8 @@ def follow(*, secondary_id: int, now: datetime) -> bool:
         gone = present.filter(is_over, Q(zone=None) | ~Q(zone__in=given)).update(
             until=serial, notify_at=None, question_at=None, behind_since=None
         )
-        new = given.exclude(pk__in=present.filter(zone__isnull=False).values("zone")).order_by()
+        new = given.exclude(pk__in=present.filter(zone__isnull=False).values("zone"))
+        new = new.exclude(pk__in=_on_their_way(secondary, now)).order_by()
         come = _insert(secondary, new, serial, now)
         regrouped = _regroup(secondary, serial)
         if not gone and not come and not regrouped and not moved:
@@ -162,6 +166,15 @@ def _say_moves(secondary: Secondary, others: Iterable[Secondary], now: datetime)
             coo=catalog_name(other), coo_since=now, notify_at=None, question_at=None, behind_since=None
         )
     return count
+
+
+def _on_their_way(secondary: Secondary, now: datetime) -> QuerySet[Member, Any]:
+    """The ids of zones that come from another catalog of the server, which does not know so far that they do."""
+    leaving = Member.objects.filter(coo=catalog_name(secondary), until=None, zone__isnull=False)
+    unread = leaving.filter(coo_since__gt=now - UNTIL_READ).exclude(
+        secondary__catalog_fetched=F("secondary__catalog_serial")
+    )
+    return unread.values("zone")
 
 
 def _next_serial(secondary: Secondary) -> int:

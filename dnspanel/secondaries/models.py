@@ -71,6 +71,7 @@ class Secondary(models.Model):
     noted = models.BigIntegerField(default=0)
     catalog_serial = models.BigIntegerField(default=1)  # of its catalog zone; moves with its members
     catalog_floor = models.BigIntegerField(default=1)  # changes since serials before this one are not known any more
+    catalog_fetched = models.BigIntegerField(default=0, db_default=0)  # the serial that it fetched last
     catalog_notify_at = models.DateTimeField(null=True)
     catalog_attempts = models.IntegerField(default=0)
     silent_since = models.DateTimeField(null=True)  # since when it has answered no question at all

@@ -10,6 +10,7 @@ from django.db.models.functions import Coalesce
 
 from dnspanel.accounts import audit
 from dnspanel.secondaries.models import Member, NoticeAddress, Secondary
+from dnspanel.secondaries.signals import moves_read
 from dnspanel.texts import shortened
 
 # Whoever is refused all day stands in the audit log this often.
@@ -44,6 +45,13 @@ def note_transfer(*, secondary_id: int, zone_id: int, carried: Carried, now: dat
         refused_reason="",
     )
     member.filter(zone__serial=carried.serial).update(behind_since=None, notify_at=None, attempts=0)
+
+
+def note_catalog(*, secondary_id: int, serial: int) -> None:
+    """The secondary has its catalog with this serial; members that it says to be on their way may enter the other one."""
+    Secondary.objects.filter(pk=secondary_id).exclude(catalog_fetched=serial).update(catalog_fetched=serial)
+    if Member.objects.filter(secondary=secondary_id, until=None).exclude(coo="").exists():
+        transaction.on_commit(lambda: moves_read.send_robust(sender=Member), robust=True)
 
 
 def note_not_now(*, secondary_id: int, zone_id: int, now: datetime) -> None:

@@ -4,3 +4,5 @@ from django.dispatch import Signal
 
 # Sent after commit, without anything. A lost signal costs seconds: beat finds the work.
 changed = Signal()
+# Sent when a secondary has fetched the catalog that says where members went, so that they may enter the other one.
+moves_read = Signal()

@@ -120,3 +120,8 @@ def wake_after_publication(**_: Any) -> None:
 def wake_follower(**_: Any) -> None:
     """Wake the follower because somebody changed a secondary."""
     wake(drive_secondaries)
+
+
+def wake_after_moves(**_: Any) -> None:
+    """Wake who brings members in line, because a server knows now where some of them went."""
+    wake(follow_members)

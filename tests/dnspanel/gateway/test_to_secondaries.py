@@ -297,6 +297,8 @@ def test_its_catalog_lists_its_zones_and_changes_as_they_do(
     make_zone(name="two.test.")
     members.note_publications(now=NOW)
     full = records(secondary, name)
+    secondary.refresh_from_db()
+    assert secondary.catalog_fetched == secondary.catalog_serial == int(full[0].split()[6])
     (label,) = [line.split(".")[0] for line in full if line.endswith(" one.test.")]
     new, old, *rest = records(secondary, name, since=int(first[0].split()[6]))
     assert sorted(line.split()[-1] for line in rest[1:-1]) == ["one.test.", "two.test."]

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import Team, User
@@ -106,15 +107,22 @@ def test_a_zone_that_moves_to_another_catalog_of_its_server_keeps_its_label_and_
     make_secondary("elsewhere", addresses=["9.9.9.10"], choice="tag", tag="silver")
     (before,) = catalog.members_of(gold)
     Zone.objects.filter(pk=zone.pk).update(tags=["silver"])
-    assert members.follow(secondary_id=silver.pk, now=NOW), "whichever is first"
-    for name, host in (("gold", gold), ("silver", silver)):
-        host.refresh_from_db()
-        assert (host.catalog_floor == host.catalog_serial) is (name == "gold"), "its coo is new to who follows it"
+    members.follow(secondary_id=silver.pk, now=NOW)  # whichever is first
+    gold.refresh_from_db()
+    assert gold.catalog_floor == gold.catalog_serial, "its coo is new to who follows it"
+    for host in (gold, silver):
         assert not members.follow(secondary_id=host.pk, now=NOW)
     label = before.name.partition(".")[0]
     pointer, coo = catalog.members_of(gold)
     assert pointer == before
     assert (coo.name, coo.rdata) == (f"coo.{before.name}", (catalog.catalog_name(silver),))
+    assert not list(catalog.members_of(silver)), "the server does not know yet where it goes"
+    record.note_catalog(secondary_id=gold.pk, serial=gold.catalog_serial - 1)
+    assert not members.follow(secondary_id=silver.pk, now=NOW)
+    record.note_catalog(secondary_id=gold.pk, serial=gold.catalog_serial)
+    assert members.follow(secondary_id=silver.pk, now=NOW)
+    silver.refresh_from_db()
+    assert silver.catalog_floor < silver.catalog_serial
     (moved,) = catalog.members_of(silver)
     assert moved.name == f"{label}.zones.{catalog.catalog_name(silver)}"
     members.follow(secondary_id=Secondary.objects.get(name="elsewhere").pk, now=NOW)
@@ -143,13 +151,16 @@ def test_a_zone_that_moves_back_is_a_member_as_before(make_zone: MakeZone, make_
         Zone.objects.filter(pk=zone.pk).update(tags=[tag])
         for host in (gold, silver):
             members.follow(secondary_id=host.pk, now=NOW)
+        if tag == "silver":  # though nobody has read where it goes
+            assert members.follow(secondary_id=silver.pk, now=NOW + members.UNTIL_READ)
     assert list(catalog.members_of(gold)) == before
     assert [rrset.rdata for rrset in catalog.members_of(silver)] == [(zone.name,), (catalog.catalog_name(gold),)]
     for host in (gold, silver):
         members.follow(secondary_id=host.pk, now=NOW + members.SAYS_WHERE)
     Zone.objects.filter(pk=zone.pk).update(tags=["silver"])
-    for host in (gold, silver):
+    for host in (gold, silver, silver):
         members.follow(secondary_id=host.pk, now=NOW + 2 * members.SAYS_WHERE)
+        Secondary.objects.update(catalog_fetched=F("catalog_serial"))
     labels = Member.objects.filter(secondary=silver).values_list("label", flat=True)
     assert len(set(labels)) == 2, "no label of a catalog is used twice"
 
