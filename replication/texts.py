@@ -40,7 +40,7 @@ def _english() -> Translate:
 
 
 _of_this_moment: Callable[[], Translate] = _english
-_settled: ContextVar[Translate | None] = ContextVar("the language of a block", default=None)
+_of_block: ContextVar[Translate | None] = ContextVar("the language of a block", default=None)
 
 
 def translate_by(of_this_moment: Callable[[], Translate]) -> None:
@@ -52,11 +52,11 @@ def translate_by(of_this_moment: Callable[[], Translate]) -> None:
 @contextmanager
 def one_language() -> Iterator[None]:
     """Texts are made in the language of now meanwhile, which is found once: it costs more than a text does."""
-    token = _settled.set(_of_this_moment())
+    token = _of_block.set(_of_this_moment())
     try:
         yield
     finally:
-        _settled.reset(token)
+        _of_block.reset(token)
 
 
 class Text(str):
@@ -157,7 +157,7 @@ def _text(
 ) -> Text:
     if values is not None:
         values = {name: str(value) if isinstance(value, Exception) else value for name, value in values.items()}
-    translate = translate or _settled.get() or _of_this_moment()
+    translate = translate or _of_block.get() or _of_this_moment()
     made = Text(_rendered(english, plural, number, values, translate))
     made.english, made.plural, made.number, made.values = english, plural, number, values
     return made
