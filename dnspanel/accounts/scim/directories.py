@@ -108,7 +108,7 @@ def change_directory(*, directory: ScimDirectory, terms: DirectoryTerms, by: Aut
             audit.record(action="scim.change", by=by, now=now, target=terms.name, changed=changed, **_told(terms))
             if {"rules", "team_role"} & set(changed):
                 set_teams(directory=row, by=by, now=now)
-                kept = ScimPerson.objects.filter(directory=row, deleted_at=None)
+                kept = ScimPerson.objects.filter(directory=row, deleted_at=None).order_by("pk")
                 give_by_groups(directory=row, people=list(kept.select_related("user")), by=by, now=now)
     except IntegrityError as exc:
         raise DirectoryRefused({"name": [gettext("There is a directory of this name already.")]}) from exc

@@ -132,7 +132,7 @@ def _rename(directory: ScimDirectory, group: ScimGroup, name: str, by: Author, n
         group.team = _team_of(directory, name, by, now)
     ScimGroup.objects.filter(pk=group.pk).update(name=name, team=group.team)
     audit.record(action="scim.group", by=by, now=now, target=name, directory=directory.name, before=before)
-    people = list(group.people.select_related("user"))
+    people = list(group.people.select_related("user").order_by("pk"))
     for person in people:
         refuse_out_of_reach(person)
     give_by_groups(directory=directory, people=people, by=by, now=now)
@@ -146,7 +146,8 @@ def _set_members(
     if not added and not removed:
         return
     coming = kept_people(directory=directory, ids=added, by=by, now=now)
-    going = list(ScimPerson.objects.filter(directory=directory, user_id__in=removed).select_related("user"))
+    leaving = ScimPerson.objects.filter(directory=directory, user_id__in=removed).select_related("user")
+    going = list(leaving.order_by("pk"))  # the last one stays an administrator where nobody else is
     if gives_anything(directory, group):
         for person in [*coming, *going]:
             refuse_out_of_reach(person)
