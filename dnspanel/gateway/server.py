@@ -33,8 +33,9 @@ logger = logging.getLogger(__name__)
 
 THREADS = 8
 MAX_WAITING = 500  # messages under way or in the queue
-MAX_CONNECTIONS = 300
-MAX_CONNECTIONS_OF_ONE = 50
+MAX_CONNECTIONS = 600
+# NSD fetches 128 zones at once, over a connection each, and one that it is not given waits for the retry of its SOA.
+MAX_CONNECTIONS_OF_ONE = 150
 IDLE_SECONDS = 15.0
 SEND_SECONDS = 10.0
 HANDSHAKE_SECONDS = 10.0

@@ -26,6 +26,9 @@ ROUND = timedelta(hours=1)
 SOONEST, LATEST = timedelta(seconds=1), timedelta(minutes=5)
 # A zone of which a server did not answer, unless it was published just now: as one that is behind, and no later.
 AFTER_SILENCE = timedelta(seconds=60)
+# One that is behind so long after it answered NOTIFY is told again: it may have failed to fetch the zone, and would try
+# again by the retry of its SOA, an hour later.
+TOLD_AGAIN_AFTER = timedelta(seconds=15)
 _SECONDS = 2.0
 
 
@@ -48,6 +51,7 @@ def ask_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange 
     answers = (send or _exchange_of(secondary))(questions, address=address, key=key, seconds=_SECONDS)
     answered_at = clock()
     silent: dict[tuple[str, datetime], list[int]] = {}
+    untold: list[int] = []
     next_round = answered_at + _round_of(secondary)
     answered = 0
     for member, answer in zip(waiting, answers, strict=True):
@@ -60,8 +64,12 @@ def ask_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange 
         else:
             next_at = next_round if member.zone and member.zone.serial == serial else _again(member, answered_at)
             record.note_serial(member_id=member.pk, serial=serial, asked_at=now, next_at=next_at, now=answered_at)
+            if _is_to_be_told_again(member, serial, answered_at):
+                untold.append(member.pk)
     for (error, next_at), ids in silent.items():
         record.note_no_serial(member_ids=ids, error=error, asked_at=now, next_at=next_at)
+    if untold:
+        record.note_untold(member_ids=untold, now=answered_at)
     record.note_silence(secondary_id=secondary.pk, is_silent=not answered, now=answered_at)
     return Sent(len(waiting), answered)
 
@@ -96,6 +104,12 @@ def _serial_in(message: dns.message.Message | None) -> int | None:
 def _again(member: Member, now: datetime) -> datetime:
     lasting = now - member.behind_since if member.behind_since else timedelta(0)
     return now + min(max(lasting / 4, SOONEST), LATEST)
+
+
+def _is_to_be_told_again(member: Member, serial: int, now: datetime) -> bool:
+    if member.zone is None or member.zone.serial == serial or member.notify_at is not None:
+        return False
+    return member.notified_at is None or now - member.notified_at >= TOLD_AGAIN_AFTER
 
 
 def _after_silence(secondary: Secondary, member: Member, now: datetime) -> datetime:

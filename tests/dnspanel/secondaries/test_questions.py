@@ -92,6 +92,23 @@ def test_only_the_published_serial_is_in_sync(zone: Zone, alice: User, make_seco
     assert Member.objects.get().behind_since is None
 
 
+def test_one_that_is_behind_for_long_after_it_was_told_is_told_again(
+    zone: Zone, alice: User, make_secondary: MakeSecondary
+) -> None:
+    secondary = make_secondary()
+    publish(zone, alice, "www 300 A 192.0.2.77")
+    members.note_publications(now=NOW)
+    for seconds, is_told in ((1, False), (14, False), (15, True)):
+        at = NOW + timedelta(seconds=seconds)
+        Member.objects.update(notify_at=None, notified_at=NOW, question_at=at)
+        ask(secondary, serving({zone.name: zone.serial}), at)
+        assert Member.objects.get().notify_at == (at if is_told else None)
+    at = NOW + timedelta(seconds=60)
+    Member.objects.update(notify_at=None, notified_at=NOW, question_at=at)
+    ask(secondary, serving({zone.name: zone.serial + 1}), at)
+    assert Member.objects.get().notify_at is None, "it has it"
+
+
 def test_what_is_published_while_the_secondary_is_asked_is_asked_for_soon_and_not_in_an_hour(
     zone: Zone, alice: User, make_secondary: MakeSecondary
 ) -> None:
