@@ -28,7 +28,7 @@ SOONEST, LATEST = timedelta(seconds=1), timedelta(minutes=5)
 AFTER_SILENCE = timedelta(seconds=60)
 # One that is behind so long after it answered NOTIFY is told again: it may have failed to fetch the zone, and would try
 # again by the retry of its SOA, an hour later.
-TOLD_AGAIN_AFTER = timedelta(seconds=15)
+STILL_BEHIND_AFTER = timedelta(seconds=15)
 _SECONDS = 2.0
 
 
@@ -109,7 +109,7 @@ def _again(member: Member, now: datetime) -> datetime:
 def _is_to_be_told_again(member: Member, serial: int, now: datetime) -> bool:
     if member.zone is None or member.zone.serial == serial or member.notify_at is not None:
         return False
-    return member.notified_at is None or now - member.notified_at >= TOLD_AGAIN_AFTER
+    return member.notified_at is None or now - member.notified_at >= STILL_BEHIND_AFTER
 
 
 def _after_silence(secondary: Secondary, member: Member, now: datetime) -> datetime:

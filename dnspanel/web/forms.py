@@ -21,7 +21,7 @@ from dnspanel.fleet.models import Choice
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.zones import rules
 from dnspanel.zones.edit import NewZone
-from dnspanel.zones.errors import MassDeletion
+from dnspanel.zones.errors import MassDeletion, NameRefused, NamesRefused, QuotaExceeded
 from dnspanel.zones.models import Zone, ZoneTemplate
 from dnspanel.zones.reverse_names import ReverseZones, reverse_zones_of
 from dnspanel.zones.search.terms import parse
@@ -58,11 +58,28 @@ class PanelForm(forms.Form):
         """Add an error that a verb raised; for an unknown field it becomes an error of the whole form."""
         self.add_error(field if field in self.fields else None, message)
 
+    def refuse_name(self, refusal: NameRefused | NamesRefused | QuotaExceeded) -> None:
+        """Add what a verb says against the one name that was typed."""
+        self.refuse("name", str(refusal.first if isinstance(refusal, NamesRefused) else refusal))
+
     def refuse_all(self, faults: Mapping[str, Sequence[str]]) -> None:
         """Add the errors that a verb raised, each at its field."""
         for field, messages in faults.items():
             for message in messages:
                 self.refuse(field, message)
+
+
+def separated(text: str) -> list[str]:
+    """What was typed with blanks or commas between, one by one."""
+    return text.replace(",", " ").split()
+
+
+def offer_teams(field: forms.Field, author: Author, right: Right = Right.SETTINGS, *, kept: int | None = None) -> bool:
+    """The field offers the teams for whose zones the author has this right, and the one that is kept; whether any."""
+    assert isinstance(field, forms.ModelChoiceField)
+    ids = [team.pk for team in teams_to_choose_from(author, right)] + ([] if kept is None else [kept])
+    field.queryset = Team.objects.filter(pk__in=ids).order_by("name")
+    return bool(ids)
 
 
 def _by_your_clock() -> str:
@@ -269,14 +286,13 @@ class NewZoneForm(ApexForm, PublishingForm):
         assert isinstance(field, forms.ChoiceField)
         field.choices = [("", "none"), *templates]
         self.readable_names: tuple[str, ...] = ()  # those of the lines that could be read, once it was validated
-        teams = teams_to_choose_from(author, Right.CREATE_ZONE)
         field = self.fields["team"]
+        are_teams = offer_teams(field, author, Right.CREATE_ZONE)
         assert isinstance(field, forms.ModelChoiceField)
-        field.queryset = Team.objects.filter(pk__in=[team.pk for team in teams]).order_by("name")
         actor = None if author is None else actor_of(author)
         if actor is not None and not actor.may_everywhere(Right.CREATE_ZONE):
             field.required, field.empty_label = True, None
-        elif not teams:
+        elif not are_teams:
             del self.fields["team"]
 
     def _offer_sets(self) -> None:
@@ -486,13 +502,10 @@ class ZoneSettingsForm(PanelForm):
 
     def __init__(self, *args: Any, zone: Zone, author: Author, **kwargs: Any) -> None:
         super().__init__(*args, initial={"tags": " ".join(zone.tags), "team": zone.team_id}, **kwargs)
-        known = [team.pk for team in teams_to_choose_from(author)]
-        team = self.fields["team"]
-        assert isinstance(team, forms.ModelChoiceField)
-        team.queryset = Team.objects.filter(pk__in=[*known, *([zone.team_id] if zone.team_id else [])]).order_by("name")
+        offer_teams(self.fields["team"], author, kept=zone.team_id)
 
     def clean_tags(self) -> list[str]:
-        return str(self.cleaned_data["tags"]).replace(",", " ").split()
+        return separated(self.cleaned_data["tags"])
 
 
 class TypedNameForm(PublishingForm):

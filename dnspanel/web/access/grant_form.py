@@ -12,7 +12,7 @@ from dnspanel.accounts.models import Team
 from dnspanel.accounts.roles import Permission
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
-from dnspanel.web.forms import PanelForm
+from dnspanel.web.forms import PanelForm, separated
 from dnspanel.zones import access
 from dnspanel.zones.errors import SettingsRefused
 from dnspanel.zones.settings_of_zone import canonical_tags
@@ -94,16 +94,16 @@ class GrantForm(PanelForm):
 
     def clean_tags(self) -> frozenset[str]:
         try:
-            return frozenset(canonical_tags(_split(self.cleaned_data["tags"])))
+            return frozenset(canonical_tags(separated(self.cleaned_data["tags"])))
         except SettingsRefused as exc:
             raise forms.ValidationError(str(exc)) from exc
 
     def clean_names(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(_split(self.cleaned_data["names"])))
+        return tuple(dict.fromkeys(separated(self.cleaned_data["names"])))
 
     def clean_types(self) -> frozenset[int]:
         try:
-            return frozenset(rdtypes.type_from_text(word) for word in _split(self.cleaned_data["types"]))
+            return frozenset(rdtypes.type_from_text(word) for word in separated(self.cleaned_data["types"]))
         except BadRdata as exc:
             raise forms.ValidationError(exc.reason) from exc
 
@@ -142,7 +142,7 @@ def teams_known_to(person: access.Person) -> list[Team]:
 def zone_ids(person: access.Person, text: str) -> frozenset[int]:
     """Return the ids of the zones named in a text. Raise ValidationError for those that the person does not see."""
     requested, wrong = [], []
-    for word in dict.fromkeys(_split(text)):
+    for word in dict.fromkeys(separated(text)):
         try:
             requested.append(names.parse(word))
         except BadName as exc:
@@ -154,7 +154,3 @@ def zone_ids(person: access.Person, text: str) -> frozenset[int]:
     if wrong:
         raise forms.ValidationError(wrong[:10])
     return frozenset(found.values())
-
-
-def _split(text: str) -> list[str]:
-    return text.replace(",", " ").split()

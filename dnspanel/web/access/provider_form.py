@@ -10,7 +10,7 @@ from dnspanel.accounts.providers import rows
 from dnspanel.accounts.providers.links import rules_of
 from dnspanel.texts import gettext_lazy
 from dnspanel.web.access.group_rules import RulesField, rules_text
-from dnspanel.web.forms import MONO, PanelForm
+from dnspanel.web.forms import MONO, PanelForm, separated
 
 
 def attribute_field(
@@ -99,5 +99,5 @@ class CommonForm(PanelForm):
         return {name: self.cleaned_data[name] for name in rows.CommonTerms.__dataclass_fields__}
 
     def clean_mail_domains(self) -> tuple[str, ...]:
-        listed = self.cleaned_data["mail_domains"].lower().replace(",", " ").split()
+        listed = separated(self.cleaned_data["mail_domains"].lower())
         return tuple(dict.fromkeys(listed))

@@ -15,7 +15,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import LIFETIME, TokenTerms
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.grant_form import MONO, MONO_LINES, GrantForm
-from dnspanel.web.forms import PanelForm
+from dnspanel.web.forms import PanelForm, separated
 from dnspanel.zones import access
 from dnspanel.zones.models import Zone
 from replication.dns import names
@@ -137,7 +137,7 @@ class TokenForm(PanelForm):
         return bool(self.cleaned_data["kind"] == TokenKind.TSIG)
 
     def clean_networks(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self.cleaned_data["networks"].replace(",", " ").split()))
+        return tuple(dict.fromkeys(separated(self.cleaned_data["networks"])))
 
     def terms(self, now: datetime) -> TokenTerms:
         """Return the terms of the preset with what was typed; the form must be valid."""

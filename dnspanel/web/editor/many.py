@@ -18,6 +18,7 @@ from dnspanel.web.editor.blocking import blocking_of
 from dnspanel.web.editor.ptr import tell_of_left
 from dnspanel.web.editor.table import filters_of
 from dnspanel.web.editor.zone_head import render_zone
+from dnspanel.web.forms import separated
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.rows import capitalized
 from dnspanel.zones import access, draft, many
@@ -110,7 +111,7 @@ class ManyForm(forms.Form):
         return _WITH_VALUES[act](list(filter(None, lines)))
 
     def _with_tags(self, act: str) -> many.Act:
-        return _WITH_TAGS[act](self.cleaned_data.get("tags", "").replace(",", " ").split())
+        return _WITH_TAGS[act](separated(self.cleaned_data.get("tags", "")))
 
     def chosen(self) -> many.Act:
         """The act, of a form that is valid."""

@@ -10,7 +10,7 @@ from django import forms
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.editor.fields import Unreadable, part_comment
 from dnspanel.web.editor.quick_add import TXT_TYPES, Doubled, Means, read_owner, read_rdata, read_ttl
-from dnspanel.web.forms import PanelForm
+from dnspanel.web.forms import PanelForm, separated
 from dnspanel.web.rows import capitalized, row_id, row_order
 from dnspanel.zones import soa
 from dnspanel.zones.rrset_notes import notes_in, notes_of
@@ -149,7 +149,7 @@ class RRsetForm(PanelForm):
         try:
             if "notes" in self.data:
                 return notes_in(json.loads(self.cleaned_data.get("notes") or "{}"), type_)
-            return notes_of(type_, str(self.cleaned_data.get("tags", "")).replace(",", " ").split(), remarks)
+            return notes_of(type_, separated(str(self.cleaned_data.get("tags", ""))), remarks)
         except (ValueError, RecursionError, ReplicationError) as exc:
             self.add_error("tags", f"{capitalized(str(exc))}.")
         return NO_NOTES

@@ -34,6 +34,7 @@ from dnspanel.web.editor.type_filter import TYPE_NAMES
 from dnspanel.web.editor.typed_helpers import COMPUTING, Helper, compute, helper_of
 from dnspanel.web.editor.typed_values import TypedValues, typed_values, values_of_lines
 from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_state
+from dnspanel.web.forms import separated
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.rows import row_id
 from dnspanel.zones import access
@@ -249,7 +250,7 @@ def _sent(request: PanelRequest, zone: Zone) -> Panel:
     if "tags" in typed:  # it comes from a row, whose lines have comments: the panel takes these along
         type_ = _type_number(typed.get("type", ""))
         typed["values"], remarks = without_comments(typed.get("values", ""), type_, zone.name)
-        typed["notes"] = json.dumps({"tags": str(typed["tags"]).replace(",", " ").split(), "value_comments": remarks})
+        typed["notes"] = json.dumps({"tags": separated(str(typed["tags"])), "value_comments": remarks})
         del typed["tags"]
     before = LAYOUTS.get(_type_number(typed.get("fields_of", "")))
     values = typed_values(before, dict(typed.items())) if before is not None and typed.get("tab") == "fields" else None

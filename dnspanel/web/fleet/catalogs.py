@@ -163,10 +163,8 @@ def _follow(request: PanelRequest, form: NewCatalogForm) -> Catalog | None:
         )
     except (PrimariesRefused, CatalogRefused) as exc:
         form.refuse_all(exc.fields)
-    except (NameRefused, QuotaExceeded) as exc:
-        form.refuse("name", str(exc))
-    except NamesRefused as exc:
-        form.refuse("name", str(exc.first))
+    except (NameRefused, NamesRefused, QuotaExceeded) as exc:
+        form.refuse_name(exc)
     return None
 
 

@@ -8,8 +8,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team, User
 from dnspanel.catalogs.produce import Chosen
 from dnspanel.texts import gettext_lazy
-from dnspanel.web.forms import MONO, MONO_LINES, PanelForm, PublishingForm
-from dnspanel.zones.settings_of_zone import teams_to_choose_from
+from dnspanel.web.forms import MONO, MONO_LINES, PanelForm, PublishingForm, offer_teams, separated
 from replication.dns import names
 from replication.errors import BadName
 
@@ -51,7 +50,7 @@ class NewOwnCatalogForm(GroupsForm, PublishingForm):
 
     def __init__(self, *args: Any, person: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _offer_teams(self.fields["team"], person, Right.CREATE_ZONE)
+        offer_teams(self.fields["team"], person, Right.CREATE_ZONE)
 
     def clean_name(self) -> str:
         try:
@@ -86,21 +85,10 @@ class PutInForm(PanelForm):
 
     def __init__(self, *args: Any, person: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _offer_teams(self.fields["team"], person, Right.SETTINGS)
+        offer_teams(self.fields["team"], person, Right.SETTINGS)
 
     @property
     def chosen(self) -> Chosen:
         """What was typed."""
         typed = self.cleaned_data
         return Chosen(separated(typed["zones"]), typed["tag"].strip(), typed["team"].pk if typed["team"] else None)
-
-
-def separated(text: str) -> list[str]:
-    """Names or tags that were typed, one by one."""
-    return text.replace(",", " ").split()
-
-
-def _offer_teams(field: forms.Field, person: User, right: Right) -> None:
-    assert isinstance(field, forms.ModelChoiceField)
-    known = [team.pk for team in teams_to_choose_from(person, right)]
-    field.queryset = Team.objects.filter(pk__in=known).order_by("name")

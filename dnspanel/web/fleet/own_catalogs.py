@@ -116,10 +116,8 @@ def _create(request: PanelRequest, form: NewOwnCatalogForm) -> Zone | None:
         )
     except CatalogRefused as exc:
         form.refuse_all(exc.fields)
-    except (NameRefused, QuotaExceeded) as exc:
-        form.refuse("name", str(exc))
-    except NamesRefused as exc:
-        form.refuse("name", str(exc.first))
+    except (NameRefused, NamesRefused, QuotaExceeded) as exc:
+        form.refuse_name(exc)
     return None
 
 

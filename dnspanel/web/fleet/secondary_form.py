@@ -9,7 +9,7 @@ from dnspanel.secondaries import certificates, set_up
 from dnspanel.secondaries.models import Kind, Transport, ZoneChoice
 from dnspanel.secondaries.set_up import Terms
 from dnspanel.texts import gettext_lazy
-from dnspanel.web.forms import MONO, MONO_LINES, PublishingForm
+from dnspanel.web.forms import MONO, MONO_LINES, PublishingForm, separated
 
 
 class SecondaryForm(PublishingForm):
@@ -141,20 +141,16 @@ class SecondaryForm(PublishingForm):
         return Terms(
             name=typed["name"],
             kind=typed["kind"],
-            addresses=_lines(typed["addresses"]),
-            networks=_lines(typed["networks"]),
+            addresses=separated(typed["addresses"]),
+            networks=separated(typed["networks"]),
             choice=typed["choice"],
             tag=typed["tag"],
             team=None if team is None else team.pk,
-            zones=_lines(typed["zones"]),
+            zones=separated(typed["zones"]),
             lag_bound=typed["lag_bound"],
             active=typed["active"],
             transport=typed["transport"],
             certificate=typed["certificate"],
             tls_port=typed["tls_port"],
-            group_tags=_lines(typed["group_tags"]),
+            group_tags=separated(typed["group_tags"]),
         )
-
-
-def _lines(text: str) -> list[str]:
-    return text.replace(",", " ").split()

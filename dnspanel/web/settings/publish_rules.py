@@ -18,7 +18,7 @@ from dnspanel.accounts.models import Role, Team, Token, User
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import tokens_visible_to
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.forms import MONO, OwnClockField, PanelForm
+from dnspanel.web.forms import MONO, OwnClockField, PanelForm, separated
 from dnspanel.web.layout import PanelRequest
 from dnspanel.zones import access, freeze_times, publish_rules
 from dnspanel.zones.errors import Forbidden, RuleRefused, RuleUnknown, Unknown
@@ -178,14 +178,14 @@ class ApprovalRuleForm(ScopeForm):
 
     def clean_types(self) -> list[int]:
         try:
-            return [rdtypes.type_from_text(word) for word in self.cleaned_data["types"].replace(",", " ").split()]
+            return [rdtypes.type_from_text(word) for word in separated(self.cleaned_data["types"])]
         except BadRdata as exc:
             raise forms.ValidationError(exc.reason) from exc
 
     def clean_tokens(self) -> list[Token]:
         known = tokens_visible_to(self.reader).filter(revoked_at=None)
         found = []
-        for word in self.cleaned_data["tokens"].replace(",", " ").split()[:100]:
+        for word in separated(self.cleaned_data["tokens"])[:100]:
             name = f"{word.lower().rstrip('.')}."
             token = known.filter(prefix=word.rstrip("….")).first() or known.filter(tsig_name=name).first()
             if token is None:

@@ -14,7 +14,7 @@ from dnspanel.secondaries.errors import KeylessRefused
 from dnspanel.secondaries.set_up import MOST_ADDRESSES, MOST_NETWORKS
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.forms import MONO_LINES, PanelForm
+from dnspanel.web.forms import MONO_LINES, PanelForm, separated
 from dnspanel.web.layout import PanelRequest
 from dnspanel.zones import access
 from dnspanel.zones.models import Zone
@@ -45,7 +45,7 @@ class KeylessForm(PanelForm):
 
     def words(self, field: str) -> list[str]:
         """What was typed, one by one."""
-        return str(self.cleaned_data[field]).replace(",", " ").split()
+        return separated(str(self.cleaned_data[field]))
 
 
 def keyless_context(zone: Zone) -> dict[str, object]:

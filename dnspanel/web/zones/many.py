@@ -28,7 +28,7 @@ from dnspanel.transfer.exports.selection import Selection as Exported
 from dnspanel.transfer.models import ExportFormat
 from dnspanel.transfer.zone_templates import runs as template_runs
 from dnspanel.transfer.zone_templates.access import template_for
-from dnspanel.web.forms import LONGEST_SEARCH, MONO, PanelForm, checked_search
+from dnspanel.web.forms import LONGEST_SEARCH, MONO, PanelForm, checked_search, separated
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.zones.from_template import templates_to_choose_from
 from dnspanel.zones import access, change_runs, many_settings
@@ -154,7 +154,7 @@ class ManyZonesForm(PanelForm):
                     self.add_error("tags", gettext("Say which tags."))
 
     def _typed_tags(self) -> list[str]:
-        return str(self.cleaned_data.get("tags", "")).replace(",", " ").split()
+        return separated(str(self.cleaned_data.get("tags", "")))
 
     def marks(self) -> Marks:
         """The tags and the team that are asked for. Raises SettingsRefused for what is not a tag."""

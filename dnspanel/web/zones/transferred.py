@@ -71,10 +71,8 @@ def _create(request: PanelRequest, form: NewTransferredZoneForm) -> bool:
         )
     except PrimariesRefused as exc:
         form.refuse_all(exc.fields)
-    except (NameRefused, QuotaExceeded) as exc:
-        form.refuse("name", str(exc))
-    except NamesRefused as exc:
-        form.refuse("name", str(exc.first))
+    except (NameRefused, NamesRefused, QuotaExceeded) as exc:
+        form.refuse_name(exc)
     else:
         return True
     return False
