@@ -47,7 +47,8 @@ ZONES = 10_000
 CHANGES_PER_SECOND = 100
 SEGMENTS_PER_SECOND = round(PER_SECOND / MOST)  # the publisher seals no more often when publications come fast
 CHANGE_ROUNDS = 3  # times the rounds of everything else: the effect is small beside the machine's drift
-IMPORT_ZONES = 33_334  # of three records each
+IMPORT_ZONES = 25_000
+RECORDS_EACH = 4
 IMPORT_PIECE = 1_300
 
 # Lines of our configuration that may change what an answer costs, for --lines.
@@ -220,7 +221,7 @@ class Bench:
             node = stack.enter_context(BenchNode.running(self.zones))
             node.measure(self.questions[-1], 3)
             churn = self._beside_idle(node, rounds, "changes", lambda: node.changing(self.seconds))
-            imports = self._beside_idle(node, self.rounds, "imported records", node.importing)
+            imports = self._beside_idle(node, self.rounds, "imported records", lambda: node.importing(self.seconds))
         return {
             "churn_qps_ratio": _middle(under.qps / idle_qps for under, idle_qps, _ in churn),
             "churn_cpu_ratio": _middle(under.cpu_us / idle_us for under, _, idle_us in churn),
@@ -346,18 +347,32 @@ class BenchNode:
             yield counted
 
     @contextlib.contextmanager
-    def importing(self) -> Iterator[Counted]:
-        """New zones arrive, as many as an import of 100,000 records has, in pieces such as imports seal."""
+    def importing(self, seconds: float) -> Iterator[Counted]:
+        """New zones arrive, as many as an import of 100,000 records has, in pieces such as imports seal.
+
+        They are pushed as the panel pushes them: their proof may come later, and is waited for after the slice.
+        """
         sealed = []
         for _ in range(-(-IMPORT_ZONES // IMPORT_PIECE)):
             first = self._imported + 1
             self._imported += IMPORT_PIECE
             sealed.append(self.panel.create_packed(*map(serving.zone_rrsets, range(first, self._imported + 1))))
-        with self._arriving(sealed, every=0.05, each=IMPORT_PIECE * 4) as counted:
+        every = seconds / len(sealed)
+        with self._arriving(sealed, every=every, each=IMPORT_PIECE * RECORDS_EACH, may_defer=True) as counted:
             yield counted
+        self._until_proved()
+
+    def _until_proved(self, timeout: float = 60) -> None:
+        deadline = time.monotonic() + timeout
+        while (ack := self.client.ack()).place != ack.position:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"the node has {ack.place} and proved {ack.position}")
+            time.sleep(0.05)
 
     @contextlib.contextmanager
-    def _arriving(self, sealed: Sequence[bytes], *, every: float, each: int) -> Iterator[Counted]:
+    def _arriving(
+        self, sealed: Sequence[bytes], *, every: float, each: int, may_defer: bool = False
+    ) -> Iterator[Counted]:
         counted, failures = Counted(), []
         stop = threading.Event()
         agent = psutil.Process(self.agent_pid)
@@ -366,7 +381,7 @@ class BenchNode:
             due = time.monotonic()
             for segment in sealed:
                 try:
-                    self.client.push(segment, len(segment))
+                    self.client.push(segment, len(segment), may_defer=may_defer)
                 except Exception as exc:
                     failures.append(exc)
                     return
