@@ -1,0 +1,59 @@
+"""The HTTP that the agent speaks to PowerDNS: what comes of answers that are none."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from replication.agent.pdns_api import PdnsApi
+from replication.errors import NotServed
+from tests.ports import free_port
+
+
+@contextmanager
+def answering(answer: bytes) -> Iterator[tuple[int, list[bytes]]]:
+    """A port at which one connection is taken and gets this, whatever it asks; and what it asked."""
+    asked: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                asked.append(connection.recv(4096))
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield server.getsockname()[1], asked
+        thread.join()
+
+
+def test_a_request_has_the_key_and_its_answer_a_status_and_a_body() -> None:
+    with answering(b"HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nContent-Length: 3\r\n\r\n[1]") as (port, asked):
+        with PdnsApi(port, "key").request("PUT", "/x?y=1", question="x", seconds=5) as answer:
+            assert (answer.status, answer.body.read(10)) == (200, b"[1]")
+    lines = asked[0].decode().split("\r\n")
+    assert lines[0] == "PUT /api/v1/servers/localhost/x?y=1 HTTP/1.1"
+    assert {"X-API-Key: key", "Connection: close", "Content-Length: 0"} <= {*lines}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"", b"SSH-2.0-x\r\n\r\n", b"HTTP/1.1 2", b"HTTP/1.1 2x0 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 200],
+)
+def test_what_is_no_answer_is_told(answer: bytes) -> None:
+    with answering(answer) as (port, _), pytest.raises(NotServed, match="asked for x"):
+        with PdnsApi(port, "key").request("GET", "/", question="x", seconds=5):
+            pass
+
+
+def test_nobody_there_and_nobody_who_answers_are_told() -> None:
+    with pytest.raises(NotServed, match="refused"), PdnsApi(free_port(), "k").request("GET", "/", question="x", seconds=5):
+        pass
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        with pytest.raises(NotServed, match="timed out"):
+            with PdnsApi(port, "k").request("GET", "/", question="x", seconds=0.05):
+                pass
