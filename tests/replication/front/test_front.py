@@ -185,6 +185,8 @@ def test_clients_may_ask_over_tls_and_https(site: Site) -> None:
             ["kdig", way, "+short", "@127.0.0.1", "-p", str(port), WWW], capture_output=True, text=True, check=False
         )
         assert kdig.stdout == "192.0.2.1\n", kdig.stderr
+    numbers = site.front.numbers()
+    assert (numbers.queries, numbers.tcp) == (2, 2), "each is counted once"
 
 
 def test_transfers_and_changes_do_not_come_this_way(site: Site) -> None:
