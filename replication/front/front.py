@@ -71,6 +71,7 @@ class Front:
         self._dnsdist = Dnsdist(config.dnsdist, config.api_port, self._secrets.api_key)
         self._means: Means | None = None
         self._running = ""  # the version of the dnsdist that runs
+        self._others_text = ""  # a dnsdist.yml that was not this front's
         self._out: frozenset[str] | None = None  # as dnsdist.yml says it; None where that was not looked at yet
         rules = Rules(config.minimum, config.most_behind, config.behind_seconds)
         self._rotation = Rotation([backend.name for backend in config.backends], rules)
@@ -284,8 +285,12 @@ class Front:
             write_atomically(path, text)
         if self._means is not None and (path := self._config.yaml_path).exists():
             before, text = path.read_text(), self.conf()
-            if before != text and not needs_restart(before, text):
-                write_atomically(path, text)
+            if not needs_restart(before, text):
+                if before != text:
+                    write_atomically(path, text)
+            elif before != self._others_text:
+                # dnsdist started with this: it may be the same release from elsewhere, built with something else.
+                self._others_text, self._means, self._running = before, None, ""
 
     def _render(self, means: Means) -> str:
         if not means.release.reads_yaml:
