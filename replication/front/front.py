@@ -43,6 +43,7 @@ SECRETS_FILE = "secrets.json"
 ROTATION_FILE = "rotation.conf"
 FORMER, NEXT = "former", "next"  # with the ending of the configuration: dnsdist knows its form by that
 _LONGEST_REASON = 300
+_Stamps = tuple[tuple[int, ...], ...]
 
 logger = logging.getLogger(__name__)
 
@@ -82,6 +83,9 @@ class Front:
         self._down: frozenset[str] = frozenset()
         self._purges = 0  # how often the cache is still to be emptied
         self._trouble = ""
+        # The files of certificate and key that dnsdist was told to read, and those that do not fit.
+        self._tls_told: _Stamps = ()
+        self._tls_unfit: _Stamps = ()
         # The position that the panel was told of: who lacks it may not answer.
         self.floor: Position | None = None
         if not (config.rotation_dir / ROTATION_FILE).exists():
@@ -224,6 +228,19 @@ class Front:
         except OSError as exc:
             raise BadBytes(what=self._config.tls_certificate, reason=str(exc)) from exc
 
+    def _renewed_tls(self) -> _Stamps:
+        """The files of certificate and key, if dnsdist has to read them: others than it was told of, and they fit."""
+        stamps = tuple(map(_stamp, filter(None, (self._config.tls_certificate, self._config.tls_key))))
+        if stamps in (self._tls_told, self._tls_unfit):
+            return ()
+        try:
+            self._check_tls()
+        except BadBytes as exc:
+            self._tls_unfit = stamps
+            logger.warning("dnsdist goes on with the certificate that it has: %s", exc)
+            return ()
+        return stamps
+
     def _close_difference(self, verdicts: Mapping[str, Verdict], now: float) -> None:
         """dnsdist asks the nodes that it shall, and gives nothing old of its own. Raises NotServed."""
         found = self._dnsdist.configured()
@@ -245,9 +262,12 @@ class Front:
             commands += self._hold(self._bypass, found, over)
         elif self._config.cache_entries:
             commands += self._empty(verdicts)
+        renewed = self._renewed_tls()
+        commands += ["reloadAllCertificates()"] if renewed else []
         if commands:
             self._dnsdist.execute("; ".join(commands), conf=self.conf_path)
             self._purges = max(0, self._purges - 1)
+            self._tls_told = renewed or self._tls_told
         if self._bypass is not None:
             self._bypass.release(self._bypass.over(now) if not self._config.cache_entries else over)
 
@@ -349,6 +369,15 @@ def position_at(endpoint: Endpoint, seconds: float) -> Position | None:
         return parse_position(b"".join(next(iter(rrset)).strings).decode("ascii", "replace"))
     except (NotServed, BadBytes, OSError):
         return None
+
+
+def _stamp(path: str) -> tuple[int, ...]:
+    """By which one file is told from another that takes its place; empty where there is none."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _key(backend: Backend) -> tuple[str, str, int]:
