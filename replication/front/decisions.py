@@ -35,6 +35,9 @@ QUERIES_ONLY = "changes and notices never come this way: behind a front everybod
 NO_TRANSFERS = "nor do transfers, which are allowed by address"
 LIMIT = "who asks more is told to come by TCP, which nobody can do under another's address"
 POSITION = "must: how far a node is comes from the node"
+NO_CACHE_OVER_TCP = (
+    "must: over TCP, TLS, HTTPS and QUIC nodes are asked: dnsdist's threads for TCP learn too late of zones that change"
+)
 CACHE = "answers are kept; the agent sees to it that none is given of a zone that has changed"
 BACKEND = "must: dnsdist itself takes out who gives no position; who is late is the agent's to find out"
 ROTATION = "must: a dnsdist that starts anew begins with those out of rotation that were"

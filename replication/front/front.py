@@ -28,6 +28,7 @@ from replication.front.dnsdist_conf import (
     rotation_text,
     server_id,
     server_policy,
+    take_down_servers,
 )
 from replication.front.rotation import Known, Rotation, Rules, Verdict
 from replication.store.applying import POSITION_ZONE
@@ -274,7 +275,10 @@ class Front:
     def _other_backends(self, servers: Mapping[tuple[str, str, int], ServerNumbers]) -> list[str]:
         """What makes dnsdist's nodes those of the configuration."""
         expected = {_key(backend): backend for backend in self._config.backends}
-        commands = remove_servers({name for name, _, _ in servers.keys() - expected.keys()})
+        others = {name for name, _, _ in servers.keys() - expected.keys()}
+        # Nobody looks any more at how late those are that go: threads that learn of it late do not ask them either.
+        commands = take_down_servers(others - {backend.name for backend in self._config.backends})
+        commands += remove_servers(others)
         commands += [new_server(expected[key]) for key in expected.keys() - servers.keys()]
         return [*commands, server_policy(self._config.backends)] if commands else []
 

@@ -12,6 +12,8 @@ _PARENTHESES = re.compile(r"\([^()]{0,80}\)")
 DOT, DOH, DOQ, YAML, AF_XDP = "dns-over-tls", "dns-over-https", "dns-over-quic", "yaml", "AF_XDP"
 # From here on YAML is the form that its own documents begin with.
 _FIRST_WITH_YAML = (2, 0)
+# From here on threads for TCP go by rules as they were up to two seconds before (`tcpClientThread` of 2.1).
+_FIRST_LATE_OVER_TCP = (2, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,11 @@ class Release:
     def reads_yaml(self) -> bool:
         """Its configuration is written as YAML; otherwise as Lua, which each release reads."""
         return self.numbers >= _FIRST_WITH_YAML and YAML in self.features
+
+    @property
+    def is_late_over_tcp(self) -> bool:
+        """A question over TCP may be answered by rules that a running dnsdist has no longer, or without a new one."""
+        return self.numbers >= _FIRST_LATE_OVER_TCP
 
 
 def parse_release(text: str) -> Release:

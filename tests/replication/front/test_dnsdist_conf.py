@@ -75,6 +75,14 @@ def test_packets_come_past_the_kernel_on_each_queue_and_where_they_cannot_the_re
     assert text.count("reusePort=true}") == 6
 
 
+def test_where_tcp_learns_late_of_rules_it_has_no_cache() -> None:
+    config = replace(CONFIG, cache_entries=9)
+    rule = "addAction(TCPRule(true), (SetSkipCacheAction or SkipCacheAction)())"
+    assert rule in lines(config, Means(Release("2.0.8", frozenset())))
+    assert rule not in lines(config, Means(Release("1.9.16", frozenset())))
+    assert rule not in lines(CONFIG, Means(Release("2.0.8", frozenset())))
+
+
 def test_a_path_cannot_end_its_string() -> None:
     text = render(replace(CONFIG, tls_certificate='/a"b\\c\nd', tls_key="/k"), SECRETS, MEANS)
     assert r'"/a\"b\\c\nd"' in text

@@ -43,7 +43,7 @@ def test_a_newer_dnsdist_is_a_front_as_well(panel: Panel, suite: str, version: s
             nothing_old_is_answered_once_a_change_is_in_sync(site)
             a_late_node_leaves_and_a_dnsdist_that_starts_anew_begins_without_it(site)
             whom_the_panel_takes_out_is_out_and_another_limit_starts_dnsdist_anew(site)
-            assert {short_answer("+tls", dot), short_answer("+https", doh)} == {"192.0.2.9"}
+            assert {short_answer("+tls", dot), short_answer("+https", doh)} == {"192.0.2.10"}
             assert refusal(site, "AXFR", "+tcp") == "REFUSED"
             assert refusal(site, "SOA", "+opcode=NOTIFY") == "REFUSED"
 
@@ -98,10 +98,13 @@ def another_build_of_the_same_release_is_told_who_is_out(site: Site, program: Pa
 def nothing_old_is_answered_once_a_change_is_in_sync(site: Site) -> None:
     until(lambda: site.report().bypassed_zones == 0, "the cache answers")
     assert (site.answers(), site.answers(OTHER)) == ({"192.0.2.1"}, {"192.0.2.1"})
+    assert site.answers_over_tcp() == {"192.0.2.1"}
     until(site.hits_grow, "answers come out of the cache")
     for last in range(2, 8):
         sealed, pushes = site.publish(last, 0, 1)
         assert site.push(sealed).position.sequence == last
+        # Over TCP first: threads of dnsdist 2.1 for it learn of rules a second late, and gave the first answer of all.
+        assert site.answers_over_tcp() == {f"192.0.2.{last}"}
         assert site.answers() == {f"192.0.2.{last}"}
         for push in pushes:
             push.join()
@@ -139,7 +142,13 @@ def whom_the_panel_takes_out_is_out_and_another_limit_starts_dnsdist_anew(site: 
     until(lambda: site.push(sealed).position.sequence == 9, "and is in sync")
     for push in pushes:
         push.join()
-    assert site.answers() == {"192.0.2.9"}
+    assert site.answers() == site.answers_over_tcp() == {"192.0.2.9"}
+    site.set_up(backends=(first,), queries_per_second=100_000)
+    sealed, [push] = site.publish(10, 0)
+    push.join()
+    assert site.push(sealed).applied is None, "who is not a node of this front any more is not waited for"
+    assert site.answers_over_tcp() == {"192.0.2.10"}
+    assert site.dnsdist.starts == starts + 1
 
 
 def short_answer(way: str, port: int) -> str:
