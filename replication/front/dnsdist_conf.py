@@ -109,9 +109,13 @@ def _listeners(config: FrontConfig, means: Means) -> Iterator[Line]:
     yield Line('setACL({"0.0.0.0/0", "::/0"})', decisions.EVERYBODY)
     files = f"{_quoted(config.tls_certificate)}, {_quoted(config.tls_key)}"
     for offered in decisions.encrypted(config, means.release):
+        options = ", {reusePort=true}" if offered.is_quic else ""
+        if offered.is_https:
+            headers = ", ".join(f"[{_quoted(name)}]={_quoted(value)}" for name, value in offered.headers.items())
+            options = f', "{decisions.DOH_PATH}"' + (f", {{customResponseHeaders={{{headers}}}}}" if headers else "")
         for address in offered.addresses:
-            path = f', "{decisions.DOH_PATH}"' if offered.is_https else ""
-            yield Line(f'{offered.call}("{address}", {files}{path})', offered.reason)
+            line = Line(f'{offered.call}("{address}", {files}{options})', offered.reason)
+            yield from [line] * (config.cores if offered.is_quic else 1)
         if not offered.addresses:
             yield Line("", offered.reason)
 

@@ -76,9 +76,12 @@ def _listeners(config: FrontConfig, means: Means) -> Iterator[str]:
             binds.append(_item(plain | {"threads": config.cores - means.queues}, decisions.LISTENERS))
     tls = {"certificates": [{"certificate": config.tls_certificate, "key": config.tls_key}]}
     for offered in decisions.encrypted(config, means.release):
+        more: dict[str, Any] = {"reuseport": True, "threads": config.cores} if offered.is_quic else {}
+        if offered.is_https:
+            headers = [{"key": name, "value": value} for name, value in offered.headers.items()]
+            more["doh"] = {"paths": [decisions.DOH_PATH]} | ({"custom_response_headers": headers} if headers else {})
         for address in offered.addresses:
-            doh = {"doh": {"paths": [decisions.DOH_PATH]}} if offered.is_https else {}
-            bind = {"listen_address": str(address), "protocol": offered.protocol, "tls": tls, **doh}
+            bind = {"listen_address": str(address), "protocol": offered.protocol, "tls": tls, **more}
             binds.append(_item(bind, offered.reason))
         if not offered.addresses:
             binds.append(Line("", offered.reason))

@@ -9,7 +9,8 @@ _VERSION = re.compile(r"^dnsdist (\d{1,4})\.(\d{1,4})(\.\d{1,4})?", re.MULTILINE
 _FEATURES = re.compile(r"^(?:Enabled )?[Ff]eatures: (.*)$", re.MULTILINE)
 _PARENTHESES = re.compile(r"\([^()]{0,80}\)")
 
-DOT, DOH, DOQ, YAML, AF_XDP = "dns-over-tls", "dns-over-https", "dns-over-quic", "yaml", "AF_XDP"
+DOT, DOH, DOQ, DOH3 = "dns-over-tls", "dns-over-https", "dns-over-quic", "dns-over-http3"
+YAML, AF_XDP = "yaml", "AF_XDP"
 # From here on YAML is the form that its own documents begin with.
 _FIRST_WITH_YAML = (2, 0)
 # From here on threads for TCP go by rules as they were up to two seconds before (`tcpClientThread` of 2.1).
