@@ -10,11 +10,12 @@
     behind_seconds = 1.0     how long it may lack more than these, 0.5 to 600
     queries_per_second = 0   of one address over UDP, then it has to come by TCP; 0: no limit
     cache_entries = 0        answers that dnsdist keeps; 0: none, so that nothing is ever stale here
-    tls_certificate = ""     for DoT, DoH and DoQ, a PEM file with its chain; empty: none of them
+    tls_certificate = ""     for DoT, DoH, DoQ and DoH3, a PEM file with its chain; empty: none of them
     tls_key = ""
     dot_port = 853           0: no DoT
     doh_port = 443           0: no DoH
     doq_port = 853           0: no DoQ
+    doh3_port = 443          0: no DoH3
     xdp_interface = ""       whose packets come past the kernel (AF_XDP), where it and dnsdist can; empty: nobody's
     control_port = 5199      dnsdist's console, on loopback
     api_port = 8083          dnsdist's web server, on loopback
@@ -38,7 +39,7 @@ import ipaddress
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -60,8 +61,8 @@ from replication.wire.front import (
 MOST_LISTENERS = 64
 MOST_CORES = 256
 SETTINGS_FILE = "settings.json"
-_PORTS = ("dot_port", "doh_port", "doq_port", "control_port", "api_port", "panel_port")
-_MAY_BE_ZERO = frozenset(("dot_port", "doh_port", "doq_port"))
+_MAY_BE_ZERO = ("dot_port", "doh_port", "doq_port", "doh3_port")
+_PORTS = (*_MAY_BE_ZERO, "control_port", "api_port", "panel_port")
 _INTERFACE = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9_.@-]{1,15}\Z")
 _IDENTITY_DIR = "identity_dir"
 _NOT_IN_FILE = frozenset((_IDENTITY_DIR, "enrolled", "settings_digest"))
@@ -85,6 +86,7 @@ class FrontConfig:
     dot_port: int = 853
     doh_port: int = 443
     doq_port: int = 853
+    doh3_port: int = 443
     xdp_interface: str = ""
     control_port: int = 5199
     api_port: int = 8083
@@ -251,6 +253,8 @@ def _faults_of(taken: Mapping[str, Any]) -> list[str]:
             faults.append(f"{name} has to be between {lowest} and {highest}")
     if bool(taken.get("tls_certificate")) != bool(taken.get("tls_key")):
         faults.append("tls_certificate and tls_key belong together")
+    if taken.get("tls_certificate"):
+        faults += _clashes(taken)
     if taken.get("dnsdist") == "":
         faults.append("dnsdist is empty")
     if interface := taken.get("xdp_interface"):
@@ -259,3 +263,15 @@ def _faults_of(taken: Mapping[str, Any]) -> list[str]:
         if any(ipaddress.ip_address(endpoint.address).is_unspecified for endpoint in taken["listen"]):
             faults.append("with xdp_interface, listen has to name each address: packets are told apart by it")
     return faults
+
+
+def _clashes(taken: Mapping[str, Any]) -> Iterator[str]:
+    """Ports that two kinds of listeners would have. dnsdist's own check opens none; over UDP two would share one."""
+    ports = {field.name: taken.get(field.name, field.default) for field in fields(FrontConfig)}
+    for one, other in (("dot_port", "doh_port"), ("doq_port", "doh3_port")):  # over TCP, and over UDP
+        if ports[one] and ports[one] == ports[other]:
+            yield f"{one} and {other} have to differ"
+    plain = {endpoint.port for endpoint in taken["listen"]}
+    for name in _MAY_BE_ZERO:
+        if ports[name] in plain:
+            yield f"{name} cannot be {ports[name]}, which is a port of listen"

@@ -3,12 +3,12 @@
 What the front's agent relies on is marked `must`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from replication.front.config import FrontConfig
-from replication.front.release import DOH, DOQ, DOT, Release
+from replication.front.release import DOH, DOH3, DOQ, DOT, Release
 from replication.wire.front import Backend, Endpoint
 
 # How long dnsdist waits for a node.
@@ -35,6 +35,9 @@ QUERIES_ONLY = "changes and notices never come this way: behind a front everybod
 NO_TRANSFERS = "nor do transfers, which are allowed by address"
 LIMIT = "who asks more is told to come by TCP, which nobody can do under another's address"
 POSITION = "must: how far a node is comes from the node"
+NO_CACHE_OVER_TCP = (
+    "must: over TCP, TLS, HTTPS and QUIC nodes are asked: dnsdist's threads for TCP learn too late of zones that change"
+)
 CACHE = "answers are kept; the agent sees to it that none is given of a zone that has changed"
 BACKEND = "must: dnsdist itself takes out who gives no position; who is late is the agent's to find out"
 ROTATION = "must: a dnsdist that starts anew begins with those out of rotation that were"
@@ -78,10 +81,17 @@ class Offered:
     call: str
     reason: str
     addresses: tuple[Endpoint, ...]
+    headers: Mapping[str, str] = field(default_factory=dict)  # of each answer over HTTPS, besides dnsdist's own
 
     @property
     def is_https(self) -> bool:
+        """Over HTTP/1 and 2, where dnsdist is told the path."""
         return self.protocol == "DoH"
+
+    @property
+    def is_quic(self) -> bool:
+        """One socket is one thread of dnsdist, as for questions over UDP."""
+        return self.protocol in ("DoQ", "DoH3")
 
 
 def explained(lines: Iterable[Line], opening: str) -> str:
@@ -110,13 +120,17 @@ def encrypted(config: FrontConfig, release: Release) -> Iterator[Offered]:
     """What is offered besides plain DNS, for a front that has a certificate, as far as dnsdist was built with it."""
     if not config.tls_certificate:
         return
+    # Browsers come to know of HTTP/3 by this alone.
+    has_http3 = config.doh3_port and DOH3 in release.features
+    headers = {"alt-svc": f'h3=":{config.doh3_port}"'} if has_http3 else {}
     for feature, protocol, call, port, name in (
         (DOT, "DoT", "addTLSLocal", config.dot_port, "DNS over TLS (RFC 7858)"),
         (DOH, "DoH", "addDOHLocal", config.doh_port, "DNS over HTTPS (RFC 8484)"),
         (DOQ, "DoQ", "addDOQLocal", config.doq_port, "DNS over QUIC (RFC 9250)"),
+        (DOH3, "DoH3", "addDOH3Local", config.doh3_port, "DNS over HTTP/3 (RFC 8484, RFC 9114)"),
     ):
         if port and feature in release.features:
-            yield Offered(protocol, call, name, tuple(_at(config.listen, port)))
+            yield Offered(protocol, call, name, tuple(_at(config.listen, port)), headers if feature == DOH else {})
         elif port:
             yield Offered(protocol, call, f"no {name}: this dnsdist was built without it", ())
 

@@ -59,7 +59,7 @@ class Numbers:
     cache_misses: int
     servers: tuple[ServerNumbers, ...]
     uptime: int = 0
-    tcp: int = 0  # of `queries`, those that came over TCP, TLS or HTTPS
+    tcp: int = 0  # of `queries`, those that came over TCP, TLS or HTTPS; the others came over UDP or QUIC
     queries6: int = 0  # those that came by IPv6
     tcp6: int = 0
     rcodes: Mapping[str, int] = field(default_factory=dict)  # answers by rcode
@@ -171,13 +171,9 @@ def _configured(server: Any) -> Configured:
 
 
 def _numbers(server: Any, counters: Any) -> Numbers:
-    frontends = [*server["frontends"], *server.get("dohFrontends", ())]
     queries = Counter[tuple[bool, bool]]()
-    for frontend in frontends:
-        over_tcp = not frontend.get("udp", False)
-        queries[over_tcp, str(frontend["address"]).startswith("[")] += int(
-            frontend["queries"] if "queries" in frontend else frontend["http1-queries"] + frontend["http2-queries"]
-        )
+    for frontend in server["frontends"]:  # those of `dohFrontends` too
+        queries[not frontend["udp"], str(frontend["address"]).startswith("[")] += int(frontend["queries"])
     rcodes = {name: int(counters[f"frontend-{name.lower()}"]) for name in _RCODES}
     rcodes["REFUSED"] = int(counters["rule-refused"])
     return Numbers(

@@ -22,7 +22,7 @@ _REASON = "\n-- "
 
 def render(config: FrontConfig, secrets: Secrets, means: Means) -> str:
     """The text of `dnsdist.conf`."""
-    blocks = (_process(config, secrets), _listeners(config, means), _rules(config))
+    blocks = (_process(config, secrets), _listeners(config, means), _rules(config, means))
     fixed = "".join(explained(block, _REASON) for block in blocks)
     live = explained(_backends(config), _REASON)
     return f"-- {decisions.WRITTEN}\n{fixed}\n-- {decisions.LIVE}\n{live}"
@@ -55,10 +55,12 @@ def new_server(backend: Backend) -> str:
 
 def remove_servers(names: Iterable[str]) -> list[str]:
     """The calls after which dnsdist has no backend of these names."""
-    return [
-        f"for _, server in pairs(getServers()) do if server.name == {_quoted(name)} then rmServer(server) end end"
-        for name in sorted(names)
-    ]
+    return [_for_servers(name, "rmServer(server)") for name in sorted(names)]
+
+
+def take_down_servers(names: Iterable[str]) -> list[str]:
+    """The calls after which dnsdist asks no backend of these names, whichever of its threads knows it yet or still."""
+    return [_for_servers(name, "server:setDown()") for name in sorted(names)]
 
 
 def server_policy(backends: Sequence[Backend]) -> str:
@@ -107,14 +109,18 @@ def _listeners(config: FrontConfig, means: Means) -> Iterator[Line]:
     yield Line('setACL({"0.0.0.0/0", "::/0"})', decisions.EVERYBODY)
     files = f"{_quoted(config.tls_certificate)}, {_quoted(config.tls_key)}"
     for offered in decisions.encrypted(config, means.release):
+        options = ", {reusePort=true}" if offered.is_quic else ""
+        if offered.is_https:
+            headers = ", ".join(f"[{_quoted(name)}]={_quoted(value)}" for name, value in offered.headers.items())
+            options = f', "{decisions.DOH_PATH}"' + (f", {{customResponseHeaders={{{headers}}}}}" if headers else "")
         for address in offered.addresses:
-            path = f', "{decisions.DOH_PATH}"' if offered.is_https else ""
-            yield Line(f'{offered.call}("{address}", {files}{path})', offered.reason)
+            line = Line(f'{offered.call}("{address}", {files}{options})', offered.reason)
+            yield from [line] * (config.cores if offered.is_quic else 1)
         if not offered.addresses:
             yield Line("", offered.reason)
 
 
-def _rules(config: FrontConfig) -> Iterator[Line]:
+def _rules(config: FrontConfig, means: Means) -> Iterator[Line]:
     yield Line(
         "addAction(NotRule(OpcodeRule(DNSOpcode.Query)), RCodeAction(DNSRCode.REFUSED))",
         decisions.QUERIES_ONLY,
@@ -129,6 +135,8 @@ def _rules(config: FrontConfig) -> Iterator[Line]:
         )
     yield Line(f"addAction({_suffixes([POSITION_ZONE])}, {_SKIP_CACHE})", decisions.POSITION)
     if entries := config.cache_entries:
+        if means.release.is_late_over_tcp:
+            yield Line(f"addAction(TCPRule(true), {_SKIP_CACHE})", decisions.NO_CACHE_OVER_TCP)
         ages = f"maxTTL={decisions.MOST_TTL}, maxNegativeTTL={decisions.MOST_NEGATIVE_TTL}"
         yield Line(f'getPool(""):setCache(newPacketCache({entries}, {{{ages}}}))', decisions.CACHE)
 
@@ -138,6 +146,10 @@ def _backends(config: FrontConfig) -> Iterator[Line]:
     for backend in config.backends:
         yield Line(new_server(backend), decisions.BACKEND)
     yield Line(f"includeDirectory({_quoted(str(config.rotation_dir))})", decisions.ROTATION)
+
+
+def _for_servers(name: str, call: str) -> str:
+    return f"for _, server in pairs(getServers()) do if server.name == {_quoted(name)} then {call} end end"
 
 
 def _suffixes(names: Iterable[str]) -> str:

@@ -20,7 +20,7 @@ _CACHE, _XSK = "answers", "packets"
 
 def render(config: FrontConfig, secrets: Secrets, means: Means, out: Collection[str] = ()) -> str:
     """The text of `dnsdist.yml`; the backends of these names begin out of rotation."""
-    fixed = "".join((*_process(config, secrets), *_listeners(config, means), *_rules(config)))
+    fixed = "".join((*_process(config, secrets), *_listeners(config, means), *_rules(config, means)))
     policy = decisions.policy(config.backends)
     live = _key("load_balancing_policies", [_field("default_policy", policy.name, policy.reason)])
     backends = [_backend(each, each.name in out) for each in config.backends]
@@ -76,16 +76,19 @@ def _listeners(config: FrontConfig, means: Means) -> Iterator[str]:
             binds.append(_item(plain | {"threads": config.cores - means.queues}, decisions.LISTENERS))
     tls = {"certificates": [{"certificate": config.tls_certificate, "key": config.tls_key}]}
     for offered in decisions.encrypted(config, means.release):
+        more: dict[str, Any] = {"reuseport": True, "threads": config.cores} if offered.is_quic else {}
+        if offered.is_https:
+            headers = [{"key": name, "value": value} for name, value in offered.headers.items()]
+            more["doh"] = {"paths": [decisions.DOH_PATH]} | ({"custom_response_headers": headers} if headers else {})
         for address in offered.addresses:
-            doh = {"doh": {"paths": [decisions.DOH_PATH]}} if offered.is_https else {}
-            bind = {"listen_address": str(address), "protocol": offered.protocol, "tls": tls, **doh}
+            bind = {"listen_address": str(address), "protocol": offered.protocol, "tls": tls, **more}
             binds.append(_item(bind, offered.reason))
         if not offered.addresses:
             binds.append(Line("", offered.reason))
     yield _key("binds", binds)
 
 
-def _rules(config: FrontConfig) -> Iterator[str]:
+def _rules(config: FrontConfig, means: Means) -> Iterator[str]:
     refused = {"type": "RCode", "rcode": "Refused"}
     transfers = [{"type": "QType", "qtype": qtype} for qtype in ("AXFR", "IXFR")]
     rules = [
@@ -98,6 +101,9 @@ def _rules(config: FrontConfig) -> Iterator[str]:
         rules.append(_rule(both, {"type": "TC"}, decisions.LIMIT))
     position = {"type": "QNameSuffix", "suffixes": [POSITION_ZONE]}
     rules.append(_rule(position, {"type": "SetSkipCache"}, decisions.POSITION))
+    if config.cache_entries and means.release.is_late_over_tcp:
+        over_tcp = {"type": "TCP", "tcp": True}
+        rules.append(_rule(over_tcp, {"type": "SetSkipCache"}, decisions.NO_CACHE_OVER_TCP))
     yield _key("query_rules", rules)
     if entries := config.cache_entries:
         ages = {"max_ttl": decisions.MOST_TTL, "max_negative_ttl": decisions.MOST_NEGATIVE_TTL}

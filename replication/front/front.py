@@ -28,6 +28,7 @@ from replication.front.dnsdist_conf import (
     rotation_text,
     server_id,
     server_policy,
+    take_down_servers,
 )
 from replication.front.rotation import Known, Rotation, Rules, Verdict
 from replication.store.applying import POSITION_ZONE
@@ -43,6 +44,7 @@ SECRETS_FILE = "secrets.json"
 ROTATION_FILE = "rotation.conf"
 FORMER, NEXT = "former", "next"  # with the ending of the configuration: dnsdist knows its form by that
 _LONGEST_REASON = 300
+_Stamps = tuple[tuple[int, ...], ...]
 
 logger = logging.getLogger(__name__)
 
@@ -71,6 +73,7 @@ class Front:
         self._dnsdist = Dnsdist(config.dnsdist, config.api_port, self._secrets.api_key)
         self._means: Means | None = None
         self._running = ""  # the version of the dnsdist that runs
+        self._others_text = ""  # a dnsdist.yml that was not this front's
         self._out: frozenset[str] | None = None  # as dnsdist.yml says it; None where that was not looked at yet
         rules = Rules(config.minimum, config.most_behind, config.behind_seconds)
         self._rotation = Rotation([backend.name for backend in config.backends], rules)
@@ -81,6 +84,9 @@ class Front:
         self._down: frozenset[str] = frozenset()
         self._purges = 0  # how often the cache is still to be emptied
         self._trouble = ""
+        # The files of certificate and key that dnsdist was told to read, and those that do not fit.
+        self._tls_told: _Stamps = ()
+        self._tls_unfit: _Stamps = ()
         # The position that the panel was told of: who lacks it may not answer.
         self.floor: Position | None = None
         if not (config.rotation_dir / ROTATION_FILE).exists():
@@ -223,6 +229,19 @@ class Front:
         except OSError as exc:
             raise BadBytes(what=self._config.tls_certificate, reason=str(exc)) from exc
 
+    def _renewed_tls(self) -> _Stamps:
+        """The files of certificate and key, if dnsdist has to read them: others than it was told of, and they fit."""
+        stamps = tuple(map(_stamp, filter(None, (self._config.tls_certificate, self._config.tls_key))))
+        if stamps in (self._tls_told, self._tls_unfit):
+            return ()
+        try:
+            self._check_tls()
+        except BadBytes as exc:
+            self._tls_unfit = stamps
+            logger.warning("dnsdist goes on with the certificate that it has: %s", exc)
+            return ()
+        return stamps
+
     def _close_difference(self, verdicts: Mapping[str, Verdict], now: float) -> None:
         """dnsdist asks the nodes that it shall, and gives nothing old of its own. Raises NotServed."""
         found = self._dnsdist.configured()
@@ -244,16 +263,22 @@ class Front:
             commands += self._hold(self._bypass, found, over)
         elif self._config.cache_entries:
             commands += self._empty(verdicts)
+        renewed = self._renewed_tls()
+        commands += ["reloadAllCertificates()"] if renewed else []
         if commands:
             self._dnsdist.execute("; ".join(commands), conf=self.conf_path)
             self._purges = max(0, self._purges - 1)
+            self._tls_told = renewed or self._tls_told
         if self._bypass is not None:
             self._bypass.release(self._bypass.over(now) if not self._config.cache_entries else over)
 
     def _other_backends(self, servers: Mapping[tuple[str, str, int], ServerNumbers]) -> list[str]:
         """What makes dnsdist's nodes those of the configuration."""
         expected = {_key(backend): backend for backend in self._config.backends}
-        commands = remove_servers({name for name, _, _ in servers.keys() - expected.keys()})
+        others = {name for name, _, _ in servers.keys() - expected.keys()}
+        # Nobody looks any more at how late those are that go: threads that learn of it late do not ask them either.
+        commands = take_down_servers(others - {backend.name for backend in self._config.backends})
+        commands += remove_servers(others)
         commands += [new_server(expected[key]) for key in expected.keys() - servers.keys()]
         return [*commands, server_policy(self._config.backends)] if commands else []
 
@@ -284,8 +309,12 @@ class Front:
             write_atomically(path, text)
         if self._means is not None and (path := self._config.yaml_path).exists():
             before, text = path.read_text(), self.conf()
-            if before != text and not needs_restart(before, text):
-                write_atomically(path, text)
+            if not needs_restart(before, text):
+                if before != text:
+                    write_atomically(path, text)
+            elif before != self._others_text:
+                # dnsdist started with this: it may be the same release from elsewhere, built with something else.
+                self._others_text, self._means, self._running = before, None, ""
 
     def _render(self, means: Means) -> str:
         if not means.release.reads_yaml:
@@ -344,6 +373,15 @@ def position_at(endpoint: Endpoint, seconds: float) -> Position | None:
         return parse_position(b"".join(next(iter(rrset)).strings).decode("ascii", "replace"))
     except (NotServed, BadBytes, OSError):
         return None
+
+
+def _stamp(path: str) -> tuple[int, ...]:
+    """By which one file is told from another that takes its place; empty where there is none."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _key(backend: Backend) -> tuple[str, str, int]:

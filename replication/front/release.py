@@ -9,9 +9,12 @@ _VERSION = re.compile(r"^dnsdist (\d{1,4})\.(\d{1,4})(\.\d{1,4})?", re.MULTILINE
 _FEATURES = re.compile(r"^(?:Enabled )?[Ff]eatures: (.*)$", re.MULTILINE)
 _PARENTHESES = re.compile(r"\([^()]{0,80}\)")
 
-DOT, DOH, DOQ, YAML, AF_XDP = "dns-over-tls", "dns-over-https", "dns-over-quic", "yaml", "AF_XDP"
+DOT, DOH, DOQ, DOH3 = "dns-over-tls", "dns-over-https", "dns-over-quic", "dns-over-http3"
+YAML, AF_XDP = "yaml", "AF_XDP"
 # From here on YAML is the form that its own documents begin with.
 _FIRST_WITH_YAML = (2, 0)
+# From here on threads for TCP go by rules as they were up to two seconds before (`tcpClientThread` of 2.1).
+_FIRST_LATE_OVER_TCP = (2, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,11 @@ class Release:
     def reads_yaml(self) -> bool:
         """Its configuration is written as YAML; otherwise as Lua, which each release reads."""
         return self.numbers >= _FIRST_WITH_YAML and YAML in self.features
+
+    @property
+    def is_late_over_tcp(self) -> bool:
+        """A question over TCP may be answered by rules that a running dnsdist has no longer, or without a new one."""
+        return self.numbers >= _FIRST_LATE_OVER_TCP
 
 
 def parse_release(text: str) -> Release:

@@ -1,6 +1,6 @@
 """PowerDNS installations to compare with: the machine's own, and others in throwaway roots of Debian suites.
 
-So are other servers that are newer there than here: dnsdist, Knot DNS and NSD.
+So are other programs that are newer there than here: dnsdist, Knot DNS and NSD, and kdig and curl with QUIC.
 """
 
 import fcntl
@@ -21,7 +21,7 @@ from tests.ports import free_port
 from tests.workers import CACHE
 
 ROOTS = CACHE / "roots"
-PACKAGES = ("pdns-server", "pdns-backend-lmdb", "dnsdist", "knot", "nsd")
+PACKAGES = ("pdns-server", "pdns-backend-lmdb", "dnsdist", "knot", "knot-dnsutils", "nsd", "curl")
 DEBOOTSTRAP_SECONDS = 1200
 TOOL_SECONDS = 120
 START_SECONDS = 20

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import dns.exception
+import dns.message
+import dns.query
 
 from replication import verify
 from replication.agent.config import Identity, format_identity
@@ -72,6 +74,13 @@ class Site:
 
     def answers(self, zone: str = ZONE) -> set[str]:
         return {self.answer(zone) for _ in range(40)}
+
+    def answers_over_tcp(self) -> set[str]:
+        """What more connections get than dnsdist has threads for them."""
+        query = dns.message.make_query(f"www.{ZONE}", "A")
+        port = self.config.listen[0].port
+        messages = [dns.query.tcp(query, "127.0.0.1", timeout=5, port=port) for _ in range(20)]
+        return {data.to_text() for message in messages for rrset in message.answer for data in rrset}
 
     def answers_at_all(self) -> bool:
         with contextlib.suppress(dns.exception.DNSException, ReplicationError, OSError):

@@ -51,6 +51,9 @@ def test_everything_that_is_named_is_taken_and_paths_start_at_the_file(tmp_path:
         ("behind_seconds = 2", "minimum = true", "minimum has to be a number"),
         ("behind_seconds = 2", "api_port = 0", "api_port has to be between 1 and 65535"),
         ('tls_key = "front.key"', "", "tls_certificate and tls_key belong together"),
+        ("behind_seconds = 2", "doh_port = 853", "dot_port and doh_port have to differ"),
+        ("behind_seconds = 2", "doq_port = 443", "doq_port and doh3_port have to differ"),
+        ("behind_seconds = 2", "doh3_port = 53", "doh3_port cannot be 53, which is a port of listen"),
         ("192.0.2.53:53", "ns1.example.test:53", "the address of ns1 has to be like 192.0.2.1:53"),
         ("192.0.2.53:53", "192.0.2.53:99999", "the address of ns1 has to be like 192.0.2.1:53"),
         ('name = "ns2"', 'name = "ns1"', "two backends have one name"),
@@ -65,6 +68,16 @@ def test_a_fault_is_refused_in_words(tmp_path: Path, before: str, after: str, fa
     with pytest.raises(BadConfig) as refused:
         read_config(written(tmp_path, GOOD.replace(before, after)))
     assert fault in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "line", ["dot_port = 0\ndoh_port = 0", "doq_port = 0\ndoh3_port = 0", "dot_port = 443\ndoh_port = 853"]
+)
+def test_ports_that_are_not_offered_or_of_two_transports_do_not_clash(tmp_path: Path, line: str) -> None:
+    config = read_config(written(tmp_path, GOOD.replace("behind_seconds = 2", line)))
+    assert {config.dot_port, config.doh_port, config.doq_port, config.doh3_port} <= {0, 443, 853}
+    without = GOOD.replace('tls_certificate = "front.pem"\ntls_key = "front.key"', "doq_port = 443\ndot_port = 53")
+    assert read_config(written(tmp_path, without)).doq_port == 443
 
 
 def test_a_front_without_backends_or_file_is_refused(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What dnsdist.conf says; that the installed dnsdist starts with it is tested in `test_front`."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,10 +53,26 @@ def test_what_is_not_wanted_is_not_there() -> None:
 
 def test_what_dnsdist_was_built_without_is_not_there_and_said() -> None:
     config = replace(CONFIG, tls_certificate="/c.pem", tls_key="/k.pem")
-    text = render(config, SECRETS, Means(Release("1.9.16", frozenset(("dns-over-tls", "dns-over-quic")))))
-    assert 'addDOQLocal("192.0.2.1:853", "/c.pem", "/k.pem")' in text
+    text = render(config, SECRETS, Means(Release("1.9.16", frozenset(("dns-over-tls", "dns-over-http3")))))
+    assert 'addDOH3Local("192.0.2.1:443", "/c.pem", "/k.pem", {reusePort=true})' in text
     assert "-- no DNS over HTTPS (RFC 8484): this dnsdist was built without it" in text
-    assert "addDOHLocal" not in text
+    assert "-- no DNS over QUIC (RFC 9250): this dnsdist was built without it" in text
+    assert not {"addDOHLocal", "addDOQLocal"} & set(re.findall(r"\w+", text))
+
+
+def test_over_quic_each_core_has_a_listener_and_answers_over_https_tell_of_http3() -> None:
+    release = Release("1.9.16", frozenset(("dns-over-https", "dns-over-quic", "dns-over-http3")))
+    config = replace(CONFIG, listen=CONFIG.listen[:1], cores=2, tls_certificate="/c.pem", tls_key="/k.pem")
+    encrypted = [line for line in lines(config, Means(release)) if "/c.pem" in line]
+    header = r'{customResponseHeaders={["alt-svc"]="h3=\":443\""}}'
+    assert encrypted == [
+        f'addDOHLocal("192.0.2.1:443", "/c.pem", "/k.pem", "/dns-query", {header})',
+        *['addDOQLocal("192.0.2.1:853", "/c.pem", "/k.pem", {reusePort=true})'] * 2,
+        *['addDOH3Local("192.0.2.1:443", "/c.pem", "/k.pem", {reusePort=true})'] * 2,
+    ]
+    without = render(replace(config, doh3_port=0), SECRETS, Means(release))
+    assert 'addDOHLocal("192.0.2.1:443", "/c.pem", "/k.pem", "/dns-query")' in without
+    assert "HTTP/3" not in without
 
 
 def test_packets_come_past_the_kernel_on_each_queue_and_where_they_cannot_the_reason_is_there() -> None:
@@ -73,6 +90,14 @@ def test_packets_come_past_the_kernel_on_each_queue_and_where_they_cannot_the_re
     assert "\n-- no AF_XDP: this kernel has none\n" in text
     assert "xsk" not in text
     assert text.count("reusePort=true}") == 6
+
+
+def test_where_tcp_learns_late_of_rules_it_has_no_cache() -> None:
+    config = replace(CONFIG, cache_entries=9)
+    rule = "addAction(TCPRule(true), (SetSkipCacheAction or SkipCacheAction)())"
+    assert rule in lines(config, Means(Release("2.0.8", frozenset())))
+    assert rule not in lines(config, Means(Release("1.9.16", frozenset())))
+    assert rule not in lines(CONFIG, Means(Release("2.0.8", frozenset())))
 
 
 def test_a_path_cannot_end_its_string() -> None:

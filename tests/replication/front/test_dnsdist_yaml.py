@@ -52,6 +52,28 @@ def test_a_bind_has_a_thread_for_each_core_or_queue() -> None:
     assert "xsk" not in parsed(without)
 
 
+def test_over_quic_each_core_has_a_thread_and_answers_over_https_tell_of_http3() -> None:
+    release = Release("2.1.1", frozenset(("yaml", "dns-over-https", "dns-over-quic", "dns-over-http3")))
+    config = replace(FULL, listen=FULL.listen[:1], doq_port=853)
+    binds = parsed(dnsdist_yaml.render(config, SECRETS, Means(release)))["binds"]
+    assert [(bind["protocol"], bind["listen_address"], bind.get("threads")) for bind in binds] == [
+        ("Do53", "192.0.2.1:53", 3),
+        ("DoH", "192.0.2.1:443", None),
+        ("DoQ", "192.0.2.1:853", 3),
+        ("DoH3", "192.0.2.1:443", 3),
+    ]
+    assert all(bind["reuseport"] for bind in binds if "threads" in bind)
+    assert binds[1]["doh"]["custom_response_headers"] == [{"key": "alt-svc", "value": 'h3=":443"'}]
+    binds = parsed(dnsdist_yaml.render(replace(config, doh3_port=0), SECRETS, Means(release)))["binds"]
+    assert binds[1]["doh"] == {"paths": ["/dns-query"]}
+
+
+def test_over_tcp_there_is_a_cache_for_no_release_that_reads_this() -> None:
+    rule = {"selector": {"type": "TCP", "tcp": True}, "action": {"type": "SetSkipCache"}}
+    assert rule in parsed(dnsdist_yaml.render(FULL, SECRETS, MEANS))["query_rules"]
+    assert rule not in parsed(dnsdist_yaml.render(replace(FULL, cache_entries=0), SECRETS, MEANS))["query_rules"]
+
+
 def test_who_is_out_of_rotation_is_found_in_the_text_again() -> None:
     text = dnsdist_yaml.render(FULL, SECRETS, MEANS, {"ns2"})
     assert [each["health_checks"]["mode"] for each in parsed(text)["backends"]] == ["auto", "down"]

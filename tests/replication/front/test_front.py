@@ -7,6 +7,7 @@ import contextlib
 import json
 import shutil
 import signal
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -185,6 +186,34 @@ def test_clients_may_ask_over_tls_and_https(site: Site) -> None:
             ["kdig", way, "+short", "@127.0.0.1", "-p", str(port), WWW], capture_output=True, text=True, check=False
         )
         assert kdig.stdout == "192.0.2.1\n", kdig.stderr
+    numbers = site.front.numbers()
+    assert (numbers.queries, numbers.tcp) == (2, 2), "each is counted once"
+
+
+def test_a_renewed_certificate_is_read_by_the_dnsdist_that_runs_once_it_fits(site: Site) -> None:
+    certificate, key = site.nodes[0].authority.issue("localhost", "front")
+    config = replace(site.config, dot_port=free_port(), doh_port=free_port())
+    front = Front(replace(config, tls_certificate=str(certificate), tls_key=str(key)))
+    assert front.write()
+    assert site.dnsdist.wait() == 0
+    site.dnsdist.start()
+    until(lambda: site.has_states("up", "up"), "both nodes are in rotation")
+    front.look(0.0)
+
+    def served() -> set[str]:
+        return {ssl.get_server_certificate(("127.0.0.1", port)) for port in (config.dot_port, config.doh_port)}
+
+    former, former_key = certificate.read_text(), key.read_text()
+    assert served() == {former}
+    site.nodes[0].authority.issue("localhost", "front")
+    renewed_key = key.read_text()
+    key.write_text(former_key)
+    front.look(1.0)
+    assert served() == {former}, "one of the two alone does not fit"
+    key.write_text(renewed_key)
+    front.look(2.0)
+    assert served() == {certificate.read_text()} != {former}
+    assert site.dnsdist.runs
 
 
 def test_transfers_and_changes_do_not_come_this_way(site: Site) -> None:

@@ -19,6 +19,7 @@ def test_a_release_says_what_it_was_built_with() -> None:
     assert (new.version, new.numbers, new.reads_yaml) == ("2.1.3", (2, 1), True)
     assert new.features == {"AF_XDP", "cdb", "dns-over-tls", "dns-over-https", "yaml"}
     assert DOQ not in new.features
+    assert (old.is_late_over_tcp, new.is_late_over_tcp) == (False, True)
 
 
 def test_lua_is_for_those_without_yaml() -> None:
