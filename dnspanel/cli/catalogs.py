@@ -37,6 +37,7 @@ _RULES = (
 _OURS = (
     Column("CATALOG", "name"),
     Column("MEMBERS", "members", right=True),
+    Column("LEAVING", "leaving", right=True),
     Column("STATE", lambda row: "in step" if row["in_step"] else "changing"),
     Column("CHANGED", lambda row: output.moment(row["changed_at"])),
     Column("GROUPS", lambda row: " ".join(row["group_tags"])),
@@ -247,7 +248,7 @@ def members(session: Session, name: str) -> None:
 @shared_options
 @pass_session
 def put_in(session: Session, name: str, zones: tuple[str, ...], tag: str, team: int | None) -> None:
-    """Put zones into a catalog of ours; those that are in another one leave it."""
+    """Put zones into a catalog of ours; another one that they are in says for an hour where they went."""
     found = session.client.send("POST", _path_of(name, "/put-in"), {"zones": list(zones), "tag": tag, "team": team})
     session.show(found, {"catalog": name, "put in": str(found["moved"])})
 

@@ -55,6 +55,13 @@ class ProducedCatalogSerializer(CatalogGroupsSerializer):
     in_trash = serializers.IntegerField(
         read_only=True, help_text="Zones in the trash that are in it again if they come back."
     )
+    coming = serializers.IntegerField(
+        read_only=True, help_text="Members that it names once the catalog that they left has said where they are."
+    )
+    leaving = serializers.IntegerField(
+        read_only=True,
+        help_text="Zones that went to another catalog of ours: it names them for an hour, and says where.",
+    )
     in_step = serializers.BooleanField(read_only=True, help_text="Whether it says already which zones are in it.")
     created_at = serializers.DateTimeField(read_only=True)
     changed_at = serializers.DateTimeField(read_only=True)
@@ -64,7 +71,9 @@ class CatalogMemberSerializer(serializers.Serializer):
     """A zone that is in a catalog of ours."""
 
     zone = serializers.CharField()
-    label = serializers.CharField(help_text="Of its record in the catalog: another one each time that it enters it.")
+    label = serializers.CharField(
+        help_text="Of its record in the catalog: another one each time that it is put in anew."
+    )
     group = serializers.CharField(help_text="Empty: it is in none.")
     in_trash = serializers.BooleanField()
 
@@ -174,8 +183,9 @@ class CatalogPutIn(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Put zones into a catalog of ours
 
-        Those that are in another one leave it. By tag and team come those whose settings the token may change; zones
-        that get the tag later do not. The catalog says so within seconds.
+        Those that are in another one leave it, which says for an hour where they are; after the first minute of it this
+        one names them, under the label that they had. By tag and team come those whose settings the token may change;
+        zones that get the tag later do not. The catalog says so within seconds.
         """
         actor, producer = _to_change(request, zone_name)
         chosen = produce.Chosen(**read(CatalogPutInSerializer, request.data))
@@ -215,6 +225,8 @@ def _json(row: ProducerRow) -> dict[str, Any]:
         "serial": row.zone.serial,
         "members": row.members,
         "in_trash": row.in_trash,
+        "coming": row.coming,
+        "leaving": row.leaving,
         "in_step": row.is_followed,
         "created_at": stamp(row.zone.created_at),
         "changed_at": stamp(row.zone.changed_at),

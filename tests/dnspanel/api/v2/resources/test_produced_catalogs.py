@@ -71,6 +71,19 @@ def test_zones_are_put_in_and_taken_out_and_it_says_when_it_is_in_step(admin: Ap
     assert [row.zone for row in Produced.objects.select_related("zone")] == [three]
 
 
+def test_what_went_to_another_one_is_counted_at_both(admin: Api, catalog: Producer) -> None:
+    assert admin.post(URL, {"name": "other.catalog"}).status_code == 201
+    zone(admin, "one.test.")
+    admin.post(f"{OURS}/put-in", {"zones": ["one.test."]})
+    follow_producers()
+    assert admin.post(f"{URL}/other.catalog./put-in", {"zones": ["one.test."]}).json() == {"moved": 1}
+    follow_producers()
+    told = {each["name"]: each for each in admin.get(URL).json()["items"]}
+    counts = {name: (each["members"], each["coming"], each["leaving"]) for name, each in told.items()}
+    assert counts == {"partners.catalog.": (0, 0, 1), "other.catalog.": (1, 1, 0)}
+    assert {name for name, each in told.items() if each["in_step"]} == {"partners.catalog."}
+
+
 @pytest.mark.parametrize(
     ("path", "body", "pointer"),
     [
