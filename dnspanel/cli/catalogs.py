@@ -284,6 +284,24 @@ def set_groups(session: Session, name: str, tags: tuple[str, ...], no_groups: bo
     session.show(found, {"catalog": found["name"], "groups": " ".join(found["group_tags"])})
 
 
+@catalogs.command()
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--confirm", is_flag=True, help="Delete it though it is one of many.")
+@click.option("--reason", default="", help="Kept in the history.")
+@shared_options
+@pass_session
+def delete(session: Session, name: str, yes: bool, confirm: bool, reason: str) -> None:
+    """Delete a catalog of ours. It lies in the trash for 30 days; its members stay, and are in it if it comes back."""
+    path = _path_of(name)
+    found = session.client.get(path)
+    if not yes:
+        click.confirm(f"Delete {found['name']}, which names {found['members']} zones?", abort=True, err=True)
+    terms = {"reason": reason, "confirm": "true" if confirm else ""}
+    session.client.send("DELETE", path, query={name: value for name, value in terms.items() if value})
+    session.show({"catalog": found["name"]}, {"catalog": found["name"], "state": "in the trash"})
+
+
 def _path_of(name: str, below: str = "") -> str:
     return f"/produced-catalogs/{segment(name)}{below}"
 

@@ -105,3 +105,5 @@ def test_one_of_ours_is_made_filled_given_groups_and_emptied(as_alice: Any) -> N
     assert as_alice("groups", "ours.catalog", "--none", "--output", "json").json["group_tags"] == []
     assert as_alice("groups", "ours.catalog", "gold", "--none").code == 2
     assert as_alice("members", "nowhere.catalog").code == 1
+    assert "in the trash" in as_alice("delete", "ours.catalog", "--yes", "--confirm", "--reason", "Moved").out
+    assert as_alice("members", "ours.catalog").code == 1

@@ -12,17 +12,19 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
-from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.answers import actor_in, answer, done
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.resources.zones import chosen_team
 from dnspanel.api.v2.schema.fields import PAGED, Integer, Shape, Text, ZoneName, page_of, read, stamp
 from dnspanel.catalogs import access, produce
 from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.ours import ProducerRow, member_row, rows_of_ours
 from dnspanel.secondaries.set_up import MOST_GROUPS
+from dnspanel.zones import edit
 from dnspanel.zones.access import require_right
 from dnspanel.zones.models import Channel
 
@@ -117,7 +119,7 @@ class ProducedCatalogs(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Make a catalog of ours
 
-        It is a zone that no node has. Who transfers it is said of it as of any zone; it is deleted as any zone.
+        It is a zone that no node has. Who transfers it is said of it as of any zone.
         """
         actor, values = actor_in(request), read(NewProducedCatalogSerializer, request.data)
         zone = produce.create_catalog(
@@ -153,6 +155,28 @@ class OneProducedCatalog(V2View):
                     catalog=producer.zone, group_tags=values["group_tags"], author=actor, now=timezone.now()
                 )
         return _told(actor, zone_name)
+
+    @extend_schema(operation_id="deleteProducedCatalog", parameters=[*TERMS[:2]], responses={204: None})
+    def delete(self, request: Request, zone_name: str) -> HttpResponse:
+        """Delete a catalog of ours
+
+        It lies in the trash for 30 days and names nothing there; its members stay, and are in it again if it comes
+        back. It counts among zones that somebody deletes within ten minutes.
+        """
+        actor, terms = actor_in(request), terms_of_query(request)
+        producer = access.producer_for(actor, zone_name)
+        require_right(actor, producer.zone, Right.DELETE_ZONE)
+        with _written(request, producer):
+            edit.delete_zone(
+                zone=producer.zone,
+                author=actor,
+                channel=Channel.API,
+                now=timezone.now(),
+                reason=terms.reason,
+                form_id=form_id_of(request),
+                confirmed=terms.confirm,
+            )
+        return done()
 
 
 class CatalogMembers(V2View):
