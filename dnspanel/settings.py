@@ -441,8 +441,8 @@ CELERY_BEAT_SCHEDULE = {
     },
     "follow-producers": {
         "task": "dnspanel.catalogs.tasks.follow_producers",
-        "schedule": 30.0,
-        "options": {"expires": 30},
+        "schedule": 5.0,
+        "options": {"expires": 10},
     },
     "follow-members": {
         "task": "dnspanel.secondaries.tasks.follow_members",

@@ -105,9 +105,9 @@ def knot(
         f"database:\n    storage: {directory}\n"
         f"log:\n  - target: stderr\n    any: info\n"
         f"template:\n  - id: default\n    storage: {directory}\n\n"
-        + parts[0]
-        .replace("  - id: dnspanel-member\n", f"  - id: dnspanel-member\n    storage: {directory}\n")
-        .replace("/etc/knot", str(directory.parent))
+        + re.sub(r"(  - id: \S+-member\n)", rf"\1    storage: {directory}\n", parts[0]).replace(
+            "/etc/knot", str(directory.parent)
+        )
     )
     server, control = programs
 

@@ -108,6 +108,33 @@ class Produced(models.Model):
     catalog = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")
     label = models.CharField(max_length=32, unique=True)
     moved = models.BooleanField(default=False, db_default=False)  # and the catalog has not counted it yet
+    ttl = models.SmallIntegerField(default=0, db_default=0)  # of that record, which comes anew by another one
 
     class Meta:
         indexes = [models.Index(fields=["catalog"], condition=Q(moved=True), name="produced_moved")]
+
+
+class Way(models.IntegerChoices):
+    """How far a zone is on its way from one catalog of ours into another one."""
+
+    SAID = 0, "said"  # the first says where it goes
+    ARRIVED = 1, "arrived"  # and the other one names it
+    GONE = 2, "gone"  # and the first does not any more
+    ANEW = 3, "anew"  # and the other one names it anew
+
+
+class Leaving(models.Model):
+    """A zone that went from a catalog of ours into another one, and how far that is; `leaving` writes it.
+
+    A trigger (migration 0005) has the catalog drop a zone that goes to the trash.
+    """
+
+    zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+", db_index=False)
+    catalog = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")  # that it left
+    label = models.CharField(max_length=32)  # of its record there
+    entered = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")  # where it is now, as the record says
+    way = models.SmallIntegerField(choices=Way, default=Way.SAID)
+    told_at = models.DateTimeField(null=True)  # when the catalog was first known to say so, or to be without it
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["zone", "catalog"], name="leaving_once")]

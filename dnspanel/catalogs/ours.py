@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
-from django.db.models import Count, Q
+from django.db.models import Count, Max, Q
+from django.db.models.functions import Coalesce, Now
 
 from dnspanel.accounts.actors import Person
 from dnspanel.catalogs.access import produced_visible_to, producers_visible_to
-from dnspanel.catalogs.models import Produced, Producer
+from dnspanel.catalogs.leaving import still_named
+from dnspanel.catalogs.models import Produced, Producer, Way
+from dnspanel.secondaries.members import SAYS_WHERE
 from dnspanel.zones.models import Zone
 
 
@@ -19,10 +23,24 @@ class ProducerRow:
     members: int
     in_trash: int  # zones that come back into it with their zone
     is_followed: bool
+    coming: int  # members that it does not name yet: the catalog that they left says first where they are
+    leaving: int  # zones that it still names, which are in another one
+    leaving_until: datetime | None  # the last of them, at most
 
     @property
     def zone(self) -> Zone:
         return self.producer.zone
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How many zones went from one catalog into another one, and when the last of them was told of, or will be."""
+
+    catalog: int
+    entered: int
+    way: int
+    zones: int
+    told_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +56,16 @@ class MemberRow:
 
 
 def producer_rows(person: Person) -> list[ProducerRow]:
-    """Every one that the person may know of, by name, by two queries: they are few."""
+    """Every one that the person may know of, by name, by three queries: they are few."""
     return rows_of_ours(list(producers_visible_to(person).order_by("zone__name")))
 
 
 def rows_of_ours(producers: Sequence[Producer]) -> list[ProducerRow]:
-    """Each of these, by one query."""
+    """Each of these, by two queries."""
+    ids = [each.pk for each in producers]
     living = Q(zone__deleted_at=None)
     counted = (
-        Produced.objects.filter(catalog__in=[each.pk for each in producers])
+        Produced.objects.filter(catalog__in=ids)
         .order_by()
         .values("catalog")
         .annotate(
@@ -56,11 +75,31 @@ def rows_of_ours(producers: Sequence[Producer]) -> list[ProducerRow]:
         )
     )
     by_id = {row["catalog"]: (row["living"], row["gone"], row["waiting"]) for row in counted}
+    ways = _ways(ids)
     found = []
     for each in producers:
         members, in_trash, waiting = by_id.get(each.pk, (0, 0, 0))
-        found.append(ProducerRow(each, members, in_trash, each.followed == each.moves and not waiting))
+        coming = sum(way.zones for way in ways if way.entered == each.pk and way.way == Way.SAID)
+        went = [way for way in ways if way.catalog == each.pk]
+        found.append(
+            ProducerRow(
+                each,
+                members,
+                in_trash,
+                is_followed=each.followed == each.moves and not waiting and not coming,
+                coming=coming,
+                leaving=sum(way.zones for way in went),
+                leaving_until=max((way.told_at + SAYS_WHERE for way in went), default=None),
+            )
+        )
     return found
+
+
+def _ways(ids: Sequence[int]) -> list[_Way]:
+    """How many zones went from and into these catalogs, from each into each."""
+    found = still_named().filter(Q(catalog__in=ids) | Q(entered__in=ids, way=Way.SAID)).order_by()
+    pairs = found.values("catalog", "entered", "way")
+    return [_Way(**row) for row in pairs.annotate(zones=Count("pk"), told_at=Max(Coalesce("told_at", Now())))]
 
 
 def member_rows(

@@ -3,9 +3,9 @@
 No node has it, and nobody edits it: it follows its members. Who transfers it is said of it as of any zone: by TSIG keys
 or networks that it is open to, or as a zone by name of a secondary. Its members say for themselves who transfers them.
 A zone in the trash is in no catalog; one that comes back, or is put in again, has another label, so that whoever
-follows the catalog begins it anew.
+follows the catalog begins it anew. One that goes from one catalog into another keeps its label (`leaving`).
 
-Who locks several: zones, then their `Produced`, then `Producer`, each in the order of their ids.
+Who locks several: zones, then their `Produced`, then their `Leaving`, then `Producer`, each in the order of their ids.
 """
 
 import logging
@@ -22,6 +22,7 @@ from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Actor, Author
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team, User
+from dnspanel.catalogs import leaving
 from dnspanel.catalogs.errors import CatalogRefused, CatalogUnknown
 from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.signals import produced
@@ -49,30 +50,35 @@ _ENOUGH = MOST_MEMBERS + 1
 # What was put into a catalog by nobody of ours (a database brought back, say) is seen after so long.
 COMPARED_EVERY = timedelta(hours=1)
 
-_NOTE = """
-WITH moved AS (
-    UPDATE catalogs_produced SET moved = FALSE
-    WHERE zone_id IN (SELECT zone_id FROM catalogs_produced WHERE moved FOR UPDATE SKIP LOCKED)
-    RETURNING catalog_id
-)
-UPDATE catalogs_producer SET moves = moves + 1 WHERE zone_id IN (SELECT catalog_id FROM moved)"""
-
+_ON_ITS_WAY = "EXISTS (SELECT FROM catalogs_leaving w WHERE w.zone_id = p.zone_id AND w.way = 0)"
 # What the catalog says of a label, and what it is to say: one row of each that differs.
 _DIFFERING = f"""
 WITH expected AS (
     SELECT p.label COLLATE "C" AS label, z.name AS member,
-        {GROUP_OF_TAGS.format(groups="c.group_tags", tags="z.tags")} AS tag
+        {GROUP_OF_TAGS.format(groups="c.group_tags", tags="z.tags")} AS tag, '' AS coo, p.ttl AS ttl
     FROM catalogs_producer c JOIN catalogs_produced p ON p.catalog_id = c.zone_id JOIN zones_zone z ON z.id = p.zone_id
-    WHERE c.zone_id = %(catalog)s AND z.deleted_at IS NULL
+    WHERE c.zone_id = %(catalog)s AND z.deleted_at IS NULL AND NOT {_ON_ITS_WAY}
+    UNION ALL
+    SELECT l.label COLLATE "C", z.name, {GROUP_OF_TAGS.format(groups="c.group_tags", tags="z.tags")}, other.name, 0
+    FROM catalogs_producer c JOIN catalogs_leaving l ON l.catalog_id = c.zone_id
+    JOIN zones_zone z ON z.id = l.zone_id
+    JOIN catalogs_produced p ON p.zone_id = z.id JOIN zones_zone other ON other.id = l.entered_id
+    WHERE c.zone_id = %(catalog)s AND z.deleted_at IS NULL AND l.way < 2
+        AND (p.catalog_id <> c.zone_id OR {_ON_ITS_WAY})
 ), told AS (
-    SELECT split_part(name, '.', CASE type WHEN %(ptr)s THEN 1 ELSE 2 END) COLLATE "C" AS label,
-        max(rdata[1]) FILTER (WHERE type = %(ptr)s) AS member,
-        COALESCE(max(trim('"' FROM rdata[1])) FILTER (WHERE type = %(txt)s), '') AS tag
+    SELECT split_part(name, '.', CASE WHEN split_part(name, '.', 1) IN ('coo', 'group') THEN 2 ELSE 1 END)
+            COLLATE "C" AS label,
+        max(rdata[1]) FILTER (WHERE type = %(ptr)s AND name NOT LIKE 'coo.%%') AS member,
+        COALESCE(max(trim('"' FROM rdata[1])) FILTER (WHERE type = %(txt)s), '') AS tag,
+        COALESCE(max(rdata[1]) FILTER (WHERE type = %(ptr)s AND name LIKE 'coo.%%'), '') AS coo,
+        max(ttl) FILTER (WHERE type = %(ptr)s AND name NOT LIKE 'coo.%%') AS ttl
     FROM zones_rrset WHERE zone_id = %(catalog)s AND (type = %(ptr)s OR type = %(txt)s AND name LIKE 'group.%%')
     GROUP BY 1
 )
-SELECT label, expected.member, expected.tag FROM expected FULL JOIN told USING (label)
-WHERE (expected.member, expected.tag) IS DISTINCT FROM (told.member, told.tag) ORDER BY label LIMIT %(most)s"""
+SELECT label, expected.member, expected.tag, expected.coo, expected.ttl FROM expected FULL JOIN told USING (label)
+WHERE (expected.member, expected.tag, expected.coo, expected.ttl)
+    IS DISTINCT FROM (told.member, told.tag, told.coo, told.ttl)
+ORDER BY label LIMIT %(most)s"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +208,7 @@ def take_out(*, catalog: Zone, zones: Collection[str], author: Actor | User, now
     seen = dict(inside.filter(zone__in=access.zones_within_reach(author, Right.READ)).values_list("zone__name", "zone"))
     missing = [gettext("{name} is not in this catalog.").format(name=name) for name in sorted(named - seen.keys())]
     _refuse(faults, "zones", [*missing, *_without_right(author, seen)])
-    return len(_move(list(seen.values()), None, leaving=catalog.pk, author=author, now=now))
+    return len(_move(list(seen.values()), None, out_of=catalog.pk, author=author, now=now))
 
 
 def set_groups(*, catalog: Zone, group_tags: Collection[str], author: Author, now: datetime) -> list[str]:
@@ -232,8 +238,7 @@ def follow_members(*, now: datetime) -> int:
 
     Looked at are those of which something changed since the last time, and each one after a longer while.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_NOTE)
+    leaving.take_steps(now=now)
     changed = 0
     due = Q(moves__gt=F("followed")) | Q(compared_at=None) | Q(compared_at__lte=now - COMPARED_EVERY)
     for catalog in _producers().filter(due).order_by("pk"):
@@ -250,36 +255,48 @@ def _producers() -> QuerySet[Producer]:
 
 
 def _move(
-    zone_ids: Collection[int], catalog: Producer | None, *, leaving: int | None = None, author: Author, now: datetime
+    zone_ids: Collection[int], catalog: Producer | None, *, out_of: int | None = None, author: Author, now: datetime
 ) -> list[Zone]:
     """These zones are in this catalog and in no other one, and each catalog says so soon; returns those that were not.
 
-    With `leaving` only those that are in that one. By the same statements, however many they are.
+    With `out_of` only those that are in that one. One that was in another catalog goes on there for a while, which says
+    where it is. By the same statements, however many they are.
     """
     with transaction.atomic():
         locked = Zone.objects.select_for_update(no_key=True).filter(pk__in=zone_ids).order_by("pk")
         zones = {zone.pk: zone for zone in locked}
-        rows = Produced.objects.select_for_update().filter(zone__in=list(zones)).order_by("pk")
-        before = dict(rows.values_list("zone", "catalog"))
+        rows = Produced.objects.select_for_update(of=("self",)).filter(zone__in=list(zones)).order_by("pk")
+        before = {row.pk: row for row in rows.select_related("zone", "catalog")}
+        catalogs = {pk: row.catalog_id for pk, row in before.items()}
         entered = None if catalog is None else catalog.pk
-        moving = [zone for pk, zone in zones.items() if before.get(pk) != entered]
-        moving = [zone for zone in moving if leaving is None or before[zone.pk] == leaving]
+        moving = [zone for pk, zone in zones.items() if catalogs.get(pk) != entered]
+        moving = [zone for zone in moving if out_of is None or catalogs[zone.pk] == out_of]
         if not moving:
             return []
-        ids = {entered, *(before.get(zone.pk) for zone in moving)} - {None}
-        touched = {each.pk: each for each in _locked(ids)}
-        for each in touched.values():
-            access.require_right(author, each.zone, Right.SETTINGS)
-        if catalog is not None:
-            _refuse_members(moving, catalog)
+        left = [before[zone.pk] for zone in moving if zone.pk in before]
+        on_their_way = leaving.locked_of(moving) if left else []
+        ids = {entered, *(row.catalog_id for row in left)} - {None}
+        touched = {each.pk: each for each in _locked({*ids, *(row.catalog_id for row in on_their_way)})}
+        catalog_names = {pk: each.zone.name for pk, each in touched.items() if pk in ids}
+        for pk in catalog_names:
+            access.require_right(author, touched[pk].zone, Right.SETTINGS)
+        labels: dict[int, str] = {}
+        if catalog is None:
+            leaving.end(on_their_way)
+        else:
+            _refuse_members(moving, catalog, left)
+            silent = [pk for pk, each in touched.items() if each.zone.deleted_at is not None]
+            labels = leaving.send(left=left, rows=on_their_way, silent=silent, entered=catalog.pk, now=now)
         Produced.objects.filter(zone__in=moving).delete()
         if catalog is not None:
             Produced.objects.bulk_create(
-                [Produced(zone=zone, catalog_id=catalog.pk, label=uuid.uuid4().hex) for zone in moving]
+                [
+                    Produced(zone=zone, catalog_id=catalog.pk, label=labels.get(zone.pk) or uuid.uuid4().hex)
+                    for zone in moving
+                ]
             )
         Producer.objects.filter(pk__in=list(touched)).update(moves=F("moves") + 1)
-        catalog_names = {pk: each.zone.name for pk, each in touched.items()}
-        _record(moving, before, entered, catalog_names, author, now)
+        _record(moving, catalogs, entered, catalog_names, author, now)
         transaction.on_commit(lambda: produced.send_robust(sender=Produced), robust=True)
         return moving
 
@@ -330,11 +347,13 @@ def _follow(catalog: Producer, now: datetime) -> bool:
         cursor.execute(_DIFFERING, values)
         differing = cursor.fetchall()
     changes: dict[tuple[str, int], RRset | None] = {}
-    for label, member, tag in differing[:AT_ONCE]:  # a member and its group come together
+    for label, *of_member in differing[:AT_ONCE]:  # a member, its group and where it went come together
         owner = member_owner(zone.name, label)
-        changes[owner, rdtypes.PTR] = changes[f"group.{owner}", rdtypes.TXT] = None
-        if member is not None:
-            changes |= {(rrset.name, rrset.type): rrset for rrset in member_rrsets(zone.name, label, member, tag)}
+        changes[owner, rdtypes.PTR] = changes[f"group.{owner}", rdtypes.TXT] = changes[f"coo.{owner}", rdtypes.PTR] = (
+            None
+        )
+        if of_member[0] is not None:
+            changes |= {(rrset.name, rrset.type): rrset for rrset in member_rrsets(zone.name, label, *of_member)}
     publication = None
     if changes:
         publication, left = bulk.change_zones(
@@ -417,9 +436,12 @@ def _checked_groups(group_tags: Collection[str]) -> list[str]:
     return checked
 
 
-def _refuse_members(zones: Sequence[Zone], catalog: Producer) -> None:
+def _refuse_members(zones: Sequence[Zone], catalog: Producer, left: Sequence[Produced]) -> None:
     if any(zone.is_catalog for zone in zones):
         raise CatalogRefused({"zones": [gettext("A catalog is in no other one.")]})
     if Produced.objects.filter(catalog=catalog.pk).count() + len(zones) > MOST_MEMBERS:
         reason = gettext("A catalog has at most {most:,} members.").format(most=MOST_MEMBERS)
         raise CatalogRefused({"zones": [reason]})
+    if left and leaving.most_on_their_way({each.catalog_id for each in left}) + len(left) > MOST_MEMBERS:
+        reason = gettext("Within an hour at most {most:,} zones go from a catalog to another one.")
+        raise CatalogRefused({"zones": [reason.format(most=MOST_MEMBERS)]})

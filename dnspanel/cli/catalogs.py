@@ -37,6 +37,7 @@ _RULES = (
 _OURS = (
     Column("CATALOG", "name"),
     Column("MEMBERS", "members", right=True),
+    Column("LEAVING", "leaving", right=True),
     Column("STATE", lambda row: "in step" if row["in_step"] else "changing"),
     Column("CHANGED", lambda row: output.moment(row["changed_at"])),
     Column("GROUPS", lambda row: " ".join(row["group_tags"])),
@@ -247,7 +248,7 @@ def members(session: Session, name: str) -> None:
 @shared_options
 @pass_session
 def put_in(session: Session, name: str, zones: tuple[str, ...], tag: str, team: int | None) -> None:
-    """Put zones into a catalog of ours; those that are in another one leave it."""
+    """Put zones into a catalog of ours; another one that they are in says for an hour where they went."""
     found = session.client.send("POST", _path_of(name, "/put-in"), {"zones": list(zones), "tag": tag, "team": team})
     session.show(found, {"catalog": name, "put in": str(found["moved"])})
 
@@ -281,6 +282,24 @@ def set_groups(session: Session, name: str, tags: tuple[str, ...], no_groups: bo
     else:
         found = session.client.get(_path_of(name))
     session.show(found, {"catalog": found["name"], "groups": " ".join(found["group_tags"])})
+
+
+@catalogs.command()
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--confirm", is_flag=True, help="Delete it though it is one of many.")
+@click.option("--reason", default="", help="Kept in the history.")
+@shared_options
+@pass_session
+def delete(session: Session, name: str, yes: bool, confirm: bool, reason: str) -> None:
+    """Delete a catalog of ours. It lies in the trash for 30 days; its members stay, and are in it if it comes back."""
+    path = _path_of(name)
+    found = session.client.get(path)
+    if not yes:
+        click.confirm(f"Delete {found['name']}, which names {found['members']} zones?", abort=True, err=True)
+    terms = {"reason": reason, "confirm": "true" if confirm else ""}
+    session.client.send("DELETE", path, query={name: value for name, value in terms.items() if value})
+    session.show({"catalog": found["name"]}, {"catalog": found["name"], "state": "in the trash"})
 
 
 def _path_of(name: str, below: str = "") -> str:

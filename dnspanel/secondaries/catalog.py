@@ -60,10 +60,13 @@ def member_owner(catalog: str, label: str) -> str:
     return f"{label}.zones.{catalog}"
 
 
-def member_rrsets(catalog: str, label: str, zone_name: str, group: str, coo: str = "") -> list[RRset]:
-    """The records by which a zone is a member: in a group, or on its way to another catalog, if so (section 4.3)."""
+def member_rrsets(catalog: str, label: str, zone_name: str, group: str, coo: str = "", ttl: int = TTL) -> list[RRset]:
+    """The records by which a zone is a member: in a group, or on its way to another catalog, if so (section 4.3).
+
+    Another TTL, which means nothing, makes the first one a new record to who transfers changes.
+    """
     owner = member_owner(catalog, label)
-    found = [RRset(owner, rdtypes.PTR, TTL, (zone_name,))]
+    found = [RRset(owner, rdtypes.PTR, ttl, (zone_name,))]
     if group:
         found.append(RRset(f"group.{owner}", rdtypes.TXT, TTL, (f'"{group}"',)))
     if coo:

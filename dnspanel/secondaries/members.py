@@ -10,7 +10,7 @@ from typing import Any
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connection, transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Value, When
 
 from dnspanel.advisory_locks import Lock, lock_until_commit
 from dnspanel.secondaries.access import zones_given_to
@@ -116,6 +116,9 @@ def follow(*, secondary_id: int, now: datetime) -> bool:
     A zone that becomes a member again has a new label, so that whoever follows the catalog begins it anew. One that
     moves to another catalog of the same server keeps its label there, and the old catalog says where it goes (`coo`,
     RFC 9432, section 4.3.1), so that the server goes on with what it has. It enters that one once the server knows.
+
+    Knot DNS knows no `coo`: it passes over what enters, and drops the zone once the old catalog does. Once it knows
+    that, it gets all of the new catalog, and with that the zone.
     """
     with transaction.atomic():
         lock_members()
@@ -134,16 +137,21 @@ def follow(*, secondary_id: int, now: datetime) -> bool:
         moved += present.filter(zone__in=given).exclude(coo="").update(coo="", coo_since=None, question_at=now)
         is_over = Q(coo="") | Q(coo_since__lte=now - SAYS_WHERE)
         gone = present.filter(is_over, Q(zone=None) | ~Q(zone__in=given)).update(
-            until=serial, notify_at=None, question_at=None, behind_since=None
+            until=serial,
+            notify_at=None,
+            question_at=None,
+            behind_since=None,
+            coo_since=Case(When(~Q(coo=""), then=Value(now))),
         )
         new = given.exclude(pk__in=present.filter(zone__isnull=False).values("zone"))
         new = new.exclude(pk__in=_on_their_way(secondary, now)).order_by()
         come = _insert(secondary, new, serial, now)
         regrouped = _regroup(secondary, serial)
-        if not gone and not come and not regrouped and not moved:
+        anew = _given_anew(secondary, now)
+        if not gone and not come and not regrouped and not moved and not anew:
             return False
         # In which group a member was, or where it went, is not kept: whoever follows the catalog gets all of it.
-        _move(secondary, serial, now, floor=bool(regrouped or moved))
+        _move(secondary, serial, now, floor=bool(regrouped or moved or anew))
         _forget_old(secondary_id)
         return True
 
@@ -171,10 +179,18 @@ def _say_moves(secondary: Secondary, others: Iterable[Secondary], now: datetime)
 def _on_their_way(secondary: Secondary, now: datetime) -> QuerySet[Member, Any]:
     """The ids of zones that come from another catalog of the server, which does not know so far that they do."""
     leaving = Member.objects.filter(coo=catalog_name(secondary), until=None, zone__isnull=False)
-    unread = leaving.filter(coo_since__gt=now - UNTIL_READ).exclude(
-        secondary__catalog_fetched=F("secondary__catalog_serial")
-    )
-    return unread.values("zone")
+    return leaving.exclude(_is_read(now)).values("zone")
+
+
+def _given_anew(secondary: Secondary, now: datetime) -> int:
+    """How many zones came from another catalog of the server, which knows now that they are not in that any more."""
+    left = Member.objects.filter(coo=catalog_name(secondary), until__isnull=False, coo_since__isnull=False)
+    return Member.objects.filter(pk__in=left.filter(_is_read(now)).values("pk")).update(coo_since=None)
+
+
+def _is_read(now: datetime) -> Q:
+    """Members of whom the server knows what their catalog says, or has had long enough to learn it."""
+    return Q(secondary__catalog_fetched=F("secondary__catalog_serial")) | Q(coo_since__lte=now - UNTIL_READ)
 
 
 def _next_serial(secondary: Secondary) -> int:

@@ -112,7 +112,8 @@ class Member(models.Model):
     zone_name = models.TextField(db_collation="C")
     label = models.CharField(max_length=32)  # in the catalog zone: never the same for two memberships
     catalog_group = models.TextField(blank=True, default="", db_default="")  # empty: in none
-    # The catalog to which it moves, of the same server, and since when: it stays in this one for a while, to say so.
+    # The catalog to which it moves, of the same server, and since when: it stays in this one for a while, to say so. Of
+    # one that is a member no more: since when, until the server knows.
     coo = models.TextField(blank=True, default="", db_default="")
     coo_since = models.DateTimeField(null=True)
     since = models.BigIntegerField()  # serial of the catalog

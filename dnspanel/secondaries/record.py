@@ -48,9 +48,9 @@ def note_transfer(*, secondary_id: int, zone_id: int, carried: Carried, now: dat
 
 
 def note_catalog(*, secondary_id: int, serial: int) -> None:
-    """The secondary has its catalog with this serial; members that go from there to another one may enter that."""
+    """The secondary has its catalog with this serial; members that go from there may enter another one, anew."""
     Secondary.objects.filter(pk=secondary_id).exclude(catalog_fetched=serial).update(catalog_fetched=serial)
-    if Member.objects.filter(secondary=secondary_id, until=None).exclude(coo="").exists():
+    if Member.objects.filter(secondary=secondary_id, coo_since__isnull=False).exists():
         transaction.on_commit(lambda: moves_read.send_robust(sender=Member), robust=True)
 
 

@@ -1,12 +1,16 @@
-"""Catalogs both ways on a whole panel: one of a BIND is followed, and a BIND that follows two of ours sees a zone move.
+"""Catalogs both ways on a whole panel: one of a BIND is followed, and zones move between ours.
 
-Another one of ours, which people fill, is read by BIND and the newer Knot and NSD.
+Others of ours, which people fill, are read by BIND, PowerDNS and the newer Knot and NSD.
 
 The SOAs' refresh is hours: only NOTIFY and the workers that it wakes can bring what changes.
 """
 
 import json
 import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +18,7 @@ import dns.message
 import dns.query
 import dns.rcode
 import dns.update
+import dns.zone
 import pytest
 
 from dnspanel.demo.stack import Stack
@@ -88,7 +93,21 @@ for pk in Secondary.objects.filter(name__startswith=f"{kind}-").values_list("pk"
     members.follow(secondary_id=pk, now=timezone.now())
 """
 
+HOUR_PASSES = """
+import sys, django
+django.setup()
+from django.db.models import F
+from django.utils import timezone
+from dnspanel.secondaries import members
+from dnspanel.secondaries.models import Member, Secondary
+mine = Secondary.objects.filter(name__startswith=f"{sys.argv[1]}-")
+Member.objects.filter(secondary__in=mine).update(coo_since=F("coo_since") - members.SAYS_WHERE)
+for pk in mine.values_list("pk", flat=True):
+    members.follow(secondary_id=pk, now=timezone.now())
+"""
+
 OURS, STAYS, LEAVES, AGAIN = "ours.listed.test.", "stays.listed.test.", "leaves.listed.test.", "again.listed.test."
+KEYS = "keys.listed.test."
 
 PRODUCE = """
 import json, sys, django
@@ -106,7 +125,7 @@ from dnspanel.secondaries.configuration import parts_for
 from dnspanel.secondaries.models import Secondary
 from dnspanel.zones import edit
 from dnspanel.zones.models import Zone
-name, members, ports = json.loads(sys.argv[1])
+name, members, ports, keys = json.loads(sys.argv[1])
 owner, now = User.objects.get(username="cata"), timezone.now()
 made = produce.create_catalog(name=name, group_tags=["bronze"], author=owner, channel="web", now=now)
 for each in members:
@@ -117,12 +136,53 @@ keyless.notify_also(zone=made, addresses=[f"127.0.0.1:{port}" for port in ports.
 found = {}
 for kind in ports:
     terms = TokenTerms(kind, (Grant(frozenset({Right.READ}), everywhere=True),))
-    key = create_tsig_key(owner=owner, name=f"{kind}.keys.listed.test.", terms=terms, by=owner, now=now)
+    key = create_tsig_key(owner=owner, name=f"{kind}.{keys}", terms=terms, by=owner, now=now)
     read = Secondary(pk=0, kind=kind.removeprefix("newer-"), tsig_name=key.token.tsig_name,
         tsig_algorithm=key.token.tsig_algorithm)
     parts = parts_for(read, gateways=settings.GATEWAY_ADDRESSES, secret=key.secret)
     found[kind] = [part.text.replace(catalog_name(read)[:-1], name[:-1]) for part in parts]
 print(json.dumps(found))
+"""
+
+FIRST_OURS, SECOND_OURS, GOES = "first.listed.test.", "second.listed.test.", "goes.listed.test."
+
+CACHES = ("cache-ttl", "query-cache-ttl", "negquery-cache-ttl")
+
+ANOTHER = """
+import json, sys, django
+django.setup()
+from django.utils import timezone
+from dnspanel.accounts.models import User
+from dnspanel.catalogs import produce
+from dnspanel.secondaries import keyless
+name, ports = json.loads(sys.argv[1])
+owner, now = User.objects.get(username="cata"), timezone.now()
+made = produce.create_catalog(name=name, author=owner, channel="web", now=now)
+keyless.notify_also(zone=made, addresses=[f"127.0.0.1:{port}" for port in ports.values()], by=owner, now=now)
+"""
+
+PUT_IN = """
+import sys, django
+django.setup()
+from django.utils import timezone
+from dnspanel.accounts.models import User
+from dnspanel.catalogs import produce
+from dnspanel.zones.models import Zone
+name, zone = sys.argv[1:]
+produce.put_in(
+    catalog=Zone.objects.get(name=name), chosen=produce.Chosen([zone]), author=User.objects.get(username="cata"),
+    now=timezone.now())
+"""
+
+TIME_PASSES = """
+import sys, django
+django.setup()
+from django.db.models import F
+from dnspanel.catalogs import leaving
+from dnspanel.catalogs.models import Leaving
+from dnspanel.catalogs.tasks import follow_producers
+Leaving.objects.update(told_at=F("told_at") - getattr(leaving, sys.argv[1]))
+follow_producers()
 """
 
 CHANGE_MEMBERS = """
@@ -159,9 +219,9 @@ def cata(stack: Stack) -> None:
     make_person(stack, "cata")
 
 
-def made(bind: Foreign) -> int:
+def made(bind: Foreign, zone: str) -> int:
     """How often a catalog had it make the zone that moves: without coo, the second one could not."""
-    return bind.log.read_text().count(f"adding zone '{MOVES.removesuffix('.')}' from catalog")
+    return bind.log.read_text().count(f"adding zone '{zone.removesuffix('.')}' from catalog")
 
 
 def update(port: int, *acts: tuple[str, tuple[Any, ...]]) -> None:
@@ -192,25 +252,54 @@ def test_what_a_catalog_of_bind_names_comes_to_every_node_and_leaves_them(stack:
     assert ask(stack.nodes[0], CATALOG, "SOA").rcode == "REFUSED", "the catalog itself is for nobody"
 
 
-def test_a_bind_that_follows_two_of_our_catalogs_goes_on_with_a_zone_that_moves(stack: Stack, tmp_path: Path) -> None:
-    port = free_port()
-    (gold, gold_rest), (silver, silver_rest) = json.loads(run_script(stack, SET_UP, "bind", str(port), MOVES))
-    keys = re.findall(r'allow-notify \{ (key "[^"]+";) \};', gold + silver)
-    zones = re.findall(r'    zone "[^"]+"\n.*?;\n', gold + silver, re.DOTALL)
-    assert (len(keys), len(zones)) == (2, 2)
-    options = f"allow-notify {{ {' '.join(keys)} }};\ncatalog-zones {{\n{''.join(zones)}}};\n"
-    with running(tmp_path, {"bind": port}, {"bind": [options, gold_rest + silver_rest]}, kinds=["bind"]) as (bind,):
+@pytest.mark.parametrize("kind", ["bind", "knot"])
+def test_who_follows_two_of_our_catalogs_goes_on_with_a_zone_that_moves(
+    stack: Stack, tmp_path: Path, kind: str
+) -> None:
+    """Knot knows no coo, and has it from the second once the first does not name it any more."""
+    port, moves = free_port(), f"{kind}-{MOVES}"
+    (gold, silver) = json.loads(run_script(stack, SET_UP, kind, str(port), moves))
+    first, second = (re.findall(r"catalog-\d+\.secondaries\.dnspanel", part[0])[0] + "." for part in (gold, silver))
+    parts = {"bind": both_of_bind, "knot": both_of_knot}[kind](gold, silver)
+    with running(tmp_path, {kind: port}, {kind: parts}, kinds=[kind]) as (one,):
 
         def answers(address: str) -> bool:
-            answer = bind.answer(f"www.{MOVES}", "A")
+            answer = one.answer(f"www.{moves}", "A")
             return answer is not None and bool(answer.answer) and answer.answer[0][0].to_text() == address
 
-        run_script(stack, EDIT, MOVES, "192.0.2.1")
-        until(lambda: answers("192.0.2.1"), seconds=60, what=lambda: bind.log.read_text()[-3000:])
-        run_script(stack, MOVE, "bind", MOVES, "silver")
-        until(lambda: made(bind) == 2, seconds=60, what=lambda: bind.log.read_text()[-3000:])
-        run_script(stack, EDIT, MOVES, "192.0.2.2")
-        until(lambda: answers("192.0.2.2"), seconds=60, what=lambda: bind.log.read_text()[-3000:])
+        def log() -> str:
+            return log_without_reads(one)
+
+        run_script(stack, EDIT, moves, "192.0.2.1")
+        until(lambda: answers("192.0.2.1"), seconds=60, what=log)
+        run_script(stack, MOVE, kind, moves, "silver")
+        until(lambda: moves in lists(one, second), seconds=60, what=log)
+        if kind == "bind":
+            until(lambda: made(one, moves) == 2, seconds=60, what=log)
+        run_script(stack, HOUR_PASSES, kind)
+        until(lambda: moves not in lists(one, first), seconds=60, what=log)
+        run_script(stack, EDIT, moves, "192.0.2.2")
+        until(lambda: answers("192.0.2.2"), seconds=60, what=log)
+
+
+def log_without_reads(one: Foreign) -> str:
+    """The end of its log, but for what the test itself looks at."""
+    lines = [line for line in one.log.read_text().splitlines() if "zone-read" not in line and "AXFR-out" not in line]
+    return "\n".join(lines[-40:])
+
+
+def both_of_bind(gold: list[str], silver: list[str]) -> list[str]:
+    """The configuration of one BIND by those that two secondaries' pages give to copy."""
+    keys = re.findall(r'allow-notify \{ (key "[^"]+";) \};', gold[0] + silver[0])
+    zones = re.findall(r'    zone "[^"]+"\n.*?;\n', gold[0] + silver[0], re.DOTALL)
+    assert (len(keys), len(zones)) == (2, 2)
+    options = f"allow-notify {{ {' '.join(keys)} }};\ncatalog-zones {{\n{''.join(zones)}}};\n"
+    return [options, gold[1] + silver[1]]
+
+
+def both_of_knot(gold: list[str], silver: list[str]) -> list[str]:
+    """The same of one Knot DNS."""
+    return [gold[0] + silver[0].replace(": dnspanel", ": silver")]
 
 
 def told_by_anybody(part: str) -> str:
@@ -226,14 +315,14 @@ def test_bind_knot_and_nsd_read_a_catalog_of_ours_by_a_key_and_begin_anew_what_w
     """Configured as for a secondary, but for the catalog's name and their keys, which are people's."""
     kinds, members = ["bind", *newer_kinds()], [STAYS, LEAVES, AGAIN]
     ports = {kind: free_port() for kind in kinds}
-    made = json.loads(run_script(stack, PRODUCE, json.dumps([OURS, members, ports])))
+    made = json.loads(run_script(stack, PRODUCE, json.dumps([OURS, members, ports, KEYS])))
     parts = {kind: [told_by_anybody(part) for part in texts] for kind, texts in made.items()}
     if "newer-nsd" in parts:
         parts["newer-nsd"].append("")  # for an older one, which reads no catalog
     ours = stack.directory / "log/update.log"
 
     def transfers(kind: str) -> int:
-        return ours.read_text().count(f"transferred zone={AGAIN} key={kind}.keys.listed.test.")
+        return ours.read_text().count(f"transferred zone={AGAIN} key={kind}.{KEYS}")
 
     with running(tmp_path, ports, parts, kinds=kinds) as foreign:
 
@@ -251,6 +340,126 @@ def test_bind_knot_and_nsd_read_a_catalog_of_ours_by_a_key_and_begin_anew_what_w
         run_script(stack, CHANGE_MEMBERS, OURS, LEAVES, AGAIN)
         until(lambda: have(STAYS, AGAIN), seconds=60, what=logs)
         until(lambda: all(transfers(kind) > before[kind] for kind in kinds), seconds=30, what=logs)
+
+
+def of_both(part: str, one: str, two: str) -> str:
+    """A configuration by which one catalog is followed, and another one besides."""
+    block = rf'^( *)(?:zone "{one}"|- domain: {one}\.)(?: \{{)?\n(?:\1 {{2,}}.*\n)+(?:\1\}};\n)?'
+    return re.sub(block, lambda found: found[0] + found[0].replace(one, two), part, flags=re.MULTILINE)
+
+
+@contextmanager
+def queried(foreign: list[Foreign], name: str) -> Iterator[dict[str, list[float]]]:
+    """Each server is asked for the address of a name again and again: when, by kind, it had none."""
+    without: dict[str, list[float]] = {one.kind: [] for one in foreign}
+    is_over = threading.Event()
+
+    def ask_on() -> None:
+        while not is_over.wait(0.02):
+            for one in foreign:
+                answer = one.answer(name, "A")
+                if answer is None or not answer.answer:
+                    without[one.kind].append(time.monotonic())
+
+    thread = threading.Thread(target=ask_on)
+    thread.start()
+    try:
+        yield without
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def outages(times: list[float]) -> list[float]:
+    """How many seconds each time lasted that there was no answer."""
+    found: list[list[float]] = []
+    for each in times:
+        if not found or each - found[-1][1] > 1:
+            found.append([each, each])
+        found[-1][1] = each
+    return [end - begin for begin, end in found]
+
+
+def test_who_reads_two_catalogs_of_ours_goes_on_with_a_zone_that_goes_from_one_into_the_other(
+    stack: Stack, tmp_path: Path
+) -> None:
+    """BIND makes it anew when the second names it, and Knot, which knows no coo, when the first drops it."""
+    kinds = ["bind", *(kind for kind in newer_kinds() if kind != "newer-nsd")]
+    powerdns = sqlite_powerdns(tmp_path)
+    settings = {
+        "secondary": "yes",
+        "xfr-cycle-interval": 1,
+        "allow-axfr-ips": "127.0.0.0/8",
+        **dict.fromkeys(CACHES, 0),
+    }
+    first, second = FIRST_OURS.removesuffix("."), SECOND_OURS.removesuffix(".")
+    with powerdns.server(**settings) as port:
+        ports = {kind: free_port() for kind in kinds} | {"powerdns": port}
+        made = json.loads(run_script(stack, PRODUCE, json.dumps([FIRST_OURS, [GOES], ports, f"more-{KEYS}"])))
+        run_script(stack, ANOTHER, json.dumps([SECOND_OURS, ports]))
+        run_script(stack, EDIT, GOES, "192.0.2.1")
+        _, commands, timer = (
+            part.replace("pdnsutil ", f"pdnsutil --config-dir={tmp_path} ") for part in made["powerdns"]
+        )
+        also = [line.replace(first, second) for line in commands.splitlines() if first in line]
+        run("sh", "-ec", commands + "\n".join(also))
+        timer += timer.replace(first, second)
+        parts = {kind: [of_both(told_by_anybody(part), first, second) for part in made[kind]] for kind in kinds}
+        with running(tmp_path, ports, parts, kinds=kinds) as foreign:
+            bind, log = foreign[0], powerdns.directory / "server.log"
+            foreign.append(Foreign("powerdns", port, log, lambda zone: transferred(zone, port)))
+
+            def name_it(catalog: str, coo: str = "") -> bool:
+                return all(lists(one, catalog) == {GOES: coo} for one in foreign) and has_read(bind, catalog)
+
+            def logs() -> str:
+                return "\n".join(map(log_without_reads, foreign))
+
+            def all_answer() -> bool:
+                run("sh", "-ec", timer)
+                return all((answer := one.answer(f"www.{GOES}", "A")) is not None and answer.answer for one in foreign)
+
+            until(all_answer, seconds=60, what=logs)
+            with queried(foreign, f"www.{GOES}") as without:
+                run_script(stack, PUT_IN, SECOND_OURS, GOES)
+                until(lambda: name_it(FIRST_OURS, SECOND_OURS), seconds=60, what=logs)
+                run_script(stack, TIME_PASSES, "UNTIL_READ")
+                until(lambda: name_it(SECOND_OURS) and all_answer(), seconds=60, what=logs)
+                run_script(stack, TIME_PASSES, "SAYS_WHERE")
+                until(lambda: not any(lists(one, FIRST_OURS) for one in foreign), seconds=60, what=logs)
+                until(lambda: has_read(bind, FIRST_OURS) and all_answer(), seconds=60, what=logs)
+                run_script(stack, TIME_PASSES, "UNTIL_READ")
+                until(lambda: all(ttl_in(one, SECOND_OURS) == 2 for one in foreign), seconds=60, what=logs)
+                until(lambda: has_read(bind, SECOND_OURS) and all_answer(), seconds=60, what=logs)
+            assert all(len(outages(times)) <= 1 for times in without.values()), logs()
+            assert not without["powerdns"], logs()
+            told = bind.log.read_text()
+            assert told.count(f"adding zone '{GOES.removesuffix('.')}' from catalog '{second}'") == 1
+            assert "reset state" not in told
+
+
+def ttl_in(one: Foreign, catalog: str) -> int:
+    """The TTL of the record of a catalog's one member."""
+    [ttl] = [ttl for _, ttl, type_, _ in one.records_of(catalog) if type_ == "PTR"]
+    return ttl
+
+
+def transferred(zone: str, port: int) -> str:
+    transfer = dns.query.xfr("127.0.0.1", zone, port=port, relativize=False, timeout=10)
+    return str(dns.zone.from_xfr(transfer, relativize=False).to_text())
+
+
+def has_read(bind: Foreign, catalog: str) -> bool:
+    """Whether it has done what the version of the catalog says that it has; it waits a second for more of it."""
+    said = f"updating catalog zone '{catalog.removesuffix('.')}' with serial {bind.serial_of(catalog)}\n"
+    return said in bind.log.read_text()
+
+
+def lists(one: Foreign, catalog: str) -> dict[str, str]:
+    """The zones that a catalog names, as a server has it, and where each went."""
+    pointers = {name: rdata for name, _, type_, rdata in one.records_of(catalog) if type_ == "PTR"}
+    members = {name: zone for name, zone in pointers.items() if not name.startswith("coo.")}
+    return {zone: pointers.get(f"coo.{name}", "") for name, zone in members.items()}
 
 
 def test_a_powerdns_that_follows_our_catalog_is_given_the_key_of_its_members_by_a_timer(

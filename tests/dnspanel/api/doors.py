@@ -491,6 +491,7 @@ V2_MORE = [
     Door("v2-produced-catalogs", "POST", "-+---++", {}, {"name": "other.catalog."}),
     Door("v2-produced-catalog", "GET", "+000+++", OURS),
     Door("v2-produced-catalog", "PATCH", "-000-++", OURS, {"group_tags": ["gold"]}),
+    Door("v2-produced-catalog", "DELETE", "-000-++", OURS),
     Door("v2-catalog-members", "GET", "+000+++", OURS),
     Door("v2-catalog-put-in", "POST", "-000-++", OURS, {"zones": ["signed.test."]}),
     Door("v2-catalog-take-out", "POST", "-000-++", OURS, {"zones": ["example.test."]}),
@@ -604,6 +605,7 @@ KEPT_BACK: dict[State, dict[str, str]] = {
     State.FROZEN: {
         **_PUBLISHING,
         "DELETE v2-catalog": "-",
+        "DELETE v2-produced-catalog": "-",
         "POST v2-many-rrsets": "-",
         "POST v2-trash-restore": "-",
         "POST v2-trash-restore below another team's": "-",

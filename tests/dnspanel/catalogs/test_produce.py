@@ -164,6 +164,12 @@ def test_a_key_that_it_names_transfers_it_and_then_its_changes(call: Any, catalo
     call("PUT", "/zones/a.test.", {"catalog": ""})
     follow_producers()
     assert told(transfer(key, since=serial)) == [f"{label}.zones.{CATALOG} 0 IN PTR a.test."]
+    serial = Zone.objects.get(name=CATALOG).serial
+    Produced.objects.update(ttl=1, moved=True)
+    follow_producers()
+    full = told(transfer(key, since=serial))
+    assert [line for line in full if " PTR " in line] == [f"{listed()['b.test.']}.zones.{CATALOG} 1 IN PTR b.test."]
+    assert f'version.{CATALOG} 0 IN TXT "2"' in full, "Knot takes no notice of another TTL in changes alone"
 
 
 def test_a_secondary_has_it_where_it_names_it(catalog: Zone, alice: User) -> None:
@@ -261,13 +267,13 @@ def test_many_zones_are_taken_in_by_as_many_statements_as_two_and_told_of_in_one
         with CaptureQueriesContext(connection) as queries:
             assert produce.take_in(catalog=more, zone_ids=some, author=alice, now=NOW) == len(some)
         counts.append(len(queries))
-    assert counts[1] == counts[0] + 1, "one line more, of the catalog that two of them left"
+    assert counts[1] == counts[0] + 5, "one line more, of the catalog that two of them left, and where they are"
     assert produce.take_in(catalog=more, zone_ids=ids, author=alice, now=NOW) == 0
     lines = AuditEntry.objects.filter(action="catalog.members").order_by("pk").values_list("target", "details")
     _, *last = [(target, facts["how"], facts["zones"], len(facts["first"])) for target, facts in lines]
     assert sorted(last) == [("more.test.", "put in", 14, 10), (CATALOG, "taken out", 2, 2)]
     follow_producers()
-    assert listed() == {}
+    assert listed().keys() == {"a.test.", "b.test.", "more.test."}, "where the others are"
 
 
 def test_api_v1_says_in_which_catalog_a_zone_is_whoever_put_it_there(call: Any, catalog: Zone, alice: User) -> None:

@@ -91,6 +91,13 @@ def test_one_of_ours_is_made_filled_given_groups_and_emptied(as_alice: Any) -> N
         ["one.test.", "gold"],
         ["two.test.", "gold"],
     ]
+    as_alice("make", "other.catalog")
+    assert as_alice("put-in", "other.catalog", "one.test", "--output", "json").json == {"moved": 1}
+    assert [line.split()[:3] for line in as_alice("ours").out.splitlines()] == [
+        ["CATALOG", "MEMBERS", "LEAVING"],
+        ["ours.catalog.", "1", "1"],
+        ["other.catalog.", "1", "0"],
+    ]
     assert as_alice("take-out", "ours.catalog", "two.test", "--output", "json").json == {"moved": 1}
     assert "two.test. is not in this catalog" in as_alice("take-out", "ours.catalog", "two.test").err
     assert "gold silver" in as_alice("groups", "ours.catalog").out
@@ -98,3 +105,5 @@ def test_one_of_ours_is_made_filled_given_groups_and_emptied(as_alice: Any) -> N
     assert as_alice("groups", "ours.catalog", "--none", "--output", "json").json["group_tags"] == []
     assert as_alice("groups", "ours.catalog", "gold", "--none").code == 2
     assert as_alice("members", "nowhere.catalog").code == 1
+    assert "in the trash" in as_alice("delete", "ours.catalog", "--yes", "--confirm", "--reason", "Moved").out
+    assert as_alice("members", "ours.catalog").code == 1

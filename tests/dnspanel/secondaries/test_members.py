@@ -137,6 +137,15 @@ def test_a_zone_that_moves_to_another_catalog_of_its_server_keeps_its_label_and_
     assert list(catalog.members_of(gold)) == []
     gold.refresh_from_db()
     assert catalog.changes_since(gold, gold.catalog_serial - 1, most=10) == ([pointer, coo], [])
+    later = NOW + members.SAYS_WHERE
+    assert not members.follow(secondary_id=silver.pk, now=later), "the server does not know yet that it is dropped"
+    record.note_catalog(secondary_id=gold.pk, serial=gold.catalog_serial)
+    assert members.follow(secondary_id=silver.pk, now=later)
+    silver.refresh_from_db()
+    assert silver.catalog_floor == silver.catalog_serial, "who passed over it takes it now"
+    assert list(catalog.members_of(silver)) == [moved]
+    for host in (gold, silver):
+        assert not members.follow(secondary_id=host.pk, now=later + members.SAYS_WHERE)
 
 
 def test_a_zone_that_moves_back_is_a_member_as_before(make_zone: MakeZone, make_secondary: MakeSecondary) -> None:

@@ -12,17 +12,19 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
-from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.answers import actor_in, answer, done
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.resources.zones import chosen_team
 from dnspanel.api.v2.schema.fields import PAGED, Integer, Shape, Text, ZoneName, page_of, read, stamp
 from dnspanel.catalogs import access, produce
 from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.ours import ProducerRow, member_row, rows_of_ours
 from dnspanel.secondaries.set_up import MOST_GROUPS
+from dnspanel.zones import edit
 from dnspanel.zones.access import require_right
 from dnspanel.zones.models import Channel
 
@@ -55,6 +57,13 @@ class ProducedCatalogSerializer(CatalogGroupsSerializer):
     in_trash = serializers.IntegerField(
         read_only=True, help_text="Zones in the trash that are in it again if they come back."
     )
+    coming = serializers.IntegerField(
+        read_only=True, help_text="Members that it names once the catalog that they left has said where they are."
+    )
+    leaving = serializers.IntegerField(
+        read_only=True,
+        help_text="Zones that went to another catalog of ours: it names them for an hour, and says where.",
+    )
     in_step = serializers.BooleanField(read_only=True, help_text="Whether it says already which zones are in it.")
     created_at = serializers.DateTimeField(read_only=True)
     changed_at = serializers.DateTimeField(read_only=True)
@@ -64,7 +73,9 @@ class CatalogMemberSerializer(serializers.Serializer):
     """A zone that is in a catalog of ours."""
 
     zone = serializers.CharField()
-    label = serializers.CharField(help_text="Of its record in the catalog: another one each time that it enters it.")
+    label = serializers.CharField(
+        help_text="Of its record in the catalog: another one each time that it is put in anew."
+    )
     group = serializers.CharField(help_text="Empty: it is in none.")
     in_trash = serializers.BooleanField()
 
@@ -108,7 +119,7 @@ class ProducedCatalogs(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Make a catalog of ours
 
-        It is a zone that no node has. Who transfers it is said of it as of any zone; it is deleted as any zone.
+        It is a zone that no node has. Who transfers it is said of it as of any zone.
         """
         actor, values = actor_in(request), read(NewProducedCatalogSerializer, request.data)
         zone = produce.create_catalog(
@@ -145,6 +156,28 @@ class OneProducedCatalog(V2View):
                 )
         return _told(actor, zone_name)
 
+    @extend_schema(operation_id="deleteProducedCatalog", parameters=[*TERMS[:2]], responses={204: None})
+    def delete(self, request: Request, zone_name: str) -> HttpResponse:
+        """Delete a catalog of ours
+
+        It lies in the trash for 30 days and names nothing there; its members stay, and are in it again if it comes
+        back. It counts among zones that somebody deletes within ten minutes.
+        """
+        actor, terms = actor_in(request), terms_of_query(request)
+        producer = access.producer_for(actor, zone_name)
+        require_right(actor, producer.zone, Right.DELETE_ZONE)
+        with _written(request, producer):
+            edit.delete_zone(
+                zone=producer.zone,
+                author=actor,
+                channel=Channel.API,
+                now=timezone.now(),
+                reason=terms.reason,
+                form_id=form_id_of(request),
+                confirmed=terms.confirm,
+            )
+        return done()
+
 
 class CatalogMembers(V2View):
     """The zones that are in a catalog of ours."""
@@ -174,8 +207,9 @@ class CatalogPutIn(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Put zones into a catalog of ours
 
-        Those that are in another one leave it. By tag and team come those whose settings the token may change; zones
-        that get the tag later do not. The catalog says so within seconds.
+        Those that are in another one leave it, which says for an hour where they are; after the first minute of it this
+        one names them, under the label that they had. By tag and team come those whose settings the token may change;
+        zones that get the tag later do not. The catalog says so within seconds.
         """
         actor, producer = _to_change(request, zone_name)
         chosen = produce.Chosen(**read(CatalogPutInSerializer, request.data))
@@ -215,6 +249,8 @@ def _json(row: ProducerRow) -> dict[str, Any]:
         "serial": row.zone.serial,
         "members": row.members,
         "in_trash": row.in_trash,
+        "coming": row.coming,
+        "leaving": row.leaving,
         "in_step": row.is_followed,
         "created_at": stamp(row.zone.created_at),
         "changed_at": stamp(row.zone.changed_at),

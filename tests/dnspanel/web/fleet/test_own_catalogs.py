@@ -1,15 +1,18 @@
 """Pages of catalogs of ours, and their forms (`fleet.own_catalog_form`)."""
 
 import re
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 import pytest
+from django.utils import timezone
 
 from dnspanel.accounts.models import Team, User
 from dnspanel.catalogs import produce
 from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.tasks import follow_producers
 from dnspanel.secondaries import keyless
+from dnspanel.secondaries.members import SAYS_WHERE
 from dnspanel.secondaries.set_up import Terms, create_secondary
 from dnspanel.web.fleet import own_catalogs
 from dnspanel.zones import edit
@@ -112,6 +115,27 @@ def test_groups_are_set_and_each_member_shows_its_own(
     edit.delete_zone(zone=zone, author=None, channel=Channel.WEB, now=NOW)
     page = client.get(URL).content.decode()
     assert "in the trash: in the catalog again if it comes back" in page
+
+
+def test_what_went_to_another_one_stands_on_both_pages(
+    browser: Browser, alice: User, catalog: Zone, make_zone: MakeZone
+) -> None:
+    client, other = browser(alice), "other.catalog."
+    produce.create_catalog(name=other, author=alice, channel=Channel.WEB, now=NOW)
+    client.post(f"{URL}put-in/", {"zones": make_zone(name="one.test.").name})
+    follow_producers()
+    for page in (URL, f"/catalogs/ours/{other}/"):
+        said = client.get(page).content.decode()
+        assert ("Went to another catalog" in said, "On their way here" in said) == (False, False)
+    client.post(f"/catalogs/ours/{other}/put-in/", {"zones": "one.test."})
+    follow_producers()
+    said = client.get(URL).content.decode()
+    until = timezone.localtime(timezone.now() + SAYS_WHERE)
+    named = re.search(r"Went to another catalog</dt>\s*<dd>\s*1\s.*?named here until (\S+ \S+) ", said, re.DOTALL)
+    assert named is not None
+    assert abs(datetime.fromisoformat(named[1]) - until.replace(tzinfo=None)) < timedelta(minutes=2)
+    there = client.get(f"/catalogs/ours/{other}/").content.decode()
+    assert ("On their way here" in there, "changing" in there) == (True, True)
 
 
 def test_the_page_says_who_transfers_it_and_changes_nothing_for_a_reader(

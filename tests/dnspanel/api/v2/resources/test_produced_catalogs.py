@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.tasks import follow_producers
-from dnspanel.zones import edit
-from dnspanel.zones.models import Channel, Zone
+from dnspanel.zones import edit, guard
+from dnspanel.zones.models import Channel, Publication, Zone
 from tests.dnspanel.api.callers import Api, Caller, MakeApi
 from tests.people import NOW
 
@@ -69,6 +70,39 @@ def test_zones_are_put_in_and_taken_out_and_it_says_when_it_is_in_step(admin: Ap
     assert rows["one.test."]["label"] == Produced.objects.get(zone=one).label
     assert admin.post(f"{OURS}/take-out", {"zones": ["one.test.", "two.test."]}).json() == {"moved": 2}
     assert [row.zone for row in Produced.objects.select_related("zone")] == [three]
+
+
+def test_one_is_deleted_by_what_was_read_and_its_members_are_in_it_when_it_comes_back(
+    admin: Api, catalog: Producer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zone(admin, "one.test.")
+    admin.post(f"{OURS}/put-in", {"zones": ["one.test."]})
+    tag = admin.get(OURS).headers["ETag"]
+    admin.patch(OURS, {"group_tags": []})
+    assert admin.delete(OURS, headers={"If-Match": tag}).status_code == 412
+    monkeypatch.setattr(guard, "MASS_FEW", 0)
+    tag = admin.get(OURS).headers["ETag"]
+    assert admin.delete(OURS, headers={"If-Match": tag}).json()["code"] == "needs-confirmation"
+    gone = admin.delete(f"{OURS}?confirm=true&reason=Moved", headers={"If-Match": tag})
+    assert (gone.status_code, gone.content) == (204, b"")
+    assert (admin.get(OURS).status_code, admin.delete(OURS).status_code) == (404, 404)
+    assert Publication.objects.latest("sequence").reason == "Moved"
+    in_trash = Zone.objects.get(name="partners.catalog.")
+    edit.restore_zone(zone=in_trash, author=None, channel=Channel.API, now=timezone.now())
+    assert admin.get(OURS).json()["members"] == 1
+
+
+def test_what_went_to_another_one_is_counted_at_both(admin: Api, catalog: Producer) -> None:
+    assert admin.post(URL, {"name": "other.catalog"}).status_code == 201
+    zone(admin, "one.test.")
+    admin.post(f"{OURS}/put-in", {"zones": ["one.test."]})
+    follow_producers()
+    assert admin.post(f"{URL}/other.catalog./put-in", {"zones": ["one.test."]}).json() == {"moved": 1}
+    follow_producers()
+    told = {each["name"]: each for each in admin.get(URL).json()["items"]}
+    counts = {name: (each["members"], each["coming"], each["leaving"]) for name, each in told.items()}
+    assert counts == {"partners.catalog.": (0, 0, 1), "other.catalog.": (1, 1, 0)}
+    assert {name for name, each in told.items() if each["in_step"]} == {"partners.catalog."}
 
 
 @pytest.mark.parametrize(
