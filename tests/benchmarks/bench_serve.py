@@ -360,13 +360,13 @@ class BenchNode:
         every = seconds / len(sealed)
         with self._arriving(sealed, every=every, each=IMPORT_PIECE * RECORDS_EACH, may_defer=True) as counted:
             yield counted
-        self._until_proved()
+        self._until_acked()
 
-    def _until_proved(self, timeout: float = 60) -> None:
+    def _until_acked(self, timeout: float = 60) -> None:
         deadline = time.monotonic() + timeout
         while (ack := self.client.ack()).place != ack.position:
             if time.monotonic() > deadline:
-                raise TimeoutError(f"the node has {ack.place} and proved {ack.position}")
+                raise TimeoutError(f"the node has {ack.place} and acked {ack.position}")
             time.sleep(0.05)
 
     @contextlib.contextmanager

@@ -14,27 +14,27 @@ from tests.ports import free_port
 
 @contextmanager
 def answering(answer: bytes) -> Iterator[tuple[int, list[bytes]]]:
-    """A port at which one connection is taken and gets this, whatever it asks; and what it asked."""
-    asked: list[bytes] = []
+    """A port at which one connection is taken and gets this, whatever it asks; and what it requests."""
+    requests: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
             connection, _ = server.accept()
             with connection:
-                asked.append(connection.recv(4096))
+                requests.append(connection.recv(4096))
                 connection.sendall(answer)
 
         thread = threading.Thread(target=serve)
         thread.start()
-        yield server.getsockname()[1], asked
+        yield server.getsockname()[1], requests
         thread.join()
 
 
 def test_a_request_has_the_key_and_its_answer_a_status_and_a_body() -> None:
-    with answering(b"HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nContent-Length: 3\r\n\r\n[1]") as (port, asked):
+    with answering(b"HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nContent-Length: 3\r\n\r\n[1]") as (port, requests):
         with PdnsApi(port, "key").request("PUT", "/x?y=1", question="x", seconds=5) as answer:
             assert (answer.status, answer.body.read(10)) == (200, b"[1]")
-    lines = asked[0].decode().split("\r\n")
+    lines = requests[0].decode().split("\r\n")
     assert lines[0] == "PUT /api/v1/servers/localhost/x?y=1 HTTP/1.1"
     assert {"X-API-Key: key", "Connection: close", "Content-Length: 0"} <= {*lines}
 
