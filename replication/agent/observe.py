@@ -131,11 +131,12 @@ def difference(before: Counters | None, now: Counters) -> Sample:
 
 def read_counters(api: PdnsApi) -> Counters:
     """The counters as of now. Raises NotServed or BadBytes."""
-    with api.request("GET", _PATH, question="statistics", seconds=_ANSWER_SECONDS) as answer:
+    with api.request("GET", _PATH, question="statistics", seconds=_ANSWER_SECONDS) as connection:
         own = int(stats.OWN_QUESTIONS.value)
-        refuse_other_status(answer, question="statistics")
-        counters = answer.body.read(_MAX_ANSWER)
-    return parse_counters(counters, at=time.time(), clock=time.monotonic(), own_questions=own)
+        response = connection.getresponse()
+        answer = response.read(_MAX_ANSWER)
+    refuse_other_status(response, question="statistics")
+    return parse_counters(answer, at=time.time(), clock=time.monotonic(), own_questions=own)
 
 
 class Observer:

@@ -178,9 +178,10 @@ class TopLists:
         """What PowerDNS's rings hold. Raises NotServed."""
         if not self._api.has_key:
             raise NotServed(question="top lists", expected="an api_key in agent.toml", found="none")
-        with self._api.request("GET", _PATH, question="top lists", seconds=_ANSWER_SECONDS) as answer:
-            refuse_other_status(answer, question="top lists")
-            yield statistic_items(answer.body)
+        with self._api.request("GET", _PATH, question="top lists", seconds=_ANSWER_SECONDS) as connection:
+            response = connection.getresponse()
+            refuse_other_status(response, question="top lists")
+            yield statistic_items(response)
 
 
 class _Lists:

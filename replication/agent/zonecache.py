@@ -93,5 +93,5 @@ class ZoneCache:
     def _flush(self, zone: str) -> bool:
         """Tell of one name; False if PowerDNS does not take its name this way. Raises NotServed."""
         path = f"/cache/flush?domain={urllib.parse.quote(zone)}"
-        with self._api.request("PUT", path, question=f"cache/flush of {zone}", seconds=_ANSWER_SECONDS) as answer:
-            return answer.status == 200
+        with self._api.request("PUT", path, question=f"cache/flush of {zone}", seconds=_ANSWER_SECONDS) as connection:
+            return connection.getresponse().status == 200

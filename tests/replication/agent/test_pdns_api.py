@@ -1,4 +1,4 @@
-"""The HTTP that the agent speaks to PowerDNS: what comes of answers that are none."""
+"""Requests to PowerDNS's API: what they have, and what comes of answers that are none."""
 
 import socket
 import threading
@@ -34,9 +34,10 @@ def test_a_request_has_the_key_and_its_answer_a_status_and_a_body() -> None:
     complete = b"HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nContent-Length: 3\r\n\r\n[1]"
     with (
         answering(complete) as (port, requests),
-        PdnsApi(port, "key").request("PUT", "/x?y=1", question="x", seconds=5) as answer,
+        PdnsApi(port, "key").request("PUT", "/x?y=1", question="x", seconds=5) as connection,
     ):
-        assert (answer.status, answer.body.read(10)) == (200, b"[1]")
+        answer = connection.getresponse()
+        assert (answer.status, answer.read(10)) == (200, b"[1]")
     lines = requests[0].decode().split("\r\n")
     assert lines[0] == "PUT /api/v1/servers/localhost/x?y=1 HTTP/1.1"
     assert {"X-API-Key: key", "Connection: close", "Content-Length: 0"} <= {*lines}
@@ -50,9 +51,9 @@ def test_what_is_no_answer_is_told(answer: bytes) -> None:
     with (
         answering(answer) as (port, _),
         pytest.raises(NotServed, match="asked for x"),
-        PdnsApi(port, "key").request("GET", "/", question="x", seconds=5),
+        PdnsApi(port, "key").request("GET", "/", question="x", seconds=5) as connection,
     ):
-        pass
+        connection.getresponse()
 
 
 def test_nobody_there_and_nobody_who_answers_are_told() -> None:
@@ -64,6 +65,6 @@ def test_nobody_there_and_nobody_who_answers_are_told() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,
         pytest.raises(NotServed, match="timed out"),
-        PdnsApi(silent.getsockname()[1], "k").request("GET", "/", question="x", seconds=0.05),
+        PdnsApi(silent.getsockname()[1], "k").request("GET", "/", question="x", seconds=0.05) as connection,
     ):
-        pass
+        connection.getresponse()
