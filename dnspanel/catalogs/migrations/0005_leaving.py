@@ -3,30 +3,25 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-# As in migration 0003. A catalog that a zone left drops it in the trash, and does not name it again if it comes back.
-NOTES_ZONES = """
+_FUNCTION = """
 CREATE OR REPLACE FUNCTION catalogs_produced_moved() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE catalogs_produced SET moved = TRUE, label = CASE
         WHEN NEW.deleted_at IS NULL THEN label ELSE replace(gen_random_uuid()::text, '-', '') END
-    WHERE zone_id = NEW.id;
+    WHERE zone_id = NEW.id;{besides}
+    RETURN NULL;
+END
+$$;
+"""
+# As in migration 0003; and a catalog that a zone left drops it in the trash, and does not name it again if it comes
+# back.
+NOTES_ZONES = _FUNCTION.format(
+    besides="""
     IF NEW.deleted_at IS NOT NULL THEN
         UPDATE catalogs_leaving SET told_at = to_timestamp(0), way = GREATEST(way, 1) WHERE zone_id = NEW.id;
-    END IF;
-    RETURN NULL;
-END
-$$;
-"""
-NOTED_BEFORE = """
-CREATE OR REPLACE FUNCTION catalogs_produced_moved() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    UPDATE catalogs_produced SET moved = TRUE, label = CASE
-        WHEN NEW.deleted_at IS NULL THEN label ELSE replace(gen_random_uuid()::text, '-', '') END
-    WHERE zone_id = NEW.id;
-    RETURN NULL;
-END
-$$;
-"""
+    END IF;"""
+)
+NOTED_BEFORE = _FUNCTION.format(besides="")
 
 
 class Migration(migrations.Migration):
@@ -47,15 +42,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "catalog",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="zones.zone"
-                    ),
+                    models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="+", to="zones.zone"),
                 ),
                 (
                     "entered",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="zones.zone"
-                    ),
+                    models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="+", to="zones.zone"),
                 ),
                 (
                     "zone",
