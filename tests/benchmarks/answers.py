@@ -109,6 +109,17 @@ def wait_for(
     return [seen[index] for index in range(len(nodes))]
 
 
+def wait_for_last(
+    nodes: Sequence[Address], name: str, address: str, *, timeout: float = 10.0, every: float = POLL_SECONDS
+) -> float:
+    """Seconds of the monotonic clock at which the last of the nodes was seen to answer exactly `address`.
+
+    They are waited for one after the other, so that as many nodes as share a machine are not kept busy by whoever
+    watches them; a node that answered before is seen a fraction of a millisecond later for each before it.
+    """
+    return max(wait_for([node], name, address, timeout=timeout, every=every)[0] for node in nodes)
+
+
 def _poll(
     selector: selectors.BaseSelector, wire: bytes, wanted: set[bytes], seen: dict[int, float], every: float
 ) -> None:
@@ -117,7 +128,7 @@ def _poll(
         if key.data not in seen:
             key.fileobj.send(wire)  # type: ignore[union-attr]
     end = time.monotonic() + every
-    while (left := end - time.monotonic()) > 0:
+    while len(seen) < len(selector.get_map()) and (left := end - time.monotonic()) > 0:
         for key, _ in selector.select(left):
             reply = key.fileobj.recv(4096)  # type: ignore[union-attr]
             if key.data not in seen and addresses_in(reply) == wanted:
