@@ -266,7 +266,7 @@ def test_a_check_is_due_at_the_start_then_after_a_pause_or_on_request(store: Sto
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.01, 0.08, 0.1, 0.5, 12.0, 300.0])
-def test_checks_and_their_pauses_take_a_600th_of_the_time_at_most(seconds: float) -> None:
+def test_checks_and_their_pauses_take_a_small_share_of_the_time(seconds: float) -> None:
     share = share_of(seconds)
     assert 0 < share <= SHARE
     assert seconds / (seconds / share + PAUSE_SECONDS) <= AVERAGE_SHARE * 1.001
