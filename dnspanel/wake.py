@@ -19,7 +19,7 @@ LIFETIME = 10.0
 logger = logging.getLogger(__name__)
 
 
-def wake(task: "Task[..., Any]", *args: int, lifetime: float = LIFETIME, countdown: float = 0) -> bool:
+def wake(task: "Task[..., Any]", *args: int | list[int], lifetime: float = LIFETIME, countdown: float = 0) -> bool:
     """Enqueue a task, to be run after `countdown` seconds and forgotten `lifetime` seconds later.
 
     False if the broker does not answer: that is logged, and is no error.

@@ -129,11 +129,19 @@ class NodeClient:
         self.bytes_sent = 0
         self._answer_seconds = answer_seconds
         self.ssl_context = ssl_context
-        self._socket: ssl.SSLSocket | None = None
+        self.connection: ssl.SSLSocket | None = None
 
     def status(self) -> Status:
         """The status of the node. Raises NodeUnreachable."""
         return Status.from_json(self._get(STATUS_PATH))
+
+    def status_and_samples(self, after: int) -> tuple[Status, list[Sample]]:
+        """Both at once, the second as `samples`; of an agent from before that with two requests."""
+        message = self._get(f"{STATUS_PATH}?samples_after={after}")
+        status, samples = Status.from_json(message), message.get("samples")
+        if samples is None:
+            return status, self.samples(after)
+        return status, [Sample.from_json(sample) for sample in samples]
 
     def samples(self, after: int) -> list[Sample]:
         """PowerDNS's counters of the seconds after this unix time, oldest first. Raises NodeUnreachable."""
@@ -165,13 +173,13 @@ class NodeClient:
         Raises BadSignature's and other refusals as Refused, DiskFull where it would not fit, or NodeUnreachable.
         """
         target = f"{SNAPSHOTS_PATH}/{snapshot_id(sealed)}"
-        answer = self._request("PUT", target, sealed, len(sealed), self._seconds_for(len(sealed)))
+        answer = self._request("PUT", target, sealed, len(sealed), self.seconds_for(len(sealed)))
         return [int(number) for number in answer["missing"]]
 
     def send_chunk(self, snapshot: str, number: int, stored: bytes) -> None:
         """Give the agent one chunk as it is stored. Harmless to repeat. Raises Refused for one that is altered."""
         target = f"{SNAPSHOTS_PATH}/{snapshot}/chunks/{number}"
-        self._request("PUT", target, stored, len(stored), self._seconds_for(len(stored)))
+        self._request("PUT", target, stored, len(stored), self.seconds_for(len(stored)))
 
     def install_snapshot(self, snapshot: str, raw_size: int, *, unproven: Collection[str] = ()) -> Ack:
         """Make the snapshot what PowerDNS answers from; `raw_size` says how long to wait, `unproven` is as in `push`.
@@ -238,7 +246,7 @@ class NodeClient:
         node may or may not have applied them, and sending them again is harmless.
         """
         headers = (f"Prefer: {RESPOND_ASYNC}\r\n" if may_defer else "") + _unproven_header(unproven)
-        return Ack.from_json(self._request("PUT", SEGMENTS_PATH, body, size, self._seconds_for(size), headers))
+        return Ack.from_json(self._request("PUT", SEGMENTS_PATH, body, size, self.seconds_for(size), headers))
 
     def ack(self) -> Ack:
         """Up to where PowerDNS answers, after an ack with `applied`. Raises NotServed, Busy, NodeUnreachable."""
@@ -250,7 +258,7 @@ class NodeClient:
         `unproven` is as in `push`. Raises Gap where the node is not at its position, and what `push` raises; repeating
         is harmless.
         """
-        seconds = self._seconds_for(len(sealed))
+        seconds = self.seconds_for(len(sealed))
         answer = self._request("PUT", REPAIRS_PATH, sealed, len(sealed), seconds, _unproven_header(unproven))
         return RepairAnswer(Ack.from_json(answer), tuple(map(str, answer.get("words", ()))), int(answer.get("rows", 0)))
 
@@ -285,9 +293,9 @@ class NodeClient:
         return [(int(table), int(row_id), bytes.fromhex(body)) for table, row_id, body in found]
 
     def close(self) -> None:
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
 
     def __enter__(self) -> Self:
         return self
@@ -297,7 +305,7 @@ class NodeClient:
     ) -> None:
         self.close()
 
-    def _seconds_for(self, size: int) -> float:
+    def seconds_for(self, size: int) -> float:
         """How long the agent may take with a body of this size."""
         return self._answer_seconds + size / SLOWEST_BYTES_PER_SECOND
 
@@ -308,7 +316,7 @@ class NodeClient:
         self, method: str, target: str, body: bytes | BinaryIO, size: int, seconds: float, headers: str = ""
     ) -> Any:
         """One request; again on a new connection if the agent had closed the kept one meanwhile."""
-        if self._socket is not None:
+        if self.connection is not None:
             try:
                 return self._attempt(method, target, body, size, seconds, headers)
             except _Broken:
@@ -337,12 +345,10 @@ class NodeClient:
             raise NodeUnreachable(host=self.host, port=self.port, reason=str(exc) or type(exc).__name__) from exc
         if response.will_close:
             self.close()
-        if response.status != 200:
-            raise decode_refusal(response.status, answer)
-        return decode_message(answer)
+        return answer_of(response.status, answer)
 
     def _connected(self) -> ssl.SSLSocket:
-        if self._socket is None:
+        if self.connection is None:
             connection = self._connect()
             try:
                 self.peer = str(connection.getpeername()[0])
@@ -353,8 +359,8 @@ class NodeClient:
                 if isinstance(exc, ssl.SSLCertVerificationError) and exc.verify_code in (_EXPIRED, _NOT_YET_VALID):
                     raise Refused(error="WrongCertificate", message=self._describe_untimely(exc)) from exc
                 raise
-            self._socket = connection
-        return self._socket
+            self.connection = connection
+        return self.connection
 
     def _connect(self) -> ssl.SSLSocket:
         """A connection to the first address of the host that takes one, before the handshake. Raises OSError.
@@ -406,9 +412,8 @@ class NodeClient:
     def _send(
         self, connection: ssl.SSLSocket, method: str, target: str, body: bytes | BinaryIO, size: int, headers: str
     ) -> None:
-        """Few header bytes, and one piece with a small body: an edit fits one packet."""
-        length = "" if method == "GET" else f"Content-Length: {size}\r\n"
-        head = f"{method} {target} HTTP/1.1\r\nHost: {self.host}\r\n{length}{headers}\r\n".encode("ascii")
+        """One piece with a small body: an edit fits one packet."""
+        head = request_head(method, target, self.host, size, headers)
         pieces = [head + body] if isinstance(body, bytes) else chain([head], iter(partial(body.read, 1 << 16), b""))
         for piece in pieces:
             connection.sendall(piece)
@@ -452,6 +457,19 @@ def send_snapshot(
             if time.monotonic() >= until:
                 raise
             time.sleep(_RESTART_PAUSE_SECONDS)
+
+
+def request_head(method: str, target: str, host: str, size: int, headers: str = "") -> bytes:
+    """The head of a request: few bytes. `headers` are whole lines."""
+    length = "" if method == "GET" else f"Content-Length: {size}\r\n"
+    return f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n{length}{headers}\r\n".encode("ascii")
+
+
+def answer_of(status: int, body: bytes) -> Any:
+    """What an agent answered. Raises what it refused with, BadBytes."""
+    if status != 200:
+        raise decode_refusal(status, body)
+    return decode_message(body)
 
 
 def _unproven_header(zones: Collection[str]) -> str:

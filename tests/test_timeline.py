@@ -20,7 +20,7 @@ def test_every_step_stands_where_it_was_done(tmp_path: Path) -> None:
         (tmp_path / f"{node}-agent.log").write_text(f"{AT},{ms:03} {applied}")
     (tmp_path / "push.log").write_text(
         f"[{AT},035: INFO/MainProcess] pushed node=ring0 from=6 to=7 acked=7 bytes=402 ms=9.0\n"
-        f"[{AT},061: INFO/MainProcess] pushed node=ns2 from=6 to=7 acked=7 bytes=402 ms=9.0\n"
+        f"[{AT},061: INFO/MainProcess] pushed node=ns1,ns2 from=6 to=7 acked=7 bytes=402 ms=9.0\n"
     )
     found = time_line([Edit(7, BEGAN, BEGAN + 0.012, BEGAN + 0.056)], tmp_path)
     assert [(round(step.ms), step.name) for step in found] == [

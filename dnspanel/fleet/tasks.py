@@ -8,7 +8,7 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
@@ -28,6 +28,7 @@ from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
 from dnspanel.fleet.push import acks, maintenance
 from dnspanel.fleet.push.bootstrap import ask_for_snapshot
 from dnspanel.fleet.push.connections import AgentConnection, connections
+from dnspanel.fleet.push.fan_out import push_together
 from dnspanel.fleet.push.lease import SHORT_PAUSE, Lease, LeaseLost, free_bootstraps
 from dnspanel.fleet.push.outcome import Refusal, SendSnapshot, TryAgain, outcome_of
 from dnspanel.fleet.push.regressed import regressed_nodes
@@ -53,30 +54,10 @@ REFUSAL_PAUSE = timedelta(seconds=10)
 # A node that met rows which are not the panel's looks which they are; it is asked for them after this many seconds.
 MENDING_DELAY = 1
 
-_PUSHED_BY = frozenset(
-    {
-        "id",
-        "name",
-        "schema",
-        "agent_host",
-        "agent_port",
-        "epoch",
-        "acked",
-        "refusal",
-        "certificate_sha256",
-        "next_certificate_sha256",
-        "machine",
-        "machine_address",
-        "other_machine",
-        "other_machine_address",
-        "is_ring0",
-        "dns_address",
-        "dns_port",
-    }
-)
-
-# As many as Celery has for this queue: whoever waits here would wait there.
-_released = ThreadPoolExecutor(16, thread_name_prefix="released")
+# As many as Celery has for this queue: whoever waits here would wait there. Nodes that are pushed to together do not
+# wait behind single ones, which may be away.
+_singly = ThreadPoolExecutor(16, thread_name_prefix="push-singly")
+_together = ThreadPoolExecutor(8, thread_name_prefix="push-together")
 
 # Parents may be slow, and pushes to nodes run on the same threads: most of those must stay free.
 _parents = threading.BoundedSemaphore(3)
@@ -92,10 +73,17 @@ def push_node(node_id: int) -> None:
 
 
 @shared_task(ignore_result=True)
+def push_nodes(node_ids: list[int]) -> None:
+    """Bring several nodes to the head of their schema, together where they lack the same. As harmless."""
+    with while_postgresql_answers():
+        _push_together(node_ids)
+
+
+@shared_task(ignore_result=True)
 def push_late_nodes() -> None:
     """Push to every active node that is not at the head of its schema."""
     with while_postgresql_answers():
-        wake_each(push_node, late_nodes())
+        _wake_pushes(late_nodes())
 
 
 @shared_task(ignore_result=True)
@@ -303,7 +291,7 @@ def wake_nodes(*, schema: int, **_: Any) -> None:
 
     A dead broker costs two seconds, never a change.
     """
-    wake_each(push_node, free_nodes(schema=schema))
+    _wake_pushes(free_nodes(schema=schema))
 
 
 @shared_task(ignore_result=True)
@@ -317,31 +305,55 @@ def advance_delivery() -> None:
         wake_fronts()
 
 
-def wake_released_nodes(*, node_ids: Iterable[int], **_: Any) -> None:
+def wake_released_nodes(*, node_ids: Sequence[int], **_: Any) -> None:
     """Push to nodes that may go further than before: by way of the broker, unless this worker pushes anyway.
 
     The proof that they waited for mostly arrived here, with somebody's edit behind it; by the broker they would
     begin some milliseconds later. A worker that dies with it loses hints only, as a broker does.
     """
-    is_push_worker = current_task and current_task.name == push_node.name and not current_task.request.called_directly
-    if not is_push_worker:
-        wake_each(push_node, node_ids)
-        return
-    for node_id in node_ids:
-        _released.submit(_push_released, node_id)
+    if not _pushes_here():
+        _wake_pushes(node_ids)
+    elif len(node_ids) == 1:
+        _singly.submit(_push_here, push_node, node_ids[0])
+    else:
+        _together.submit(_push_here, push_nodes, node_ids)
 
 
-def _push_released(node_id: int) -> None:
-    connections[node_id].is_scheduled = False
+def _pushes_here() -> bool:
+    """Whether this thread is one of a worker that pushes."""
+    if threading.current_thread().name.startswith(("push-singly", "push-together")):
+        return True
+    is_push = current_task and current_task.name in (push_node.name, push_nodes.name)
+    return bool(is_push and not current_task.request.called_directly)
+
+
+def _wake_pushes(node_ids: Sequence[int]) -> None:
+    """One message, however many nodes."""
+    if len(node_ids) == 1:
+        wake(push_node, node_ids[0])
+    elif node_ids:
+        wake(push_nodes, list(node_ids))
+
+
+def _push_here(push: Callable[[Any], None], whom: int | Sequence[int]) -> None:
     try:
-        push_node(node_id)
+        push(whom)
     except Exception:  # nobody asks for what came of it
-        logger.exception("cannot push node_id=%s", node_id)
+        logger.exception("cannot push to %s", whom)
+
+
+def _push_together(node_ids: Sequence[int]) -> None:
+    """Push to these nodes at once, and see to it that what is left to do gets done."""
+    for left in push_together(node_ids, _push):
+        for node_id in left.singly:
+            _singly.submit(_push_here, push_node, node_id)
+        if left.again:
+            _together.submit(_push_here, push_nodes, left.again)
 
 
 def _push(node_id: int, connection: AgentConnection) -> None:
     """Close the difference for one node, and record what it acked or why it refused."""
-    node = node_to_push(node_id, _PUSHED_BY)
+    node = node_to_push(node_id)
     if node is None:
         return
     if node.other_machine:
@@ -463,6 +475,11 @@ def _ask_again(node_id: int, connection: AgentConnection) -> None:
     """Push to the node once more in a moment, by this process: a dead worker costs two seconds."""
     if not connection.is_scheduled:
         connection.is_scheduled = True
-        timer = threading.Timer(ASK_AGAIN_SECONDS, lambda: _released.submit(_push_released, node_id))
+        timer = threading.Timer(ASK_AGAIN_SECONDS, _push_scheduled, (node_id, connection))
         timer.daemon = True
         timer.start()
+
+
+def _push_scheduled(node_id: int, connection: AgentConnection) -> None:
+    connection.is_scheduled = False
+    _singly.submit(_push_here, push_node, node_id)

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from django.db import connection
-from django.db.models import Q
 
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.signals import fronts_changed
@@ -16,22 +15,33 @@ from dnspanel.prepared_statements import prepared_cursor
 from replication.wire import protocol
 from replication.wire.position import Position
 
-_RECORD_ACK = """
-WITH moved AS (
-    UPDATE fleet_node SET
-        epoch = %(epoch)s, acked = %(sequence)s, acked_at = %(now)s, digest = %(digest)s,
-        unanswered = %(unanswered)s::jsonb,
+# Whoever updates several nodes in one statement locks them by id before: in other orders two of them would wait for
+# each other.
+_IN_ORDER = "SELECT id FROM fleet_node WHERE id = ANY(%(nodes)s::bigint[]) ORDER BY id FOR NO KEY UPDATE"
+
+_RECORD_ACKS = f"""
+WITH ack AS (
+    SELECT * FROM unnest(
+        %(nodes)s::bigint[], %(epochs)s::uuid[], %(sequences)s::bigint[], %(digests)s::bytea[], %(unanswered)s::jsonb[]
+    ) ack (node_id, epoch, sequence, digest, unanswered)
+), mine AS ({_IN_ORDER}), moved AS (
+    UPDATE fleet_node n SET
+        epoch = ack.epoch, acked = ack.sequence, acked_at = %(now)s, digest = ack.digest, unanswered = ack.unanswered,
         contact_at = greatest(contact_at, %(now)s), refusal = '', refused_at = NULL, refused_since = NULL
-    WHERE id = %(node)s AND (epoch IS NULL OR epoch = %(epoch)s AND acked < %(sequence)s)
-    RETURNING id, schema
+    FROM ack JOIN mine ON mine.id = ack.node_id
+    WHERE n.id = ack.node_id AND (n.epoch IS NULL OR n.epoch = ack.epoch AND n.acked < ack.sequence)
+    RETURNING n.id, n.schema, n.epoch, n.acked
 ), proved AS (
     INSERT INTO fleet_ack (node_id, epoch, sequence, at)
-    SELECT id, %(epoch)s, %(sequence)s, %(now)s FROM moved ON CONFLICT DO NOTHING
+    SELECT id, epoch, acked, %(now)s FROM moved ON CONFLICT DO NOTHING
+), head AS (
+    SELECT schema, epoch, greatest(
+        (SELECT max(last) FROM publish_segment s WHERE s.schema = place.schema AND s.epoch = place.epoch),
+        (SELECT max(sequence) FROM publish_snapshot s WHERE s.schema = place.schema AND s.epoch = place.epoch)
+    ) AS newest
+    FROM (SELECT DISTINCT moved.schema, h.epoch FROM moved JOIN zones_loghead h ON h.epoch = moved.epoch) place
 )
-SELECT greatest(
-    (SELECT max(last) FROM publish_segment s WHERE s.schema = moved.schema AND s.epoch = h.epoch),
-    (SELECT max(sequence) FROM publish_snapshot s WHERE s.schema = moved.schema AND s.epoch = h.epoch)
-) FROM moved LEFT JOIN zones_loghead h ON h.epoch = %(epoch)s
+SELECT id, newest FROM moved LEFT JOIN head USING (schema, epoch)
 """
 
 _RECORD_SNAPSHOT_ACK = """
@@ -49,12 +59,21 @@ WITH moved AS (
 SELECT count(*) FROM moved
 """
 
-_RECORD_REPORTS = """
+_RECORD_REPORTS = f"""
+WITH mine AS ({_IN_ORDER})
 UPDATE fleet_node AS n SET report = said.report, reported_at = said.at,
     unanswered = CASE
         WHEN (said.report -> 'position' ->> 'sequence')::bigint >= n.acked
         THEN coalesce(said.report -> 'unanswered', '[]') ELSE n.unanswered END
-FROM jsonb_to_recordset(%s::jsonb) AS said (id bigint, at timestamptz, report jsonb) WHERE n.id = said.id
+FROM jsonb_to_recordset(%(reports)s::jsonb) AS said (id bigint, at timestamptz, report jsonb)
+    JOIN mine ON mine.id = said.id
+WHERE n.id = said.id
+"""
+
+_RECORD_CONTACT = f"""
+WITH mine AS ({_IN_ORDER})
+UPDATE fleet_node AS n SET contact_at = %(now)s
+FROM mine WHERE n.id = mine.id AND (n.contact_at IS NULL OR n.contact_at < %(now)s)
 """
 
 # One ack of each node stays whatever its age: the newest tells since when the node is where it is.
@@ -75,28 +94,35 @@ class Recorded:
 def record_ack(*, node_id: int, ack: protocol.Ack, now: datetime) -> Recorded | None:
     """The node has acked this position; whatever it refused before is over.
 
-    One conditional UPDATE, so a late ack moves no node backwards; None then.
-    With the proof's own row, and a look whether there is more to push, it is one statement: it runs for every edit and
-    node. An ack of another epoch than the node's changes nothing either.
+    A late ack moves no node backwards; None then. An ack of another epoch than the node's changes nothing either.
     """
-    position = ack.position
+    return record_acks(acks={node_id: ack}, now=now).get(node_id)
+
+
+def record_acks(*, acks: Mapping[int, protocol.Ack], now: datetime) -> dict[int, Recorded]:
+    """The same of several nodes at once, by node id; of those that did not move there is nothing.
+
+    Conditional UPDATEs, the proofs' own rows, and a look whether there is more to push, are one statement: it runs for
+    every edit.
+    """
+    node_ids = sorted(acks)
+    listed = [acks[node_id] for node_id in node_ids]
     with prepared_cursor() as cursor:
         cursor.execute(
-            _RECORD_ACK,
+            _RECORD_ACKS,
             {
-                "node": node_id,
-                "epoch": position.epoch,
-                "sequence": position.sequence,
-                "digest": ack.digest_main + ack.digest_records,
-                "unanswered": json.dumps(ack.unanswered),
+                "nodes": node_ids,
+                "epochs": [ack.position.epoch for ack in listed],
+                "sequences": [ack.position.sequence for ack in listed],
+                "digests": [ack.digest_main + ack.digest_records for ack in listed],
+                "unanswered": [json.dumps(ack.unanswered) for ack in listed],
                 "now": now,
             },
         )
-        row = cursor.fetchone()
-    if row is None:
+        moved = {node_id: Recorded(newest) for node_id, newest in cursor.fetchall()}
+    for node_id in acks.keys() - moved.keys():
         clear_refusal(node_id=node_id)
-        return None
-    return Recorded(row[0])
+    return moved
 
 
 def record_applied(*, node_id: int, position: Position, now: datetime) -> None:
@@ -161,11 +187,12 @@ def record_reports(*, reports: Mapping[int, tuple[datetime, Mapping[str, Any]]])
         return
     rows = [{"id": node_id, "at": at.isoformat(), "report": report} for node_id, (at, report) in reports.items()]
     with connection.cursor() as cursor:
-        cursor.execute(_RECORD_REPORTS, (json.dumps(rows),))
+        cursor.execute(_RECORD_REPORTS, {"nodes": list(reports), "reports": json.dumps(rows)})
 
 
 def record_contact(*, node_ids: Collection[int], versions: Mapping[int, Mapping[str, str]], now: datetime) -> None:
     """These agents answered just now; `versions` holds only those that are new."""
-    Node.objects.filter(pk__in=node_ids).filter(Q(contact_at=None) | Q(contact_at__lt=now)).update(contact_at=now)
+    with connection.cursor() as cursor:
+        cursor.execute(_RECORD_CONTACT, {"nodes": list(node_ids), "now": now})
     for node_id, found in versions.items():
         Node.objects.filter(pk=node_id).update(versions=dict(found))

@@ -51,6 +51,23 @@ class AgentConnection:
             finally:
                 self._free.release()
 
+    def take(self, attempt: Callable[["AgentConnection"], None]) -> bool:
+        """Keep the connection for a push to several nodes, until `let_go`; False: another push is under way.
+
+        Then that one looks once more, as in `push`, and may have to run `attempt` for that.
+        """
+        self._attempt = attempt
+        self._requested = True
+        if not self._free.acquire(blocking=False):
+            return False
+        self._requested = False
+        return True
+
+    def let_go(self) -> bool:
+        """End what `take` began; True if a push was requested meanwhile, which is for the caller to do."""
+        self._free.release()
+        return self._requested
+
     @contextmanager
     def reserved(self, seconds: float) -> Iterator["AgentConnection"]:
         """Keep pushes off the connection: the node's position stays where it is. Raises Busy.

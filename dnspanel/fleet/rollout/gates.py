@@ -5,7 +5,7 @@ is asked more than the one statement that loads a node anyway.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -53,8 +53,31 @@ _IS_GATE = """(
 _TAKES_PUSHES = f"""
     SELECT %s, {_LIMIT}, {_IS_GATE}, EXISTS (SELECT FROM fleet_unprovenzone u WHERE u.node_id = fleet_node.id)
     FROM fleet_node
-    WHERE id = %%s AND state = 'active'
+    WHERE id = ANY(%%s::bigint[]) AND state = 'active'
         AND NOT EXISTS (SELECT FROM fleet_bootstrap WHERE fleet_bootstrap.node_id = fleet_node.id)"""
+
+# What a push needs to know of a node.
+_PUSHED_BY = frozenset(
+    {
+        "id",
+        "name",
+        "schema",
+        "agent_host",
+        "agent_port",
+        "epoch",
+        "acked",
+        "refusal",
+        "certificate_sha256",
+        "next_certificate_sha256",
+        "machine",
+        "machine_address",
+        "other_machine",
+        "other_machine_address",
+        "is_ring0",
+        "dns_address",
+        "dns_port",
+    }
+)
 
 _FREE = f"SELECT id FROM fleet_node WHERE schema = %s AND state = 'active' AND {_LIMIT} IS NULL"
 
@@ -151,19 +174,26 @@ def with_limit(nodes: "QuerySet[Node]") -> "QuerySet[Any]":
     )
 
 
-def node_to_push(node_id: int, fields: Collection[str]) -> Any | None:
-    """Return the node with these fields, `limit`, `is_gate` and `has_unproven`; None unless it takes pushes."""
-    read = [field.attname for field in Node._meta.concrete_fields if field.attname in fields]  # as `from_db` has them
+def node_to_push(node_id: int) -> Any | None:
+    """Return the node as `nodes_to_push` does; None unless it takes pushes."""
+    return next(iter(nodes_to_push([node_id])), None)
+
+
+def nodes_to_push(node_ids: Sequence[int]) -> list[Any]:
+    """Return those of these nodes that take pushes, in one statement.
+
+    They have the fields in `_PUSHED_BY`, and `limit`, `is_gate` and `has_unproven`.
+    """
+    read = [field.attname for field in Node._meta.concrete_fields if field.attname in _PUSHED_BY]  # as `from_db` has it
     columns = ", ".join(f"fleet_node.{connection.ops.quote_name(name)}" for name in read)
+    found = []
     with prepared_cursor() as cursor:
-        cursor.execute(_TAKES_PUSHES % columns, (node_id,))
-        row = cursor.fetchone()
-    if row is None:
-        return None
-    *values, limit, is_gate, has_unproven = row
-    node: Any = Node.from_db(connection.alias, read, values)
-    node.limit, node.is_gate, node.has_unproven = limit, is_gate, has_unproven
-    return node
+        cursor.execute(_TAKES_PUSHES % columns, (list(node_ids),))
+        for *values, limit, is_gate, has_unproven in cursor.fetchall():
+            node: Any = Node.from_db(connection.alias, read, values)
+            node.limit, node.is_gate, node.has_unproven = limit, is_gate, has_unproven
+            found.append(node)
+    return found
 
 
 def free_nodes(*, schema: int) -> list[int]:

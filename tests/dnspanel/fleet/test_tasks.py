@@ -1,11 +1,12 @@
 """Push over real TLS to agents with a real LMDB."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connections as database_connections
 from django.utils import timezone
 
 from dnspanel.fleet import tasks
@@ -251,6 +252,93 @@ def test_a_sealed_segment_wakes_the_push_of_every_active_node(served: Serve, mon
     enroll.drain(node=second.node, now=timezone.now(), by=None)
     publish("one.test.")
     assert woken == [first.node.pk]
+
+
+def test_several_nodes_are_woken_by_one_message(served: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    woken: list[Any] = []
+    monkeypatch.setattr(tasks.push_nodes, "apply_async", lambda args, **_: woken.extend(args))
+    nodes = [served(name).node.pk for name in ("ns1", "ns2", "ns3")]
+    publish("one.test.")
+    tasks.push_late_nodes()
+    tasks.wake_released_nodes(node_ids=nodes)
+    assert [sorted(ids) for ids in woken] == [nodes] * 3, "by the publication, by beat, and by who releases"
+
+
+class Threads:
+    """Runs what is submitted, each in a thread of its own that closes its connection to the database."""
+
+    def __init__(self) -> None:
+        self.submitted: list[tuple[Any, ...]] = []
+        self._threads: list[threading.Thread] = []
+
+    def submit(self, act: Callable[..., None], *args: Any) -> None:
+        def run() -> None:
+            act(*args)
+            database_connections.close_all()
+
+        self.submitted.append(args)
+        self._threads.append(threading.Thread(target=run))
+        self._threads[-1].start()
+
+    def join(self) -> None:
+        while self._threads:
+            self._threads.pop().join(30)
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Threads]:
+    """In place of the pools of a worker."""
+    made = Threads()
+    monkeypatch.setattr(tasks, "_singly", made)
+    monkeypatch.setattr(tasks, "_together", made)
+    yield made
+    made.join()
+
+
+def test_what_cannot_be_pushed_together_is_pushed_singly(served: Serve, threads: Threads) -> None:
+    """New nodes have no connection yet; after that they get what is new together."""
+    made = [served(name) for name in ("ns1", "ns2", "ns3")]
+    ids = [each.node.pk for each in made]
+    made[2].agent.stop()
+    publish("one.test.")
+    for sequence, singly in ((1, ids), (2, ids[2:])):
+        tasks.push_nodes(ids)
+        threads.join()
+        assert [node(name).acked for name in ("ns1", "ns2", "ns3")] == [sequence, sequence, 0]
+        assert sorted(threads.submitted, key=str) == [(tasks.push_node, node_id) for node_id in singly]
+        threads.submitted.clear()
+        publish(f"z{sequence}.test.")
+
+
+def test_what_is_new_meanwhile_is_pushed_too(served: Serve, threads: Threads, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = [served(name) for name in ("ns1", "ns2")]
+    publish("one.test.")
+    for each in made:
+        push_node(each.node.pk)
+    publish("two.test.")
+    agent = made[0].agent
+    apply = agent.apply
+
+    def apply_later(body: bytes) -> Any:
+        if agent.requests == 2:
+            publish("three.test.")
+            database_connections.close_all()
+        return apply(body)
+
+    monkeypatch.setattr(agent, "apply", apply_later)
+    tasks.push_nodes([each.node.pk for each in made])
+    threads.join()
+    assert node("ns1").acked == 3
+
+
+def test_only_a_worker_that_pushes_pushes_by_itself_to_nodes_that_are_released(
+    served: Serve, threads: Threads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [served(name).node.pk for name in ("ns1", "ns2")]
+    monkeypatch.setattr(threading.current_thread(), "name", "push-together_0")
+    tasks.wake_released_nodes(node_ids=ids)
+    tasks.wake_released_nodes(node_ids=ids[:1])
+    assert threads.submitted[:2] == [(tasks.push_nodes, ids), (tasks.push_node, ids[0])]
 
 
 def test_a_dead_broker_delays_a_push_and_nothing_else(served: Serve, monkeypatch: pytest.MonkeyPatch) -> None:

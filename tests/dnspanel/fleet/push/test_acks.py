@@ -5,9 +5,13 @@ from datetime import timedelta
 from uuid import UUID, uuid4
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from dnspanel.fleet.models import Ack, Node
 from dnspanel.fleet.push import acks
+from dnspanel.publish.models import Segment
+from dnspanel.zones.models import LogHead
 from replication.wire import protocol
 from replication.wire.position import Position
 from tests.dnspanel.fleet.conftest import NOW, MakeNode
@@ -99,3 +103,39 @@ def test_what_a_node_cannot_answer_comes_with_its_ack_and_an_older_report_does_n
 
     assert after_report(6) == [list(lacks)]
     assert after_report(7) == []
+
+
+def test_acks_that_came_together_are_recorded_together(active_node: MakeNode) -> None:
+    first, second, late = active_node("ns1"), active_node("ns2"), active_node("ns3")
+    acks.record_ack(node_id=late.pk, ack=ack(9), now=NOW)
+    acks.record_refusal(node_id=late.pk, message="disk full", now=NOW)
+    lacks = protocol.Unanswered("a.test.", "a.test.", "ALIAS", "SERVFAIL")
+    together = {second.pk: replace(ack(8), unanswered=(lacks,)), late.pk: ack(8), first.pk: ack(7)}
+    with CaptureQueriesContext(connection) as queries:
+        recorded = acks.record_acks(acks=together, now=NOW + timedelta(seconds=1))
+    assert len(queries) == 2, "one for all, and one because an ack was late"
+    assert recorded == {first.pk: acks.Recorded(None), second.pk: acks.Recorded(None)}
+    found = {node.name: (node.acked, node.refusal, node.unanswered) for node in Node.objects.all()}
+    assert found == {"ns1": (7, "", []), "ns2": (8, "", [list(lacks)]), "ns3": (9, "", [])}
+    assert sorted(Ack.objects.values_list("node__name", "sequence")) == [("ns1", 7), ("ns2", 8), ("ns3", 9)]
+
+
+def test_an_ack_is_recorded_with_the_newest_that_there_is_for_its_schema(active_node: MakeNode) -> None:
+    head = LogHead.objects.get()
+    nodes = {schema: active_node(f"ns{schema}") for schema in (4, 5, 6)}
+    for schema, node in nodes.items():
+        Node.objects.filter(pk=node.pk).update(schema=schema)
+    for schema, first, last in ((4, 1, 3), (4, 4, 7), (5, 1, 5)):
+        name = f"{schema}-{last}"
+        Segment.objects.create(
+            schema=schema,
+            epoch=head.epoch,
+            first=first,
+            last=last,
+            size=1,
+            object_name=name,
+            digest=bytes(32),
+            sealed_at=NOW,
+        )
+    recorded = acks.record_acks(acks={node.pk: ack(2, head.epoch) for node in nodes.values()}, now=NOW)
+    assert {schema: recorded[node.pk].newest for schema, node in nodes.items()} == {4: 7, 5: 5, 6: None}

@@ -96,3 +96,21 @@ def test_an_error_while_a_line_is_held_frees_it() -> None:
         raise RuntimeError("a bug")
     with connection.reserved(1):
         pass
+
+
+def test_a_connection_that_was_taken_is_nobody_elses_and_requests_are_kept() -> None:
+    connection, ran = AgentConnection(), []
+    assert connection.take(lambda _: ran.append("by take"))
+    assert not connection.take(lambda _: ran.append("by the second"))
+    connection.push(lambda _: ran.append("by push"))
+    assert ran == []
+    assert connection.let_go(), "two pushes were requested meanwhile"
+    assert connection.take(lambda _: None)
+    assert not connection.let_go(), "they are for the one who was told"
+
+
+def test_whoever_cannot_take_a_connection_is_served_by_its_holder() -> None:
+    connection, ran = AgentConnection(), []
+    with connection.reserved(1):
+        assert not connection.take(lambda _: ran.append("once it is free"))
+    assert ran == ["once it is free"]

@@ -1,0 +1,150 @@
+"""The same small request to many agents at once: one thread, over the connections that are kept, answers as they come.
+
+A thread for each node would spend more on being woken than on what it does.
+"""
+
+import http.client
+import io
+import selectors
+import ssl
+import time
+from collections.abc import Hashable, Iterator, Mapping
+from typing import TypeVar
+
+from replication.errors import NodeUnreachable, ReplicationError
+from replication.push import NodeClient, answer_of, request_head
+from replication.wire.protocol import RESPOND_ASYNC, SEGMENTS_PATH, Ack
+
+# Far beyond any ack and its header; an agent that sends more is not heard out.
+LONGEST_ANSWER = 1 << 20
+LONGEST_HEADER = 1 << 14
+_PIECE = 1 << 16
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+def push_to_all(
+    requests: Mapping[Key, tuple[NodeClient, bytes]],
+) -> Iterator[dict[Key, Ack | ReplicationError]]:
+    """Send sealed segments to many nodes, as `NodeClient.push` with `may_defer`; yield answers as soon as they come.
+
+    Those that came together are given together, until every node has one. An error is what the agent refused with, or
+    NodeUnreachable: after that, or where nobody hears the generator out, the node may or may not have applied them,
+    and sending them again is harmless. Nobody else may use the clients meanwhile; each is connected already.
+    """
+    exchanges = {key: _Exchange(client, body) for key, (client, body) in requests.items()}
+    waiting = dict(exchanges)
+    with selectors.DefaultSelector() as selector:
+        try:
+            found = {key: answer for key, exchange in exchanges.items() if (answer := exchange.proceed()) is not None}
+            for key, exchange in exchanges.items():
+                if key not in found:
+                    selector.register(exchange.connection, exchange.waits_for, key)
+            while True:
+                for key in found:
+                    del waiting[key]
+                if found:
+                    yield found
+                if not waiting:
+                    return
+                found = _next(selector, waiting)
+        finally:
+            for exchange in waiting.values():
+                exchange.client.close()
+
+
+def _next(selector: selectors.BaseSelector, waiting: Mapping[Key, "_Exchange"]) -> dict[Key, Ack | ReplicationError]:
+    """Wait for one or more answers; empty if there was but a part of one."""
+    found: dict[Key, Ack | ReplicationError] = {}
+    first = min(exchange.until for exchange in waiting.values())
+    for event, _ in selector.select(max(0.0, first - time.monotonic())):
+        exchange = waiting[event.data]
+        answer = exchange.proceed()
+        if answer is not None:
+            found[event.data] = answer
+            selector.unregister(event.fileobj)
+        elif exchange.waits_for != event.events:
+            selector.modify(event.fileobj, exchange.waits_for, event.data)
+    now = time.monotonic()
+    for key, exchange in waiting.items():
+        if exchange.until <= now and key not in found:
+            selector.unregister(exchange.connection)
+            found[key] = exchange.give_up("timed out")
+    return found
+
+
+class _Exchange:
+    """One request and its answer, as far as they have come, on a connection that waits for nothing."""
+
+    def __init__(self, client: NodeClient, body: bytes) -> None:
+        if client.connection is None:
+            raise ValueError("this client is not connected")
+        self.client = client
+        self.connection: ssl.SSLSocket = client.connection
+        self.connection.setblocking(False)
+        self.until = time.monotonic() + client.seconds_for(len(body))
+        self.waits_for = selectors.EVENT_READ
+        prefer = f"Prefer: {RESPOND_ASYNC}\r\n"
+        self._unsent = memoryview(request_head("PUT", SEGMENTS_PATH, client.host, len(body), prefer) + body)
+        self._received = bytearray()
+        self._length = 0  # of the answer with its header, once that is here
+
+    def proceed(self) -> Ack | ReplicationError | None:
+        """Send and receive what goes without waiting; None until the answer is complete."""
+        try:
+            self._send()
+            while piece := self.connection.recv(_PIECE):
+                self._received += piece
+                if (answer := self._answer()) is not None:
+                    return answer
+        except ssl.SSLWantReadError:
+            self.waits_for = selectors.EVENT_READ
+            return None
+        except ssl.SSLWantWriteError:
+            self.waits_for = selectors.EVENT_WRITE
+            return None
+        except (OSError, http.client.HTTPException) as exc:
+            return self.give_up(str(exc) or type(exc).__name__)
+        return self.give_up("the connection ended")
+
+    def give_up(self, reason: str) -> NodeUnreachable:
+        self.client.close()
+        return NodeUnreachable(host=self.client.host, port=self.client.port, reason=reason)
+
+    def _send(self) -> None:
+        while self._unsent:
+            sent = self.connection.send(self._unsent)
+            self._unsent = self._unsent[sent:]
+            self.client.bytes_sent += sent
+
+    def _answer(self) -> Ack | ReplicationError | None:
+        """The answer, once all of it is here. Raises HTTPException."""
+        if len(self._received) < self._length:
+            return None
+        end = self._received.find(b"\r\n\r\n", 0, LONGEST_HEADER)
+        if end < 0 and len(self._received) < LONGEST_HEADER:
+            return None
+        response = http.client.HTTPResponse(_Received(self._received), method="PUT")  # type: ignore[arg-type]
+        response.begin()
+        if end < 0 or response.length is None or response.length > LONGEST_ANSWER:
+            raise http.client.HTTPException("the answer is too long, or does not tell its length")
+        self._length = end + 4 + response.length
+        if len(self._received) < self._length:
+            return None
+        body = response.read()
+        if response.will_close:
+            self.client.close()
+        try:
+            return Ack.from_json(answer_of(response.status, body))
+        except ReplicationError as exc:
+            return exc
+
+
+class _Received:
+    """What `HTTPResponse` needs of a socket, for an answer that is in memory."""
+
+    def __init__(self, received: bytearray) -> None:
+        self._received = received
+
+    def makefile(self, mode: str) -> io.BytesIO:
+        return io.BytesIO(self._received)
