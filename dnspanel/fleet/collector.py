@@ -79,7 +79,11 @@ class Poller:
 
     def poll(self) -> None:
         """Ask the agent and keep its new samples. Raises ReplicationError, RedisError."""
-        status = self.client.status()
+        samples: list[Sample] | None = None
+        if self.seen is None:
+            status = self.client.status()
+        else:
+            status, samples = self.client.status_and_samples(self.seen)
         self.heard, self.versions, self.position = True, status.versions, status.position
         self.status, self.status_at = status, timezone.now()
         self._repair_if_different(status, time.monotonic())
@@ -90,8 +94,10 @@ class Poller:
             newest = telemetry.newest_at(node_id=self.node_id)
             self.seen = newest + ahead if newest else 0
         elif status.clock < self.seen - CLOCK_TOLERANCE:
-            self.seen = int(status.clock)  # its clock was set back: go on from its present
-        samples = [_moved(sample, -ahead) for sample in self.client.samples(self.seen)]
+            self.seen, samples = int(status.clock), None  # its clock was set back: go on from its present
+        if samples is None:
+            samples = self.client.samples(self.seen)
+        samples = [_moved(sample, -ahead) for sample in samples]
         length = telemetry.keep_samples(node_id=self.node_id, samples=samples)
         if self.kept and length <= len(samples):
             telemetry.forget_samples(node_id=self.node_id)  # Redis was emptied: take the whole hour again

@@ -34,6 +34,7 @@ from replication.wire.protocol import (
     decode_message,
     encode_message,
     encode_refusal,
+    with_samples,
 )
 
 # From the first byte to the last. Who is at it takes none of the places for those who showed the panel's certificate.
@@ -154,18 +155,25 @@ class PanelHandler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         target = urllib.parse.urlsplit(self.path)
-        if target.path == STATUS_PATH:
-            self._answer(200, encode_message(self.server.status().to_json()))
-        elif target.path == SAMPLES_PATH:
-            after = urllib.parse.parse_qs(target.query).get("after", ["0"])[0]
-            if after.isdecimal():
-                self._answer(200, self.server.observer.samples_after(int(after)))
-            else:
-                self._answer(400, bad_request("after has to be a unix time"))
+        if target.path in (STATUS_PATH, SAMPLES_PATH):
+            self._answer_status(target)
         elif target.path == LOG_PATH:
             self._answer_with(lambda: {"lines": RECENT_LOG.lines()})
         else:
             self._get(target)
+
+    def _answer_status(self, target: urllib.parse.SplitResult) -> None:
+        """The status, samples, or both at once: what the panel asks of every node each second."""
+        query = urllib.parse.parse_qs(target.query)
+        after = query.get("samples_after" if target.path == STATUS_PATH else "after", [""])[0]
+        if after and not after.isdecimal():
+            self._answer(400, bad_request("after has to be a unix time"))
+        elif target.path == SAMPLES_PATH:
+            self._answer(200, self.server.observer.samples_after(int(after or 0)))
+        else:
+            status = encode_message(self.server.status().to_json())
+            samples = self.server.observer.samples_after(int(after)) if after else b""
+            self._answer(200, with_samples(status, samples) if samples else status)
 
     def _get(self, target: urllib.parse.SplitResult) -> None:
         """Answer what only this kind of agent answers."""

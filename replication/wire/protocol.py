@@ -1,6 +1,7 @@
 """What the panel and an agent say to each other over HTTPS with certificates on both sides. Pure.
 
     GET  /v1/status                         200 Status
+    GET  /v1/status?samples_after=<unix>    200 Status         with `samples`, as below; older agents send none
     PUT  /v1/segments                       200 Ack            body: sealed segments, end to end, in order; with
                                                                `Prefer: respond-async` (RFC 7240) of an earlier
                                                                position, where many zones are new; `Unproven: a.,b.`:
@@ -396,6 +397,11 @@ def decode_message(body: bytes) -> Any:
         return json.loads(body)
     except (ValueError, RecursionError) as exc:
         raise BadBytes(what="message", reason=f"{body[:80]!r} is not JSON") from exc
+
+
+def with_samples(status: bytes, samples: bytes) -> bytes:
+    """A status with samples, both encoded already."""
+    return b"".join((status[:-1], b',"samples":', samples, b"}"))
 
 
 def encode_refusal(error: ReplicationError, position: Position | None) -> tuple[int, bytes]:

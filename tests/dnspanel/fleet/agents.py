@@ -38,6 +38,8 @@ class Agent:
     refuse_with: ReplicationError | None = None
     lie: bool = False
     requests: int = 0
+    asked: list[str] = field(default_factory=list)
+    is_old: bool = False  # it gives no samples with its status
     clock_offset: float = 0.0
     server: ThreadingHTTPServer | None = None
     checks: int = 0
@@ -206,8 +208,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)
+        self.agent.asked.append(self.path)
         if url.path == protocol.STATUS_PATH:
-            self._answer(200, encode_message(self.agent.status().to_json()))
+            self._answer(200, self._status(parse_qs(url.query).get("samples_after")))
         elif url.path == protocol.ACK_PATH:
             try:
                 self._answer(200, encode_message(self.agent.ack().to_json()))
@@ -229,8 +232,16 @@ class _Handler(BaseHTTPRequestHandler):
         elif url.path.startswith(protocol.ZONES_PATH):
             self._answer(200, encode_message(zones_answer(self.agent.store, url.path, parse_qs(url.query), None)))
         else:
-            after = float(parse_qs(url.query)["after"][0])
-            self._answer(200, encode_message([s.to_json() for s in self.agent.samples if s.at > after]))
+            self._answer(200, self._samples(float(parse_qs(url.query)["after"][0])))
+
+    def _status(self, samples_after: list[str] | None) -> bytes:
+        status = encode_message(self.agent.status().to_json())
+        if samples_after is None or self.agent.is_old:
+            return status
+        return protocol.with_samples(status, self._samples(float(samples_after[0])))
+
+    def _samples(self, after: float) -> bytes:
+        return encode_message([s.to_json() for s in self.agent.samples if s.at > after])
 
     def _answer(self, status: int, body: bytes) -> None:
         self.send_response(status)

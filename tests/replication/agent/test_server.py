@@ -97,6 +97,7 @@ def test_clients_that_are_stuck_keep_the_panel_out_of_nothing(shared_node: Runni
     [
         (b"GET /v2/status HTTP/1.1\r\n\r\n", b"404"),
         (b"GET /v1/samples?after=x HTTP/1.1\r\n\r\n", b"400"),
+        (b"GET /v1/status?samples_after=-1 HTTP/1.1\r\n\r\n", b"400"),
         (b"PUT /v1/other HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", b"404"),
         (b"PUT /v1/segments HTTP/1.1\r\n\r\n", b"411"),
         (b"PUT /v1/segments HTTP/1.1\r\nContent-Length: -1\r\n\r\n", b"411"),
@@ -159,5 +160,7 @@ def test_samples_are_given_from_a_moment_on(shared_node: RunningNode) -> None:
         assert time.monotonic() < deadline
         time.sleep(0.1)
     assert shared_node.client.samples(samples[0].at)[0] == samples[1]
+    status, with_it = shared_node.client.status_and_samples(samples[0].at)
+    assert (status.position, with_it[0]) == (shared_node.client.status().position, samples[1])
     assert samples[-1].qps is not None
     assert samples[-1].memory_bytes > 0
