@@ -15,7 +15,7 @@ from dnspanel.celery import while_postgresql_answers
 from dnspanel.publish import snapshots
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.pace import Pace
-from dnspanel.wake import wake
+from dnspanel.wake import wake, wake_soon
 from dnspanel.zones.garbage import collection_paused
 from replication.errors import ReplicationError
 from replication.wire.position import Position
@@ -59,7 +59,7 @@ def _step() -> Position | None:
 
 def wake_publisher(**_: Any) -> None:
     """Wake the publisher. A dead broker costs two seconds, never an edit."""
-    wake(encode_log)
+    wake_soon(encode_log)
 
 
 def request_snapshot(*, schema: int) -> None:

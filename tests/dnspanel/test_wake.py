@@ -1,11 +1,14 @@
 """Waking a worker: enqueued once, short-lived, and nobody's failure when the broker is away."""
 
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from kombu.exceptions import OperationalError
 
-from dnspanel.wake import LIFETIME, wake, wake_each
+from dnspanel import wake as wake_module
+from dnspanel.wake import LIFETIME, answer_before_waking, wake, wake_each, wake_soon
 
 
 class Task:
@@ -49,3 +52,58 @@ def test_a_broker_that_dies_is_not_tried_again_for_each() -> None:
     wake_each(task, [1, 2, 3, 4, 5], countdown=1)
     assert [args for args, _ in task.calls] == [(1,), (2,), (3,)]
     assert {options["expires"] for _, options in task.calls} == {LIFETIME + 1}
+
+
+@pytest.fixture
+def by_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As in a process that serves people."""
+    monkeypatch.setattr(wake_module, "_by_thread", False)
+    answer_before_waking()
+    yield
+    wake_module._thread().shutdown(wait=True)
+    wake_module._thread.cache_clear()
+
+
+class SlowTask(Task):
+    """One whose broker takes its time."""
+
+    def __init__(self, **fails: Any) -> None:
+        super().__init__(**fails)
+        self.begun, self.may_go_on = threading.Semaphore(0), threading.Semaphore(0)
+
+    def apply_async(self, args: tuple[int, ...], **options: Any) -> None:
+        self.begun.release()
+        self.may_go_on.acquire(timeout=10)
+        super().apply_async(args, **options)
+
+
+def test_elsewhere_soon_is_at_once() -> None:
+    task = Task()
+    wake_soon(task)
+    assert [args for args, _ in task.calls] == [()]
+
+
+@pytest.mark.usefixtures("by_thread")
+def test_nobody_waits_for_the_broker_and_no_request_is_lost() -> None:
+    task = SlowTask()
+    wake_soon(task)
+    assert task.begun.acquire(timeout=10)
+    assert task.calls == [], "it is under way"
+    for _ in range(3):
+        wake_soon(task)  # what is new now, the message under way may be too early for
+    for _ in range(2):
+        task.may_go_on.release()
+    assert task.begun.acquire(timeout=10)
+    wake_module._thread().submit(lambda: None).result(10)
+    assert [args for args, _ in task.calls] == [(), ()], "three requests were one message"
+
+
+@pytest.mark.usefixtures("by_thread")
+@pytest.mark.parametrize("error", [OperationalError("connection refused"), TypeError("a bug")], ids=str)
+def test_after_a_failure_the_next_request_is_sent(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
+    task = Task(error=error)
+    for calls in (1, 2):
+        wake_soon(task)
+        wake_module._thread().submit(lambda: None).result(10)
+        assert len(task.calls) == calls
+    assert len([message for message in caplog.messages if "cannot wake a worker for some.task" in message]) == 2
