@@ -54,10 +54,10 @@ REFUSAL_PAUSE = timedelta(seconds=10)
 # A node that met rows which are not the panel's looks which they are; it is asked for them after this many seconds.
 MENDING_DELAY = 1
 
-# As many as Celery has for this queue: whoever waits here would wait there. Nodes that are pushed to together do not
-# wait behind single ones, which may be away.
-_singly = ThreadPoolExecutor(16, thread_name_prefix="push-singly")
+# Nobody waits behind nodes that are away, each of which takes a thread for seconds.
 _together = ThreadPoolExecutor(8, thread_name_prefix="push-together")
+_singly = ThreadPoolExecutor(16, thread_name_prefix="push-singly")
+_away = ThreadPoolExecutor(8, thread_name_prefix="push-away")
 
 # Parents may be slow, and pushes to nodes run on the same threads: most of those must stay free.
 _parents = threading.BoundedSemaphore(3)
@@ -314,14 +314,14 @@ def wake_released_nodes(*, node_ids: Sequence[int], **_: Any) -> None:
     if not _pushes_here():
         _wake_pushes(node_ids)
     elif len(node_ids) == 1:
-        _singly.submit(_push_here, push_node, node_ids[0])
+        _push_singly(node_ids[0])
     else:
         _together.submit(_push_here, push_nodes, node_ids)
 
 
 def _pushes_here() -> bool:
     """Whether this thread is one of a worker that pushes."""
-    if threading.current_thread().name.startswith(("push-singly", "push-together")):
+    if threading.current_thread().name.startswith(("push-together", "push-singly", "push-away")):
         return True
     is_push = current_task and current_task.name in (push_node.name, push_nodes.name)
     return bool(is_push and not current_task.request.called_directly)
@@ -346,9 +346,23 @@ def _push_together(node_ids: Sequence[int]) -> None:
     """Push to these nodes at once, and see to it that what is left to do gets done."""
     for left in push_together(node_ids, _push):
         for node_id in left.singly:
-            _singly.submit(_push_here, push_node, node_id)
+            _push_singly(node_id)
         if left.again:
             _together.submit(_push_here, push_nodes, left.again)
+
+
+def _push_singly(node_id: int) -> None:
+    """Push to this node by a thread of this process; once, however often that is requested before it begins."""
+    connection = connections[node_id]
+    if not connection.is_queued:
+        connection.is_queued = True
+        pool = _singly if connection.reachable else _away
+        pool.submit(_push_here, _push_queued, node_id)
+
+
+def _push_queued(node_id: int) -> None:
+    connections[node_id].is_queued = False  # before: what is requested from now on, this push may not see
+    push_node(node_id)
 
 
 def _push(node_id: int, connection: AgentConnection) -> None:
@@ -482,4 +496,4 @@ def _ask_again(node_id: int, connection: AgentConnection) -> None:
 
 def _push_scheduled(node_id: int, connection: AgentConnection) -> None:
     connection.is_scheduled = False
-    _singly.submit(_push_here, push_node, node_id)
+    _push_singly(node_id)

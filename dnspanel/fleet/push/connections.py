@@ -33,6 +33,8 @@ class AgentConnection:
         # next push has been scheduled.
         self.applied: Position | None = None
         self.is_scheduled = False
+        # Whether a push of its own waits for a thread.
+        self.is_queued = False
         # Whether the last attempt got through: only a change of this is worth a line in the log.
         self.reachable = True
 

@@ -12,6 +12,7 @@ from django.utils import timezone
 from dnspanel.fleet import tasks
 from dnspanel.fleet.models import Ack, Node
 from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes.authority import ensure_authority
 from dnspanel.fleet.push.connections import AgentConnection
 from dnspanel.fleet.tasks import late_nodes, push_node
 from dnspanel.publish.encode import encode_step
@@ -289,10 +290,55 @@ class Threads:
 def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Threads]:
     """In place of the pools of a worker."""
     made = Threads()
-    monkeypatch.setattr(tasks, "_singly", made)
-    monkeypatch.setattr(tasks, "_together", made)
+    for pool in ("_together", "_singly", "_away"):
+        monkeypatch.setattr(tasks, pool, made)
     yield made
     made.join()
+
+
+class Queue:
+    """A pool that runs nothing until it is told to."""
+
+    def __init__(self) -> None:
+        self.submitted: list[tuple[Any, ...]] = []
+
+    def submit(self, *args: Any) -> None:
+        self.submitted.append(args)
+
+    def run(self) -> None:
+        for act, *args in [self.submitted.pop(0) for _ in range(len(self.submitted))]:
+            act(*args)
+
+
+def test_nodes_that_are_away_wait_among_themselves_and_once_each(
+    served: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beat asks for every late node every two seconds, and each that is away takes a thread for seconds."""
+    pools = {name: Queue() for name in ("_together", "_singly", "_away")}
+    for name, pool in pools.items():
+        monkeypatch.setattr(tasks, name, pool)
+    made = {name: served(name) for name in ("ns1", "ns2")}
+    ids = [each.node.pk for each in made.values()]
+    made["ns2"].agent.stop()
+    publish("one.test.")
+    for _ in range(3):
+        tasks.push_nodes(ids)
+    assert [args[-1] for args in pools["_singly"].submitted] == ids
+    pools["_singly"].run()
+    assert (node("ns1").acked, node("ns2").acked) == (1, 0)
+    for _ in range(3):
+        tasks.push_nodes(ids)
+    assert (len(pools["_singly"].submitted), [args[-1] for args in pools["_away"].submitted]) == (0, ids[1:])
+    made["ns2"].agent.start(made["ns2"].pem, ensure_authority(now=timezone.now()).ca_pem, made["ns2"].node.agent_port)
+    pools["_away"].run()
+    assert node("ns2").acked == 1
+    publish("two.test.")
+    tasks.push_nodes(ids)
+    assert (node("ns1").acked, node("ns2").acked, [*map(len, (p.submitted for p in pools.values()))]) == (
+        2,
+        2,
+        [0, 0, 0],
+    )
 
 
 def test_what_cannot_be_pushed_together_is_pushed_singly(served: Serve, threads: Threads) -> None:
@@ -305,7 +351,7 @@ def test_what_cannot_be_pushed_together_is_pushed_singly(served: Serve, threads:
         tasks.push_nodes(ids)
         threads.join()
         assert [node(name).acked for name in ("ns1", "ns2", "ns3")] == [sequence, sequence, 0]
-        assert sorted(threads.submitted, key=str) == [(tasks.push_node, node_id) for node_id in singly]
+        assert sorted(node_id for _, node_id in threads.submitted) == singly
         threads.submitted.clear()
         publish(f"z{sequence}.test.")
 
@@ -338,7 +384,7 @@ def test_only_a_worker_that_pushes_pushes_by_itself_to_nodes_that_are_released(
     monkeypatch.setattr(threading.current_thread(), "name", "push-together_0")
     tasks.wake_released_nodes(node_ids=ids)
     tasks.wake_released_nodes(node_ids=ids[:1])
-    assert threads.submitted[:2] == [(tasks.push_nodes, ids), (tasks.push_node, ids[0])]
+    assert [whom for _, whom in threads.submitted[:2]] == [ids, ids[0]]
 
 
 def test_a_dead_broker_delays_a_push_and_nothing_else(served: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
