@@ -326,10 +326,7 @@ def zone_by_id(request: Request, id: str, right: Right | None = None) -> Zone:
     One query, which also loads what clients said of the zone, how it is signed, and in which catalog of ours it is.
     """
     name, actor = name_of_id(id), actor_in(request)
-    zones = access.zones_visible_to(actor).select_related("powerdns", "signing", "produced__catalog")
-    zone = zones.filter(name=name).first()
-    if zone is None:
-        raise access.unknown_to(actor, name)
+    zone = access.zone_alone(actor, name, ("powerdns", "signing", "produced__catalog"))
     if right is not None:
         access.require_right(actor, zone, right)
     return zone

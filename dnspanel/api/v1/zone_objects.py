@@ -20,6 +20,7 @@ from dnspanel.api.v1.primaries import CONSUMER, PRODUCER, SLAVE
 from dnspanel.api.v1.rrsets import StoredRow, rrset_text
 from dnspanel.api.v1.view import SERVER_URL, zone_id
 from dnspanel.catalogs.queries import catalog_name_of, catalogs_by_member
+from dnspanel.prepared_statements import prepared_cursor
 from dnspanel.primaries.keys import key_name_of
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.zones import access
@@ -95,7 +96,7 @@ def stored_rows(actor: Actor, zone: Zone, *, name: str | None = None, type: int 
         return iter(())
     key = None if name is None else relative_key(name, zone.name)
     sees = access.visibility_of(actor, zone)
-    with connection.cursor() as cursor:
+    with prepared_cursor() if key is None else connection.cursor() as cursor:
         cursor.execute(_ALL_ROWS if key is None else _ROWS, {"zone": zone.pk, "key": key, "type": type})
         rows: list[StoredRow] = cursor.fetchall()
     return iter(rows) if sees is None else (row for row in rows if sees(row[0], row[1]))

@@ -5,8 +5,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import User
+from dnspanel.api.models import PowerdnsZone
+from dnspanel.catalogs.models import Produced
 from dnspanel.zones import edit, find_zones
-from dnspanel.zones.models import Zone
+from dnspanel.zones.models import Signing, Zone
 from tests.dnspanel.zones.conftest import ZONE, MakeZone
 from tests.people import NOW
 
@@ -25,6 +27,41 @@ def test_a_zone_comes_with_all_its_fields(make_zone: MakeZone) -> None:
         assert found is not None
         assert fields(found) == fields(Zone.objects.get())
         assert [fields(zone) for zone in find_zones.locked([found.pk])] == [fields(found)]
+
+
+def test_what_belongs_to_a_zone_comes_with_it_as_from_django(make_zone: MakeZone) -> None:
+    relations = ("powerdns", "signing", "produced__catalog")
+    zone = make_zone("www 300 A 192.0.2.1")
+
+    def are_alike() -> bool:
+        with CaptureQueriesContext(connection) as queries:
+            found = find_zones.living_zone_with(ZONE, relations)
+            assert found is not None
+            ours = [_beside(found, relation) for relation in relations]
+        assert len(queries) == 1, "what is not there is not asked for again"
+        djangos = Zone.objects.select_related(*relations).get(name=ZONE)
+        return ours == [_beside(djangos, relation) for relation in relations] and fields(found) == fields(djangos)
+
+    assert are_alike(), "none of it is there"
+    PowerdnsZone.objects.create(zone=zone, kind="Master", masters=["192.0.2.1"], account="a")
+    Signing.objects.create(zone=zone, is_signed=True, state={"nsec3": None}, due_refusal="why", changed_at=NOW)
+    Produced.objects.create(zone=zone, catalog=make_zone(name="catalog.test."), label="l1")
+    for _ in range(3):
+        assert are_alike()
+    Zone.objects.update(deleted_at=NOW)
+    assert find_zones.living_zone_with(ZONE, relations) is None
+
+
+def _beside(zone: Zone, path: str) -> object:
+    """The fields of what the zone has by this relation; and that it leads back to the very zone."""
+    at: object = zone
+    for step in path.split("__"):
+        at = getattr(at, step, None)
+    if at is None:
+        return None
+    if "__" not in path:
+        assert at.zone is zone  # type: ignore[attr-defined]
+    return {field.attname: getattr(at, field.attname) for field in at._meta.concrete_fields}  # type: ignore[attr-defined]
 
 
 def test_a_deleted_zone_is_not_found_and_its_name_is_free(bob: User, make_zone: MakeZone) -> None:
