@@ -93,8 +93,8 @@ class _Statement(NamedTuple):
             for place, convert in table.conversions:
                 values[place] = convert(values[place], None, connection)
             names = [field.attname for field in table.fields]
-            is_there = values[names.index(table.model._meta.pk.attname)] is not None
-            found.append(table.model.from_db(connection.alias, names, values) if is_there else None)
+            is_missing = values[names.index(table.model._meta.pk.attname)] is None
+            found.append(None if is_missing else table.model.from_db(connection.alias, names, values))
             if table.relation is not None and (holder := found[table.of]) is not None:
                 table.relation.set_cached_value(holder, found[-1])
                 if found[-1] is not None and isinstance(table.relation, OneToOneRel):
@@ -127,7 +127,8 @@ def _statement_with(relations: tuple[str, ...]) -> _Statement:
             # The column of either side, whichever of the two models has the foreign key.
             ours, theirs = relation.get_joining_fields()[0]
             table = relation.related_model._meta.db_table
-            joins.append(f"LEFT JOIN {table} t{places[here]} ON t{places[here]}.{theirs.column} = t{of}.{ours.column}")
+            alias = f"t{places[here]}"
+            joins.append(f'LEFT JOIN {table} {alias} ON {alias}."{theirs.column}" = t{of}."{ours.column}"')
     columns = ", ".join(f't{place}."{field.column}"' for place, table in enumerate(tables) for field in table.fields)
     where = "t0.name = %s AND t0.deleted_at IS NULL"
     return _Statement(f"SELECT {columns} FROM zones_zone t0 {' '.join(joins)} WHERE {where}", tables)

@@ -201,7 +201,7 @@ def test_a_search_of_api_v1_is_422_in_its_form(make_caller: MakeCaller, monkeypa
 
 def test_other_requests_of_api_v1_are_503(make_caller: MakeCaller, monkeypatch: pytest.MonkeyPatch) -> None:
     call = make_caller(EVERYTHING)
-    monkeypatch.setattr(access, "zones_visible_to", wait_too_long)
+    monkeypatch.setattr(access, "zone_alone", wait_too_long)
     busy = call("GET", "/zones/example.test.")
     assert (busy.status_code, busy["Retry-After"]) == (503, "10")
     assert json.loads(busy.content) == {"error": "The database took too long."}

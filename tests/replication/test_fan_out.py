@@ -152,8 +152,8 @@ class Raw:
 
 def test_an_answer_may_come_in_many_pieces(tmp_path: Path) -> None:
     status, body = acked(7)
-    whole = f"HTTP/1.1 {status} OK\r\nServer: agent\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
-    raw = Raw(tmp_path, *(whole[n : n + 1] for n in range(len(whole))))
+    message = f"HTTP/1.1 {status} OK\r\nServer: agent\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+    raw = Raw(tmp_path, *(message[n : n + 1] for n in range(len(message))))
     found = raw.answer()
     assert isinstance(found, Ack)
     assert found.position == at(7)

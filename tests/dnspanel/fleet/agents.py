@@ -38,7 +38,7 @@ class Agent:
     refuse_with: ReplicationError | None = None
     lie: bool = False
     requests: int = 0
-    asked: list[str] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
     is_old: bool = False  # it gives no samples with its status
     clock_offset: float = 0.0
     server: ThreadingHTTPServer | None = None
@@ -208,7 +208,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)
-        self.agent.asked.append(self.path)
+        self.agent.paths.append(self.path)
         if url.path == protocol.STATUS_PATH:
             self._answer(200, self._status(parse_qs(url.query).get("samples_after")))
         elif url.path == protocol.ACK_PATH:

@@ -69,11 +69,11 @@ def test_once_it_is_known_what_is_new_it_comes_with_the_status(
     now = int(time.time())
     made.agent.is_old, made.agent.samples = is_old, [sample(now - 2)]
     seconds_of(collector)
-    made.agent.asked.clear()
+    made.agent.paths.clear()
     made.agent.samples.append(sample(now - 1))
     seconds_of(collector)
     again = [f"/v1/samples?after={now - 2}"] if is_old else []
-    assert made.agent.asked == [f"/v1/status?samples_after={now - 2}", *again]
+    assert made.agent.paths == [f"/v1/status?samples_after={now - 2}", *again]
     assert [point.at for point in telemetry.points(made.node.pk)] == [now - 2, now - 1]
 
 
