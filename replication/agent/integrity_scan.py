@@ -2,8 +2,8 @@
 
 A check (`store.checking`) runs in slices of a few milliseconds with rests between them. The first one after a start
 takes about a twentieth of one core, so a large database is read in some minutes: nobody knows what happened before.
-After that checks and the pauses between them take a 2,400th on average: a small database is read every few minutes,
-one of millions of rows in some hours. A check is hurried, to about half a core, when somebody else has committed to a
+After that checks and the pauses between them take a 1,200th on average: a small database is read every minute or two,
+one of millions of rows in a few hours. A check is hurried, to about half a core, when somebody else has committed to a
 file, which each slice looks up, when the panel requests it, and while a zone of many rows is read in one transaction.
 It waits while a push is under way, and for the next one too where there is no hurry: an import gets the processor.
 Pages that it touched are released.
@@ -28,7 +28,7 @@ from replication.wire.protocol import MAX_LISTED_DIVERGED
 SLICE_SECONDS = 0.002
 # What part of the time is spent reading: at most where there is no hurry, on average, and where there is reason to.
 SHARE = 0.05
-AVERAGE_SHARE = 1 / 2400
+AVERAGE_SHARE = 1 / 1200
 HURRIED_SHARE = 0.5
 # Between two checks that nobody requested.
 PAUSE_SECONDS = 20.0
