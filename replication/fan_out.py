@@ -12,8 +12,8 @@ from collections.abc import Hashable, Iterator, Mapping
 from typing import TypeVar
 
 from replication.errors import NodeUnreachable, ReplicationError
-from replication.push import NodeClient, answer_of, request_head
-from replication.wire.protocol import RESPOND_ASYNC, SEGMENTS_PATH, Ack
+from replication.push import MAY_DEFER, NodeClient, answer_of, request_head
+from replication.wire.protocol import SEGMENTS_PATH, Ack
 
 # Far beyond any ack and its header; an agent that sends more is not heard out.
 LONGEST_ANSWER = 1 << 20
@@ -84,8 +84,7 @@ class _Exchange:
         self.connection.setblocking(False)
         self.until = time.monotonic() + client.seconds_for(len(body))
         self.waits_for = selectors.EVENT_READ
-        prefer = f"Prefer: {RESPOND_ASYNC}\r\n"
-        self._unsent = memoryview(request_head("PUT", SEGMENTS_PATH, client.host, len(body), prefer) + body)
+        self._unsent = memoryview(request_head("PUT", SEGMENTS_PATH, client.host, len(body), MAY_DEFER) + body)
         self._received = bytearray()
         self._length = 0  # of the answer with its header, once that is here
 

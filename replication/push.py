@@ -69,6 +69,8 @@ SLOWEST_INSTALLED_PER_SECOND = 2_000_000
 # Segments of this size together travel in one request: a node far behind purges and verifies once for all.
 BATCH_BYTES = 1 << 20
 BATCH_SEGMENTS = 256
+# A line of a push's head: zones that are new may be excepted from its ack.
+MAY_DEFER = f"Prefer: {RESPOND_ASYNC}\r\n"
 # A node that got new files is back after this long, or something is wrong with it.
 RESTART_SECONDS = 30.0
 _RESTART_PAUSE_SECONDS = 0.2
@@ -245,7 +247,7 @@ class NodeClient:
         Raises what the agent refuses with (Gap, NotServed, Busy, Refused ...), or NodeUnreachable: then the
         node may or may not have applied them, and sending them again is harmless.
         """
-        headers = (f"Prefer: {RESPOND_ASYNC}\r\n" if may_defer else "") + _unproven_header(unproven)
+        headers = (MAY_DEFER if may_defer else "") + _unproven_header(unproven)
         return Ack.from_json(self._request("PUT", SEGMENTS_PATH, body, size, self.seconds_for(size), headers))
 
     def ack(self) -> Ack:

@@ -55,9 +55,10 @@ REFUSAL_PAUSE = timedelta(seconds=10)
 MENDING_DELAY = 1
 
 # Nobody waits behind nodes that are away, each of which takes a thread for seconds.
-_together = ThreadPoolExecutor(8, thread_name_prefix="push-together")
-_singly = ThreadPoolExecutor(16, thread_name_prefix="push-singly")
-_away = ThreadPoolExecutor(8, thread_name_prefix="push-away")
+_POOL = "push-"
+_together = ThreadPoolExecutor(8, thread_name_prefix=f"{_POOL}together")
+_singly = ThreadPoolExecutor(16, thread_name_prefix=f"{_POOL}singly")
+_away = ThreadPoolExecutor(8, thread_name_prefix=f"{_POOL}away")
 
 # Parents may be slow, and pushes to nodes run on the same threads: most of those must stay free.
 _parents = threading.BoundedSemaphore(3)
@@ -321,7 +322,7 @@ def wake_released_nodes(*, node_ids: Sequence[int], **_: Any) -> None:
 
 def _pushes_here() -> bool:
     """Whether this thread is one of a worker that pushes."""
-    if threading.current_thread().name.startswith(("push-together", "push-singly", "push-away")):
+    if threading.current_thread().name.startswith(_POOL):
         return True
     is_push = current_task and current_task.name in (push_node.name, push_nodes.name)
     return bool(is_push and not current_task.request.called_directly)
@@ -477,8 +478,7 @@ def _take_ack(node: Node, connection: AgentConnection, log: DatabaseChangeLog, a
         deliver.advance(now=timezone.now())
     if recorded is None or recorded.newest is None or ack.applied is not None:
         return False
-    limit: int | None = node.limit  # type: ignore[attr-defined]
-    return node.acked >= (recorded.newest if limit is None else min(recorded.newest, limit))
+    return not recorded.is_behind(node.acked, node.limit)  # type: ignore[attr-defined]
 
 
 def _acked(node: Node) -> Position | None:

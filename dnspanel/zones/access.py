@@ -4,7 +4,7 @@ Faces open zones here. What a change does to each RRset is only known where it
 is planned, so the verbs that publish ask `refuse_changes` themselves.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from functools import reduce
 from operator import or_
@@ -23,7 +23,7 @@ from dnspanel.zones.errors import InTrash as InTrash
 from dnspanel.zones.errors import RightMissing as RightMissing
 from dnspanel.zones.errors import Transferred as Transferred
 from dnspanel.zones.errors import Unknown as Unknown
-from dnspanel.zones.find_zones import ids_of_living, living_zone, living_zone_with
+from dnspanel.zones.find_zones import ids_of_living, living_zone
 from dnspanel.zones.lock_rules import refuse_locked
 from dnspanel.zones.models import Zone, gone_at
 from dnspanel.zones.rules import ancestors_within
@@ -95,12 +95,12 @@ def zone_for_reading(person: Person, name: str) -> Zone:
     return zone
 
 
-def zone_alone(person: Person, name: str, relations: Sequence[str] = ()) -> Zone:
+def zone_alone(person: Person, name: str, relations: tuple[str, ...] = ()) -> Zone:
     """The zone of this canonical name, without what pages show beside it, and sooner; raises Unknown.
 
-    With `relations` as of `find_zones.living_zone_with`.
+    With `relations` as of `find_zones.living_zone`.
     """
-    zone = living_zone_with(name, relations) if relations else living_zone(name)
+    zone = living_zone(name, relations)
     if zone is None or not has_right(person, zone, Right.READ):
         raise unknown_to(person, name)
     return zone

@@ -90,6 +90,10 @@ class Recorded:
 
     newest: int | None
 
+    def is_behind(self, sequence: int, limit: int | None) -> bool:
+        """Whether a node at this sequence lacks something that it may have: no `limit` is the newest."""
+        return self.newest is not None and sequence < (self.newest if limit is None else min(self.newest, limit))
+
 
 def record_ack(*, node_id: int, ack: protocol.Ack, now: datetime) -> Recorded | None:
     """The node has acked this position; whatever it refused before is over.

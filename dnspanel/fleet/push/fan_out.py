@@ -141,7 +141,7 @@ def _record(
         node, sequence = plain[node_id].node, proofs[node_id].position.sequence
         connections[node_id].reachable = True
         moved[node.acked, sequence, len(plain[node_id].lack.body)].append(node.name)
-        if record.newest is not None and sequence < record.newest and (node.limit is None or sequence < node.limit):
+        if record.is_behind(sequence, node.limit):
             behind.append(node_id)
     for (begin, end, size), names in moved.items():
         logger.info(

@@ -50,12 +50,6 @@ _IS_GATE = """(
                WHERE mine.id = fleet_node.group_id))
 )"""
 
-_TAKES_PUSHES = f"""
-    SELECT %s, {_LIMIT}, {_IS_GATE}, EXISTS (SELECT FROM fleet_unprovenzone u WHERE u.node_id = fleet_node.id)
-    FROM fleet_node
-    WHERE id = ANY(%%s::bigint[]) AND state = 'active'
-        AND NOT EXISTS (SELECT FROM fleet_bootstrap WHERE fleet_bootstrap.node_id = fleet_node.id)"""
-
 # What a push needs to know of a node.
 _PUSHED_BY = frozenset(
     {
@@ -78,6 +72,14 @@ _PUSHED_BY = frozenset(
         "dns_port",
     }
 )
+_READ = [field.attname for field in Node._meta.concrete_fields if field.attname in _PUSHED_BY]  # as `from_db` has them
+_COLUMNS = ", ".join(f'fleet_node."{name}"' for name in _READ)
+
+_TAKES_PUSHES = f"""
+    SELECT {_COLUMNS}, {_LIMIT}, {_IS_GATE}, EXISTS (SELECT FROM fleet_unprovenzone u WHERE u.node_id = fleet_node.id)
+    FROM fleet_node
+    WHERE id = ANY(%s::bigint[]) AND state = 'active'
+        AND NOT EXISTS (SELECT FROM fleet_bootstrap WHERE fleet_bootstrap.node_id = fleet_node.id)"""
 
 _FREE = f"SELECT id FROM fleet_node WHERE schema = %s AND state = 'active' AND {_LIMIT} IS NULL"
 
@@ -184,13 +186,11 @@ def nodes_to_push(node_ids: Sequence[int]) -> list[Any]:
 
     They have the fields in `_PUSHED_BY`, and `limit`, `is_gate` and `has_unproven`.
     """
-    read = [field.attname for field in Node._meta.concrete_fields if field.attname in _PUSHED_BY]  # as `from_db` has it
-    columns = ", ".join(f"fleet_node.{connection.ops.quote_name(name)}" for name in read)
     found = []
     with prepared_cursor() as cursor:
-        cursor.execute(_TAKES_PUSHES % columns, (list(node_ids),))
+        cursor.execute(_TAKES_PUSHES, (list(node_ids),))
         for *values, limit, is_gate, has_unproven in cursor.fetchall():
-            node: Any = Node.from_db(connection.alias, read, values)
+            node: Any = Node.from_db(connection.alias, _READ, values)
             node.limit, node.is_gate, node.has_unproven = limit, is_gate, has_unproven
             found.append(node)
     return found

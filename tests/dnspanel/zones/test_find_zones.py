@@ -35,7 +35,7 @@ def test_what_belongs_to_a_zone_comes_with_it_as_from_django(make_zone: MakeZone
 
     def are_alike() -> bool:
         with CaptureQueriesContext(connection) as queries:
-            found = find_zones.living_zone_with(ZONE, relations)
+            found = find_zones.living_zone(ZONE, relations)
             assert found is not None
             ours = [_beside(found, relation) for relation in relations]
         assert len(queries) == 1, "what is not there is not asked for again"
@@ -49,7 +49,7 @@ def test_what_belongs_to_a_zone_comes_with_it_as_from_django(make_zone: MakeZone
     for _ in range(3):
         assert are_alike()
     Zone.objects.update(deleted_at=NOW)
-    assert find_zones.living_zone_with(ZONE, relations) is None
+    assert find_zones.living_zone(ZONE, relations) is None
 
 
 def _beside(zone: Zone, path: str) -> object:
