@@ -88,10 +88,10 @@ class _Unlisted:
         """Note the zones of a segment that brings many; False for any other segment."""
         if not segment.main_op_count or segment.mark_count <= MAX_SINGLE:
             return False
-        marks = list(segment.marks())
-        if any(mark.serial is None for mark in marks):  # zones that go are to be gone at once
+        serials = dict(segment.serials())
+        if None in serials.values():  # zones that go are to be gone at once
             return False
-        self.prefixes.update(zone_prefix(mark.zone_id) for mark in marks)
+        self.prefixes.update(map(zone_prefix, serials))
         return True
 
     def add(self, other: "_Unlisted") -> None:

@@ -21,6 +21,7 @@ ROOT = "."
 # Names of letters, digits, hyphens, underscores and asterisks need neither escapes nor IDNA.
 _PLAIN = re.compile(r"(?:[a-z0-9_*-]{1,63}\.)*[a-z0-9_*-]{1,63}\.?", re.ASCII)
 _PLAIN_LABEL = re.compile(rb"[a-z0-9_*-]+")
+_PLAIN_LABELS = re.compile(rb"[a-z0-9_*.-]+")
 _ESCAPED = frozenset(b'"().;\\@$')
 _FULL_STOPS = re.compile("[。．｡]")
 _LOWER = bytes(byte + 32 if 65 <= byte <= 90 else byte for byte in range(256))
@@ -192,17 +193,19 @@ def from_wire(wire: bytes) -> str:
 def from_wire_at(wire: bytes, at: int) -> tuple[str, int]:
     """The uncompressed name at an offset of `wire`, and the offset behind it; raises BadName."""
     found: list[bytes] = []
-    while True:
-        if at >= len(wire):
-            raise BadName(text=wire.hex(), reason=gettext("the bytes end inside the name"))
-        length = wire[at]
-        at += 1
-        if length == 0:
-            return _checked(tuple(found), wire.hex()), at
-        if length > MAX_LABEL:
-            raise BadName(text=wire.hex(), reason=gettext("it is compressed"))
-        found.append(wire[at : at + length].translate(_LOWER))
-        at += length
+    try:
+        while length := wire[at]:
+            if length > MAX_LABEL:
+                raise BadName(text=wire.hex(), reason=gettext("it is compressed"))
+            at += 1 + length
+            found.append(wire[at - length : at].translate(_LOWER))
+    except IndexError:
+        raise BadName(text=wire.hex(), reason=gettext("the bytes end inside the name")) from None
+    plain = b".".join(found)
+    # Nearly every name: there is nothing to escape, and no dot but those between labels.
+    if len(plain) <= MAX_WIRE - 2 and plain.count(b".") == len(found) - 1 and _PLAIN_LABELS.fullmatch(plain):
+        return f"{plain.decode('ascii')}.", at + 1
+    return _checked(tuple(found), wire.hex()), at + 1
 
 
 def parent(name: str) -> str | None:

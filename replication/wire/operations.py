@@ -133,7 +133,7 @@ def record_puts(zone_id: int, rows: Iterable[tuple[bytes, int, bytes]]) -> tuple
 
 
 class Body:
-    """The inflated body of a segment, read forward once: `marks` or `skip_marks`, then `runs`."""
+    """The inflated body of a segment, read forward once: `marks`, `serials` or `skip_marks`, then `runs`."""
 
     def __init__(self, source: BinaryIO, start: int, end: int) -> None:
         self._source, self._next, self._end = source, start, end
@@ -156,6 +156,12 @@ class Body:
                     yield ZoneMark(zone_id, names.from_wire(wire), serial)
                 except BadName as exc:
                     raise BadSegment(reason=str(exc)) from exc
+
+    def serials(self, count: int) -> Iterator[tuple[int, int | None]]:
+        """Zone id and serial of each mark, without decoding the names. Raises BadSegment."""
+        for _ in range(count):
+            _, zone_id, serial = self._mark()
+            yield zone_id, serial
 
     def skip_marks(self, count: int) -> None:
         """Skip the marks without decoding their names. Raises BadSegment."""

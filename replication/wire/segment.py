@@ -160,6 +160,10 @@ class Segment:
         """The zones touched, in the order sealed: all, or each `every`-th one. Raises BadSegment."""
         return self._body().marks(self.mark_count, every)
 
+    def serials(self) -> Iterator[tuple[int, int | None]]:
+        """Zone id and serial of each, without decoding the names; None for one that goes. Raises BadSegment."""
+        return self._body().serials(self.mark_count)
+
     def runs(self) -> Iterator[Op | Puts]:
         """Every operation, in the order in which to apply it. Raises BadSegment."""
         body = self._body()

@@ -84,6 +84,7 @@ def test_marks_can_be_read_by_the_way_and_skipped() -> None:
     packed = deflated(b"".join(map(encode_mark, marks)) + encode_op(Op(OpKind.DELETE, Dbi.DOMAINS, b"1234")))
     assert list(Body.of(packed).marks(len(marks))) == marks
     assert list(Body.of(packed).marks(len(marks), 16)) == marks[::16]
+    assert list(Body.of(packed).serials(len(marks))) == [(mark.zone_id, mark.serial) for mark in marks]
     body = Body.of(packed)
     body.skip_marks(len(marks))
     assert flattened(body, 1) == [Op(OpKind.DELETE, Dbi.DOMAINS, b"1234")]
