@@ -162,7 +162,8 @@ class Zone(models.Model):
             ),
         ]
         indexes = [
-            GinIndex(OpClass(Upper("name"), "gin_trgm_ops"), name="zone_name_trigram"),
+            # `texts_upkeep` sorts waiting entries in, and `tasks.maintain_search_index`.
+            GinIndex(OpClass(Upper("name"), "gin_trgm_ops"), name="zone_name_trigram", gin_pending_list_limit=32 << 10),
             # Names in their own script: those of few zones have another one.
             GinIndex(
                 OpClass(Func(F("name"), function="name_displayed"), "gin_trgm_ops"),

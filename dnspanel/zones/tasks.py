@@ -45,7 +45,7 @@ def check_audit_chain() -> None:
 @shared_task(name="dnspanel.zones.tasks.tend_search")
 def maintain_search_index() -> str:
     """Now and then: what was written since is sorted into the index that searches use, before anybody waits for it."""
-    return f"tended search pages={store_rrsets.sort_in_new_rdata()}"
+    return f"tended search pages={store_rrsets.sort_in_new_rdata() + texts_upkeep.sort_in_new_texts()}"
 
 
 @shared_task(ignore_result=True)

@@ -77,15 +77,18 @@ def catch_up(*, now: datetime) -> int:
                 break
             written += found
         if written:
-            _sort_in_new_texts()
+            sort_in_new_texts()
             logger.info("search texts zones=%d", written)
     return written
 
 
-def _sort_in_new_texts() -> None:
-    """The index of texts has no waiting entries."""
+def sort_in_new_texts() -> int:
+    """The indexes of texts and of zone names have no waiting entries; returns how many pages of them they had."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT gin_clean_pending_list('search_text_trigram')")
+        cursor.execute(
+            "SELECT gin_clean_pending_list('search_text_trigram') + gin_clean_pending_list('zone_name_trigram')"
+        )
+        return int(cursor.fetchone()[0])
 
 
 def is_busy(at: int, now: datetime) -> bool:
