@@ -1,14 +1,15 @@
 """Rows made beforehand: a bulk import compiles the zones that it will create before it publishes them. Verbs.
 
-The publisher then has nothing to read from PostgreSQL and nothing to compile:
-it splices what lies ready into the segment. What is prepared is a cache like
-the LMDB files: it is looked through before it is used, and where it is
+The publisher then has nothing to read from PostgreSQL and nothing to compile: it splices what lies ready into the
+segment, without looking at a row, since every edit waits behind it. The object's name says of which zones it is, how
+many rows it has and what they and their digests are. What is prepared is a cache like the LMDB files: where it is
 missing, damaged or of other zones, the publisher makes the same rows itself.
 """
 
 import hashlib
 import logging
-from collections.abc import Collection, Iterable, Sequence
+import struct
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -16,10 +17,8 @@ from dnspanel.publish.models import PreparedRows
 from dnspanel.publish.objects import delete_object, open_object, put_object
 from dnspanel.publish.session import Connection
 from dnspanel.texts import gettext
-from replication.codec.keys import zone_prefix
-from replication.codec.schema import Dbi
 from replication.errors import BadSegment
-from replication.wire.operations import OpKind, Puts, ascend, digest_bytes
+from replication.wire.operations import digest_bytes
 from replication.wire.segment import PackedPuts, pack_puts
 
 _PREPARED = "SELECT sequence, object_name FROM publish_preparedrows ORDER BY sequence"
@@ -44,15 +43,25 @@ class Prepared:
     size: int
 
 
-def put_prepared(*, puts: Iterable[bytes], rows: int, digest: int) -> Prepared:
-    """The encoded PUTs (`record_puts`, by zone id) lie in the storage, where nothing counts without `record_prepared`.
+def put_prepared(*, puts: Iterable[tuple[int, bytes]], rows: int, digest: int) -> Prepared:
+    """These zones' PUTs (id and `record_puts`) lie in the storage, where nothing counts without `record_prepared`.
 
-    `rows` is their number, `digest` the sum of their digests.
+    `rows` is their number, `digest` the sum of their digests. Raises ValueError unless the ids ascend.
     """
-    packed = pack_puts(puts)
-    name = _name_of(packed, digest)
+    zone_ids: list[int] = []
+    packed = pack_puts(_noting(puts, zone_ids))
+    name = _name_of(packed, zone_ids, rows, digest)
     put_object(name, packed)
     return Prepared(name, rows, digest, len(packed))
+
+
+def _noting(puts: Iterable[tuple[int, bytes]], zone_ids: list[int]) -> Iterator[bytes]:
+    """The PUTs alone; the ids are noted."""
+    for zone_id, of_zone in puts:
+        if zone_ids and zone_id <= zone_ids[-1]:
+            raise ValueError(f"zone {zone_id} comes after zone {zone_ids[-1]}")
+        zone_ids.append(zone_id)
+        yield of_zone
 
 
 def record_prepared(*, sequence: int, prepared: Prepared) -> None:
@@ -71,14 +80,12 @@ def prepared_puts(prepared: Prepared, zone_ids: Collection[int]) -> PackedPuts |
     try:
         with open_object(prepared.object_name) as file:
             packed = file.read()
-        if _name_of(packed, prepared.digest) != prepared.object_name:
-            raise BadSegment(reason=gettext("the object is damaged"))
-        puts = PackedPuts(packed, prepared.rows, prepared.digest)
-        _check(puts, {zone_prefix(zone_id) for zone_id in zone_ids})
+        if _name_of(packed, sorted(zone_ids), prepared.rows, prepared.digest) != prepared.object_name:
+            raise BadSegment(reason=gettext("the object is damaged, or has the rows of other zones"))
     except (BadSegment, OSError) as exc:
         logger.warning("prepared rows are not used, PostgreSQL is read object=%s: %s", prepared.object_name, exc)
         return None
-    return puts
+    return PackedPuts(packed, prepared.rows, prepared.digest)
 
 
 def drop_prepared(conn: Connection, *, schemas: Sequence[int], epoch: UUID) -> None:
@@ -93,30 +100,8 @@ def drop_prepared(conn: Connection, *, schemas: Sequence[int], epoch: UUID) -> N
     conn.execute(_FORGET, ([sequence for sequence, _ in done],))
 
 
-def _name_of(packed: bytes, digest: int) -> str:
-    """Neither the rows nor the sum of their digests can be others under this name."""
-    return f"prepared/{hashlib.sha256(digest_bytes(digest) + packed).hexdigest()[:32]}"
-
-
-def _check(puts: PackedPuts, zones: set[bytes]) -> None:
-    """Raise BadSegment unless these are PUTs of records, ascending, of these zones.
-
-    They are not hashed once more: the object's name says that it was stored with this sum of their digests.
-    """
-    last = b""
-    seen: set[bytes] = set()
-    for run in puts.runs():
-        if run.dbi is not Dbi.RECORDS or not (isinstance(run, Puts) or run.kind is OpKind.PUT):
-            raise BadSegment(reason=gettext("something else than rows of records"))
-        rows = run.rows if isinstance(run, Puts) else [(run.key, run.body)]
-        keys = [key for key, _ in rows]
-        if last >= keys[0] or not ascend(keys):
-            raise BadSegment(reason=gettext("the rows are not sorted"))
-        last = keys[-1]
-        seen.update([key[:4] for key in keys])
-    if seen != zones:
-        raise BadSegment(
-            reason=gettext("rows of {seen} zones for {zones} zones, or of others").format(
-                seen=len(seen), zones=len(zones)
-            )
-        )
+def _name_of(packed: bytes, zone_ids: Sequence[int], rows: int, digest: int) -> str:
+    """Neither rows nor zones nor the sum of the digests can be others under this name."""
+    zones = struct.pack(f">{len(zone_ids)}I", *zone_ids)
+    about = struct.pack(">IQ", len(zone_ids), rows) + zones + digest_bytes(digest)
+    return f"prepared/{hashlib.sha256(about + packed).hexdigest()[:32]}"

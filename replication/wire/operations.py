@@ -179,13 +179,9 @@ class Body:
                 count -= 1
                 yield self._op()
 
-    def is_spent(self) -> bool:
-        """True if nothing is left to inflate; the stream may lack its final block."""
-        return self._at == len(self._buffer) and not self._more()
-
     def at_end(self) -> bool:
         """True if nothing is left and the stream has ended as it should."""
-        return self.is_spent() and self._inflate.eof
+        return self._at == len(self._buffer) and not self._more() and self._inflate.eof
 
     def _mark(self) -> tuple[bytes, int, int | None]:
         """Name in wire form, zone id and serial of the next mark."""

@@ -106,19 +106,12 @@ _BULK_LEVEL = 1
 class PackedPuts:
     """Encoded PUTs of records, sorted by key, deflated before the segment that will carry them: see `pack_puts`.
 
-    `digest` is the sum of the rows' digests, which the node takes from the segment: whoever seals has checked it.
+    `digest` is the sum of the rows' digests, which the node takes from the segment.
     """
 
     packed: bytes
     count: int
     digest: int
-
-    def runs(self) -> Iterator[Op | Puts]:
-        """The operations. Raises BadSegment, also if they are not `count`."""
-        body = Body.of(self.packed)
-        yield from body.runs(self.count)
-        if not body.is_spent():
-            raise BadSegment(reason="bytes follow the last operation")
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,7 +152,7 @@ def _prepare(zones: Sequence[_Staged], content: memoryview) -> Prepared | None:
     """Store the rows for the publisher; None while the storage is away: then it makes them itself."""
     try:
         return put_prepared(
-            puts=(bytes(content[zone.ops_offset : zone.ops_offset + zone.ops_size]) for zone in zones),
+            puts=((zone.zone_id, bytes(content[zone.ops_offset : zone.ops_offset + zone.ops_size])) for zone in zones),
             rows=sum(zone.op_count for zone in zones),
             digest=sum(int.from_bytes(zone.digest, "big") for zone in zones),
         )

@@ -57,7 +57,7 @@ def prepare(publication: Publication, names: Iterable[str] = NAMES) -> Prepared:
     for zone in Zone.objects.filter(name__in=names, deleted_at=None).order_by("pk"):
         compiled = compile_zone(zone.name, map(rrset_of, zone.rrsets.all()))
         puts, of_zone = record_puts(zone.pk, compiled)
-        pieces.append(puts)
+        pieces.append((zone.pk, puts))
         rows += len(compiled)
         digest += of_zone
     prepared = put_prepared(puts=pieces, rows=rows, digest=digest)
@@ -185,15 +185,15 @@ def test_a_damaged_object_is_no_harm(
 
 
 @pytest.mark.parametrize(
-    ("change_row", "words"),
-    [({"rows": 1}, "follow"), ({"rows": 10_000}, "early"), ({"digest": bytes(16)}, "damaged")],
+    "change_row",
+    [{"rows": 1}, {"rows": 10_000}, {"digest": bytes(16)}],
 )
 def test_a_row_that_says_something_else_is_no_harm(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, change_row: dict[str, object], words: str
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, change_row: dict[str, object]
 ) -> None:
     prepare(publish_zones())
     PreparedRows.objects.update(**change_row)
-    assert_read_from_postgresql(monkeypatch, caplog, words)
+    assert_read_from_postgresql(monkeypatch, caplog, "damaged")
 
 
 def test_rows_of_other_zones_are_not_used(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
@@ -201,14 +201,11 @@ def test_rows_of_other_zones_are_not_used(monkeypatch: pytest.MonkeyPatch, caplo
     assert_read_from_postgresql(monkeypatch, caplog, "zones")
 
 
-def test_rows_out_of_order_are_not_used(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    publication = publish_zones(NAMES[:2])
-    zones = Zone.objects.order_by("-pk")
-    both = [record_puts(zone.pk, compile_zone(zone.name, map(rrset_of, zone.rrsets.all()))) for zone in zones]
-    rows = sum(len(compile_zone(zone.name, map(rrset_of, zone.rrsets.all()))) for zone in zones)
-    prepared = put_prepared(puts=[puts for puts, _ in both], rows=rows, digest=sum(digest for _, digest in both))
-    record_prepared(sequence=publication.sequence, prepared=prepared)
-    assert_read_from_postgresql(monkeypatch, caplog, "sorted")
+@pytest.mark.parametrize("second", [1, 2])
+def test_zones_out_of_order_are_not_taken(publisher_directory: Path, second: int) -> None:
+    with pytest.raises(ValueError, match=f"zone {second} comes after zone 2"):
+        put_prepared(puts=[(2, b"two"), (second, b"one")], rows=2, digest=3)
+    assert not list(publisher_directory.rglob("prepared/*"))
 
 
 def test_a_publication_that_also_changes_zones_is_read_from_postgresql() -> None:
@@ -223,10 +220,16 @@ def test_a_publication_that_also_changes_zones_is_read_from_postgresql() -> None
 
 
 def test_nothing_counts_without_its_row_and_objects_are_named_by_content() -> None:
-    first = put_prepared(puts=[b"one"], rows=1, digest=1)
-    again = put_prepared(puts=iter([b"o", b"ne"]), rows=1, digest=1)
-    assert first.object_name == again.object_name
-    assert put_prepared(puts=[b"two"], rows=1, digest=1).object_name != first.object_name
+    first = put_prepared(puts=[(1, b"one")], rows=1, digest=1)
+    assert put_prepared(puts=iter([(1, b"one")]), rows=1, digest=1).object_name == first.object_name
+    others = [
+        put_prepared(puts=[(1, b"two")], rows=1, digest=1),
+        put_prepared(puts=[(2, b"one")], rows=1, digest=1),
+        put_prepared(puts=[(1, b"o"), (2, b"ne")], rows=1, digest=1),
+        put_prepared(puts=[(1, b"one")], rows=2, digest=1),
+        put_prepared(puts=[(1, b"one")], rows=1, digest=2),
+    ]
+    assert len({first.object_name, *(one.object_name for one in others)}) == 6
     assert not PreparedRows.objects.exists()
 
 

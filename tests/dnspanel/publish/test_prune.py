@@ -153,8 +153,8 @@ def test_the_publisher_goes_on_behind_a_log_of_which_nothing_is_left() -> None:
 
 
 def test_what_was_prepared_for_a_publication_that_never_came_is_removed(publisher_directory: Path) -> None:
-    left = put_prepared(puts=[b"\x10" * 20], rows=1, digest=1)
-    kept = put_prepared(puts=[b"\x11" * 20], rows=1, digest=1)
+    left = put_prepared(puts=[(1, b"\x10" * 20)], rows=1, digest=1)
+    kept = put_prepared(puts=[(1, b"\x11" * 20)], rows=1, digest=1)
     PreparedRows.objects.create(sequence=1, object_name=kept.object_name, rows=1, digest=bytes(16), size=kept.size)
     put_object("4/elsewhere", b"a segment")
     assert remove_prepared_leftovers(now=timezone.now()) == 0

@@ -74,7 +74,7 @@ def test_no_more_operations_are_read_than_requested() -> None:
     plain = b"".join(encode_op(Op(OpKind.PUT, Dbi.RECORDS, b"key%d" % number, b"body")) for number in range(10))
     body = Body.of(deflated(plain))
     assert len(flattened(body, 9)) == 9
-    assert not body.is_spent()
+    assert not body.at_end()
     assert flattened(body, 1) == [Op(OpKind.PUT, Dbi.RECORDS, b"key9", b"body")]
     assert body.at_end()
 
