@@ -41,6 +41,7 @@ class Lock(IntEnum):
     READER = 0x64700002  # import
     PIECE = 0x64700003  # piece of an import
     PHASE = 0x64700004  # import: ending or beginning a phase
+    CREATION = 0x64700005  # creating the zones of a piece of any import
     EXPORT = 0x64700010  # export; held by the transaction that reads its snapshot
     COMPARISON = 0x64700011  # comparison
     WEBHOOK = 0x64700020  # webhook: sending

@@ -16,7 +16,7 @@ from django.db import IntegrityError, connection, transaction
 from dnspanel.accounts.actors import Author, user_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
-from dnspanel.advisory_locks import SqlLock
+from dnspanel.advisory_locks import Lock, SqlLock, lock_until_commit
 from dnspanel.zones import access, find_zones, nesting, quotas, soa, store_rrsets
 from dnspanel.zones.dnssec.queries import presigned_zones
 from dnspanel.zones.dnssec.trust import newly_broken
@@ -201,6 +201,9 @@ def create_ready_zones(
     """
     try:
         with transaction.atomic(durable=True):
+            # Two at once fight for the same pages of the indexes: both take longer than one after the other, and what
+            # somebody edits meanwhile waits for both.
+            lock_until_commit(Lock.CREATION)
             refuse_new_zones(zones=zones, author=author, team=team)
             insert_zones(zones=zones, rows=rows(), author=author, now=now, team=team)
             own = [zone.id for zone in zones]

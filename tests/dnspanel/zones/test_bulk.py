@@ -8,6 +8,7 @@ from django.db import IntegrityError, connection
 from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import User
+from dnspanel.advisory_locks import Lock, locked_keys
 from dnspanel.zones import bulk, draft, edit, history, revision
 from dnspanel.zones.bulk import BulkZone, ExistingZone, ZoneChange
 from dnspanel.zones.errors import NameReserved, NamesTaken
@@ -92,6 +93,12 @@ def test_zones_of_ready_rows_are_what_create_zone_makes(bob: User) -> None:
     assert LogHead.objects.get().sequence == publication.sequence
 
 
+def test_ready_zones_are_created_by_one_transaction_at_a_time(db: None) -> None:
+    seen: list[tuple[Lock, int]] = []
+    create(("a.test.", content("a.test.")), beside=lambda _: seen.extend(locked_keys(Lock.CREATION)))
+    assert seen == [(Lock.CREATION, 0)]
+
+
 def test_the_number_of_queries_does_not_grow_with_the_number_of_zones(db: None) -> None:
     counts = []
     for first in (0, 5):
@@ -99,7 +106,7 @@ def test_the_number_of_queries_does_not_grow_with_the_number_of_zones(db: None) 
         with CaptureQueriesContext(connection) as queries:
             create(*estate)
         counts.append(len(queries))
-    assert counts[0] == counts[1] <= 10
+    assert counts[0] == counts[1] <= 11
 
 
 def test_all_taken_names_are_said_and_nothing_is_made(zone: Zone, make_zone: MakeZone) -> None:
