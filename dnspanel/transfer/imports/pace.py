@@ -18,6 +18,8 @@ from dnspanel.publish.schemas import schemas_in_use
 MOST_UNDER_WAY = 1
 # A node that is behind and did not move for this long is not waited for.
 STUCK_SECONDS = 3.0
+# Nor is anybody for longer than this: an import goes on while nothing encodes, or no node moves fast enough.
+MOST_SECONDS = 5.0
 _POLL_SECONDS = 0.02
 # How often whoever waits asks whether to go on.
 _ASK_SECONDS = 0.25
@@ -35,10 +37,10 @@ SELECT head.sequence - coalesce((
 FROM zones_loghead head"""
 
 
-def wait_for_room(goes_on: Callable[[], bool], *, most_seconds: float = 5.0) -> bool:
-    """Return True when few publications are under way; False after `most_seconds`, or once `goes_on` says no."""
+def wait_for_room(goes_on: Callable[[], bool]) -> bool:
+    """Return True when few publications are under way; False after MOST_SECONDS, or once `goes_on` says no."""
     schemas = schemas_in_use()
-    deadline, ask_at = time.monotonic() + most_seconds, 0.0
+    deadline, ask_at = time.monotonic() + MOST_SECONDS, 0.0
     while _under_way(schemas) > MOST_UNDER_WAY:
         now = time.monotonic()
         if now >= ask_at:

@@ -74,13 +74,15 @@ def test_what_is_not_encoded_yet_is_under_way() -> None:
     assert pace.publications_under_way() == 7
 
 
-def test_waiting_ends_with_the_job_or_with_time() -> None:
+def test_waiting_ends_with_the_job_or_with_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace, "MOST_SECONDS", 5.0)
     at(100)
     node("ns1", 10)
     answers = iter((True, True, False))
     pace.wait_for_room(lambda: next(answers))
     assert next(answers, None) is None
-    assert not pace.wait_for_room(lambda: True, most_seconds=0.05)
+    monkeypatch.setattr(pace, "MOST_SECONDS", 0.05)
+    assert not pace.wait_for_room(lambda: True)
 
 
 def test_large_changes_of_the_apis_give_way_too() -> None:
