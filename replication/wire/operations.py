@@ -118,9 +118,14 @@ def encode_op(op: Op) -> bytes:
 
 
 def record_puts(zone_id: int, rows: Iterable[tuple[bytes, int, bytes]]) -> tuple[bytes, int]:
-    """The operations that put a zone's rows (relative key, type, body), encoded, and the sum of their digests."""
+    """The operations that put a zone's rows (relative key, type, body), encoded, and the sum of their digests.
+
+    Raises BadSegment unless the rows come sorted by key, each key once: nobody looks at what is packed of them again.
+    """
     prefix = keys.zone_prefix(zone_id)
     put = [(prefix + rel + b"\0" + type.to_bytes(2, "big"), body) for rel, type, body in rows]
+    if not ascend([key for key, _ in put]):
+        raise BadSegment(reason=f"the rows of zone {zone_id} are not sorted")
     heads, short = _RECORD_HEADS, _SHORT_LENGTHS
     try:
         pieces = [

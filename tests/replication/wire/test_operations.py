@@ -104,7 +104,8 @@ ROWS = st.lists(
         BODY_LENGTHS.flatmap(lambda length: st.binary(min_size=1, max_size=1).map(lambda fill: fill * length)),
     ),
     max_size=20,
-)
+    unique_by=lambda row: row[:2],
+).map(lambda rows: sorted(rows, key=lambda row: keys.record_key(1, *row[:2])))
 
 
 @settings(deadline=None)
@@ -117,6 +118,13 @@ def test_puts_of_a_zone_are_the_operations_and_digests_of_its_rows(
     assert puts == b"".join(map(encode_op, ops))
     assert digest == sum(row_digest(op.dbi, op.key, op.body) for op in ops)
     assert digest == rows_digest(Dbi.RECORDS, [(op.key, op.body) for op in ops])
+
+
+@pytest.mark.parametrize("second", [(b"a\0", 1), (b"b\0", 1), (b"b\0", 2)])
+def test_rows_of_a_zone_that_are_not_sorted_are_refused(second: tuple[bytes, int]) -> None:
+    rows = [(b"b\0", 2, b"first"), (*second, b"second")]
+    with pytest.raises(BadSegment, match="the rows of zone 7 are not sorted"):
+        record_puts(7, rows)
 
 
 def test_what_lmdb_cannot_hold_is_refused() -> None:
