@@ -17,7 +17,7 @@ from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from dnspanel.advisory_locks import Lock, locked
-from dnspanel.zones import store_rrsets
+from dnspanel.zones import store_rrsets, waiting_entries
 from dnspanel.zones.complaints import Piece, against
 from dnspanel.zones.models import Change, Complaint, ComplaintProgress, LogHead, Revision, RevisionKind, Zone
 from dnspanel.zones.models import RRset as StoredRRset
@@ -195,7 +195,7 @@ class _Again:
         """What points at these names, in whichever zone; not if they are very many."""
         if not 0 < len(targets) <= MOST_POINTED_AT:
             return
-        store_rrsets.sort_in_new_rdata()  # else each of these names reads all entries that wait
+        waiting_entries.sort_in(waiting_entries.RDATA)  # else each of these names reads all entries that wait
         rows = store_rrsets.rrsets_pointing_at(targets, _MOST_POINTERS)
         names = dict(Zone.objects.filter(pk__in={pk for _, pk, _ in rows}).values_list("pk", "name"))
         for _, zone_id, rrset in rows:

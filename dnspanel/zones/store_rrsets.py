@@ -230,17 +230,6 @@ def rrsets_of_zones(zone_ids: Sequence[int]) -> dict[int, dict[Key, RRset]]:
     return found
 
 
-def sort_in_new_rdata() -> int:
-    """The indexes of rdata have no waiting entries; returns how many pages of them they had.
-
-    Others write and search meanwhile. Whoever writes next would have to do
-    this, once too many entries wait; until then searches read all of them.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT gin_clean_pending_list('rrset_rdata') + gin_clean_pending_list('rrset_targets')")
-        return int(cursor.fetchone()[0])
-
-
 def copy_in(rows: Iterable[bytes]) -> int:
     """Add rows that `copy_rows` wrote; returns how many there were."""
     with connection.wrap_database_errors, connection.cursor() as cursor:

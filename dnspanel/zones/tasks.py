@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from dnspanel.celery import while_postgresql_answers
 from dnspanel.wake import wake, wake_each
-from dnspanel.zones import audit_links, change_runs, complaints_upkeep, edit, expiry, publish_requests, store_rrsets
+from dnspanel.zones import audit_links, change_runs, complaints_upkeep, edit, expiry, publish_requests, waiting_entries
 from dnspanel.zones.discarded import forget_discarded
 from dnspanel.zones.dnssec import automatic, due_denial, paused_denial, policy_runs, sign
 from dnspanel.zones.search import texts_upkeep
@@ -45,7 +45,7 @@ def check_audit_chain() -> None:
 @shared_task(name="dnspanel.zones.tasks.tend_search")
 def maintain_search_index() -> str:
     """Now and then: what was written since is sorted into the index that searches use, before anybody waits for it."""
-    return f"tended search pages={store_rrsets.sort_in_new_rdata() + texts_upkeep.sort_in_new_texts()}"
+    return f"tended search pages={waiting_entries.sort_in(waiting_entries.RDATA + waiting_entries.NAMES_AND_TEXTS)}"
 
 
 @shared_task(ignore_result=True)

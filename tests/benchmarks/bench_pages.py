@@ -230,14 +230,14 @@ def write_texts() -> None:
     from django.db import connection
     from django.utils import timezone
 
-    from dnspanel.zones import store_rrsets
+    from dnspanel.zones import waiting_entries
     from dnspanel.zones.search import texts_upkeep
 
     began = time.perf_counter()
     quiet = timezone.now() + timedelta(minutes=1)  # when nobody is taken to publish very much any more
     while texts_upkeep.catch_up(now=quiet):
         pass
-    store_rrsets.sort_in_new_rdata()
+    waiting_entries.sort_in(waiting_entries.RDATA)
     say(f"  texts written in {time.perf_counter() - began:.1f} s")
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")

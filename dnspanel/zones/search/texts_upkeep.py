@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from django.db.models import Count
 
 from dnspanel.advisory_locks import Lock, locked
-from dnspanel.zones import name_places
+from dnspanel.zones import name_places, waiting_entries
 from dnspanel.zones.models import Change, LogHead, Publication, Revision, RevisionKind, SearchProgress, SearchText, Zone
 from dnspanel.zones.store_rrsets import BEHIND_ALL_KEYS
 
@@ -77,18 +77,9 @@ def catch_up(*, now: datetime) -> int:
                 break
             written += found
         if written:
-            sort_in_new_texts()
+            waiting_entries.sort_in(waiting_entries.NAMES_AND_TEXTS)
             logger.info("search texts zones=%d", written)
     return written
-
-
-def sort_in_new_texts() -> int:
-    """The indexes of texts and of zone names have no waiting entries; returns how many pages of them they had."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT gin_clean_pending_list('search_text_trigram') + gin_clean_pending_list('zone_name_trigram')"
-        )
-        return int(cursor.fetchone()[0])
 
 
 def is_busy(at: int, now: datetime) -> bool:
