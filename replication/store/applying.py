@@ -6,6 +6,7 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, takewhile
+from operator import itemgetter
 from typing import Any
 
 from replication.codec import keys, values
@@ -389,4 +390,4 @@ def _refuse_own_rows(key: bytes) -> None:
 
 def _has_own_row(ascending: Sequence[Row]) -> bool:
     """True if `_refuse_own_rows` refuses one of these keys."""
-    return ascending[-1][0] >= _OWN_ROWS or min([len(key) for key, _ in ascending]) < 4
+    return ascending[-1][0] >= _OWN_ROWS or min(map(len, map(itemgetter(0), ascending))) < 4

@@ -9,6 +9,7 @@ somebody else has committed between them; then it is worked out anew, in the wri
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from replication.codec.schema import ATTACHED_TABLES, Dbi, Schema
@@ -152,7 +153,7 @@ class Waiting:
             return None
         self._runs[dbi] = max(last, self._runs.get(dbi, b""))
         self._actions.append(_Run(puts, is_free))
-        self.bytes += sum([len(body) for _, body in rows]) + len(rows) * len(rows[0][0])
+        self.bytes += sum(map(len, map(itemgetter(1), rows))) + len(rows) * len(rows[0][0])
         return Placed.TOGETHER if is_free else Placed.AMONG_OTHERS
 
     def keys_below(self, dbi: Dbi, prefix: bytes) -> list[bytes]:
@@ -207,7 +208,7 @@ class Waiting:
         if dbi is not Dbi.RECORDS:
             plan.digest += rows_digest(dbi, rows)
         elif self._only_new_rows:
-            planner.zones.add_unhashed(key for key, _ in rows)
+            planner.zones.add_unhashed({key[:4] for key, _ in rows})
         else:
             for key, digest in digests_by_zone(dbi, rows).items():
                 planner.add(dbi, key, digest)
@@ -222,7 +223,10 @@ class Waiting:
 
     def _is_in_order(self, puts: Puts) -> bool:
         dbi, rows = puts
-        return not self._has_duplicates[dbi] and ascend([self._compared(dbi, key) for key, _ in rows])
+        if self._has_duplicates[dbi]:
+            return False
+        found = list(map(itemgetter(0), rows))
+        return ascend(found if self._steps[dbi] == 1 else [self._compared(dbi, key) for key in found])
 
     def _may_lie_between(self, dbi: Dbi) -> bool:
         return dbi is not Dbi.RECORDS and self._is_first_time and dbi not in ATTACHED_TABLES
@@ -281,7 +285,7 @@ class _Planner:
             self.add(dbi, key, -row_digest(dbi, key, old_body), old_body)
         if value is not None:
             if only_new:
-                self.zones.add_unhashed((key,))
+                self.zones.add_unhashed({key[:4]})
             else:
                 self.add(dbi, key, row_digest(dbi, key, body), body)
         changed[key] = before, value

@@ -17,7 +17,7 @@ another hand alters changes no row here: a reader who adds up a zone's rows find
 """
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -76,9 +76,9 @@ class Changes:
         zone = key[:4]
         self._added[zone] = self._added.get(zone, 0) + digest
 
-    def add_unhashed(self, keys_: Iterable[bytes]) -> None:
-        """Rows with these keys were put into new zones, and nobody has hashed them."""
-        self._unhashed.update({key[:4] for key in keys_})
+    def add_unhashed(self, zones: Collection[bytes]) -> None:
+        """Rows were put into these new zones, ids as in keys, and nobody has hashed them."""
+        self._unhashed.update(zones)
 
     def remove(self, zone: bytes) -> None:
         """All rows of this zone have been deleted; `add` was called for each."""

@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from itertools import islice
+from itertools import islice, repeat
 from operator import lt
 from typing import BinaryIO, NamedTuple
 
@@ -225,9 +225,10 @@ class Body:
         Only the lengths that rows usually have are known here, of one byte and of two: it is all about speed.
         """
         buffer, at, end, append = self._buffer, self._at, len(self._buffer), rows.append
-        left = most - len(rows)
         try:
-            while left and buffer[at] == tag:
+            for _ in repeat(None, most - len(rows)):
+                if buffer[at] != tag:
+                    break
                 size = buffer[at + 1]
                 key_end = at + 2 + size
                 length = buffer[key_end]
@@ -242,7 +243,6 @@ class Body:
                     break
                 append((buffer[at + 2 : key_end], buffer[start:stop]))
                 at = stop
-                left -= 1
         except IndexError:
             pass  # the rest is not in the buffer yet
         self._at = at
