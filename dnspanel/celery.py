@@ -11,10 +11,11 @@ from contextlib import contextmanager
 
 import psycopg
 from celery import Celery
-from celery.signals import celeryd_init
+from celery.signals import celeryd_init, worker_init
 from django.db import InterfaceError, OperationalError, close_old_connections
 
 from dnspanel import broker
+from replication.garbage import leave_out_what_is_loaded
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dnspanel.settings")
 # Django's checks import every page, a third of what a worker's start takes, and Celery looks at no result of them.
@@ -34,6 +35,12 @@ def limit_statements(**signal: object) -> None:
     from dnspanel import statement_time  # not for everybody who imports the package
 
     statement_time.begin(statement_time.WORKER)
+
+
+@worker_init.connect
+def begin_with_a_small_heap(**signal: object) -> None:
+    """All tasks are imported, and no process or thread of the worker has begun."""
+    leave_out_what_is_loaded()
 
 
 @contextmanager

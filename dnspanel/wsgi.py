@@ -13,7 +13,7 @@ from django.urls import get_resolver
 
 from dnspanel import statement_time
 from dnspanel.wake import answer_before_waking
-from dnspanel.zones.garbage import leave_out_what_is_loaded
+from replication.garbage import leave_out_what_is_loaded
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dnspanel.settings")
 

@@ -16,8 +16,8 @@ from dnspanel.publish import snapshots
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.pace import Pace
 from dnspanel.wake import wake, wake_soon
-from dnspanel.zones.garbage import collection_paused
 from replication.errors import ReplicationError
+from replication.garbage import collection_paused
 from replication.wire.position import Position
 
 # While the worker of the system is busy, a snapshot is asked for again and again.

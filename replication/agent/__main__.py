@@ -24,6 +24,7 @@ from replication.agent.node import AgentNode
 from replication.agent.rebuild import open_store
 from replication.agent.recent_log import RECENT_LOG
 from replication.errors import ReplicationError
+from replication.garbage import leave_out_what_is_loaded
 
 # A thread that holds LMDB's write lock waits for others of this process for so long at a time (Python: 5 ms).
 SWITCH_SECONDS = 0.001
@@ -72,6 +73,7 @@ def run(config: AgentConfig) -> None:
     Where the files have been replaced (`rebuild`), the process begins again with the new ones, as the same process.
     """
     sys.setswitchinterval(SWITCH_SECONDS)
+    leave_out_what_is_loaded()
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())

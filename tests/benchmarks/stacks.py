@@ -124,7 +124,7 @@ def answer_as_web() -> None:
     from django.conf import settings
     from django.urls import get_resolver
 
-    from dnspanel.zones.garbage import leave_out_what_is_loaded
+    from replication.garbage import leave_out_what_is_loaded
 
     settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
     settings.ALLOWED_HOSTS = ["localhost"]

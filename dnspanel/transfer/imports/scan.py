@@ -37,13 +37,13 @@ from dnspanel.zones.dnssec.first_signing import BroughtSigning
 from dnspanel.zones.dnssec.presigned import ENDS_SOON, end_of
 from dnspanel.zones.dnssec.trust import broken_by
 from dnspanel.zones.errors import BreaksBelow, SignedAtParent
-from dnspanel.zones.garbage import collection_paused
 from dnspanel.zones.models import Signing
 from dnspanel.zones.rules import BREAKING_DS, Severity
 from dnspanel.zones.server_sets import ServerSet, set_at
 from dnspanel.zones.soa import first_serial
 from dnspanel.zones.store_rrsets import copy_text
 from replication.dns import rdtypes
+from replication.garbage import collection_paused
 
 # Parsed RRsets of this much text are in memory at a time.
 _BATCH_BYTES = 256 << 10

@@ -2,7 +2,7 @@ import gc
 
 import pytest
 
-from dnspanel.zones.garbage import collection_paused, leave_out_what_is_loaded
+from replication.garbage import collection_paused, leave_out_what_is_loaded
 
 
 def test_the_search_goes_on_behind_the_outermost_block() -> None:
