@@ -21,9 +21,10 @@ from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports.scan import keep_faults
 from dnspanel.transfer.models import ImportJob, ImportPiece, KeptItem, KeptKind
 
-# About as much as one publication should hold: the nodes apply it in a fraction of a second.
-PIECE_BYTES = 700_000
-PIECE_DOCUMENTS = 2_000
+# About as much as one publication should hold: an edit behind it waits until ring 0 has applied it, and then the nodes.
+# 700,000 bytes made an import no faster, and the slowest edits beside it wait half as long again.
+PIECE_BYTES = 400_000
+PIECE_DOCUMENTS = 1_200
 # A piece is committed at least this often, so that slow servers show progress.
 PIECE_SECONDS = 5.0
 
