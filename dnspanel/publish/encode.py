@@ -16,25 +16,26 @@ A step, for each PowerDNS schema in use:
    the same again.
 6. Send `segment_sealed`: nodes can be brought further.
 7. Apply the segment to the panel's LMDB. A crash before this line is step 2
-   of the next time.
+   of the next time. While that takes long, edits that it does not touch go
+   through 3 to 6 (`meanwhile`) and are applied behind it.
 8. Remove what was prepared for sequences that every schema has in a segment.
 """
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 import psycopg
 from django.db import DatabaseError
 
-from dnspanel.publish import chain_of_trust, operations, publication_log, referrers, zone_signing
+from dnspanel.publish import publication_log
+from dnspanel.publish.batches import next_batch
 from dnspanel.publish.catch_up import catch_up, is_cured_by_rebuild
 from dnspanel.publish.errors import ChainBroken, SegmentsAhead, StoreAhead, ZoneNotEncoded
+from dnspanel.publish.meanwhile import Meanwhile
 from dnspanel.publish.objects import object_name, put_object
-from dnspanel.publish.prepared import drop_prepared, prepared_puts
+from dnspanel.publish.prepared import drop_prepared
 from dnspanel.publish.publisher import Publisher, this_publisher
 from dnspanel.publish.rebuild import make_anew
 from dnspanel.publish.schemas import read_schemas
@@ -42,14 +43,11 @@ from dnspanel.publish.sealing import Batch, seal_batch
 from dnspanel.publish.session import Connection, snapshot
 from dnspanel.publish.signals import segment_sealed
 from dnspanel.publish.stall import clear_stall, record_stall
-from dnspanel.publish.zone_signing import Signings
-from dnspanel.zones.dnssec.signing_state import chains_differ
 from dnspanel.zones.hold import hold
 from replication.errors import ReplicationError
 from replication.store.store import Store
-from replication.wire.operations import Op, ZoneMark, digest_bytes
 from replication.wire.position import Position
-from replication.wire.segment import PackedPuts, open_segment
+from replication.wire.segment import open_segment
 
 # For a schema that comes later, a log of more publications than this begins with a snapshot of everything.
 LONGEST_FROM_BEGINNING = 256
@@ -92,7 +90,7 @@ def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: dat
                 return None
             encoded = publication_log.read_encoded(conn, schema, head.position.epoch)
             store = _caught_up(publisher, conn, head.position, encoded, schema, head.cluster)
-            batch = _next_batch(conn, store, head, encoded, now) if store else None
+            batch = next_batch(conn, store, head, encoded, now) if store else None
         if encoded.stalled:
             clear_stall(schema=schema)
         if store is None:
@@ -132,157 +130,39 @@ def _caught_up(
     return store
 
 
-def _next_batch(
-    conn: Connection,
-    store: Store,
-    head: publication_log.Head,
-    encoded: publication_log.Encoded,
-    now: datetime,
-) -> Batch | None:
-    """Compile the next range of the log against the store, or return None at the head. Needs a snapshot."""
-    found = _next_sound(conn, head, encoded)
-    if found is None:
-        return None
-    range, steps, changed, signings = found.range, found.steps, found.changed, found.signings
-    # What is prepared suits zones that are not signed, and those that deny by NSEC.
-    is_plain = all(state.denial is None for state in signings.after.values())
-    puts = _prepared_puts(range, steps) if is_plain else None
-    gone, come = operations.zone_list_operations(steps, store.schema)
-    attached = zone_signing.signing_operations(conn, steps, signings, store.schema, now)
-    ops = [*gone, *attached, *come]
-    late: list[Op] = []
-    if puts is None:
-        early, late = _record_operations(conn, store, range, steps, changed, signings)
-        ops += early
-    marks = [operations.mark_of(step) for step in steps] + _referring_marks(conn, range, steps, changed)
-    main, records = store.digest_delta([*ops, *late])
-    if puts is not None and range.prepared is not None:
-        records = digest_bytes(int.from_bytes(records, "big") + range.prepared.digest)
-    return Batch(head, range, marks, ops, (main, records), puts, late)
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What a range of the log does."""
-
-    range: publication_log.Range
-    steps: Sequence[publication_log.ZoneStep]
-    changed: Mapping[int, publication_log.Changes]
-    signings: Signings
-
-    @property
-    def mixes_chains(self) -> bool:
-        return any(chains_differ(*(state.denial for state in self.signings.of(step.zone_id))) for step in self.steps)
-
-
-def _next_sound(conn: Connection, head: publication_log.Head, encoded: publication_log.Encoded) -> _Found | None:
-    """What the next range does, which breaks no zone; None at the head. Raises ChainBroken.
-
-    Where publications behind it mend what it breaks, the range has those too, unless that would mix two NSEC3 chains.
-    """
-    found = _found(conn, head, encoded)
-    try:
-        if found is not None:
-            chain_of_trust.refuse_broken(conn, found.range, found.steps, found.changed, found.signings)
-    except ChainBroken as broken:
-        mended = _found(conn, head, encoded, together=True)
-        if mended is None or mended.mixes_chains:
-            raise
-        try:
-            chain_of_trust.refuse_broken(conn, mended.range, mended.steps, mended.changed, mended.signings)
-        except ChainBroken:
-            raise broken from None
-        return mended
-    return found
-
-
-def _found(
-    conn: Connection, head: publication_log.Head, encoded: publication_log.Encoded, *, together: bool = False
-) -> _Found | None:
-    last = head.position.sequence
-    range = publication_log.next_range(conn, after=encoded.sequence, head=last, together=together)
-    if range is None:
-        return None
-    steps = [step for step in publication_log.zone_steps(conn, range) if not step.leaves_no_trace]
-    changed = publication_log.changes_in(
-        conn, range, [step.zone_id for step in steps if step.serial is not None and not step.is_full]
-    )
-    return _Found(range, steps, changed, zone_signing.signings_around(conn, range, [step.zone_id for step in steps]))
-
-
-def _prepared_puts(range: publication_log.Range, steps: Sequence[publication_log.ZoneStep]) -> PackedPuts | None:
-    """Return what is prepared for the range, if that is all there is to write."""
-    if range.prepared is None or any(step.serial is None or step.served_before for step in steps):
-        return None
-    return prepared_puts(range.prepared, [step.zone_id for step in steps])
-
-
-def _referring_marks(
-    conn: Connection,
-    range: publication_log.Range,
-    steps: Sequence[publication_log.ZoneStep],
-    changed: Mapping[int, publication_log.Changes],
-) -> list[ZoneMark]:
-    """Return the marks of zones that did not change, but whose answers hold what did."""
-    names = {name for changes in changed.values() for name, _ in changes}
-    touched = [step.zone_id for step in steps]
-    full = [zone_id for zone_id in touched if zone_id not in changed]
-    return referrers.referring_marks(conn, range, names, touched=touched, full=full)
-
-
-def _record_operations(
-    conn: Connection,
-    store: Store,
-    range: publication_log.Range,
-    steps: Sequence[publication_log.ZoneStep],
-    changed: Mapping[int, publication_log.Changes],
-    signings: Signings,
-) -> tuple[list[Op], list[Op]]:
-    """Return what happens to records, and what only once PowerDNS follows the changes of the main file."""
-    ops: list[Op] = []
-    late: list[Op] = []
-    for step in steps:
-        state_before, state_after = signings.of(step.zone_id)
-        before, after = state_before.denial, state_after.denial
-        if step.serial is None:
-            ops += operations.removed_zone_operations(step)
-        elif step.changed:
-            rows, changes = store.rows(step.zone_id), changed[step.zone_id]
-            if before == after:
-                ops += operations.changed_zone_operations(step, rows, changes, after)
-            else:
-                first, last = operations.switched_zone_operations(step, rows, changes, before, after)
-                ops += first
-                # Of a zone that is paused nobody makes answers with the former parameters.
-                (ops if state_before.paused else late).extend(last)
-    full = {step.zone_id: step for step in steps if step.is_full}
-    serials = {zone_id: step.serial for zone_id, step in full.items() if step.serial is not None}
-    for zone_id, rrsets in publication_log.rrsets_at(conn, range.last, serials):
-        step, denial = full[zone_id], signings.of(zone_id)[1].denial
-        if step.served_before:
-            ops += operations.restored_zone_operations(step, store.rows(zone_id), rrsets, denial)
-        else:
-            ops += operations.new_zone_operations(step, rrsets, denial)
-    return ops, late
-
-
 def _publish_batch(publisher: Publisher, conn: Connection, store: Store, batch: Batch, now: datetime) -> Position:
-    """Seal, store, send the signal, apply: steps 4 to 7."""
+    """Seal, store, send the signal, apply: steps 4 to 7. Edits behind a large batch go through 3 to 6 beside its 7."""
+
+    def seal(batch: Batch, now: datetime) -> bytes:
+        return _seal(publisher, conn, batch, store.schema.number, now)
+
+    keys = [publisher.signing_key(now=now).public_key().public_bytes_raw()]
+    sealed = seal(batch, now)
+    if not batch.is_large:
+        store.apply(open_segment(sealed, keys))
+        return Position(batch.head.position.epoch, batch.range.last)
+    meanwhile = Meanwhile(conn, store, batch, seal, now=now)
+    store.apply(open_segment(sealed, keys), watch=lambda _: meanwhile.encode_edits())
+    for following in meanwhile.sealed:
+        store.apply(open_segment(following, keys))
+    return meanwhile.position
+
+
+def _seal(publisher: Publisher, conn: Connection, batch: Batch, schema: int, now: datetime) -> bytes:
+    """The batch is a segment that counts, and nodes can have it: steps 4 to 6. Returns the segment."""
     started = time.perf_counter()
-    key = publisher.signing_key(now=now)
-    sealed = seal_batch(batch, store.schema.number, key)
-    _keep_segment(conn, batch, store.schema.number, sealed, now)
-    segment_sealed.send_robust(sender=None, schema=store.schema.number)
-    store.apply(open_segment(sealed, [key.public_key().public_bytes_raw()]))
+    sealed = seal_batch(batch, schema, publisher.signing_key(now=now))
+    _keep_segment(conn, batch, schema, sealed, now)
+    segment_sealed.send_robust(sender=None, schema=schema)
     logger.info(
         "encoded schema=%s from=%s to=%s bytes=%s ms=%.1f",
-        store.schema.number,
+        schema,
         batch.range.first,
         batch.range.last,
         len(sealed),
         (time.perf_counter() - started) * 1000,
     )
-    return Position(batch.head.position.epoch, batch.range.last)
+    return sealed
 
 
 def _keep_segment(conn: Connection, batch: Batch, schema: int, sealed: bytes, now: datetime) -> None:

@@ -10,6 +10,9 @@ from replication.codec.schema import Dbi
 from replication.wire.operations import Op, OpKind, ZoneMark
 from replication.wire.segment import PackedPuts, seal
 
+# Rows that are written in some 10 ms.
+_LARGE = 1_000
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -22,6 +25,11 @@ class Batch:
     digests: tuple[bytes, bytes]
     puts: PackedPuts | None = None  # the rows of new zones, when they were prepared; then `ops` has no records
     late: Sequence[Op] = ()  # on records, right only once PowerDNS follows what `ops` do to the main file
+
+    @property
+    def is_large(self) -> bool:
+        """True if it takes a moment to write, while something else may be published."""
+        return self.puts is not None or len(self.ops) + len(self.late) >= _LARGE
 
     @property
     def is_mergeable(self) -> bool:

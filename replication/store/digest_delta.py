@@ -8,8 +8,19 @@ from replication.store.file_row import Database
 from replication.wire.operations import Op, OpKind, digest_bytes, row_digest, rows_digest
 
 
-def digest_delta(ops: Sequence[Op], schema: Schema, main: Database, records: Database) -> tuple[bytes, bytes]:
-    """The digests (main, records) after these operations, which name each key once."""
+def digest_delta(
+    ops: Sequence[Op],
+    schema: Schema,
+    main: Database,
+    records: Database,
+    *,
+    before: tuple[bytes, bytes] | None = None,
+) -> tuple[bytes, bytes]:
+    """The digests (main, records) after these operations, which name each key once.
+
+    With `before`, digests (main, records) that the files are going to have: then those after it. Rows that these
+    operations name must be as they will be then.
+    """
     with main.env.begin() as main_txn, records.env.begin() as records_txn:
         # Lists by Dbi, because this runs once per row of a bulk import.
         readers = [
@@ -32,9 +43,10 @@ def digest_delta(ops: Sequence[Op], schema: Schema, main: Database, records: Dat
                 puts[op.dbi].append((op.key, op.body))
         for dbi, rows in zip(Dbi, puts, strict=True):
             totals[dbi] += rows_digest(dbi, rows)
-        before = [row.digest if row else 0 for row in (main.row(main_txn), records.row(records_txn))]
+        now = [row.digest if row else 0 for row in (main.row(main_txn), records.row(records_txn))]
     changed = totals.pop(Dbi.RECORDS)
-    return digest_bytes(before[0] + sum(totals)), digest_bytes(before[1] + changed)
+    start = now if before is None else [int.from_bytes(digest, "big") for digest in before]
+    return digest_bytes(start[0] + sum(totals)), digest_bytes(start[1] + changed)
 
 
 class _Rows:

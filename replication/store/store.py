@@ -340,9 +340,12 @@ class Store:
             if changed:
                 note_commit(txn, self._main)
 
-    def digest_delta(self, ops: Sequence[Op]) -> tuple[bytes, bytes]:
-        """The digests (main, records) after these operations, which name each key once. Writes nothing."""
-        return digest_delta(ops, self.schema, self._main, self._records)
+    def digest_delta(self, ops: Sequence[Op], *, before: tuple[bytes, bytes] | None = None) -> tuple[bytes, bytes]:
+        """The digests (main, records) after these operations, which name each key once. Writes nothing.
+
+        `before` are the digests that the files have when the operations are done, if they have others now.
+        """
+        return digest_delta(ops, self.schema, self._main, self._records, before=before)
 
     def apply(
         self,

@@ -1,0 +1,104 @@
+"""What is published while the panel's LMDB takes in a large batch is sealed before that ends.
+
+New zones of an import are on their way to the nodes when the panel's own LMDB begins with them, which takes it 0.2 s
+beside busy nodes. An edit behind them changes zones that they do not touch: its rows and the digests after it do not
+depend on theirs being written. So between two transactions of theirs it is sealed and sent, and written here after
+them. Whatever else was published waits until they are in.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import psycopg
+from django.db import DatabaseError
+
+from dnspanel.publish import publication_log
+from dnspanel.publish.batches import Found, compile_found, next_sound
+from dnspanel.publish.sealing import Batch
+from dnspanel.publish.session import Connection, snapshot
+from replication.store.store import Store
+from replication.wire.position import Position
+
+logger = logging.getLogger(__name__)
+
+# Sealed segments that wait in memory for a batch to be written; each holds as much as one step does.
+_MOST_WAITING = 64
+
+
+class Meanwhile:
+    """What is sealed behind `batch`, whose segment has a row, while the store applies it.
+
+    Whoever made this has the publisher's lock, and applies `sealed` in its order once the batch is applied. A crash
+    before that is made good from the segments, as any other.
+    """
+
+    def __init__(
+        self,
+        conn: Connection,
+        store: Store,
+        batch: Batch,
+        seal: Callable[[Batch, datetime], bytes],
+        *,
+        now: datetime,
+    ) -> None:
+        self.sealed: list[bytes] = []
+        self.position = Position(batch.head.position.epoch, batch.range.last)
+        self._conn, self._store, self._seal = conn, store, seal
+        self._digests = batch.digests
+        self._touched = {mark.zone_id for mark in batch.marks}
+        self._now, self._began = now, time.monotonic()
+        self._is_over = False
+
+    def encode_edits(self) -> None:
+        """Seal what was published since, if that only changes zones that nothing before it touches.
+
+        Raises psycopg.Error and DatabaseError when PostgreSQL is away. Any other failure is left to the next step,
+        which meets it again and tells people.
+        """
+        try:
+            while not self._is_over and (batch := self._next()):
+                self.sealed.append(self._seal(batch, self._clock()))
+                self.position = replace(self.position, sequence=batch.range.last)
+                self._digests = batch.digests
+                self._touched.update(mark.zone_id for mark in batch.marks)
+                self._is_over = len(self.sealed) >= _MOST_WAITING
+        except (psycopg.Error, DatabaseError):
+            raise
+        except Exception:
+            logger.warning("what follows sequence=%s waits", self.position.sequence, exc_info=True)
+            self._is_over = True
+
+    def _next(self) -> Batch | None:
+        if not self._is_more(publication_log.read_head(self._conn)):
+            return None
+        with snapshot(self._conn):
+            head = publication_log.read_head(self._conn)
+            if head is None or not self._is_more(head):
+                return None
+            encoded = publication_log.Encoded(self.position.sequence, self._digests, stalled=False)
+            found = next_sound(self._conn, head, encoded)
+            if found is None or not self._is_apart(found):
+                self._is_over = True
+                return None
+            return compile_found(self._conn, self._store, head, found, self._clock(), before=self._digests)
+
+    def _is_more(self, head: publication_log.Head | None) -> bool:
+        return (
+            head is not None
+            and not head.on_hold
+            and head.position.epoch == self.position.epoch
+            and head.position.sequence > self.position.sequence
+        )
+
+    def _is_apart(self, found: Found) -> bool:
+        """Whether the range reads nothing in the store that is not there yet."""
+        return found.range.prepared is None and all(
+            step.changed and step.zone_id not in self._touched and not found.signs_anew(step.zone_id)
+            for step in found.steps
+        )
+
+    def _clock(self) -> datetime:
+        return self._now + timedelta(seconds=time.monotonic() - self._began)
