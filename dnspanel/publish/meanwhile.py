@@ -67,8 +67,8 @@ class Meanwhile:
                 self._is_over = len(self.sealed) >= _MOST_WAITING
         except (psycopg.Error, DatabaseError):
             raise
-        except Exception:
-            logger.warning("what follows sequence=%s waits", self.position.sequence, exc_info=True)
+        except Exception as exc:
+            logger.info("what follows sequence=%s waits: %s", self.position.sequence, exc)
             self._is_over = True
 
     def _next(self) -> Batch | None:
