@@ -27,6 +27,7 @@ from datetime import datetime
 from uuid import UUID
 
 import psycopg
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.db import DatabaseError
 
 from dnspanel.publish import publication_log
@@ -133,10 +134,12 @@ def _caught_up(
 def _publish_batch(publisher: Publisher, conn: Connection, store: Store, batch: Batch, now: datetime) -> Position:
     """Seal, store, send the signal, apply: steps 4 to 7. Edits behind a large batch go through 3 to 6 beside its 7."""
 
-    def seal(batch: Batch, now: datetime) -> bytes:
-        return _seal(publisher, conn, batch, store.schema.number, now)
+    key = publisher.signing_key(now=now)  # one for all of them: with it they are opened here
 
-    keys = [publisher.signing_key(now=now).public_key().public_bytes_raw()]
+    def seal(batch: Batch, now: datetime) -> bytes:
+        return _seal(conn, batch, store.schema.number, key, now)
+
+    keys = [key.public_key().public_bytes_raw()]
     sealed = seal(batch, now)
     if not batch.is_large:
         store.apply(open_segment(sealed, keys))
@@ -148,10 +151,10 @@ def _publish_batch(publisher: Publisher, conn: Connection, store: Store, batch: 
     return meanwhile.position
 
 
-def _seal(publisher: Publisher, conn: Connection, batch: Batch, schema: int, now: datetime) -> bytes:
+def _seal(conn: Connection, batch: Batch, schema: int, key: Ed25519PrivateKey, now: datetime) -> bytes:
     """The batch is a segment that counts, and nodes can have it: steps 4 to 6. Returns the segment."""
     started = time.perf_counter()
-    sealed = seal_batch(batch, schema, publisher.signing_key(now=now))
+    sealed = seal_batch(batch, schema, key)
     _keep_segment(conn, batch, schema, sealed, now)
     segment_sealed.send_robust(sender=None, schema=schema)
     logger.info(
