@@ -100,6 +100,7 @@ _OF_THE_RECORD = frozenset(
         "signed in",
         "two patches for one zone",
         "verified mail",
+        "zone … comes after zone ",
     }
 )
 # What marks a text, or finds it by another one.

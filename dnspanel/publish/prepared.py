@@ -46,7 +46,7 @@ class Prepared:
 def put_prepared(*, puts: Iterable[tuple[int, bytes]], rows: int, digest: int) -> Prepared:
     """These zones' PUTs (id and `record_puts`) lie in the storage, where nothing counts without `record_prepared`.
 
-    `rows` is their number, `digest` the sum of their digests; the ids ascend.
+    `rows` is their number, `digest` the sum of their digests. Raises ValueError unless the ids ascend.
     """
     zone_ids: list[int] = []
     packed = pack_puts(_noting(puts, zone_ids))
@@ -56,9 +56,10 @@ def put_prepared(*, puts: Iterable[tuple[int, bytes]], rows: int, digest: int) -
 
 
 def _noting(puts: Iterable[tuple[int, bytes]], zone_ids: list[int]) -> Iterator[bytes]:
-    """The PUTs alone; the ids are noted, which have to ascend."""
+    """The PUTs alone; the ids are noted, which have to ascend: else rows would come out of order to every node."""
     for zone_id, of_zone in puts:
-        assert not zone_ids or zone_ids[-1] < zone_id  # else rows would come out of order to every node
+        if zone_ids and zone_id <= zone_ids[-1]:
+            raise ValueError(f"zone {zone_id} comes after zone {zone_ids[-1]}")
         zone_ids.append(zone_id)
         yield of_zone
 

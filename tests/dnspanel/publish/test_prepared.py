@@ -203,7 +203,7 @@ def test_rows_of_other_zones_are_not_used(monkeypatch: pytest.MonkeyPatch, caplo
 
 @pytest.mark.parametrize("second", [1, 2])
 def test_zones_out_of_order_are_not_taken(publisher_directory: Path, second: int) -> None:
-    with pytest.raises(AssertionError):
+    with pytest.raises(ValueError, match=f"zone {second} comes after zone 2"):
         put_prepared(puts=[(2, b"two"), (second, b"one")], rows=2, digest=3)
     assert not list(publisher_directory.rglob("prepared/*"))
 
