@@ -79,9 +79,7 @@ def _found(
     if range is None:
         return None
     steps = [step for step in publication_log.zone_steps(conn, range) if not step.leaves_no_trace]
-    changed = publication_log.changes_in(
-        conn, range, [step.zone_id for step in steps if step.serial is not None and not step.is_full]
-    )
+    changed = publication_log.changes_in(conn, range, [step.zone_id for step in steps if step.changed])
     return Found(range, steps, changed, zone_signing.signings_around(conn, range, [step.zone_id for step in steps]))
 
 

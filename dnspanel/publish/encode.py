@@ -24,6 +24,7 @@ A step, for each PowerDNS schema in use:
 import logging
 import time
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 import psycopg
@@ -133,25 +134,19 @@ def _caught_up(
 
 def _publish_batch(publisher: Publisher, conn: Connection, store: Store, batch: Batch, now: datetime) -> Position:
     """Seal, store, send the signal, apply: steps 4 to 7. Edits behind a large batch go through 3 to 6 beside its 7."""
-
     key = publisher.signing_key(now=now)  # one for all of them: with it they are opened here
-
-    def seal(batch: Batch, now: datetime) -> bytes:
-        return _seal(conn, batch, store.schema.number, key, now)
-
     keys = [key.public_key().public_bytes_raw()]
+    seal = partial(_seal, conn, store.schema.number, key)
     sealed = seal(batch, now)
-    if not batch.is_large:
-        store.apply(open_segment(sealed, keys))
-        return Position(batch.head.position.epoch, batch.range.last)
     meanwhile = Meanwhile(conn, store, batch, seal, now=now)
-    store.apply(open_segment(sealed, keys), watch=lambda _: meanwhile.encode_edits())
+    watch = (lambda _: meanwhile.encode_edits()) if batch.is_large else None
+    store.apply(open_segment(sealed, keys), watch=watch)
     for following in meanwhile.sealed:
         store.apply(open_segment(following, keys))
     return meanwhile.position
 
 
-def _seal(conn: Connection, batch: Batch, schema: int, key: Ed25519PrivateKey, now: datetime) -> bytes:
+def _seal(conn: Connection, schema: int, key: Ed25519PrivateKey, batch: Batch, now: datetime) -> bytes:
     """The batch is a segment that counts, and nodes can have it: steps 4 to 6. Returns the segment."""
     started = time.perf_counter()
     sealed = seal_batch(batch, schema, key)

@@ -9,7 +9,6 @@ them. Whatever else was published waits until they are in.
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import psycopg
@@ -45,12 +44,16 @@ class Meanwhile:
         now: datetime,
     ) -> None:
         self.sealed: list[bytes] = []
-        self.position = Position(batch.head.position.epoch, batch.range.last)
         self._conn, self._store, self._seal = conn, store, seal
-        self._digests = batch.digests
+        self._last = batch
         self._touched = {mark.zone_id for mark in batch.marks}
         self._now, self._began = now, time.monotonic()
         self._is_over = False
+
+    @property
+    def position(self) -> Position:
+        """Up to where the log leads with what is sealed."""
+        return Position(self._last.head.position.epoch, self._last.range.last)
 
     def encode_edits(self) -> None:
         """Seal what was published since, if that only changes zones that nothing before it touches.
@@ -61,37 +64,27 @@ class Meanwhile:
         try:
             while not self._is_over and (batch := self._next()):
                 self.sealed.append(self._seal(batch, self._clock()))
-                self.position = replace(self.position, sequence=batch.range.last)
-                self._digests = batch.digests
+                self._last = batch
                 self._touched.update(mark.zone_id for mark in batch.marks)
                 self._is_over = len(self.sealed) >= _MOST_WAITING
         except (psycopg.Error, DatabaseError):
             raise
         except Exception as exc:
-            logger.info("what follows sequence=%s waits: %s", self.position.sequence, exc)
+            logger.info("what follows sequence=%s waits: %s", self._last.range.last, exc)
             self._is_over = True
 
     def _next(self) -> Batch | None:
-        if not self._is_more(publication_log.read_head(self._conn)):
-            return None
+        digests = self._last.digests
         with snapshot(self._conn):
             head = publication_log.read_head(self._conn)
-            if head is None or not self._is_more(head):
+            if head is None or head.on_hold or not head.position > self.position:
                 return None
-            encoded = publication_log.Encoded(self.position.sequence, self._digests, stalled=False)
+            encoded = publication_log.Encoded(self._last.range.last, digests, stalled=False)
             found = next_sound(self._conn, head, encoded)
             if found is None or not self._is_apart(found):
                 self._is_over = True
                 return None
-            return compile_found(self._conn, self._store, head, found, self._clock(), before=self._digests)
-
-    def _is_more(self, head: publication_log.Head | None) -> bool:
-        return (
-            head is not None
-            and not head.on_hold
-            and head.position.epoch == self.position.epoch
-            and head.position.sequence > self.position.sequence
-        )
+            return compile_found(self._conn, self._store, head, found, self._clock(), before=digests)
 
     def _is_apart(self, found: Found) -> bool:
         """Whether the range reads nothing in the store that is not there yet."""

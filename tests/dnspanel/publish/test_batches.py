@@ -1,5 +1,7 @@
 """Ranges of the log as rows, before the panel's LMDB is where they begin. `test_encode` has what they do."""
 
+from dataclasses import replace
+
 import pytest
 from django.utils import timezone
 
@@ -25,8 +27,7 @@ def test_against_digests_that_are_to_come_a_batch_is_the_same() -> None:
         with snapshot(conn):
             head = publication_log.read_head(conn)
             assert head is not None
-            position = head.position
-            between = publication_log.Head(head.cluster, type(position)(position.epoch, 3))
+            between = replace(head, position=replace(head.position, sequence=3))
             encoded = publication_log.Encoded(2, store().digests(), stalled=False)
             first = batches.next_batch(conn, store(), between, encoded, now)
             assert first is not None
