@@ -13,11 +13,14 @@ from dnspanel.zones.models import Zone
 _FIELDS = [field.attname for field in Zone._meta.concrete_fields]
 _COLUMNS = ", ".join(str(field.column) for field in Zone._meta.concrete_fields)
 
+# Zone by zone, as name by name below: PostgreSQL takes many of them in an `ANY` for a reason to read the whole table.
 _LOCKED = f"""
-SELECT {_COLUMNS} FROM zones_zone WHERE id = ANY(%s::int[]) AND deleted_at IS NULL ORDER BY id FOR NO KEY UPDATE
+SELECT z.* FROM (SELECT DISTINCT id FROM unnest(%s::int[]) AS id ORDER BY id) AS wanted
+CROSS JOIN LATERAL (
+    SELECT {_COLUMNS} FROM zones_zone WHERE id = wanted.id AND deleted_at IS NULL FOR NO KEY UPDATE
+) AS z
 """
 
-# Name by name: PostgreSQL takes hundreds of them in an `ANY` for a reason to read the whole table.
 _NAMES = """
 SELECT z.name, z.id FROM unnest(%s::text[]) AS wanted (name)
 CROSS JOIN LATERAL (SELECT name, id FROM zones_zone WHERE deleted_at IS NULL AND name = wanted.name LIMIT 1) AS z

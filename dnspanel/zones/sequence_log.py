@@ -83,6 +83,9 @@ WITH head AS (
 )
 SELECT sequence, epoch FROM head
 """.replace("{about}", _ABOUT)
+# How zones best are joined depends on their number. Most publications have one, and that they have is said here, since
+# what is prepared is planned without the parameters.
+_APPEND_ONE = _APPEND.replace("added, changed, removed)\n)", "added, changed, removed) LIMIT 1\n)", 1)
 
 
 def nothing() -> None:
@@ -187,9 +190,8 @@ def _concern(revisions: Sequence[NewRevision]) -> dict[str, Any]:
 
 def _append(parameters: Mapping[str, Any], zones: int) -> tuple[int, UUID] | None:
     """The sequence and epoch of what is appended; None while publishing is on hold, or where rules want to be asked."""
-    # How many zones best are joined depends on their number; of one it does not, and most publications have one.
     with prepared_cursor() if zones == 1 else connection.cursor() as cursor:
-        cursor.execute(_APPEND, parameters)
+        cursor.execute(_APPEND_ONE if zones == 1 else _APPEND, parameters)
         appended: tuple[int, UUID] | None = cursor.fetchone()
         return appended
 

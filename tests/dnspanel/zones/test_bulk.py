@@ -1,5 +1,6 @@
 """Many zones in one publication."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -177,8 +178,9 @@ def test_hundreds_of_names_are_looked_up_one_by_one_in_the_index(db: None) -> No
         assert len(bulk.existing_zones(wanted)) == 300
         cursor.execute("EXPLAIN " + queries.captured_queries[-1]["sql"])
         plan = "\n".join(line for (line,) in cursor.fetchall())
-    assert "Index Scan using zone_name_unique_alive" in plan
-    assert "name = wanted.name" in plan
+    # `on`: by way of a bitmap of the one place, which costs the same where other tests have left dead rows.
+    assert re.search("Index Scan (using|on) zone_name_unique_alive", plan)
+    assert "Index Cond: (name = wanted.name)" in plan
 
 
 def test_all_rrsets_of_zones_come_per_zone(zone: Zone, make_zone: MakeZone) -> None:

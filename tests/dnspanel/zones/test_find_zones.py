@@ -82,6 +82,7 @@ def test_zones_are_locked_in_the_order_of_their_ids_by_one_query(make_zone: Make
         found = find_zones.locked({zone.pk for zone in reversed(zones)})
     assert found == zones
     assert len(queries) == 1
+    assert find_zones.locked([zones[0].pk] * 2) == zones[:1], "each once"
 
 
 def test_a_name_of_odd_characters_is_found() -> None:
