@@ -242,19 +242,24 @@ def _is_classless(rrset: RRset, target: str) -> bool:
 
 
 def _going(move: Move) -> Iterator[str]:
-    """The names of which nothing stays, or no address."""
-    before: dict[str, dict[int, RRset]] = {}
+    """The names of which nothing stays, or no address: of something else that is put there, nothing goes."""
+    lessened = {change.name for change in move.changes if change.after is None or not change.after.served}
+    if not lessened:
+        return
+    before: dict[str, dict[int, RRset]] = {name: {} for name in lessened}
     for (name, type), rrset in move.before.items():
-        if rrset.served:
-            before.setdefault(name, {})[type] = rrset
-    stays = {change.name: dict(before.get(change.name, {})) for change in move.changes}
+        if name in lessened and rrset.served:
+            before[name][type] = rrset
+    stays = {name: dict(of_name) for name, of_name in before.items()}
     for change in move.changes:
+        if change.name not in lessened:
+            continue
         if change.after is not None and change.after.served:
             stays[change.name][change.type] = change.after
         else:
             stays[change.name].pop(change.type, None)
     for name, after in stays.items():
-        was = before.get(name, {})
+        was = before[name]
         if (was and not after) or (has_address(was) and not has_address(after)):
             yield name
 

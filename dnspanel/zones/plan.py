@@ -28,6 +28,7 @@ from replication.dns.rrset import Change, Key, RRset
 GUARD_PERCENT = 30
 GUARD_MIN_RRSETS = 10
 GUARD_DELETIONS = 100
+_DELEGATING = frozenset((rdtypes.NS, rdtypes.DS))
 
 _POINTERS_SEEN = 20  # of those that point at a name that loses its addresses
 _BELOW_SEEN = 3
@@ -382,7 +383,7 @@ def _guard(zone: Zone, changes: Sequence[Change]) -> Iterator[str]:
             removed=removed, rrset_count=zone.rrset_count
         )
     for change in changes:
-        if change.before is None:
+        if change.before is None or change.type not in _DELEGATING:
             continue
         kept = set(change.after.served) if change.after else set()
         lost = [text for text in change.before.served if text not in kept]
