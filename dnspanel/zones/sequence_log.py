@@ -36,7 +36,7 @@ _ABOUT = """(
 # One statement, so that the one row that all publishers queue for is locked for one round trip and the commit. That no
 # rule concerns these changes, and that no hook but those that let exactly them pass is about these zones, is part of
 # it, so that it costs no query.
-_APPEND = """
+_APPENDING = """
 WITH head AS (
     UPDATE zones_loghead SET sequence = sequence + 1 WHERE id = 1 AND held_reason = ''
         AND (%(is_checked)s::boolean OR NOT (
@@ -64,7 +64,7 @@ WITH head AS (
 ), moved AS (
     SELECT * FROM unnest(%(zone_id)s::int[], %(kind)s::text[], %(number)s::int[], %(serial)s::bigint[],
         %(rrset_count)s::int[], %(added)s::int[], %(changed)s::int[], %(removed)s::int[])
-        AS z (zone_id, kind, number, serial, rrset_count, added, changed, removed)
+        AS z (zone_id, kind, number, serial, rrset_count, added, changed, removed){limit}
 ), zone AS (
     UPDATE zones_zone z SET
         serial = moved.serial, revision = moved.number, rrset_count = moved.rrset_count,
@@ -85,7 +85,8 @@ SELECT sequence, epoch FROM head
 """.replace("{about}", _ABOUT)
 # How zones best are joined depends on their number. Most publications have one, and that they have is said here, since
 # what is prepared is planned without the parameters.
-_APPEND_ONE = _APPEND.replace("added, changed, removed)\n)", "added, changed, removed) LIMIT 1\n)", 1)
+_APPEND_ONE = _APPENDING.replace("{limit}", " LIMIT 1")
+_APPEND = _APPENDING.replace("{limit}", "")
 
 
 def nothing() -> None:

@@ -3,6 +3,7 @@
 Tests `store.digest_delta` and `store.zone_rows` too.
 """
 
+import gc
 import os
 import signal
 import subprocess
@@ -883,6 +884,16 @@ def test_another_writer_of_our_row_stops_the_application(node_path: Path, panel:
     with pytest.raises(Busy):
         store.apply(open_segment(sealed, PUBLIC_KEYS), watch=watch)
     store.close()
+
+
+def test_python_does_not_look_for_cycles_while_a_segment_is_applied(node_path: Path, panel: Panel) -> None:
+    """It would hold the lock of a file for as long."""
+    looking: set[bool] = set()
+    with open_node(node_path) as store:
+        segment = open_segment(panel.create(small_zone(ZONE)), PUBLIC_KEYS)
+        store.apply(segment, watch=lambda _: looking.add(gc.isenabled()))
+    assert looking == {False}
+    assert gc.isenabled()
 
 
 def test_what_somebody_else_commits_just_before_the_lock_is_taken_counts(
