@@ -12,6 +12,7 @@ from django.core.wsgi import get_wsgi_application
 from django.urls import get_resolver
 
 from dnspanel import statement_time
+from dnspanel.database.base import keep_plans
 from dnspanel.wake import answer_before_waking
 from replication.garbage import leave_out_what_is_loaded
 
@@ -20,5 +21,6 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dnspanel.settings")
 application = get_wsgi_application()
 statement_time.begin(statement_time.READ)
 answer_before_waking()
+keep_plans()
 get_resolver().check()  # loads all views, once for all processes that gunicorn forks from this one
 leave_out_what_is_loaded()

@@ -39,17 +39,6 @@ def test_a_statement_is_planned_once_for_a_connection() -> None:
     assert prepared() == 1
 
 
-def test_what_is_prepared_is_planned_without_its_parameters() -> None:
-    """With them PostgreSQL would plan it for each call: of an array it takes one member for cheaper than ten."""
-    forget()
-    for node_id in range(8):
-        with prepared_cursor() as cursor:
-            cursor.execute("SELECT state FROM fleet_node JOIN unnest(%s::int[]) AS chosen ON chosen = id", ([node_id],))
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement ~ 'AS chosen'")
-        assert cursor.fetchall() == [(7, 0)]
-
-
 def test_djangos_own_cursors_prepare_nothing() -> None:
     forget()
     for _ in range(5):

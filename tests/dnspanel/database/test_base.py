@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from django.db import connection
 
+from dnspanel.database import base
 from dnspanel.database.base import DatabaseWrapper
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -113,3 +114,28 @@ def test_a_connection_on_which_a_statement_is_under_way_is_not_usable(kept: Data
 
 def test_no_connection_is_not_usable() -> None:
     assert not connection.copy().is_usable()
+
+
+def test_what_is_prepared_is_planned_without_its_parameters_where_plans_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With them PostgreSQL plans it for the first five calls, and then as it sees fit."""
+    assert _plans_of_eight_calls()[1] >= 5
+    monkeypatch.setattr(base, "_keeps_plans", False)
+    base.keep_plans()
+    assert _plans_of_eight_calls() == (7, 0)
+
+
+def _plans_of_eight_calls() -> tuple[int, int]:
+    """Of a new connection: how often a plan was kept, and how often one was made for the parameters."""
+    own = connection.copy()
+    own.ensure_connection()
+    try:
+        cursor = psycopg.Cursor(own.connection)
+        for node_id in range(8):
+            cursor.execute("SELECT state FROM fleet_node JOIN unnest(%s::int[]) AS chosen ON chosen = id", ([node_id],))
+        cursor.execute("SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement ~ 'AS chosen'")
+        ((kept, made),) = cursor.fetchall()
+        return kept, made
+    finally:
+        own.close()
