@@ -167,13 +167,13 @@ def _rendered(english: str, plural: str, number: int, values: Mapping[str, Any] 
     message = translate(english, plural, number)
     if values is None:
         return message
-    rendered = {
-        name: _rendered(value.english, value.plural, value.number, value.values, translate)
-        if isinstance(value, Text)
-        else value
-        for name, value in values.items()
-    }
-    return str.format(message, **rendered)
+    return str.format(message, **{name: _rendered_value(value, translate) for name, value in values.items()})
+
+
+def _rendered_value(value: object, translate: Translate) -> object:
+    if isinstance(value, Text):
+        return _rendered(value.english, value.plural, value.number, value.values, translate)
+    return value
 
 
 def _to_json(text: Text) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def merge(zone_name: str, edits: Iterable[Edit], current: Mapping[Key, RRset]) -
         found = current.get(change.key)
         if is_already_so(found, change.after):
             already_so.append(Change(change.name, change.type, found, change.after))
-        elif change.before is found or change.before == found:
+        elif change.before == found:
             apply.append(change)
         elif soa.same(change.before, found):
             apply.append(Change(change.name, change.type, found, change.after))

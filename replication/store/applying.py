@@ -337,26 +337,20 @@ class _Writer:
         """Write what waits, and the row that says how far the file is. Raises Busy if somebody else wrote that row."""
         with self._database.env.begin() as reading:
             plan, number = self._plan(reading, expected), reading.id()
-        txn = self._database.env.begin(write=True)
-        self._stopwatch.begin()
         try:
-            if txn.id() != number + 1:  # somebody else has committed meanwhile
-                plan = self._plan(txn, expected)
-            row = rewritten(self._new_row(self._digest + plan.digest))
-            plan.write(txn, self._release_pages)
-            if own is not None:
-                txn.put(*own, db=self._database.tables[Dbi.RECORDS])
-            txn.put(ROW_KEY, row.encode(), db=self._database.own)
-            note_commit(txn, self._database)
+            with self._database.writing(self._stopwatch) as txn:
+                if txn.id() != number + 1:  # somebody else has committed meanwhile
+                    plan = self._plan(txn, expected)
+                row = rewritten(self._new_row(self._digest + plan.digest))
+                plan.write(txn, self._release_pages)
+                if own is not None:
+                    txn.put(*own, db=self._database.tables[Dbi.RECORDS])
+                txn.put(ROW_KEY, row.encode(), db=self._database.own)
+                note_commit(txn, self._database)
         except NotAlone:
-            txn.abort()
             self._waiting.put_one_by_one()
             self._commit(expected, rewritten, own)
             return
-        except BaseException:
-            txn.abort()
-            raise
-        self._stopwatch.commit(txn)
         self._row, self._digest = row, row.digest
         self._waiting.clear()
         self._rows_waiting = 0

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from replication.errors import BadBytes
+from replication.garbage import collection_paused
 from replication.store.hold import Stopwatch
 from replication.wire.operations import digest_bytes
 from replication.wire.position import Position
@@ -80,14 +81,15 @@ class Database:
     def writing(self, stopwatch: Stopwatch | None = None) -> Iterator[Any]:
         """A write transaction, committed at the end of the block; or nothing of it."""
         stopwatch = stopwatch or Stopwatch()
-        txn = self.env.begin(write=True)
-        stopwatch.begin()
-        try:
-            yield txn
-        except BaseException:
-            txn.abort()
-            raise
-        stopwatch.commit(txn)
+        with collection_paused():  # a search for cycles would hold the lock for as long
+            txn = self.env.begin(write=True)
+            stopwatch.begin()
+            try:
+                yield txn
+            except BaseException:
+                txn.abort()
+                raise
+            stopwatch.commit(txn)
 
     def installing(self) -> str | None:
         """The id of the snapshot whose installation was begun in this file and has not ended."""

@@ -66,7 +66,6 @@ from replication.errors import (
     WrongCluster,
     WrongEpoch,
 )
-from replication.garbage import collection_paused
 from replication.store import mapped
 from replication.store.applying import (
     POSITION_ZONE,
@@ -363,7 +362,7 @@ class Store:
         Raises Gap, WrongEpoch, Unfinished, Diverged, BadSegment, UnknownSealingKey, MapFull, DiskFull, or Busy when
         another process writes our rows; whatever was committed before that is repeated by the next attempt.
         """
-        with self._lock, collection_paused():  # a search for cycles would hold PowerDNS's files meanwhile
+        with self._lock:
             main, records = self._main.row(), self._records.row()
             if segment.is_repair:
                 raise BadSegment(reason="it repairs a zone and moves nothing")

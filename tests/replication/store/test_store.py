@@ -886,12 +886,19 @@ def test_another_writer_of_our_row_stops_the_application(node_path: Path, panel:
     store.close()
 
 
-def test_python_does_not_look_for_cycles_while_a_segment_is_applied(node_path: Path, panel: Panel) -> None:
-    """It would hold the lock of a file for as long."""
+def test_python_does_not_look_for_cycles_while_the_lock_of_a_file_is_held(
+    node_path: Path, panel: Panel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     looking: set[bool] = set()
+    write = waiting.Plan.write
+
+    def noting(plan: waiting.Plan, *args: Any) -> None:
+        looking.add(gc.isenabled())
+        write(plan, *args)
+
+    monkeypatch.setattr(waiting.Plan, "write", noting)
     with open_node(node_path) as store:
-        segment = open_segment(panel.create(small_zone(ZONE)), PUBLIC_KEYS)
-        store.apply(segment, watch=lambda _: looking.add(gc.isenabled()))
+        apply(store, panel.create(small_zone(ZONE)))
     assert looking == {False}
     assert gc.isenabled()
 
