@@ -1,6 +1,5 @@
 """Many zones in one publication."""
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -174,13 +173,14 @@ def test_hundreds_of_names_are_looked_up_one_by_one_in_the_index(db: None) -> No
     wanted = [f"z{id}.test." for id in ids[::10]] + [f"new{number}.test." for number in range(700)]
     with CaptureQueriesContext(connection) as queries, connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = on")
+        # Where other tests have left dead rows, a bitmap of the one place in the index costs the same.
+        cursor.execute("SET LOCAL enable_bitmapscan = off")
         cursor.execute("ANALYZE zones_zone")
         assert len(bulk.existing_zones(wanted)) == 300
         cursor.execute("EXPLAIN " + queries.captured_queries[-1]["sql"])
         plan = "\n".join(line for (line,) in cursor.fetchall())
-    # `on`: by way of a bitmap of the one place, which costs the same where other tests have left dead rows.
-    assert re.search("Index Scan (using|on) zone_name_unique_alive", plan)
-    assert "Index Cond: (name = wanted.name)" in plan
+    assert "Index Scan using zone_name_unique_alive" in plan
+    assert "name = wanted.name" in plan
 
 
 def test_all_rrsets_of_zones_come_per_zone(zone: Zone, make_zone: MakeZone) -> None:
