@@ -3,7 +3,7 @@
 In processes that `keep_plans`, what is prepared (`prepared_statements`) is planned without its parameters, so once for
 a connection. PostgreSQL would go on planning it with them wherever that looks cheaper, as of each array of one member
 (choose_custom_plan in its plancache.c): of an edit by API, planning was a third of what PostgreSQL computed. Workers do
-not: with them a push was slower at 2,000 zones, where plans were made when there were 1,000.
+not keep plans: where they did, a push was slower at 2,000 zones, and why was not found (`docs/develop/benchmarks.md`).
 
 Django asks `SELECT 1` in every request before anything else. A server that ends a connection, stops or dies says so:
 there is something to read on the socket then, and on a connection at rest there is nothing otherwise. What stands

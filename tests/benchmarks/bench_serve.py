@@ -46,6 +46,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 ZONES = 10_000
 CHANGES_PER_SECOND = 100
 SEGMENTS_PER_SECOND = round(PER_SECOND / MOST)  # the publisher seals no more often when publications come fast
+CHANGES_EACH = CHANGES_PER_SECOND // SEGMENTS_PER_SECOND
 CHANGE_ROUNDS = 3  # times the rounds of everything else: the effect is small beside the machine's drift
 IMPORT_ZONES = 25_000
 RECORDS_EACH = 4
@@ -336,11 +337,10 @@ class BenchNode:
         They are sealed before any slice: what the panel spends is spent on another machine, and a pause between two
         slices is a node whose caches are colder in the second; with nothing sent it gave 5 % fewer answers.
         """
-        each = CHANGES_PER_SECOND // SEGMENTS_PER_SECOND
         sealed = []
         for _ in range(round(seconds * SEGMENTS_PER_SECOND)):
             changes = {}
-            for _ in range(each):
+            for _ in range(CHANGES_EACH):
                 self._changed += 1
                 zone = serving.zone_name(self._changed % self.zones + 1)
                 address = f"198.51.100.{self._changed % 250 + 1}"
@@ -351,8 +351,7 @@ class BenchNode:
     @contextlib.contextmanager
     def changing(self, sealed: Sequence[bytes]) -> Iterator[Counted]:
         """These changes arrive while inside."""
-        each = CHANGES_PER_SECOND // SEGMENTS_PER_SECOND
-        with self._arriving(sealed, every=1 / SEGMENTS_PER_SECOND, each=each) as counted:
+        with self._arriving(sealed, every=1 / SEGMENTS_PER_SECOND, each=CHANGES_EACH) as counted:
             yield counted
 
     def seal_import(self) -> list[bytes]:
