@@ -42,7 +42,7 @@ from dnspanel.publish.publisher import Publisher, this_publisher
 from dnspanel.publish.rebuild import make_anew
 from dnspanel.publish.schemas import read_schemas
 from dnspanel.publish.sealing import Batch, seal_batch
-from dnspanel.publish.session import Connection, snapshot
+from dnspanel.publish.session import Connection, planned_once, snapshot
 from dnspanel.publish.signals import segment_sealed
 from dnspanel.publish.stall import clear_stall, record_stall
 from dnspanel.zones.hold import hold
@@ -168,7 +168,7 @@ def _keep_segment(conn: Connection, batch: Batch, schema: int, sealed: bytes, no
     epoch, range = batch.head.position.epoch, batch.range
     name = object_name(schema=schema, epoch=epoch, first=range.first, last=range.last, content=sealed)
     put_object(name, sealed)
-    conn.execute(
+    planned_once(conn).execute(
         _INSERT_SEGMENT,
         (epoch, schema, range.first, range.last, name, len(sealed), b"".join(batch.digests), now, batch.is_mergeable),
     )

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from dnspanel.publish.models import PreparedRows
 from dnspanel.publish.objects import delete_object, open_object, put_object
-from dnspanel.publish.session import Connection
+from dnspanel.publish.session import Connection, planned_once
 from dnspanel.texts import gettext
 from replication.errors import BadSegment
 from replication.wire.operations import digest_bytes
@@ -90,7 +90,7 @@ def prepared_puts(prepared: Prepared, zone_ids: Collection[int]) -> PackedPuts |
 
 def drop_prepared(conn: Connection, *, schemas: Sequence[int], epoch: UUID) -> None:
     """What every one of these schemas has in a segment is prepared no more. Idempotent."""
-    rows = conn.execute(_PREPARED).fetchall()
+    rows = planned_once(conn).execute(_PREPARED).fetchall()
     if not rows:
         return
     encoded = conn.execute(_ENCODED, (list(schemas), epoch)).fetchone()

@@ -18,7 +18,7 @@ from typing import Any
 from uuid import UUID
 
 from dnspanel.publish.prepared import Prepared
-from dnspanel.publish.session import Connection
+from dnspanel.publish.session import Connection, planned_once
 from dnspanel.zones import soa
 from dnspanel.zones.models import NOT_SERVED, RevisionKind
 from replication.codec.keys import relative_key
@@ -125,7 +125,7 @@ _BEGUN = "SELECT EXISTS (SELECT FROM zones_epoch WHERE epoch = %s)"
 _OTHER_EPOCH = "SELECT epoch FROM publish_segment WHERE schema = %s AND epoch <> %s LIMIT 1"
 
 # The subqueries keep PostgreSQL on the indexes whatever it believes to know of tables that grew a moment ago.
-_PUBLICATIONS = """
+_READ_PUBLICATIONS = """
     SELECT p.sequence, p.at, r.object_name, r.rows, r.digest, r.size, CASE WHEN r.sequence IS NULL THEN (
         SELECT coalesce(sum(v.added + v.changed + v.removed), 0)::bigint
         FROM zones_revision v WHERE v.publication_id = p.sequence
@@ -134,8 +134,11 @@ _PUBLICATIONS = """
         JOIN zones_signingchange c ON c.zone_id = v.zone_id AND c.revision_number = v.number
         WHERE v.publication_id = p.sequence
     )
-    FROM zones_publication p LEFT JOIN publish_preparedrows r ON r.sequence = p.sequence
-    WHERE p.sequence > %s AND p.sequence <= %s ORDER BY p.sequence LIMIT %s"""
+    FROM zones_publication p LEFT JOIN publish_preparedrows r ON r.sequence = p.sequence"""
+
+_PUBLICATION = f"{_READ_PUBLICATIONS} WHERE p.sequence = %s"
+
+_PUBLICATIONS = f"{_READ_PUBLICATIONS} WHERE p.sequence > %s AND p.sequence <= %s ORDER BY p.sequence LIMIT %s"
 
 _REVISIONS = """
     SELECT v.zone_id, z.name, v.kind, v.serial
@@ -180,13 +183,13 @@ _SOME_LATER = """
 
 def read_head(conn: Connection) -> Head | None:
     """Return the head, or None while there is no log yet."""
-    row = conn.execute(_HEAD).fetchone()
+    row = planned_once(conn).execute(_HEAD).fetchone()
     return Head(row[0], Position(row[1], row[2]), row[3]) if row else None
 
 
 def read_encoded(conn: Connection, schema: int, epoch: UUID) -> Encoded:
     """Return up to where the schema's log leads. Raises WrongEpoch when it does so in an epoch nobody began only."""
-    row = conn.execute(_ENCODED, {"schema": schema, "epoch": epoch}).fetchone()
+    row = planned_once(conn).execute(_ENCODED, {"schema": schema, "epoch": epoch}).fetchone()
     stalled, last, digest = row or (False, None, b"")
     if last is not None:
         return Encoded(last, (bytes(digest[:16]), bytes(digest[16:])), stalled)
@@ -230,9 +233,11 @@ def _publications(
     thousands of zones, and stands alone anyway.
     """
     while after < head:
-        for sequence, at, name, rows, digest, size, rrsets, signs in conn.execute(
-            _PUBLICATIONS, (after, head, _PUBLICATIONS_PAGE)
-        ).fetchall():
+        if head == after + 1:  # as after most edits
+            found = planned_once(conn).execute(_PUBLICATION, (head,))
+        else:
+            found = conn.execute(_PUBLICATIONS, (after, head, _PUBLICATIONS_PAGE))
+        for sequence, at, name, rows, digest, size, rrsets, signs in found.fetchall():
             prepared = Prepared(name, rows, int.from_bytes(digest, "big"), size) if name else None
             yield sequence, at, prepared, rrsets or 0, signs
         after += _PUBLICATIONS_PAGE

@@ -14,7 +14,7 @@ from collections.abc import Collection
 from itertools import repeat
 
 from dnspanel.publish.publication_log import Range
-from dnspanel.publish.session import Connection
+from dnspanel.publish.session import Connection, planned_once
 from dnspanel.zones.models import NOT_SERVED
 from replication.dns import rdtypes
 from replication.wire.operations import ZoneMark
@@ -86,7 +86,7 @@ def _zones_leading_to(conn: Connection, names: set[str], *, touched: list[int]) 
     frontier = list(names)
     for _ in repeat(None, LONGEST_CHAIN):
         parameters = {"names": frontier, "touched": touched}
-        rows = conn.execute(_CNAMES, parameters | {"most": MOST_NAMES}).fetchall()
+        rows = planned_once(conn).execute(_CNAMES, parameters | {"most": MOST_NAMES}).fetchall()
         found.update(zone_id for zone_id, _ in rows)
         if len(rows) >= MOST_NAMES:  # some were cut off, and one zone with many must not hide the others
             found.update(row[0] for row in conn.execute(_ZONES, parameters | {"zones": MOST_ZONES + 1}))

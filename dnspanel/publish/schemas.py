@@ -9,7 +9,7 @@ from datetime import datetime
 from django.conf import settings
 
 from dnspanel.publish.models import UsedSchema
-from dnspanel.publish.session import Connection
+from dnspanel.publish.session import Connection, planned_once
 
 # 4 for PowerDNS 4.7, 5 for 4.8 and 4.9, 6 for 5.x.
 KNOWN = (4, 5, 6)
@@ -36,7 +36,7 @@ def schemas_in_use() -> list[int]:
 
 def read_schemas(conn: Connection) -> list[int]:
     """As `schemas_in_use`, over the publisher's own connection."""
-    return _with_settings(row[0] for row in conn.execute(_USED).fetchall())
+    return _with_settings(row[0] for row in planned_once(conn).execute(_USED).fetchall())
 
 
 def _with_settings(used: Iterable[int]) -> list[int]:

@@ -4,6 +4,11 @@ It lies outside Django's connections, which Celery may close around a task:
 the advisory lock must live exactly as long as the connection that inserts
 segments. A publisher that lost its lock has lost that connection too, so it
 can insert nothing any more.
+
+As in `prepared_statements`, PostgreSQL plans a statement of each edit once for
+the connection (`planned_once`), without its parameters. All others have them in
+their text, and are planned for them: a plan for the average range of the log
+would read whole tables for the last edit.
 """
 
 from collections.abc import Iterator
@@ -55,24 +60,32 @@ class Session:
 
     def _open(self) -> Connection:
         if self._connection is None or self._connection.closed:
-            self._connection = _connect("dnspanel publisher")
+            self._connection = _connect("dnspanel publisher", prepare_threshold=1, cursor_factory=psycopg.ClientCursor)
+            self._connection.execute("SET plan_cache_mode = force_generic_plan")
         return self._connection
 
 
 @contextmanager
 def reading() -> Iterator[Connection]:
     """A connection of its own, whose reads see the database as it was at the first of them."""
-    with _connect("dnspanel reader") as conn, snapshot(conn):
+    with _connect("dnspanel reader", prepare_threshold=None) as conn, snapshot(conn):
         yield conn
 
 
-def _connect(application_name: str) -> Connection:
+def planned_once(conn: Connection) -> psycopg.Cursor[tuple[Any, ...]]:
+    """A cursor for statements of which every edit needs one, and whose best plan is the same for all parameters.
+
+    The publisher's connection keeps their plans; one of `reading` makes them anew.
+    """
+    return psycopg.Cursor(conn)
+
+
+def _connect(application_name: str, **options: Any) -> Connection:
     params = connection.get_connection_params()
     for of_django in ("cursor_factory", "context", "prepare_threshold"):
         params.pop(of_django, None)
-    params |= _KEEPALIVE | {"application_name": application_name}
-    # No prepared plans: one for the average range of the log would read whole tables for the last edit.
-    return psycopg.connect(**params, autocommit=True, prepare_threshold=None)
+    params |= _KEEPALIVE | options | {"application_name": application_name}
+    return psycopg.connect(**params, autocommit=True)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import psycopg
 import pytest
 from django.db import connection
 
-from dnspanel.publish.session import Session, snapshot
+from dnspanel.publish.session import Connection, Session, planned_once, reading, snapshot
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -62,3 +62,27 @@ def test_a_snapshot_does_not_see_what_is_committed_meanwhile() -> None:
             assert conn.execute("SELECT sequence FROM zones_loghead").fetchone() == before
         assert conn.execute("SELECT sequence FROM zones_loghead").fetchone() != before
     session.close()
+
+
+def plans(conn: Connection, statement: str) -> tuple[int, int]:
+    """How often this connection has run a statement by a plan that it keeps, and by one made for its parameters."""
+    row = conn.execute(
+        "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement LIKE %s", (statement,)
+    ).fetchone()
+    return (row[0], row[1]) if row else (0, 0)
+
+
+def test_the_publisher_plans_once_what_every_edit_needs_and_all_else_for_its_parameters() -> None:
+    session = Session()
+    with session.publishing() as conn:
+        assert conn is not None
+        for number in range(12):
+            assert planned_once(conn).execute("SELECT 1 WHERE 5 = ANY(%s)", ([number],)).rowcount == (number == 5)
+            assert conn.execute("SELECT 2 WHERE 5 = ANY(%s)", ([number],)).rowcount == (number == 5)
+        assert plans(conn, "SELECT 1 WHERE%") == (11, 0)
+        assert plans(conn, "SELECT 2 WHERE%") == (0, 0)
+    session.close()
+    with reading() as conn:
+        for number in range(12):
+            assert planned_once(conn).execute("SELECT 1 WHERE 5 = ANY(%s)", ([number],)).rowcount == (number == 5)
+        assert plans(conn, "SELECT 1 WHERE%") == (0, 0)
