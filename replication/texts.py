@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 # English, English for several or nothing, and how many.
@@ -25,6 +26,8 @@ Translate = Callable[[str, str, int], str]
 
 _BEGINNING = '{"text":'
 _MOST_NESTED = 8
+_MESSAGES = 8_000  # more than there are
+_PLAIN = frozenset((str, int))  # values that stand in a text as they are
 # Placeholders of our messages: nothing that looks into a value, or makes much of it.
 _PLACEHOLDERS = re.compile(r"(?:[^{}]|\{\{|\}\}|\{[a-z_]\w*(?:![ars])?(?::[%,.\-:\w ]{0,20})?\})*", re.ASCII)
 _WIDE = re.compile(r":[^{}%]{0,17}\d{3}", re.ASCII)
@@ -84,7 +87,8 @@ class Text(str):
 
 def gettext(english: str) -> str:
     """The message in the language of the moment."""
-    return _text(english, "", 1, None)
+    translate = _of_block.get() or _of_this_moment()
+    return _in_english(english) if translate is english_form else _text(english, "", 1, None, translate)
 
 
 def ngettext(english: str, plural: str, number: int) -> str:
@@ -152,10 +156,16 @@ def parse_text(stored: str) -> str:
         return stored
 
 
+@lru_cache(_MESSAGES)
+def _in_english(english: str) -> Text:
+    """The message, to be formatted: checks of thousands of RRsets take the same again and again."""
+    return _text(english, "", 1, None, english_form)
+
+
 def _text(
     english: str, plural: str, number: int, values: Mapping[str, Any] | None, translate: Translate | None = None
 ) -> Text:
-    if values is not None:
+    if values is not None and not _PLAIN.issuperset(map(type, values.values())):
         values = {name: str(value) if isinstance(value, Exception) else value for name, value in values.items()}
     translate = translate or _of_block.get() or _of_this_moment()
     made = Text(_rendered(english, plural, number, values, translate))
@@ -167,6 +177,8 @@ def _rendered(english: str, plural: str, number: int, values: Mapping[str, Any] 
     message = translate(english, plural, number)
     if values is None:
         return message
+    if _PLAIN.issuperset(map(type, values.values())):
+        return str.format(message, **values)
     return str.format(message, **{name: _rendered_value(value, translate) for name, value in values.items()})
 
 

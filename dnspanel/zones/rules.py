@@ -6,7 +6,7 @@ says nothing about.
 """
 
 import binascii
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache, cached_property
@@ -29,20 +29,17 @@ _ADDRESSES = frozenset((rdtypes.A, rdtypes.AAAA, rdtypes.ALIAS))
 HOST_TARGETS = frozenset((rdtypes.MX, rdtypes.NS, rdtypes.SRV))
 _ONLY_AT_APEX = frozenset((rdtypes.SOA, rdtypes.DNSKEY))
 _AT_A_CUT = frozenset((rdtypes.NS, rdtypes.DS))
-# (netmask, network) as numbers: `ipaddress` objects cost more than all other rules of an address together.
+# Of networks that end at a dot: how their canonical texts begin.
+_PRIVATE_BEGINNINGS = ("10.", "127.", "169.254.", "192.168.")
+# (netmask, network) of the others as numbers: `ipaddress` objects cost more than all other rules of an address do.
 _PRIVATE = {
     family: [(int(network.netmask), int(network.network_address)) for network in map(ip_network, networks)]
     for family, networks in (
-        (
-            AF_INET,
-            ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16"),
-        ),
+        (AF_INET, ("172.16.0.0/12", "100.64.0.0/10")),
         (AF_INET6, ("fc00::/7", "fe80::/10", "::1/128")),
     )
 }
-
-# How their canonical texts begin, among others.
-_MAYBE_PRIVATE = ("10.", "172.", "192.", "100.", "127.", "169.", "f", ":")
+_MAYBE_PRIVATE = ("172.", "100.", "f", ":")  # how theirs begin, among others
 
 
 class Severity(StrEnum):
@@ -51,6 +48,8 @@ class Severity(StrEnum):
     ERROR = "error"
     WARNING = "warning"
     NOTE = "note"
+
+    __hash__ = str.__hash__  # Enum's own is a function of Python's, and thousands are put in order at once
 
 
 _ORDER = {severity: place for place, severity in enumerate(Severity)}
@@ -295,7 +294,10 @@ def _apex_types(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def _alone(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
-    here = near.at(rrset.name).keys() - {rdtypes.RRSIG}
+    here: Set[int] = near.at(rrset.name).keys()
+    if rrset.type != rdtypes.CNAME and len(here) == 1:
+        return
+    here = here - {rdtypes.RRSIG}
     if rrset.type == rdtypes.CNAME and rrset.name == near.zone:
         message = gettext("a CNAME cannot stand at the top of the zone, {zone}; {near}").format(
             zone=near.zone, near=_instead_of_cname(near)
@@ -560,6 +562,8 @@ def _is_bad_ech(text: str) -> bool:
 
 
 def _is_private(text: str) -> bool:
+    if text.startswith(_PRIVATE_BEGINNINGS):
+        return True
     if not text.startswith(_MAYBE_PRIVATE):
         return False
     family = AF_INET6 if ":" in text else AF_INET
@@ -580,7 +584,7 @@ _RULES: tuple[tuple[Rule, frozenset[int] | None], ...] = (
     (_targets, rdata.POINTING),
     (_owner, None),
     (_mail, frozenset((rdtypes.TXT,))),
-    (_values, None),
+    (_values, value_rules.TYPES),
     (_look_alikes, None),
     (_addresses, frozenset((rdtypes.A, rdtypes.AAAA))),
     (_svcb, frozenset((rdtypes.SVCB, rdtypes.HTTPS))),

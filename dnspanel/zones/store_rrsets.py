@@ -76,12 +76,14 @@ DELETE FROM zones_rrset r USING unnest(%s::int[], %s::bytea[], %s::int[]) AS gon
 WHERE r.zone_id = gone.zone_id AND r.owner_key = gone.owner_key AND r.type = gone.type
 """
 
+# Zone by zone: the next revision is looked up once for each, not for each RRset.
 _REPLACE = """
 INSERT INTO zones_rrset (zone_id, name, owner_key, type, ttl, rdata, disabled, comment, notes, changed_in)
-SELECT zone, r.name, decode(key, 'hex'), type, ttl, rdata, disabled, comment, COALESCE(notes, ''),
-    (SELECT z.revision + 1 FROM zones_zone z WHERE z.id = r.zone)
-FROM jsonb_to_recordset(%s::jsonb)
-    AS r (zone int, name text, key text, type int, ttl int, rdata text[], disabled text[], comment text, notes text)
+SELECT z.id, r.name, decode(key, 'hex'), type, ttl, rdata, disabled, comment, COALESCE(notes, ''), z.revision + 1
+FROM jsonb_to_recordset(%s::jsonb) AS of_zone (zone int, rrsets jsonb)
+CROSS JOIN LATERAL (SELECT id, revision FROM zones_zone WHERE id = of_zone.zone LIMIT 1) AS z
+CROSS JOIN LATERAL jsonb_to_recordset(of_zone.rrsets)
+    AS r (name text, key text, type int, ttl int, rdata text[], disabled text[], comment text, notes text)
 ON CONFLICT (zone_id, owner_key, type) DO UPDATE
 SET ttl = excluded.ttl, rdata = excluded.rdata, disabled = excluded.disabled, comment = excluded.comment,
     notes = excluded.notes, changed_in = excluded.changed_in
@@ -211,15 +213,18 @@ def replace_rrsets(rrsets: Iterable[tuple[int, str, RRset]]) -> None:
 
     They are changed by the zone's next revision: it is appended to the log after what it writes.
     """
-    rows = [
-        f'{{"zone": {zone_id}, "name": {quoted(r.name)}, "key": "{relative_key(r.name, zone_name).hex()}", '
-        f'"type": {r.type}, {r.json_members}{_notes_member(r)}}}'
-        for zone_id, zone_name, r in rrsets
-    ]
-    if not rows:
+    of_zones: dict[int, list[str]] = {}
+    for zone_id, zone_name, r in rrsets:
+        row = (
+            f'{{"name": {quoted(r.name)}, "key": "{relative_key(r.name, zone_name).hex()}", '
+            f'"type": {r.type}, {r.json_members}{_notes_member(r)}}}'
+        )
+        of_zones.setdefault(zone_id, []).append(row)
+    if not of_zones:
         return
+    zones = [f'{{"zone": {zone_id}, "rrsets": [{",".join(rows)}]}}' for zone_id, rows in of_zones.items()]
     with prepared_cursor() as cursor:
-        cursor.execute(_REPLACE, [f"[{','.join(rows)}]"])
+        cursor.execute(_REPLACE, [f"[{','.join(zones)}]"])
 
 
 def _notes_member(rrset: RRset) -> str:

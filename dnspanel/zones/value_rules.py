@@ -18,10 +18,12 @@ _TRANSPORTS = frozenset(("_tcp", "_udp", "_sctp", "_dccp"))  # RFC 6698 3
 # RFC 8659 4, RFC 9495, and what else is registered with IANA.
 _CAA_TAGS = frozenset(("issue", "issuewild", "iodef", "contactemail", "contactphone", "issuevmc", "issuemail"))
 _CAA_ISSUES = frozenset(("issue", "issuewild", "issuevmc", "issuemail"))
+# What `check_values` is about.
+TYPES = _MUST_BE_HOSTS | {rdtypes.TLSA, rdtypes.CAA}
 
 
 def check_values(rrset: RRset) -> Iterator[Finding]:
-    """What is doubtful about the served records of an RRset."""
+    """What is doubtful about the served records of an RRset of these TYPES."""
     if rrset.type in _MUST_BE_HOSTS:
         yield from _hosts(rrset)
     if rrset.type == rdtypes.SRV and is_misplaced(rrset.name, rrset.type):
