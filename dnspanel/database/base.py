@@ -3,7 +3,8 @@
 In processes that `keep_plans`, what is prepared (`prepared_statements`) is planned without its parameters, so once for
 a connection. PostgreSQL would go on planning it with them wherever that looks cheaper, as of each array of one member
 (choose_custom_plan in its plancache.c): of an edit by API, planning was a third of what PostgreSQL computed. Workers do
-not keep plans: where they did, a push was slower at 2,000 zones, and why was not found (`docs/develop/benchmarks.md`).
+not keep plans: of a push it saves nothing that can be measured. The publisher has a connection of its own, that does
+(`publish.session`).
 
 Django asks `SELECT 1` in every request before anything else. A server that ends a connection, stops or dies says so:
 there is something to read on the socket then, and on a connection at rest there is nothing otherwise. What stands

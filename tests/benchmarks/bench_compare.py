@@ -5,7 +5,8 @@
 Figures of a machine with two cores drift by a third within minutes, so a commit's figures of yesterday say nothing.
 Here each round runs every benchmark three times: the other commit, this checkout, and the other commit again. Ratios
 are this checkout's median by the other's; the *noise* is how far the other commit is from itself, between its first and
-its second runs: a ratio that is no further from 1 than that says nothing either.
+its second runs: a ratio that is no further from 1 than that says nothing either. One round understates it: the same
+commit against itself gave ratios from 0.88 to 1.16 with a noise of 1 to 6 %, so a ratio of one round wants another.
 
 The other commit is checked out below `var/` and removed at the end. What is not committed here is measured with the
 rest. Benchmarks run in a short form, unless `--full-size`.

@@ -80,6 +80,20 @@ def test_a_new_zone_is_one_segment_and_stands_in_the_lmdb() -> None:
     assert encode_step(now=NOW) is None
 
 
+def test_statements_that_every_edit_needs_are_planned_once_for_the_publisher() -> None:
+    zone = create("example.test.", rrset("www.example.test.", rdtypes.A, "192.0.2.1"))
+    for number in range(2, 6):
+        change(zone, rrset("www.example.test.", rdtypes.A, f"192.0.2.{number}"))
+        encode_all()
+    with this_publisher().session.publishing() as conn:
+        assert conn is not None
+        plans = conn.execute("SELECT statement, generic_plans > 0, custom_plans FROM pg_prepared_statements").fetchall()
+    tables = ("publish_usedschema", "zones_loghead", "publish_stall", "zones_publication", "zones_rrset")
+    for table in (*tables, "INTO publish_segment", "publish_preparedrows ORDER"):
+        assert [plan[1:] for plan in plans if table in plan[0]] == [(True, 0)], table
+    assert len(plans) == 7
+
+
 def test_one_changed_record_is_a_small_segment() -> None:
     zone = create("example.test.", rrset("www.example.test.", rdtypes.A, "192.0.2.1"))
     encode_all()
