@@ -42,7 +42,7 @@ from dnspanel.publish.publisher import Publisher, this_publisher
 from dnspanel.publish.rebuild import make_anew
 from dnspanel.publish.schemas import read_schemas
 from dnspanel.publish.sealing import Batch, seal_batch
-from dnspanel.publish.session import Connection, planned_once, snapshot
+from dnspanel.publish.session import Connection, plan_anew, planned_once, snapshot
 from dnspanel.publish.signals import segment_sealed
 from dnspanel.publish.stall import clear_stall, record_stall
 from dnspanel.zones.hold import hold
@@ -143,6 +143,8 @@ def _publish_batch(publisher: Publisher, conn: Connection, store: Store, batch: 
     store.apply(open_segment(sealed, keys), watch=watch)
     for following in meanwhile.sealed:
         store.apply(open_segment(following, keys))
+    if batch.is_large:  # on a page of rows a plan may read all of them, and now there are many
+        plan_anew(conn)
     return meanwhile.position
 
 

@@ -6,9 +6,10 @@ segments. A publisher that lost its lock has lost that connection too, so it
 can insert nothing any more.
 
 As in `prepared_statements`, PostgreSQL plans a statement of each edit once for
-the connection (`planned_once`), without its parameters. All others have them in
-their text, and are planned for them: a plan for the average range of the log
-would read whole tables for the last edit.
+the connection (`planned_once`), without its parameters, and anew after much was
+published (`plan_anew`). All others have them in their text, and are planned for
+them: a plan for the average range of the log would read whole tables for the
+last edit.
 """
 
 from collections.abc import Iterator
@@ -78,6 +79,11 @@ def planned_once(conn: Connection) -> psycopg.Cursor[tuple[Any, ...]]:
     The publisher's connection keeps their plans; one of `reading` makes them anew.
     """
     return psycopg.Cursor(conn)
+
+
+def plan_anew(conn: Connection) -> None:
+    """No kept plan is used any more: each was made for tables as large as they were then."""
+    conn.execute("DISCARD PLANS")
 
 
 def _connect(application_name: str, **options: Any) -> Connection:

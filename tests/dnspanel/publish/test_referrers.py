@@ -1,11 +1,13 @@
 """A segment marks the zones whose answers hold what changed, though they did not change themselves."""
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from dnspanel.publish import objects, referrers, signing
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment
+from dnspanel.publish.publisher import this_publisher
 from dnspanel.zones import edit
 from dnspanel.zones.models import Zone
 from replication.dns import rdtypes
@@ -51,6 +53,30 @@ def test_a_chain_of_cnames_through_other_zones_is_followed() -> None:
     change_address(target, "192.0.2.2")
     assert set(marks_of_next_segment()) == {"target.test.", "near.test.", "far.test."}
     near.refresh_from_db()
+
+
+def plan_of_the_look_up() -> str:
+    """How PostgreSQL looks for CNAMEs that lead to a changed name, on the publisher's connection."""
+    with this_publisher().session.publishing() as conn:
+        assert conn is not None
+        found = conn.execute("SELECT name FROM pg_prepared_statements WHERE statement LIKE %s", ("%wanted.name%",))
+        [(name,)] = found.fetchall()
+        return "\n".join(row[0] for row in conn.execute(f"EXPLAIN EXECUTE {name} ('{{a.test.}}', '{{1}}', 9)"))
+
+
+def test_targets_are_looked_up_by_their_index_once_there_are_many_whatever_the_plan_was_before() -> None:
+    target = create("target.test.", make("www.target.test.", rdtypes.A, 300, ["192.0.2.1"]))
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM (FULL, ANALYZE) zones_rrset")  # one page, whatever tests before left behind
+    for number in range(2, 5):
+        change_address(target, f"192.0.2.{number}")
+        marks_of_next_segment()
+    assert "Seq Scan on zones_rrset" in plan_of_the_look_up()
+    create("many.test.", *(cname(f"h{number}.many.test.", "www.many.test.") for number in range(3_000)))
+    marks_of_next_segment()
+    plan = plan_of_the_look_up()
+    assert "Index Scan using rrset_cname_target" in plan
+    assert "Seq Scan on zones_rrset" not in plan
 
 
 def test_the_serial_is_the_one_at_the_end_of_the_segment() -> None:

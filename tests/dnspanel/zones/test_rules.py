@@ -1,5 +1,7 @@
 """Every rule, those of `zones.value_rules` too: what breaks it, and what looks alike and does not."""
 
+from ipaddress import ip_network
+
 import pytest
 
 from dnspanel.zones.rules import Severity, check_zone, names_to_know
@@ -122,6 +124,22 @@ def test_what_is_right_is_not_complained_about(lines: list[str], around: tuple[s
 )
 def test_what_breaks_a_rule_is_named(code: str, lines: list[str], around: tuple[str, ...]) -> None:
     assert code in codes(*lines, around=around)
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        *("10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16"),
+        *("::1/128", "fc00::/7", "fe80::/10"),
+    ],
+)
+def test_addresses_are_private_up_to_the_edges_of_a_network(network: str) -> None:
+    inside = ip_network(network)
+    type_ = "A" if inside.version == 4 else "AAAA"
+    for address in {inside[0], inside[-1]}:
+        assert "private-address" in codes(f"www 300 {type_} {address}"), address
+    for address in (inside[0] - 1, inside[-1] + 1):
+        assert "private-address" not in codes(f"www 300 {type_} {address}"), address
 
 
 def test_the_labels_of_a_zone_are_looked_at_once_with_its_soa() -> None:
