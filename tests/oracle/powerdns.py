@@ -26,6 +26,12 @@ DEBOOTSTRAP_SECONDS = 1200
 TOOL_SECONDS = 120
 START_SECONDS = 20
 
+# Why a suite's root could not be made here: the next test of this process need not try for minutes again.
+_unavailable: dict[str, str] = {}
+
+# Packages are set up with /proc, or systemd-tmpfiles fails; it is there only for as long as they are.
+_INSIDE = ("unshare", "--mount", "sh", "-c", 'mount --rbind /proc "$0/proc" && exec chroot "$0" "$@"')
+
 # Which schema a release writes.
 _SCHEMAS = [((4, 7), 4), ((4, 8), 5), ((5, 0), 6)]
 
@@ -183,7 +189,13 @@ def of_suite(suite: str) -> PowerDNS:
         with (ROOTS / f"{suite}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not root.is_dir():
-                _make_root(suite, root)
+                if suite in _unavailable:
+                    raise Unavailable(_unavailable[suite])
+                try:
+                    _make_root(suite, root)
+                except Unavailable as exc:
+                    _unavailable[suite] = str(exc)
+                    raise
     return PowerDNS(_version(PowerDNS("0", root)), root)
 
 
@@ -214,6 +226,7 @@ def _make_root(suite: str, root: Path) -> None:
     partial = Path(tempfile.mkdtemp(prefix=f"{suite}-partial-", dir=root.parent))
     try:
         _debootstrap(suite, partial, mirror)
+        _add_packages(partial)
         partial.chmod(0o755)
         partial.rename(root)
     finally:
@@ -221,14 +234,18 @@ def _make_root(suite: str, root: Path) -> None:
 
 
 def _add_packages(root: Path) -> None:
-    """A root that was made when there were fewer packages has all of them, and none of them is started."""
+    """The root has all packages, and none of them is started.
+
+    By apt, as debootstrap does not know that a package may stand for others, such as libre2-11 for
+    libre2-11-absl20240722, which dnsdist needs.
+    """
     policy = root / "usr/sbin/policy-rc.d"
     policy.write_text("#!/bin/sh\nexit 101\n")
     policy.chmod(0o755)
     for words in (("update",), ("install", "--yes", "--no-install-recommends", *PACKAGES)):
         done = subprocess.run(
             # As debootstrap does, which does not ask how old a release file is either.
-            ["chroot", str(root), "apt-get", "-q", "-o", "Acquire::Check-Valid-Until=false", *words],
+            [*_INSIDE, str(root), "apt-get", "-q", "-o", "Acquire::Check-Valid-Until=false", *words],
             check=False,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -241,7 +258,7 @@ def _add_packages(root: Path) -> None:
 
 
 def _debootstrap(suite: str, directory: Path, mirror: str) -> None:
-    command = ["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", suite, str(directory), mirror]
+    command = ["debootstrap", "--variant=minbase", suite, str(directory), mirror]
     try:
         done = subprocess.run(
             command,
