@@ -43,6 +43,10 @@ SILENT_SECONDS = 0.1
 SECRETS_FILE = "secrets.json"
 ROTATION_FILE = "rotation.conf"
 FORMER, NEXT = "former", "next"  # with the ending of the configuration: dnsdist knows its form by that
+# The kernel takes an interface's queues back from a program some time after that has ended, and nothing shows when:
+# the next one waits so long, and tries again while they are busy.
+QUEUE_SECONDS = 0.2
+BUSY_SECONDS = 5.0
 _LONGEST_REASON = 300
 _Stamps = tuple[tuple[int, ...], ...]
 
@@ -142,14 +146,14 @@ class Front:
     def start_path(self) -> Path:
         """The configuration to start dnsdist with now: without AF_XDP where only that is in the way. Raises as `write`.
 
-        No dnsdist may run: what it reads past the kernel is opened to see whether that works.
+        What dnsdist reads past the kernel is opened to see whether that works; another one that has it is waited for.
         """
         self._refused_path.unlink(missing_ok=True)
         self._means = None
         self.write()
         if self.means.queues:
             try:
-                self._dnsdist.check(self.conf_path)
+                self._check_queues()
             except BadBytes as exc:
                 logger.warning("dnsdist starts without AF_XDP: %s", exc)
                 write_atomically(self._refused_path, f"no AF_XDP: {' '.join(str(exc).split())[-_LONGEST_REASON:]}")
@@ -343,6 +347,20 @@ class Front:
         write_atomically(path, self._render(replace(self.means, queues=0)))
         self._dnsdist.check(path)
         path.unlink()
+
+    def _check_queues(self) -> None:
+        """The installed dnsdist may have the interface's queues, which are free again. Raises BadBytes."""
+        give_up_at = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                self._dnsdist.check(self.conf_path)
+                break
+            except BadBytes as exc:
+                if not xdp.is_busy(exc.reason) or time.monotonic() >= give_up_at:
+                    raise
+                logger.info("dnsdist waits for the interface's queues: %s", exc)
+            time.sleep(QUEUE_SECONDS)
+        time.sleep(QUEUE_SECONDS)
 
     def _notice_release(self, running: str) -> None:
         """Another release than before runs: what is installed now gets the configuration that it reads."""

@@ -51,6 +51,11 @@ def queues_for(interface: str, release: Release) -> tuple[int, str]:
     return queues, ""
 
 
+def is_busy(reason: str) -> bool:
+    """Whether this reason of dnsdist's is that somebody else has a queue. It gives the kernel's error, 1.9 by number."""
+    return f"error -{errno.EBUSY}" in reason or os.strerror(errno.EBUSY) in reason
+
+
 def attach(config: FrontConfig, *, only_generic: bool = False) -> str:
     """The interface's questions may go to dnsdist past the kernel; how, in words.
 

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -31,6 +31,7 @@ from tests.replication.front.namespaces import (
     started,
     wait_for_answer,
 )
+from tests.replication.front.servers import until
 
 ROOT = Path(__file__).parents[3]
 FRONT = (sys.executable, "-m", "replication.front")
@@ -130,6 +131,24 @@ def test_where_dnsdist_is_not_given_them_it_starts_with_ordinary_sockets_and_the
             with running_dnsdist(front, path):
                 wait_for_answer(client, NAME, "192.0.2.1")
             assert "newXsk(" in (directory / "state" / "dnsdist.conf").read_text(), "it is tried at each start"
+
+
+def test_a_dnsdist_that_starts_before_the_last_one_has_ended_waits_for_its_queues(hosts: tuple[Host, Host]) -> None:
+    client, front = hosts
+    with short_directory() as directory:
+        program, powerdns = dnsdist_and_pdns("trixie", directory)
+        with answering(front, powerdns, ZONES) as port:
+            path = front_toml(directory, str(program), port, cache_entries=0, interface=INTERFACE)
+            attach(front, path)
+            log = directory / "log"
+            with ExitStack() as last:
+                last.enter_context(running_dnsdist(front, path))
+                wait_for_answer(client, NAME, "192.0.2.1")
+                with running_dnsdist(front, path):
+                    until(lambda: "waits for the interface's queues" in log.read_text(), "the second finds them taken")
+                    last.close()
+                    wait_for_answer(client, NAME, "192.0.2.1")
+                    assert "newXsk(" in (directory / "state" / "dnsdist.conf").read_text()
 
 
 def test_who_cannot_have_it_is_told_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
