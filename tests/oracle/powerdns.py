@@ -226,8 +226,8 @@ def _make_root(suite: str, root: Path) -> None:
     partial = Path(tempfile.mkdtemp(prefix=f"{suite}-partial-", dir=root.parent))
     try:
         _debootstrap(suite, partial, mirror)
-        _add_packages(partial)
         partial.chmod(0o755)
+        _add_packages(partial)
         partial.rename(root)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
