@@ -52,7 +52,7 @@ def queues_for(interface: str, release: Release) -> tuple[int, str]:
 
 
 def is_busy(reason: str) -> bool:
-    """Whether this reason of dnsdist's is that somebody else has a queue. It gives the kernel's error, 1.9 by number."""
+    """Whether dnsdist's reason is that somebody else has a queue. It gives the kernel's error, 1.9 by number."""
     return f"error -{errno.EBUSY}" in reason or os.strerror(errno.EBUSY) in reason
 
 

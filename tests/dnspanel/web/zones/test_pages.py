@@ -28,6 +28,7 @@ from tests.people import NOW, make_person
 
 LIST = "/zones/"
 NEW = "/zones/new/"
+MOST_BLOCKS = 40  # of 8 KiB; 5,000 zones lie in 200
 FORM = {"nameservers": "ns1.example.net.\nns2.example.net.", "hostmaster": "hostmaster@example.net"}
 
 
@@ -457,14 +458,17 @@ def blocks_of(client: Client) -> tuple[int, int]:
     return len(captured), blocks
 
 
-def test_who_sees_three_of_many_zones_pays_no_more_than_who_sees_all(browser: Browser, alice: User) -> None:
-    """The first page of the list, by each way to see few zones: names, a tag, a team."""
+def test_who_sees_three_of_many_zones_does_not_read_the_others(browser: Browser, alice: User) -> None:
+    """The first page of the list, by each way to see few zones: names, a tag, a team.
+
+    Who sees all is no measure of blocks: it is 20 or 220, by what PostgreSQL knows of the table just then.
+    """
     fill(5_000)
     three = list(Zone.objects.order_by("-name").values_list("pk", flat=True)[:3])
     team = Team.objects.create(name="Few", created_at=NOW)
     Zone.objects.filter(pk__in=three).update(tags=["few"], team=team)
-    administrators = blocks_of(browser(alice))
-    assert administrators[0] == 9  # the fleet, alerts and drafts, which a member does not see, are three of them
+    statements, _ = blocks_of(browser(alice))
+    assert statements == 9  # the fleet, alerts and drafts, which a member does not see, are three of them
     ways: dict[str, Any] = {"zones": frozenset(three), "tags": frozenset({"few"}), "teams": frozenset({team.pk})}
     for way, places in ways.items():
         member = make_person(way, Role.MEMBER)
@@ -472,5 +476,5 @@ def test_who_sees_three_of_many_zones_pays_no_more_than_who_sees_all(browser: Br
         GrantRow.objects.create(user=member, grant=grant.to_json(), created_at=NOW)
         client = browser(member)
         statements, blocks = blocks_of(client)
-        assert (statements, blocks <= administrators[1]) == (7, True), (way, blocks, administrators)
+        assert (statements, blocks <= MOST_BLOCKS) == (7, True), (way, blocks)
         assert client.get(LIST).content.decode().count('<tr id="zone-') == 3
