@@ -28,7 +28,6 @@ from tests.people import NOW, make_person
 
 LIST = "/zones/"
 NEW = "/zones/new/"
-MOST_BLOCKS = 40  # of 8 KiB; 5,000 zones lie in 200
 FORM = {"nameservers": "ns1.example.net.\nns2.example.net.", "hostmaster": "hostmaster@example.net"}
 
 
@@ -432,7 +431,11 @@ def test_a_head_sorts_and_turns_the_order_round(many_zones: None, browser: Brows
 
 
 def fill(zones: int) -> None:
-    """So many more zones, without records."""
+    """So many more zones, without records, which were signed once.
+
+    Else whether the empty table of signings is read whole, or zone by zone, hangs on what other tests have left in it:
+    the first page of those who see all then looks at 20 blocks, or at 220.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO zones_zone (name, sort_name, serial, revision, rrset_count, created_at, changed_at, sequence)"
@@ -440,7 +443,11 @@ def fill(zones: int) -> None:
             " CROSS JOIN LATERAL (SELECT 'z' || lpad(n::text, 7, '0') || '.test.') AS made (name)",
             [zones],
         )
-        cursor.execute("ANALYZE zones_zone")
+        cursor.execute(
+            "INSERT INTO zones_signing (zone_id, state, is_signed, changed_at)"
+            " SELECT id, '{}', false, now() FROM zones_zone"
+        )
+        cursor.execute("ANALYZE zones_zone, zones_signing")
 
 
 def blocks_of(client: Client) -> tuple[int, int]:
@@ -458,17 +465,14 @@ def blocks_of(client: Client) -> tuple[int, int]:
     return len(captured), blocks
 
 
-def test_who_sees_three_of_many_zones_does_not_read_the_others(browser: Browser, alice: User) -> None:
-    """The first page of the list, by each way to see few zones: names, a tag, a team.
-
-    Who sees all is no measure of blocks: it is 20 or 220, by what PostgreSQL knows of the table just then.
-    """
+def test_who_sees_three_of_many_zones_pays_no_more_than_who_sees_all(browser: Browser, alice: User) -> None:
+    """The first page of the list, by each way to see few zones: names, a tag, a team."""
     fill(5_000)
     three = list(Zone.objects.order_by("-name").values_list("pk", flat=True)[:3])
     team = Team.objects.create(name="Few", created_at=NOW)
     Zone.objects.filter(pk__in=three).update(tags=["few"], team=team)
-    statements, _ = blocks_of(browser(alice))
-    assert statements == 9  # the fleet, alerts and drafts, which a member does not see, are three of them
+    administrators = blocks_of(browser(alice))
+    assert administrators[0] == 9  # the fleet, alerts and drafts, which a member does not see, are three of them
     ways: dict[str, Any] = {"zones": frozenset(three), "tags": frozenset({"few"}), "teams": frozenset({team.pk})}
     for way, places in ways.items():
         member = make_person(way, Role.MEMBER)
@@ -476,5 +480,5 @@ def test_who_sees_three_of_many_zones_does_not_read_the_others(browser: Browser,
         GrantRow.objects.create(user=member, grant=grant.to_json(), created_at=NOW)
         client = browser(member)
         statements, blocks = blocks_of(client)
-        assert (statements, blocks <= MOST_BLOCKS) == (7, True), (way, blocks)
+        assert (statements, blocks <= administrators[1]) == (7, True), (way, blocks, administrators)
         assert client.get(LIST).content.decode().count('<tr id="zone-') == 3
