@@ -62,6 +62,11 @@ class SourceFault:
     severity: Severity = Severity.ERROR
     zone: str = ""
 
+    @property
+    def is_loss(self) -> bool:
+        """True if the line does not come into the zone: an import says so and goes on, an edit must be refused."""
+        return self.severity is Severity.ERROR or self.code == "out-of-zone" or self.code.endswith("-left-out")
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:

@@ -111,10 +111,10 @@ def edited(
     reader = _read(zone.name, text)
     base_sets = _read(zone.name, base).content.sets
     with suppress(Enough):
-        if not reader.errors:
+        if not any(fault.is_loss for fault in reader.faults):
             _compare(zone, author, reader, base_sets, result, is_complete=is_complete, over_clashes=over_clashes)
-    result.faults += [fault for fault in reader.faults if fault.severity is Severity.ERROR]
-    result.advice += [fault for fault in reader.faults if fault.severity is not Severity.ERROR]
+    result.faults += [fault for fault in reader.faults if fault.is_loss]
+    result.advice += [fault for fault in reader.faults if not fault.is_loss]
     if not result.faults and not result.clashes and result.afters:
         _ask_rules(zone, author, reader, result, now)
     return result

@@ -181,7 +181,7 @@ def _of_text(name: str, text: str) -> tuple[list[RRset], bool]:
     )
     for fault in parsed.faults:
         # PowerDNS would keep what is left out here; an answer of 201 would say that it is there.
-        if fault.severity is Severity.ERROR or fault.code == "out-of-zone" or fault.code.endswith("-left-out"):
+        if fault.is_loss:
             raise Refusal(422, _describe(fault))
     if parsed.name != name:
         raise Refusal(422, f"The zone data is about {parsed.name or 'no zone'}, not {name}")

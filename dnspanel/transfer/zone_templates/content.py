@@ -18,7 +18,7 @@ from dnspanel.transfer.zonefile.check import APEX_SOA
 from dnspanel.transfer.zonefile.content import Content
 from dnspanel.transfer.zonefile.reader import Reader
 from dnspanel.transfer.zonefile.records import Enough
-from dnspanel.transfer.zonefile.report import DNSSEC_LEFT_OUT, report_notes, report_violations
+from dnspanel.transfer.zonefile.report import report_notes, report_violations
 from dnspanel.transfer.zonefile.tokens import Sheet, Unreadable
 from dnspanel.zones.models import TemplateVersion, ZoneTemplate
 from dnspanel.zones.rules import Severity
@@ -36,8 +36,6 @@ _REFUSED_DIRECTIVES = {
     "$INCLUDE": gettext_noop("a template has everything in its own text: $INCLUDE is not read here"),
     "$GENERATE": gettext_noop("write the records one by one: $GENERATE is not read in a template"),
 }
-# What an import leaves out with a warning, a template would lose without anybody looking.
-_ERRORS_HERE = frozenset(("out-of-zone", "lua-left-out", DNSSEC_LEFT_OUT))
 # What the rest of the zone has.
 _NOT_ITS_OWN = frozenset(("soa-missing", "apex-ns-missing"))
 
@@ -154,7 +152,7 @@ def _finish(reader: Reader) -> tuple[RRset, ...]:
 def _is_error(fault: SourceFault) -> bool:
     if fault.code in _NOT_ITS_OWN:
         return False
-    return fault.severity is Severity.ERROR or fault.code in _ERRORS_HERE
+    return fault.is_loss  # an import warns and goes on; a template would lose the line without anybody looking
 
 
 def _placed(fault: SourceFault, expanded: Expanded) -> Fault:

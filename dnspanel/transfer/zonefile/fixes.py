@@ -6,16 +6,19 @@ A fix is only offered for entries of one line, and only if it can be read.
 import difflib
 import ipaddress
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from dnspanel.texts import gettext, ngettext
-from dnspanel.transfer.zonefile.tokens import Token, Unreadable
+from dnspanel.transfer.zonefile.tokens import Token, Unreadable, joined
 from replication.dns import rdata, rdtypes
 from replication.dns.rdata_forms import FORMS
-from replication.dns.rdtypes import SERVED_TYPES, type_to_text
+from replication.dns.rdtypes import SERVED_TYPES, type_from_text, type_to_text
 from replication.errors import BadName, BadRdata
 
 _MNEMONICS = sorted(type_to_text(number) for number in SERVED_TYPES)
+# Other names for a type that we have.
+_SYNONYMS = {"ANAME": "ALIAS", "FLATTENED": "ALIAS"}
+_LEAST_LIKENESS = 0.6
 _NAMES = frozenset((rdtypes.NS, rdtypes.CNAME, rdtypes.PTR, rdtypes.DNAME, rdtypes.ALIAS))
 _ADDRESSES = {rdtypes.A: 4, rdtypes.AAAA: 6}
 _TYPOGRAPHIC = str.maketrans({"“": '"', "”": '"', "„": '"', "‟": '"', "″": '"', "«": '"', "»": '"'})
@@ -47,8 +50,10 @@ def check_characters(tokens: list[Token], line: Line) -> None:
             raise Unreadable(reason, "quote", token.column, token.line, fix=fix)
 
 
-def unknown_type(tokens: list[Token], at: int, blank: bool, line: Line) -> Unreadable:
-    """The fault of an entry whose type is not a record type."""
+def unknown_type(
+    tokens: list[Token], at: int, line: Line, *, blank: bool, origin: str, unanswered: Collection[int] = ()
+) -> Unreadable:
+    """Return the fault of an entry whose type is not a record type. `unanswered`: types that not every node answers."""
     token = tokens[at]
     first = tokens[0]
     if at == 1 and not blank and _is_type(first.text) and line is not None:
@@ -61,16 +66,34 @@ def unknown_type(tokens: list[Token], at: int, blank: bool, line: Line) -> Unrea
             text=token.text
         )
         return Unreadable(reason, "type-unknown", token.column, token.line, fix=_without_commas(line))
-    close = difflib.get_close_matches(token.text.upper(), _MNEMONICS, n=1, cutoff=0.6)
+    meant = _meant_type(tokens, at, origin, unanswered)
     reason = (
         gettext("“{text}” is neither a TTL nor a record type").format(text=token.text)
         if token.text[:1].isdigit()
         else gettext("“{text}” is not a record type").format(text=token.text)
     )
-    if not close:
+    if not meant:
         return Unreadable(reason, "type-unknown", token.column, token.line)
-    reason = gettext("{reason}; {type} is").format(reason=reason, type=close[0])
-    return Unreadable(reason, "type-unknown", token.column, token.line, fix=replaced(line, token, close[0]))
+    reason = gettext("{reason}; {type} is").format(reason=reason, type=meant)
+    return Unreadable(reason, "type-unknown", token.column, token.line, fix=replaced(line, token, meant))
+
+
+def _meant_type(tokens: list[Token], at: int, origin: str, unanswered: Collection[int]) -> str:
+    """Return the type that was probably meant and can read the value; "" if there is none, or more than one.
+
+    A type that some providers call by another name is that type and no other: ANAME looks like DNAME, which would move
+    all names below its owner away.
+    """
+    word, value = tokens[at].text.upper(), joined(tokens[at + 1 :])
+    if (synonym := _SYNONYMS.get(word)) is not None:
+        close = [synonym]
+    else:
+        alike = [(difflib.SequenceMatcher(None, word, mnemonic).ratio(), mnemonic) for mnemonic in _MNEMONICS]
+        best = max(ratio for ratio, _ in alike)
+        close = [mnemonic for ratio, mnemonic in alike if ratio == best] if best >= _LEAST_LIKENESS else []
+    if len(close) != 1 or (type := type_from_text(close[0])) in unanswered:
+        return ""
+    return close[0] if _readable(("", type, value), origin) else ""
 
 
 def missing_type(tokens: list[Token], line: Line) -> Unreadable:

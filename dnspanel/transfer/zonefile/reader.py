@@ -74,9 +74,9 @@ class Reader(RecordReader):
         signatures: bool = False,
         most_generated: int | None = None,
     ) -> None:
-        super().__init__(zone, comments=comments, allow_lua=allow_lua, signatures=signatures)
+        super().__init__(zone, comments=comments, allow_lua=allow_lua, unanswered=unanswered, signatures=signatures)
         self._most_generated = limits.MOST_GENERATED if most_generated is None else most_generated
-        self.include, self.unanswered = include, unanswered
+        self.include = include
         self.generated = 0
         self._depth = 0
         self._size = 0  # bytes of all files
@@ -173,7 +173,8 @@ class Reader(RecordReader):
         comment = ""
         if len(block) == 1:
             parted = part_comment(block[0])
-            if parted is None:
+            # A text that ends at a “;” without a space before it was probably not meant to: the slow path warns of that.
+            if parted is None or not parted[0].endswith((" ", "\t")):
                 return False
             line, comment = parted
         else:
@@ -198,7 +199,7 @@ class Reader(RecordReader):
             fault.reason = gettext("wrong encoding: the byte at offset {offset:,} of the file is not UTF-8").format(
                 offset=offset
             )
-        self.report(place, fault)
+        self.report(place, fault, fault.severity)
 
     def _read_entry(self, place: int, block: list[str], *, disabled: bool = False) -> None:
         """Read a directive or record from its tokens; raises Unreadable."""

@@ -1,11 +1,13 @@
 """The slow path of the zone-file parser: records of every type from their tokens, and faults with their places."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from dnspanel.texts import gettext
 from dnspanel.transfer import limits
 from dnspanel.transfer.documents import ReadyRRset, SourceFault
+from dnspanel.transfer.zonefile import not_records
 from dnspanel.transfer.zonefile.chain import SourceChain
 from dnspanel.transfer.zonefile.fast import FastReader, seconds
 from dnspanel.transfer.zonefile.fixes import bad_owner, bad_rdata, missing_type, replaced, unknown_type, unquoted_text
@@ -50,13 +52,22 @@ class Head:
 class RecordReader(FastReader):
     """Reads records from tokens; what they say is in `content`, and what is wrong with them in `faults`."""
 
-    def __init__(self, zone: str, *, comments: bool, allow_lua: bool, signatures: bool = False) -> None:
+    def __init__(
+        self,
+        zone: str,
+        *,
+        comments: bool,
+        allow_lua: bool,
+        unanswered: Mapping[int, str] = MappingProxyType({}),
+        signatures: bool = False,
+    ) -> None:
         super().__init__(zone)
         self.signatures = signatures
         self.chain = SourceChain()
         self.least_ttls: dict[bytes, int] = {}  # of RRSIGs
         self.comments = comments
         self.allow_lua = allow_lua
+        self.unanswered = unanswered
         self.sheets: list[Sheet] = []
         self.faults: list[SourceFault] = []
         self.errors = 0
@@ -119,6 +130,8 @@ class RecordReader(FastReader):
                 ttl_token = token
             elif not in_class and word in _IN:
                 in_class = True
+            elif (fault := not_records.fault_of_line(tokens, at - 1, line, self.unanswered)) is not None:
+                raise fault
             elif word in _CLASSES or (word.startswith("CLASS") and word[5:].isdigit() and word not in _IN):
                 raise Unreadable(
                     gettext("the class {text} is not served, only IN is").format(text=token.text),
@@ -127,9 +140,20 @@ class RecordReader(FastReader):
                     token.line,
                 )
             else:
-                number = _type_number(tokens, at - 1, blank, line)
+                number = self._type_number(tokens, at - 1, blank, line)
                 return Head(owner, self.in_range(ttl, ttl_token, line), number, at)
         raise missing_type(tokens, line)
+
+    def _type_number(self, tokens: list[Token], at: int, blank: bool, line: str | None) -> int:
+        """Return the type that the word at `at` names. Raise Unreadable if it does not name one that a zone can have."""
+        token = tokens[at]
+        try:
+            number = rdata.type_from_text(token.text)
+        except BadRdata as exc:
+            raise unknown_type(tokens, at, line, blank=blank, origin=self.origin, unanswered=self.unanswered) from exc
+        if number not in _SIGNED and (refusal := rdtypes.refusal(number)):
+            raise Unreadable(refusal, "type-refused", token.column, token.line)
+        return number
 
     def name_of(self, token: Token, line: str | None) -> str:
         if token.quoted:
@@ -252,17 +276,6 @@ class RecordReader(FastReader):
 def is_of_signers(type: int, owner: str, zone: str) -> bool:
     """True for RRsets that only signers make, or what nodes answer of a zone's keys: no file is read for them."""
     return type in _SIGNED or (type in _SIGNED_AT_APEX and owner == zone)
-
-
-def _type_number(tokens: list[Token], at: int, blank: bool, line: str | None) -> int:
-    token = tokens[at]
-    try:
-        number = rdata.type_from_text(token.text)
-    except BadRdata as exc:
-        raise unknown_type(tokens, at, blank, line) from exc
-    if number not in _SIGNED and (refusal := rdtypes.refusal(number)):
-        raise Unreadable(refusal, "type-refused", token.column, token.line)
-    return number
 
 
 def _from_generic(type: int, digits: Sequence[str]) -> list[str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from dnspanel.texts import gettext
 from dnspanel.transfer import limits
 from dnspanel.transfer.documents import Document
+from dnspanel.zones.rules import Severity
 
 # Printable ASCII, tab and line feed.
 _PLAIN = bytes((9, 10, *range(0x20, 0x7F)))
@@ -25,10 +26,21 @@ _DISPLAYED = 200
 
 
 class Unreadable(Exception):
-    """An entry cannot be read: the reason, and at which line (from 0, within the entry) and column (from 1)."""
+    """The reason why an entry cannot be read, and its line (from 0, within the entry) and column (from 1).
+
+    An entry that is not an ERROR is left out, and the rest of the zone is read.
+    """
 
     def __init__(
-        self, reason: str, code: str, column: int = 1, line: int = 0, *, fix: str = "", source: str | None = None
+        self,
+        reason: str,
+        code: str,
+        column: int = 1,
+        line: int = 0,
+        *,
+        fix: str = "",
+        source: str | None = None,
+        severity: Severity = Severity.ERROR,
     ) -> None:
         super().__init__(reason)
         self.reason = reason
@@ -37,6 +49,7 @@ class Unreadable(Exception):
         self.line = line
         self.fix = fix
         self.source = source
+        self.severity = severity
 
 
 @dataclass(frozen=True, slots=True)

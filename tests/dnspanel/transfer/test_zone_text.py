@@ -74,8 +74,9 @@ def test_comments_and_disabled_values_come_back_exactly(zone: Zone, bob: User) -
         ("mail 300 IN A 192.0.2.9", "@ DNSKEY 257 3 13 q80x", ["dnssec-left-out"]),
         ("mail 300 IN A 192.0.2.9", "mail 300 IN A 192.0.2.9 ( ", ["parenthesis"]),
         ("mail 300 IN A", "mail 300 IN Q", ["type-unknown"]),
+        ("mail 300 IN A", "mail 300 IN URL301", ["line-left-out"]),
     ],
-    ids=["ttl", "outside", "include", "generate", "dnssec", "parenthesis", "type"],
+    ids=["ttl", "outside", "include", "generate", "dnssec", "parenthesis", "type", "redirect"],
 )
 def test_what_cannot_be_kept_is_an_error_at_its_line(
     zone: Zone, bob: User, old: str, new: str, faults: list[str]

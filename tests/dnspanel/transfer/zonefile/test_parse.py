@@ -16,7 +16,7 @@ from dnspanel.transfer.zonefile import fast as zonefile_fast
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.zones.rules import Severity
 from replication.codec.keys import relative_key
-from replication.dns import names, rdata, rrset
+from replication.dns import names, rdata, rdtypes, rrset
 from tests.oracle.zonefile_corpus import HEAD, corpus
 from tests.zonegen import estate
 
@@ -311,6 +311,8 @@ def test_every_error_of_a_file_is_reported_with_its_place_and_the_good_lines_are
         ("@ MX 10,mail.other.test.", "@ MX 10 mail.other.test."),
         ("www,300,A,192.0.2.1", "www 300 A 192.0.2.1"),
         ("www CNAM other.test.", "www CNAM" + "E other.test."),
+        # DNAME, which is as like it, would move all names below away; what DNS Made Easy calls ANAME is ALIAS.
+        ("@ 300 IN ANAME lb.provider.test.", "@ 300 IN ALIAS lb.provider.test."),
         ("A 192.0.2.1", "@ A 192.0.2.1"),
         ("t TXT v=spf1 mx -all", 't TXT "v=spf1 mx -all"'),
         ("t TXT v=DKIM1; k=rsa; p=x", 't TXT "v=DKIM1; k=rsa; p=x"'),
@@ -333,6 +335,65 @@ def test_a_fix_is_the_line_as_it_was_probably_meant(line: str, fix: str) -> None
     again = body((fix or line) + "\n")
     assert again.is_sound
     assert not any(fault.fix for fault in again.faults)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["www XNAME other.test.", "www CNAM 10 other.test.", "www MXX mail", "www AAAB 192.0.2.1", "@ ANAME 10 lb.test."],
+    ids=["two alike", "two values", "no preference", "address of the other kind", "ANAME with a number"],
+)
+def test_no_type_is_proposed_that_cannot_read_the_value_or_is_one_of_two(line: str) -> None:
+    fault = only_fault(body(line + "\n"))
+    assert (fault.code, fault.fix) == ("type-unknown", "")
+
+
+def test_aname_is_not_proposed_as_a_type_that_nodes_do_not_answer() -> None:
+    document = Document("db", (HEAD + "@ 300 IN ANAME lb.provider.test.\n").encode(), ZONE)
+    zone = read_zone(
+        document, options=Options(), include=lambda path: None, allow_lua=False, unanswered={rdtypes.ALIAS: "no"}
+    )
+    assert only_fault(zone).fix == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        (
+            "lb 300 AWS ALIAS A lb-1.elb.provider.test. ZABCDEFABCDE false",
+            "lb 300 IN ALIAS lb-1.elb.provider.test.",
+        ),
+        ("lb AWS ALIAS A www $self false", "lb IN ALIAS www"),
+        ("web 60 AZURE ALIAS A /subscriptions/0000/resourceGroups/x/providers/Microsoft.Network/t", ""),
+        ("web 60 AZURE ALIAS", ""),
+        ("shop 300 IN URL301 https://other.test/shop", ""),
+        ("shop 0 IN FRAME https://other.test/", ""),
+        ("wins WINS L2 C900 192.0.2.1", ""),
+    ],
+)
+def test_what_only_a_provider_knows_is_left_out_with_advice_and_the_rest_is_read(line: str, fix: str) -> None:
+    zone = body(f"a A 192.0.2.1\n{line}\n  60 TXT x\nwww A 192.0.2.1\n")
+    fault = only_fault(zone)
+    assert (fault.code, fault.line, fault.severity, fault.fix) == ("line-left-out", 6, Severity.WARNING, fix)
+    assert at(zone, line.split()[0], "TXT"), "the owner of the line is that of the next one, too"
+    assert at(zone, "www", "A")
+    if fix:
+        assert codes(body(f"www A 192.0.2.1\n{fix}\n")) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "transfer.example.net.\t0\tANY\tTSIG\thmac-sha256. 1541638220 300 32 q83vEjRW 4270 NOERROR 0",
+        "transfer.example.net. 0 CLASS255 TSIG hmac-sha256. 1541638220 300 0 4270 NOERROR 0",
+        ". 0 ANY SIG 0 8 0 0 20260101000000 20260101000000 1 key.test. AAAA",
+    ],
+)
+def test_what_belongs_to_the_message_of_a_transfer_is_left_out_with_a_note(line: str) -> None:
+    """`dig -y KEY axfr` prints it, and some registries hand out such files."""
+    zone = body(f"www A 192.0.2.1\n{line}\n")
+    fault = only_fault(zone)
+    assert (fault.code, fault.line, fault.severity) == ("line-left-out", 6, Severity.NOTE)
+    assert len(zone.rrsets) == 3
 
 
 def test_lines_are_those_of_the_file_that_the_source_names() -> None:

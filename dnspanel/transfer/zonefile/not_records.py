@@ -1,0 +1,80 @@
+"""Lines that exporters write between records, and no name server reads: aliases and redirects of providers. Pure.
+
+Providers keep some things beside a zone that only their own servers know. Their exporters write these as if they were
+records: cli53 an alias of Route 53, Azure's command line an alias of a resource, Windows its WINS look-ups. `dig` and
+its like print the TSIG that signed a transfer.
+"""
+
+from collections.abc import Collection, Mapping
+
+from dnspanel.texts import gettext, gettext_noop
+from dnspanel.transfer.zonefile.tokens import Token, Unreadable
+from dnspanel.zones.rules import Severity
+from replication.dns import names, rdtypes
+from replication.errors import BadName
+
+CODE = "line-left-out"
+
+_ALIASES: Mapping[str, str] = {
+    "AWS": gettext_noop("an alias of Route 53"),
+    "AZURE": gettext_noop("an alias of Azure DNS"),
+}
+# Redirects of web addresses, and what else panels list among records.
+_OF_PROVIDERS: Mapping[str, str] = dict.fromkeys(
+    ("FRAME", "FWD", "HTTPRED", "REDIRECT", "STEALTH", "URL", "URL301", "URL302", "WEBREDIR", "WR"),
+    gettext_noop("a redirect of a web address, which a web server answers"),
+) | {
+    "WINS": gettext_noop("a WINS look-up of Windows"),
+    "WINS-R": gettext_noop("a WINS look-up of Windows"),
+    "WINSR": gettext_noop("a WINS look-up of Windows"),
+    "WORKER": gettext_noop("a Worker of Cloudflare"),
+}
+# What programs print that ask for transfers; these belong to the message.
+_OF_MESSAGES = frozenset(("OPT", "SIG", "TKEY", "TSIG"))
+_CLASSES_OF_MESSAGES = frozenset(("ANY", "CLASS255", "NONE", "CLASS254"))
+
+
+def fault_of_line(tokens: list[Token], at: int, line: str | None, unanswered: Collection[int]) -> Unreadable | None:
+    """Return what to say of a line that is not a record; None for all others.
+
+    `tokens[at]` is the first word that is neither the owner, a TTL nor the class IN. `unanswered`: types that not every
+    node answers.
+    """
+    token = tokens[at]
+    word = token.text.upper()
+    following = tokens[at + 1].text.upper() if at + 1 < len(tokens) else ""
+    if token.quoted:
+        return None
+    if word in _CLASSES_OF_MESSAGES and following in _OF_MESSAGES:
+        reason = gettext("left out: {type} belongs to the message that brought the zone, not to the zone").format(
+            type=following
+        )
+        return Unreadable(reason, CODE, token.column, token.line, severity=Severity.NOTE)
+    if word in _ALIASES and following == "ALIAS":
+        fix = "" if line is None or rdtypes.ALIAS in unanswered else _as_alias(tokens, at, line)
+        return _left_out(token, gettext(_ALIASES[word]), fix)
+    if word in _OF_PROVIDERS:
+        return _left_out(token, gettext(_OF_PROVIDERS[word]), "")
+    return None
+
+
+def _left_out(token: Token, what: str, fix: str) -> Unreadable:
+    reason = gettext(
+        "left out: this is {what}. No name server reads it; add ALIAS, A or AAAA records for the name instead"
+    ).format(what=what)
+    return Unreadable(reason, CODE, token.column, token.line, fix=fix, severity=Severity.WARNING)
+
+
+def _as_alias(tokens: list[Token], at: int, line: str) -> str:
+    """Return the line as an ALIAS of the same target; "" if the target is not a name.
+
+    cli53 writes the type and the target behind the word ALIAS, Azure the type and the path of a resource.
+    """
+    if at + 3 >= len(tokens):
+        return ""
+    target = tokens[at + 3].text
+    try:
+        names.parse(target, names.ROOT)
+    except BadName:
+        return ""
+    return "" if "/" in target else f"{line[: tokens[at].column - 1]}IN ALIAS {target}"
