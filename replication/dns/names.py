@@ -27,13 +27,27 @@ _FULL_STOPS = re.compile("[。．｡]")
 _LOWER = bytes(byte + 32 if 65 <= byte <= 90 else byte for byte in range(256))
 
 
+_ESCAPED_SPACE = re.compile(r"\\(.)", re.DOTALL)
+
+
+def escape_spaces(text: str) -> str:
+    """Return the text with `\\032` for an escaped space, and the like for other white space (RFC 1035 5.1).
+
+    Programs in Go write `\\ `, which is the same; what cuts a text into words at spaces would cut it there.
+    """
+    if "\\" not in text:
+        return text
+    return _ESCAPED_SPACE.sub(lambda match: f"\\{ord(match[1]):03d}" if match[1] in " \t" else match[0], text)
+
+
 def parse(text: str, origin: str | None = None) -> str:
     """The name that `text` means; raises BadName.
 
     A name without a final dot is below `origin`, or absolute if there is
     none. `@` is the origin itself. Unicode becomes its IDNA form (UTS 46).
     """
-    text = text.strip()
+    stripped = text.strip()
+    text = escape_spaces(text).strip() if stripped.endswith("\\") else stripped
     if len(text) > MAX_TEXT:
         raise BadName(
             text=text,

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from replication.dns import rdtypes
+from replication.dns import names, rdtypes
 from replication.dns.rdata_forms import FORMS, shortened
 from replication.dns.rdtypes import SERVED_TYPES, refusal, type_from_text, type_to_text
 from replication.errors import BadName, BadRdata
@@ -51,7 +51,7 @@ def check_type(type: int) -> None:
 def parse(type: int, text: str, origin: str | None = None) -> str:
     """The canonical text of what a person typed; raises BadRdata. Relative names are below `origin`."""
     check_type(type)
-    return from_wire(type, _encode(type, text.strip(), origin))
+    return from_wire(type, _encode(type, names.escape_spaces(text).strip(), origin))
 
 
 def parse_signature(text: str, origin: str | None = None) -> str:

@@ -13,6 +13,10 @@ from replication.errors import BadRdata
 DELIMITERS = ",;\t|"
 FIELDS = ("zone", "name", "type", "ttl", "value", "priority", "disabled", "comment", "value_comment", "tags", "rdclass")
 _MOST_CELLS = 200
+# In how many rows from the beginning the header is looked for.
+HEADER_WITHIN = 30
+_STATED_DELIMITER = re.compile(rf'"?sep=([{DELIMITERS}])"?', re.IGNORECASE)
+_LEAST_HEADERS = 2
 
 # PowerDNS-Admin, Cloudflare, Route 53, cPanel, Hetzner, Plesk, phpIPAM, GoDaddy, Namecheap, deSEC and ourselves;
 # the clearer of several words stands first.
@@ -73,7 +77,12 @@ class CsvMapping:
 
 
 def sniffed_delimiter(lines: Sequence[str]) -> str:
-    """The delimiter that cuts most lines into the same number of cells, and into at least two."""
+    """Return the delimiter that cuts most lines into the same number of cells, and into at least two.
+
+    A first line `sep=;`, which Excel reads and writes, names it.
+    """
+    if lines and (stated := _STATED_DELIMITER.fullmatch(lines[0].strip("\ufeff\r\n"))) is not None:
+        return stated[1]
     best, most = ",", (0, 0)
     for delimiter in DELIMITERS:
         widths = [len(row) for row in csv.reader(lines, delimiter=delimiter) if row]
@@ -84,22 +93,48 @@ def sniffed_delimiter(lines: Sequence[str]) -> str:
     return best
 
 
-def guessed_mapping(rows: Sequence[Sequence[str]], delimiter: str) -> CsvMapping:
-    """The likeliest meaning of the columns; `header` says whether the first row is one."""
-    mapping = CsvMapping(delimiter=delimiter, header=False)
-    if not rows:
-        return mapping
-    headers = [re.sub(r"[^a-z]", "", cell.lower()) for cell in rows[0][:_MOST_CELLS]]
-    found: dict[str, Any] = {}
+def is_passed_over(row: Sequence[str]) -> bool:
+    """Return True for rows that never are records: empty ones, comments, and the `sep=` of Excel."""
+    return not any(row) or row[0].startswith(("#", "//")) or (row[0].lower() == "sep=" and not any(row[1:]))
+
+
+def header_at(rows: Sequence[Sequence[str]]) -> int:
+    """Return the place of the row that is the header of a table that has one.
+
+    It is the first row with the names of two columns; titles and dates of an export may be above it, but no record.
+    If no such row exists, it is the first that is not passed over.
+    """
+    first = next((at for at, row in enumerate(rows) if not is_passed_over(row)), 0)
+    for at, row in enumerate(rows[:HEADER_WITHIN]):
+        if has_type(row):
+            break
+        if not is_passed_over(row) and len(_columns_named(row)) >= _LEAST_HEADERS:
+            return at
+    return first
+
+
+def _columns_named(row: Sequence[str]) -> dict[str, int]:
+    headers = [re.sub(r"[^a-z]", "", cell.lower()) for cell in row[:_MOST_CELLS]]
+    found: dict[str, int] = {}
     for field, synonyms in _HEADERS.items():
         column = next((headers.index(word) for word in synonyms if word in headers), None)
         if column is not None and column not in found.values():
             found[field] = column
+    return found
+
+
+def guessed_mapping(rows: Sequence[Sequence[str]], delimiter: str) -> CsvMapping:
+    """Return the likeliest meaning of the columns; `header` says whether the table has one, at `header_at(rows)`."""
+    mapping = CsvMapping(delimiter=delimiter, header=False)
+    rows = rows[header_at(rows) :]
+    if not rows:
+        return mapping
+    found: dict[str, Any] = _columns_named(rows[0])
     if "value_comment" not in found:  # what others call tags are not ours: a person may say so
         found.pop("tags", None)
-    if len(found) >= 2 and not any(_is_type(cell) for cell in rows[0]):
+    if len(found) >= _LEAST_HEADERS and not has_type(rows[0]):
         return replace(mapping, header=True, **found)
-    return replace(mapping, **_found_by_content(rows))
+    return replace(mapping, **_found_by_content([row for row in rows if not is_passed_over(row)]))
 
 
 def _found_by_content(rows: Sequence[Sequence[str]]) -> dict[str, Any]:

@@ -5,12 +5,13 @@ their last dot, the priority of MX and SRV in a column of its own or not.
 """
 
 import csv
+import itertools
 from collections.abc import Iterable, Iterator
 
 from dnspanel.texts import gettext
 from dnspanel.transfer.exports.csv_table import plain_comment
 from dnspanel.transfer.noted import noted_line_of
-from dnspanel.transfer.sources.columns import CsvMapping
+from dnspanel.transfer.sources.columns import HEADER_WITHIN, CsvMapping, header_at, is_passed_over
 from dnspanel.transfer.sources.group_by_zone import DEFAULT_TTL, absolute_name, record_line, text_of_txt
 from dnspanel.zones.rrset_notes import notes_of
 from replication.dns import names, rdata
@@ -24,13 +25,20 @@ _TXT_TYPES = frozenset({"TXT", "SPF"})
 
 
 def numbered_rows(lines: Iterable[str], mapping: CsvMapping) -> Iterator[tuple[int, int, list[str] | str]]:
-    """The first and the last line of each row, and its cells, or what is wrong with it.
+    """Yield the first and the last line of each row, and its cells, or what is wrong with it.
 
-    The header, empty rows and those that begin with # are left out.
+    The header with what is above it, empty rows and comments are left out.
     """
-    rows = csv.reader(lines, delimiter=mapping.delimiter)
+    rows = _all_rows(lines, mapping.delimiter)
     if mapping.header:
-        next(rows, None)
+        begun = list(itertools.islice(rows, HEADER_WITHIN))
+        above = header_at([[] if isinstance(row, str) else row for _, _, row in begun]) + 1
+        rows = itertools.chain(begun[above:], rows)
+    return (entry for entry in rows if isinstance(entry[2], str) or not is_passed_over(entry[2]))
+
+
+def _all_rows(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, int, list[str] | str]]:
+    rows = csv.reader(lines, delimiter=delimiter)
     while True:
         line = rows.line_num + 1
         try:
@@ -44,8 +52,7 @@ def numbered_rows(lines: Iterable[str], mapping: CsvMapping) -> Iterator[tuple[i
             continue
         if row is None:
             return
-        if any(row) and not row[0].startswith("#"):
-            yield line, rows.line_num, row
+        yield line, rows.line_num, row
 
 
 def source_of(row: list[str], mapping: CsvMapping) -> str:
@@ -146,7 +153,7 @@ def _value(type: str, value: str, priority: str, zone: str) -> str:
         return value
     if type in _TXT_TYPES:
         return text_of_txt(value)
-    fields = value.split()
+    fields = names.escape_spaces(value).split()
     if priority and len(fields) == _WITH_PRIORITY.get(type):
         fields.insert(0, priority)
     at = _NAME_AT.get(type)

@@ -14,13 +14,20 @@ from dnspanel.transfer import limits
 from dnspanel.transfer.archives.textfile import TextFile
 from dnspanel.transfer.documents import Item, SourceFault
 from dnspanel.transfer.errors import SourceRefused
-from dnspanel.transfer.sources.columns import CsvMapping, guessed_mapping, sniffed_delimiter
+from dnspanel.transfer.sources.columns import (
+    HEADER_WITHIN,
+    CsvMapping,
+    guessed_mapping,
+    header_at,
+    is_passed_over,
+    sniffed_delimiter,
+)
 from dnspanel.transfer.sources.csv_rows import RowReader, numbered_rows, source_of
 from dnspanel.transfer.sources.group_by_zone import ZoneCollector
 from replication.errors import BadName, BadRdata
 
 _SAMPLE_ROWS = 10
-_SNIFFED_LINES = 30
+_SNIFFED_LINES = HEADER_WITHIN
 
 __all__ = ["CsvMapping", "CsvSample", "CsvSource", "sample"]
 
@@ -40,12 +47,14 @@ def sample(path: Path) -> CsvSample:
     lines = list(itertools.islice(TextFile(path).lines(limits.MOST_LINE_BYTES), _SNIFFED_LINES))
     delimiter = sniffed_delimiter(lines)
     try:
-        rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
+        rows = list(csv.reader(lines, delimiter=delimiter))
     except csv.Error as exc:
         raise SourceRefused(gettext("The file is no table: {exc}.").format(exc=exc)) from exc
     mapping = guessed_mapping(rows, delimiter)
-    header, rows = (rows[0], rows[1:]) if mapping.header and rows else ([], rows)
-    return CsvSample(delimiter, header, rows[:_SAMPLE_ROWS], mapping)
+    below = header_at(rows) + 1 if mapping.header else 0
+    header = rows[below - 1] if below else []
+    shown = [row for row in rows[below:] if not is_passed_over(row)]
+    return CsvSample(delimiter, header, shown[:_SAMPLE_ROWS], mapping)
 
 
 class CsvSource:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dnspanel.texts import gettext
-from dnspanel.transfer.sources.columns import CsvMapping, guessed_mapping, has_type, sniffed_delimiter
+from dnspanel.transfer.sources.columns import HEADER_WITHIN, CsvMapping, guessed_mapping, has_type, sniffed_delimiter
 from dnspanel.transfer.sources.csv_rows import RowReader, numbered_rows, source_of
 from dnspanel.transfer.zonefile.reader import DISABLED
 from dnspanel.web.editor.fields import Unreadable
@@ -13,15 +13,13 @@ from dnspanel.web.editor.quick_add import Means, PastedLine, read_line
 from replication.dns import names
 from replication.errors import BadName
 
-_SNIFFED_LINES = 30
-
 
 def mapping_of(text: str, zone: str) -> CsvMapping | None:
     """What the columns of the pasted text mean; None if it is no table, but lines of a zone file.
 
     Tabs stand in zone files too, so they make a table only below a header.
     """
-    lines = text.lstrip("\ufeff\r\n").splitlines(keepends=True)[:_SNIFFED_LINES]
+    lines = text.lstrip("\ufeff\r\n").splitlines(keepends=True)[:HEADER_WITHIN]
     delimiter = sniffed_delimiter(lines)
     rows = _rows(lines, delimiter)
     mapping = guessed_mapping(rows, delimiter)
@@ -70,7 +68,7 @@ def _read_row(reader: RowReader, zone: str, pasted: PastedLine, row: list[str]) 
 
 def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
     try:
-        return [row for row in csv.reader(lines, delimiter=delimiter) if any(row) and not row[0].startswith("#")]
+        return list(csv.reader(lines, delimiter=delimiter))
     except csv.Error:
         return []
 

@@ -138,6 +138,30 @@ TYPES = st.sampled_from(sorted(SERVED_TYPES | {1234}))
 SAMPLES = st.sampled_from([text for cases in VALUES.values() for text, _ in cases])
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "canonical"),
+    [
+        ("PTR", r"My\ Printer._ipp", r"my\032printer._ipp.example.test."),
+        ("CNAME", "a\\ ", r"a\032.example.test."),
+        ("SRV", r"0 0 631 print\ server", r"0 0 631 print\032server.example.test."),
+        ("MX", r"10 a\ b\	c.test.", r"10 a\032b\009c.test."),
+        ("SOA", r"a\ b. c\ d. 1 2 3 4 5", r"a\032b. c\032d. 1 2 3 4 5"),
+        ("RP", r"a\ b. c\ d.", r"a\032b. c\032d."),
+        ("NAPTR", r'1 1 "u" "x" "" a\ b.', r'1 1 "u" "x" "" a\032b.'),
+        ("SVCB", r"1 a\ b.", r"1 a\032b."),
+        ("NS", "a\\\\ b", None),
+        ("TXT", r'"a\ b" "c\\ d"', r'"a b" "c\\ d"'),
+    ],
+)
+def test_an_escaped_space_does_not_end_a_name(name: str, text: str, canonical: str | None) -> None:
+    """RFC 1035 5.1; programs in Go write it. `a\\\\ b` is a name that ends in a backslash, and a second word."""
+    if canonical is None:
+        with pytest.raises(BadRdata):
+            rdata.parse(type_from_text(name), text, ZONE)
+        return
+    assert rdata.parse(type_from_text(name), text, ZONE) == canonical
+
+
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(TYPES, st.text(st.characters(), max_size=30) | SAMPLES)
 def test_whatever_is_typed_becomes_rdata_or_is_refused(type: int, text: str) -> None:

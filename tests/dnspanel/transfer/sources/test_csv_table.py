@@ -182,3 +182,44 @@ def test_skipping_leaves_out_the_beginning(tmp_path: Path) -> None:
         source = CsvSource(path, MAPPING)
         assert list(source.items(skip=skip)) == every[skip:]
         assert source.done == source.total
+
+
+SOA = "example.test{0}@{0}SOA{0}3600{0}ns1.other.test. hostmaster.other.test. 1 10800 3600 604800 3600\n"
+
+
+@pytest.mark.parametrize(
+    ("above", "delimiter"),
+    [
+        ("sep=;\n", ";"),
+        ('\ufeff"sep=,"\r\n', ","),
+        ("SEP=\t\n", "\t"),
+        ("# exported 2026-01-01\n", ","),
+        ("// exported, 2026-01-01\n\n", ","),
+        ("Records of example.test\nExported by ann, 2026-01-01, all types\n\n", ","),
+        ("sep=|\n# a comment of several words\n", "|"),
+    ],
+)
+def test_the_header_may_be_below_the_first_line(tmp_path: Path, above: str, delimiter: str) -> None:
+    header = delimiter.join(("Zone", "Name", "Type", "TTL", "Value")) + "\n"
+    row = delimiter.join(("example.test", "www", "A", "3600", "192.0.2.1")) + "\n"
+    text = above + header + SOA.format(delimiter) + row
+    found = sample(table(tmp_path, text))
+    assert (found.delimiter, found.header) == (delimiter, ["Zone", "Name", "Type", "TTL", "Value"])
+    assert [each[2] for each in found.rows] == ["SOA", "A"]
+    documents, faults = read(tmp_path, text, found.mapping)
+    assert faults == []
+    assert documents["example.test."].text.decode().splitlines()[1] == "www.example.test. 3600 IN A 192.0.2.1"
+    lines_above = above.count("\n")
+    assert list(documents["example.test."].lines or ()) == [lines_above + 2, lines_above + 3]
+
+
+def test_a_row_that_is_wrong_between_title_and_header_does_not_hide_the_header(tmp_path: Path) -> None:
+    mapping = CsvMapping(zone=0, name=1, type=2, value=3)
+    documents, faults = read(tmp_path, "title\nzone,name,type,value\na.test,www,A,192.0.2.1\n", mapping)
+    assert (list(documents), faults) == (["a.test."], [])
+
+
+def test_without_known_words_the_first_row_is_the_header(tmp_path: Path) -> None:
+    mapping = CsvMapping(zone=0, name=1, type=2, value=3)
+    documents, faults = read(tmp_path, "# x\nzona,nombre,clase,valor\na.test,www,A,192.0.2.1\n", mapping)
+    assert (list(documents), faults) == (["a.test."], [])

@@ -396,6 +396,16 @@ def test_what_belongs_to_the_message_of_a_transfer_is_left_out_with_a_note(line:
     assert len(zone.rrsets) == 3
 
 
+def test_an_escaped_space_is_a_letter_of_owners_and_values() -> None:
+    zone = body(
+        "_ipp._tcp PTR My\\ Printer._ipp\nMy\\ Printer._ipp SRV 0 0 631 print\\ server\nprint\\ server A 192.0.2.1\n"
+    )
+    assert zone.is_sound
+    assert at(zone, "_ipp._tcp", "PTR").texts == (r"my\032printer._ipp.example.test.",)
+    assert at(zone, r"my\032printer._ipp", "SRV").texts == (r"0 0 631 print\032server.example.test.",)
+    assert at(zone, r"print\032server", "A").texts == ("192.0.2.1",)
+
+
 def test_lines_are_those_of_the_file_that_the_source_names() -> None:
     text = "@ 60 IN SOA a.test. b.test. 1 2 3 4 5\n@ 60 IN NS a.test.\n@ 60 IN NS b.test.\nwww 60 IN A 192.0.2.300\n"
     assert only_fault(read(text, zone=ZONE, lines=[10, 20, 20, 31])).line == 31
