@@ -19,10 +19,10 @@ What becomes of each address family:
 """
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from django.db import DatabaseError
 from django.db.models.functions import Length
@@ -53,6 +53,7 @@ MAX_HOSTS = 20
 _HOST_PARAMETERS = ("hostname", "host_id", "host", "domain")
 _IPV4_PARAMETERS = ("myip", "ip", "myipv4", "ipv4", "ip4")
 _IPV6_PARAMETERS = ("myipv6", "ipv6", "ip6", "ip6lanprefix")
+_THIS_NETWORK = IPv4Network("0.0.0.0/8")
 _PARAMETERS_OF = {rdtypes.A: _IPV4_PARAMETERS, rdtypes.AAAA: _IPV6_PARAMETERS}
 
 
@@ -108,7 +109,7 @@ def update(request: HttpRequest) -> HttpResponse:
             return _text_answer("notfqdn")
         if len(hosts) > MAX_HOSTS:
             return _text_answer("numhost")
-        intents = intents_in({**request.GET.dict(), **request.POST.dict()}, _caller(request))
+        intents = intents_in({**dict(request.GET.lists()), **dict(request.POST.lists())}, _caller(request))
         return _text_answer(*lines_for(actor, hosts, intents, timezone.now()))
     except NotAnAddress:
         return _text_answer("dnserr")
@@ -120,31 +121,48 @@ def hosts_in(request: HttpRequest) -> list[str]:
     """The host names as they were sent; the user name where no parameter has any."""
     for source in (request.GET, request.POST):
         for parameter in _HOST_PARAMETERS:
-            if given := [text.strip() for text in source.get(parameter, "").split(",") if text.strip()]:
+            if given := _items(source.getlist(parameter)):
                 return given
     user_name, _ = password_in(request) or ("", "")
     return [user_name] if "." in user_name else []
 
 
-def intents_in(parameters: Mapping[str, str], caller: str) -> Intents:
-    """What is to become of each family; raises NotAnAddress."""
-    if parameters.get("offline", "").lower() == "yes":
+def _items(texts: Iterable[str]) -> list[str]:
+    """Return what parameters list; one that is given twice counts both times."""
+    return [item.strip() for text in texts for item in text.split(",") if item.strip()]
+
+
+def intents_in(parameters: Mapping[str, Sequence[str]], caller: str) -> Intents:
+    """Return what to do with each family. Raise NotAnAddress if no parameter has an address that a host can have.
+
+    An address that no host on the Internet has is passed over: routers send fe80::1 for want of another one.
+    """
+    if "yes" in (text.lower() for text in parameters.get("offline", ())):
         return {rdtypes.A: Addresses(()), rdtypes.AAAA: Addresses(())}
     preserved: set[int] = set()
     empty: set[int] = set()
     given: dict[int, list[str]] = {}
+    unusable = ""
     for type_, known in _PARAMETERS_OF.items():
-        for text in (parameters[name] for name in known if name in parameters):
-            items = [item.strip() for item in text.split(",") if item.strip()]
+        for texts in (parameters[name] for name in known if name in parameters):
+            items = _items(texts)
             if "preserve" in items:
                 preserved.add(type_)
             if not items:
                 empty.add(type_)
             for item in items:
-                if item != "preserve":
-                    given.setdefault(_type_of(item), []).append(item)
+                if item == "preserve":
+                    continue
+                family = _type_of(item)
+                if _is_of_a_host(item):
+                    given.setdefault(family, []).append(item)
+                else:
+                    unusable = item
     if not given:
-        return {type_: Addresses((caller,)) for type_ in {_type_of(caller)} - preserved}
+        families = {_type_of(caller)} - preserved
+        if unusable or (families and not _is_of_a_host(caller)):
+            raise NotAnAddress(unusable or caller)
+        return {type_: Addresses((caller,)) for type_ in families}
     intents = {type_: _intent(items) for type_, items in given.items() if type_ not in preserved}
     return intents | {type_: Addresses(()) for type_ in empty - given.keys() - preserved}
 
@@ -252,6 +270,27 @@ def _type_of(text: str) -> int:
     if isinstance(address, IPv6Address) and address.scope_id:
         raise NotAnAddress(text)
     return rdtypes.A if address.version == 4 else rdtypes.AAAA
+
+
+def _is_of_a_host(text: str) -> bool:
+    """Return whether a host on the Internet, or in somebody's own network, can have the address or prefix.
+
+    None has 0.0.0.0, 127.0.0.1, fe80::1, or an address of a group (RFC 1122 3.2.1.3, RFC 4291 2.5 and 2.7).
+    """
+    try:
+        address = ip_network(text, strict=False).network_address
+    except ValueError:
+        return False
+    if isinstance(address, IPv4Address) and address in _THIS_NETWORK:
+        return False
+    return not (
+        address.is_unspecified
+        or address.is_loopback
+        or address.is_link_local
+        or address.is_multicast
+        or address.is_reserved
+        or getattr(address, "is_site_local", False)
+    )
 
 
 def _rrset(host: str, type_: int, current: RRset | None, texts: Iterable[str]) -> RRset | None:

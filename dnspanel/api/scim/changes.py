@@ -1,8 +1,8 @@
 """What a body of SCIM says of a person or a group: POST, PUT and PATCH (RFC 7644, 3.3 and 3.5). Pure.
 
 The shapes are those that directories send. Entra writes "True" and "False", `Add` and `Replace`, and names of parts
-with dots in a value without a path; Okta sends all members anew. Attributes of the schema that are not kept are passed
-over, as section 3.3 allows.
+with dots in a value without a path; Okta sends all members again. Attributes that are not kept are passed over, as
+section 3.3 allows, whether the schema knows them or not. Only the path of a PATCH must name an attribute that is known.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ MOST_OPERATIONS = 1_000
 LONGEST_TEXT = 255
 PATCH = "urn:ietf:params:scim:api:messages:2.0:PatchOp"
 _READ_ONLY = frozenset({"id", "meta", "groups"})
-# Of a person in RFC 7643, and not kept here. A password too: it would be one that somebody else knows.
+# Attributes of a person in RFC 7643 that are not kept here. A password too: the directory would know it.
 _NOT_KEPT = frozenset(
     {
         *(
@@ -62,7 +62,7 @@ def person_in(body: Any, before: PersonTerms | None = None) -> PersonTerms:
     terms = PersonTerms("", "", active=before.active if before else True)
     for name, value in _object(body).items():
         if parse_path(name).attribute not in _READ_ONLY:
-            terms = _person_with(terms, parse_path(name), value)
+            terms = _person_with(terms, parse_path(name), value, must_know=False)
     if not terms.username:
         raise ScimFault(400, "userName is required.", "invalidValue")
     if not terms.email and "@" in terms.username:
@@ -74,14 +74,14 @@ def person_in(body: Any, before: PersonTerms | None = None) -> PersonTerms:
 
 def patched_person(terms: PersonTerms, operations: Sequence[Operation]) -> PersonTerms:
     """The person after a PATCH. Raises ScimFault."""
-    for path, value, op in _steps(operations):
+    for path, value, op, is_named in _steps(operations):
         if path.attribute in _READ_ONLY:
             raise ScimFault(400, f"{path.attribute} is not yours to change.", "mutability")
         if op == "remove" and (path.attribute in ("username", "emails", "active")):
             raise ScimFault(400, f"An account here has {path.attribute}.", "invalidValue")
         if op == "remove" and path.attribute == "name" and not path.part:
             value = {"givenName": "", "familyName": ""}
-        terms = _person_with(terms, path, None if op == "remove" and value is None else value)
+        terms = _person_with(terms, path, None if op == "remove" and value is None else value, must_know=is_named)
     if not terms.username:
         raise ScimFault(400, "userName is required.", "invalidValue")
     return terms
@@ -93,7 +93,7 @@ def group_in(body: Any) -> GroupTerms:
     for name, value in _object(body).items():
         path = parse_path(name)
         if path.attribute not in _READ_ONLY:
-            terms = _group_with(terms, path, value, "replace")
+            terms = _group_with(terms, path, value, "replace", must_know=False)
     if not terms.name:
         raise ScimFault(400, "displayName is required.", "invalidValue")
     return terms
@@ -101,11 +101,11 @@ def group_in(body: Any) -> GroupTerms:
 
 def patched_group(terms: GroupTerms, operations: Sequence[Operation]) -> GroupTerms:
     """The group after a PATCH. Raises ScimFault."""
-    for path, value, op in _steps(operations):
+    for path, value, op, is_named in _steps(operations):
         # Okta names the id of the group in the value of a rename.
         if path.attribute in _READ_ONLY - {"id"}:
             raise ScimFault(400, f"{path.attribute} is not yours to change.", "mutability")
-        terms = _group_with(terms, path, value, op)
+        terms = _group_with(terms, path, value, op, must_know=is_named)
     if not terms.name:
         raise ScimFault(400, "displayName is required.", "invalidValue")
     return terms
@@ -138,18 +138,21 @@ def _operation(value: Any) -> Operation:
     return Operation(op, parse_path(path) if path else None, fields.get("value"))
 
 
-def _steps(operations: Sequence[Operation]) -> Iterator[tuple[Path, Any, str]]:
-    """One attribute after the other."""
+def _steps(operations: Sequence[Operation]) -> Iterator[tuple[Path, Any, str, bool]]:
+    """Yield one attribute after the other, and whether the path of an operation names it."""
     for operation in operations:
         if operation.path is not None:
-            yield operation.path, operation.value, operation.op
+            yield operation.path, operation.value, operation.op, True
         else:
             for name, value in _object(operation.value).items():
-                yield parse_path(name), value, operation.op
+                yield parse_path(name), value, operation.op, False
 
 
-def _person_with(terms: PersonTerms, path: Path, value: Any) -> PersonTerms:
-    """The terms with this value in this place; what is not kept changes nothing."""
+def _person_with(terms: PersonTerms, path: Path, value: Any, *, must_know: bool) -> PersonTerms:
+    """Return the terms with this value in this place; what is not kept changes nothing.
+
+    Raise ScimFault for an attribute that nothing here knows if `must_know`.
+    """
     attribute, part = path.attribute, path.part
     if attribute in _NOT_KEPT or attribute.startswith("urn:"):
         return terms
@@ -160,12 +163,14 @@ def _person_with(terms: PersonTerms, path: Path, value: Any) -> PersonTerms:
         return terms if mail is None else replace(terms, email=mail)
     if attribute == "name" and not part:
         for name, each in _object(value or {}).items():
-            terms = _person_with(terms, Path("name", part=name.lower()), each)
+            terms = _person_with(terms, Path("name", part=name.lower()), each, must_know=must_know)
         return terms
     if attribute == "name" and part in _NAME_PARTS_NOT_KEPT:
         return terms
     field = _TEXTS.get((attribute, part))
     if field is None:
+        if not must_know:
+            return terms
         raise ScimFault(400, f"A person has no {attribute}{'.' if part else ''}{part}.", "invalidPath")
     return replace(terms, **{field: _text(value, attribute)})  # type: ignore[arg-type]  # the fields of texts alone
 
@@ -185,17 +190,19 @@ def _mail(path: Path, value: Any) -> str | None:
     return _text(best.get("value"), "emails.value").lower()
 
 
-def _group_with(terms: GroupTerms, path: Path, value: Any, op: str) -> GroupTerms:
+def _group_with(terms: GroupTerms, path: Path, value: Any, op: str, *, must_know: bool) -> GroupTerms:
     if path.attribute == "members":
         return replace(terms, members=_members(terms.members, path.terms, value, op))
     if path.attribute in ("id", "schemas") or path.attribute.startswith("urn:"):
         return terms
+    if path.part or path.attribute not in ("displayname", "externalid"):
+        if not must_know:
+            return terms
+        raise ScimFault(400, f"A group has no {path.attribute}.", "invalidPath")
     text = "" if op == "remove" else _text(value, path.attribute)
     if path.attribute == "displayname":
         return replace(terms, name=" ".join(text.split()))
-    if path.attribute == "externalid":
-        return replace(terms, external_id=text)
-    raise ScimFault(400, f"A group has no {path.attribute}.", "invalidPath")
+    return replace(terms, external_id=text)
 
 
 def _members(before: frozenset[int], terms: Sequence[Term], value: Any, op: str) -> frozenset[int]:

@@ -186,9 +186,34 @@ def test_what_is_no_address_is_dnserr_and_changes_nothing(zone: Zone, ask: Ask, 
     assert publications() == 0
 
 
+@pytest.mark.parametrize(
+    "myip",
+    [
+        *("0.0.0.0", "0.1.2.3", "127.0.0.1", "169.254.1.1", "224.0.0.1", "240.0.0.1", "255.255.255.255", "0.0.0.0/8"),
+        *("::", "::1", "fe80::1", "fec0::1", "ff02::1", "::ffff:192.0.2.1", "fe80::/64", "0.0.0.0,fe80::1"),
+    ],
+)
+def test_an_address_that_no_host_has_is_not_published(zone: Zone, ask: Ask, myip: str) -> None:
+    """RFC 1122 3.2.1.3, RFC 4291 2.5; a router sent them before it had another (inadyn issue 209)."""
+    ask(myip="192.0.2.7")
+    assert ask(myip=myip) == "dnserr"
+    assert ask(myip=f"192.0.2.8,{myip}") == "good 192.0.2.8"
+    assert ask(caller="127.0.0.1") == "dnserr"
+    assert (addresses(zone), publications()) == (("192.0.2.8",), 2)
+
+
+def test_a_parameter_that_is_given_twice_counts_both_times(zone: Zone, client: Client, token: NewToken) -> None:
+    """OpenWrt sends one myip for each family (openwrt/packages issue 17875)."""
+    head = {"authorization": basic("x", token.secret)}
+    url = "/nic/update?hostname=home.example.test&myip=192.0.2.8&myip=2001:db8::8"
+    assert client.get(url, headers=head).content == b"good 192.0.2.8,2001:db8::8\n"
+    url = "/nic/update?hostname=home.example.test&hostname=b.example.test&myip=192.0.2.9"
+    assert client.get(url, headers=head).content == b"good 192.0.2.9\n" * 2
+
+
 def test_intents_are_found_without_a_database() -> None:
     assert intents_in({}, CALLER) == {rdtypes.A: Addresses((CALLER,))}
-    (prefix,) = intents_in({"myipv6": "2001:db8::5/56"}, CALLER).values()
+    (prefix,) = intents_in({"myipv6": ["2001:db8::5/56"]}, CALLER).values()
     assert isinstance(prefix, Prefix)
     with pytest.raises(NotAnAddress):
         intents_in({}, "")

@@ -89,6 +89,28 @@ GROUP_PATCHES: tuple[tuple[str, list[Any], set[int]], ...] = (
 )
 
 
+NOT_KEPT = {
+    "department": "IT",
+    "shoeSize": 44,
+    "name": {"nickOfBirth": "x"},
+    "displayName.short": "x",
+    "x-own": {"a": [1, {"b": None}]},
+    "urn:example:own": {"c": 1},
+}
+
+
+def test_attributes_that_nothing_here_knows_are_passed_over_in_whole_bodies() -> None:
+    """docs/operate/scim.md promises it, and RFC 7644 3.3 allows it."""
+    person = {"userName": "ann@x.test", "emails": [{"value": "ann@x.test", "primary": True}]}
+    assert person_in(NOT_KEPT | person) == person_in(person)
+    assert person_in(NOT_KEPT | person, ADA) == person_in(person, ADA)
+    group = {"displayName": "Ops", "members": [{"value": "1"}]}
+    assert group_in(group | NOT_KEPT | {"displayName": "Ops"}) == group_in(group)
+    whole = operations_in(body([{"op": "replace", "value": NOT_KEPT}]))
+    assert patched_person(ADA, whole) == ADA
+    assert patched_group(GroupTerms("Ops"), whole) == GroupTerms("Ops")
+
+
 def body(operations: list[Any]) -> Any:
     return {"schemas": [PATCH], "Operations": operations}
 
