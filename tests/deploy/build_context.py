@@ -1,0 +1,151 @@
+"""What `docker build` sends to the engine, and what the stages of a Dockerfile copy: computed as Docker does."""
+
+import json
+import posixpath
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+Pattern = tuple[bool, re.Pattern[str]]
+
+
+def parse_dockerignore(text: str) -> list[Pattern]:
+    """Return the patterns in their order: whether a pattern excludes, and what it matches.
+
+    As moby/patternmatcher and its ignorefile reader: comments only at the start of a line, `!` includes again, paths
+    are cleaned, a leading slash means nothing.
+    """
+    found: list[Pattern] = []
+    for line in text.removeprefix("\ufeff").splitlines():
+        if line.startswith("#") or not line.strip():
+            continue
+        excludes, pattern = True, line.strip()
+        if pattern.startswith("!"):
+            excludes, pattern = False, pattern[1:].strip()
+        pattern = posixpath.normpath(pattern)
+        found.append((excludes, re.compile(_expression(pattern.lstrip("/") or pattern))))
+    return found
+
+
+def is_sent(path: str, patterns: Sequence[Pattern]) -> bool:
+    """Say whether the file is in the build context: the last pattern decides that matches it or a directory above it."""
+    above = [path, *(path[:place] for place, character in enumerate(path) if character == "/")]
+    sent = True
+    for excludes, pattern in patterns:
+        if any(pattern.fullmatch(each) for each in above):
+            sent = not excludes
+    return sent
+
+
+def _expression(pattern: str) -> str:
+    """Return the pattern as a regular expression: `*` and `?` stop at a slash, `**` is any number of directories."""
+    made, place = "", 0
+    while place < len(pattern):
+        character = pattern[place]
+        if pattern.startswith("**", place):
+            place += 2
+            if pattern.startswith("/", place):
+                place += 1
+            made += ".*" if place >= len(pattern) else "(?:.*/)?"
+            continue
+        if character == "[" and "]" in pattern[place + 1 :]:
+            end = pattern.index("]", place + 1)
+            made += pattern[place : end + 1]
+            place = end
+        elif character == "\\" and place + 1 < len(pattern):
+            place += 1
+            made += re.escape(pattern[place])
+        else:
+            made += {"*": "[^/]*", "?": "[^/]"}.get(character, re.escape(character))
+        place += 1
+    return made
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A COPY or ADD: `stage` is the name after --from, empty for the build context."""
+
+    stage: str
+    sources: tuple[str, ...]
+    target: str
+
+
+@dataclass
+class Stage:
+    """A stage of a Dockerfile, with what it takes over from the stages that it is built on."""
+
+    name: str
+    base: "Stage | None"
+    copies: list[Copy] = field(default_factory=list)
+    runs: list[str] = field(default_factory=list)
+    environment: dict[str, str] = field(default_factory=dict)
+    command: list[str] = field(default_factory=list)
+    directory: str = "/"
+
+    @property
+    def line(self) -> "Iterator[Stage]":
+        """The stage and those below it, itself first."""
+        stage: Stage | None = self
+        while stage is not None:
+            yield stage
+            stage = stage.base
+
+    def has_made(self, path: str) -> bool:
+        """Say whether something was copied to this path, or a RUN of the stage names it."""
+        for stage in self.line:
+            if any(posixpath.commonpath([copy.target, path]) == copy.target != "/" for copy in stage.copies):
+                return True
+            if any(re.search(rf"(?<![\w/.-]){re.escape(path)}(?![\w.-])", run) for run in stage.runs):
+                return True
+        return False
+
+
+def parse_dockerfile(text: str) -> dict[str, Stage]:
+    """Return the stages in their order, by name. Raises KeyError for a COPY of a stage that does not come before."""
+    text = re.sub(r"^\s*#.*\n", "", text, flags=re.MULTILINE)
+    stages: dict[str, Stage] = {}
+    stage = Stage(name="", base=None)
+    for line in re.sub(r"\\\n\s*", " ", text).splitlines():
+        instruction, _, rest = line.strip().partition(" ")
+        match instruction.upper():
+            case "FROM":
+                image, _, name = re.split(r"\s+(as)\s+", rest, flags=re.IGNORECASE) if " " in rest else (rest, "", "")
+                base = stages.get(image)
+                stage = Stage(name=name or image, base=base, directory=base.directory if base else "/")
+                stages[stage.name] = stage
+            case "COPY" | "ADD":
+                stage.copies.append(_copy(rest, directory=stage.directory, earlier=[*stages][:-1]))
+            case "RUN":
+                stage.runs.append(rest)
+            case "WORKDIR":
+                stage.directory = posixpath.join(stage.directory, rest)
+            case "ENV":
+                stage.environment |= dict(word.split("=", 1) for word in shlex.split(rest))
+            case "CMD":
+                stage.command = json.loads(rest)
+    return stages
+
+
+def _copy(rest: str, *, directory: str, earlier: Sequence[str]) -> Copy:
+    words = rest.split()
+    options = [word for word in words if word.startswith("--")]
+    named = [option.removeprefix("--from=") for option in options if option.startswith("--from=")]
+    if named and named[0] not in earlier:
+        raise KeyError(named[0])
+    listed = " ".join(words[len(options) :])
+    *sources, target = json.loads(listed) if listed.startswith("[") else shlex.split(listed)
+    whole = posixpath.normpath(posixpath.join(directory, target))
+    if len(sources) == 1 and target.endswith("/"):
+        whole = posixpath.join(whole, posixpath.basename(sources[0]))
+    return Copy(stage=named[0] if named else "", sources=tuple(sources), target=whole)
+
+
+def files_of(source: str, files: Sequence[str]) -> list[str]:
+    """Return the files of the context that a source of COPY names: itself, those below it, or those of a pattern."""
+    wanted = posixpath.normpath(source.lstrip("/"))
+    if wanted == ".":
+        return list(files)
+    depth = wanted.count("/") + 1
+    return [file for file in files if fnmatchcase("/".join(file.split("/")[:depth]), wanted)]
