@@ -16,7 +16,7 @@ cat >agent.toml <<TOML
 identity_dir = "identity"
 state_dir = "state"
 lmdb_path = "pdns.lmdb"
-control_socket = "/run/node/pdns.controlsocket"
+control_socket = "run/pdns.controlsocket"
 pdns_conf = "pdns.conf"
 dns_address = "$NODE_ADDRESS"
 dns_port = 5300
@@ -27,7 +27,9 @@ api_port = 8081
 api_key = "$(cat api-key)"
 caches = ${NODE_CACHES:-true}
 TOML
-mkdir -p state
+# The control socket is in the volume, which belongs to our user from the first start on. A tmpfs over a directory that
+# the image lacks belongs to root, mode 0755, after the first restart: then PowerDNS cannot bind its socket.
+mkdir -p state run
 
 cd /srv/dnspanel
 while [ ! -e /var/lib/node/identity/identity.json ]; do
