@@ -5,7 +5,7 @@ from pathlib import Path
 from dnspanel.demo import unprivileged
 from dnspanel.demo.ports import LOOPBACK
 
-SHARED = unprivileged.CHECKOUT / "deploy" / "nginx" / "proxy.conf"
+SHARED = unprivileged.CHECKOUT / "deploy" / "nginx"
 
 # One process, without a master above it: a killed supervisor leaves no worker behind.
 NGINX_CONF = """\
@@ -17,7 +17,8 @@ pid "{directory}/nginx.pid";
 worker_rlimit_nofile 8192;
 events {{ worker_connections 4096; }}
 http {{
-    access_log off;
+    include "{shared}/http.conf";
+    access_log /dev/stdout dnspanel;
     client_body_temp_path "{directory}/bodies";
     proxy_temp_path "{directory}/answers";
     fastcgi_temp_path "{directory}/unused";
@@ -26,7 +27,8 @@ http {{
     upstream panel {{ server "unix:{web_socket}"; }}
     server {{
         listen {host}:{port};
-        include "{shared}";
+        set $dnspanel_pages "{shared}";
+        include "{shared}/proxy.conf";
         location / {{ proxy_pass http://panel; }}
     }}
 }}

@@ -30,7 +30,7 @@ def parse_dockerignore(text: str) -> list[Pattern]:
 
 
 def is_sent(path: str, patterns: Sequence[Pattern]) -> bool:
-    """Say whether the file is in the build context: the last pattern decides that matches it or a directory above it."""
+    """Say whether the file is in the build context: the last pattern that matches it, or a directory above, decides."""
     above = [path, *(path[:place] for place, character in enumerate(path) if character == "/")]
     sent = True
     for excludes, pattern in patterns:

@@ -1,14 +1,30 @@
-"""nginx takes each of its configurations, that of `demo.proxy` too, and each keeps slow clients from the panel."""
+"""nginx takes each of its configurations, that of `demo.proxy` too, and each keeps slow clients from the panel.
 
+Each also answers people and programs while the panel cannot, and logs every request without the secrets in it.
+"""
+
+import contextlib
+import http.client
+import json
 import re
+import socket
+import ssl
 import subprocess
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from email.message import Message
 from pathlib import Path
 
 import pytest
+from django.urls import URLResolver, get_resolver
 
+from dnspanel.api.scim.view import ERROR
+from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES
+from dnspanel.api.v2.http.problems import ROOT_URL
 from dnspanel.demo import proxy
 from tests.docs.documents import ROOT
+from tests.ports import free_port
 
 NGINX = ROOT / "deploy" / "nginx"
 PLACES = {"/etc/nginx/dnspanel": str(NGINX), "/srv/dnspanel": str(ROOT)}
@@ -44,6 +60,7 @@ def test_nginx_takes_the_configuration_and_waits_for_whole_requests(
     text = re.sub(r"(listen \S*)\b(80|443)\b", r"\g<1>28\2", conf(tmp_path))
     for place, here in PLACES.items():
         text = text.replace(place, here)
+    text = text.replace("/var/log/nginx", str(tmp_path))
     file = tmp_path / "nginx.conf"
     file.write_text(text)
     command = ["/usr/sbin/nginx", "-T", "-q", "-e", "stderr", "-c", str(file)]
@@ -51,3 +68,193 @@ def test_nginx_takes_the_configuration_and_waits_for_whole_requests(
     assert (done.returncode, done.stderr) == (0, "")
     for line in ("proxy_request_buffering on;", "proxy_buffering on;", "client_header_timeout", "client_body_timeout"):
         assert line in done.stdout
+
+
+@dataclass(frozen=True)
+class Running:
+    """An nginx without a panel behind it."""
+
+    port: int
+    log: Path
+    tls: bool
+
+    def connect(self) -> socket.socket:
+        plain = socket.create_connection(("127.0.0.1", self.port), timeout=10)
+        if not self.tls:
+            return plain
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        return context.wrap_socket(plain)
+
+    def ask(self, method: str, path: str, accept: str = "*/*", **headers: str) -> tuple[int, Message, bytes]:
+        lines = [f"{method} {path} HTTP/1.1", "Host: dns.example.net", f"Accept: {accept}", "Connection: close"]
+        return self.send("\r\n".join([*lines, *(f"{name}: {value}" for name, value in headers.items()), "", ""]))
+
+    def send(self, text: str) -> tuple[int, Message, bytes]:
+        with self.connect() as sock:
+            sock.sendall(text.encode())
+            answer = http.client.HTTPResponse(sock)
+            answer.begin()
+            return answer.status, answer.headers, answer.read()
+
+
+@pytest.fixture(params=[stack_conf, container_conf, site_conf])
+def nginx(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Running]:
+    """nginx with each configuration; the socket of the web processes is not there."""
+    tls = request.param is site_conf
+    ports = {"80": free_port(), "443": free_port(), "8000": free_port()}
+    # Several of these could run on one machine at once: only on loopback, at ports of their own.
+    text = re.sub(r"listen \[::\]:\d+[^;]*;", "", request.param(tmp_path))
+    text = re.sub(r"listen (?:[\d.]+:)?(\d+)", lambda match: f"listen 127.0.0.1:{ports[match[1]]}", text)
+    for place, here in {**PLACES, "/var/log/nginx": str(tmp_path), "/run/dnspanel": str(tmp_path)}.items():
+        text = text.replace(place, here)
+    file, log, out = tmp_path / "nginx.conf", tmp_path / "dnspanel.log", tmp_path / "stdout"
+    file.write_text(text)
+    command = ["/usr/sbin/nginx", "-e", "stderr", "-c", str(file)]
+    if "daemon off" not in text:
+        command += ["-g", "daemon off; master_process off;"]
+    with out.open("ab") as stdout, subprocess.Popen(command, stdout=stdout, stderr=stdout) as process:
+        running = Running(ports["443" if tls else "8000"], log if tls else out, tls)
+        try:
+            _wait_until_it_listens(running, process)
+            yield running
+        finally:
+            process.terminate()
+
+
+def _wait_until_it_listens(running: Running, process: "subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + 30
+    while True:
+        with contextlib.suppress(OSError), running.connect():
+            return
+        assert process.poll() is None, running.log.read_text()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+PERSON = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+
+@pytest.mark.parametrize(("path", "accept"), [("/", PERSON), ("/zones/example.com/", "*/*"), ("/docs/api/", PERSON)])
+def test_a_person_reads_when_to_try_again_while_the_panel_does_not_answer(
+    nginx: Running, path: str, accept: str
+) -> None:
+    status, headers, body = nginx.ask("GET", path, accept)
+    assert status == 502
+    assert headers["Content-Type"] == "text/html; charset=utf-8"
+    assert int(headers["Retry-After"]) > 0
+    assert int(headers["Refresh"]) > 0
+    assert headers["Cache-Control"] == "no-store"
+    assert headers["X-Request-ID"]
+    assert b"Try again" in body
+    assert b"nginx</center>" not in body
+    # Nothing that the policy of the page, or the panel's, forbids; and all that it needs comes without the panel.
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    assert not re.search(rb"<style|style=|<script|\bon\w+=|https?:", body)
+    [sheet] = re.findall(rb'<link rel="stylesheet" href="([^"]+)">', body)
+    status, headers, _ = nginx.ask("GET", sheet.decode())
+    assert (status, headers["Content-Type"]) == (200, "text/css")
+
+
+def test_a_form_is_not_sent_again_automatically(nginx: Running) -> None:
+    status, headers, body = nginx.ask("POST", "/zones/new/", PERSON, **{"Content-Length": "0"})
+    assert status == 502
+    assert headers["Retry-After"]
+    assert headers["Refresh"] is None
+    assert b"check first whether your change is there" in body
+
+
+@pytest.mark.parametrize(
+    ("path", "accept"),
+    [
+        ("/api/v2/zones", "*/*"),
+        ("/api/v2/zones?limit=1", PERSON),
+        ("/api/v1/servers/localhost/zones", "application/json"),
+        ("/api", "text/html"),
+        ("/readyz", "*/*"),
+        ("/enroll/", "*/*"),
+        ("/zones/", "application/problem+json"),
+        ("/zones/", "application/json, */*"),
+    ],
+)
+def test_a_program_reads_a_problem_while_the_panel_does_not_answer(nginx: Running, path: str, accept: str) -> None:
+    status, headers, body = nginx.ask("GET", path, accept)
+    problem = json.loads(body)
+    assert status == problem["status"] == 502
+    assert headers["Content-Type"] == "application/problem+json"
+    assert int(headers["Retry-After"]) > 0
+    kind = PROBLEM_TYPES["unavailable"]
+    assert (problem["code"], problem["type"], problem["title"]) == (kind.code, f"{ROOT_URL}/{kind.code}", kind.title)
+    assert problem["errors"] == []
+    assert problem["error"] == problem["detail"]  # what clients of PowerDNS's API read
+
+
+def test_programs_of_other_protocols_read_their_own_errors(nginx: Running) -> None:
+    status, headers, body = nginx.ask("GET", "/nic/update?hostname=a.test&myip=192.0.2.1")
+    assert (status, body, headers["Content-Type"]) == (502, b"911\n", "text/plain; charset=utf-8")
+    status, headers, body = nginx.ask("GET", "/scim/v2/Users")
+    assert (status, headers["Content-Type"]) == (502, "application/scim+json")
+    assert json.loads(body)["schemas"] == [ERROR]
+    assert json.loads(body)["status"] == "502"
+
+
+@pytest.mark.parametrize("accept", [PERSON, "application/json"])
+def test_what_nginx_refuses_is_said_in_the_same_ways(nginx: Running, accept: str) -> None:
+    long = "x" * 9000
+    sent = {
+        413: ("too-large", nginx.ask("POST", "/imports/", accept, **{"Content-Length": str(17 * 1024 * 1024)})),
+        414: ("malformed", nginx.ask("GET", f"/zones/?q={long}", accept)),
+        431: ("malformed", nginx.ask("GET", "/zones/", accept, Cookie=long)),
+        400: ("malformed", nginx.ask("GET", "/zones/", accept, **{"Content-Length": "many"})),
+    }
+    for expected, (code, (status, headers, body)) in sent.items():
+        assert status == expected
+        assert headers["Retry-After"] is None
+        assert headers["Refresh"] is None
+        if headers["Content-Type"] == "application/problem+json":
+            problem = json.loads(body)
+            kind = PROBLEM_TYPES[code]
+            assert (problem["code"], problem["title"], problem["status"]) == (code, kind.title, expected)
+        else:
+            assert b"Go back" in body
+    # Before nginx has read the header Accept, it takes everyone for a person.
+    kinds = {status: headers["Content-Type"] for _, (status, headers, _) in sent.values()}
+    assert ("json" in kinds[413]) == (accept != PERSON)
+    limit = re.search(r"client_max_body_size (\d+)m;", (NGINX / "proxy.conf").read_text())
+    assert limit
+    assert f"{limit[1]} MiB".encode() in sent[413][1][2]
+
+
+def test_the_pages_of_nginx_are_not_pages_of_the_panel(nginx: Running) -> None:
+    """A request for one of the pages is answered with 404, and not with a page that says that the panel is away."""
+    for name in ("unavailable.html", "unavailable.json", "other"):
+        assert nginx.ask("GET", f"/nginx-pages/{name}", PERSON)[0] == 404
+
+
+def _paths_with_secrets(resolver: URLResolver, before: str = "") -> Iterator[str]:
+    """The web's paths that let their reader in: those with a text that is a secret."""
+    for pattern in resolver.url_patterns:
+        route = before + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from _paths_with_secrets(pattern, route)
+        elif re.search(r"<str:(secret|link|key|token|code)>", route) and not route.startswith("scim/"):
+            yield re.sub(r"<str:\w+>", "s3cret", route)
+
+
+def test_the_access_log_names_each_request_and_holds_no_secret(nginx: Running) -> None:
+    secret = [f"/{path}" for path in _paths_with_secrets(get_resolver())]
+    assert len(secret) >= 4
+    paths = [*secret, "/zones/?q=s3cret", "//welcome/s3cret/", "/w%65lcome/s3cret/", "/welcome//s3cret"]
+    for path in paths:
+        nginx.ask("GET", path, **{"Referer": "http://127.0.0.1/welcome/s3cret/", "User-Agent": 'a "client"\\'})
+    status, headers, _ = nginx.ask("DELETE", "/api/v2/zones/example.com?x=s3cret")
+    deadline = time.monotonic() + 10
+    while len(lines := [line for line in nginx.log.read_text().splitlines() if line.startswith("{")]) <= len(paths):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert "s3cret" not in "".join(lines)
+    assert json.loads(lines[0])["agent"] == 'a "client"\\'
+    last = json.loads(lines[-1])
+    assert (last["method"], last["path"], last["status"]) == ("DELETE", "/api/v2/zones/example.com", status)
+    assert last["request_id"] == headers["X-Request-ID"]
+    assert last["address"] == "127.0.0.1"
