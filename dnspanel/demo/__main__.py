@@ -19,6 +19,7 @@ from types import FrameType
 from dnspanel.demo import unprivileged
 from dnspanel.demo.ports import PortTaken
 from dnspanel.demo.stack import Stack, StackError
+from dnspanel.demo.starting import NotUp
 from dnspanel.demo.stores import StoreNotReady
 from dnspanel.demo.supervision import NotStarted
 
@@ -85,11 +86,8 @@ def requested_ports() -> dict[str, int]:
 
 def welcome(stack: Stack) -> str:
     """Where everything is, in a box."""
-    link = stack.manage("demo_welcome").strip()
     dig = [f"dig @127.0.0.1 -p {node.dns_port} www.example.com" for node in stack.nodes]
-    lines = [f"The panel:   {stack.url}"]
-    if link:
-        lines += ["", "Open this link once to become the first administrator:", link]
+    lines = stack.manage("demo_welcome").strip().splitlines()
     update = f"nsupdate: server 127.0.0.1 {stack.update_port}   (with a TSIG key of the panel; AXFR too)"
     lines += ["", "Ask the three name servers:", *dig]
     if stack.front:
@@ -144,7 +142,7 @@ def main(arguments: Sequence[str]) -> int:
         if chosen.verb == "exec":
             return execute(chosen.command)
         return with_stores(chosen.directory, chosen.command)
-    except (StackError, StoreNotReady, NotStarted, PortTaken, unprivileged.NoWayIn) as exc:
+    except (StackError, StoreNotReady, NotStarted, NotUp, PortTaken, unprivileged.NoWayIn) as exc:
         print(exc, file=sys.stderr)
         return 1
     except Stopped:

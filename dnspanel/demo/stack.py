@@ -13,7 +13,6 @@ own directory. A second start finds everything that the first one made.
     log/              one file per process
 """
 
-import contextlib
 import fcntl
 import functools
 import hashlib
@@ -23,7 +22,6 @@ import secrets
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -36,6 +34,7 @@ from dnspanel.demo import ports, proxy, unprivileged
 from dnspanel.demo.front import FRONT_PORTS, DemoFront
 from dnspanel.demo.nodes import DemoNode
 from dnspanel.demo.ports import LOOPBACK
+from dnspanel.demo.starting import Starting
 from dnspanel.demo.stores import Stores, keep_secret, postgres_programs
 from dnspanel.demo.supervision import STORES, Supervisor, procfile
 
@@ -47,6 +46,8 @@ PANEL = (
     *("web", "proxy", "publish", "push", "bootstrap", "sources", "bulk", "system"),
     *("beat", "collector", "update"),
 )
+# Started first: with all the others beside it, `web` would get a tenth of a small machine, and everything waits for it.
+FIRST = ("web", "proxy")
 NODE_PORTS = ("dns", "agent", "statistics", "metrics")
 # A UNIX socket's path has at most 107 bytes; the longest of ours adds 30 to the directory's.
 LONGEST_SOCKET_DIRECTORY = 76
@@ -151,6 +152,10 @@ class Stack:
         commands = {name: command for name, command in procfile().items() if self._has_process(name)}
         return Supervisor(self.directory, run=self.run_directory, commands=commands)
 
+    @functools.cached_property
+    def starting(self) -> Starting:
+        return Starting(self.supervisor, say=self._say)
+
     @property
     def nodes(self) -> list[DemoNode]:
         """The public ones."""
@@ -223,14 +228,16 @@ class Stack:
         self.stop()
 
     def start(self) -> None:
-        """Everything runs and answers. Raises StackError, or what else went wrong; then nothing is left running."""
+        """Start everything and wait until it answers. Raise StackError, NotUp or another error: then nothing runs."""
         try:
             self._prepare()
             self._start_stores()
             if not self.stores_only:
+                self._say("The database and the static files are brought up to date.")
                 self.prepare_panel()
                 self._start_panel()
                 self._start_nodes()
+                self._say_what_ended()
         except BaseException:
             self.stop()
             raise
@@ -259,7 +266,8 @@ class Stack:
     def _start_stores(self) -> None:
         self.supervisor.open(env=self.env)
         self.supervisor.start(STORES)
-        self.stores.wait(seconds=30, logs=self.supervisor.logs)
+        self.starting.wait("postgres", lambda: not self.stores.postgres_fault())
+        self.starting.wait("redis", lambda: not self.stores.redis_fault())
         self._say("PostgreSQL and Redis are up.")
 
     def prepare_panel(self) -> None:
@@ -269,8 +277,10 @@ class Stack:
             list(pool.map(lambda step: self.manage(*step), steps))
 
     def _start_panel(self) -> None:
-        self.supervisor.start(PANEL)
+        self.supervisor.start(FIRST)
         self.wait_for_web()
+        self._say("The web pages are up.")
+        self.supervisor.start(PANEL)
         self._wait("update", self.update_port)
         if self.sample_zones:
             self._say(self.manage("demo_zones").strip())
@@ -299,22 +309,19 @@ class Stack:
             list(pool.map(lambda node: self.run([*agent, "prepare", "--config", str(node.agent_toml)]), self.servers))
 
     def wait_for_web(self) -> None:
-        """The web processes take requests, and so does the proxy before them. Raises StackError."""
+        """Return when the web processes take requests, and the proxy before them. Raise NotUp."""
         self._wait("web", str(self.web_socket))
         self._wait("proxy", self.ports["web"])
 
-    def _wait(self, name: str, where: int | str, *, seconds: float = 90) -> None:
-        """The process listens on its TCP port, or its UNIX socket. Raises StackError."""
-        family, address = (socket.AF_UNIX, where) if isinstance(where, str) else (socket.AF_INET, (LOOPBACK, where))
-        deadline = time.monotonic() + seconds
-        while True:
-            with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as sock:
-                sock.settimeout(1)
-                sock.connect(address)
-                return
-            if time.monotonic() > deadline:
-                raise StackError(f"{name} does not listen on {where}; {self.supervisor.logs}/{name}.log says why.")
-            time.sleep(0.05)
+    def _wait(self, name: str, where: int | str) -> None:
+        """Return when the process listens on its TCP port, or its UNIX socket. Raise NotUp."""
+        self.starting.wait(name, lambda: _listens(where))
+
+    def _say_what_ended(self) -> None:
+        """Name the processes that ended while the stack started: supervisord started them again."""
+        for name, times in self.starting.ends.items():
+            log = self.supervisor.logs / f"{name}.log"
+            self._say(f"{name} ended {times} times during the start and runs again. Its log: {log}")
 
     # Commands in its environment
 
@@ -396,3 +403,15 @@ class Stack:
             lock.close()
             raise StackError(f"The stack in {self.directory} runs already; stop that one first.") from None
         return lock
+
+
+def _listens(where: int | str) -> bool:
+    """Say whether a process takes connections on this TCP port of loopback, or this UNIX socket."""
+    family, address = (socket.AF_UNIX, where) if isinstance(where, str) else (socket.AF_INET, (LOOPBACK, where))
+    with socket.socket(family, socket.SOCK_STREAM) as sock:
+        sock.settimeout(1)
+        try:
+            sock.connect(address)
+        except OSError:
+            return False
+    return True

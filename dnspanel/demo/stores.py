@@ -13,9 +13,11 @@ import redis
 
 from dnspanel.demo import unprivileged
 from dnspanel.demo.ports import LOOPBACK
+from dnspanel.demo.supervision import last_lines
 
 POSTGRES_PROGRAMS = Path("/usr/lib/postgresql")
 DATABASE = USER = "panel"
+STORE_NAMES = {"postgres": "PostgreSQL", "redis": "Redis"}
 
 # `durable` decides whether a commit waits for the disk: yes wherever somebody's edits are kept. A bulk import writes
 # gigabytes of WAL: files that are not zeroed first are written once, and pages are logged whole once per checkpoint.
@@ -63,7 +65,7 @@ class StoreNotReady(Exception):
     """PostgreSQL or Redis did not answer in time."""
 
     def __init__(self, *, name: str, log: Path, cause: str) -> None:
-        super().__init__(f"{name} does not answer ({cause}); {log} says why.")
+        super().__init__("\n".join([f"{name} does not answer ({cause}). The end of {log}:", *last_lines(log)]))
 
 
 def postgres_programs() -> Path:
@@ -108,10 +110,21 @@ class Stores:
         unprivileged.write(redis_directory / "redis.conf", conf)
 
     def wait(self, *, seconds: float, logs: Path) -> None:
-        """Both answer, and the database exists. Raises StoreNotReady."""
+        """Return when both answer and the database exists. Raise StoreNotReady."""
         deadline = time.monotonic() + seconds
-        _until_no_error("PostgreSQL", self._ensure_database, psycopg.Error, deadline, logs / "postgres.log")
-        _until_no_error("Redis", self._ping_redis, redis.RedisError, deadline, logs / "redis.log")
+        for name, faults in (("postgres", self.postgres_fault), ("redis", self.redis_fault)):
+            while fault := faults():
+                if time.monotonic() > deadline:
+                    raise StoreNotReady(name=STORE_NAMES[name], log=logs / f"{name}.log", cause=fault)
+                time.sleep(0.1)
+
+    def postgres_fault(self) -> str:
+        """Make the database where it is missing. Return why PostgreSQL does not answer; "" if it does."""
+        return _fault_of(self._ensure_database, psycopg.Error)
+
+    def redis_fault(self) -> str:
+        """Return why Redis does not answer; "" if it does."""
+        return _fault_of(self._ping_redis, redis.RedisError)
 
     def _init_cluster(self, cluster: Path) -> None:
         """An initdb that was interrupted left no PG_VERSION or a half cluster; it is made under another name first."""
@@ -151,11 +164,9 @@ def keep_secret(path: Path, make: Callable[[], str]) -> None:
         unprivileged.write(path, make())
 
 
-def _until_no_error(name: str, step: Callable[[], None], error: type[Exception], deadline: float, log: Path) -> None:
-    while True:
-        try:
-            return step()
-        except error as exc:
-            if time.monotonic() > deadline:
-                raise StoreNotReady(name=name, log=log, cause=str(exc).strip()) from exc
-            time.sleep(0.1)
+def _fault_of(step: Callable[[], None], error: type[Exception]) -> str:
+    try:
+        step()
+    except error as exc:
+        return str(exc).strip() or type(exc).__name__
+    return ""

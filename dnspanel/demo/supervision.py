@@ -37,7 +37,13 @@ class NotStarted(Exception):
     """The supervisor did not come up, or went away."""
 
     def __init__(self, *, log: Path) -> None:
-        super().__init__(f"The process supervisor stopped; {log} says why.")
+        super().__init__("\n".join([f"The process supervisor stopped. The end of {log}:", *last_lines(log)]))
+
+
+def last_lines(log: Path, *, count: int = 15) -> list[str]:
+    """Return the last lines of a log, or a line that says that it has none."""
+    text = log.read_text(errors="replace") if log.exists() else ""
+    return text.splitlines()[-count:] or ["(nothing)"]
 
 
 def procfile() -> dict[str, str]:
@@ -53,7 +59,7 @@ class Supervisor:
         self.logs = directory / "log"
         self._config = directory / "supervisord.conf"
         self._socket = run / "supervisor.sock"
-        self._log = self.logs / "supervisord.log"
+        self.log = self.logs / "supervisord.log"
         self._pidfile = run / "supervisord.pid"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -62,8 +68,8 @@ class Supervisor:
         unprivileged.make_directory(self.logs)
         unprivileged.write(self._config, self._rendered())
         self._socket.unlink(missing_ok=True)
-        with self._log.open("ab") as out:
-            unprivileged.give(self._log)
+        with self.log.open("ab") as out:
+            unprivileged.give(self.log)
             supervisord = [sys.executable, "-m", "supervisor.supervisord", "-n", "-c", str(self._config)]
             self._process = subprocess.Popen(
                 [*unprivileged.prefix(), "setpriv", "--pdeathsig=TERM", "--", *supervisord],
@@ -112,6 +118,10 @@ class Supervisor:
         """Process name → RUNNING, STOPPED, EXITED, ..."""
         return {info["name"]: info["statename"] for info in self._call("getAllProcessInfo")}
 
+    def runs(self) -> dict[str, tuple[int, int]]:
+        """Process name → when it was last started (seconds; 0 for never) and its id (0 while it is not running)."""
+        return {info["name"]: (int(info["start"]), int(info["pid"])) for info in self._call("getAllProcessInfo")}
+
     def kill(self, name: str, sig: int = signal.SIGKILL) -> int:
         """Send the signal to the process; return the id it had. It will be started again."""
         pid = self.pid(name)
@@ -142,14 +152,14 @@ class Supervisor:
                 return None
 
     def _wait_for_socket(self) -> None:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 120
         while self.is_running and time.monotonic() < deadline:
             with contextlib.suppress(OSError):
                 self._call("getState")
                 return
             time.sleep(0.05)
         self.close()
-        raise NotStarted(log=self._log)
+        raise NotStarted(log=self.log)
 
     def _rendered(self) -> str:
         """The text of supervisord.conf."""
@@ -160,7 +170,7 @@ class Supervisor:
         }
         config["supervisord"] = {
             "pidfile": str(self._pidfile),
-            "logfile": str(self._log),
+            "logfile": str(self.log),
             "logfile_maxbytes": "2MB",
             "logfile_backups": "1",
         }

@@ -1,4 +1,4 @@
-"""The first administrator's link."""
+"""How to get in is printed at each start: the first administrator's link, or where to sign in and as whom."""
 
 from io import StringIO
 from urllib.parse import urlsplit
@@ -9,6 +9,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from dnspanel.accounts import invite
+from dnspanel.accounts.models import User
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -17,6 +18,10 @@ def welcome() -> str:
     out = StringIO()
     call_command("demo_welcome", stdout=out)
     return out.getvalue().strip()
+
+
+def link_in(text: str) -> str:
+    return text.splitlines()[-1]
 
 
 def accept(link: str) -> None:
@@ -31,10 +36,23 @@ def accept(link: str) -> None:
 
 
 def test_a_panel_without_an_administrator_prints_a_link_at_each_start() -> None:
-    assert welcome().startswith(f"{settings.PANEL_URL}/welcome/")
-    assert welcome().startswith(f"{settings.PANEL_URL}/welcome/")
+    for _ in range(2):
+        assert welcome().startswith(f"The panel: {settings.PANEL_URL}/\n")
+        assert link_in(welcome()).startswith(f"{settings.PANEL_URL}/welcome/")
 
 
-def test_a_panel_with_an_administrator_prints_none() -> None:
-    accept(welcome())
-    assert welcome() == ""
+def test_a_panel_with_an_administrator_prints_where_to_sign_in_and_as_whom() -> None:
+    """A second `up` printed nothing at all: neither an address nor what to do there."""
+    accept(link_in(welcome()))
+    printed = welcome()
+    assert "/welcome/" not in printed
+    assert printed.splitlines()[:2] == [
+        f"The panel: {settings.PANEL_URL}/",
+        "Sign in with the username first and your password, or with any other account.",
+    ]
+
+
+def test_an_administrator_who_cannot_sign_in_is_not_named() -> None:
+    accept(link_in(welcome()))
+    User.objects.update(is_active=False)
+    assert link_in(welcome()).startswith(f"{settings.PANEL_URL}/welcome/")

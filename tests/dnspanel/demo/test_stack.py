@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -131,3 +132,17 @@ def test_every_process_runs_and_every_node_answers_the_sample_zones(stack: Stack
         assert answer == Answer("NOERROR", ("1.1.1.1", "42.42.42.42"))
     for answer in ask_all(stack, "no-such-host.example.com"):
         assert answer.rcode == "NXDOMAIN"
+
+
+@pytest.mark.flow
+def test_the_access_log_has_the_id_that_the_answer_has(stack: Stack) -> None:
+    with urllib.request.urlopen(f"{stack.url}/sign-in/?next=/a-secret/", timeout=30) as answer:
+        request_id = answer.headers["X-Request-ID"]
+    log = stack.supervisor.logs / "proxy.log"
+    deadline = time.monotonic() + 30
+    while not (lines := [line for line in log.read_text().splitlines() if request_id in line]):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    entry = json.loads(lines[0])
+    assert (entry["path"], entry["status"], entry["panel_status"]) == ("/sign-in/", 200, "200")
+    assert "a-secret" not in log.read_text()

@@ -51,7 +51,8 @@ def wait_until_it_sleeps(pid: int | None) -> None:
 
 def test_the_procfile_names_every_process_of_the_panel_and_of_its_servers() -> None:
     nodes = [f"{name}-{part}" for name in ("ns1", "ns2", "ns3", "ring0") for part in ("pdns", "agent")]
-    assert list(supervision.procfile()) == ["postgres", "redis", *PANEL, *nodes, "traffic"]
+    front = ["front1-agent", "front1-dnsdist"]
+    assert list(supervision.procfile()) == ["postgres", "redis", *PANEL, *nodes, *front, "traffic"]
 
 
 def test_nothing_runs_before_it_is_started(supervisor: Supervisor) -> None:

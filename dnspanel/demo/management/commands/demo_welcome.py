@@ -1,4 +1,4 @@
-"""Print the one-time link that makes the first administrator."""
+"""Print how to get in: the one-time link that makes the first administrator, or who can sign in."""
 
 from typing import Any
 
@@ -11,10 +11,19 @@ from dnspanel.accounts.models import Role, User
 
 
 class Command(BaseCommand):
-    help = "Print a one-time link that makes an administrator; nothing where there is one already."
+    help = "Print the panel's address, and a one-time link that makes an administrator or who can sign in."
 
     def handle(self, *args: Any, **options: Any) -> str:
-        if User.objects.filter(role=Role.ADMINISTRATOR, is_active=True).exists():
-            return ""
-        secret = make_invitation(role=Role.ADMINISTRATOR, by=None, now=timezone.now())
-        return f"{settings.PANEL_URL}/welcome/{secret}/"
+        lines = [f"The panel: {settings.PANEL_URL}/"]
+        administrators = User.objects.filter(role=Role.ADMINISTRATOR, is_active=True)
+        first = administrators.order_by("pk").values_list("username", flat=True).first()
+        if first is None:
+            secret = make_invitation(role=Role.ADMINISTRATOR, by=None, now=timezone.now())
+            lines += [
+                "Open this link once to become the first administrator:",
+                f"{settings.PANEL_URL}/welcome/{secret}/",
+            ]
+        else:
+            lines += [f"Sign in with the username {first} and your password, or with any other account."]
+            lines += ["No account? `manage.py invite --role administrator` prints a link that makes one."]
+        return "\n".join(lines)

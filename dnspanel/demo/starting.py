@@ -1,0 +1,64 @@
+"""Wait for processes while they start: say how long it takes, and name the one that fails with the end of its log."""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from dnspanel.demo.supervision import NotStarted, Supervisor, last_lines
+
+# Ten Django processes need minutes on a small machine that is busy with something else. A process that can never start
+# is found by its ends, long before.
+LONGEST_START = 900.0
+# Any process may lose a race once; supervisord starts it again.
+ENDS_ALLOWED = 2
+SECONDS_BETWEEN_WORDS = 10.0
+SECONDS_BETWEEN_LOOKS = 0.5
+
+
+class NotUp(Exception):
+    """A process ended again and again while it started, or took too long."""
+
+    def __init__(self, name: str, what: str, *, log: Path) -> None:
+        super().__init__("\n".join([f"{name} {what}. The end of {log}:", *last_lines(log)]))
+
+
+class Starting:
+    """The start of a supervisor's processes. `ends` counts how often each has ended since the first look."""
+
+    def __init__(self, supervisor: Supervisor, *, say: Callable[[str], None]) -> None:
+        self.ends: Counter[str] = Counter()
+        self._supervisor = supervisor
+        self._say = say
+        self._runs: dict[str, tuple[int, int]] = {}
+
+    def wait(self, name: str, is_up: Callable[[], bool], *, seconds: float = LONGEST_START) -> None:
+        """Return when the process is up. Raise NotUp if it takes longer, or if any process cannot start."""
+        began = time.monotonic()
+        next_look, next_words = began, began + SECONDS_BETWEEN_WORDS
+        while not is_up():
+            now = time.monotonic()
+            if now >= next_look:
+                self.look()
+                next_look = now + SECONDS_BETWEEN_LOOKS
+            if now >= next_words:
+                self._say(f"Waiting for {name} since {now - began:.0f} s. Its log: {self._log(name)}")
+                next_words = now + SECONDS_BETWEEN_WORDS
+            if now - began > seconds:
+                raise NotUp(name, f"did not start within {seconds:.0f} s", log=self._log(name))
+            time.sleep(0.05)
+
+    def look(self) -> None:
+        """Count the processes that ended since the last look. Raise NotUp if one has ended too often, or NotStarted."""
+        if not self._supervisor.is_running:
+            raise NotStarted(log=self._supervisor.log)
+        for name, run in self._supervisor.runs().items():
+            before = self._runs.get(name, run)
+            if before[0] != run[0] != 0 or (before[1] != run[1] and before[1] and run[1]):
+                self.ends[name] += bool(before[0])
+                if self.ends[name] > ENDS_ALLOWED:
+                    raise NotUp(name, f"ended {self.ends[name]} times while it started", log=self._log(name))
+            self._runs[name] = run
+
+    def _log(self, name: str) -> Path:
+        return self._supervisor.logs / f"{name}.log"
