@@ -98,7 +98,8 @@ SECRET_KEY = envsecret("PANEL_SECRET_KEY")
 # Encrypts private keys at rest (a Fernet key); separate from SECRET_KEY so that either can be rotated alone.
 MASTER_KEY = envsecret("PANEL_MASTER_KEY")
 DEBUG = envbool("PANEL_DEBUG", False)
-PANEL_URL = envstr("PANEL_URL", "http://127.0.0.1:8000").rstrip("/")
+# docker-compose.yml sets it to nothing where only the port was chosen.
+PANEL_URL = (envstr("PANEL_URL", "") or f"http://127.0.0.1:{os.environ.get('PANEL_PORT') or 8000}").rstrip("/")
 ALLOWED_HOSTS = envlist("PANEL_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
 BEHIND_TLS = PANEL_URL.startswith("https://")
 CSRF_TRUSTED_ORIGINS = [PANEL_URL]

@@ -1,12 +1,18 @@
 """What `docker build` sends to the engine, and what the stages of a Dockerfile copy: computed as Docker does."""
 
 import json
+import os
 import posixpath
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+
+from tests.docs.documents import ROOT
 
 Pattern = tuple[bool, re.Pattern[str]]
 
@@ -149,3 +155,26 @@ def files_of(source: str, files: Sequence[str]) -> list[str]:
         return list(files)
     depth = wanted.count("/") + 1
     return [file for file in files if fnmatchcase("/".join(file.split("/")[:depth]), wanted)]
+
+
+@cache
+def context_files() -> list[str]:
+    """Return the files of the repository that are in the build context."""
+    patterns = parse_dockerignore((ROOT / ".dockerignore").read_text())
+    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return [path for path in tracked.split("\0") if path and (ROOT / path).exists() and is_sent(path, patterns)]
+
+
+def copy_files(stage: Stage, root: Path) -> None:
+    """Copy into `root` what the stage copies from the context, as Docker would."""
+    for copy in [copy for each in stage.line for copy in each.copies if not copy.stage]:
+        target = root / copy.target.lstrip("/")
+        for source in copy.sources:
+            files = files_of(source, context_files())
+            is_file = files == [source]
+            for file in files:
+                below = Path(file).name if is_file else os.path.relpath(file, source)
+                whole = is_file and len(copy.sources) == 1 and not copy.target.endswith("/") and not target.is_dir()
+                path = target if whole else target / below
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes((ROOT / file).read_bytes())

@@ -8,13 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.build_context import files_of, is_sent, parse_dockerfile, parse_dockerignore
+from tests.deploy.build_context import (
+    context_files,
+    copy_files,
+    files_of,
+    is_sent,
+    parse_dockerfile,
+    parse_dockerignore,
+)
 from tests.docs.documents import ROOT
 
 PATTERNS = parse_dockerignore((ROOT / ".dockerignore").read_text())
 STAGES = parse_dockerfile((ROOT / "Dockerfile").read_text())
-TRACKED = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-CONTEXT = [path for path in TRACKED.split("\0") if path and is_sent(path, PATTERNS)]
+CONTEXT = context_files()
 
 # Bigger than any file of the source, catalogs included; the whole context is sent again for each build.
 LARGEST_FILE, LARGEST_CONTEXT = 2_000_000, 40_000_000
@@ -102,20 +108,6 @@ def test_the_context_has_no_key_and_nothing_large() -> None:
     assert [path for path in CONTEXT if begin.search((ROOT / path).read_bytes())] == []
 
 
-def image_files(stage: str, root: Path) -> None:
-    """Copy into `root` what the stage copies from the context, as Docker would."""
-    for copy in [copy for each in STAGES[stage].line for copy in each.copies if not copy.stage]:
-        target = root / copy.target.lstrip("/")
-        for source in copy.sources:
-            files = files_of(source, CONTEXT)
-            is_file = files == [source]
-            for file in files:
-                below = os.path.relpath(file, source) if not is_file else Path(file).name
-                path = target if is_file and len(copy.sources) == 1 and not target.is_dir() else target / below
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes((ROOT / file).read_bytes())
-
-
 @pytest.mark.parametrize(
     ("stage", "command"),
     [
@@ -127,7 +119,7 @@ def image_files(stage: str, root: Path) -> None:
 def test_the_code_of_an_image_needs_no_file_that_the_image_lacks(
     stage: str, command: list[str], tmp_path: Path
 ) -> None:
-    image_files(stage, tmp_path)
+    copy_files(STAGES[stage], tmp_path)
     outside = {key: value for key, value in os.environ.items() if not key.startswith(("PANEL_", "PYTHON", "DJANGO_"))}
     env = {
         **outside,

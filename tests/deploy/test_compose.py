@@ -1,12 +1,22 @@
 """`docker-compose.yml`: what it names is there, and nobody has more than they need."""
 
+import ipaddress
+import os
 import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from dnspanel.demo.container import make_secrets
+from tests.deploy.build_context import copy_files, parse_dockerfile
+from tests.deploy.container_root import Containers
 from tests.docs.documents import ROOT
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
@@ -35,6 +45,123 @@ def mounts(service: dict[str, Any]) -> list[tuple[str, str, bool]]:
     """Volume or path, where, and whether it can be written."""
     found = (entry.split(":") for entry in service.get("volumes", ()))
     return [(source, target, "ro" not in rest) for source, target, *rest in found]
+
+
+STAGES = parse_dockerfile((ROOT / "Dockerfile").read_text())
+
+
+def command_of(service: dict[str, Any]) -> str:
+    return " ".join(service.get("command") or STAGES[service["build"]["target"]].command)
+
+
+def runs_the_panel(service: dict[str, Any]) -> bool:
+    """Say whether Django's checks run when the service starts, or would have to pass for it."""
+    return "build" in service and bool(
+        re.search(r"manage\.py|celery -A dnspanel|gunicorn dnspanel", command_of(service))
+    )
+
+
+# One service for each set of mounts: those that have the same meet the same.
+PANEL_SERVICES = {
+    str([service["volumes"], service["tmpfs"], service["environment"]]): name
+    for name, service in SERVICES.items()
+    if runs_the_panel(service)
+}
+
+
+@pytest.fixture(scope="module")
+def containers() -> Iterator[Containers]:
+    """The images' files and the volumes, after the first service has made the secrets."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a process mounts of its own")
+    # Not below `tmp_path`, which only root can enter.
+    directory = Path(tempfile.mkdtemp(prefix="dnspanel-containers-", dir="/tmp"))
+    directory.chmod(0o755)
+    images, volumes = directory / "images", directory / "volumes"
+    copy_files(STAGES["panel"], images / "panel")
+    volumes.mkdir(mode=0o755)
+    made = Containers(STAGES, images, volumes)
+    done = made.run(SERVICES["secrets"], SERVICES["secrets"]["command"])
+    assert (done.returncode, done.stderr) == (0, "")
+    yield made
+    shutil.rmtree(directory)
+
+
+@pytest.mark.parametrize("name", PANEL_SERVICES.values())
+def test_the_checks_of_the_panel_pass_with_what_the_service_mounts(name: str, containers: Containers) -> None:
+    """`ready` had no volume for what the panel encodes: E007 ended it, so no link was printed and no node let in."""
+    done = containers.run(SERVICES[name], ["python", "manage.py", "check"])
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["web", "ready"])
+def test_a_service_writes_to_what_it_mounts_and_nowhere_else(name: str, containers: Containers) -> None:
+    service = SERVICES[name]
+    for source, target, can_write in [*mounts(service), ("tmpfs", "/tmp", True), ("root", "/srv/dnspanel", False)]:
+        done = containers.run(service, ["sh", "-c", f"touch {target}/.written && rm {target}/.written"])
+        assert (done.returncode == 0) == can_write, (source, target, done.stderr)
+
+
+def test_most_services_run_the_panel() -> None:
+    assert {name for name in SERVICES if runs_the_panel(SERVICES[name])} == {
+        *("migrate", "web", "publish", "push", "bootstrap", "sources", "bulk", "system"),
+        *("beat", "collector", "update", "ready"),
+    }
+
+
+def test_nothing_of_our_images_is_mounted_in_memory_where_the_image_has_no_directory() -> None:
+    """At each later start runc gives the mount the mode of the directory it made at the first one: 0755, of root."""
+    for name, service in SERVICES.items():
+        if "build" in service:
+            targets = {path.split(":")[0] for path in service["tmpfs"]} - {"/tmp"}
+            missing = {path for path in targets if not STAGES[service["build"]["target"]].has_made(path)}
+            assert missing == set(), name
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_the_logs_of_a_service_have_a_bound(name: str) -> None:
+    logging = SERVICES[name]["logging"]
+    assert logging["driver"] == "json-file"
+    assert logging["options"] == {"max-size": "10m", "max-file": "5"}
+
+
+def test_a_busy_machine_has_minutes_before_up_gives_up() -> None:
+    waited_for = {
+        other
+        for service in SERVICES.values()
+        for other, terms in service.get("depends_on", {}).items()
+        if terms["condition"] == "service_healthy"
+    }
+    assert waited_for == {"postgres", "redis", "web", "proxy"}
+    for name in waited_for:
+        check = SERVICES[name]["healthcheck"]
+        assert (check["start_period"], check["timeout"]) == ("15m", "10s"), name
+
+
+def test_web_starts_before_the_other_processes_of_the_panel() -> None:
+    """All at once, each has a tenth of a small machine, and everything waits for `web`."""
+    for name in set(PANEL_SERVICES.values()) | {"push", "collector"}:
+        if SERVICES[name].get("restart"):
+            assert ("web" in SERVICES[name]["depends_on"]) == (name != "web")
+
+
+def test_no_other_container_can_get_the_address_of_a_node() -> None:
+    """While a node is down, Docker would give its address to the next container, and the node could not start."""
+    [config] = COMPOSE["networks"]["fleet"]["ipam"]["config"]
+    nodes = {
+        ipaddress.ip_address(each["networks"]["fleet"]["ipv4_address"])
+        for each in SERVICES.values()
+        if isinstance(each.get("networks"), dict)
+    }
+    assert len(nodes) == 4
+    assert nodes <= set(ipaddress.ip_network(config["subnet"]))
+    assert not nodes & set(ipaddress.ip_network(config["ip_range"]))
+
+
+def test_the_link_is_printed_even_where_a_node_did_not_come() -> None:
+    admit, welcome = SERVICES["ready"]["command"][-1].split(";", 1)
+    assert "demo_admit" in admit
+    assert "demo_welcome" in welcome
 
 
 def is_secret(volume: str) -> bool:
@@ -108,3 +235,21 @@ def test_volumes_belong_to_the_panels_user_from_the_image_on() -> None:
     made = (ROOT / "Dockerfile").read_text()
     for _, target, _ in mounts(SERVICES["secrets"]):
         assert re.search(rf"[ \n]{target}\b", made), target
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"PANEL_URL": "", "PANEL_PORT": "8000"}, "http://127.0.0.1:8000"),
+        ({"PANEL_URL": "", "PANEL_PORT": "9000"}, "http://127.0.0.1:9000"),
+        ({"PANEL_URL": "https://dns.example.net/", "PANEL_PORT": "9000"}, "https://dns.example.net"),
+    ],
+)
+def test_the_link_has_the_port_that_was_chosen(given: dict[str, str], expected: str) -> None:
+    """With PANEL_PORT alone the printed link led to port 8000."""
+    assert given.keys() <= SERVICES["ready"]["environment"].keys()
+    secrets = dict.fromkeys(("PANEL_SECRET_KEY", "PANEL_MASTER_KEY", "PANEL_DATABASE", "PANEL_REDIS_URL"), "x")
+    command = [sys.executable, "-c", "from dnspanel import settings; print(settings.PANEL_URL)"]
+    env = {"PATH": os.environ["PATH"], **secrets, "PANEL_DATABASE": "postgresql://", **given}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
+    assert done.stdout.strip() == expected, done.stderr

@@ -45,7 +45,8 @@ def make_secrets(directory: Path) -> None:
     keep(panel / "database", lambda: f"postgresql://panel:{postgres}@postgres:5432/panel")
     redis = keep(of_redis / "redis-password", lambda: secrets.token_urlsafe(32))
     keep(panel / "redis-url", lambda: f"redis://:{redis}@redis:6379/0")
-    keep(of_redis / "redis.conf", lambda: REDIS_CONF.format(password=redis))
+    # Not a secret of its own: an installation gets the settings of the release that it runs.
+    _write(of_redis / "redis.conf", REDIS_CONF.format(password=redis))
 
 
 def _move(old: Path, new: Path) -> None:
@@ -58,13 +59,18 @@ def _move(old: Path, new: Path) -> None:
 def keep(path: Path, make: Callable[[], str]) -> str:
     """Return the text of the file; write it first if there is none."""
     if not path.exists():
-        new = path.with_name(f".{path.name}.new")
-        new.unlink(missing_ok=True)
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o640)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(make())
-        new.rename(path)
+        _write(path, make())
     return path.read_text()
+
+
+def _write(path: Path, text: str) -> None:
+    """Write the file for its owner and its group; a reader sees the old text or the whole new one."""
+    new = path.with_name(f".{path.name}.new")
+    new.unlink(missing_ok=True)
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o640)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+    new.rename(path)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,14 @@ def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
     assert texts(tmp_path) == before
 
 
+def test_an_installation_gets_the_redis_settings_of_its_release_and_keeps_its_password(tmp_path: Path) -> None:
+    make_secrets(tmp_path)
+    before = texts(tmp_path)
+    (tmp_path / "redis/redis.conf").write_text("maxmemory 1mb\n")
+    make_secrets(tmp_path)
+    assert texts(tmp_path) == before
+
+
 def test_an_interrupted_run_is_completed(tmp_path: Path) -> None:
     make_secrets(tmp_path)
     url = (tmp_path / "panel/redis-url").read_text()

@@ -1,0 +1,95 @@
+"""A service of `docker-compose.yml` without Docker: its files, its mounts, its user and its environment, and no others.
+
+The root is read-only and has only the system's programs, Python's packages and what the image has of the repository.
+Only what the service mounts can be written. Needs root, for mount namespaces; all mounts end with the command.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.deploy.build_context import Stage
+
+# `useradd --uid` of the Dockerfile.
+PANEL_USER = 10001
+SYSTEM = ("/bin", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/usr")
+
+# $1: the new root. Then groups of three (ro, rw, tmp or link; where it comes from; where it goes), `--`, the command.
+ENTER = """
+set -eu
+root=$1; shift
+mount -t tmpfs -o mode=0755 tmpfs "$root"
+while [ "$1" != -- ]; do
+    case "$1" in
+        link) mkdir -p "$root$(dirname "$3")"; ln -s "$2" "$root$3" ;;
+        tmp) mkdir -p "$root$3"; mount -t tmpfs -o mode=1777 tmpfs "$root$3" ;;
+        *) mkdir -p "$root$3"; mount --rbind "$2" "$root$3"; mount -o "remount,bind,$1" "$root$3" ;;
+    esac
+    shift 3
+done
+shift
+mount -o remount,ro "$root"
+exec chroot "$root" "$@"
+"""
+
+
+@dataclass
+class Containers:
+    """What all services have together: the images' files in `images`, and the volumes in `volumes`."""
+
+    stages: Mapping[str, Stage]
+    images: Path
+    volumes: Path
+    made: set[str] = field(default_factory=set)
+
+    def run(self, service: Mapping[str, Any], command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+        """Run a command in the place of the service's own, as the user of its image."""
+        stage = self.stages[service["build"]["target"]]
+        mounts = _system()
+        mounts += [("ro", str(self.images / stage.name / stage.directory.lstrip("/")), stage.directory)]
+        mounts += [("tmp", "", path.split(":")[0]) for path in service.get("tmpfs", ())]
+        for entry in service.get("volumes", ()):
+            name, target, *rest = entry.split(":")
+            mounts.append(("ro" if "ro" in rest else "rw", str(self._volume(name, target, stage)), target))
+        environment = {
+            **{key: value for each in reversed([*stage.line]) for key, value in each.environment.items()},
+            **{key: str(value) for key, value in service.get("environment", {}).items()},
+        }
+        environment = {key: value.replace("$PATH", os.defpath) for key, value in environment.items()}
+        drop = ["setpriv", f"--reuid={PANEL_USER}", f"--regid={PANEL_USER}", "--clear-groups", "--"]
+        inside = ["sh", "-c", 'cd "$0" && exec "$@"', stage.directory, *drop]
+        variables = [f"{key}={value}" for key, value in environment.items() if "${" not in value]
+        words = [word for mount in sorted(mounts, key=lambda mount: mount[2].count("/")) for word in mount]
+        root = self.volumes / "root"
+        root.mkdir(exist_ok=True)
+        enter = ["unshare", "--mount", "--propagation", "private", "sh", "-c", ENTER, "enter", str(root), *words, "--"]
+        return subprocess.run(
+            [*enter, "/usr/bin/env", "-i", *variables, *inside, *command], capture_output=True, text=True, timeout=300
+        )
+
+    def _volume(self, name: str, target: str, stage: Stage) -> Path:
+        """Return the volume's directory. Its first mount decides the owner: the image's directory, or root."""
+        path = self.volumes / name
+        if name not in self.made:
+            self.made.add(name)
+            path.mkdir(parents=True)
+            path.chmod(0o755)
+            if stage.has_made(target):
+                os.chown(path, PANEL_USER, PANEL_USER)
+        return path
+
+
+def _system() -> list[tuple[str, str, str]]:
+    """Return the mounts of the system's programs, and of Python's packages where the image has them."""
+    found = []
+    for path in map(Path, SYSTEM):
+        if path.is_symlink():
+            found.append(("link", str(path.readlink()), str(path)))
+        elif path.exists():
+            found.append(("ro", str(path), str(path)))
+    packages = Path(sys.prefix).resolve()
+    return [*found, ("ro", str(packages), str(packages)), ("link", str(packages), "/opt/dnspanel")]
