@@ -4,6 +4,7 @@ import ipaddress
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -136,6 +137,28 @@ def test_a_busy_machine_has_minutes_before_up_gives_up() -> None:
     for name in waited_for:
         check = SERVICES[name]["healthcheck"]
         assert (check["start_period"], check["timeout"]) == ("15m", "10s"), name
+
+
+@pytest.mark.parametrize(
+    ("answer", "healthy"),
+    [(b"HTTP/1.1 200 OK\r\n\r\n", True), (b"HTTP/1.1 503 Service Unavailable\r\n\r\n", False), (b"", False)],
+)
+def test_web_is_healthy_when_it_answers_that_it_can_serve(answer: bytes, healthy: bool, tmp_path: Path) -> None:
+    """A socket that takes connections is not enough: gunicorn takes them while all that it could answer is 503."""
+    path = tmp_path / "web.sock"
+    command, *arguments = SERVICES["web"]["healthcheck"]["test"][1:]
+    probe = [argument.replace("/run/dnspanel/web.sock", str(path)) for argument in arguments]
+    assert command == "python"
+    assert subprocess.run([sys.executable, *probe], capture_output=True).returncode != 0, "there is no socket yet"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        with subprocess.Popen([sys.executable, *probe], stderr=subprocess.DEVNULL) as process:
+            connection, _ = listener.accept()
+            with connection:
+                assert connection.recv(1000).startswith(b"GET /readyz HTTP/1.0\r\n")
+                connection.sendall(answer)
+            assert (process.wait(timeout=30) == 0) == healthy
 
 
 def test_web_starts_before_the_other_processes_of_the_panel() -> None:
