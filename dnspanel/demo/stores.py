@@ -38,7 +38,6 @@ wal_init_zero = off
 max_parallel_workers_per_gather = 0
 autovacuum_naptime = 3min
 random_page_cost = 1.1
-jit = off
 fsync = {durable}
 synchronous_commit = {durable}
 full_page_writes = {durable}
