@@ -48,6 +48,9 @@ COPY dnspanel dnspanel
 COPY templates templates
 COPY static static
 COPY --from=catalogs /locale locale
+# There is no .git here: `DNSPANEL_VERSION=$(./dev version) docker compose build` says which commit this is.
+ARG DNSPANEL_VERSION=""
+RUN python3 replication/version.py --write "$DNSPANEL_VERSION"
 ENV PATH=/opt/dnspanel/bin:$PATH \
     PANEL_STATIC_ROOT=/srv/static \
     PANEL_VAR=/var/lib/dnspanel
@@ -72,6 +75,8 @@ COPY --from=build-node /opt/dnspanel /opt/dnspanel
 WORKDIR /srv/dnspanel
 COPY replication replication
 COPY dnspanel/demo/container/node.sh dnspanel/demo/container/supervisord.conf ./
+ARG DNSPANEL_VERSION=""
+RUN python3 replication/version.py --write "$DNSPANEL_VERSION"
 ENV PATH=/opt/dnspanel/bin:$PATH
 RUN python -m compileall -q replication
 USER pdns

@@ -3,5 +3,7 @@
 No Django, Celery or PostgreSQL: a node must not need them.
 """
 
+from replication.version import running_version
+
 # The version of the panel and of the agent, which are released together. Everything that names it reads it here.
-__version__ = "0.1.0"
+__version__ = running_version()

@@ -1,8 +1,12 @@
 """Build the agent's wheel: the package `replication` and nothing of the panel.
 
 python deploy/agent/build.py DIRECTORY
+
+Its version names the commit, so a wheel of a later commit is an upgrade to pip. Two wheels of one commit have the same
+bytes: times in them are that of the commit, and modes do not depend on the umask.
 """
 
+import os
 import shutil
 import subprocess
 import sys
@@ -10,6 +14,9 @@ import tempfile
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(CHECKOUT))
+
+from replication import version  # noqa: E402  # of this checkout, whatever is installed
 
 
 def build_wheel(directory: Path) -> Path:
@@ -21,9 +28,13 @@ def build_wheel(directory: Path) -> Path:
             CHECKOUT / "replication", source / "replication", ignore=shutil.ignore_patterns("__pycache__", "README.md")
         )
         shutil.copy(Path(__file__).with_name("pyproject.toml"), source)
+        version.write_built(version.version_to_build(CHECKOUT), source / "replication")
+        for path in source.rglob("*"):
+            path.chmod(0o755 if path.is_dir() else 0o644)
         wheels = source / "wheels"
         command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(wheels), str(source)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        environment = os.environ | {"SOURCE_DATE_EPOCH": str(version.commit_time(CHECKOUT))}
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment, umask=0o022)
         (built,) = wheels.iterdir()
         return Path(shutil.copy(built, directory))
 

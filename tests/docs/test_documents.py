@@ -11,11 +11,12 @@ from django.core.management import get_commands
 from dnspanel.alerts.rules import KINDS
 from dnspanel.cli.commands import dnspanel as command_line
 from dnspanel.monitoring.metrics import exposition
-from replication import __version__, stats
+from replication import stats
 from replication.agent.config import AgentConfig
 from replication.agent.metrics import MetricsServer
 from replication.agent.observe import Counters
 from replication.errors import ReplicationError
+from replication.version import BASE
 from replication.wire.protocol import Status
 from tests.deploy.exported import RULES, exported
 from tests.docs import documents
@@ -275,7 +276,12 @@ def test_the_version_stands_in_one_place_and_in_the_changelog() -> None:
         project = tomllib.loads((ROOT / name).read_text())
         assert project["project"]["dynamic"] == ["version"]
         assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "replication.__version__"}
-    assert f"\n## [{__version__}] - " in (ROOT / "CHANGELOG.md").read_text()
+    released = f"\n## [{BASE}] - " in (ROOT / "CHANGELOG.md").read_text()
+    assert released or "\n## [Unreleased]\n" in (ROOT / "CHANGELOG.md").read_text()
+    # Everything that names it reads it from `replication.version`.
+    names_it = re.compile(rf'"{re.escape(BASE)}"')
+    code = [path for place in ("dnspanel", "replication", "deploy") for path in (ROOT / place).rglob("*.py")]
+    assert [relative(path) for path in code if names_it.search(path.read_text())] == ["replication/version.py"]
 
 
 def test_the_top_documents_exist() -> None:

@@ -1,0 +1,187 @@
+"""Work out which version of panel and agent this is, and which of two versions is older.
+
+    1.0.0.dev860+g70c4e7be             commit 70c4e7be, with 859 commits before it
+    1.0.0.dev0+g70c4e7be               the same, of a clone that does not have all commits: their number is unknown
+    1.0.0.dev860+g70c4e7be.t0a1b2c3d   built from changed files: `t` and a hash of the package `replication`
+    1.0.0.dev0+t0a1b2c3d               built from files without a git repository
+    1.0.0.dev0+unknown                 not built, and no git repository
+
+BASE is the only place that names the release that is being worked on. A build (wheel or image) carries its version in
+the file BUILT. A checkout reads its commit from .git, and keeps the number of commits in .git/dnspanel-version, since
+asking git for it would slow down the start of every process.
+"""
+
+import argparse
+import contextlib
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+BASE = "1.0.0"
+BUILT = "built_version.txt"
+PACKAGE = Path(__file__).parent
+CHECKOUT = PACKAGE.parent
+
+_COUNT_FILE = "dnspanel-version"
+_DIGITS = 8
+_GIT_SECONDS = 30
+# A change of anything else in a checkout is not part of a wheel or an image.
+_CODE = ("replication", "dnspanel", "templates", "static", "locale", "deploy", "requirements", "manage.py")
+_DISTRIBUTIONS = ("dnspanel", "dnspanel-agent")
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:\.dev(\d+))?(?:\+([a-z0-9.]+))?")
+
+
+def running_version() -> str:
+    """Return the version of this code. Never raises: without any source it is `dev0+unknown`."""
+    with contextlib.suppress(OSError):
+        return (PACKAGE / BUILT).read_text().strip()
+    if commit := _commit_of(CHECKOUT):
+        return _format(_count_of(CHECKOUT, commit), f"g{commit[:_DIGITS]}")
+    for name in _DISTRIBUTIONS:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            return metadata.version(name)
+    return _format(0, "unknown")
+
+
+def version_to_build(checkout: Path = CHECKOUT) -> str:
+    """Return the version of what is built from this directory; changed files and a missing repository show in it."""
+    commit = _commit_of(checkout)
+    if not commit:
+        return _format(0, _hash_of(checkout / "replication"))
+    local = f"g{commit[:_DIGITS]}"
+    if _git(checkout, "status", "--porcelain", "--", *(name for name in _CODE if (checkout / name).exists())):
+        local += f".{_hash_of(checkout / 'replication')}"
+    return _format(_count_of(checkout, commit), local)
+
+
+def commit_time(checkout: Path = CHECKOUT) -> int:
+    """Return when the commit was made, as a Unix time; always the same where no commit is known."""
+    return int(_git(checkout, "log", "-1", "--format=%ct") or 315_532_800)
+
+
+def is_older(version: str, than: str) -> bool | None:
+    """Return whether one version is older than another; None if that is unknown. Equal versions are not older."""
+    if version == than:
+        return False
+    ours, theirs = _VERSION.fullmatch(version), _VERSION.fullmatch(than)
+    if ours is None or theirs is None:
+        return None
+    base, other_base = (tuple(map(int, found.group(1, 2, 3))) for found in (ours, theirs))
+    if base != other_base:
+        return base < other_base
+    if "0" in (ours[4], theirs[4]):
+        return None
+    # A release without `dev` comes after all commits that led to it.
+    count, other_count = (float("inf") if found[4] is None else int(found[4]) for found in (ours, theirs))
+    return count < other_count
+
+
+def _format(count: int, local: str) -> str:
+    return f"{BASE}.dev{count}+{local}"
+
+
+def _commit_of(checkout: Path) -> str:
+    """The commit that is checked out, read from files; empty without a repository."""
+    try:
+        directory = _git_directory(checkout)
+        head = (directory / "HEAD").read_text().strip()
+        if not head.startswith("ref: "):
+            return head if _COMMIT.fullmatch(head) else ""
+        return _ref(directory, head.removeprefix("ref: ")) or _git(checkout, "rev-parse", "HEAD")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _git_directory(checkout: Path) -> Path:
+    """The directory `.git`, or where the file of that name in a linked worktree points. Raises OSError."""
+    git = checkout / ".git"
+    return checkout / git.read_text().strip().removeprefix("gitdir: ") if git.is_file() else git
+
+
+def _ref(directory: Path, name: str) -> str:
+    """The commit of a branch; empty if the files do not say. A worktree has branches in its main repository."""
+    common = directory
+    with contextlib.suppress(OSError):
+        common = directory / (directory / "commondir").read_text().strip()
+    with contextlib.suppress(OSError):
+        found = (common / name).read_text().strip()
+        return found if _COMMIT.fullmatch(found) else ""
+    with contextlib.suppress(OSError):
+        for line in (common / "packed-refs").read_text().splitlines():
+            commit, _, ref = line.partition(" ")
+            if ref == name and _COMMIT.fullmatch(commit):
+                return commit
+    return ""
+
+
+def _count_of(checkout: Path, commit: str) -> int:
+    """How many commits there are up to this one; 0 if the clone is shallow or git is not installed.
+
+    git is asked once for each commit, and the answer is kept. The file may be unwritable: then git is asked again.
+    """
+    kept = _git_directory(checkout) / _COUNT_FILE
+    with contextlib.suppress(OSError, ValueError):
+        known, count = kept.read_text().split()
+        if known == commit:
+            return int(count)
+    if _git(checkout, "rev-parse", "--is-shallow-repository") != "false":
+        return 0
+    count = _git(checkout, "rev-list", "--count", commit)
+    if not count:
+        return 0
+    with contextlib.suppress(OSError):
+        partial = kept.with_name(f"{_COUNT_FILE}.{os.getpid()}")
+        partial.write_text(f"{commit} {count}\n")
+        partial.replace(kept)
+    return int(count)
+
+
+def _git(checkout: Path, *words: str) -> str:
+    """What git answers; empty if it does not. The checkout may belong to another user: its code runs here already."""
+    command = ["git", "-c", "safe.directory=*", "-C", str(checkout), *words]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=_GIT_SECONDS, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+def _hash_of(package: Path) -> str:
+    """`t` and the first digits of a hash of all files, with their names."""
+    found = hashlib.sha256()
+    for path in sorted(package.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts and path.name != BUILT:
+            content = path.read_bytes()
+            found.update(f"{path.relative_to(package)}\0{len(content)}\0".encode() + content)
+    return f"t{found.hexdigest()[:_DIGITS]}"
+
+
+def write_built(version: str, package: Path = PACKAGE) -> None:
+    """Make this copy of the package say that it is this version. Raises ValueError for what is not a version."""
+    if not _VERSION.fullmatch(version):
+        raise ValueError(f"{version} is not a version like {BASE}.dev860+g70c4e7be")
+    (package / BUILT).write_text(f"{version}\n")
+
+
+def main() -> None:
+    """Print the version that a build from this directory has; with --write, make the package say so."""
+    parser = argparse.ArgumentParser(prog="python replication/version.py", description=main.__doc__)
+    parser.add_argument("--write", metavar="VERSION", help="for images: keep this version; empty: the one worked out")
+    options = parser.parse_args()
+    version = options.write or version_to_build()
+    if options.write is not None:
+        if _commit_of(CHECKOUT):
+            parser.error("this is a git repository: a version that is kept here would be wrong after the next commit")
+        try:
+            write_built(version)
+        except ValueError as exc:
+            parser.error(str(exc))
+    sys.stdout.write(f"{version}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""The agent's wheel: one commit always gives the same bytes, and pip takes that of a later commit for an upgrade."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.documents import ROOT
+from tests.replication.test_version import commit, git
+
+PIP_SECONDS = 300
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A repository of its own with what the wheel is built from."""
+    path = tmp_path / "checkout"
+    for name in ("replication", "deploy/agent"):
+        shutil.copytree(ROOT / name, path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / ".gitignore", path)
+    git(tmp_path, "init", "-q", str(path))
+    commit(path, "first")
+    return path
+
+
+def built(checkout: Path, directory: Path, *, umask: int = 0o022) -> Path:
+    """The wheel that the published command makes."""
+    command = [sys.executable, str(checkout / "deploy" / "agent" / "build.py"), str(directory)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PIP_SECONDS, umask=umask)
+    return Path(done.stdout.split()[-1])
+
+
+def digest(wheel: Path) -> str:
+    return hashlib.sha256(wheel.read_bytes()).hexdigest()
+
+
+def test_a_wheel_of_a_later_commit_is_installed_over_an_earlier_one(checkout: Path, tmp_path: Path) -> None:
+    """It was 0.1.0 in every commit: pip said "already installed", changed nothing, and exited with 0."""
+    first = built(checkout, tmp_path / "first")
+    for path in (checkout / "replication").rglob("*.py"):
+        os.utime(path, (1, 1))
+    again = built(checkout, tmp_path / "again", umask=0o077)
+    assert (first.name, digest(first)) == (again.name, digest(again))
+    digits = commit(checkout, "second")
+    second = built(checkout, tmp_path / "second")
+    assert f"+g{digits}-" in second.name
+    environment = tmp_path / "venv"
+    subprocess.run(["/usr/bin/python3", "-m", "venv", str(environment)], check=True)
+    pip = [str(environment / "bin" / "pip"), "install", "--no-index", "--no-deps", "--disable-pip-version-check"]
+    for wheel in (first, second):
+        subprocess.run([*pip, str(wheel)], check=True, capture_output=True, timeout=PIP_SECONDS)
+        said = subprocess.run(
+            [str(environment / "bin" / "python"), "-I", "-c", "import replication; print(replication.__version__)"],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        assert said.stdout.strip() == wheel.name.split("-")[1]
