@@ -14,13 +14,16 @@ from django.db.models import Count, Max, Min, Q
 from redis.exceptions import RedisError
 
 from dnspanel.alerts.models import DiskMark
+from dnspanel.alerts.node_rules import Setup
 from dnspanel.alerts.rules import AlertInputs, DeliveryInputs, HookInputs, NodeInputs, TransfersInputs, ZonesInputs
 from dnspanel.backup.models import Backup
 from dnspanel.catalogs.queries import troubled_catalogs
 from dnspanel.evidence.health import destinations_health
 from dnspanel.fleet import telemetry
-from dnspanel.fleet.models import Authority, Bootstrap, Delivery, Divergence
+from dnspanel.fleet.models import Authority, Bootstrap, Delivery, Divergence, Node
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, heartbeats
+from dnspanel.fleet.nodes.reported import read_report
+from dnspanel.fleet.nodes.reported_setup import setup_differences
 from dnspanel.fleet.reads.queries import NodeStatus, node_statuses
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.publish.models import Segment, Stall
@@ -29,6 +32,7 @@ from dnspanel.secondaries.queries import late_secondaries
 from dnspanel.zones.dnssec.presigned import ENDS_SOON
 from dnspanel.zones.hook_health import troubled_hooks
 from dnspanel.zones.models import LogHead, Publication, PublishHook, PublishRequest, RequestState, WhenSilent
+from replication import __version__
 
 # A publication that was taken back is told for so long, and looked for among so many.
 FAILED_FOR = timedelta(days=1)
@@ -212,9 +216,16 @@ def _nodes(statuses: Sequence[NodeStatus], now: datetime) -> tuple[NodeInputs, .
                 bootstrap_since=bootstrap.asked_at if bootstrap else None,
                 bootstrap_error=bootstrap.error if bootstrap else "",
                 bytes_a_day=growth.get(node.pk),
+                setup=_setup(node, is_rebuilding=bootstrap is not None),
             )
         )
     return tuple(found)
+
+
+def _setup(node: Node, *, is_rebuilding: bool) -> Setup:
+    reported = read_report(node)
+    differences = setup_differences(node, is_rebuilding=is_rebuilding)
+    return Setup(reported.agent, __version__, reported.heard and reported.is_older is True, differences)
 
 
 def _clock_offset(report: Mapping[str, object], reported_at: datetime | None) -> float | None:

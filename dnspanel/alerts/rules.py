@@ -6,11 +6,12 @@ wrong already stays wrong until the number is clearly better (`is_open`), so tha
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from dnspanel.alerts.models import Severity
+from dnspanel.alerts.node_rules import Setup, setup_faults
 from dnspanel.catalogs.queries import Troubled
 from dnspanel.evidence.health import DestinationHealth
 from dnspanel.fleet.health import Health, Word, spoken
@@ -61,6 +62,8 @@ KINDS: Mapping[str, str] = {
     "node.certificate": "A node's certificate ends",
     "node.clock": "A node's clock is off",
     "node.bootstrap": "A node does not get its snapshot",
+    "node.agent": "A node's agent is older than the panel",
+    "node.setup": "A node is not set up as the panel has it",
     "node.front": "A front has fewer nodes in rotation than it should",
     "secondary.late": "A secondary is behind for longer than its bound",
     "secondary.silent": "A secondary does not answer",
@@ -122,6 +125,7 @@ class NodeInputs:
     bootstrap_since: datetime | None = None
     bootstrap_error: str = ""
     bytes_a_day: float | None = None  # by which its free disk shrinks; None: not known yet
+    setup: Setup = field(default_factory=Setup)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +224,11 @@ def _of_node(node: NodeInputs, now: datetime, is_open: Collection[str], *, conta
         _clock(node, is_open),
         _bootstrap(node, now),
     )
-    return [condition for condition in rules if condition is not None]
+    faults = (
+        Condition(f"{kind}:{node.name}", kind, severity, message, node.node_id)
+        for kind, severity, message in setup_faults(node.name, node.setup)
+    )
+    return [*(condition for condition in rules if condition is not None), *faults]
 
 
 def _health(node: NodeInputs, now: datetime, *, contact_is_known: bool) -> Condition | None:

@@ -127,6 +127,7 @@ def whoami(session: Session) -> None:
         "permissions": me["permissions"],
         "token": f"{token['prefix']}… {token['purpose']}",
         "expires": output.moment(token["expires_at"]),
+        "panel": me["panel_version"],
         **{f"scope {number}": _scope(scope) for number, scope in enumerate(me["scope"], 1)},
     }
     session.show(me, details)

@@ -24,6 +24,7 @@ from dnspanel.fleet.health import OFFLINE_AFTER, Word
 from dnspanel.fleet.models import NodeState, Release
 from dnspanel.fleet.nodes.fronts import report_of
 from dnspanel.fleet.reads.queries import NodeStatus
+from replication import __version__
 
 QUEUES = ("publish", "push", "bootstrap", "sources", "bulk", "system")
 # Over so many of the newest proofs, push latencies are measured.
@@ -114,6 +115,15 @@ def _of_reports(nodes: Sequence[NodeInputs]) -> Iterator[Family]:
         diverged.add_metric([node.name], node.diverged)
         bootstrapping.add_metric([node.name], node.bootstrap_since is not None)
     yield from (ends, clock, equal, diverged, bootstrapping)
+    info = _gauge("node_info", "The version of the node's agent; always 1", "node", "agent")
+    older = _gauge("node_agent_older", "Whether the node's agent is older than the panel", "node")
+    differs = _gauge("node_setup_differences", "In how many ways the node is not set up as the panel has it", "node")
+    for node in nodes:
+        if node.report:
+            info.add_metric([node.name, node.setup.agent], 1)
+            older.add_metric([node.name], node.setup.is_older)
+            differs.add_metric([node.name], len(node.setup.differences))
+    yield from (info, older, differs)
 
 
 def _of_traffic(statuses: Sequence[NodeStatus]) -> Iterator[Family]:
@@ -158,6 +168,9 @@ def _of_fronts(statuses: Sequence[NodeStatus]) -> Iterator[Family]:
 
 def _of_panel(reading: Reading) -> Iterator[Family]:
     inputs = reading.inputs
+    info = _gauge("info", "The version of the panel; always 1", "version")
+    info.add_metric([__version__], 1)
+    yield info
     encoded = _gauge("log_encoded", "Up to which sequence there are segments", "schema")
     for schema, sequence in reading.encoded.items():
         encoded.add_metric([str(schema)], sequence)

@@ -27,6 +27,7 @@ from dnspanel.web.read_once import draft_counts_of, statuses_of
 from dnspanel.web.script_texts import script_texts
 from dnspanel.zones import access
 from dnspanel.zones.hold import Hold, current_hold
+from replication import __version__
 
 
 class PanelRequest(HttpRequest):
@@ -128,6 +129,11 @@ class Frame:
     def hold(self) -> Hold | None:
         """Why nothing can be published; None if publishing is not on hold, or if nobody is signed in."""
         return current_hold() if self._user.is_authenticated else None
+
+    @property
+    def version(self) -> str:
+        """The version of the panel."""
+        return __version__
 
     @property
     def sends_mail(self) -> bool:

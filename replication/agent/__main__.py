@@ -4,7 +4,7 @@ python -m replication.agent prepare  --config FILE              make the LMDB fi
 python -m replication.agent pdnsconf --config FILE              print the pdns.conf that fits
 python -m replication.agent run      --config FILE              serve the panel until told to stop
 python -m replication.agent enroll   --panel URL --code CODE --dir DIR
-python -m replication.agent join     --panel URL --code CODE --dns-address IP [...]     all of it, and the systemd units
+python -m replication.agent join     --panel URL --code CODE [...]     all of it, and the systemd units
 """
 
 import argparse
@@ -15,6 +15,7 @@ import sys
 import threading
 from pathlib import Path
 
+from replication import __version__
 from replication.agent.computed_types import pdns_conf_of
 from replication.agent.config import AgentConfig, BadConfig, read_config
 from replication.agent.enroll import NotEnrolled, enroll
@@ -90,6 +91,7 @@ def _pdns_conf(config: AgentConfig) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m replication.agent", description=__doc__.partition("\n")[0])
+    parser.add_argument("--version", action="version", version=f"dnspanel-agent {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, text in (
         ("prepare", "make the LMDB files, before PowerDNS starts"),
@@ -108,7 +110,8 @@ def _parser() -> argparse.ArgumentParser:
 def _add_join(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--panel", required=True, help="the panel's address")
     parser.add_argument("--code", required=True, help="the one-time code that the panel showed")
-    parser.add_argument("--dns-address", required=True, help="the IP address that PowerDNS answers on")
+    # The panel knows these three: what is typed besides has to be the same.
+    parser.add_argument("--dns-address", default="", help="where PowerDNS answers, an IP address; as the panel has it")
     texts = {
         "dns_port": "where PowerDNS answers",
         "listen_port": "where the panel calls the agent",
@@ -122,7 +125,7 @@ def _add_join(parser: argparse.ArgumentParser) -> None:
     }
     add_options(parser, Joining.__dataclass_fields__, texts)
     parser.add_argument(
-        "--without-caches", dest="caches", action="store_false", help="a private node such as ring 0: nothing to purge"
+        "--without-caches", dest="caches", action="store_false", help="nothing to purge; the canary never has caches"
     )
     parser.add_argument("--no-start", action="store_true", help="only write; start nothing")
 

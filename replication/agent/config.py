@@ -37,7 +37,8 @@ from typing import Any
 from uuid import UUID
 
 from replication.codec.schema import schema_for
-from replication.errors import UnknownSchema
+from replication.errors import BadBytes, UnknownSchema
+from replication.wire.enrolment import JoinSettings
 
 KEY_FILE, CERTIFICATE_FILE, CA_FILE, IDENTITY_FILE = "node.key", "node.pem", "ca.pem", "identity.json"
 MIB = 1 << 20
@@ -89,6 +90,7 @@ class Identity:
     schema: int
     signing_keys: tuple[bytes, ...]
     keys_generation: int = 0  # of the list they came with; 0 at enrollment
+    settings: JoinSettings | None = None  # what the panel had at enrollment; older panels did not send it
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,13 +244,20 @@ def parse_identity(fields: Any) -> Identity:
     try:
         keys = tuple(base64.b64decode(key, validate=True) for key in fields["signing_keys"])
         generation = int(fields.get("keys_generation", 0))
-        identity = Identity(str(fields["node"]), UUID(fields["cluster"]), int(fields["schema"]), keys, generation)
-    except (KeyError, TypeError, AttributeError) as exc:
+        settings = JoinSettings.from_json(fields["settings"]) if fields.get("settings") else None
+        schema = int(fields["schema"])
+        identity = Identity(str(fields["node"]), UUID(fields["cluster"]), schema, keys, generation, settings)
+    except (KeyError, TypeError, AttributeError, BadBytes) as exc:
         raise ValueError(f"not the identity of a node ({exc!r})") from exc
     if not keys or any(len(key) != 32 for key in keys):
         raise ValueError("signing_keys has to hold at least one key of 32 bytes")
     schema_for(identity.schema)
     return identity
+
+
+def role_of(identity: Identity) -> str:
+    """Return the role that the panel gave at enrollment; empty if it did not say."""
+    return str(identity.settings.role) if identity.settings else ""
 
 
 def format_toml(values: Mapping[str, str | int | bool | Sequence[str]]) -> str:
@@ -264,5 +273,6 @@ def format_identity(identity: Identity) -> str:
         "schema": identity.schema,
         "signing_keys": [base64.b64encode(key).decode("ascii") for key in identity.signing_keys],
         "keys_generation": identity.keys_generation,
+        **({"settings": identity.settings.to_json()} if identity.settings else {}),
     }
     return json.dumps(fields, indent=2) + "\n"

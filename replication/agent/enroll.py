@@ -7,6 +7,7 @@ connection to it proves nothing.
 
 import hashlib
 import json
+import shutil
 import ssl
 import time
 import urllib.error
@@ -32,10 +33,11 @@ from replication.agent.config import (
     parse_identity,
 )
 from replication.agent.identity import NEXT_FILE, NEXT_KEY_FILE, format_key, signing_request, write_atomically
-from replication.errors import Permanent, ReplicationError, Transient, UnknownSchema
-from replication.wire.enrolment import decode_answer, request_fingerprint
+from replication.errors import BadBytes, Permanent, ReplicationError, Transient, UnknownSchema
+from replication.wire.enrolment import JoinSettings, decode_answer, request_fingerprint
 
 REQUEST_FILE = "node.csr"
+CODE_FILE = "code.sha256"  # of the code that this identity was made with
 POLL_SECONDS = 2.0
 FINGERPRINT_DIGITS = 32
 _MAX_ANSWER = 1 << 20
@@ -51,9 +53,13 @@ class PanelUnreachable(Transient):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A person has to approve; `fingerprint` is what that person should see."""
+    """A person has to approve; `fingerprint` is what that person should see.
+
+    `settings` are not proved to be the panel's yet: what they contradict is refused early, and nothing is made of them.
+    """
 
     fingerprint: str
+    settings: JoinSettings | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +70,13 @@ class Enrolled:
 
 
 def enroll(
-    panel: str, code: str, directory: Path, *, say: Callable[[str], None], wait: Callable[[float], None] = time.sleep
+    panel: str,
+    code: str,
+    directory: Path,
+    *,
+    say: Callable[[str], None],
+    check: Callable[[JoinSettings], None] = lambda settings: None,
+    wait: Callable[[float], None] = time.sleep,
 ) -> Identity:
     """Make this server a node: `directory` then holds its key, certificate and identity.
 
@@ -73,7 +85,8 @@ def enroll(
     3. Check the CA against the code, the answer's signature against the CA, and the certificate against the key.
     4. Write the files, the identity last: only then does the agent find the directory complete.
 
-    Raises NotEnrolled. Interrupted anywhere, it can be repeated with the same code.
+    `check` sees what the panel has for this server before a person approves, and may raise. Raises NotEnrolled.
+    Interrupted anywhere, it can be repeated with the same code.
     """
     _, _, expected_ca = code.partition(".")
     if len(expected_ca) != FINGERPRINT_DIGITS:
@@ -95,6 +108,8 @@ def enroll(
                     f"the panel got another request ({answer.fingerprint}) than this server sent ({fingerprint}): "
                     "somebody is in between. Do not approve it; make a new code"
                 )
+            if answer.settings is not None:
+                check(answer.settings)
             message = f"Waiting for approval. The panel has to show the fingerprint {fingerprint}"
         if message != last_message:
             say(message)
@@ -102,12 +117,51 @@ def enroll(
         wait(POLL_SECONDS)
     fields = _checked(answer.message, expected_ca, fingerprint, directory)
     identity = _identity(fields)
+    if identity.settings is not None:
+        check(identity.settings)
     write_atomically(directory / CA_FILE, fields["ca"])
     write_atomically(directory / CERTIFICATE_FILE, fields["certificate"])
     write_atomically(directory / IDENTITY_FILE, format_identity(identity))
     (directory / REQUEST_FILE).unlink()
     say(f"This server is now node {identity.node}; its identity is in {directory}.")
     return identity
+
+
+def ensure_enrolled(
+    panel: str, code: str, directory: Path, *, say: Callable[[str], None], check: Callable[[JoinSettings], None]
+) -> None:
+    """Enroll with this code, unless the identity in `directory` was made with it. Raises NotEnrolled.
+
+    A server that has an identity already gets a new one beside it, which replaces the old one when it is complete.
+    Until a person has approved, the agent that runs here goes on with the old key.
+    """
+    beside, used = directory.with_name(f"{directory.name}.new"), directory / CODE_FILE
+    if (beside / IDENTITY_FILE).exists():  # an earlier run ended before this step
+        _replace_directory(directory, beside)
+    digest = hashlib.sha256(code.encode()).hexdigest()
+    is_known = used.exists()
+    if not (directory / IDENTITY_FILE).exists():
+        enroll(panel, code, directory, say=say, check=check)
+    elif not is_known or used.read_text() != digest:
+        try:
+            enroll(panel, code, beside, say=say, check=check)
+        except NotEnrolled as exc:
+            if is_known:
+                raise
+            # Of a join before codes were noted: the code may be the one that made this identity.
+            say(f"This server keeps the identity that it has: {exc}")
+            return
+        _replace_directory(directory, beside)
+    write_atomically(used, digest)
+
+
+def _replace_directory(directory: Path, by: Path) -> None:
+    old = directory.with_name(f"{directory.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if directory.exists():
+        directory.rename(old)
+    by.rename(directory)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def ask_panel(panel: str, code: str, csr_pem: str) -> Waiting | Enrolled:
@@ -137,8 +191,11 @@ def _parse_answer(status: int, answer: bytes) -> Waiting | Enrolled:
         message: Mapping[str, Any] = json.loads(answer)
         if not isinstance(message, dict):
             raise TypeError("it is no JSON object")
-        return Waiting(str(message["fingerprint"])) if status == 202 else Enrolled(message)
-    except (ValueError, KeyError, TypeError, RecursionError) as exc:
+        if status != 202:
+            return Enrolled(message)
+        settings = JoinSettings.from_json(message["settings"]) if "settings" in message else None
+        return Waiting(str(message["fingerprint"]), settings)
+    except (ValueError, KeyError, TypeError, RecursionError, BadBytes) as exc:
         raise NotEnrolled(f"the panel's answer cannot be used: {exc}") from exc
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from replication.agent.config import format_toml
 from replication.errors import Permanent
+from replication.wire.enrolment import JoinSettings, Role
 
 Say = Callable[[str], None]
 
@@ -26,11 +27,36 @@ class CannotJoin(Permanent):
 
 
 def add_options(parser: argparse.ArgumentParser, fields: "Mapping[str, Field[Any]]", texts: Mapping[str, str]) -> None:
-    """An option for each field that has a text here: what is chosen instead of its default."""
+    """Add an option for each field that has a text here. A number without a default is one that the panel knows."""
     for field, text in texts.items():
         default = fields[field].default
+        shown = default or ("as the panel has it" if isinstance(default, int) else "none")
         option = "--" + field.replace("_", "-")
-        parser.add_argument(option, type=type(default), default=default, help=f"{text}; {default or 'none'}")
+        parser.add_argument(option, type=type(default), default=default, help=f"{text}; {shown}")
+
+
+def refuse_contradictions(settings: JoinSettings, *, program: str, given: Mapping[str, tuple[object, object]]) -> None:
+    """Raise CannotJoin if the panel has this server for another program, or has other values than were given.
+
+    `given` has for each option what was typed, which is empty or 0 where nothing was, and what the panel has.
+    """
+    if (settings.role == Role.FRONT) != (program == "dnspanel-front"):
+        other = "dnspanel-front" if settings.role == Role.FRONT else "dnspanel-agent"
+        raise CannotJoin(faults=[f"The panel has this server as a {settings.role}: run `{other} join` there."])
+    faults = [
+        f"{option} says {typed}, and the panel has {known}. Leave the option out, or correct the node in the panel."
+        for option, (typed, known) in given.items()
+        if typed and typed != known
+    ]
+    if faults:
+        raise CannotJoin(faults=faults)
+
+
+def describe_differences(path: Path, values: Mapping[str, tuple[object, object]], say: Say) -> None:
+    """Say which values of a configuration that was here before are not what the panel has: it is not overwritten."""
+    for name, (written, known) in values.items():
+        if written != known:
+            say(f"{path} has {name} = {written}, and the panel has {known}. Change the file, then run this again.")
 
 
 def refuse_unfit(*, user: str, program: str, packages: str) -> None:

@@ -7,7 +7,8 @@
     /var/lib/dnspanel-agent/pdns/        pdns.conf, written by the agent
 
 /etc/powerdns and the files of a PowerDNS that ran here before stay as they are. Run again after an interruption,
-it goes on where it was; on a server that is a node already it renews configuration and units and keeps the identity.
+it goes on where it was; on a server that is a node already it renews pdns.conf and units, and with a new code it
+enrolls the server again.
 """
 
 import os
@@ -20,25 +21,30 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from replication.agent.config import IDENTITY_FILE, AgentConfig, read_config
-from replication.agent.enroll import enroll
+from replication.agent.config import AgentConfig, read_config, read_identity
+from replication.agent.enroll import ensure_enrolled
 from replication.agent.installing import (
     CannotJoin,
     Say,
+    describe_differences,
     give,
     make_directories,
+    refuse_contradictions,
     refuse_unfit,
     start,
     write_config,
     write_for,
     write_unit_files,
 )
+from replication.wire.enrolment import JoinSettings, Role
 
 CONFIG = Path("/etc/dnspanel-agent/agent.toml")
 DIRECTORY = Path("/var/lib/dnspanel-agent")
 UNITS = Path("/etc/systemd/system")
 SOCKET_DIRECTORY = Path("/run/pdns")  # RuntimeDirectory of Debian's unit
 AGENT_UNIT = "dnspanel-agent.service"
+# With a panel that does not say which ports it has.
+OLD_DNS_PORT, OLD_LISTEN_PORT = 53, 8533
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +53,9 @@ class Joining:
 
     panel: str
     code: str
-    dns_address: str
-    dns_port: int = 53
-    listen_port: int = 8533
+    dns_address: str = ""  # this and the two ports: empty or 0 is what the panel has
+    dns_port: int = 0
+    listen_port: int = 0
     api_port: int = 8081
     user: str = "pdns"
     config: Path = CONFIG
@@ -69,11 +75,12 @@ class Joining:
 
 
 def join(joining: Joining, *, render_pdns_conf: Callable[[AgentConfig], str], say: Say) -> AgentConfig:
-    """The server is a node: enrolled, configured, its units written. Starting them is the caller's.
+    """Make the server a node: enrolled, configured, its units written. Starting them is the caller's.
 
     1. Check that everything needed is present, before anything is written.
-    2. Directories and agent.toml. Keys made by an earlier run are kept.
-    3. Enroll, unless that was done; waits for a person's approval.
+    2. Enroll, unless that was done with this code; waits for a person's approval. What was typed and contradicts the
+       panel is refused before somebody approves.
+    3. agent.toml, with the addresses and ports that the panel has. One that an operator has already is kept.
     4. LMDB files and pdns.conf, as the user that PowerDNS runs as.
     5. Units.
 
@@ -82,12 +89,17 @@ def join(joining: Joining, *, render_pdns_conf: Callable[[AgentConfig], str], sa
     refuse_unfit(user=joining.user, program=joining.pdns_server, packages="pdns-server pdns-backend-lmdb")
     directories = ("identity", "state", "lmdb", "pdns")
     make_directories(joining.directory, directories, config=joining.config, user=joining.user)
-    write_config(joining.user, joining.config, _values(joining))
-    if not (joining.identity / IDENTITY_FILE).exists():
-        enroll(joining.panel, joining.code, joining.identity, say=say)
+
+    def check(settings: JoinSettings) -> None:
+        refuse_contradictions(settings, program="dnspanel-agent", given=_given(joining, settings))
+
+    ensure_enrolled(joining.panel, joining.code, joining.identity, say=say, check=check)
+    settings = _settings(joining)
+    write_config(joining.user, joining.config, _values(joining, settings))
     give(joining.directory, joining.user)
     _run_as_user(joining, "prepare")
     config = read_config(joining.config)
+    describe_differences(joining.config, _written(config, settings), say)
     write_for(joining.user, joining.pdns_conf, render_pdns_conf(config))
     write_units(joining)
     say(f"{config.identity.node} is set up: configuration in {joining.config}, everything else in {joining.directory}.")
@@ -117,8 +129,38 @@ def start_units(say: Say) -> None:
     )
 
 
-def _values(joining: Joining) -> dict[str, str | int | bool]:
-    """What agent.toml begins with."""
+def _given(joining: Joining, settings: JoinSettings) -> dict[str, tuple[object, object]]:
+    return {
+        "--dns-address": (joining.dns_address, settings.dns_address),
+        "--dns-port": (joining.dns_port, settings.dns_port),
+        "--listen-port": (joining.listen_port, settings.agent_port),
+    }
+
+
+def _written(config: AgentConfig, settings: JoinSettings) -> dict[str, tuple[object, object]]:
+    return {
+        "dns_address": (config.dns_address, settings.dns_address),
+        "dns_port": (config.dns_port, settings.dns_port),
+        "listen_port": (config.listen_port, settings.agent_port),
+    }
+
+
+def _settings(joining: Joining) -> JoinSettings:
+    """What the panel has for this server. An older panel did not say: then what was typed. Raises CannotJoin."""
+    faults: list[str] = []
+    identity = read_identity(joining.identity, faults)
+    if identity is not None and identity.settings is not None:
+        return identity.settings
+    if not joining.dns_address and identity is not None:
+        faults.append("This panel does not send addresses: say --dns-address, and --dns-port where it is not 53.")
+    if faults:
+        raise CannotJoin(faults=faults)
+    dns_port, listen_port = joining.dns_port or OLD_DNS_PORT, joining.listen_port or OLD_LISTEN_PORT
+    return JoinSettings(Role.NODE, joining.dns_address, dns_port, listen_port)
+
+
+def _values(joining: Joining, settings: JoinSettings) -> dict[str, str | int | bool]:
+    """Return what agent.toml begins with. The canary keeps no answers, so that nothing has to be purged there."""
     return {
         "identity_dir": str(joining.identity),
         "state_dir": str(joining.directory / "state"),
@@ -126,13 +168,13 @@ def _values(joining: Joining) -> dict[str, str | int | bool]:
         "pdns_conf": str(joining.pdns_conf),
         "pdns_server": shutil.which(joining.pdns_server) or joining.pdns_server,
         "control_socket": str(joining.socket_directory / "pdns.controlsocket"),
-        "dns_address": joining.dns_address,
-        "dns_port": joining.dns_port,
+        "dns_address": settings.dns_address,
+        "dns_port": settings.dns_port,
         "receiver_threads": os.cpu_count() or 1,
-        "listen_port": joining.listen_port,
+        "listen_port": settings.agent_port,
         "api_port": joining.api_port,
         "api_key": secrets.token_urlsafe(32),
-        "caches": joining.caches,
+        "caches": joining.caches and settings.role != Role.CANARY,
     }
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 from replication import __version__, stats
 from replication.agent.apply import Applier
 from replication.agent.computed_types import ComputedTypesKeeper
-from replication.agent.config import AgentConfig
+from replication.agent.config import AgentConfig, role_of
 from replication.agent.identity import IdentityKeeper
 from replication.agent.integrity_scan import IntegrityScanner
 from replication.agent.lock_file import take_lock
@@ -31,7 +31,7 @@ from replication.agent.zonecache import ZoneCache
 from replication.errors import Busy
 from replication.store import mapped
 from replication.store.store import LMDB_VERSION
-from replication.wire.protocol import Status
+from replication.wire.protocol import Status, join_port
 
 if TYPE_CHECKING:
     from replication.agent.metrics import MetricsServer
@@ -270,6 +270,9 @@ class AgentNode:
             serves_stored_keys=self.computed_types.serves_stored_keys,
             resolver_problem=self.computed_types.resolver_problem,
             unanswered=self.computed_types.unanswered,
+            listen=(join_port(self._config.dns_address, self._config.dns_port),),
+            agent_port=self._config.listen_port,
+            role=role_of(self._config.identity),
         )
 
     def _state(self, map_used: float, *, has_position: bool) -> str:

@@ -9,7 +9,7 @@ python -m replication.front start  --config FILE     become dnsdist, with what w
 python -m replication.front xdp    --config FILE     have questions come to dnsdist past the kernel (AF_XDP); as root
 python -m replication.front status --config FILE     print each backend's position and numbers as JSON
 python -m replication.front enroll --panel URL --code CODE --dir DIR
-python -m replication.front join   --panel URL --code CODE --listen ADDRESS:PORT [...]     all of it, and the units
+python -m replication.front join   --panel URL --code CODE [...]     all of it, and the units
 """
 
 import argparse
@@ -23,6 +23,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
+from replication import __version__
 from replication.agent.config import BadConfig
 from replication.agent.enroll import NotEnrolled, enroll
 from replication.agent.installing import CannotJoin, add_options
@@ -117,6 +118,7 @@ def _status(front: Front) -> dict[str, object]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m replication.front", description=__doc__.partition("\n")[0])
+    parser.add_argument("--version", action="version", version=f"dnspanel-front {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, text in (
         ("conf", "print the configuration of dnsdist that fits"),
@@ -140,7 +142,8 @@ def _parser() -> argparse.ArgumentParser:
 def _add_join(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--panel", required=True, help="the panel's address")
     parser.add_argument("--code", required=True, help="the one-time code that the panel showed")
-    parser.add_argument("--listen", required=True, nargs="+", help="where questions arrive: 192.0.2.1:53")
+    listen_help = "where questions arrive: 192.0.2.1:53, and others; as the panel has it"
+    parser.add_argument("--listen", default=(), nargs="+", help=listen_help)
     texts = {
         "panel_port": "where the panel calls the front",
         "control_port": "dnsdist's console, on loopback",

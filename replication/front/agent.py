@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from typing import BinaryIO, Self
 
 from replication import __version__
+from replication.agent.config import role_of
 from replication.agent.identity import IdentityKeeper, write_atomically
 from replication.agent.lock_file import take_lock
 from replication.agent.machine import machine_id
@@ -206,6 +207,9 @@ class FrontAgent:
             certificate_expires_at=self.identity.certificate_expires_at,
             signing_keys=tuple(key.hex() for key in self.identity.signing_keys),
             front=_report(config, looked, numbers, len(self._bypass)).to_json(),
+            listen=tuple(map(str, config.listen)),
+            agent_port=config.panel_port,
+            role=role_of(config.identity),
         )
 
     def _new_front(self) -> Front:

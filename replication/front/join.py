@@ -5,7 +5,7 @@
     /var/lib/dnspanel-front/state/       dnsdist's configuration, written by the agent, and who is out of rotation
 
 /etc/dnsdist stays as it is. Run again after an interruption, it goes on where it was; on a server that is a front
-already it renews the units and keeps configuration and identity.
+already it renews the units and keeps the configuration, and with a new code it enrolls the server again.
 """
 
 import os
@@ -14,25 +14,30 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from replication.agent.config import IDENTITY_FILE
-from replication.agent.enroll import enroll
+from replication.agent.config import read_identity
+from replication.agent.enroll import ensure_enrolled
 from replication.agent.installing import (
     CannotJoin,
     Say,
+    describe_differences,
     give,
     make_directories,
+    refuse_contradictions,
     refuse_unfit,
     start,
     write_config,
     write_unit_files,
 )
 from replication.front.config import FrontConfig, read_config
-from replication.wire.front import parse_endpoint
+from replication.wire.enrolment import JoinSettings, Role
+from replication.wire.front import Endpoint, parse_endpoint, serves
 
 CONFIG = Path("/etc/dnspanel-front/front.toml")
 DIRECTORY = Path("/var/lib/dnspanel-front")
 UNITS = Path("/etc/systemd/system")
 FRONT_UNIT, DNSDIST_UNIT = "dnspanel-front.service", "dnsdist.service"
+# With a panel that does not say which port it has.
+OLD_PANEL_PORT = 8534
 # What dnsdist may besides, to be given packets past the kernel; the command that attaches to the interface is root's.
 _XDP_LINES = """\
 ExecStartPre=-+{python} -m replication.front xdp --config {config}
@@ -48,8 +53,8 @@ class Joining:
 
     panel: str
     code: str
-    listen: tuple[str, ...]  # "192.0.2.1:53"
-    panel_port: int = 8534
+    listen: tuple[str, ...] = ()  # "192.0.2.1:53"; empty: what the panel has
+    panel_port: int = 0  # the same
     control_port: int = 5199
     api_port: int = 8083
     xdp_interface: str = ""
@@ -65,11 +70,12 @@ class Joining:
 
 
 def join(joining: Joining, *, say: Say) -> FrontConfig:
-    """The server is a front: enrolled, configured, its units written. Starting them is the caller's.
+    """Make the server a front: enrolled, configured, its units written. Starting them is the caller's.
 
     1. Check that everything needed is present, before anything is written.
-    2. Directories and front.toml, unless an operator has that already.
-    3. Enroll, unless that was done; waits for a person's approval.
+    2. Enroll, unless that was done with this code; waits for a person's approval. What was typed and contradicts the
+       panel is refused before somebody approves.
+    3. front.toml, with the address and ports that the panel has, unless an operator has the file already.
     4. Units.
 
     Raises CannotJoin, NotEnrolled, BadConfig or OSError.
@@ -77,11 +83,18 @@ def join(joining: Joining, *, say: Say) -> FrontConfig:
     refuse_unfit(user=joining.user, program=joining.dnsdist, packages="dnsdist")
     _refuse_bad_addresses(joining)
     make_directories(joining.directory, ("identity", "state"), config=joining.config, user=joining.user)
-    write_config(joining.user, joining.config, _values(joining))
-    if not (joining.identity / IDENTITY_FILE).exists():
-        enroll(joining.panel, joining.code, joining.identity, say=say)
+
+    def check(settings: JoinSettings) -> None:
+        refuse_contradictions(settings, program="dnspanel-front", given=_given(joining, settings))
+
+    ensure_enrolled(joining.panel, joining.code, joining.identity, say=say, check=check)
+    settings = _settings(joining)
+    write_config(joining.user, joining.config, _values(joining, settings))
     give(joining.directory, joining.user)
     config = read_config(joining.config)
+    listens = _listened(tuple(map(str, config.listen)), settings)
+    panel_port = (config.panel_port, settings.agent_port)
+    describe_differences(joining.config, {"listen": listens, "panel_port": panel_port}, say)
     write_units(joining, config)
     say(f"{config.identity.node} is set up: configuration in {joining.config}, everything else in {joining.directory}.")
     return config
@@ -122,14 +135,41 @@ def _refuse_bad_addresses(joining: Joining) -> None:
         raise CannotJoin(faults=faults)
 
 
-def _values(joining: Joining) -> dict[str, str | int | tuple[str, ...]]:
-    """What front.toml begins with."""
+def _given(joining: Joining, settings: JoinSettings) -> dict[str, tuple[object, object]]:
+    given = {"--panel-port": (joining.panel_port, settings.agent_port)}
+    return given | ({"--listen": _listened(joining.listen, settings)} if joining.listen else {})
+
+
+def _listened(texts: tuple[str, ...], settings: JoinSettings) -> tuple[str, str]:
+    """Where it listens, and where the panel has it: the same text if that is one of these addresses, or all have it."""
+    known = Endpoint(settings.dns_address, settings.dns_port)
+    if any(serves(parse_endpoint(text), known) for text in texts):
+        return str(known), str(known)
+    return " ".join(texts), str(known)
+
+
+def _settings(joining: Joining) -> JoinSettings:
+    """What the panel has for this server. An older panel did not say: then what was typed. Raises CannotJoin."""
+    faults: list[str] = []
+    identity = read_identity(joining.identity, faults)
+    if identity is not None and identity.settings is not None:
+        return identity.settings
+    if not joining.listen and identity is not None:
+        faults.append("This panel does not send addresses: say --listen.")
+    if faults:
+        raise CannotJoin(faults=faults)
+    first = parse_endpoint(joining.listen[0])
+    return JoinSettings(Role.FRONT, first.address, first.port, joining.panel_port or OLD_PANEL_PORT)
+
+
+def _values(joining: Joining, settings: JoinSettings) -> dict[str, str | int | tuple[str, ...]]:
+    """Return what front.toml begins with. It may listen at more addresses than the one that the panel has."""
     return {
         "state_dir": str(joining.directory / "state"),
         "identity_dir": str(joining.identity),
-        "listen": joining.listen,
+        "listen": joining.listen or (str(Endpoint(settings.dns_address, settings.dns_port)),),
         "cores": os.cpu_count() or 1,
-        "panel_port": joining.panel_port,
+        "panel_port": settings.agent_port,
         "control_port": joining.control_port,
         "api_port": joining.api_port,
         "xdp_interface": joining.xdp_interface,

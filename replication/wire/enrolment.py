@@ -2,6 +2,9 @@
 
     node, schema, cluster, certificate, ca, signing_keys, keys_generation
                 what the server is from now on
+    settings    what a person entered for it: `JoinSettings`. Older panels send none, and older agents do not read it,
+                so that it has a signature of its own, `settings_signature`, over `dnspanel enrolment settings 1` 00 and
+                the JSON object of `settings` and `request`
     panel       the panel's own certificate, PEM: of the authority `ca`, named `panel`, for clients
     signature   Base64 of an ECDSA signature (P-256, SHA-256, DER; FIPS 186-5) of that certificate's key
                 over `dnspanel enrolment 1` 00 and the JSON object of the fields before `panel` and of `request`,
@@ -13,10 +16,13 @@ where TLS proves nothing yet, cannot put keys of their own among those whose seg
 
 import base64
 import hashlib
+import ipaddress
 import json
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
+from enum import StrEnum
+from typing import Any, Self
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
@@ -29,6 +35,39 @@ from replication.wire.protocol import PANEL_NAME
 
 FIELDS = ("node", "schema", "cluster", "certificate", "ca", "signing_keys", "keys_generation")
 _SIGNED = b"dnspanel enrolment 1\0"
+_SIGNED_SETTINGS = b"dnspanel enrolment settings 1\0"
+
+
+class Role(StrEnum):
+    """What a server is in the fleet."""
+
+    NODE = "node"
+    CANARY = "canary"  # ring 0
+    FRONT = "front"
+
+
+@dataclass(frozen=True, slots=True)
+class JoinSettings:
+    """What the panel knows of a server that joins, so that nobody has to type it a second time."""
+
+    role: Role
+    dns_address: str
+    dns_port: int
+    agent_port: int
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, message: Any) -> Self:
+        """Raise BadBytes unless everything is there and can be written into a configuration."""
+        try:
+            ports = message["dns_port"], message["agent_port"]
+            if any(type(port) is not int or not 0 < port < 65536 for port in ports):
+                raise ValueError(ports)
+            return cls(Role(message["role"]), str(ipaddress.ip_address(message["dns_address"])), *ports)
+        except (KeyError, TypeError, ValueError) as exc:
+            raise BadBytes(what="settings", reason=f"{message!r:.200} are not those of a node") from exc
 
 
 def request_fingerprint(request: x509.CertificateSigningRequest) -> str:
@@ -37,19 +76,28 @@ def request_fingerprint(request: x509.CertificateSigningRequest) -> str:
 
 
 def encode_answer(
-    fields: Mapping[str, Any], *, request: str, panel: str, key: ec.EllipticCurvePrivateKey
+    fields: Mapping[str, Any],
+    *,
+    request: str,
+    panel: str,
+    key: ec.EllipticCurvePrivateKey,
+    settings: JoinSettings | None = None,
 ) -> dict[str, Any]:
-    """The answer to the request of this fingerprint, signed with the key of the certificate `panel`."""
-    signature = key.sign(_content(fields, request), ec.ECDSA(hashes.SHA256()))
-    return {
+    """Return the answer to the request of this fingerprint, signed with the key of the certificate `panel`."""
+    answer = {
         **{name: fields[name] for name in FIELDS},
         "panel": panel,
-        "signature": base64.b64encode(signature).decode("ascii"),
+        "signature": _sign(key, _content(fields, request)),
     }
+    if settings is None:
+        return answer
+    encoded = settings.to_json()
+    return answer | {"settings": encoded, "settings_signature": _sign(key, _content_of_settings(encoded, request))}
 
 
 def decode_answer(message: Mapping[str, Any], *, request: str, now: datetime) -> dict[str, Any]:
-    """The inverse, if the panel of the authority in it has signed it for this request.
+    """Return the fields, with `settings` if there are any, once the panel of the authority in it signed both for this
+    request.
 
     The caller compares the authority with the code. Raises BadBytes, BadSignature.
     """
@@ -57,20 +105,36 @@ def decode_answer(message: Mapping[str, Any], *, request: str, now: datetime) ->
         fields = {name: message[name] for name in FIELDS}
         authority = x509.load_pem_x509_certificate(str(fields["ca"]).encode())
         panel = x509.load_pem_x509_certificate(str(message["panel"]).encode())
-        signature = base64.b64decode(str(message["signature"]), validate=True)
+        signed = [(_content(fields, request), base64.b64decode(str(message["signature"]), validate=True))]
+        if "settings" in message:
+            fields["settings"] = JoinSettings.from_json(message["settings"]).to_json()
+            of_settings = base64.b64decode(str(message["settings_signature"]), validate=True)
+            signed.append((_content_of_settings(message["settings"], request), of_settings))
     except (KeyError, ValueError) as exc:
         raise BadBytes(what="answer", reason=f"it has no usable {exc}; is it of an older panel?") from exc
     key = _key_of_panel(panel, authority, now)
     try:
-        key.verify(signature, _content(fields, request), ec.ECDSA(hashes.SHA256()))
+        for content, signature in signed:
+            key.verify(signature, content, ec.ECDSA(hashes.SHA256()))
     except InvalidSignature as exc:
         raise BadSignature(reason="the answer was changed on its way, or is for another request") from exc
     return fields
 
 
 def _content(fields: Mapping[str, Any], request: str) -> bytes:
-    signed = {**{name: fields[name] for name in FIELDS}, "request": request}
-    return _SIGNED + json.dumps(signed, sort_keys=True, separators=(",", ":")).encode("ascii")
+    return _SIGNED + _canonical({**{name: fields[name] for name in FIELDS}, "request": request})
+
+
+def _content_of_settings(settings: Mapping[str, Any], request: str) -> bytes:
+    return _SIGNED_SETTINGS + _canonical({"settings": settings, "request": request})
+
+
+def _canonical(message: Mapping[str, Any]) -> bytes:
+    return json.dumps(message, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+
+def _sign(key: ec.EllipticCurvePrivateKey, content: bytes) -> str:
+    return base64.b64encode(key.sign(content, ec.ECDSA(hashes.SHA256()))).decode("ascii")
 
 
 def _key_of_panel(panel: x509.Certificate, authority: x509.Certificate, now: datetime) -> ec.EllipticCurvePublicKey:

@@ -51,6 +51,12 @@ def parse_endpoint(text: object) -> Endpoint:
     return Endpoint(str(address), int(port))
 
 
+def serves(listening: Endpoint, asked: Endpoint) -> bool:
+    """Whether what listens here gets questions for that address: the same one, or all addresses, and the same port."""
+    is_address = listening.address == asked.address or ipaddress.ip_address(listening.address).is_unspecified
+    return is_address and listening.port == asked.port
+
+
 def is_backend_name(name: object) -> TypeGuard[str]:
     """Whether a backend may be called so; it is written into dnsdist.conf."""
     return isinstance(name, str) and 1 <= len(name) <= 63 and set(name) <= _NAME

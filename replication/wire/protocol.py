@@ -249,6 +249,10 @@ class Status:
     # ALIAS and LUA records without a good answer when they were last asked for; at most MAX_LISTED_UNANSWERED.
     unanswered: tuple[Unanswered, ...] = ()
     front: Mapping[str, Any] | None = None  # of a front: `front.FrontReport` as JSON
+    # How it is set up here, for the panel to compare with what it has; older agents do not say.
+    listen: tuple[str, ...] = ()  # where it answers DNS, as `join_port` writes it
+    agent_port: int = 0  # where the panel calls it
+    role: str = ""  # `enrolment.Role`, as the panel had it when this server joined
 
     def to_json(self) -> dict[str, Any]:
         message = asdict(self)
@@ -277,6 +281,7 @@ class Status:
             if known.get("computed_types") is not None:
                 known["computed_types"] = ComputedTypes.from_json(known["computed_types"])
             known["unanswered"] = _unanswered(known.get("unanswered", ()))
+            known["listen"] = tuple(map(str, known.get("listen", ())))
             return cls(**known)
         except (KeyError, TypeError, ValueError) as exc:
             raise BadBytes(what="status", reason=f"{message!r} is not one") from exc

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 
@@ -17,6 +18,7 @@ from dnspanel.demo.nodes import DemoNode
 from dnspanel.demo.stack import Stack
 from replication import verify
 from replication.errors import NotServed
+from replication.version import version_to_build
 from tests.fronts import SET_TERMS
 from tests.ports import free_port
 from tests.replication.agent.servers import short_directory
@@ -76,18 +78,20 @@ def test_one_command_makes_a_server_a_node(fresh_stack: Stack, place: Path) -> N
     sockets = fresh_stack.run_directory / "joined"
     unprivileged.make_directory(sockets)
     node = DemoNode("joined", place / "lib", sockets, free_port(), free_port(), free_port())
-    places = {"dns": str(node.dns_port), "agent": str(node.agent_port)}
-    code = fresh_stack.manage("create_node", "joined", "--dns-port", places["dns"], "--agent-port", places["agent"])
+    ports = ["--dns-port", str(node.dns_port), "--agent-port", str(node.agent_port)]
+    code = fresh_stack.manage("create_node", "joined", *ports).strip()
     agent = installed_agent(place)
+    # Addresses and ports are the panel's. The documented line took port 53 where the panel had another, unnoticed.
+    command = [
+        *(str(agent), "join", "--code", code, "--api-port", str(node.statistics_port)),
+        *("--config", str(place / "agent.toml"), "--directory", str(place / "lib")),
+        *("--socket-directory", str(sockets), "--units", str(place / "units")),
+    ]
+    assert_refused(
+        fresh_stack, [*command, "--dns-port", "53"], f"--dns-port says 53, and the panel has {node.dns_port}."
+    )
     with contextlib.ExitStack() as running:
-        join(
-            fresh_stack,
-            "joined",
-            [str(agent), "join", "--code", code.strip(), "--dns-address", "127.0.0.1", "--dns-port", places["dns"]],
-            ["--listen-port", places["agent"], "--api-port", str(node.statistics_port)],
-            ["--config", str(place / "agent.toml"), "--directory", str(place / "lib")],
-            ["--socket-directory", str(sockets), "--units", str(place / "units")],
-        )
+        join(fresh_stack, "joined", command)
         for unit in ("pdns.service.d/dnspanel.conf", "dnspanel-agent.service"):
             running.enter_context(started(place / "units" / unit, place / f"{Path(unit).stem}.log"))
         fresh_stack.manage("demo_zones")
@@ -96,6 +100,35 @@ def test_one_command_makes_a_server_a_node(fresh_stack: Stack, place: Path) -> N
         front_port = a_front_joins(fresh_stack, place, agent.with_name("dnspanel-front"), running)
         until(lambda: has_answer(front_port), seconds=60, what="the front before the new node to answer")
         wait_until_in_sync(fresh_stack, seconds=60)
+        assert json.loads(run_script(fresh_stack, SETUP, "joined", "fronted")) == {
+            "joined": [f"127.0.0.1:{node.dns_port}", node.agent_port, "node", version_to_build(), []],
+            "fronted": [f"127.0.0.1:{front_port}", ANY, "front", version_to_build(), []],
+        }
+
+
+# What agents reported of how they are set up, and how that differs from what the panel has.
+SETUP = """
+import json, sys
+from dnspanel.fleet.nodes.enroll import node_by_name
+from dnspanel.fleet.nodes.reported_setup import setup_differences
+found = {}
+for node in map(node_by_name, sys.argv[1:]):
+    report = node.report
+    told = [*report["listen"], report["agent_port"], report["role"], report["versions"]["agent"]]
+    found[node.name] = [*told, setup_differences(node, is_rebuilding=False)]
+print(json.dumps(found))
+"""
+
+
+def assert_refused(stack: Stack, command: list[str], message: str) -> None:
+    """The command ended without a person's approval, and said why; nothing was configured."""
+    account = unprivileged.account()
+    assert account is not None
+    command = [*command, "--panel", stack.url, "--user", account.pw_name, "--no-start"]
+    done = subprocess.run(command, cwd="/", capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert not Path(command[command.index("--config") + 1]).exists()
 
 
 def a_front_joins(stack: Stack, place: Path, program: Path, running: contextlib.ExitStack) -> int:
@@ -106,7 +139,7 @@ def a_front_joins(stack: Stack, place: Path, program: Path, running: contextlib.
     join(
         stack,
         "fronted",
-        [str(program), "join", "--code", code, "--listen", f"127.0.0.1:{dns_port}", "--panel-port", str(panel_port)],
+        [str(program), "join", "--code", code],
         ["--control-port", str(free_port()), "--api-port", str(free_port())],
         ["--config", str(place / "front.toml"), "--directory", str(place / "front")],
         ["--units", str(place / "units")],

@@ -13,14 +13,16 @@ import hashlib
 import logging
 import secrets
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from django.db import IntegrityError, transaction
+from django.db.models import Case, QuerySet, When
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, user_of
@@ -37,11 +39,13 @@ from dnspanel.publish.signing import ensure_signing_key, keys_generation, public
 from dnspanel.texts import gettext
 from dnspanel.zones import access
 from dnspanel.zones.models import LogHead
-from replication.wire.enrolment import encode_answer, request_fingerprint
+from replication.wire.enrolment import JoinSettings, Role, encode_answer, request_fingerprint
 
 CODE_LIFETIME = timedelta(minutes=15)
 # How much of the authority's SHA-256 a code carries: by it the agent knows that it speaks to our panel.
 CODE_FINGERPRINT_LENGTH = 32
+MOST_DIGITS = 19  # of a number of a node
+MOST_PREDECESSORS = 10
 
 
 _NO_CERTIFICATE = {
@@ -58,9 +62,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The request is stored; a person has yet to approve it."""
+    """The request is stored; a person has yet to approve it. `settings` are what the panel has for this server."""
 
     fingerprint: str
+    settings: JoinSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,8 @@ class Enrolled:
     keys_generation: int
     panel: str  # the panel's certificate, and what it signed: see `replication.wire.enrolment`
     signature: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    settings_signature: str = ""
 
 
 def create_node(
@@ -122,7 +129,9 @@ def create_node(
             if is_front:
                 Front.objects.create(node=node)
             use_schema(schema=schema, now=now)
-            audit.record(action="node.create", by=by, now=now, target=name, dns=dns_address, agent=agent_host)
+            audit.record(
+                action="node.create", by=by, now=now, target=name, number=node.pk, dns=dns_address, agent=agent_host
+            )
     except IntegrityError as exc:
         raise NameTaken(name) from exc
     logger.info("created node=%s by=%s", name, user_of(by) or "command line")
@@ -171,10 +180,16 @@ def submit_request(*, code: str, csr_pem: str, now: datetime) -> Waiting | Enrol
     if claimed:
         logger.info("signing request received node=%s fingerprint=%s", node.name, request_sha256)
     if node.state == NodeState.AWAITING_APPROVAL:
-        return Waiting(fingerprint=request_sha256)
+        return Waiting(fingerprint=request_sha256, settings=settings_of(node))
     if node.state == NodeState.RETIRED or not node.certificate_pem:
         raise CodeRefused
     return _enrolled(node, request_sha256, now)
+
+
+def settings_of(node: Node) -> JoinSettings:
+    """Return what a server that joins as this node does not have to be given by hand."""
+    role = Role.FRONT if node.is_front else Role.CANARY if node.is_ring0 else Role.NODE
+    return JoinSettings(role, str(node.dns_address), node.dns_port, node.agent_port)
 
 
 def request_of(node: Node) -> EnrolmentCode | None:
@@ -212,9 +227,7 @@ def approve(*, node: Node, now: datetime, by: Author) -> Node:
             other_machine_at=None,
         )
         audit.record(action="node.approve", by=by, now=now, target=node.name, fingerprint=waiting.csr_sha256)
-        message = gettext("It was approved with the fingerprint {csr_sha256}.").format(
-            csr_sha256=waiting.csr_sha256[:16]
-        )
+        message = gettext("It was approved with the fingerprint {csr_sha256}.").format(csr_sha256=waiting.csr_sha256)
         events.note(node_id=node.pk, kind="enrolment", message=message, now=now, by=by)
     logger.info("approved node=%s by=%s", node.name, user_of(by) or "command line")
     return node
@@ -321,7 +334,8 @@ def resume_due(*, now: datetime) -> int:
 def retire(*, node: Node, now: datetime, by: Author) -> Node:
     """Let the node go for good: it counts nowhere any more and its codes are void. Raises WrongState, Forbidden.
 
-    Nor does what it had open private DNSSEC keys that are published later: nobody knows where its disk goes.
+    A new node can take its name; its own page is then at its slug. What it had does not open private DNSSEC keys that
+    are published later: nobody knows where its disk goes.
     """
     require_permission(by)
     with transaction.atomic():
@@ -332,7 +346,7 @@ def retire(*, node: Node, now: datetime, by: Author) -> Node:
             refused=gettext("is retired already"),
         )
         EnrolmentCode.objects.filter(node=node).delete()
-        audit.record(action="node.retire", by=by, now=now, target=node.name)
+        audit.record(action="node.retire", by=by, now=now, target=node.name, number=node.pk)
         events.note(node_id=node.pk, kind="retire", message=gettext("It was retired."), now=now, by=by)
         sealing_keys.rotate(now=now, by=by)
     logger.info("retired node=%s by=%s at=%s", node.name, user_of(by) or "command line", now.isoformat())
@@ -364,11 +378,39 @@ def describe(
 
 
 def node_by_name(name: str) -> Node:
-    """Return the node of this name; raises UnknownNode."""
-    node = Node.objects.filter(name=name).first()
+    """Return the node of this name or slug; raises UnknownNode.
+
+    A name is that of the node in the fleet, or, if it has none, of the one that was retired last.
+    """
+    node = nodes_named(name).first()
     if node is None:
         raise UnknownNode(name)
     return node
+
+
+def node_in_fleet(name: str) -> Node | None:
+    """Return the node of this name that was not retired."""
+    return Node.objects.filter(name=name).exclude(state=NodeState.RETIRED).first()
+
+
+def nodes_named(name: str) -> "QuerySet[Node]":
+    """Return the nodes that this name or slug may mean, the one that it does mean first."""
+    plain, _, number = name.partition("_")
+    if number:
+        is_number = number.isascii() and number.isdecimal() and len(number) < MOST_DIGITS
+        return (
+            Node.objects.filter(name=plain, pk=int(number), state=NodeState.RETIRED)
+            if is_number
+            else Node.objects.none()
+        )
+    is_retired = Case(When(state=NodeState.RETIRED, then=1), default=0)
+    return Node.objects.filter(name=name).order_by(is_retired, "-pk")
+
+
+def predecessors_of(node: Node) -> list[Node]:
+    """Return the retired nodes that had this node's name before it, the newest first."""
+    retired = Node.objects.filter(name=node.name, state=NodeState.RETIRED, pk__lt=node.pk)
+    return list(retired.only("name", "state").order_by("-pk")[:MOST_PREDECESSORS])
 
 
 def _schema_for_fronts(default: int) -> int:
@@ -399,7 +441,10 @@ def _enrolled(node: Node, request_sha256: str, now: datetime) -> Enrolled:
         "keys_generation": keys_generation(),
     }
     key = client_key(authority)
-    return Enrolled(**encode_answer(fields, request=request_sha256, panel=authority.client_pem, key=key))
+    settings = settings_of(node)
+    return Enrolled(
+        **encode_answer(fields, request=request_sha256, panel=authority.client_pem, key=key, settings=settings)
+    )
 
 
 def checked_request(csr_pem: str) -> x509.CertificateSigningRequest:

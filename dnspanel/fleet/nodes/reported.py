@@ -8,7 +8,9 @@ from typing import Any
 from dnspanel.fleet.health import spoken
 from dnspanel.fleet.models import Node
 from dnspanel.texts import gettext, gettext_noop, joined, ngettext
+from replication import __version__
 from replication.errors import BadBytes
+from replication.version import is_older
 from replication.wire.protocol import ComputedTypes
 
 # Of the node's clock, in seconds: beyond it, lag and charts mean little.
@@ -37,6 +39,7 @@ class Reported:
     clock_ahead: float | None  # seconds; negative: behind
     needed_schema: int  # that the installed PowerDNS needs; 0: the node's own, or unknown
     is_old: bool  # an agent of a protocol before this panel's
+    is_older: bool | None  # than the panel; None: the order of the two versions is not known
     diverged_count: int
     checked_at: float
     check_share: float
@@ -66,6 +69,8 @@ class Reported:
             found.append(message.format(time=_clock_off(self.clock_ahead or 0)))
         if self.is_old:
             found.append(gettext("update agent, still served"))
+        elif self.is_older:
+            found.append(gettext("agent older than panel"))
         return tuple(found)
 
     @property
@@ -77,6 +82,7 @@ def read_report(node: Node) -> Reported:
     """The last report of a node; its `versions` hold what agents sent before there were reports."""
     report: Mapping[str, Any] = node.report
     told = {**node.versions, **(report.get("versions") or {})}
+    agent = str(told.get("agent", ""))
     disk, free = report.get("disk_bytes") or 0, report.get("disk_free_bytes")
     needed = int(report.get("wanted_schema") or 0)
     return Reported(
@@ -84,7 +90,7 @@ def read_report(node: Node) -> Reported:
         state=str(report.get("state", "")),
         powerdns=f"dnsdist {told.get('dnsdist', '')}".strip() if node.is_front else str(told.get("powerdns", "")),
         installed=str(report.get("installed_powerdns") or told.get("installed") or ""),
-        agent=str(told.get("agent", "")),
+        agent=agent,
         lmdb=str(told.get("lmdb", "")),
         map_used=float(report["map_used"]) if "map_used" in report and not node.is_front else None,
         disk_free=int(free) if free is not None else None,
@@ -94,6 +100,7 @@ def read_report(node: Node) -> Reported:
         clock_ahead=report["clock"] - node.reported_at.timestamp() if node.reported_at and "clock" in report else None,
         needed_schema=needed if needed != node.schema else 0,
         is_old=bool(report) and not report.get("machine"),
+        is_older=is_older(agent, __version__),
         diverged_count=int(report.get("diverged_count") or 0),
         checked_at=float(report.get("checked_at") or 0),
         check_share=float(report.get("check_share") or 0),

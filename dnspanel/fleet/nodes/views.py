@@ -35,7 +35,8 @@ def enroll_agent(request: HttpRequest) -> JsonResponse:
     except CodeRefused as exc:
         return _refusal(403, "code refused", str(exc))
     if isinstance(answer, enroll.Waiting):
-        return JsonResponse({"state": "waiting for approval", "fingerprint": answer.fingerprint}, status=202)
+        waiting = {"fingerprint": answer.fingerprint, "settings": answer.settings.to_json()}
+        return JsonResponse({"state": "waiting for approval", **waiting}, status=202)
     return JsonResponse(asdict(answer))
 
 

@@ -23,10 +23,6 @@ from dnspanel.web.fleet.forms import SCHEMA_LABELS, NewNodeForm, NodeDescription
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.one_time_page import show_once
 from dnspanel.zones import access
-from replication.wire.front import Endpoint
-
-# What the agent takes unless it is told otherwise.
-_DNS_PORT, _AGENT_PORT, _FRONT_PORT = 53, 8533, 8534
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,19 +139,9 @@ def steps_of(node: Node, *, requested: bool) -> Steps:
 
 
 def _join_command(node: Node, code: str) -> str:
-    """Return the command to run on the server, as root."""
-    if node.is_front:
-        listen = Endpoint(str(node.dns_address), node.dns_port)
-        command = f"dnspanel-front join --panel {settings.PANEL_URL} --code {code} --listen {listen}"
-        return command if node.agent_port == _FRONT_PORT else f"{command} --panel-port {node.agent_port}"
-    command = f"dnspanel-agent join --panel {settings.PANEL_URL} --code {code} --dns-address {node.dns_address}"
-    if node.dns_port != _DNS_PORT:
-        command += f" --dns-port {node.dns_port}"
-    if node.agent_port != _AGENT_PORT:
-        command += f" --listen-port {node.agent_port}"
-    if node.is_ring0:
-        command += " --without-caches"
-    return command
+    """Return the command to run on the server, as root. Addresses, ports and role come with the panel's answer."""
+    program = "dnspanel-front" if node.is_front else "dnspanel-agent"
+    return f"{program} join --panel {settings.PANEL_URL} --code {code}"
 
 
 def _enroll_command(node: Node, code: str) -> str:

@@ -16,8 +16,17 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from replication.agent.config import read_config
-from replication.agent.enroll import FINGERPRINT_DIGITS, NotEnrolled, PanelUnreachable, ask_panel, enroll
-from replication.wire.enrolment import encode_answer, request_fingerprint
+from replication.agent.enroll import (
+    CODE_FILE,
+    FINGERPRINT_DIGITS,
+    NotEnrolled,
+    PanelUnreachable,
+    ask_panel,
+    enroll,
+    ensure_enrolled,
+)
+from replication.agent.installing import CannotJoin
+from replication.wire.enrolment import JoinSettings, Role, encode_answer, request_fingerprint
 from replication.wire.protocol import PANEL_NAME
 from tests.ports import free_port
 from tests.replication.agent.servers import Authority
@@ -25,6 +34,7 @@ from tests.replication.agent.test_config import write
 from tests.replication.panel import CLUSTER, PUBLIC_KEYS
 
 Answer = tuple[int, dict[str, Any]]
+SETTINGS = JoinSettings(Role.CANARY, "192.0.2.53", 5399, 8533)
 
 
 class Door:
@@ -63,7 +73,7 @@ class Door:
         request = x509.load_pem_x509_csr(body["csr"].encode())
         if len(self.requests) <= self.approved_after:
             fingerprint = hashlib.sha256(request.public_bytes(serialization.Encoding.DER)).hexdigest()
-            return 202, {"state": "waiting for approval", "fingerprint": fingerprint}
+            return 202, {"state": "waiting for approval", "fingerprint": fingerprint, "settings": SETTINGS.to_json()}
         return 200, self.granted(request)
 
     def granted(self, request: x509.CertificateSigningRequest, **other: Any) -> dict[str, Any]:
@@ -73,7 +83,11 @@ class Door:
         assert isinstance(key, ec.EllipticCurvePrivateKey)
         fingerprint = request_fingerprint(request)
         return encode_answer(
-            self.fields(request.public_key()) | other, request=fingerprint, panel=certificate.read_text(), key=key
+            self.fields(request.public_key()) | other,
+            request=fingerprint,
+            panel=certificate.read_text(),
+            key=key,
+            settings=SETTINGS,
         )
 
     def fields(self, public_key: Any) -> dict[str, Any]:
@@ -120,6 +134,7 @@ def test_an_approved_server_has_everything_an_agent_needs(door: Door, tmp_path: 
     config = read_config(write(tmp_path))
     assert config.identity.node == "ns1"
     assert config.identity.signing_keys == PUBLIC_KEYS
+    assert config.identity.settings == SETTINGS
     assert {path.name for path in identity.iterdir()} == {"node.key", "node.pem", "ca.pem", "identity.json"}
     assert all(path.stat().st_mode & 0o077 == 0 for path in identity.iterdir())
 
@@ -227,3 +242,61 @@ def test_the_request_is_for_a_p256_key_that_only_this_user_reads(door: Door, tmp
     assert key.curve.name == "secp256r1"
     assert isinstance(request.signature_hash_algorithm, hashes.SHA256)
     assert (tmp_path / "identity" / "node.key").stat().st_mode & 0o777 == 0o600
+
+
+def refuse(settings: JoinSettings) -> None:
+    raise CannotJoin(faults=[f"the panel has port {settings.dns_port}"])
+
+
+def test_what_contradicts_the_panel_is_refused_before_a_person_has_approved(door: Door, tmp_path: Path) -> None:
+    said: list[str] = []
+    with pytest.raises(CannotJoin, match="the panel has port 5399"):
+        enroll(door.url, door.code, tmp_path / "identity", say=said.append, check=refuse)
+    assert (len(door.requests), said) == (1, [])
+    # Corrected, the same command goes on with the same request.
+    join(door, tmp_path / "identity")
+    assert len({request["csr"] for request in door.requests}) == 1
+
+
+def again(door: Door, directory: Path, code: str) -> list[str]:
+    said: list[str] = []
+    ensure_enrolled(door.url, code, directory, say=said.append, check=lambda settings: None)
+    return said
+
+
+def test_a_server_enrolls_again_with_a_new_code_and_only_with_one(door: Door, tmp_path: Path) -> None:
+    """It ignored the code once it had an identity, so a node whose certificate had ended got no new one."""
+    identity, door.approved_after = tmp_path / "identity", 0
+    again(door, identity, door.code)
+    first = (identity / "node.pem").read_text()
+    assert again(door, identity, door.code) == []
+    assert (len(door.requests), (identity / "node.pem").read_text()) == (1, first)
+    said = again(door, identity, f"other-{door.code}")
+    assert len(door.requests) == 2
+    assert "This server is now node ns1" in said[0]
+    assert (identity / "node.pem").read_text() != first
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("identity")] == ["identity"]
+
+
+def test_a_refused_code_leaves_the_identity_as_it_was(door: Door, tmp_path: Path) -> None:
+    identity, door.approved_after = tmp_path / "identity", 0
+    again(door, identity, door.code)
+    before = {path.name: path.read_bytes() for path in identity.iterdir()}
+    door.answer = lambda body: (403, {"error": "code refused", "message": "This code is unknown."})
+    with pytest.raises(NotEnrolled, match="This code is unknown"):
+        again(door, identity, f"other-{door.code}")
+    assert {path.name: path.read_bytes() for path in identity.iterdir()} == before
+    (identity / CODE_FILE).unlink()  # as an older agent left it: the code may be the one that it joined with
+    assert again(door, identity, door.code)[0].startswith("This server keeps the identity that it has:")
+    del before[CODE_FILE]
+    assert {path.name: path.read_bytes() for path in identity.iterdir()} == before
+
+
+def test_an_identity_that_was_complete_when_the_power_went_takes_its_place(door: Door, tmp_path: Path) -> None:
+    identity, door.approved_after = tmp_path / "identity", 0
+    again(door, identity, door.code)
+    identity.rename(tmp_path / "identity.new")
+    (tmp_path / "identity.old").mkdir()
+    assert again(door, identity, door.code) == []
+    assert (identity / CODE_FILE).exists()
+    assert len(door.requests) == 1

@@ -17,6 +17,7 @@ from tests.replication.agent.servers import Authority
 
 NOW = datetime.now(UTC)
 REQUEST = "ab" * 32
+SETTINGS = enrolment.JoinSettings(enrolment.Role.CANARY, "192.0.2.53", 5399, 8533)
 
 
 @pytest.fixture(scope="module")
@@ -40,13 +41,53 @@ def signed(
         "signing_keys": ["a", "b"],
         "keys_generation": 3,
     }
-    return enrolment.encode_answer(fields, request=REQUEST, panel=certificate.read_text(), key=key)
+    return enrolment.encode_answer(fields, request=REQUEST, panel=certificate.read_text(), key=key, settings=SETTINGS)
 
 
 def test_what_was_signed_comes_back(authority: Authority) -> None:
     answer = signed(authority)
     fields = enrolment.decode_answer(answer, request=REQUEST, now=NOW)
-    assert fields == {name: answer[name] for name in enrolment.FIELDS}
+    assert fields == {name: answer[name] for name in (*enrolment.FIELDS, "settings")}
+    assert enrolment.JoinSettings.from_json(fields["settings"]) == SETTINGS
+
+
+def test_an_older_panel_sends_no_settings(authority: Authority) -> None:
+    answer = signed(authority)
+    old = {name: value for name, value in answer.items() if not name.startswith("settings")}
+    assert "settings" not in enrolment.decode_answer(old, request=REQUEST, now=NOW)
+
+
+@pytest.mark.parametrize(
+    "change", [{"dns_port": 53}, {"role": "node"}, {"dns_address": "192.0.2.1"}, {"agent_port": 1}, {"more": 1}]
+)
+def test_settings_are_bound_to_the_panel(authority: Authority, change: dict[str, Any]) -> None:
+    answer = signed(authority)
+    changed = answer | {"settings": answer["settings"] | change}
+    with pytest.raises(BadSignature):
+        enrolment.decode_answer(changed, request=REQUEST, now=NOW)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"dns_port": 0},
+        {"dns_port": "53"},
+        {"dns_port": True},
+        {"role": "king"},
+        {"dns_address": "ns1"},
+        {"agent_port": None},
+    ],
+)
+def test_settings_that_no_configuration_could_have_are_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(BadBytes):
+        enrolment.JoinSettings.from_json(SETTINGS.to_json() | change)
+
+
+def test_what_is_signed_over_settings_is_fixed() -> None:
+    assert enrolment._content_of_settings(SETTINGS.to_json(), "00") == (
+        b'dnspanel enrolment settings 1\x00{"request":"00","settings":'
+        b'{"agent_port":8533,"dns_address":"192.0.2.53","dns_port":5399,"role":"canary"}}'
+    )
 
 
 def test_what_is_signed_over_is_fixed() -> None:

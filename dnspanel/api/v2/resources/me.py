@@ -13,6 +13,7 @@ from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import stamp
 from dnspanel.api.v2.schema.permissions import CHOICES, permission_names
 from dnspanel.api.v2.schema.scopes import ScopeSerializer, scopes_json
+from replication import __version__
 
 
 class OwnTokenSerializer(serializers.Serializer):
@@ -36,6 +37,7 @@ class MeSerializer(serializers.Serializer):
     permissions = serializers.ListField(child=serializers.ChoiceField(choices=CHOICES))
     scope = ScopeSerializer(many=True)
     token = OwnTokenSerializer()
+    panel_version = serializers.CharField(help_text="Of the panel, as each node’s `agent` has that of its agent.")
 
 
 class Me(V2View):
@@ -64,5 +66,6 @@ class Me(V2View):
                 "permissions": permission_names(actor.permissions),
                 "scope": scopes_json(actor, actor.scope or ()),
                 "token": token_body,
+                "panel_version": __version__,
             }
         )

@@ -1,5 +1,6 @@
-"""Approve a node's signing request from the panel's own machine."""
+"""Approve a node's signing request from the panel's own machine, once its fingerprint was compared."""
 
+import sys
 from argparse import ArgumentParser
 from typing import Any
 
@@ -7,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from dnspanel.fleet.errors import FleetError
+from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import enroll
 
 
@@ -15,15 +17,29 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name")
-        parser.add_argument("--fingerprint", help="approve only a request with this SHA-256, as the agent printed it")
+        parser.add_argument(
+            "--fingerprint", help="what `join` printed on the server; without it you are asked to compare"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             node = enroll.node_by_name(options["name"])
             waiting = enroll.request_of(node)
-            if options["fingerprint"] and (waiting is None or waiting.csr_sha256 != options["fingerprint"]):
-                raise CommandError(f"{node.name}: the waiting request has another fingerprint.")
+            if waiting is not None and node.state == NodeState.AWAITING_APPROVAL:
+                self._compare(node, waiting.csr_sha256, options["fingerprint"])
             enroll.approve(node=node, now=timezone.now(), by=None)
         except FleetError as exc:
             raise CommandError(str(exc)) from exc
-        self.stdout.write(f"{node.name} is active; certificate SHA-256 {node.certificate_sha256}")
+        self.stdout.write(f"{node.name} is approved and active.")
+
+    def _compare(self, node: Node, waiting: str, given: str | None) -> None:
+        """Show the fingerprint of the request that waits. Raise CommandError unless a person has compared it."""
+        self.stdout.write(f"The server that asks to be {node.name} has the fingerprint\n{waiting}")
+        if given is None and sys.stdin.isatty():
+            given = waiting if input("Did join print the same fingerprint there? [y/N] ").strip() == "y" else ""
+        if given is None:
+            raise CommandError(
+                f"Compare it with what join printed there, then run: approve_node {node.name} --fingerprint {waiting}"
+            )
+        if given != waiting:
+            raise CommandError(f"{node.name} is not approved: join printed another fingerprint on the server.")

@@ -7,6 +7,7 @@ import pytest
 
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes.reported import describe_clock, explain_rebuild, read_report, release
+from replication import __version__
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 WELL: dict[str, Any] = {
@@ -15,7 +16,7 @@ WELL: dict[str, Any] = {
     "map_used": 0.12,
     "disk_free_bytes": 41,
     "disk_bytes": 100,
-    "versions": {"agent": "0.1.0", "powerdns": "4.7.3", "lmdb": "0.9.31"},
+    "versions": {"agent": __version__, "powerdns": "4.7.3", "lmdb": "0.9.31"},
     "clock": NOW.timestamp() + 0.4,
 }
 
@@ -27,7 +28,7 @@ def node(**told: Any) -> Node:
 def test_a_well_node_gives_no_reason_for_remarks() -> None:
     reported = read_report(node())
     assert reported.remarks == ()
-    assert (reported.powerdns, reported.agent, reported.lmdb) == ("4.7.3", "0.1.0", "0.9.31")
+    assert (reported.powerdns, reported.agent, reported.lmdb) == ("4.7.3", __version__, "0.9.31")
     assert reported.disk_free_share == 0.41
     assert not reported.is_old
 
@@ -51,10 +52,16 @@ def test_a_node_that_was_never_heard_has_no_facts_and_no_remarks() -> None:
         ({"clock": NOW.timestamp() - 310}, "clock 5 min behind"),
         ({"clock": NOW.timestamp() + 2.6}, "clock 3 s ahead"),
         ({"machine": ""}, "update agent, still served"),
+        ({"versions": {"agent": "0.1.0"}}, "agent older than panel"),
     ],
 )
 def test_what_a_person_should_know(told: dict[str, Any], remark: str) -> None:
     assert read_report(node(**told)).remarks == (remark,)
+
+
+def test_a_version_that_cannot_be_compared_is_not_called_older() -> None:
+    reported = read_report(node(versions={"agent": "of my own"}))
+    assert (reported.is_older, reported.remarks) == (None, ())
 
 
 def test_the_schema_that_a_node_has_is_not_wanted_anew() -> None:

@@ -26,7 +26,7 @@ def test_an_agent_needs_no_session_and_no_csrf_token(waiting_node: MakeNode) -> 
     code, csr = enroll.make_code(node=node, now=timezone.now(), by=None), signing_request()
     strict = Client(enforce_csrf_checks=True)
     waiting = ask(strict, code=code, csr=csr)
-    assert (waiting.status_code, set(waiting.json())) == (202, {"state", "fingerprint"})
+    assert (waiting.status_code, set(waiting.json())) == (202, {"state", "fingerprint", "settings"})
     enroll.approve(node=node, now=NOW, by=None)
     enrolled = ask(strict, code=code, csr=csr)
     assert enrolled.status_code == 200
@@ -40,11 +40,16 @@ def test_an_agent_needs_no_session_and_no_csrf_token(waiting_node: MakeNode) -> 
         "keys_generation",
         "panel",
         "signature",
+        "settings",
+        "settings_signature",
     }
     # As the agent reads it: nobody on the way can change what it says.
     fingerprint = request_fingerprint(x509.load_pem_x509_csr(csr.encode()))
     message = enrolled.json()
-    assert decode_answer(message, request=fingerprint, now=timezone.now())["node"] == node.name
+    fields = decode_answer(message, request=fingerprint, now=timezone.now())
+    assert fields["node"] == node.name
+    expected = {"role": "node", "dns_address": "192.0.2.53", "dns_port": 53, "agent_port": 8533}
+    assert fields["settings"] == waiting.json()["settings"] == expected
 
 
 def test_refusals_are_json_with_words(client: Client, waiting_node: MakeNode) -> None:

@@ -169,8 +169,11 @@ def test_a_node_whose_certificate_was_revoked_can_be_retired_on_its_page(
     assert browser(bob).post("/nodes/ns1/change/", FORM).status_code == 403
 
 
-def test_the_command_for_ring0_leaves_out_the_caches(waiting_node: MakeNode, browser: Browser, alice: User) -> None:
-    for name, is_ring0 in (("ns1", False), ("ring0", True)):
-        Node.objects.filter(pk=waiting_node(name).pk).update(is_ring0=is_ring0)
-        page = browser(alice).post(reverse("node-enrolment", args=[name]), follow=True).content
-        assert (b"--without-caches" in page) is is_ring0
+def test_the_command_has_nothing_that_the_panel_knows(waiting_node: MakeNode, browser: Browser, alice: User) -> None:
+    """It is the same for every node, the canary and nodes at other ports: the rest comes with the panel's answer."""
+    for name, changes in (("ns1", {}), ("ring0", {"is_ring0": True}), ("ns2", {"dns_port": 5399, "agent_port": 9000})):
+        Node.objects.filter(pk=waiting_node(name).pk).update(**changes)
+        page = browser(alice).post(reverse("node-enrolment", args=[name]), follow=True).content.decode()
+        command = re.search(r'<pre id="join-command"[^>]*>([^<]*)</pre>', page)
+        assert command
+        assert re.fullmatch(r"dnspanel-agent join --panel \S+ --code [0-9a-f.]+", command[1].strip())

@@ -1,0 +1,38 @@
+"""Decide what is wrong with how a node is set up: its version and its addresses. Pure."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from dnspanel.alerts.models import Severity
+from dnspanel.texts import gettext
+
+
+class Setup(NamedTuple):
+    """How a node's agent is set up: `is_older` than the panel, and how it differs from what the panel has."""
+
+    agent: str = ""
+    panel: str = ""
+    is_older: bool = False
+    differences: tuple[str, ...] = ()
+
+
+class Fault(NamedTuple):
+    """Something that is wrong with one node: the kind of alert, how bad it is, and a sentence."""
+
+    kind: str
+    severity: Severity
+    message: str
+
+
+def setup_faults(name: str, setup: Setup) -> Iterator[Fault]:
+    """Yield a fault for an agent that is older than the panel, and one for a setup that is not what the panel has."""
+    if setup.is_older:
+        message = gettext(
+            "The agent of {name} is older than the panel: {agent}. Install the panel’s version, {panel}, on the node."
+        ).format(name=name, agent=setup.agent, panel=setup.panel)
+        yield Fault("node.agent", Severity.WARNING, message)
+    if setup.differences:
+        message = gettext("{name} is not set up as the panel has it. {differences}").format(
+            name=name, differences=" ".join(setup.differences)
+        )
+        yield Fault("node.setup", Severity.WARNING, message)

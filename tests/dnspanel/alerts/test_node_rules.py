@@ -1,0 +1,53 @@
+"""Alerts about how a node is set up: an agent older than the panel, and what is not as the panel has it."""
+
+import pytest
+
+from dnspanel.alerts.inputs import read
+from dnspanel.alerts.node_rules import Setup, setup_faults
+from dnspanel.alerts.rules import conditions
+from dnspanel.fleet.models import Node
+from dnspanel.fleet.nodes.heartbeats import COLLECTOR, beat
+from replication import __version__
+from tests.dnspanel.fleet.conftest import MakeNode
+from tests.people import NOW
+
+NEWER = "99.0.0"
+
+
+def test_a_node_that_is_set_up_as_it_should_be_raises_nothing() -> None:
+    assert list(setup_faults("ns1", Setup(agent="1.0.0", panel="1.0.0"))) == []
+
+
+def test_each_fault_names_the_node_and_both_values() -> None:
+    setup = Setup("1.0.0.dev1+ga", "1.0.0.dev2+gb", is_older=True, differences=("It answers at A; the panel has B.",))
+    assert [(fault.kind, fault.message) for fault in setup_faults("ns1", setup)] == [
+        (
+            "node.agent",
+            "The agent of ns1 is older than the panel: 1.0.0.dev1+ga. "
+            "Install the panel’s version, 1.0.0.dev2+gb, on the node.",
+        ),
+        ("node.setup", "ns1 is not set up as the panel has it. It answers at A; the panel has B."),
+    ]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("agent", "expected"),
+    [("0.1.0", ["node.agent:ns1"]), (__version__, []), (NEWER, []), ("of my own", [])],
+    ids=["older", "equal", "newer", "unknown"],
+)
+def test_only_an_agent_that_is_older_raises_an_alert(active_node: MakeNode, agent: str, expected: list[str]) -> None:
+    report = {"versions": {"agent": agent}, "machine": "m"}
+    Node.objects.filter(pk=active_node("ns1").pk).update(contact_at=NOW, report=report, reported_at=NOW)
+    beat(process=COLLECTOR, now=NOW)
+    found = [each.key for each in conditions(read(NOW).inputs, NOW) if each.key.startswith("node.agent")]
+    assert found == expected
+
+
+@pytest.mark.django_db
+def test_a_node_at_another_port_than_the_panel_has_raises_an_alert(active_node: MakeNode) -> None:
+    report = {"versions": {"agent": __version__}, "machine": "m", "listen": ["192.0.2.53:5399"]}
+    Node.objects.filter(pk=active_node("ns1").pk).update(contact_at=NOW, report=report, reported_at=NOW)
+    beat(process=COLLECTOR, now=NOW)
+    [found] = [each for each in conditions(read(NOW).inputs, NOW) if each.kind == "node.setup"]
+    assert found.message.endswith("It answers at 192.0.2.53:5399; the panel has 192.0.2.53:53.")

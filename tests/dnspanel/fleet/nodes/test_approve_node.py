@@ -1,0 +1,53 @@
+"""`manage.py approve_node` shows the fingerprint that `join` prints, before the approval."""
+
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from dnspanel.fleet.models import Node, NodeState
+from dnspanel.fleet.nodes import enroll
+from tests.dnspanel.fleet.conftest import MakeNode, signing_request
+
+pytestmark = pytest.mark.django_db
+
+
+def asked(node: Node) -> str:
+    """A server asks to be this node; return what `join` prints there."""
+    code = enroll.make_code(node=node, now=timezone.now(), by=None)
+    waiting = enroll.submit_request(code=code, csr_pem=signing_request(), now=timezone.now())
+    assert isinstance(waiting, enroll.Waiting)
+    return waiting.fingerprint
+
+
+def run(*words: str) -> str:
+    out = StringIO()
+    call_command("approve_node", *words, stdout=out)
+    return out.getvalue()
+
+
+def test_both_sides_show_one_fingerprint(waiting_node: MakeNode) -> None:
+    """It printed the fingerprint of the certificate, which `join` never shows, and only when it was too late."""
+    fingerprint = asked(waiting_node("ns1"))
+    lines = run("ns1", "--fingerprint", fingerprint).splitlines()
+    assert lines == ["The server that asks to be ns1 has the fingerprint", fingerprint, "ns1 is approved and active."]
+    assert Node.objects.get().certificate_sha256 not in "".join(lines)
+
+
+def test_without_a_comparison_nothing_is_approved(waiting_node: MakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", StringIO())  # no terminal to ask at
+    fingerprint = asked(waiting_node("ns1"))
+    with pytest.raises(CommandError, match=f"approve_node ns1 --fingerprint {fingerprint}"):
+        run("ns1")
+    with pytest.raises(CommandError, match="join printed another fingerprint"):
+        run("ns1", "--fingerprint", "0" * 64)
+    assert Node.objects.get().state == NodeState.AWAITING_APPROVAL
+
+
+def test_who_asked_for_nothing_is_not_approved(waiting_node: MakeNode, active_node: MakeNode) -> None:
+    waiting_node("ns1")
+    active_node("ns2")
+    for name in ("ns1", "ns2", "ns3"):
+        with pytest.raises(CommandError):
+            run(name, "--fingerprint", "0" * 64)
