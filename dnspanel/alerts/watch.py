@@ -67,6 +67,10 @@ def keep(found: Sequence[Condition], *, now: datetime) -> Looked:
     by_key = {condition.key: condition for condition in found}
     with transaction.atomic():
         open_alerts = {alert.key: alert for alert in Alert.objects.filter(over_at=None).select_for_update(of=("self",))}
+        others = [a for key, a in open_alerts.items() if key in by_key and a.node_id != by_key[key].node_id]
+        for alert in others:  # of a node that was retired, whose name another one has now
+            del open_alerts[alert.key]
+        _end(others, now)
         raised = _raise([condition for key, condition in by_key.items() if key not in open_alerts], now)
         worse = _update([(open_alerts[key], by_key[key]) for key in open_alerts.keys() & by_key.keys()], now)
         gone = [a for key, a in open_alerts.items() if key not in by_key and now - a.seen_at >= OVER_AFTER]

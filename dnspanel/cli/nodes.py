@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from dnspanel.cli import output
+from dnspanel.cli.errors import Refused
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, pass_session, shared_options
 from dnspanel.cli.zone_paths import segment
@@ -57,8 +58,81 @@ def show(session: Session, name: str) -> None:
         "DNS": f"{node['dns_address']} port {node['dns_port']}",
         "public addresses": node["public_addresses"] or None,
         "agent": f"{node['agent_host']} port {node['agent_port']}",
+        "agent version": f"{node['agent']} (older than the panel)" if node["agent_is_older"] else node["agent"] or None,
+        "not as in the panel": node["setup_differences"] or None,
     }
     session.show(node, details)
+
+
+@nodes.command()
+@click.argument("name")
+@click.option("--fingerprint", help="What `join` printed on the server; without it you are asked to compare.")
+@shared_options
+@pass_session
+def approve(session: Session, name: str, fingerprint: str | None) -> None:
+    """Approve the server that asks to be this node.
+
+    The fingerprint is that of its request: the one that `join` printed on the server, and that the node's page shows.
+    """
+    waiting = session.client.get(f"/nodes/{segment(name)}")["fingerprint"]
+    if waiting is None:
+        raise Refused({"detail": f"No server asks to be {name}. Run `join` there with a code first."})
+    if fingerprint is None:
+        output.tell(f"The server that asks to be {name} has the fingerprint\n{waiting}")
+        click.confirm("Did join print the same fingerprint there?", abort=True, err=True)
+    _act(session, name, "approve", {"fingerprint": fingerprint or waiting})
+
+
+@nodes.command()
+@click.argument("name")
+@click.option("--reason", default="", help="Why, for the node's page.")
+@shared_options
+@pass_session
+def drain(session: Session, name: str, reason: str) -> None:
+    """Push nothing to a node until it is resumed. It goes on answering."""
+    _act(session, name, "drain", {"reason": reason})
+
+
+@nodes.command()
+@click.argument("name")
+@shared_options
+@pass_session
+def resume(session: Session, name: str) -> None:
+    """Push to a drained node again."""
+    _act(session, name, "resume")
+
+
+@nodes.command()
+@click.argument("name")
+@shared_options
+@pass_session
+def resync(session: Session, name: str) -> None:
+    """Send a node a whole snapshot. It goes on answering."""
+    _act(session, name, "resync")
+
+
+@nodes.command()
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@shared_options
+@pass_session
+def revoke(session: Session, name: str, yes: bool) -> None:
+    """Revoke the certificate of a node, which then has to enroll again. It goes on answering."""
+    if not yes:
+        click.confirm(f"Revoke the certificate of {name}?", abort=True, err=True)
+    _act(session, name, "revoke")
+
+
+@nodes.command()
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@shared_options
+@pass_session
+def retire(session: Session, name: str, yes: bool) -> None:
+    """Retire a node for good. A new node can take its name."""
+    if not yes:
+        click.confirm(f"Retire {name} for good?", abort=True, err=True)
+    _act(session, name, "retire")
 
 
 @nodes.command()
@@ -83,6 +157,12 @@ def watch(session: Session, interval: float, count: int | None) -> None:
         if looks == count:
             return
         time.sleep(interval)
+
+
+def _act(session: Session, name: str, act: str, body: Mapping[str, str] | None = None) -> None:
+    """Do something to a node, and show what it is now."""
+    node = session.client.send("POST", f"/nodes/{segment(name)}/acts/{act}", body or {})
+    session.show(node, {word: node[word] for word in ("name", "slug", "state", "health", "sentence")})
 
 
 def _percent(row: Mapping[str, Any]) -> str | None:

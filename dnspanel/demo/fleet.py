@@ -58,7 +58,7 @@ def put_before(front: DemoFront, nodes: Sequence[DemoNode], *, now: datetime) ->
 
 def _ask_to_enroll(node: DemoNode | DemoFront, *, panel: str, now: datetime) -> subprocess.Popen[bytes]:
     """Start the agent's enrollment with the code that the node has, or with a new one."""
-    known = Node.objects.filter(name=node.name).first() or enroll.create_node(
+    known = enroll.node_in_fleet(node.name) or enroll.create_node(
         name=node.name,
         dns_address=LOOPBACK,
         dns_port=node.dns_port,

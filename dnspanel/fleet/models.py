@@ -88,7 +88,8 @@ class Isolation(models.Model):
 class Node(models.Model):
     """One authoritative name server with its agent."""
 
-    name = models.SlugField(max_length=63, unique=True)
+    # One of the fleet's at most has a name; those that were retired keep theirs, for their history.
+    name = models.SlugField(max_length=63)
     state = models.CharField(max_length=16, choices=NodeState, default=NodeState.AWAITING_APPROVAL)
     dns_address = models.GenericIPAddressField()
     dns_port = models.IntegerField(default=53)
@@ -145,8 +146,23 @@ class Node(models.Model):
     certificate_sha256 = models.CharField(max_length=64, blank=True, default="")
     certificate_expires_at = models.DateTimeField(null=True)
 
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["name"], condition=~models.Q(state=NodeState.RETIRED), name="node_name_of_fleet"
+            )
+        ]
+
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def slug(self) -> str:
+        """What URLs and commands call it: its name, and for one that was retired its number too.
+
+        The underscore keeps the two apart: a name has none.
+        """
+        return f"{self.name}_{self.pk}" if self.state == NodeState.RETIRED else self.name
 
     @property
     def pins(self) -> frozenset[str]:

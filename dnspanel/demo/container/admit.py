@@ -44,7 +44,7 @@ def admit_nodes(
 
 
 def _node(name: str, address: str, *, is_ring0: bool, now: datetime) -> Node:
-    return Node.objects.filter(name=name).first() or enroll.create_node(
+    return enroll.node_in_fleet(name) or enroll.create_node(
         name=name,
         dns_address=address,
         dns_port=DNS_PORT,

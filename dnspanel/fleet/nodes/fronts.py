@@ -191,7 +191,9 @@ def _possible_backends() -> "QuerySet[Node]":
 
 
 def _terms(front: Front) -> Terms:
-    weights = front.backends.order_by("node__name").values_list("node__name", "weight")
+    # A retired node may have the name of one in the fleet, which is not meant.
+    backends = front.backends.exclude(node__state=NodeState.RETIRED)
+    weights = backends.order_by("node__name").values_list("node__name", "weight")
     return Terms(dict(weights), **{name: getattr(front, name) for name in RANGES})
 
 

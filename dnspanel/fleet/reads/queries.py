@@ -13,6 +13,7 @@ from dnspanel.fleet.errors import UnknownNode
 from dnspanel.fleet.health import FAULTS, WELL, Health, HealthInputs, health
 from dnspanel.fleet.models import Bootstrap, Delivery, Node, NodeState
 from dnspanel.fleet.nodes import machines
+from dnspanel.fleet.nodes.enroll import nodes_named
 from dnspanel.fleet.rollout.gates import Gates, read_gates, with_limit
 from dnspanel.publish.stall import stalls
 from dnspanel.texts import gettext, joined
@@ -71,8 +72,8 @@ def statuses_of(node_ids: Sequence[int], *, now: datetime) -> tuple[NodeStatus, 
 
 
 def node_status(*, name: str, now: datetime) -> NodeStatus:
-    """One node, also one that has left; raises UnknownNode."""
-    found = _statuses(list(_with_related(Node.objects.filter(name=name))), now)
+    """Return the node of this name or slug, also one that was retired; raises UnknownNode."""
+    found = _statuses(list(_with_related(nodes_named(name))[:1]), now)
     if not found:
         raise UnknownNode(name)
     return found[0]

@@ -107,7 +107,7 @@ def _of_fleet(person: User, statuses: Sequence[NodeStatus]) -> Iterator[Line]:
 
 
 def _url_of(alert: Alert) -> str:
-    return reverse("node-detail", args=[alert.node.name]) if alert.node else reverse("alert-list")
+    return reverse("node-detail", args=[alert.node.slug]) if alert.node else reverse("alert-list")
 
 
 def _of_rollovers(person: User) -> Iterator[Line]:

@@ -19,7 +19,9 @@ from dnspanel.fleet import resync, telemetry
 from dnspanel.fleet.errors import BadNode, FleetError, WrongState
 from dnspanel.fleet.models import Bootstrap, Divergence, Node, NodeEvent, NodeState
 from dnspanel.fleet.nodes import enroll, fronts, machines, rotate, unjoined
+from dnspanel.fleet.nodes.enroll import predecessors_of
 from dnspanel.fleet.nodes.reported import Reported, describe_clock, explain_rebuild, read_report
+from dnspanel.fleet.nodes.reported_setup import setup_differences
 from dnspanel.fleet.reads.queries import head, node_status
 from dnspanel.fleet.reads.unproven import unproven_of
 from dnspanel.fleet.rollup import LEVELS, points_of
@@ -30,6 +32,7 @@ from dnspanel.web.fleet.top import log_for, top_of
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.zones import access
 from dnspanel.zones.models import Zone
+from replication import __version__
 from replication.errors import ReplicationError
 from replication.wire.protocol import Unanswered
 
@@ -52,6 +55,8 @@ class NodeDetails:
     keys: tuple[str, ...]  # the signing keys it accepts, their first digits
     expired: bool
     unanswered: tuple[Unanswered, ...]  # ALIAS and LUA records without a good answer
+    setup: tuple[str, ...]  # how its server is not set up as the panel has it, in sentences
+    panel_version: str
 
     @property
     def other_powerdns(self) -> str:
@@ -81,6 +86,7 @@ def node_detail(request: PanelRequest, name: str) -> HttpResponse:
         "drained": node.state == NodeState.DRAINED,
         "active": node.state == NodeState.ACTIVE,
         "retired": node.state == NodeState.RETIRED,
+        "predecessors": predecessors_of(node),
     }
     if node.is_front:
         context |= {"front": fronts.report_of(node), "has_backends": bool(fronts.terms_of(node).backends)}
@@ -110,6 +116,8 @@ def details_of(node: Node, now: datetime) -> NodeDetails:
         keys=tuple(str(key)[:16] for key in node.report.get("signing_keys") or ()),
         expired=expires is not None and expires <= now,
         unanswered=tuple(map(Unanswered._make, node.unanswered[:MOST_UNANSWERED])),
+        setup=setup_differences(node, is_rebuilding=hasattr(node, "bootstrap")),
+        panel_version=__version__,
     )
 
 
@@ -138,12 +146,12 @@ def node_act(request: PanelRequest, name: str, act: str) -> HttpResponse:
         verb(request, node, timezone.now())
     except FleetError as exc:
         messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
-        return redirect("node-detail", node.name)
+        return redirect("node-detail", node.slug)
     except ReplicationError as exc:
         messages.error(request, gettext("The agent did not do it: {exc}.").format(exc=exc))
-        return redirect("node-detail", node.name)
+        return redirect("node-detail", node.slug)
     messages.success(request, message.format(node.name))
-    return redirect("node-list") if act in {"retire", "remove"} else redirect("node-detail", node.name)
+    return redirect("node-list") if act in {"retire", "remove"} else redirect("node-detail", node.slug)
 
 
 def _divergences(request: PanelRequest, node: Node) -> list[Divergence]:

@@ -2,9 +2,18 @@
 
 import json
 
-from dnspanel.accounts.models import User
+import pytest
+from django.utils import timezone
+
+from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.models import Role, User
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.fleet.models import Node, NodeState
+from dnspanel.fleet.nodes import enroll
 from tests.dnspanel.cli.conftest import Run
-from tests.dnspanel.fleet.conftest import MakeNode
+from tests.dnspanel.fleet.conftest import MakeNode, signing_request
+from tests.people import make_person
 
 
 def test_nodes_are_listed_shown_and_watched(run: Run, erin: User, active_node: MakeNode) -> None:
@@ -22,3 +31,48 @@ def test_nodes_are_listed_shown_and_watched(run: Run, erin: User, active_node: M
 
 def test_a_node_that_there_is_not_is_refused(run: Run) -> None:
     assert run("nodes", "show", "ns9").code == 1
+
+
+@pytest.fixture
+def administrator(run: Run) -> Run:
+    """Run the command with a token that may change nodes."""
+    person = make_person("ada", Role.ADMINISTRATOR)
+    permissions = frozenset({Permission.FLEET, Permission.NODES})
+    terms = TokenTerms(purpose="nodes", scope=(Grant(EVERY_RIGHT, everywhere=True),), permissions=permissions)
+    secret = create_token(owner=person, terms=terms, by=person, now=timezone.now()).secret
+    return lambda *args, **more: run(*args, token=secret, **more)
+
+
+def asked(node: Node) -> str:
+    """A server asks to be this node; return the fingerprint that `join` prints there."""
+    code = enroll.make_code(node=node, now=timezone.now(), by=None)
+    return enroll.submit_request(code=code, csr_pem=signing_request(), now=timezone.now()).fingerprint  # type: ignore[union-attr]
+
+
+def test_a_node_is_approved_by_the_fingerprint_that_join_printed(administrator: Run, waiting_node: MakeNode) -> None:
+    node = waiting_node("ns1")
+    early = administrator("nodes", "approve", "ns1")
+    assert (early.code, "No server asks to be ns1" in early.err) == (1, True)
+    fingerprint = asked(node)
+    wrong = administrator("nodes", "approve", "ns1", "--fingerprint", "0" * 64)
+    assert (wrong.code, Node.objects.get().state) == (1, NodeState.AWAITING_APPROVAL)
+    refused = administrator("nodes", "approve", "ns1", input="n\n")
+    assert fingerprint in refused.err
+    assert (refused.code, Node.objects.get().state) == (1, NodeState.AWAITING_APPROVAL)
+    approved = administrator("nodes", "approve", "ns1", input="y\n")
+    assert (approved.code, Node.objects.get().state) == (0, NodeState.ACTIVE)
+
+
+def test_a_node_is_drained_resumed_revoked_and_retired(administrator: Run, run: Run, active_node: MakeNode) -> None:
+    active_node("ns1")
+    assert run("nodes", "drain", "ns1").code == 1  # a token that may only look
+    states = [
+        administrator("nodes", *words, "--output", "json").json["state"]
+        for words in (("drain", "ns1", "--reason", "disk"), ("resume", "ns1"), ("revoke", "ns1", "--yes"))
+    ]
+    assert states == ["drained", "active", "awaiting"]
+    kept = administrator("nodes", "retire", "ns1", input="n\n")
+    assert (kept.code, Node.objects.get().state) == (1, NodeState.AWAITING_APPROVAL)
+    retired = administrator("nodes", "retire", "ns1", "--yes", "--output", "json").json
+    assert (retired["state"], retired["slug"]) == ("retired", Node.objects.get().slug)
+    assert administrator("nodes", "show", retired["slug"]).code == 0

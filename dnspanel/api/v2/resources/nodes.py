@@ -23,6 +23,7 @@ from dnspanel.fleet.health import Word
 from dnspanel.fleet.models import Node, NodeGroup, NodeState
 from dnspanel.fleet.nodes import enroll, unjoined
 from dnspanel.fleet.nodes.reported import read_report
+from dnspanel.fleet.nodes.reported_setup import setup_differences
 from dnspanel.fleet.reads.queries import NodeStatus, head, node_status, node_statuses
 from dnspanel.fleet.rollup import LEVELS, Level, points_of
 from dnspanel.zones import access
@@ -55,6 +56,9 @@ class NodeSerializer(serializers.Serializer):
     """One authoritative server, its position in the log, and its live numbers."""
 
     name = serializers.CharField()
+    slug = serializers.CharField(
+        help_text="What a path has for it: its name; of a retired node with `_` and its number, as names return."
+    )
     is_front = serializers.BooleanField(help_text="A dnsdist before nodes, which are at `…/front`.")
     state = serializers.ChoiceField(choices=NodeState.choices)
     health = serializers.ChoiceField(choices=[(str(word), str(word)) for word in Word])
@@ -72,7 +76,13 @@ class NodeSerializer(serializers.Serializer):
     drain_reason = serializers.CharField()
     drained_until = serializers.DateTimeField(allow_null=True)
     powerdns = serializers.CharField(help_text="The release that runs; empty while unknown.")
-    agent = serializers.CharField()
+    agent = serializers.CharField(help_text="The version of its agent; empty while unknown.")
+    agent_is_older = serializers.BooleanField(
+        allow_null=True, help_text="Whether that is older than the panel; null while the order is unknown."
+    )
+    setup_differences = serializers.ListField(
+        child=serializers.CharField(), help_text="How the server is not set up as the panel has it, in sentences."
+    )
     remarks = serializers.ListField(
         child=serializers.CharField(), help_text="What a person should know, in a few words each."
     )
@@ -243,7 +253,7 @@ class NodeAct(V2View):
                 _require_fingerprint(node, values.get("fingerprint"))
             drained = {"reason": values.get("reason", ""), "until": values.get("until")} if act == "drain" else {}
             ACTS[act](node=node, now=timezone.now(), by=actor, **drained)
-        return _answer(_node_json(name))
+        return _answer(_node_json(node.slug))
 
 
 def node_name(name: str) -> str:
@@ -296,6 +306,7 @@ def _json(status: NodeStatus, newest: int, live: telemetry.LiveNow | None) -> di
     waiting = enroll.request_of(node) if node.state == NodeState.AWAITING_APPROVAL else None
     return {
         "name": node.name,
+        "slug": node.slug,
         "is_front": node.is_front,
         "state": node.state,
         "health": str(status.health.word),
@@ -312,6 +323,8 @@ def _json(status: NodeStatus, newest: int, live: telemetry.LiveNow | None) -> di
         "drained_until": stamp(node.drained_until),
         "powerdns": reported.powerdns,
         "agent": reported.agent,
+        "agent_is_older": reported.is_older,
+        "setup_differences": list(setup_differences(node, is_rebuilding=hasattr(node, "bootstrap"))),
         "remarks": list(reported.remarks),
         "sequence": node.acked,
         "head": newest,
