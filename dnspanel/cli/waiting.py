@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dnspanel.cli import output
-from dnspanel.cli.errors import Unreachable
+from dnspanel.cli.errors import Refused, Unreachable
 from dnspanel.cli.session import Session, pass_session, shared_options
 from dnspanel.cli.zone_paths import zone_path
 
@@ -25,7 +25,7 @@ DEFAULT_TIMEOUT = 60
 @shared_options
 @pass_session
 def wait(session: Session, sequence: int | None, zone: str | None, timeout: int, with_secondaries: bool) -> None:
-    """Wait until every node answers with a publication.
+    """Wait until every node answers with a publication: without SEQUENCE and --zone, the newest one that you can see.
 
     Exit code 3 says that some node, or secondary, did not in time; the message names it.
 
@@ -34,11 +34,15 @@ def wait(session: Session, sequence: int | None, zone: str | None, timeout: int,
       dnspanel wait 4711
       dnspanel wait --zone example.net --all --timeout 300
     """
-    if (sequence is None) == (zone is None):
-        raise click.UsageError("Give a sequence, or --zone.")
+    if sequence is not None and zone is not None:
+        raise click.UsageError("Give a sequence or --zone, not both.")
     if zone is not None:
         sequence = session.client.get(zone_path(zone))["sequence"]
-    assert sequence is not None
+    elif sequence is None:
+        newest = next(session.client.items("/publications", limit=1), None)
+        if newest is None:
+            raise Refused({"detail": "Nothing has been published yet."})
+        sequence = int(newest["sequence"])
     publication = wait_for(session, sequence, timeout, with_secondaries=with_secondaries)
     session.show(publication, details_of(publication))
 

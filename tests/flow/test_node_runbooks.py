@@ -1,0 +1,220 @@
+"""The runbooks of nodes (`docs/operate/runbooks/`), tried: the very commands of each document, in its order.
+
+Left out are only those that need systemd or another machine: `systemctl`, `journalctl`, `df`, `rm` and `date`. What
+`systemctl restart` does is done with a signal.
+"""
+
+import contextlib
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dnspanel.demo import unprivileged
+from dnspanel.demo.nodes import DemoNode
+from dnspanel.demo.stack import Stack
+from tests.docs import documents
+from tests.flow.test_join import started
+from tests.ports import free_port
+from tests.replication.agent.servers import short_directory
+from tests.stack import ROOT, run_script, until, wait_until_in_sync
+
+pytestmark = [
+    pytest.mark.flow,
+    pytest.mark.skipif(os.geteuid() != 0, reason="joining writes for another user, which takes root"),
+]
+
+RUNBOOKS = ROOT / "docs" / "operate" / "runbooks"
+NOT_HERE = ("systemctl ", "rm ", "date ", "dnspanel fronts set ")  # the last one needs a front of that name
+
+TOKEN = """
+from django.utils import timezone
+from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.models import Role, User
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.tokens import TokenTerms, create_token
+ada = User.objects.create(username="ada", role=Role.ADMINISTRATOR)
+permissions = frozenset({Permission.READ, Permission.FLEET, Permission.NODES})
+terms = TokenTerms(purpose="runbooks", scope=(Grant(EVERY_RIGHT, everywhere=True),), permissions=permissions)
+print(create_token(owner=ada, terms=terms, by=ada, now=timezone.now()).secret)
+"""
+# The certificate has the lifetime of every other one, and began so long ago that it has ended.
+APPROVE_LONG_AGO = """
+from datetime import timedelta
+from django.utils import timezone
+from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes.authority import NODE_LIFETIME
+enroll.approve(node=enroll.node_by_name("ns2"), now=timezone.now() - NODE_LIFETIME - timedelta(days=1), by=None)
+"""
+HAS_ASKED = """
+from dnspanel.fleet.nodes import enroll
+print(enroll.request_of(enroll.node_by_name("ns2")) is not None)
+"""
+
+
+def commands(name: str, step: str) -> list[str]:
+    """The commands in the blocks below a heading of this runbook, without those that cannot run here."""
+    section = documents.section(RUNBOOKS / name, step)
+    lines = [
+        line
+        for block in re.findall(r"^```\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+        for line in block.splitlines()
+    ]
+    assert lines, f"{name} has no commands below {step}"
+    return [line for line in lines if not line.startswith(NOT_HERE)]
+
+
+class Operator:
+    """Runs the commands of a runbook as they are written, at this stack."""
+
+    def __init__(self, stack: Stack, place: Path) -> None:
+        self.stack, self.place = stack, place
+        home = {"DNSPANEL_URL": stack.url, "DNSPANEL_TOKEN": run_script(stack, TOKEN).strip(), "HOME": str(place)}
+        self._environment = os.environ | home | {"PYTHONPATH": str(ROOT)}
+        sockets = stack.run_directory / "again"
+        unprivileged.make_directory(sockets)
+        self.node = DemoNode("ns2", place / "lib", sockets, free_port(), free_port(), free_port())
+
+    def run(self, line: str, **words: str) -> str:
+        """Run a command of the document, with these words in place of those that stand for them."""
+        for placeholder, word in words.items():
+            line = line.replace(placeholder, word)
+        program, *rest = shlex.split(line)
+        if program == "manage.py":
+            return self.stack.manage(*rest)
+        assert program == "dnspanel", line
+        command = [sys.executable, "-m", "dnspanel.cli", *rest]
+        done = subprocess.run(command, env=self._environment, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, f"{line}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def run_all(self, lines: list[str], **words: str) -> str:
+        """Run these commands; return what the last one printed."""
+        return [self.run(line, **words) for line in lines][-1]
+
+    @contextlib.contextmanager
+    def joining(self, line: str, code: str) -> Iterator[str]:
+        """`join` runs as the document has it, with this server's places; gives the fingerprint that it prints."""
+        program, *words = shlex.split(line.replace("CODE", code).replace("https://panel.example.net", self.stack.url))
+        assert program == "/opt/dnspanel-agent/bin/dnspanel-agent"
+        account = unprivileged.account()
+        assert account is not None
+        here = [
+            *("--user", account.pw_name, "--config", str(self.place / "agent.toml")),
+            *("--directory", str(self.node.directory), "--socket-directory", str(self.node.socket_directory)),
+            *("--units", str(self.place / "units"), "--api-port", str(self.node.statistics_port), "--no-start"),
+        ]
+        command = [sys.executable, "-m", "replication.agent", *words, *here]
+        with subprocess.Popen(
+            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as process:
+            try:
+                assert process.stdout is not None
+                yield process.stdout.readline().split()[-1]
+                output, _ = process.communicate(timeout=60)
+            finally:
+                process.kill()
+        assert process.returncode == 0, output
+
+    def shows(self, name: str, *words: str) -> bool:
+        """Whether `nodes show` has all of these words."""
+        shown = self.run(f"dnspanel nodes show {name}")
+        return all(re.search(rf"\b{re.escape(word)}\b", shown) for word in words)
+
+    def restart_agent(self, sig: int = signal.SIGTERM) -> None:
+        """What `systemctl restart dnspanel-agent` does; whoever supervises the agent starts it again."""
+        for directory in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                words = (directory / "cmdline").read_bytes().split(b"\0")
+                if str(self.place / "agent.toml").encode() in words and b"run" in words and b"/bin/sh" not in words:
+                    os.kill(int(directory.name), sig)
+
+
+@pytest.fixture
+def operator(fresh_stack: Stack) -> Iterator[Operator]:
+    fresh_stack.manage("demo_zones")
+    wait_until_in_sync(fresh_stack, seconds=120)
+    with short_directory() as place:
+        unprivileged.make_directory(place)
+        yield Operator(fresh_stack, place)
+
+
+def test_a_node_is_removed_replaced_given_a_new_certificate_and_brought_to_the_head(operator: Operator) -> None:
+    removed = remove(operator)
+    with contextlib.ExitStack() as running:
+        join_with_an_expired_certificate(operator, running)
+        assert operator.shows(removed, "retired")  # the former ns2, beside the new one
+        renew(operator)
+        unstick(operator)
+
+
+def remove(operator: Operator) -> str:
+    """By the runbook: ns2 leaves, and its name is free. Returns what the old one is called now."""
+    name = "remove-a-node.md"
+    assert commands(name, "1. Let nobody ask it") == []
+    retired = operator.run_all(commands(name, "2. Retire it"))
+    slug = re.search(r"ns2_[0-9]+", retired)
+    assert slug
+    assert "retired" in retired
+    *listing, waiting = commands(name, "3. Prove it")
+    assert "ns2" not in operator.run_all(listing)
+    operator.run(waiting)
+    assert commands(name, "4. Clean the server") == []
+    operator.stack.supervisor.stop([each for each in operator.stack.supervisor.states() if "ns2" in each])
+    return slug[0]
+
+
+def join_with_an_expired_certificate(operator: Operator, running: contextlib.ExitStack) -> None:
+    """A new server takes the name, and its certificate has ended when its agent begins."""
+    node = operator.node
+    ports = ["--dns-port", str(node.dns_port), "--agent-port", str(node.agent_port)]
+    code = operator.stack.manage("create_node", "ns2", *ports).strip()
+    [line] = commands("expired-certificate.md", "3. Join again")
+    with operator.joining(line, code):
+        until(lambda: "True" in run_script(operator.stack, HAS_ASKED), seconds=30, what="the server to ask")
+        run_script(operator.stack, APPROVE_LONG_AGO)
+    for unit in ("pdns.service.d/dnspanel.conf", "dnspanel-agent.service"):
+        running.enter_context(started(operator.place / "units" / unit, operator.place / f"{Path(unit).stem}.log"))
+    until(lambda: operator.shows("ns2", "rejecting", "expired"), seconds=60, what="the symptom")
+
+
+def renew(operator: Operator) -> None:
+    """By the runbook: the node has a certificate again."""
+    name = "expired-certificate.md"
+    assert commands(name, "1. Compare the clocks") == []
+    revoking, making = commands(name, "2. Revoke the old certificate and make a code")
+    assert "awaiting" in operator.run(revoking)
+    code = operator.run(making).strip()
+    [line] = commands(name, "3. Join again")
+    with operator.joining(line, code) as fingerprint:
+        assert "active" in operator.run_all(commands(name, "4. Approve"), FINGERPRINT=fingerprint)
+    operator.restart_agent()
+    waiting, displaying = commands(name, "5. Prove it")
+    until(lambda: operator.shows("ns2", "live"), seconds=60, what="the node to be live")
+    operator.run(waiting)
+    assert "live" in operator.run(displaying)
+
+
+def unstick(operator: Operator) -> None:
+    """By the runbook: a node that was paused, and one whose agent hangs, come to the head."""
+    name = "node-stuck.md"
+    [displaying] = commands(name, "1. Read why it waits")
+    [resuming] = [span for span in documents.code_spans(RUNBOOKS / name) if "nodes resume" in span]
+    operator.run("dnspanel nodes drain ns2 --reason disk")
+    assert "drained" in operator.run(displaying)
+    operator.run(resuming)
+    operator.restart_agent(signal.SIGSTOP)
+    until(lambda: "offline" in operator.run(displaying), seconds=60, what="the node to be offline")
+    operator.restart_agent(signal.SIGKILL)
+    watching, resyncing = commands(name, "2. Wait until it has everything")
+    until(lambda: operator.shows("ns2", "live"), seconds=60, what="the node to be live again")
+    assert "LAG" in operator.run(watching.replace("--count 20", "--count 1"))
+    operator.run(resyncing)
+    [proving] = commands(name, "3. Prove it")
+    operator.run(proving)
