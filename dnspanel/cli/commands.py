@@ -4,6 +4,7 @@ import click
 
 from dnspanel import __version__
 from dnspanel.cli.access import access
+from dnspanel.cli.audit import audit
 from dnspanel.cli.catalogs import catalogs
 from dnspanel.cli.directories import directories
 from dnspanel.cli.dnssec import dnssec
@@ -84,6 +85,7 @@ for command in (
     teams,
     tokens,
     directories,
+    audit,
     evidence,
     whoami,
 ):

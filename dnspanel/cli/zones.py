@@ -11,7 +11,7 @@ from dnspanel.cli.errors import Refused
 from dnspanel.cli.many import only_act, tell_others, tell_refusals
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, pass_session, shared_options
-from dnspanel.cli.written import publish, show_written, writing_options
+from dnspanel.cli.written import publish, show_change, show_written, writing_options
 from dnspanel.cli.zone_paths import zone_path
 from dnspanel.cli.zone_runs import run_to_end, show_run
 
@@ -291,12 +291,45 @@ def restore(session: Session, zone: str, wait: bool, timeout: int, reason: str) 
 @zones.command()
 @click.argument("zone")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="The newest so many.")
+@click.option("--name", help="Only what changed this owner name; @ is the zone itself.")
+@click.option("--changes", is_flag=True, help="Show below each revision what it changed, line by line with - and +.")
 @shared_options
 @pass_session
-def history(session: Session, zone: str, limit: int) -> None:
-    """List what was published in a zone, the newest first."""
-    rows = session.client.get(zone_path(zone, "revisions"), limit=limit)["items"]
-    session.show_rows(rows, _HISTORY, none="No revision.")
+def history(session: Session, zone: str, limit: int, name: str | None, changes: bool) -> None:
+    """List what was published in a zone, the newest first: who, when, over which way, and why.
+
+    \b
+    Examples:
+      dnspanel zones history example.net
+      dnspanel zones history example.net --name www --changes
+    """
+    rows = session.client.get(zone_path(zone, "revisions"), limit=limit, name=name)["items"]
+    if changes:
+        paths = [zone_path(zone, "revisions", row["revision"]) for row in rows]
+        rows = [
+            {**row, "changes": _at_name(session.client.get(path), name)} for row, path in zip(rows, paths, strict=True)
+        ]
+    if session.is_json or not changes:
+        session.show_rows(rows, _HISTORY, none="No revision.")
+        return
+    if not rows:
+        output.tell("No revision.")
+    for row in rows:
+        reason = f": {row['reason']}" if row["reason"] else ""
+        by = row["author"] or "the panel"
+        click.echo(f"{row['revision']}  {output.moment(row['at'])}  {by} ({row['channel']}) {row['kind']}{reason}")
+        for change in row["changes"]:
+            show_change(change)
+
+
+def _at_name(revision: Mapping[str, Any], name: str | None) -> list[Mapping[str, Any]]:
+    """Return what a revision changed, of it only what is at this name if there is one."""
+    changes: list[Mapping[str, Any]] = revision["changes"]
+    if name is None:
+        return changes
+    zone = revision["zone"]
+    full = zone if name == "@" else name.lower() if name.endswith(".") else f"{name.lower()}.{zone}"
+    return [change for change in changes if change["name"] == full]
 
 
 @zones.command()

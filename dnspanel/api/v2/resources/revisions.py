@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors import Actor
@@ -14,13 +14,14 @@ from dnspanel.accounts.grants import Right
 from dnspanel.api.v2.http.accepted import written
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
-from dnspanel.api.v2.http.problems import Problem
+from dnspanel.api.v2.http.problems import Problem, bad_parameter
 from dnspanel.api.v2.http.representation import change_json, revision_json, rrset_json
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.http.visibility import seen
 from dnspanel.api.v2.resources.publications import publication_for
 from dnspanel.api.v2.resources.publishing import Terms, publish
-from dnspanel.api.v2.schema.fields import PAGED, page_of, read
+from dnspanel.api.v2.schema.fields import PAGED, page_of, read, text_parameter
+from dnspanel.api.v2.schema.parsing import owner_of
 from dnspanel.api.v2.schema.zone_serializers import (
     WRITING,
     RevisionDiffSerializer,
@@ -35,7 +36,9 @@ from dnspanel.zones.errors import CannotUndo, Conflicts
 from dnspanel.zones.merge import Changes, Conflict, is_already_so
 from dnspanel.zones.models import Change as StoredChange
 from dnspanel.zones.models import Revision, RevisionKind, Zone
+from replication.codec.keys import relative_key
 from replication.dns.rrset import Change, Key, RRset
+from replication.errors import BadName
 
 MOST_CHANGES_LISTED = 1000
 MOST_UNDONE = 10_000  # RRsets
@@ -45,17 +48,26 @@ _UNDONE = {202: WrittenSerializer, 200: WrittenSerializer}
 class RevisionList(V2View):
     """The revisions of a zone."""
 
-    @extend_schema(operation_id="listRevisions", parameters=PAGED, responses={200: page_of(RevisionSerializer)})
+    @extend_schema(
+        operation_id="listRevisions",
+        parameters=[
+            OpenApiParameter("name", str, description="Those that changed an RRset of this owner name."),
+            *PAGED,
+        ],
+        responses={200: page_of(RevisionSerializer)},
+    )
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List revisions
 
-        The newest first.
+        The newest first. With `name`, a token that sees the zone in part needs to see everything at that name.
         """
         actor = actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
         page = page_request(request, int)
         before = min(page.after[0], 2**31 - 1) if page.after else None
-        rows, more = cut(history.revisions_below(zone, before, page.limit + 1), page.limit)
+        filters = _filters(request, zone, actor)
+        found = [] if filters is None else history.revisions_below(zone, before, page.limit + 1, filters)
+        rows, more = cut(found, page.limit)
         items = [revision_json(zone.name, row, actor) for row in rows]
         return page_answer(request, items, (rows[-1].number,) if more else None)
 
@@ -158,6 +170,22 @@ class ZoneRestoreTo(V2View):
             revision.restore_to(zone=zone, number=found.number, author=actor, now=timezone.now())
             return _drafted()
         return written(request, publish(request, [_patch_of_state(zone, found.number)], _terms(body)))
+
+
+def _filters(request: Request, zone: Zone, actor: Actor) -> history.HistoryFilters | None:
+    """Return what the request asks for; None if the actor may not know of changes at that name. Raise Problem."""
+    if not (text := text_parameter(request.query_params, "name", longest=1100)):
+        return history.EVERY_REVISION
+    try:
+        name = owner_of(text, zone.name)
+    except BadName as exc:
+        raise bad_parameter("name", str(exc)) from exc
+    if (visibility := access.visibility_of(actor, zone)) is not None:
+        changes = StoredChange.objects.filter(revision__zone=zone, owner_key=relative_key(name, zone.name))
+        types = changes.order_by("type").values_list("type", flat=True).distinct()
+        if not all(visibility(name, type) for type in types):
+            return None
+    return history.HistoryFilters(name=name)
 
 
 def revision_of(zone: Zone, number: int) -> Revision:

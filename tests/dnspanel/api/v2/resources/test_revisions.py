@@ -32,6 +32,20 @@ def test_revisions_are_listed_and_shown_with_what_they_changed(call: Caller, zon
         call.problem(404, "GET", f"{PATH}/revisions/{number}")
 
 
+def test_revisions_are_found_by_the_name_that_they_changed(
+    call: Caller, make_caller: MakeCaller, zone: Zone, changed: int
+) -> None:
+    call.good("PUT", PATH + "/rrsets/mail/A", content("192.0.2.10"))
+    for name in ("www", "www.example.test.", "WWW"):
+        assert [item["revision"] for item in call.all(f"{PATH}/revisions?name={name}")] == [2]
+    assert [item["revision"] for item in call.all(PATH + "/revisions?name=mail")] == [3]
+    assert call.all(PATH + "/revisions?name=nothing") == []
+    call.problem(422, "GET", PATH + "/revisions?name=www.other.test.")
+    narrow = make_caller(Grant(frozenset({Right.READ}), zones=frozenset({zone.pk}), names=("mail",)))
+    assert [item["revision"] for item in narrow.all(PATH + "/revisions?name=mail")] == [3]
+    assert narrow.all(PATH + "/revisions?name=www") == []
+
+
 def test_a_zone_is_shown_as_it_was(call: Caller, zone: Zone, changed: int) -> None:
     then = {(item["name"], item["type"]): item["rdata"] for item in call.all(PATH + "/revisions/1/rrsets?limit=4")}
     assert len(then) == 6

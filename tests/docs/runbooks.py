@@ -1,0 +1,42 @@
+"""The runbooks of the operator, and the commands in them that a test runs.
+
+Each page has the four parts of `PARTS`, in this order. What is to be copied is in fenced blocks marked `sh`: one
+command a line, a backslash continues it. A test of a page takes its commands from `commands_of` and runs them.
+"""
+
+import re
+import shlex
+from pathlib import Path
+
+from tests.docs.documents import ROOT
+
+FOLDER = ROOT / "docs" / "operate" / "runbooks"
+INDEX = FOLDER / "README.md"
+PARTS = ("Symptom", "Do this", "You then see", "What it means")
+
+_BLOCK = re.compile(r"^[ ]*```sh\n(.*?)^[ ]*```$", re.MULTILINE | re.DOTALL)
+
+
+def pages() -> list[Path]:
+    """Return every runbook, without the index."""
+    return sorted(path for path in FOLDER.glob("*.md") if path != INDEX)
+
+
+def command_lines_of(stem: str) -> list[str]:
+    """Return the commands of `docs/operate/runbooks/STEM.md` as they are to be copied, in their order."""
+    text = "".join(_BLOCK.findall((FOLDER / f"{stem}.md").read_text())).replace("\\\n", " ")
+    lines = (line.strip() for line in text.splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def commands_of(stem: str, **replaced: str) -> list[list[str]]:
+    """Return the same commands as lists of arguments.
+
+    `replaced` has values for the words in capitals that a reader fills in: `SEQUENCE="12"`.
+    """
+    commands = [shlex.split(line) for line in command_lines_of(stem)]
+    return [[_filled(word, replaced) for word in command] for command in commands]
+
+
+def _filled(word: str, replaced: dict[str, str]) -> str:
+    return re.sub(r"[A-Z_]{3,}", lambda found: replaced.get(found[0], found[0]), word)
