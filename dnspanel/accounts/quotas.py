@@ -135,6 +135,23 @@ def refuse_beyond(
             raise refusal(refusal_message(holder, kind, limit=limit, used=used, added=added))
 
 
+@dataclass(slots=True)
+class Room:
+    """How many more a holder may have of one kind, and the quota; nobody else adds until the transaction ends."""
+
+    limit: int
+    left: int
+
+
+def room_beyond(holder: Holder, kind: Kind, *, count: Callable[[Holder, int], int]) -> Room | None:
+    """Return the holder's room, for who adds as many as fit; None without a quota. `count` is as of `refuse_beyond`."""
+    limit = holder.limits[kind]
+    if limit is None:
+        return None
+    lock_until_commit(Lock.QUOTA, holder.lock_key)
+    return Room(limit, limit - count(holder, limit + 1))
+
+
 def refusal_message(holder: Holder, kind: Kind, *, limit: int, used: int, added: int) -> str:
     """Whose quota it is, how much of it is used, and who can change it."""
     if holder.team:

@@ -18,6 +18,7 @@ from dnspanel.zones import access
 from dnspanel.zones.audit_chain import PUBLICATION
 from dnspanel.zones.errors import NotInTrash, StillOnItsWay
 from dnspanel.zones.models import AuditLink, LogHead, Zone
+from dnspanel.zones.restore import GONE, gone_stamp
 
 
 def delete_for_good(*, zone: Zone, author: Author, now: datetime) -> None:
@@ -28,17 +29,17 @@ def delete_for_good(*, zone: Zone, author: Author, now: datetime) -> None:
     """
     with transaction.atomic(durable=True):
         trashed = Zone.objects.select_for_update().filter(pk=zone.pk).exclude(deleted_at=None).first()
-        if trashed is None:
+        if trashed is None or trashed.deleted_at is None:
             raise NotInTrash(zone.name)
         access.require_right(author, trashed, Right.DELETE_ZONE)
         if not _is_known(trashed.sequence):
             raise StillOnItsWay(trashed.name)
         audit.record(
-            action="zone.gone",
+            action=GONE,
             by=author,
             now=now,
             target=trashed.name,
-            deleted_at=f"{trashed.deleted_at:%Y-%m-%dT%H:%M:%SZ}",
+            deleted_at=gone_stamp(trashed.deleted_at),
             revision=trashed.revision,
             rrsets=trashed.rrset_count,
         )

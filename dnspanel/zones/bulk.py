@@ -294,7 +294,7 @@ def change_zones(
     """
     by_zone = {change.zone_id: change for change in changes}
 
-    def change(left: Collection[int]) -> tuple[Publication | None, list[int]]:
+    def change(left: Mapping[int, str]) -> tuple[Publication | None, list[int]]:
         with transaction.atomic(durable=True):
             prefer_indexes()
             locked = _locked(by_zone)
@@ -314,7 +314,7 @@ def change_zones(
             publication = _carry_out(moves, author, channel, now, reason, beside)
         return publication, [id for id in by_zone if id not in zones or id in refused]
 
-    return _leaving_refused(change)
+    return leaving_refused(change)
 
 
 def delete_zones(
@@ -336,7 +336,7 @@ def delete_zones(
     """
     expected = dict(zones)
 
-    def delete(left: Collection[int]) -> tuple[Publication | None, list[int]]:
+    def delete(left: Mapping[int, str]) -> tuple[Publication | None, list[int]]:
         with transaction.atomic(durable=True):
             if not confirmed:
                 refuse_mass_deletion(author=author, count=len(expected), now=now)
@@ -360,7 +360,7 @@ def delete_zones(
                 beside(publication)
         return publication, [id for id in expected if id not in found]
 
-    return _leaving_refused(delete)
+    return leaving_refused(delete)
 
 
 def into_trash(*, zones: Iterable[Zone], now: datetime) -> list[NewRevision]:
@@ -396,7 +396,7 @@ def undo_zone_changes(
     it created or deleted are not looked at.
     """
 
-    def undo(left: Collection[int]) -> tuple[Publication | None, list[tuple[str, str, int]]]:
+    def undo(left: Mapping[int, str]) -> tuple[Publication | None, list[tuple[str, str, int]]]:
         with transaction.atomic(durable=True):
             prefer_indexes()
             published = _published_by(sequence)
@@ -426,20 +426,23 @@ def undo_zone_changes(
             publication = _carry_out(moves, author, channel, now, reason, beside)
         return publication, kept
 
-    return _leaving_refused(undo)
+    return leaving_refused(undo)
 
 
-def _leaving_refused(act: Callable[[Collection[int]], R]) -> R:
-    """What the act returns, once publish hooks were asked and it leaves those zones alone for which one refuses it."""
-    left: set[int] = set()
+def leaving_refused(act: Callable[[Mapping[int, str]], R]) -> R:
+    """Return what the act returns, once publish hooks were asked, without the zones for which a hook refuses it.
+
+    The act gets those zones, by id, with what the hook answered.
+    """
+    left: dict[int, str] = {}
     with_hooks = after_hooks(act)
     while True:
         try:
             return with_hooks(left)
         except HookRefused as refusal:
-            if left.issuperset(refusal.zones):
+            if left.keys() >= refusal.zones.keys():
                 raise
-            left |= refusal.zones.keys()
+            left |= dict.fromkeys(refusal.zones, str(refusal))
 
 
 def _refused_by_rules(moves: Sequence[_Move], author: Author, reason: str, now: datetime) -> set[int]:

@@ -21,7 +21,7 @@ from dnspanel.accounts.models import Team
 from dnspanel.accounts.roles import Permission
 from dnspanel.advisory_locks import Lock
 from dnspanel.texts import gettext, gettext_noop
-from dnspanel.zones import access, bulk, edit, many_settings, panel_reasons, run_turns
+from dnspanel.zones import access, bulk, many_settings, panel_reasons, restore, run_turns
 from dnspanel.zones.dnssec import policies
 from dnspanel.zones.dnssec.policies import Target
 from dnspanel.zones.errors import ChangeRunUnknown, Forbidden, RightMissing, RunRefused, SettingsRefused, ZoneError
@@ -325,7 +325,7 @@ class _Batch:
         rows = ChangeRunZone.objects.filter(run=self._run.undo_of_id, zone_id__in=[zone.pk for zone in zones])
         before = {row.zone_id: row.before for row in rows}
         if self._alike.act == ZoneAct.DELETE:
-            self._each(zones, found, lambda zone: self._restore(zone, now))
+            self._restore([zone for zone in zones if zone.deleted_at is not None], found, now)
         elif self._alike.act == ZoneAct.POLICY:
             known = DnssecPolicy.objects.in_bulk({each["policy"] for each in before.values() if each["policy"]})
             own = _own_policies(zones)
@@ -364,11 +364,21 @@ class _Batch:
             except ZoneError as exc:
                 found.refuse(zone, str(exc))
 
-    def _restore(self, zone: Zone, now: datetime) -> Publication | None:
-        if zone.deleted_at is None:
-            return None
-        reason = panel_reasons.RUN_TAKEN_BACK.format(undone=self._run.undo_of_id, number=self._run.pk)
-        return edit.restore_zone(zone=zone, author=self._author, channel=self._channel, now=now, reason=reason)
+    def _restore(self, zones: Sequence[Zone], found: _Found, now: datetime) -> None:
+        """The zones are back from the trash, in one publication, but for those that cannot come back."""
+        restored = restore.restore_zones(
+            zones=zones,
+            author=self._author,
+            channel=self._channel,
+            now=now,
+            reason=panel_reasons.RUN_TAKEN_BACK.format(undone=self._run.undo_of_id, number=self._run.pk),
+        )
+        for zone in restored.outcome.changed:
+            found.change(zone, {})
+        for zone, reason in restored.outcome.refused:
+            found.refuse(zone, reason)
+        if restored.last is not None:
+            ChangeRun.objects.filter(pk=self._run.pk).update(last_sequence=restored.last.sequence)
 
     def _policies(self, zones: Sequence[Zone], found: _Found) -> list[Zone]:
         """Those of these zones to which the policy is to be attached, or from which to be detached; all are noted."""

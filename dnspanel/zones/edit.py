@@ -1,7 +1,7 @@
 """Zones come, go to the trash and come back; each act is a publication of its own. Verbs."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -15,7 +15,6 @@ from dnspanel.texts import gettext
 from dnspanel.zones import access, bulk, nesting, pieces, quotas, server_sets, soa, store_rrsets
 from dnspanel.zones.computed_types import COMPUTED, reasons_against
 from dnspanel.zones.dnssec.first_signing import sign_new_zones
-from dnspanel.zones.dnssec.queries import presigned_zones
 from dnspanel.zones.errors import (
     NamesRefused,
     NameTaken,
@@ -32,8 +31,9 @@ from dnspanel.zones.merge import Edit
 from dnspanel.zones.models import TRASH_DAYS, Channel, Publication, RevisionKind, Zone
 from dnspanel.zones.plan import plan_zones
 from dnspanel.zones.publish_hooks import after_hooks
+from dnspanel.zones.restore import restorations
 from dnspanel.zones.rules import Severity, check_zone, names_below
-from dnspanel.zones.sequence_log import Alongside, NewRevision, append_publication, nothing, publication_of_form
+from dnspanel.zones.sequence_log import Alongside, append_publication, nothing, publication_of_form
 from dnspanel.zones.server_sets import ServerSet
 from replication.dns import names, rdtypes
 from replication.dns.rrset import Change, RRset, make
@@ -292,10 +292,10 @@ def restore_zone(
             if author is not None:
                 quotas.refuse_zone_of(creator=trashed.created_by, team=trashed.team)
             Zone.objects.filter(pk=trashed.pk).update(deleted_at=None)
-            restoration = _restoration(trashed, now)
+            revisions = restorations([trashed], now)
             nesting.refuse_names(zone_names=[trashed.name], own=[trashed.pk], author=author)
             return append_publication(
-                revisions=[restoration],
+                revisions=revisions,
                 author=author,
                 channel=channel,
                 now=now,
@@ -452,32 +452,3 @@ def _refuse_errors(zone: str, content: Sequence[RRset]) -> None:
 
 def _serial_in(zone: str, rrsets: Iterable[RRset]) -> int:
     return next(soa.serial_of(r).value for r in rrsets if r.type == rdtypes.SOA and r.name == zone)
-
-
-def _restoration(zone: Zone, now: datetime) -> NewRevision:
-    """The revision that brings the zone back, which is live; its SOA has the next serial: secondaries must see that it
-    moved on. But that of a zone with the signatures that it came with: they are of its serial too; and that of a zone
-    that is transferred, which is its primary's. One that no node had before is not brought to them.
-    """
-    is_fixed = bool(zone.transferred_from or presigned_zones([zone.pk]))
-    broken = [] if is_fixed else [child for _, child, _ in nesting.broken_below([zone.pk])]
-    near = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {zone.name, *broken})})[zone.pk]
-    before = near[zone.name, rdtypes.SOA]
-    serial, changes = soa.serial_of(before), []
-    if not is_fixed:
-        serial = zone.soa_edits.after(serial, now)
-        changes = [Change(zone.name, rdtypes.SOA, before, soa.with_serial(before, serial))]
-        for child in broken:
-            ds = near[child, rdtypes.DS]
-            changes.append(Change(child, rdtypes.DS, ds, replace(ds, disabled=ds.rdata)))
-        store_rrsets.write_changes([(zone.pk, zone.name, changes)])
-    return NewRevision(
-        zone.pk,
-        zone.name,
-        RevisionKind.RESTORE if zone.is_served else RevisionKind.AWAIT,
-        zone.revision + 1,
-        serial.value,
-        zone.rrset_count,
-        changed=len(broken),
-        changes=changes,
-    )

@@ -166,12 +166,22 @@ def refused_zones(
     zones: Collection[Zone], parts: Mapping[int, Part], *, author: Author, reason: str, now: datetime
 ) -> set[int]:
     """The ids of those of these zones that rules keep the author from changing so, for who leaves them alone."""
+    return set(reasons_against(zones, parts, author=author, reason=reason, now=now))
+
+
+def reasons_against(
+    zones: Collection[Zone], parts: Mapping[int, Part], *, author: Author, reason: str, now: datetime
+) -> dict[int, str]:
+    """Return why rules keep the author from changing some of these zones so, by their ids."""
     if author is None:
-        return set()
+        return {}
     rules = rules_about(zones)
     if not rules:
-        return set()
-    return {zone.pk for zone in zones if any(refusals(rules.of(zone), zone, parts[zone.pk], author, reason, (), now))}
+        return {}
+    first = {
+        zone.pk: next(refusals(rules.of(zone), zone, parts[zone.pk], author, reason, (), now), None) for zone in zones
+    }
+    return {pk: str(refusal) for pk, refusal in first.items() if refusal is not None}
 
 
 def refusals(

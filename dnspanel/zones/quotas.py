@@ -18,6 +18,7 @@ from dnspanel.accounts.quotas import (
     members_bound_by,
     refusal_message,
     refuse_beyond,
+    room_beyond,
 )
 from dnspanel.texts import gettext
 from dnspanel.zones.errors import QuotaExceeded
@@ -43,6 +44,32 @@ def refuse_zone_of(*, creator: User | None, team: Team | None, added: int = 1) -
     own = () if creator is None else (holder_of(creator),)
     of_team = () if team is None else (holder_of(team),)
     refuse_beyond((*own, *of_team), Kind.ZONES, added=added, count=zone_count, refusal=QuotaExceeded)
+
+
+def without_room(zones: Sequence[Zone]) -> dict[int, str]:
+    """Return why some of these zones, which come back from the trash, do not fit their creator or team; by their ids.
+
+    The first ones fit. Until the transaction ends, nobody else adds zones for the same people and teams. Creators and
+    teams must be loaded with the zones.
+    """
+    holders = {
+        zone.pk: [holder_of(each) for each in (zone.created_by, zone.team) if each is not None] for zone in zones
+    }
+    distinct = {(holder.team, holder.pk): holder for of_zone in holders.values() for holder in of_zone}
+    rooms = {key: room_beyond(holder, Kind.ZONES, count=zone_count) for key, holder in sorted(distinct.items())}
+    refused: dict[int, str] = {}
+    for zone in zones:
+        limited = [(holder, room) for holder in holders[zone.pk] if (room := rooms[holder.team, holder.pk]) is not None]
+        full = next(((holder, room) for holder, room in limited if room.left <= 0), None)
+        if full is not None:
+            holder, room = full
+            refused[zone.pk] = refusal_message(
+                holder, Kind.ZONES, limit=room.limit, used=room.limit - room.left, added=1
+            )
+            continue
+        for _, room in limited:
+            room.left -= 1
+    return refused
 
 
 def zones_left(team: Team) -> int | None:

@@ -12,7 +12,7 @@ from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, User
 from dnspanel.webhooks import publish_hooks
 from dnspanel.webhooks.publish_hooks import MOST, HookTerms, NewHook
-from dnspanel.zones import bulk, direct, draft, edit, pieces, publish_requests, revision
+from dnspanel.zones import bulk, direct, draft, edit, pieces, publish_requests, restore, revision
 from dnspanel.zones.errors import HookRefused, RightMissing, RuleRefused, RuleUnknown
 from dnspanel.zones.expiry import expiry_of, remove_due, set_expiry
 from dnspanel.zones.models import Channel, Operation, Publication, PublishHook, WhenSilent, Zone
@@ -352,6 +352,20 @@ def test_many_zones_leave_those_alone_for_which_a_hook_says_no(
     answering.refuse("No.")
     terms: dict[str, Any] = {"author": alice, "channel": Channel.IMPORT, "now": NOW}
     assert bulk.undo_zone_changes(sequence=changed.sequence, **terms) == (None, [(zone.name, *WWW)])
+
+
+def test_many_restored_zones_leave_those_in_the_trash_for_which_a_hook_says_no(
+    zone: Zone, make_zone: MakeZone, alice: User, place: Place, answering: Answering
+) -> None:
+    both = [zone, make_zone(name="other.test.")]
+    bulk.delete_zones(zones=[(each.pk, number(each)) for each in both], author=None, channel=Channel.WEB, now=NOW)
+    place(Scope(zone=zone))
+    answering.refuse("Not this one.")
+    done = restore.restore_zones(zones=both, author=alice, channel=Channel.WEB, now=NOW)
+    assert [each.name for each in done.outcome.changed] == ["other.test."]
+    ((kept, reason),) = done.outcome.refused
+    assert (kept.pk, "Not this one." in reason) == (zone.pk, True)
+    assert len(done.publications) == 1
 
 
 def test_what_expires_stays_with_the_reason_of_the_hook(
