@@ -27,6 +27,7 @@ from dnspanel.cli.templates import templates
 from dnspanel.cli.tokens import tokens, whoami
 from dnspanel.cli.transfers import transfers
 from dnspanel.cli.waiting import wait
+from dnspanel.cli.zone_history import undo_publication
 from dnspanel.cli.zones import zones
 
 
@@ -75,6 +76,7 @@ for command in (
     import_files,
     imports,
     export,
+    undo_publication,
     wait,
     nodes,
     fronts,

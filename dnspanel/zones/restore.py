@@ -22,7 +22,7 @@ from dnspanel.zones.bulk import Beside, nothing
 from dnspanel.zones.dnssec.queries import presigned_zones
 from dnspanel.zones.errors import Forbidden, NamesRefused, NameTaken, RightMissing, ZoneError
 from dnspanel.zones.many_settings import MOST_ZONES, ZonesOutcome
-from dnspanel.zones.models import Publication, Revision, RevisionKind, Zone
+from dnspanel.zones.models import Publication, Revision, RevisionKind, Zone, gone_at
 from dnspanel.zones.parts import Part
 from dnspanel.zones.queries import found_zones
 from dnspanel.zones.selection import TooMany
@@ -93,6 +93,11 @@ def gone_for_good(publication: Publication) -> list[str]:
     deleted_at = gone_stamp(publication.at)
     gone = AuditEntry.objects.filter(action=GONE, at__gte=publication.at, details__deleted_at=deleted_at)
     return sorted(gone.values_list("target", flat=True))
+
+
+def is_out_of_trash(publication: Publication, now: datetime) -> bool:
+    """Return True if what a publication deleted has been in the trash for longer than zones stay there."""
+    return gone_at(publication.at) <= now
 
 
 def preview_restore(*, zones: Sequence[Zone], author: Author, now: datetime, reason: str = "") -> ZonesOutcome:

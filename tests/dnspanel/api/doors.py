@@ -263,6 +263,7 @@ V2_ZONES = [
     Door("v2-revision-restore", "POST", "-0-+-++", REVISION, {}),
     Door("v2-search", "GET", "+++++++", query={"q": "www"}),
     Door("v2-trash", "GET", "+++++++"),
+    Door("v2-restorations", "POST", "-+---++", {}, {"where": "example"}),
     Door("v2-trash-restore", "POST", "-000-++", {"zone_id": "?"}, {}),
     Door("v2-trash-restore", "POST", "--00-++", {"zone_id": "?inside_id"}, {}, note="below another team's"),
     Door("v2-draft", "GET", "+++++++"),

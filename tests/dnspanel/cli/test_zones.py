@@ -1,4 +1,4 @@
-"""`dnspanel zones`; tests `cli.many` too."""
+"""`dnspanel zones` and `dnspanel undo`; tests `cli.many`, `cli.zone_restore` and `cli.zone_history` too."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -108,6 +108,44 @@ def test_of_two_zones_of_one_name_in_the_trash_the_id_decides(run: Run) -> None:
     assert str(older) in undecided.err
     assert run("zones", "restore", str(older)).code == 0
     assert Zone.objects.get(deleted_at=None).pk == older
+
+
+def test_many_zones_come_back_as_one_publication(run: Run) -> None:
+    names = ["a.test", "b.test", "c.test"]
+    for name in names:
+        run("zones", "create", name)
+    run("zones", "delete", *names, "--yes")
+    deletion = Publication.objects.latest("sequence").sequence
+    preview = run("zones", "restore", "--publication", str(deletion), "--dry-run")
+    assert preview.out.splitlines() == [
+        "3 zones with 6 RRsets would come back.",
+        "  c.test.",
+        "  b.test.",
+        "  a.test.",
+    ]
+    assert Zone.objects.filter(deleted_at=None).count() == 0
+    back = run("zones", "restore", "-", input="a.test\n\nb.test.\n")
+    assert (back.code, back.err) == (0, "")
+    assert "2 zones came back, 0 were there already." in back.out
+    run("zones", "create", "c.test")
+    rest = run("zones", "restore", "--deleted-since", "2h", "--reason", "not meant")
+    assert rest.code == 1
+    assert "Stays as it is: c.test.: The zone c.test. exists already." in rest.err
+    assert run("zones", "restore").code == 2
+    assert run("zones", "restore", "a.test", "--where", "x").code == 2
+
+
+def test_a_publication_is_taken_back_with_what_it_deleted(run: Run) -> None:
+    for name in ("a.test", "b.test"):
+        run("zones", "create", name)
+    run("zones", "delete", "a.test", "b.test", "--yes")
+    undone = run("undo", str(Publication.objects.latest("sequence").sequence), "--reason", "wrong list")
+    assert (undone.code, undone.err) == (0, "")
+    assert "2 zones came back" in undone.out
+    newest = Publication.objects.latest("sequence")
+    assert (newest.reason, newest.revisions.count()) == ("wrong list", 2)
+    run("records", "set", "a.test", "www", "A", "192.0.2.1")
+    assert "1 removed" in run("undo", str(Publication.objects.latest("sequence").sequence)).out
 
 
 def test_a_zone_is_cloned(run: Run) -> None:

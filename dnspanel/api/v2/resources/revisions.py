@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer, extend_schema
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors import Actor
@@ -16,11 +16,13 @@ from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_parameter
 from dnspanel.api.v2.http.representation import change_json, revision_json, rrset_json
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.http.visibility import seen
 from dnspanel.api.v2.resources.publications import publication_for
 from dnspanel.api.v2.resources.publishing import Terms, publish
+from dnspanel.api.v2.resources.restorations import gone, restored, selected
 from dnspanel.api.v2.schema.fields import PAGED, page_of, read, text_parameter
+from dnspanel.api.v2.schema.many_serializers import RestorationsWrittenSerializer
 from dnspanel.api.v2.schema.parsing import owner_of
 from dnspanel.api.v2.schema.zone_serializers import (
     WRITING,
@@ -30,12 +32,13 @@ from dnspanel.api.v2.schema.zone_serializers import (
     UndoSerializer,
     WrittenSerializer,
 )
-from dnspanel.zones import access, history, revision, soa
+from dnspanel.zones import access, history, restore, revision, soa
 from dnspanel.zones.direct import CurrentRRsets, Patch
 from dnspanel.zones.errors import CannotUndo, Conflicts
 from dnspanel.zones.merge import Changes, Conflict, is_already_so
 from dnspanel.zones.models import Change as StoredChange
-from dnspanel.zones.models import Revision, RevisionKind, Zone
+from dnspanel.zones.models import Channel, Publication, Revision, RevisionKind, Zone
+from dnspanel.zones.restore import TrashSelection
 from replication.codec.keys import relative_key
 from replication.dns.rrset import Change, Key, RRset
 from replication.errors import BadName
@@ -137,18 +140,30 @@ class PublicationUndo(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="undoPublication", parameters=WRITING, request=UndoSerializer, responses=_UNDONE)
+    @extend_schema(
+        operation_id="undoPublication",
+        parameters=WRITING,
+        request=UndoSerializer,
+        responses=dict.fromkeys(
+            (202, 200),
+            PolymorphicProxySerializer("UndoneOrRestored", [WrittenSerializer, RestorationsWrittenSerializer], None),
+        ),
+    )
     def post(self, request: Request, sequence: int) -> HttpResponse:
         """Undo a publication
 
-        In all its zones, or in none; `into: draft` takes zone by zone.
+        What it changed: in all its zones, or in none; `into: draft` takes zone by zone. Zones that it deleted come back
+        from the trash in one publication, as by `POST /trash/restore`: one that cannot come back is named in `outcome`.
         """
         actor = actor_in(request)
         publication = publication_for(actor, sequence)
-        found = list(Revision.objects.filter(publication=publication).select_related("zone").order_by("zone_id")[:1001])
-        if len(found) > 1000:
+        found = list(Revision.objects.filter(publication=publication).select_related("zone").order_by("zone_id"))
+        changes = [one for one in found if one.kind != RevisionKind.DELETE]
+        if len(changes) > 1000:
             raise Problem("too-large", "At most 1,000 zones can be undone at once.")
-        return _undo(request, [_editable(actor, one) for one in found])
+        if len(changes) < len(found) or not found:
+            return _undo_deletion(request, publication, changes)
+        return _undo(request, [_editable(actor, one) for one in changes])
 
 
 class ZoneRestoreTo(V2View):
@@ -235,6 +250,31 @@ def _undo(request: Request, revisions: Sequence[Revision]) -> HttpResponse:
             revision.undo_revision(revision=one, author=actor, now=timezone.now())
         return _drafted()
     return written(request, publish(request, [patch_of_undo(actor, one) for one in revisions], _terms(body)))
+
+
+def _undo_deletion(request: Request, publication: Publication, changes: Sequence[Revision]) -> HttpResponse:
+    """Undo what the publication changed, if anything, then bring back the zones that it deleted."""
+    actor, body = actor_in(request), read(UndoSerializer, request.data)
+    if body["into"] == "draft":
+        raise CannotUndo("A draft cannot bring zones back; undo it as a publication.")
+    zones = selected(TrashSelection(publication=publication.sequence), actor)
+    unknown = gone(publication, actor)
+    if not zones and not changes and restore.is_out_of_trash(publication, timezone.now()):
+        raise CannotUndo(f"The zones of publication {publication.sequence} have left the trash for good.")
+    others = []
+    if changes:
+        patches = [patch_of_undo(actor, _editable(actor, one)) for one in changes]
+        undone = publish(request, patches, _terms(body))
+        others = [undone.publication] if undone.publication is not None else []
+    done = restore.restore_zones(
+        zones=zones,
+        author=actor,
+        channel=Channel.API,
+        now=timezone.now(),
+        reason=body["reason"],
+        form_id=None if changes else form_id_of(request),
+    )
+    return restored(request, done, unknown, others)
 
 
 def _patch_of_state(zone: Zone, number: int) -> Patch:

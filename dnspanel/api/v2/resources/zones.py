@@ -305,15 +305,23 @@ def _canonical(text: str) -> str | None:
 class TrashList(V2View):
     """Deleted zones."""
 
-    @extend_schema(operation_id="listTrash", parameters=PAGED, responses={200: page_of(TrashedZoneSerializer)})
+    @extend_schema(
+        operation_id="listTrash",
+        parameters=[
+            OpenApiParameter("q", str, description="As in the search box of the panel's trash."),
+            *PAGED,
+        ],
+        responses={200: page_of(TrashedZoneSerializer)},
+    )
     def get(self, request: Request) -> HttpResponse:
         """List the trash
 
         The newest first.
         """
-        requested = page_request(request, str)
+        requested, search = page_request(request, str), search_parameter(request)
         after = requested.after[0] if requested.after else ""
-        page = queries.trash_page(user=actor_in(request), after=after, limit=requested.limit)
+        with searching_for(search):
+            page = queries.trash_page(user=actor_in(request), search=search, after=after, limit=requested.limit)
         items = [_trashed_json(row) for row in page.rows]
         return page_answer(request, items, (page.next_after,) if page.next_after else None)
 

@@ -2,7 +2,17 @@
 
 from rest_framework import serializers
 
-from dnspanel.api.v2.schema.fields import LARGEST_ID, Choice, Flag, Integer, RecordType, Shape, Text, ZoneName
+from dnspanel.api.v2.schema.fields import (
+    LARGEST_ID,
+    Choice,
+    Flag,
+    Integer,
+    Moment,
+    RecordType,
+    Shape,
+    Text,
+    ZoneName,
+)
 from dnspanel.api.v2.schema.zone_serializers import (
     MOST_REASON,
     MOST_TTL,
@@ -189,7 +199,7 @@ class ZonesOutcomeSerializer(Shape):
     changed_rrsets = serializers.IntegerField(help_text="How many RRsets they have.")
     unchanged = serializers.IntegerField(help_text="Zones that are so already.")
     refused = serializers.IntegerField(help_text="Zones that stay as they are.")
-    refusals = ZoneRefusalSerializer(many=True, help_text="At most the first 20.")
+    refusals = ZoneRefusalSerializer(many=True, help_text="At most the first 20; of restored zones 1,000.")
 
 
 class ManyZonesPreviewSerializer(ZonesOutcomeSerializer):
@@ -202,3 +212,38 @@ class ManyZonesWrittenSerializer(WrittenSerializer):
     """What was done, and what was not; only a deletion is a publication."""
 
     outcome = ZonesOutcomeSerializer()
+
+
+class RestorationsSerializer(Shape):
+    """Zones of the trash: those that fit everything that is given here; at least one of it is needed."""
+
+    zones = serializers.ListField(
+        child=ZoneName(),
+        required=False,
+        min_length=1,
+        max_length=MOST_ZONES,
+        help_text="Names; of several zones of one name the one that was deleted last comes back.",
+    )
+    ids = serializers.ListField(
+        child=Integer(min_value=1, max_value=LARGEST_ID),
+        required=False,
+        min_length=1,
+        max_length=MOST_ZONES,
+        help_text="As the list of the trash has them.",
+    )
+    where = Text(
+        required=False, max_length=LONGEST_SEARCH, help_text="As in the trash of the panel: all that it finds."
+    )
+    publication = Integer(
+        required=False, min_value=1, max_value=2**63 - 1, help_text="Sequence of the publication that deleted them."
+    )
+    deleted_since = Moment(required=False, help_text="Deleted then or later.")
+    reason = Text(required=False, allow_blank=True, default="", max_length=MOST_REASON)
+
+
+class RestorationsWrittenSerializer(ManyZonesWrittenSerializer):
+    """What came back, and what did not. `publication` is the last of `publications`."""
+
+    publications = serializers.ListField(
+        child=serializers.IntegerField(), help_text="Sequences of everything that this request published."
+    )

@@ -1,0 +1,148 @@
+"""Many zones on their way back from the trash: those that are named, and those that fit what is asked for."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.grants import Right
+from dnspanel.api.v2.http.accepted import accepted, moved_by
+from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.etag import condition_in, require, tag_of
+from dnspanel.api.v2.http.problems import Problem, bad_value
+from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.resources.changes import DRY_RUN
+from dnspanel.api.v2.resources.many_rrsets import EXAMPLES, search_in
+from dnspanel.api.v2.resources.publishing import flag_in
+from dnspanel.api.v2.schema.fields import read
+from dnspanel.api.v2.schema.many_serializers import (
+    ManyZonesPreviewSerializer,
+    RestorationsSerializer,
+    RestorationsWrittenSerializer,
+)
+from dnspanel.api.v2.schema.zone_serializers import CHANGING
+from dnspanel.statement_time import searching_for
+from dnspanel.zones import access, restore
+from dnspanel.zones.many_settings import MOST_ZONES, ZonesOutcome
+from dnspanel.zones.models import Channel, Publication, Zone
+from dnspanel.zones.restore import Restored, TrashSelection
+from dnspanel.zones.selection import TooMany
+
+MOST_REFUSALS = 1_000
+_SELECTING = ("zones", "ids", "where", "publication", "deleted_since")
+Refusals = Sequence[tuple[str, str]]
+
+
+class Restorations(V2View):
+    """Many deleted zones."""
+
+    @extend_schema(
+        operation_id="restoreZones",
+        parameters=[*CHANGING, DRY_RUN],
+        request=RestorationsSerializer,
+        responses={
+            202: RestorationsWrittenSerializer,
+            200: PolymorphicProxySerializer(
+                "RestorationsWrittenOrPreview", [RestorationsWrittenSerializer, ManyZonesPreviewSerializer], None
+            ),
+        },
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Restore many zones
+
+        The zones that fit everything that is given come back as they were, with higher serials, in one publication;
+        more than 1,000 in one for each piece, and `publications` names them all. A zone that cannot come back stays in
+        the trash and is named with the reason; the others come back. `If-Match` takes the ETag of a dry run.
+        """
+        actor = actor_in(request)
+        body = read(RestorationsSerializer, request.data)
+        zones = selected(selection_in(body), actor)
+        unknown = _unknown(body, zones, actor)
+        is_dry, condition = flag_in(request, "dry_run", False), condition_in(request)
+        if is_dry or condition.match:
+            preview = restore.preview_restore(zones=zones, author=actor, now=timezone.now(), reason=body["reason"])
+            tag = tag_of([[zone.pk, zone.revision] for zone in preview.changed])
+            counts = _outcome_json(preview, unknown)
+            require(condition, tag, theirs=counts, mine=request.data)
+            if is_dry:
+                examples = [zone.name for zone in preview.changed[:EXAMPLES]]
+                return answer({**counts, "examples": examples}, headers={"ETag": tag})
+        done = restore.restore_zones(
+            zones=zones,
+            author=actor,
+            channel=Channel.API,
+            now=timezone.now(),
+            reason=body["reason"],
+            form_id=form_id_of(request),
+        )
+        return restored(request, done, unknown)
+
+
+def selection_in(body: Mapping[str, Any]) -> TrashSelection:
+    """Return which zones are asked for. Raise Problem where nothing says which."""
+    if not any(name in body for name in _SELECTING):
+        raise bad_value("/where", f"One of {', '.join(_SELECTING)} is needed here.", "required")
+    return TrashSelection(
+        ids=tuple(body.get("ids", ())),
+        names=tuple(body.get("zones", ())),
+        search=search_in(body["where"]) if "where" in body else "",
+        publication=body.get("publication"),
+        deleted_since=body.get("deleted_since"),
+    )
+
+
+def selected(selection: TrashSelection, actor: Actor) -> list[Zone]:
+    """Return the zones of the trash that are asked for. Raise Problem for too many."""
+    try:
+        with searching_for(selection.search):
+            return restore.selected_from_trash(selection, actor)
+    except TooMany as exc:
+        raise Problem("too-large", f"More than {MOST_ZONES} zones are found; narrow the search.") from exc
+
+
+def restored(
+    request: Request, done: Restored, unknown: Refusals = (), others: Sequence[Publication] = ()
+) -> HttpResponse:
+    """Answer with what came back, and what did not. `others` are publications that belong to the same request."""
+    publications = [*others, *done.publications]
+    last = max(publications, key=lambda each: each.sequence, default=None)
+    zones = [moved for each in publications for moved in moved_by(each, actor_in(request))]
+    body = {
+        "publications": [each.sequence for each in publications],
+        "zones": zones,
+        "warnings": [],
+        "outcome": _outcome_json(done.outcome, unknown),
+    }
+    return accepted(request, last, body)
+
+
+def gone(publication: Publication, actor: Actor) -> Refusals:
+    """Return the zones that a publication deleted and that nothing brings back, for who may read every zone."""
+    if not actor.may_everywhere(Right.READ):
+        return ()
+    return [(name, "It has left the trash for good.") for name in restore.gone_for_good(publication)]
+
+
+def _unknown(body: Mapping[str, Any], zones: Sequence[Zone], actor: Actor) -> Refusals:
+    """Return those that are named and not in the trash, unless a zone of that name is back already."""
+    missing = set(body.get("zones", ())) - {zone.name for zone in zones}
+    live = access.zones_visible_to(actor).filter(name__in=missing).values_list("name", flat=True) if missing else ()
+    lost = set(body.get("ids", ())) - {zone.pk for zone in zones}
+    back = access.zones_visible_to(actor).filter(pk__in=lost).values_list("pk", flat=True) if lost else ()
+    refused = sorted(missing - set(live)) + [str(id) for id in sorted(lost - set(back))]
+    return [(name, "It is not in the trash.") for name in refused]
+
+
+def _outcome_json(outcome: ZonesOutcome, unknown: Refusals) -> dict[str, Any]:
+    refusals = [*unknown, *((zone.name, reason) for zone, reason in outcome.refused)]
+    return {
+        "changed": len(outcome.changed),
+        "changed_rrsets": outcome.rrsets,
+        "unchanged": outcome.unchanged,
+        "refused": len(refusals),
+        "refusals": [{"zone": name, "reason": reason} for name, reason in refusals[:MOST_REFUSALS]],
+    }

@@ -1,0 +1,113 @@
+"""`dnspanel zones history`, `dnspanel zones undo` and `dnspanel undo`: what was published, and the ways back."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from dnspanel.cli import output
+from dnspanel.cli.output import Column
+from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.written import publish, show_change, show_written, writing_options
+from dnspanel.cli.zone_paths import zone_path
+from dnspanel.cli.zone_restore import show_restored
+
+_HISTORY = (
+    Column("REVISION", "revision", right=True),
+    Column("AT", lambda row: output.moment(row["at"])),
+    Column("BY", "author"),
+    Column("VIA", "channel"),
+    Column("ACT", "kind"),
+    Column("ADDED", "added", right=True),
+    Column("CHANGED", "changed", right=True),
+    Column("REMOVED", "removed", right=True),
+    Column("REASON", "reason"),
+)
+
+
+@click.command()
+@click.argument("zone")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="The newest so many.")
+@click.option("--name", help="Only what changed this owner name; @ is the zone itself.")
+@click.option("--changes", is_flag=True, help="Show below each revision what it changed, line by line with - and +.")
+@shared_options
+@pass_session
+def history(session: Session, zone: str, limit: int, name: str | None, changes: bool) -> None:
+    """List what was published in a zone, the newest first: who, when, over which way, and why.
+
+    \b
+    Examples:
+      dnspanel zones history example.net
+      dnspanel zones history example.net --name www --changes
+    """
+    rows = session.client.get(zone_path(zone, "revisions"), limit=limit, name=name)["items"]
+    if changes:
+        paths = [zone_path(zone, "revisions", row["revision"]) for row in rows]
+        rows = [
+            {**row, "changes": _at_name(session.client.get(path), name)} for row, path in zip(rows, paths, strict=True)
+        ]
+    if session.is_json or not changes:
+        session.show_rows(rows, _HISTORY, none="No revision.")
+        return
+    if not rows:
+        output.tell("No revision.")
+    for row in rows:
+        reason = f": {row['reason']}" if row["reason"] else ""
+        by = row["author"] or "the panel"
+        click.echo(f"{row['revision']}  {output.moment(row['at'])}  {by} ({row['channel']}) {row['kind']}{reason}")
+        for change in row["changes"]:
+            show_change(change)
+
+
+def _at_name(revision: Mapping[str, Any], name: str | None) -> list[Mapping[str, Any]]:
+    """Return what a revision changed, of it only what is at this name if there is one."""
+    changes: list[Mapping[str, Any]] = revision["changes"]
+    if name is None:
+        return changes
+    zone = revision["zone"]
+    full = zone if name == "@" else name.lower() if name.endswith(".") else f"{name.lower()}.{zone}"
+    return [change for change in changes if change["name"] == full]
+
+
+@click.command()
+@click.argument("zone")
+@click.argument("revision", type=click.IntRange(min=1))
+@click.option("--confirm", is_flag=True, help="Do it though so much is deleted.")
+@writing_options
+@shared_options
+@pass_session
+def undo(session: Session, zone: str, revision: int, confirm: bool, wait: bool, timeout: int, reason: str) -> None:
+    """Take back one revision of a zone; refused where others changed the same records since.
+
+    \b
+    Example:
+      dnspanel zones history example.net
+      dnspanel zones undo example.net 12
+    """
+    body = {"reason": reason, "confirm": confirm}
+    path = zone_path(zone, "revisions", revision, "undo")
+    show_written(session, publish(session, "POST", path, body, wait=wait, timeout=timeout), waited=wait)
+
+
+@click.command("undo")
+@click.argument("sequence", type=click.IntRange(min=1))
+@click.option("--confirm", is_flag=True, help="Do it though so much is deleted.")
+@writing_options
+@shared_options
+@pass_session
+def undo_publication(session: Session, sequence: int, confirm: bool, wait: bool, timeout: int, reason: str) -> None:
+    """Take back what a publication changed, in all its zones; zones that it deleted come back from the trash.
+
+    Changes are refused where others changed the same records since. A zone that cannot come back is named.
+
+    \b
+    Example:
+      dnspanel audit --since 1h --action publish
+      dnspanel undo 4711 --reason 'wrong list' --wait
+    """
+    body = {"reason": reason, "confirm": confirm}
+    written = publish(session, "POST", f"/publications/{sequence}/undo", body, wait=wait, timeout=timeout)
+    if "outcome" in written:
+        show_restored(session, written, waited=wait)
+    else:
+        show_written(session, written, waited=wait)

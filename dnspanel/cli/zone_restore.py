@@ -1,0 +1,109 @@
+"""`dnspanel zones restore`: deleted zones come back, any number of them as one publication."""
+
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import click
+
+from dnspanel.cli import output
+from dnspanel.cli.errors import Refused
+from dnspanel.cli.many import tell_others, tell_refusals
+from dnspanel.cli.moments import Since
+from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.written import publish, show_written, writing_options
+
+_PATH = "/trash/restore"
+
+
+@click.command()
+@click.argument("names", metavar="[ZONE]...", nargs=-1)
+@click.option("--publication", type=click.IntRange(min=1), help="All zones that this publication deleted.")
+@click.option("--deleted-since", type=Since(), help="All deleted since then: 30m, 2h, 7d, or 2026-11-28T03:00.")
+@click.option("--where", help="All zones in the trash that this search finds, as in the panel: tag:shop, shop")
+@click.option("--dry-run", is_flag=True, help="Show what would come back, and write nothing.")
+@writing_options
+@shared_options
+@pass_session
+def restore(
+    session: Session, names: tuple[str, ...], dry_run: bool, wait: bool, timeout: int, reason: str, **which: Any
+) -> None:
+    """Bring deleted zones back, as one publication; ZONE is a name, or an id in the trash if several had that name.
+
+    With - the names come from standard input, one a line. Zones that cannot come back are named, and the exit code
+    is 1; the others come back.
+
+    \b
+    Examples:
+      dnspanel zones restore example.net
+      dnspanel zones restore --publication 4711 --reason 'wrong list' --wait
+      dnspanel zones restore --deleted-since 2h --where tag:shop --dry-run
+      dnspanel zones restore - < zones.txt
+    """
+    given = {name: value for name, value in which.items() if value is not None}
+    if bool(names) == bool(given):
+        raise click.UsageError("Give zones, or some of --publication, --deleted-since and --where.")
+    if names:
+        given = {"ids": _ids(session, names)}
+    if dry_run:
+        _show_preview(session, session.client.send("POST", _PATH, given, query={"dry_run": True}))
+    elif len(given.get("ids", ())) == 1:  # refused with its own status and code
+        path, query = f"/trash/{given['ids'][0]}/restore", {"reason": reason} if reason else {}
+        show_written(session, publish(session, "POST", path, query=query, wait=wait, timeout=timeout), waited=wait)
+    else:
+        written = publish(session, "POST", _PATH, {**given, "reason": reason}, wait=wait, timeout=timeout)
+        show_restored(session, written, waited=wait)
+
+
+def show_restored(session: Session, written: Mapping[str, Any], *, waited: bool) -> None:
+    """Show which zones came back and which did not. Exit with 1 where one did not."""
+    outcome = written["outcome"]
+    if session.is_json or written["publication"]:
+        show_written(session, written, waited=waited)
+    if not session.is_json:
+        if len(written["publications"]) > 1:
+            click.echo(f"In publications {', '.join(map(str, written['publications']))}.")
+        click.echo(f"{outcome['changed']} zones came back, {outcome['unchanged']} were there already.")
+        tell_refusals(outcome, _zone_of)
+    if outcome["refused"]:
+        raise click.exceptions.Exit(Refused.exit_code)
+
+
+def _show_preview(session: Session, preview: Mapping[str, Any]) -> None:
+    if session.is_json:
+        output.show_json(preview)
+        return
+    click.echo(f"{preview['changed']} zones with {preview['changed_rrsets']} RRsets would come back.")
+    for name in preview["examples"]:
+        click.echo(f"  {name}")
+    tell_others(preview)
+    tell_refusals(preview, _zone_of)
+    output.tell("Nothing was written.")
+
+
+def _ids(session: Session, typed: Iterable[str]) -> list[int]:
+    """Return the ids in the trash of these names and ids. Raise Refused and UsageError as a person has to hear it."""
+    wanted = list(dict.fromkeys(line.strip() for each in typed for line in _lines(each) if line.strip()))
+    by_name: dict[str, list[Mapping[str, Any]]] = {}
+    by_id: dict[str, int] = {}
+    for row in session.client.items("/trash", limit=1000):
+        by_name.setdefault(row["name"], []).append(row)
+        by_id[str(row["id"])] = row["id"]
+    ids: list[int] = []
+    for text in wanted:
+        found = by_name.get(text.lower().rstrip(".") + ".", [])
+        if len(found) > 1:
+            listed = ", ".join(f"{row['id']} (deleted {output.moment(row['deleted_at'])})" for row in found)
+            raise click.UsageError(f"Several zones in the trash were named {text}; give one of the ids {listed}.")
+        if not found and text not in by_id:
+            raise Refused({"code": "not-found", "detail": f"There is no zone {text} in the trash."})
+        ids.append(found[0]["id"] if found else by_id[text])
+    return ids
+
+
+def _lines(typed: str) -> Iterable[str]:
+    return sys.stdin if typed == "-" else (typed,)
+
+
+def _zone_of(refusal: Mapping[str, Any]) -> str:
+    return str(refusal["zone"])
