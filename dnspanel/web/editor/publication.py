@@ -24,7 +24,7 @@ from dnspanel.publish.models import Segment
 from dnspanel.publish.stall import stalls
 from dnspanel.texts import gettext
 from dnspanel.web.layout import PanelRequest, is_fragment, is_in_drawer
-from dnspanel.zones import access, failed, nesting, publish_requests, revision
+from dnspanel.zones import access, failed, nesting, publish_requests, restore, revision
 from dnspanel.zones.errors import CannotUndo, RightMissing
 from dnspanel.zones.models import Channel, Publication, Revision, RevisionKind
 from replication.dns import rdata
@@ -159,7 +159,10 @@ def publication(request: PanelRequest, sequence: int) -> HttpResponse:
         "has_more": len(revisions) > MOST_REVISIONS,
         "only": revisions[0] if len(revisions) == 1 else None,
         "shadowed": [DisplayShadowed(each) for each in nesting.shadowed_by_publication(revisions)[:MOST_SHADOWED]],
-        "may_undo": not found.failed_reason and any(_can_undo(request, each) for each in revisions),
+        "may_undo": not found.failed_reason
+        and (any(_can_undo(request, each) for each in revisions) or _deleted(request, found)),
+        "may_restore": _deleted(request, found),
+        "gone": restore.gone_for_good(found)[:MOST_LACKING] if _sees_all(request) else [],
         "may_draft_again": bool(found.failed_reason) and any(_can_undo(request, each) for each in revisions),
         "address": request.build_absolute_uri(request.path),
         "behind": publish_requests.request_behind(found),
@@ -193,6 +196,13 @@ def _sees_all(request: PanelRequest) -> bool:
 def _can_undo(request: PanelRequest, each: Revision) -> bool:
     is_live = each.kind == RevisionKind.CHANGE and each.zone.deleted_at is None
     return is_live and access.may_edit_here(request.user, each.zone)
+
+
+def _deleted(request: PanelRequest, found: Publication) -> bool:
+    """Return True if zones that it deleted are still in the trash, and this person may restore one of them."""
+    deleted = found.revisions.filter(kind=RevisionKind.DELETE, zone__sequence=found.sequence)
+    mine = access.zones_within_reach(request.user, Right.DELETE_ZONE).exclude(deleted_at=None)
+    return mine.filter(pk__in=deleted.values("zone")).exists()
 
 
 def _progress(
@@ -268,11 +278,11 @@ def _display(node: NodeArrival, is_swift: bool, *, in_full: bool) -> DisplayReac
 
 @require_POST
 def publication_undo(request: PanelRequest, sequence: int) -> HttpResponse:
-    """Put the inverse of everything that this publication changed into the draft."""
+    """Put the inverse of what this publication changed into the draft; lead on to the zones that it deleted."""
     access.require(request.user, Permission.EDIT)
     found = _publication(request, sequence)
     undone: list[str] = []
-    for each in _revisions(request, found):
+    for each in _revisions(request, found).exclude(kind=RevisionKind.DELETE):
         if not access.may_edit_here(request.user, each.zone):
             continue
         try:
@@ -281,14 +291,18 @@ def publication_undo(request: PanelRequest, sequence: int) -> HttpResponse:
             messages.error(request, f"{each.zone.name}: {exc}")
         else:
             undone.append(each.zone.name)
+    restores = f"{reverse('zone-restore-many')}?{urlencode({'publication': sequence})}"
+    deleted = _deleted(request, found)
     if not undone:
-        return redirect("publication", sequence)
+        return redirect(restores if deleted else reverse("publication", args=[sequence]))
     what = gettext("Undo of publication {sequence}").format(sequence=sequence)
     where = undone[0] if len(undone) == 1 else gettext("{undone:,} zones").format(undone=len(undone))
     messages.success(
         request,
         gettext("{what} in {where}, as a draft. Nothing changes until you publish it.").format(what=what, where=where),
     )
+    if deleted:
+        return redirect(restores)
     review = reverse("zone-review", args=undone) if len(undone) == 1 else reverse("changes")
     return redirect(f"{review}?{urlencode({'reason': what})}")
 

@@ -45,6 +45,7 @@ def zone_trash(request: PanelRequest) -> HttpResponse:
     mine = access.zones_within_reach(request.user, Right.DELETE_ZONE).in_bulk([row.id for row in page.rows])
     context = {
         "zones": [_trashed(row, now, row.id in mine) for row in page.rows if row.deleted_at],
+        "may_restore_some": bool(mine),
         "next_after": page.next_after,
         "days": TRASH_DAYS,
         "search": search,

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dnspanel.web.zones import change_runs, clone, many, pages, palette, search, transferred, trash
+from dnspanel.web.zones import change_runs, clone, many, pages, palette, restore_many, search, transferred, trash
 
 urlpatterns = [
     path("search/", search.search, name="search"),
@@ -18,6 +18,7 @@ urlpatterns = [
     path("zones/new/", pages.zone_new, name="zone-new"),
     path("zones/new/transferred/", transferred.zone_new_transferred, name="zone-new-transferred"),
     path("zones/trash/", trash.zone_trash, name="zone-trash"),
+    path("zones/trash/restore/", restore_many.zone_restore_many, name="zone-restore-many"),
     path("zones/trash/<int:zone_id>/", trash.zone_trashed, name="zone-trashed"),
     path("zones/trash/<int:zone_id>/restore/", trash.zone_restore, name="zone-restore"),
     path("zones/trash/<int:zone_id>/gone/", trash.zone_gone, name="zone-gone"),

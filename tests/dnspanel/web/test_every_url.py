@@ -226,6 +226,8 @@ DOORS = [
     Door("zone-delete", "GET", EDIT, ZONE),
     Door("zone-delete", "POST", EDIT, ZONE),
     Door("zone-restore", "POST", EDIT, {"zone_id": 0}),
+    Door("zone-restore-many", "GET", EDIT, data={"all": "1"}),
+    Door("zone-restore-many", "POST", EDIT, data={"all": "1"}),
     Door("zone-trashed", "GET", SIGNED_IN, {"zone_id": 0}),
     Door("zone-gone", "POST", EDIT, {"zone_id": 0}),
     Door("zone-clone", "GET", EDIT, ZONE),
@@ -945,7 +947,7 @@ def test_a_method_that_is_not_in_the_table_is_not_answered(
 # Of the doors that EDIT opens, those that stay shut to who may edit records and nothing else of a zone.
 NOT_OF_RECORDS = {
     *("zone-new", "zone-new-transferred", "zone-many-zones", "zone-change-runs", "zone-clone", "zone-delete"),
-    *("zone-restore", "zone-gone"),
+    *("zone-restore", "zone-restore-many", "zone-gone"),
     *("zone-settings", "zone-default-ttl", "zone-transfers", "zone-locks", "zone-lock-lift"),
     *("zone-primaries", "zone-primaries-ask", "zone-take-over", "zone-give-back"),
     *("catalog-ours-new", "catalog-ours-put-in", "catalog-ours-take-out", "catalog-ours-groups"),

@@ -1,0 +1,160 @@
+"""Restoring many zones of the trash: what is ticked, all that its search finds, or all that a publication deleted."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from urllib.parse import urlencode
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+
+from dnspanel.statement_time import SearchTooGeneral, searching_for
+from dnspanel.texts import gettext, gettext_lazy, ngettext
+from dnspanel.web.forms import LONGEST_SEARCH, PublishingForm
+from dnspanel.web.layout import PanelRequest
+from dnspanel.zones import restore
+from dnspanel.zones.errors import PublishRefused
+from dnspanel.zones.many_settings import ZonesOutcome
+from dnspanel.zones.models import Channel, Zone
+from dnspanel.zones.restore import TrashSelection
+from dnspanel.zones.selection import TooMany
+
+MOST_AT_ONCE = restore.PIECE_ZONES  # more are for the command line and the API, which publish piece by piece
+EXAMPLES = 10
+MOST_NAMED = 20
+_KEPT = ("zone", "all", "q", "publication")
+_LARGEST_ID, _LARGEST_SEQUENCE = 2**31, 2**63
+
+
+class RestoreZonesForm(PublishingForm):
+    """What a person confirms: the zones that they saw, and why."""
+
+    reason = forms.CharField(
+        label=gettext_lazy("Reason"),
+        required=False,
+        max_length=500,
+        help_text=gettext_lazy("Kept in the history, optional."),
+    )
+    preview = forms.BooleanField(required=False)
+    seen = forms.CharField(max_length=64, required=False)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def zone_restore_many(request: PanelRequest) -> HttpResponse:
+    """Show which zones of the trash would come back, and which not and why; a POST with what was seen restores them."""
+    given = request.POST if request.method == "POST" else request.GET
+    selection, found = _selection(given), list[Zone]()
+    if selection is None:
+        messages.warning(request, gettext("Nothing was ticked, so nothing was changed."))
+        return redirect(_back(given))
+    try:
+        with searching_for(selection.search):
+            found = restore.selected_from_trash(selection, request.user, MOST_AT_ONCE)
+    except TooMany:
+        messages.error(
+            request,
+            gettext(
+                "More than {most:,} zones are found. Narrow the search, or restore them with the command line: dnspanel "
+                "zones restore."
+            ).format(most=MOST_AT_ONCE),
+        )
+        return redirect(_back(given))
+    except SearchTooGeneral as exc:
+        messages.error(request, str(exc))
+        return redirect(_back(given))
+    outcome = restore.preview_restore(zones=found, author=request.user, now=timezone.now())
+    form = RestoreZonesForm(request.POST) if given.get("preview") else RestoreZonesForm()
+    if not form.is_bound or not form.is_valid():
+        return _show(request, form, outcome, selection, status=422 if form.is_bound else 200)
+    if form.cleaned_data["seen"] != _fingerprint(outcome.changed) and outcome.changed:
+        messages.warning(request, gettext("What would come back is not what it was a moment ago. Look at it again."))
+        return _show(request, RestoreZonesForm(), outcome, selection)
+    return _restore(request, form, found)
+
+
+def _restore(request: PanelRequest, form: RestoreZonesForm, zones: Sequence[Zone]) -> HttpResponse:
+    try:
+        done = restore.restore_zones(
+            zones=zones,
+            author=request.user,
+            channel=Channel.WEB,
+            now=timezone.now(),
+            reason=form.cleaned_data["reason"],
+            form_id=form.id,
+        )
+    except PublishRefused as exc:
+        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
+        return redirect(_back(request.POST))
+    for zone, reason in done.outcome.refused[:MOST_NAMED]:
+        messages.warning(request, gettext("{name} stays in the trash. {reason}").format(name=zone.name, reason=reason))
+    if len(done.outcome.refused) > MOST_NAMED:
+        messages.warning(request, gettext("So do {value:,} more.").format(value=len(done.outcome.refused) - MOST_NAMED))
+    if done.last is None:
+        return redirect(_back(request.POST))
+    count = len(done.outcome.changed)
+    messages.success(
+        request,
+        ngettext(
+            "{count:,} zone is back as it was, with a higher serial.",
+            "{count:,} zones are back as they were, with higher serials.",
+            count,
+        ).format(count=count),
+    )
+    return redirect("publication", done.last.sequence)
+
+
+def _show(
+    request: PanelRequest,
+    form: RestoreZonesForm,
+    outcome: ZonesOutcome,
+    selection: TrashSelection,
+    *,
+    status: int = 200,
+) -> HttpResponse:
+    given = request.POST if request.method == "POST" else request.GET
+    context = {
+        "form": form,
+        "count": len(outcome.changed),
+        "rrsets": outcome.rrsets,
+        "examples": outcome.changed[:EXAMPLES],
+        "more_examples": max(0, len(outcome.changed) - EXAMPLES),
+        "refused": outcome.refused[:MOST_NAMED],
+        "more_refused": max(0, len(outcome.refused) - MOST_NAMED),
+        "kept": [(name, value) for name in _KEPT for value in given.getlist(name)],
+        "seen": _fingerprint(outcome.changed),
+        "sequence": selection.publication,
+        "back": _back(given),
+    }
+    return render(request, "zones/restore.html", context, status=status)
+
+
+def _selection(given: QueryDict) -> TrashSelection | None:
+    """Return what the request selects; None for nothing, and for what is no number."""
+    sequence = given.get("publication", "")
+    if sequence.isascii() and sequence.isdecimal() and 0 < int(sequence) < _LARGEST_SEQUENCE:
+        return TrashSelection(publication=int(sequence))
+    if given.get("all"):
+        return TrashSelection(search=given.get("q", "")[:LONGEST_SEARCH].strip())
+    ids = [int(text) for text in given.getlist("zone") if text.isascii() and text.isdecimal() and len(text) < 11]
+    ids = [id for id in ids if id < _LARGEST_ID]
+    return TrashSelection(ids=tuple(ids)) if ids else None
+
+
+def _back(given: QueryDict) -> str:
+    """Return the address of what the person came from: the publication, or the trash with its search."""
+    sequence = given.get("publication", "")
+    if sequence.isascii() and sequence.isdecimal() and 0 < int(sequence) < _LARGEST_SEQUENCE:
+        return reverse("publication", args=[int(sequence)])
+    query = urlencode({"q": given["q"]}) if given.get("q") else ""
+    return f"{reverse('zone-trash')}{'?' if query else ''}{query}"
+
+
+def _fingerprint(zones: Sequence[Zone]) -> str:
+    """Return a digest of which zones would come back, as they are now."""
+    content = sorted([zone.pk, zone.revision] for zone in zones)
+    return hashlib.blake2s(json.dumps(content).encode(), digest_size=12).hexdigest()
