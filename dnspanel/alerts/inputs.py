@@ -24,15 +24,16 @@ from dnspanel.fleet.models import Authority, Bootstrap, Delivery, Divergence, No
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, heartbeats
 from dnspanel.fleet.nodes.reported import read_report
 from dnspanel.fleet.nodes.reported_setup import setup_differences
-from dnspanel.fleet.reads.queries import NodeStatus, node_statuses
+from dnspanel.fleet.reads.queries import NodeStatus, watched_statuses
+from dnspanel.fleet.reads.summary import encoded_by_schema, waiting_publication
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.publish.models import Segment, Stall
-from dnspanel.publish.schemas import schemas_in_use
 from dnspanel.secondaries.queries import late_secondaries
 from dnspanel.zones.dnssec.presigned import ENDS_SOON
 from dnspanel.zones.hook_health import troubled_hooks
 from dnspanel.zones.models import LogHead, Publication, PublishHook, PublishRequest, RequestState, WhenSilent
 from replication import __version__
+from replication.wire.position import Position
 
 # A publication that was taken back is told for so long, and looked for among so many.
 FAILED_FOR = timedelta(days=1)
@@ -41,14 +42,6 @@ PAST_RULES_FOR = timedelta(days=1)
 MOST_REQUESTS = 50
 # Growth over less time says nothing.
 LEAST_GROWTH_TIME = timedelta(hours=6)
-
-_ENCODED = """
-    SELECT s.schema, greatest(
-        (SELECT g.last FROM publish_segment g WHERE g.schema = s.schema AND g.epoch = %(epoch)s
-         ORDER BY g.last DESC LIMIT 1),
-        (SELECT max(p.sequence) FROM publish_snapshot p WHERE p.schema = s.schema AND p.epoch = %(epoch)s), 0)
-    FROM unnest(%(schemas)s::int[]) s (schema) ORDER BY s.schema"""
-
 
 # A DS that some servers of a parent do not have yet is on its way for so long; and a parent that could not be asked for
 # so long needs somebody to look at it.
@@ -107,7 +100,7 @@ class Reading:
 
 def read(now: datetime) -> Reading:
     """How the fleet and the panel are just now, in the same few queries for any fleet, and a question to Redis."""
-    statuses = node_statuses(now=now)
+    statuses = watched_statuses(now=now)
     log = LogHead.objects.get()
     encoded = encoded_by_schema(log.epoch, [status.node.schema for status in statuses])
     beats = heartbeats()
@@ -116,10 +109,11 @@ def read(now: datetime) -> Reading:
     zones = _zones(now)
     requests = _requests(now)
     inputs = AlertInputs(
-        nodes=_nodes(statuses, now),
+        nodes=_nodes(statuses, Position(log.epoch, log.sequence), now),
         secondaries=tuple(late_secondaries(now)),
         stalls=tuple(Stall.objects.order_by("schema").values_list("message", flat=True)),
         unencoded_since=_first_after(log.epoch, _encoded_everywhere(encoded)),
+        waiting=waiting_publication(statuses, now=now, encoded=encoded, beats=beats),
         hold_reason=log.held_reason,
         delivery=_delivery(),
         failed=_failed(log.sequence, now),
@@ -145,14 +139,6 @@ def read(now: datetime) -> Reading:
         disk_bytes=disk.total,
     )
     return Reading(inputs, statuses, log.epoch, log.sequence, encoded, beats)
-
-
-def encoded_by_schema(epoch: UUID, of_nodes: Sequence[int]) -> dict[int, int]:
-    """Up to which sequence there are segments, for each schema that is in use."""
-    schemas = sorted({*schemas_in_use(), *of_nodes})
-    with connection.cursor() as cursor:
-        cursor.execute(_ENCODED, {"epoch": epoch, "schemas": schemas})
-        return dict(cursor.fetchall())
 
 
 def _zones(now: datetime) -> dict[str, ZonesInputs]:
@@ -192,7 +178,7 @@ def redis_answers() -> bool:
         return False
 
 
-def _nodes(statuses: Sequence[NodeStatus], now: datetime) -> tuple[NodeInputs, ...]:
+def _nodes(statuses: Sequence[NodeStatus], head: Position, now: datetime) -> tuple[NodeInputs, ...]:
     open_divergences = Divergence.objects.filter(repaired_at=None).values("node").order_by()
     diverged = {row["node"]: row for row in open_divergences.annotate(zones=Count("pk"), since=Min("found_at"))}
     bootstraps = {row.node_id: row for row in Bootstrap.objects.all()}
@@ -217,6 +203,7 @@ def _nodes(statuses: Sequence[NodeStatus], now: datetime) -> tuple[NodeInputs, .
                 bootstrap_error=bootstrap.error if bootstrap else "",
                 bytes_a_day=growth.get(node.pk),
                 setup=_setup(node, is_rebuilding=bootstrap is not None),
+                is_ahead=_is_ahead(node.report, head),
             )
         )
     return tuple(found)
@@ -226,6 +213,14 @@ def _setup(node: Node, *, is_rebuilding: bool) -> Setup:
     reported = read_report(node)
     differences = setup_differences(node, is_rebuilding=is_rebuilding)
     return Setup(reported.agent, __version__, reported.heard and reported.is_older is True, differences)
+
+
+def _is_ahead(report: Mapping[str, Any], head: Position) -> bool:
+    """Whether the node's files are where this panel never was, or in another history than its present one."""
+    position = report.get("position")
+    if not isinstance(position, Mapping):
+        return False
+    return position.get("epoch") != str(head.epoch) or int(position.get("sequence", 0)) > head.sequence
 
 
 def _clock_offset(report: Mapping[str, object], reported_at: datetime | None) -> float | None:

@@ -6,16 +6,18 @@ wrong already stays wrong until the number is clearly better (`is_open`), so tha
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from dnspanel.alerts import causes
 from dnspanel.alerts.models import Severity
 from dnspanel.alerts.node_rules import Setup, setup_faults
 from dnspanel.catalogs.queries import Troubled
 from dnspanel.evidence.health import DestinationHealth
-from dnspanel.fleet.health import Health, Word, spoken
+from dnspanel.fleet.health import CONTACT_KNOWN_FOR, Health, Word, spoken
 from dnspanel.fleet.models import NodeState
+from dnspanel.fleet.rollout.waiting import BEFORE_NODES, LATE_AFTER, LATE_AGAIN, VERY_LATE_AFTER, Waiting, describe
 from dnspanel.secondaries.queries import LateSecondary
 from dnspanel.texts import gettext, joined, ngettext
 from replication.wire.front import front_report_in
@@ -35,9 +37,6 @@ CLOCK_OFF, CLOCK_OFF_AGAIN = 10.0, 5.0  # seconds
 CLOCK_OFF_CRITICAL = 3600.0
 LOG_AGE, LOG_AGE_CRITICAL = timedelta(seconds=60), timedelta(minutes=10)
 COLLECTOR_SILENT = timedelta(seconds=20)
-# A node is offline after 15 seconds without contact. While the collector itself has said nothing for most of them, that
-# is no news of the node.
-CONTACT_KNOWN_FOR = timedelta(seconds=10)
 BOOTSTRAP_SLOW = timedelta(minutes=15)
 DIVERGED_FOR = timedelta(minutes=5)
 PINNED_FOR = timedelta(hours=1)
@@ -67,6 +66,7 @@ KINDS: Mapping[str, str] = {
     "node.front": "A front has fewer nodes in rotation than it should",
     "secondary.late": "A secondary is behind for longer than its bound",
     "secondary.silent": "A secondary does not answer",
+    "panel.late": "Publications do not reach the nodes in time",
     "panel.stall": "Publishing stands still",
     "panel.log_age": "Publications wait to be encoded",
     "panel.held": "Publishing is held",
@@ -126,6 +126,7 @@ class NodeInputs:
     bootstrap_error: str = ""
     bytes_a_day: float | None = None  # by which its free disk shrinks; None: not known yet
     setup: Setup = field(default_factory=Setup)
+    is_ahead: bool = False  # its files are where this panel never was
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +176,7 @@ class AlertInputs:
     secondaries: tuple[LateSecondary, ...] = ()
     stalls: tuple[str, ...] = ()
     unencoded_since: datetime | None = None  # of the oldest publication that no segment holds
+    waiting: Waiting | None = None  # the oldest publication that the last nodes do not answer with, and where it waits
     hold_reason: str = ""
     delivery: DeliveryInputs = DeliveryInputs()
     failed: tuple[tuple[int, str], ...] = ()  # sequence, why
@@ -201,14 +203,40 @@ class AlertInputs:
 
 
 def conditions(inputs: AlertInputs, now: datetime, *, is_open: Collection[str] = ()) -> list[Condition]:
-    """Return everything that is wrong; `is_open` has the keys of what was wrong at the last look."""
+    """Return everything that is wrong by itself; `is_open` has the keys of what was wrong at the last look."""
     known = inputs.collector_at is not None and now - inputs.collector_at <= CONTACT_KNOWN_FOR
     found = [*_of_panel(inputs, now, is_open), *_of_secondaries(inputs, now)]
     found += [*_of_hooks(inputs, now), *_of_evidence(inputs, now)]
     for node in inputs.nodes:
         if node.state in {NodeState.ACTIVE, NodeState.DRAINED}:
             found += _of_node(node, now, is_open, contact_is_known=known)
-    return found
+    return _without_consequences(_late_once(found, inputs.waiting, is_open), inputs)
+
+
+def _without_consequences(found: list[Condition], inputs: AlertInputs) -> list[Condition]:
+    """Return one condition for each cause. That publications arrive late is said with what makes them late."""
+    # While a publication waits before the nodes, no node is late for a reason of its own, however short that is.
+    also = {causes.WAITS} if inputs.waiting is not None and inputs.waiting.place in BEFORE_NODES else set()
+    ahead = {node.node_id for node in inputs.nodes if node.is_ahead}
+    own, consequences = causes.split(found, also=also, ahead=ahead)
+    late = {cause: each.message for cause, each in consequences if each.kind == "panel.late"}
+    return [
+        replace(
+            each, message=gettext("{message} {consequence}").format(message=each.message, consequence=late[each.kind])
+        )
+        if each.kind in late
+        else each
+        for each in own
+    ]
+
+
+def _late_once(found: list[Condition], waiting: Waiting | None, is_open: Collection[str]) -> list[Condition]:
+    """A node that is late and publications that wait for it are one trouble; what was an alert first stays it."""
+    key_of_node = f"node.standing:{waiting.name}" if waiting is not None and waiting.place not in BEFORE_NODES else ""
+    if not {key_of_node, "panel.late"} <= {each.key for each in found}:
+        return found
+    second = key_of_node if "panel.late" in is_open and key_of_node not in is_open else "panel.late"
+    return [each for each in found if each.key != second]
 
 
 def _of_node(node: NodeInputs, now: datetime, is_open: Collection[str], *, contact_is_known: bool) -> list[Condition]:
@@ -455,6 +483,7 @@ def _is_behind(destination: DestinationHealth, now: datetime) -> bool:
 
 def _of_panel(inputs: AlertInputs, now: datetime, is_open: Collection[str]) -> Iterator[Condition]:
     yield from _of_publishing(inputs, now)
+    yield from _of_waiting(inputs.waiting, now, is_open)
     yield from _of_delivery(inputs, now)
     yield from _of_signing(inputs, now)
     yield from _of_expiry(inputs, now)
@@ -578,6 +607,15 @@ def _named(name: str, passed: timedelta) -> str:
     """A zone and how long something lasts there, or when it will be."""
     message = gettext("{name} for {time}") if passed >= timedelta(0) else gettext("{name} in {time}")
     return message.format(name=name, time=spoken(abs(passed)))
+
+
+def _of_waiting(waiting: Waiting | None, now: datetime, is_open: Collection[str]) -> Iterator[Condition]:
+    """The oldest publication that the last nodes do not answer with is old, and no other alert says why."""
+    late_by = waiting.late_by(now) if waiting is not None else timedelta(0)
+    if waiting is None or late_by < (LATE_AGAIN if "panel.late" in is_open else LATE_AFTER):
+        return
+    severity = Severity.CRITICAL if late_by >= VERY_LATE_AFTER else Severity.WARNING
+    yield Condition("panel.late", "panel.late", severity, describe(waiting, now))
 
 
 def _of_publishing(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:

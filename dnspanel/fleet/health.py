@@ -10,6 +10,8 @@ from dnspanel.texts import gettext, gettext_noop
 
 # The collector reports contact every few seconds, so three missed reports are an outage.
 OFFLINE_AFTER = timedelta(seconds=15)
+# While the collector itself has said nothing for most of these, that is no news of the node.
+CONTACT_KNOWN_FOR = timedelta(seconds=10)
 # A push takes a fraction of this; without it every publication would make the whole fleet blink.
 IN_FLIGHT = timedelta(seconds=1)
 LATE_AFTER = timedelta(seconds=5)
@@ -36,7 +38,7 @@ FAULTS = frozenset({Word.OFFLINE, Word.REJECTING, Word.STALE})
 
 
 # Words of a node that does all it may: during an import every node is behind for as long as it lasts, and one that is
-# held back waits for the groups before it.
+# held back waits for the groups before it. Whether that takes too long is no node's matter: `rollout.waiting` says it.
 WELL = frozenset({Word.LIVE, Word.CATCHING_UP, Word.LIMITED})
 
 
@@ -56,6 +58,7 @@ class HealthInputs:
     head_epoch: UUID
     head: int
     behind_since: datetime | None
+    began_after: int = 0  # the last sequence before the present epoch
     limit: int | None = None
     waits: str = ""
     drained_until: datetime | None = None
@@ -77,7 +80,7 @@ class Health:
 def health(inputs: HealthInputs, now: datetime) -> Health:
     """Return the word that matters most: a state set by people, then a refusal, then silence, then lag."""
     ours = inputs.epoch == inputs.head_epoch
-    lag = max(0, inputs.head - inputs.acked) if ours else inputs.head
+    lag = max(0, inputs.head - inputs.acked) if ours else inputs.head and max(1, inputs.head - inputs.began_after)
     behind = _since(inputs.behind_since, now) if lag else timedelta(0)
     word, message = _judge(inputs, lag, behind, now)
     return Health(word, message, lag, behind.total_seconds())

@@ -25,6 +25,7 @@ from dnspanel.fleet.models import NodeState, Release
 from dnspanel.fleet.nodes.fronts import report_of
 from dnspanel.fleet.reads.queries import NodeStatus
 from replication import __version__
+from dnspanel.fleet.rollout.waiting import Waiting
 
 QUEUES = ("publish", "push", "bootstrap", "sources", "bulk", "system")
 # Over so many of the newest proofs, push latencies are measured.
@@ -57,6 +58,7 @@ class _Fleet(Collector):
         yield from _of_traffic(self._reading.statuses)
         yield from _of_fronts(self._reading.statuses)
         yield from _of_panel(self._reading)
+        yield from _of_waiting(self._reading.inputs.waiting, self._now)
         yield from _of_evidence(self._reading)
         yield from _of_alerts()
 
@@ -191,6 +193,8 @@ def _of_panel(reading: Reading) -> Iterator[Family]:
     yield _one(ends, inputs.certificate_expires_at.timestamp() if inputs.certificate_expires_at else None)
     backup = _gauge("backup_timestamp_seconds", "When the newest backup of the panel was made")
     yield _one(backup, inputs.backup_at.timestamp() if inputs.backup_at else None)
+    set_up = _gauge("set_up_timestamp_seconds", "When the panel was set up, from when on it has something to lose")
+    yield _one(set_up, inputs.set_up_at.timestamp() if inputs.set_up_at else None)
     beats = _gauge("heartbeat_timestamp_seconds", "When a process of the panel was last at work", "process")
     for process, at in reading.heartbeats.items():
         beats.add_metric([process], at.timestamp())
@@ -198,6 +202,28 @@ def _of_panel(reading: Reading) -> Iterator[Family]:
     yield _stages(reading.epoch)
     yield _queue_depths()
     yield from _push_latencies()
+
+
+def _of_waiting(waiting: Waiting | None, now: datetime) -> Iterator[Family]:
+    """Where the oldest publication waits that the last nodes do not answer with."""
+    oldest = _gauge(
+        "oldest_unproved_publication_timestamp_seconds",
+        "When the oldest publication was published that the last nodes do not answer with",
+        "place",
+        "name",
+    )
+    late = _gauge(
+        "publications_late_seconds",
+        "For how long that publication has waited beyond the time that groups verify; 0 where another alert says why",
+        "place",
+        "name",
+    )
+    if waiting is None:
+        late.add_metric(["", ""], 0)
+    else:
+        oldest.add_metric([waiting.place, waiting.name], waiting.since.timestamp())
+        late.add_metric([waiting.place, waiting.name], waiting.late_by(now).total_seconds())
+    yield from (oldest, late)
 
 
 def _of_evidence(reading: Reading) -> Iterator[Family]:

@@ -20,10 +20,10 @@ from dnspanel.accounts.providers.rows import offered
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.session_store import MUST_SET_UP
 from dnspanel.alerts.queries import AlertSummary, alert_summary
-from dnspanel.fleet.reads.queries import FleetSummary, fleet_summary
+from dnspanel.fleet.reads.summary import FleetSummary, fleet_summary
 from dnspanel.languages import LANGUAGES
 from dnspanel.texts import gettext_lazy
-from dnspanel.web.read_once import draft_counts_of, statuses_of
+from dnspanel.web.read_once import draft_counts_of, watched_statuses_of
 from dnspanel.web.script_texts import script_texts
 from dnspanel.zones import access
 from dnspanel.zones.hold import Hold, current_hold
@@ -113,7 +113,7 @@ class Frame:
     def fleet(self) -> FleetSummary | None:
         """The state of the fleet; None if the person may not see nodes."""
         may_see = can(self._user, Permission.FLEET)
-        return fleet_summary(statuses=statuses_of(self._request)) if may_see else None
+        return fleet_summary(statuses=watched_statuses_of(self._request)) if may_see else None
 
     @cached_property
     def alerts(self) -> AlertSummary | None:

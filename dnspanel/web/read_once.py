@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from dnspanel.accounts.models import User
-from dnspanel.fleet.reads.queries import NodeStatus, node_statuses
+from dnspanel.fleet.reads.queries import NodeStatus, watched_statuses, without_ring0
 from dnspanel.zones import queries
 from dnspanel.zones.queries import DraftCounts
 
@@ -18,8 +18,13 @@ T = TypeVar("T")
 
 
 def statuses_of(request: HttpRequest) -> tuple[NodeStatus, ...]:
-    """The status of every node, as of when the page first needed one."""
-    return _once(request, "statuses", lambda: node_statuses(now=timezone.now()))
+    """Return the status of every node that clients ask, as of when the page first needed one."""
+    return without_ring0(watched_statuses_of(request))
+
+
+def watched_statuses_of(request: HttpRequest) -> tuple[NodeStatus, ...]:
+    """Return the same with ring 0."""
+    return _once(request, "statuses", lambda: watched_statuses(now=timezone.now()))
 
 
 def draft_counts_of(request: HttpRequest) -> tuple[DraftCounts, ...]:

@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from dnspanel.accounts.errors import TokenDead
 from dnspanel.fleet.health import WELL, Word
 from dnspanel.fleet.models import Ack, Node, NodeState
-from dnspanel.fleet.reads.queries import NodeStatus, head, node_statuses
+from dnspanel.fleet.reads.queries import NodeStatus, head, watched_statuses
 from dnspanel.texts import gettext
 from dnspanel.transfer.imports import queries
 from dnspanel.transfer.models import ENDED_STATES, ImportJob
@@ -44,7 +44,7 @@ def open_watch(*, now: datetime) -> None:
         NodeWatch.objects.bulk_create(
             [
                 NodeWatch(node=status.node, told=word, seen=word, seen_since=now)
-                for status in node_statuses(now=now)
+                for status in watched_statuses(now=now)
                 for word in [_told_word(status.health.word)]
             ],
             ignore_conflicts=True,
@@ -191,7 +191,7 @@ def _proofs(node: Node, publications: Collection[Publication]) -> Callable[[int]
 def _node_states(now: datetime, subscribed: bool) -> list[Event]:
     """A node whose state has been another one for a while than the one that was told last."""
     watches = {watch.node_id: watch for watch in NodeWatch.objects.select_related("node")}
-    statuses = {status.node.pk: status for status in node_statuses(now=now)}
+    statuses = {status.node.pk: status for status in watched_statuses(now=now)}
     events = []
     for node in [*(s.node for s in statuses.values()), *(w.node for w in watches.values() if _has_left(w))]:
         status = statuses.get(node.pk)

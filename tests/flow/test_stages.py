@@ -148,7 +148,8 @@ def test_while_the_rest_waits_its_nodes_say_for_whom(staged: Stack) -> None:
     change(staged, "stages1.test.", "words", "A", "192.0.2.11")
     until(lambda: answers_with(staged.nodes[0], "words.stages1.test.", "192.0.2.11"), seconds=SECONDS, what="ns1")
     script = """
-from dnspanel.fleet.reads.queries import fleet_summary, node_statuses
+from dnspanel.fleet.reads.queries import node_statuses
+from dnspanel.fleet.reads.summary import fleet_summary
 result = {s.node.name: (s.health.word, s.health.message) for s in node_statuses(now=timezone.now())}
 result["fleet"] = (fleet_summary().tone, fleet_summary().message)
 """

@@ -7,20 +7,24 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from dnspanel.fleet.errors import UnknownNode
-from dnspanel.fleet.health import FAULTS, WELL, Health, HealthInputs, health
-from dnspanel.fleet.models import Bootstrap, Delivery, Node, NodeState
+from dnspanel.fleet.health import Health, HealthInputs, health
+from dnspanel.fleet.models import Bootstrap, Node, NodeState
 from dnspanel.fleet.nodes import machines
 from dnspanel.fleet.nodes.enroll import nodes_named
 from dnspanel.fleet.rollout.gates import Gates, read_gates, with_limit
-from dnspanel.publish.stall import stalls
-from dnspanel.texts import gettext, joined
-from dnspanel.zones.models import LogHead, Publication
+from dnspanel.texts import gettext
+from dnspanel.zones.models import Epoch, LogHead, Publication
 from replication.wire.position import Position
 
-_MOST_NAMED = 3
+
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """Where and when the present epoch of the log began; the first one began with the log."""
+
+    after: int = 0
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +34,12 @@ class NodeStatus:
     node: Node
     health: Health
     head_epoch: UUID
+    lacks: int = 0  # the oldest sequence that it lacks
+    lacks_since: datetime | None = None  # when that was published; None: it lacks nothing
 
     def has_acked(self, sequence: int) -> bool:
         """Whether the node has acked this sequence in the present epoch of the log."""
         return self.node.epoch == self.head_epoch and self.node.acked >= sequence
-
-
-@dataclass(frozen=True, slots=True)
-class FleetSummary:
-    """The fleet in one line; `tone` is ok, warn, bad or quiet, and only nodes that take pushes count."""
-
-    live: int
-    total: int
-    tone: str
-    message: str
 
 
 def head() -> Position:
@@ -53,9 +49,18 @@ def head() -> Position:
 
 
 def node_statuses(*, now: datetime) -> tuple[NodeStatus, ...]:
-    """Every node that has not left, by name, without ring 0: nobody else asks that one anything."""
-    nodes = Node.objects.exclude(state=NodeState.RETIRED).filter(is_ring0=False).order_by("name")
-    return _statuses(list(_with_related(nodes)), now)
+    """Return the status of every node that has not left, by name, without ring 0: for what clients are answered."""
+    return without_ring0(watched_statuses(now=now))
+
+
+def watched_statuses(*, now: datetime) -> tuple[NodeStatus, ...]:
+    """Return the status of every node that has not left, by name, with ring 0: for all who look after the fleet."""
+    return _statuses(list(_with_related(Node.objects.exclude(state=NodeState.RETIRED).order_by("name"))), now)
+
+
+def without_ring0(statuses: Sequence[NodeStatus]) -> tuple[NodeStatus, ...]:
+    """Return the statuses of the nodes whose answers clients get: only the panel asks ring 0."""
+    return tuple(status for status in statuses if not status.node.is_ring0)
 
 
 def ring0_status(*, now: datetime) -> NodeStatus | None:
@@ -79,39 +84,6 @@ def node_status(*, name: str, now: datetime) -> NodeStatus:
     return found[0]
 
 
-def fleet_summary(*, now: datetime | None = None, statuses: Sequence[NodeStatus] | None = None) -> FleetSummary:
-    """How many of the nodes that take pushes are live, and what is wrong with the others and with publishing.
-
-    `statuses` are those of `node_statuses`, for who has them already.
-    """
-    everything = node_statuses(now=now or timezone.now()) if statuses is None else statuses
-    active = [s for s in everything if s.node.state == NodeState.ACTIVE]
-    troubled = [s for s in active if s.health.word not in WELL]
-    live = len(active) - len(troubled)
-    stalled = stalls()
-    if stalled:
-        return FleetSummary(
-            live, len(active), "bad", gettext("Publishing stands still: {reason}").format(reason=stalled[0].message)
-        )
-    if stopped := Delivery.objects.exclude(stopped_reason="").values_list("stopped_reason", flat=True).first():
-        return FleetSummary(live, len(active), "bad", gettext("Delivery is stopped: {reason}").format(reason=stopped))
-    if not active:
-        return FleetSummary(0, 0, "quiet", gettext("No active node"))
-    named: list[str] = [
-        gettext("{name} {word}").format(name=s.node.name, word=gettext(str(s.health.word)))
-        for s in troubled[:_MOST_NAMED]
-    ]
-    if len(troubled) > _MOST_NAMED:
-        named.append(gettext("{count} more").format(count=len(troubled) - _MOST_NAMED))
-    tone = "bad" if any(s.health.word in FAULTS for s in troubled) else "warn" if troubled else "ok"
-    return FleetSummary(
-        live,
-        len(active),
-        tone,
-        joined("; ", [gettext("{live} of {total} nodes live").format(live=live, total=len(active)), *named]),
-    )
-
-
 def _with_related(nodes: "QuerySet[Node]") -> "QuerySet[Any]":
     related = with_limit(nodes).select_related("group", "bootstrap", "drained_by")
     return related.defer("certificate_pem", "next_certificate_pem")
@@ -121,13 +93,34 @@ def _statuses(nodes: Sequence[Any], now: datetime) -> tuple[NodeStatus, ...]:
     if not nodes:
         return ()
     newest = head()
-    lacking = {node.pk: (node.acked if node.epoch == newest.epoch else 0) + 1 for node in nodes}
+    is_new_epoch = any(node.epoch not in {None, newest.epoch} for node in nodes)
+    began = _beginning_of(newest.epoch) if is_new_epoch else _Beginning()
+    lacking = {node.pk: (node.acked if node.epoch == newest.epoch else began.after) + 1 for node in nodes}
     gates = read_gates(now=now) if any(_is_limited(node, newest) for node in nodes) else None
     published = dict(Publication.objects.filter(sequence__in=set(lacking.values())).values_list("sequence", "at"))
-    return tuple(
-        NodeStatus(node, health(_inputs(node, newest, published.get(lacking[node.pk]), gates), now), newest.epoch)
-        for node in nodes
-    )
+    statuses = []
+    for node in nodes:
+        is_behind = node.epoch != newest.epoch or node.acked < newest.sequence
+        # A new node has been behind since it exists, and one of another epoch since this one began: not since the
+        # first publication of all.
+        times = (published.get(lacking[node.pk]), node.created_at, began.at if node.epoch != newest.epoch else None)
+        since = max(at for at in times if at is not None)
+        inputs = _inputs(node, newest, since, gates, began.after)
+        statuses.append(
+            NodeStatus(
+                node,
+                health(inputs, now),
+                newest.epoch,
+                lacking[node.pk],
+                since if is_behind and newest.sequence else None,
+            )
+        )
+    return tuple(statuses)
+
+
+def _beginning_of(epoch: UUID) -> _Beginning:
+    row = Epoch.objects.filter(epoch=epoch).values_list("began_after", "began_at").first()
+    return _Beginning(*row) if row else _Beginning()
 
 
 def _is_limited(node: Any, newest: Position) -> bool:
@@ -135,7 +128,7 @@ def _is_limited(node: Any, newest: Position) -> bool:
     return node.limit is not None and node.epoch == newest.epoch and node.limit <= node.acked < newest.sequence
 
 
-def _inputs(node: Any, newest: Position, lacks_since: datetime | None, gates: Gates | None) -> HealthInputs:
+def _inputs(node: Any, newest: Position, since: datetime, gates: Gates | None, began_after: int) -> HealthInputs:
     return HealthInputs(
         state=node.state,
         epoch=node.epoch,
@@ -145,8 +138,8 @@ def _inputs(node: Any, newest: Position, lacks_since: datetime | None, gates: Ga
         refusal=machines.describe_conflict(node) or node.refusal,
         head_epoch=newest.epoch,
         head=newest.sequence,
-        # A new node has been behind since it exists, not since the first publication of all.
-        behind_since=max(lacks_since, node.created_at) if lacks_since else node.created_at,
+        behind_since=since,
+        began_after=began_after,
         limit=node.limit,
         waits=gates.reason_to_wait(group_id=node.group_id, is_ring0=node.is_ring0)
         if gates and _is_limited(node, newest)

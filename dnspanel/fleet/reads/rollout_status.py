@@ -8,7 +8,7 @@ from django.conf import settings
 from dnspanel.fleet.health import FAULTS, WELL, Health, Word
 from dnspanel.fleet.models import Delivery, Isolation, Node, NodeGroup
 from dnspanel.fleet.reads.arrivals import NodeArrival, arrivals, ring0_arrivals
-from dnspanel.fleet.reads.queries import node_statuses, ring0_status
+from dnspanel.fleet.reads.queries import watched_statuses
 from dnspanel.fleet.rollout.gates import Gates, read_gates
 from dnspanel.fleet.rollout.stages import Answers, Clearance, Ring0, trouble
 from dnspanel.texts import gettext
@@ -100,8 +100,7 @@ class StageArrivals:
 def rollout_status(*, now: datetime) -> RolloutStatus:
     """Return the status of the rollout just now."""
     gates = read_gates(now=now)
-    ring0 = ring0_status(now=now)
-    statuses = {s.node.pk: s for s in (*node_statuses(now=now), *([ring0] if ring0 else []))}
+    statuses = {status.node.pk: status for status in watched_statuses(now=now)}
     groups = {group.pk: group for group in NodeGroup.objects.all()}
     stages = []
     for clearance in gates.clearances():

@@ -16,7 +16,7 @@ from dnspanel.web.dashboard.attention import attention_lines
 from dnspanel.web.dashboard.fleet_now import fleet_now
 from dnspanel.web.editor.publications import display_publications
 from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.web.read_once import draft_counts_of, statuses_of
+from dnspanel.web.read_once import draft_counts_of, statuses_of, watched_statuses_of
 from dnspanel.zones import access
 from dnspanel.zones.publications import publication_page
 from dnspanel.zones.zone_marks import marked_zones
@@ -50,7 +50,7 @@ def dashboard(request: PanelRequest) -> HttpResponse:
     counts = draft_counts_of(request) if can(request.user, Permission.EDIT) else ()
     page = publication_page(person=request.user, limit=LAST_PUBLICATIONS)
     context = {
-        "lines": attention_lines(request.user, statuses, counts, now),
+        "lines": attention_lines(request.user, watched_statuses_of(request), counts, now),
         "fleet": fleet_now(statuses, head()) if sees_fleet and statuses else None,
         "publications": display_publications(page.rows, statuses),
         "drafted": counts[:MOST_DRAFTED],

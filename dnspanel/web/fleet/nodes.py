@@ -16,7 +16,9 @@ from dnspanel.fleet import resync, telemetry
 from dnspanel.fleet.errors import FleetError
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import enroll
-from dnspanel.fleet.reads.queries import NodeStatus, head, node_statuses, statuses_of
+from dnspanel.fleet.reads.queries import NodeStatus, head, statuses_of, watched_statuses, without_ring0
+from dnspanel.fleet.reads.summary import late_publication
+from dnspanel.fleet.rollout.waiting import Waiting, describe
 from dnspanel.publish.stall import stalls
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.fleet.forms import DrainForm
@@ -34,10 +36,10 @@ def node_list(request: PanelRequest) -> HttpResponse:
     """List every node with its live numbers; htmx fetches the grid alone every two seconds."""
     access.require(request.user, Permission.FLEET)
     now = timezone.now()
-    everything = node_statuses(now=now)
-    newest = head()
+    everything = watched_statuses(now=now)
+    newest, late = head(), late_publication(everything, now=now)
     if request.GET.get("part") == "line":
-        return _line(request, everything, newest)
+        return _line(request, everything, newest, late)
     view = fleet_view(request.GET)
     display = arrange(everything, view)
     is_table = view.layout == "table" or (not view.layout and len(display) > MOST_TILES)
@@ -47,11 +49,12 @@ def node_list(request: PanelRequest) -> HttpResponse:
     tiles = [tile_of(status, live.get(status.node.pk), newest) for status in display]
     rates = telemetry.live_now([status.node.pk for status in everything], seconds=1) if is_table else live
     context = {
-        "line": fleet_line(everything, rates, newest),
+        "line": fleet_line(without_ring0(everything), rates, newest, late),
         "tiles": tiles,
         "blocks": _blocks(tiles) if is_table else (),
         "is_table": is_table,
         "stalls": stalls(),
+        "late": describe(late, now) if late else "",
         "no_live_numbers": bool(display) and not live,
         "total": len(everything),
         "order": ".".join(str(status.node.pk) for status in display),
@@ -61,10 +64,13 @@ def node_list(request: PanelRequest) -> HttpResponse:
     return render(request, "fleet/_grid.html" if is_fragment(request) else "fleet/list.html", context)
 
 
-def _line(request: PanelRequest, statuses: Sequence[NodeStatus], newest: Position) -> HttpResponse:
+def _line(
+    request: PanelRequest, statuses: Sequence[NodeStatus], newest: Position, late: Waiting | None
+) -> HttpResponse:
     """Return the line above the table alone, from one second of live numbers of each node."""
     rates = telemetry.live_now([status.node.pk for status in statuses], seconds=1)
-    return render(request, "fleet/_fleet_totals.html", {"line": fleet_line(statuses, rates, newest), "is_table": True})
+    line = fleet_line(without_ring0(statuses), rates, newest, late)
+    return render(request, "fleet/_fleet_totals.html", {"line": line, "is_table": True})
 
 
 @require_safe

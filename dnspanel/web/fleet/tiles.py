@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dnspanel.fleet.health import WELL, Word
+from dnspanel.fleet.health import Word
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.nodes.reported import Reported, read_report
 from dnspanel.fleet.reads.queries import NodeStatus
+from dnspanel.fleet.reads.summary import live_count
+from dnspanel.fleet.rollout.waiting import Waiting
 from dnspanel.fleet.telemetry import LiveNow
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.templatetags.panel import duration
@@ -119,13 +121,15 @@ def room(reported: Reported) -> str:
     return " · ".join(parts)
 
 
-def fleet_line(statuses: Sequence[NodeStatus], live: Mapping[int, LiveNow], head: Position) -> FleetLine:
-    """Return the totals; only nodes that take pushes count as live or late."""
+def fleet_line(
+    statuses: Sequence[NodeStatus], live: Mapping[int, LiveNow], head: Position, late: Waiting | None = None
+) -> FleetLine:
+    """Return the totals; only nodes that take pushes count as live or late. `late` is a publication that waits."""
     active = [status for status in statuses if status.node.state == NodeState.ACTIVE]
     rates = [now.qps for now in live_of_nodes(statuses, live).values() if now.qps is not None]
     lags = [status.health.lag_seconds for status in active if status.health.lag]
     return FleetLine(
-        live=sum(status.health.word in WELL for status in active),
+        live=live_count(active, late),
         total=len(active),
         qps=rate(sum(rates) if rates else None),
         head=f"{head.sequence:,}",

@@ -21,6 +21,7 @@ from dnspanel.alerts.rules import (
 from dnspanel.catalogs.queries import Troubled
 from dnspanel.evidence.health import DestinationHealth
 from dnspanel.fleet.health import Health, Word
+from dnspanel.fleet.rollout.waiting import Place, Waiting
 from dnspanel.secondaries.queries import LateSecondary
 from replication.wire.front import BackendReport, FrontReport
 from tests.people import NOW
@@ -77,6 +78,105 @@ def test_nothing_is_wrong_with_a_fleet_that_is_well() -> None:
 )
 def test_how_a_node_stands(word: Word, seconds: float, expected: list[tuple[str, str]]) -> None:
     assert found(inputs(node(health=health(word, seconds)))) == expected
+
+
+def waiting(place: Place, seconds: int, name: str = "", **more: Any) -> Waiting:
+    return Waiting(7, ago(seconds=seconds), place, name, **more)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        (59, []),
+        (60, [("panel.late", "warning")]),
+        (299, [("panel.late", "warning")]),
+        (300, [("panel.late", "critical")]),
+    ],
+)
+def test_publications_that_wait_are_an_alert_by_the_age_of_the_oldest(seconds: int, expected: list[Any]) -> None:
+    """While the worker “push” hung, 420 publications reached no node: all nodes were "held back", and all was well."""
+    back = [node(name, health=health(Word.LIMITED, seconds)) for name in ("ns1", "ns2")]
+    assert found(inputs(*back, waiting=waiting(Place.PUSH, seconds))) == expected
+
+
+def test_the_alert_names_the_place_and_lasts_until_it_is_clearly_better() -> None:
+    trouble = only(inputs(waiting=waiting(Place.PUSH, 421)))
+    assert trouble.message == "Publications do not reach the nodes: the oldest has waited 7 min for the worker “push”."
+    assert found(inputs(waiting=waiting(Place.GROUP, 31, "rest")), "panel.late") == [("panel.late", "warning")]
+    assert found(inputs(waiting=waiting(Place.GROUP, 29, "rest")), "panel.late") == []
+    verifying = waiting(Place.GROUP, 350, "first", verify_time=timedelta(minutes=5))
+    assert found(inputs(waiting=verifying)) == []
+    assert "first" in only(inputs(waiting=replace(verifying, since=ago(minutes=6)))).message
+
+
+def test_what_waits_before_the_nodes_is_one_alert_however_many_nodes_are_late() -> None:
+    late = [node(name, health=health(Word.STALE, 400)) for name in ("ns1", "ns2", "ns3")]
+    assert found(inputs(*late, waiting=waiting(Place.PUSH, 400))) == [("panel.late", "critical")]
+    # Nor are they one each before the place is an alert.
+    soon = [node(name, health=health(Word.LATE, 40)) for name in ("ns1", "ns2", "ns3")]
+    assert found(inputs(*soon, waiting=waiting(Place.PUSH, 40))) == []
+    encoder = {"unencoded_since": ago(seconds=400), "waiting": waiting(Place.ENCODER, 400)}
+    assert found(inputs(*late, **encoder)) == [("panel.late", "critical")]
+
+
+def test_a_node_that_is_late_and_what_waits_for_it_are_one_alert() -> None:
+    at_node = waiting(Place.NODE, 400, "ns1")
+    late, other = node(health=health(Word.STALE, 400)), node("ns2", node_id=2, health=health(Word.LATE, 60))
+    assert found(inputs(late, waiting=at_node)) == [("node.stale", "critical")]
+    assert found(inputs(late, other, waiting=at_node)) == [("node.stale", "critical"), ("node.late", "warning")]
+    # One that is catching up is not late by its word; what it lacks is old all the same.
+    moving = node(health=health(Word.CATCHING_UP, 400))
+    [trouble] = conditions(inputs(moving, waiting=replace(at_node, is_moving=True)), NOW)
+    assert (trouble.kind, trouble.severity) == ("panel.late", "critical")
+    assert trouble.message.startswith("Publications arrive late: ns1 is catching up")
+    # What was an alert first stays it, while the node is now late, now catching up.
+    assert found(inputs(late, waiting=at_node), "panel.late") == [("panel.late", "critical")]
+    assert found(inputs(late, waiting=at_node), "panel.late", "node.standing:ns1") == [("node.stale", "critical")]
+
+
+def test_a_node_with_an_alert_of_its_own_is_no_second_one() -> None:
+    offline = node(health=health(Word.OFFLINE, 9000))
+    for place in (Place.NODE, Place.CANARY):
+        assert found(inputs(offline, waiting=waiting(place, 9000, "ns1", has_own_alert=True))) == [
+            ("node.offline", "critical")
+        ]
+
+
+def test_a_hold_after_a_restore_is_one_alert() -> None:
+    """It was eleven: every node refused, had another digest and was late; delivery had stopped by that."""
+    ahead = [
+        node(name, node_id=number, health=health(word, 900), digest_equal=False, is_ahead=True)
+        for number, (name, word) in enumerate(
+            {"ring0": Word.REJECTING, "ns1": Word.REJECTING, "ns2": Word.STALE}.items()
+        )
+    ]
+    hold = {
+        "hold_reason": "The node ns1 is ahead.",
+        "delivery": DeliveryInputs(stopped_reason="ns1 of rest refuses", stopped_at=NOW),
+        "unencoded_since": ago(minutes=15),
+        "waiting": waiting(Place.HOLD, 900, has_own_alert=True),
+    }
+    assert found(inputs(*ahead, **hold)) == [("panel.held", "critical")]
+    # What has nothing to do with it stays an alert.
+    full = node("ns9", node_id=9, health=health(Word.REJECTING), report={"disk_free_bytes": GIB})
+    assert found(inputs(*ahead, full, **hold)) == [
+        ("panel.held", "critical"),
+        ("node.rejecting", "critical"),
+        ("node.disk", "critical"),
+    ]
+
+
+def test_redis_that_is_away_says_what_waits_by_that() -> None:
+    late = [node(name, health=health(Word.STALE, 400)) for name in ("ns1", "ns2")]
+    trouble = only(inputs(*late, redis_answers=False, waiting=waiting(Place.PUSH, 400)))
+    assert trouble.kind == "panel.redis"
+    assert trouble.message.endswith("the oldest has waited 6 min for the worker “push”.")
+
+
+def test_publishing_that_does_not_go_on_is_one_alert() -> None:
+    late = [node(name, health=health(Word.STALE, 400)) for name in ("ns1", "ns2")]
+    stalled = {"stalls": ("example.test. cannot be encoded",), "waiting": waiting(Place.ENCODER, 400)}
+    assert found(inputs(*late, **stalled)) == [("panel.stall", "critical")]
 
 
 def test_a_secondary_that_is_behind_or_silent_is_one_trouble() -> None:

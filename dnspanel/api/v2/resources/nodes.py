@@ -24,7 +24,7 @@ from dnspanel.fleet.models import Node, NodeGroup, NodeState
 from dnspanel.fleet.nodes import enroll, unjoined
 from dnspanel.fleet.nodes.reported import read_report
 from dnspanel.fleet.nodes.reported_setup import setup_differences
-from dnspanel.fleet.reads.queries import NodeStatus, head, node_status, node_statuses
+from dnspanel.fleet.reads.queries import NodeStatus, head, node_status, watched_statuses
 from dnspanel.fleet.rollup import LEVELS, Level, points_of
 from dnspanel.zones import access
 
@@ -60,6 +60,7 @@ class NodeSerializer(serializers.Serializer):
         help_text="What a path has for it: its name; of a retired node with `_` and its number, as names return."
     )
     is_front = serializers.BooleanField(help_text="A dnsdist before nodes, which are at `…/front`.")
+    is_ring0 = serializers.BooleanField(help_text="The canary, which gets publications first and serves no clients.")
     state = serializers.ChoiceField(choices=NodeState.choices)
     health = serializers.ChoiceField(choices=[(str(word), str(word)) for word in Word])
     sentence = serializers.CharField(help_text="Why, in words.")
@@ -163,7 +164,7 @@ class Nodes(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List the nodes with their state and live numbers."""
         access.require(actor_in(request), Permission.FLEET)
-        statuses = node_statuses(now=timezone.now())
+        statuses = watched_statuses(now=timezone.now())
         return answer({"items": _nodes_json(statuses), "next": None})
 
 
@@ -308,6 +309,7 @@ def _json(status: NodeStatus, newest: int, live: telemetry.LiveNow | None) -> di
         "name": node.name,
         "slug": node.slug,
         "is_front": node.is_front,
+        "is_ring0": node.is_ring0,
         "state": node.state,
         "health": str(status.health.word),
         "sentence": status.health.message,

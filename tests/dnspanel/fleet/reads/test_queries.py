@@ -9,9 +9,10 @@ import pytest
 from dnspanel.fleet.errors import UnknownNode
 from dnspanel.fleet.health import Word
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.reads.queries import fleet_summary, head, node_status, node_statuses
+from dnspanel.fleet.reads.queries import head, node_status, node_statuses
+from dnspanel.fleet.reads.summary import fleet_summary
 from dnspanel.publish.models import Stall
-from dnspanel.zones.models import LogHead, Publication
+from dnspanel.zones.models import Epoch, LogHead, Publication
 from tests.dnspanel.fleet.conftest import NOW, MakeNode
 
 pytestmark = pytest.mark.django_db
@@ -88,6 +89,21 @@ def test_a_node_of_another_epoch_is_not_at_the_head(active_node: MakeNode) -> No
     at_sequence(node, 3)
     Node.objects.filter(pk=node.pk).update(epoch=uuid4())
     assert node_status(name="ns1", now=NOW).health.lag == 3
+
+
+def test_a_node_of_the_history_before_is_behind_since_the_new_one_began(active_node: MakeNode) -> None:
+    """After *take over*, nodes were "behind for 64 min": since the first publication of all."""
+    publish(3)
+    node = active_node()
+    at_sequence(node, 3)
+    LogHead.objects.update(epoch=uuid4(), sequence=7)
+    began_at = NOW - timedelta(seconds=3)
+    Epoch.objects.create(epoch=LogHead.objects.get().epoch, began_at=began_at, began_after=5, reason="x")
+    status = node_status(name="ns1", now=NOW)
+    assert (status.health.lag, status.health.lag_seconds, status.lacks) == (2, 3.0, 6)
+    assert (status.health.word, status.lacks_since) == (Word.CATCHING_UP, began_at)
+    Epoch.objects.update(began_after=7)  # with nothing published since
+    assert node_status(name="ns1", now=NOW).health.lag == 1
 
 
 def test_an_unknown_node_is_unknown() -> None:

@@ -1,0 +1,63 @@
+"""One cause is one alert: what follows from something that is wrong is no alert of its own. Pure."""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Protocol, TypeVar
+
+# Of a cause that may be no alert yet: publications wait at a place before the nodes.
+WAITS = "waits"
+
+_LATE = frozenset({"node.late", "node.stale"})
+_NOT_DELIVERED = _LATE | {"panel.late", "panel.log_age"}
+
+# The kind of the cause → the kinds that follow from it while it lasts.
+CONSEQUENCES: Mapping[str, frozenset[str]] = {
+    # Nothing is encoded or delivered until a person decides, so everything waits.
+    "panel.held": _NOT_DELIVERED | {"panel.stall", "panel.stopped"},
+    "panel.stall": _NOT_DELIVERED,
+    "panel.redis": _NOT_DELIVERED | {"panel.evidence_behind"},
+    "panel.stopped": _LATE,
+    # The alert about publications that wait names the place.
+    WAITS: _LATE | {"panel.log_age"},
+}
+# What else follows from a hold, on nodes that know more than the panel: they refuse its old history, and hold the new.
+OF_NODES_AHEAD = frozenset({"node.rejecting", "node.digest", "node.diverged"})
+
+
+class Wrong(Protocol):
+    """Something that is wrong."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def node_id(self) -> int | None: ...
+
+
+W = TypeVar("W", bound=Wrong)
+
+
+def split(
+    found: Iterable[W], *, also: Collection[str] = (), ahead: Collection[int] = ()
+) -> tuple[list[W], list[tuple[str, W]]]:
+    """Return what is wrong by itself, and what follows from it with the kind of the cause.
+
+    `also` are kinds of causes that are no alert yet; `ahead` are the ids of the nodes that know more than the panel.
+    """
+    everything = list(found)
+    present = {each.kind for each in everything} | set(also)
+    causes: list[W] = []
+    consequences: list[tuple[str, W]] = []
+    for each in everything:
+        cause = _cause_of(each, present, ahead)
+        if cause:
+            consequences.append((cause, each))
+        else:
+            causes.append(each)
+    return causes, consequences
+
+
+def _cause_of(wrong: Wrong, present: Collection[str], ahead: Collection[int]) -> str:
+    """Return the kind of the cause, the first of the table that is present; empty if it is wrong by itself."""
+    if wrong.kind in OF_NODES_AHEAD and "panel.held" in present and wrong.node_id in ahead:
+        return "panel.held"
+    return next((cause for cause, kinds in CONSEQUENCES.items() if cause in present and wrong.kind in kinds), "")

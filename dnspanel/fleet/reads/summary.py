@@ -1,0 +1,175 @@
+"""The fleet in one line, and where publications wait: for the header of every page, for alerts and for metrics."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import connection
+from django.utils import timezone
+
+from dnspanel.fleet.health import CONTACT_KNOWN_FOR, FAULTS, LATE_AFTER, WELL, Word
+from dnspanel.fleet.models import Delivery, NodeState
+from dnspanel.fleet.nodes.heartbeats import COLLECTOR, heartbeats
+from dnspanel.fleet.reads.queries import NodeStatus, watched_statuses, without_ring0
+from dnspanel.fleet.rollout import waiting as places
+from dnspanel.fleet.rollout.gates import read_gates
+from dnspanel.fleet.rollout.waiting import Follower, Pipeline, Waiting, oldest_waiting
+from dnspanel.publish.schemas import schemas_in_use
+from dnspanel.publish.stall import stalls
+from dnspanel.texts import gettext, joined
+from dnspanel.zones.hold import current_hold
+
+_MOST_NAMED = 3
+# The push worker says every few seconds that it works, under this name.
+_PUSH = "push"
+_PUSH_SILENT = timedelta(seconds=20)
+
+_ENCODED = """
+    SELECT s.schema, greatest(
+        (SELECT g.last FROM publish_segment g WHERE g.schema = s.schema AND g.epoch = %(epoch)s
+         ORDER BY g.last DESC LIMIT 1),
+        (SELECT max(p.sequence) FROM publish_snapshot p WHERE p.schema = s.schema AND p.epoch = %(epoch)s), 0)
+    FROM unnest(%(schemas)s::int[]) s (schema) ORDER BY s.schema"""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetSummary:
+    """The fleet in one line; `tone` is ok, warn, bad or quiet, and only nodes that take pushes count.
+
+    A canary that is not well is named and not counted: no client asks it.
+    """
+
+    live: int
+    total: int
+    tone: str
+    message: str
+
+
+def fleet_summary(*, now: datetime | None = None, statuses: Sequence[NodeStatus] | None = None) -> FleetSummary:
+    """Return how many of the nodes are live, and what is wrong with the others, with publishing and with delivery.
+
+    `statuses` are those of `watched_statuses`, for callers that have them already.
+    """
+    now = now or timezone.now()
+    everything = watched_statuses(now=now) if statuses is None else statuses
+    watched = [s for s in everything if s.node.state == NodeState.ACTIVE]
+    active = without_ring0(watched)
+    late = late_publication(everything, now=now)
+    # The canary first: the others wait for it.
+    troubled = sorted((s for s in watched if s.health.word not in WELL), key=lambda s: not s.node.is_ring0)
+    live = live_count(active, late)
+    if trouble := _trouble_of_publishing():
+        return FleetSummary(live, len(active), "bad", trouble)
+    if not active:
+        return FleetSummary(0, 0, "quiet", gettext("No active node"))
+    tone = "bad" if any(s.health.word in FAULTS for s in troubled) else "warn" if troubled else "ok"
+    parts = [gettext("{live} of {total} nodes live").format(live=live, total=len(active))]
+    if late is not None and late.place in places.BEFORE_NODES:  # so it is not the nodes' trouble that they are late
+        troubled = [s for s in troubled if s.health.word not in places.FOLLOWS]
+    parts += _named(troubled)
+    if late is not None and late.name not in {s.node.name for s in troubled}:
+        tone = "bad" if tone == "bad" or late.late_by(now) >= places.VERY_LATE_AFTER else "warn"
+        parts.append(places.describe(late, now))
+    return FleetSummary(live, len(active), tone, joined("; ", parts))
+
+
+def live_count(active: Sequence[NodeStatus], late: Waiting | None) -> int:
+    """Return how many of these nodes are live: none that lacks a publication which is late, however well it is."""
+    return sum(
+        status.health.word in WELL and (late is None or status.lacks_since is None or status.lacks > late.sequence)
+        for status in active
+    )
+
+
+def late_publication(statuses: Sequence[NodeStatus], *, now: datetime) -> Waiting | None:
+    """Return the oldest publication if it has waited for too long, for pages; no query unless some node is late.
+
+    None where an alert of its own explains it. `statuses` are those of `watched_statuses`.
+    """
+    if not any(s.lacks_since is not None and now - s.lacks_since >= places.LATE_AFTER for s in _takers(statuses)):
+        return None
+    waiting = waiting_publication(statuses, now=now)
+    return waiting if waiting is not None and waiting.late_by(now) >= places.LATE_AFTER else None
+
+
+def waiting_publication(
+    statuses: Sequence[NodeStatus],
+    *,
+    now: datetime,
+    encoded: Mapping[int, int] | None = None,
+    beats: Mapping[str, datetime] | None = None,
+) -> Waiting | None:
+    """Return the oldest publication that not all nodes answer with, and where it waits.
+
+    No query while none waits, else the same few however many nodes. `statuses` are those of `watched_statuses`;
+    `encoded` and `beats` are for callers that have them already.
+    """
+    takers = _takers(statuses)
+    if not any(status.lacks_since is not None for status in takers):
+        return None
+    gates = read_gates(now=now)
+    encoded = encoded_by_schema(gates.epoch, [s.node.schema for s in statuses]) if encoded is None else encoded
+    beats = heartbeats() if beats is None else beats
+    is_contact_known = COLLECTOR in beats and now - beats[COLLECTOR] <= CONTACT_KNOWN_FOR
+    pushed_at = beats.get(_PUSH)
+    pipeline = Pipeline(
+        clearances=gates.clearances(),
+        is_on_hold=current_hold() is not None,
+        is_stopped=gates.is_stopped,
+        stopped_behind=gates.stopped_behind,
+        pinned=gates.pinned,
+        push_works=None if pushed_at is None else now - pushed_at <= _PUSH_SILENT,
+    )
+    return oldest_waiting([_follower(s, encoded, now, is_contact_known) for s in takers], pipeline)
+
+
+def encoded_by_schema(epoch: UUID, of_nodes: Sequence[int]) -> dict[int, int]:
+    """Return up to which sequence there are segments, for each schema that is in use."""
+    schemas = sorted({*schemas_in_use(), *of_nodes})
+    with connection.cursor() as cursor:
+        cursor.execute(_ENCODED, {"epoch": epoch, "schemas": schemas})
+        return dict(cursor.fetchall())
+
+
+def _takers(statuses: Sequence[NodeStatus]) -> list[NodeStatus]:
+    return [status for status in statuses if status.node.state == NodeState.ACTIVE]
+
+
+def _follower(status: NodeStatus, encoded: Mapping[int, int], now: datetime, is_contact_known: bool) -> Follower:
+    node, word = status.node, status.health.word
+    gets_snapshot = getattr(node, "bootstrap", None) is not None
+    moved = [at for at in (node.acked_at, node.applied_at) if at is not None and now - at <= LATE_AFTER]
+    is_silent = word is Word.OFFLINE and is_contact_known
+    return Follower(
+        node_id=node.pk,
+        name=node.name,
+        is_ring0=node.is_ring0,
+        sequence=status.lacks,
+        since=status.lacks_since,
+        limit=node.limit,
+        encoded=encoded.get(node.schema, 0),
+        # All others wait for a canary that gets a snapshot, and have to know how long that takes.
+        has_trouble=is_silent or word is Word.REJECTING or (gets_snapshot and not node.is_ring0),
+        is_moving=bool(moved) or gets_snapshot,
+        acked_at=node.acked_at,
+    )
+
+
+def _trouble_of_publishing() -> str:
+    """Return why nothing is published or delivered; empty in normal work."""
+    if stalled := stalls():
+        return gettext("Publishing stands still: {reason}").format(reason=stalled[0].message)
+    if stopped := Delivery.objects.exclude(stopped_reason="").values_list("stopped_reason", flat=True).first():
+        return gettext("Delivery is stopped: {reason}").format(reason=stopped)
+    return ""
+
+
+def _named(troubled: Sequence[NodeStatus]) -> list[str]:
+    named: list[str] = [
+        gettext("{name} {word}").format(name=s.node.name, word=gettext(str(s.health.word)))
+        for s in troubled[:_MOST_NAMED]
+    ]
+    if len(troubled) > _MOST_NAMED:
+        named.append(gettext("{count} more").format(count=len(troubled) - _MOST_NAMED))
+    return named

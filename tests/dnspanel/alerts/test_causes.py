@@ -1,0 +1,49 @@
+"""Of what is wrong, what is a cause and what only follows from it."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from dnspanel.alerts.causes import CONSEQUENCES, OF_NODES_AHEAD, WAITS, split
+from dnspanel.alerts.rules import KINDS
+
+
+@dataclass(frozen=True)
+class Trouble:
+    kind: str
+    node_id: int | None = None
+
+
+def test_the_table_names_kinds_that_there_are() -> None:
+    named = {kind for kinds in CONSEQUENCES.values() for kind in kinds} | OF_NODES_AHEAD
+    assert (named | CONSEQUENCES.keys()) - {WAITS} <= KINDS.keys()
+
+
+@pytest.mark.parametrize("cause", [cause for cause in CONSEQUENCES if cause != WAITS])
+def test_what_follows_from_a_cause_is_none_of_its_own(cause: str) -> None:
+    consequences = [Trouble(kind, 1) for kind in sorted(CONSEQUENCES[cause])]
+    own, rest = split([Trouble(cause), *consequences, Trouble("node.disk", 1)])
+    assert own == [Trouble(cause), Trouble("node.disk", 1)]
+    assert rest == [(cause, each) for each in consequences]
+
+
+def test_without_the_cause_each_is_wrong_by_itself() -> None:
+    found = [Trouble(kind, 1) for kind in sorted(CONSEQUENCES["panel.redis"])]
+    assert split(found) == (found, [])
+
+
+def test_no_cause_is_lost_with_another_one() -> None:
+    """What is dropped has a cause that stays, or one that is to become an alert."""
+    found = [Trouble(kind) for kind in KINDS]
+    own, rest = split(found)
+    assert {cause for cause, _ in rest} <= {each.kind for each in own}
+
+
+def test_a_cause_that_is_no_alert_yet_explains_as_well() -> None:
+    late = Trouble("node.late", 1)
+    assert split([late], also={WAITS}) == ([], [(WAITS, late)])
+
+
+def test_of_a_hold_only_nodes_that_know_more_are_part() -> None:
+    hold, mine, other = Trouble("panel.held"), Trouble("node.digest", 1), Trouble("node.digest", 2)
+    assert split([hold, mine, other], ahead={1}) == ([hold, other], [("panel.held", mine)])
