@@ -30,6 +30,7 @@ from dnspanel.fleet.rollup import MINUTES, roll_up
 from dnspanel.fleet.tasks import wake_repair
 from replication.errors import BadBytes, NotServed, Refused, ReplicationError
 from replication.push import NodeClient
+from replication.troubles import Troubles
 from replication.wire.position import Position
 from replication.wire.protocol import Sample, Status
 
@@ -156,7 +157,7 @@ class Collector:
         self._pollers: dict[int, Poller] = {}
         self._threads = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="poll")
         self._recorded_at = float("-inf")
-        self._troubles: dict[str, str] = {}
+        self._troubles = Troubles(logger)
         self._learned = False
         self._knows_contact = False
 
@@ -249,13 +250,8 @@ class Collector:
         self._learned = True
 
     def _say(self, about: str, trouble: str) -> None:
-        """Log a trouble once, and once that it is over."""
-        before = self._troubles.get(about, "")
-        self._troubles[about] = trouble
-        if trouble and not before:
-            logger.warning("%s", trouble)
-        elif before and not trouble:
-            logger.info("over: %s", before)
+        """Log a trouble once, and once that it is over. Polls of other nodes may go well in between."""
+        self._troubles.say(about, trouble, time.monotonic())
 
 
 def _clock_offset(status: Status, now: float) -> int:

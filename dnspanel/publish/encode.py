@@ -93,11 +93,13 @@ def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: dat
             encoded = publication_log.read_encoded(conn, schema, head.position.epoch)
             store = _caught_up(publisher, conn, head.position, encoded, schema, head.cluster)
             batch = next_batch(conn, store, head, encoded, now) if store else None
-        if encoded.stalled:
-            clear_stall(schema=schema)
         if store is None:
-            return make_anew(publisher, conn, head, encoded, schema, now)
-        return _publish_batch(publisher, conn, store, batch, now) if batch else None
+            reached: Position | None = make_anew(publisher, conn, head, encoded, schema, now)
+        else:
+            reached = _publish_batch(publisher, conn, store, batch, now) if batch else None
+        if encoded.stalled:  # only now: what could be read may still be impossible to store
+            clear_stall(schema=schema)
+        return reached
     except (psycopg.Error, DatabaseError):
         raise
     except Exception as exc:

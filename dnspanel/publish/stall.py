@@ -1,11 +1,15 @@
 """Stalls: a schema's log that cannot be encoded any further, and why, for pages to show. Verbs."""
 
 import logging
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from dnspanel.publish.models import Stall
 
+# Where every attempt fails with other words, such as the name of another file, the log has them this often.
+SAY_AGAIN = timedelta(minutes=1)
+
 logger = logging.getLogger(__name__)
+_said: dict[tuple[int, int], datetime] = {}  # by schema and sequence; only the process that publishes says it
 
 
 def record_stall(*, schema: int, sequence: int, zone_name: str, message: str, now: datetime) -> None:
@@ -24,12 +28,17 @@ def record_stall(*, schema: int, sequence: int, zone_name: str, message: str, no
             "since": now,
         },
     )
-    logger.error("publishing stands still schema=%s sequence=%s: %s", schema, sequence, message)
+    said_at = _said.get((schema, sequence))
+    if said_at is None or not timedelta(0) <= now - said_at < SAY_AGAIN:
+        _said[schema, sequence] = now
+        logger.error("publishing stands still schema=%s sequence=%s: %s", schema, sequence, message)
 
 
 def clear_stall(*, schema: int) -> None:
     """Say that the schema's log goes on."""
     if Stall.objects.filter(schema=schema).delete()[0]:
+        for key in [key for key in _said if key[0] == schema]:
+            del _said[key]
         logger.info("publishing goes on schema=%s", schema)
 
 

@@ -32,6 +32,7 @@ from replication.front.dnsdist_conf import (
 )
 from replication.front.rotation import Known, Rotation, Rules, Verdict
 from replication.store.applying import POSITION_ZONE
+from replication.troubles import Troubles
 from replication.verify import ask, rrset_in
 from replication.wire.front import Backend, Endpoint
 from replication.wire.position import Position, parse_position
@@ -87,7 +88,7 @@ class Front:
         self._silent: frozenset[str] = frozenset()
         self._down: frozenset[str] = frozenset()
         self._purges = 0  # how often the cache is still to be emptied
-        self._trouble = ""
+        self._troubles = Troubles(logger)
         # The files of certificate and key that dnsdist was told to read, and those that do not fit.
         self._tls_told: _Stamps = ()
         self._tls_unfit: _Stamps = ()
@@ -374,11 +375,7 @@ class Front:
 
     def _say(self, trouble: str) -> None:
         """Log a trouble once, and once that it is over."""
-        if trouble and not self._trouble:
-            logger.warning("%s", trouble)
-        elif self._trouble and not trouble:
-            logger.info("over: %s", self._trouble)
-        self._trouble = trouble
+        self._troubles.say("dnsdist", trouble, time.monotonic())
 
 
 def position_at(endpoint: Endpoint, seconds: float) -> Position | None:

@@ -5,7 +5,7 @@ Tests `publish.sealing` too.
 
 import random
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -245,6 +245,30 @@ def test_a_full_disk_stalls_in_words_and_goes_on_by_itself(monkeypatch: pytest.M
     assert encode_step(now=NOW) is not None
     assert encode_step(now=NOW) is None
     assert not Stall.objects.exists()
+
+
+def test_a_disk_that_stays_full_is_one_line_of_the_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each attempt said that publishing goes on, and at once that it stands still: several times a second."""
+    import errno
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    create("example.test.")
+    caplog.set_level("INFO", "dnspanel.publish.stall")
+    with monkeypatch.context() as full:
+        full.setattr(encode, "put_object", refuse)
+        assert encode_step(now=NOW) is None
+        since = Stall.objects.get().since
+        for second in range(1, 20):
+            assert encode_step(now=NOW + timedelta(seconds=second)) is None
+    said = [record.getMessage() for record in caplog.records if record.name == "dnspanel.publish.stall"]
+    assert [message.split(" schema")[0] for message in said] == ["publishing stands still"]
+    assert Stall.objects.get().since == since
+    assert encode_step(now=NOW + timedelta(seconds=20)) is not None
+    assert caplog.messages[-1] == "publishing goes on schema=4"
 
 
 def test_segments_that_the_log_does_not_know_stop_everything_in_words() -> None:

@@ -29,6 +29,16 @@ def test_another_trouble_takes_its_place() -> None:
     assert (found.message, found.zone_name, found.sequence) == ("disk full", "example.test.", 7)
 
 
+def test_words_that_change_with_every_attempt_are_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    clear_stall(schema=4)
+    for attempt in range(50):
+        stall(f"no space for file {attempt}")
+    assert len(caplog.messages) == 1
+    assert stalls()[0].message == "no space for file 49"
+    stall("no space for file 50", minutes=1)
+    assert len(caplog.messages) == 2
+
+
 def test_it_ends_when_publishing_goes_on() -> None:
     stall("bad rdata")
     clear_stall(schema=5)

@@ -1,0 +1,32 @@
+"""Say a trouble once, and once that it is over, however often it comes and goes in between."""
+
+import logging
+from dataclasses import dataclass
+
+# What has not come again for so long is over.
+OVER_SECONDS = 10.0
+
+
+@dataclass(slots=True)
+class _Trouble:
+    message: str
+    seen_at: float
+
+
+class Troubles:
+    """The troubles of one process, by what they are about. Safe for threads: the worst is a line more."""
+
+    def __init__(self, logger: logging.Logger) -> None:
+        self._logger = logger
+        self._known: dict[str, _Trouble] = {}
+
+    def say(self, about: str, trouble: str, now: float) -> None:
+        """Log a trouble that is new. `trouble` is empty where all is well; `now` is in seconds, of any clock."""
+        known = self._known.get(about)
+        if trouble:
+            self._known[about] = _Trouble(known.message if known else trouble, now)
+            if known is None:
+                self._logger.warning("%s", trouble)
+        elif known is not None and now - known.seen_at >= OVER_SECONDS:
+            self._known.pop(about, None)
+            self._logger.info("over: %s", known.message)
