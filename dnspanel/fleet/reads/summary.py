@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -137,7 +138,8 @@ def _takers(statuses: Sequence[NodeStatus]) -> list[NodeStatus]:
 
 
 def _follower(status: NodeStatus, encoded: Mapping[int, int], now: datetime, is_contact_known: bool) -> Follower:
-    node, word = status.node, status.health.word
+    node: Any = status.node  # with `limit`
+    word = status.health.word
     gets_snapshot = getattr(node, "bootstrap", None) is not None
     moved = [at for at in (node.acked_at, node.applied_at) if at is not None and now - at <= LATE_AFTER]
     is_silent = word is Word.OFFLINE and is_contact_known

@@ -1,0 +1,107 @@
+"""Publications that do not reach the nodes: each place on their way hangs while edits arrive, and is named."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from dnspanel.demo.stack import Stack
+from tests.flow.test_stages import panel
+from tests.stack import new_stack, until, wait_until_in_sync
+
+pytestmark = pytest.mark.flow
+
+ZONE = "late.test."
+EDITS = 10
+_LOOK = """
+from dnspanel.alerts.inputs import read
+from dnspanel.alerts.models import Alert
+from dnspanel.fleet.reads.summary import fleet_summary
+from dnspanel.monitoring.metrics import exposition
+waiting, pill = read(now).inputs.waiting, fleet_summary(now=now)
+result = {
+    "place": (waiting.place, waiting.name, waiting.has_own_alert) if waiting else None,
+    "alerts": {a.kind: str(a.sentence) for a in Alert.objects.filter(over_at=None)},
+    "pill": (pill.live, str(pill.message)),
+    "metrics": exposition(now).decode(),
+}
+"""
+# As if these publications had been made a while before: everything else is as it is.
+_AGE = """
+from datetime import timedelta
+from django.db.models import F
+Publication.objects.filter(sequence__gte=args[0]).update(at=F("at") - timedelta(seconds=args[1]))
+"""
+
+
+@pytest.fixture(scope="module")
+def canary_stack() -> Iterator[Stack]:
+    """A canary, three nodes and one zone."""
+    with new_stack("late", sample_zones=False, traffic=False) as stack:
+        panel(stack, "create(args[0])", ZONE)
+        wait_until_in_sync(stack, seconds=60)
+        yield stack
+
+
+@contextmanager
+def hanging(stack: Stack, process: str) -> Iterator[None]:
+    """The process does nothing meanwhile; in the end everything arrives."""
+    pid = stack.supervisor.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    wait_until_in_sync(stack, seconds=90)
+    until(lambda: look(stack)["place"] is None, seconds=30, what="nothing waits any more")
+
+
+def look(stack: Stack) -> dict[str, Any]:
+    found: dict[str, Any] = panel(stack, _LOOK)
+    return found
+
+
+def edit(stack: Stack, name: str) -> int:
+    """Publish some edits of this name; return the sequence of the first."""
+    made = "result = [change(args[0], args[1], 'A', f'192.0.2.{number}') for number in range(1, args[2] + 1)]"
+    return int(panel(stack, made, ZONE, f"{name}.{ZONE}", EDITS)[0])
+
+
+@pytest.mark.parametrize(
+    ("process", "place", "words"), [("push", "push", "worker “push”"), ("publish", "encoder", "the encoder")]
+)
+def test_a_worker_that_hangs_is_named_by_page_alert_and_metrics(
+    canary_stack: Stack, process: str, place: str, words: str
+) -> None:
+    """With the worker “push” stopped for seven minutes, the pages said "Live 4 of 4", and there was no alert."""
+    with hanging(canary_stack, process):
+        first = edit(canary_stack, process)
+        assert look(canary_stack)["place"] == [place, "", False]
+        panel(canary_stack, _AGE, first, 70)
+        until(lambda: "panel.late" in look(canary_stack)["alerts"], seconds=40, what="an alert")
+        seen = look(canary_stack)
+        assert words in seen["alerts"]["panel.late"]
+        assert not seen["alerts"].keys() & {"node.late", "node.stale", "panel.log_age"}, "one cause is one alert"
+        assert (seen["pill"][0], words in seen["pill"][1]) == (0, True)
+        [late] = [
+            line for line in seen["metrics"].splitlines() if line.startswith("dnspanel_publications_late_seconds{")
+        ]
+        assert f'place="{place}"' in late
+        assert float(late.split()[-1]) > 60
+    until(lambda: "panel.late" not in look(canary_stack)["alerts"], seconds=120, what="the alert is over")
+
+
+@pytest.mark.parametrize(("agent", "place"), [("ring0", "canary"), ("ns2", "node")])
+def test_an_agent_that_hangs_is_named_and_is_one_alert(canary_stack: Stack, agent: str, place: str) -> None:
+    with hanging(canary_stack, f"{agent}-agent"):
+        first = edit(canary_stack, agent)
+        until(lambda: look(canary_stack)["place"] == [place, agent, True], seconds=40, what=f"{agent} is the place")
+        until(lambda: "node.offline" in look(canary_stack)["alerts"], seconds=40, what="an alert")
+        panel(canary_stack, _AGE, first, 600)
+        seen = look(canary_stack)
+        assert seen["alerts"]["node.offline"].startswith(f"{agent} is offline")
+        assert f"{agent} offline" in seen["pill"][1]
+        assert f'dnspanel_node_up{{node="{agent}"}} 0.0' in seen["metrics"]
+        assert "panel.late" not in seen["alerts"]
