@@ -1,6 +1,5 @@
 """Reads what `rules` and `metrics` go by: as many queries for a hundred nodes as for one."""
 
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -33,6 +32,7 @@ from dnspanel.zones.dnssec.presigned import ENDS_SOON
 from dnspanel.zones.hook_health import troubled_hooks
 from dnspanel.zones.models import LogHead, Publication, PublishHook, PublishRequest, RequestState, WhenSilent
 from replication import __version__
+from replication.disk import disk_of
 from replication.wire.position import Position
 
 # A publication that was taken back is told for so long, and looked for among so many.
@@ -105,7 +105,7 @@ def read(now: datetime) -> Reading:
     encoded = encoded_by_schema(log.epoch, [status.node.schema for status in statuses])
     beats = heartbeats()
     authority = Authority.objects.only("client_pem", "created_at").first()
-    disk = shutil.disk_usage(next(path for path in (settings.VAR_DIR, *settings.VAR_DIR.parents) if path.exists()))
+    disk = disk_of(next(path for path in (settings.VAR_DIR, *settings.VAR_DIR.parents) if path.exists()))
     zones = _zones(now)
     requests = _requests(now)
     inputs = AlertInputs(
@@ -135,8 +135,10 @@ def read(now: datetime) -> Reading:
         hooks=tuple(map(_hook, troubled_hooks())),
         evidence=destinations_health(),
         set_up_at=authority.created_at if authority else None,
-        disk_free_bytes=disk.free,
-        disk_bytes=disk.total,
+        disk_free_bytes=disk.free_bytes,
+        disk_bytes=disk.bytes,
+        disk_free_inodes=disk.free_inodes,
+        disk_inodes=disk.inodes,
     )
     return Reading(inputs, statuses, log.epoch, log.sequence, encoded, beats)
 

@@ -188,6 +188,8 @@ class AlertInputs:
     certificate_expires_at: datetime | None = None
     disk_free_bytes: int = 0
     disk_bytes: int = 0
+    disk_free_inodes: int = 0
+    disk_inodes: int = 0  # 0: the file system makes them as it needs them
     backup_at: datetime | None = None  # of the newest one that is whole
     misled: ZonesInputs = ZonesInputs()  # signed zones that do not validate from their parents, or will not for some
     unproven: ZonesInputs = ZonesInputs()  # those that do not validate on a node, though no publication did that
@@ -318,8 +320,8 @@ def _diverged(node: NodeInputs, now: datetime) -> Condition | None:
 def _disk(node: NodeInputs, is_open: Collection[str]) -> Condition | None:
     free, total = int(node.report.get("disk_free_bytes", 0)), int(node.report.get("disk_bytes", 0))
     key = f"node.disk:{node.name}"
-    message = gettext("The disk of {name} has {free} free, {share} of it.")
-    share = _disk_share(message, free, total, key, is_open, node)
+    inodes = int(node.report.get("disk_free_inodes", 0)), int(node.report.get("disk_inodes", 0))
+    share = _disk_share((free, total), inodes, key, is_open, node)
     if share is not None or not node.bytes_a_day or node.bytes_a_day <= 0 or not total:
         return share
     days = free / node.bytes_a_day
@@ -332,12 +334,27 @@ def _disk(node: NodeInputs, is_open: Collection[str]) -> Condition | None:
 
 
 def _disk_share(
-    message: str, free: int, total: int, key: str, is_open: Collection[str], node: NodeInputs | None = None
+    room: tuple[int, int], inodes: tuple[int, int], key: str, is_open: Collection[str], node: NodeInputs | None = None
 ) -> Condition | None:
-    if not total or free / total >= (DISK_SHARE_AGAIN if key in is_open else DISK_SHARE):
+    """Judge free bytes of all, and free inodes of all, by the one of which a smaller share is left."""
+    left = {is_inodes: free / total for is_inodes, (free, total) in ((False, room), (True, inodes)) if total}
+    if not left or min(left.values()) >= (DISK_SHARE_AGAIN if key in is_open else DISK_SHARE):
         return None
-    severity = Severity.CRITICAL if free / total < DISK_SHARE_CRITICAL else Severity.WARNING
-    message = message.format(name=node.name if node else "", free=_size(free), share=f"{free / total:.1%}")
+    share, is_inodes = min((share, is_inodes) for is_inodes, share in left.items())
+    if node is None:
+        message = (
+            gettext("The panel's disk has {count:,} inodes free, {share} of them: without one no file can be made.")
+            if is_inodes
+            else gettext("The panel's disk has {free} free, {share} of it.")
+        )
+    else:
+        message = (
+            gettext("The disk of {name} has {count:,} inodes free, {share} of them: without one no file can be made.")
+            if is_inodes
+            else gettext("The disk of {name} has {free} free, {share} of it.")
+        )
+    severity = Severity.CRITICAL if share < DISK_SHARE_CRITICAL else Severity.WARNING
+    message = message.format(name=node.name if node else "", free=_size(room[0]), count=inodes[0], share=f"{share:.1%}")
     return Condition(key, key.partition(":")[0], severity, message, node.node_id if node else None)
 
 
@@ -505,9 +522,8 @@ def _of_panel(inputs: AlertInputs, now: datetime, is_open: Collection[str]) -> I
         yield Condition("panel.collector", "panel.collector", Severity.CRITICAL, message)
     if ending := _certificate(inputs.certificate_expires_at, "panel.certificate", now):
         yield ending
-    free, total = inputs.disk_free_bytes, inputs.disk_bytes
-    message = gettext("The panel's disk has {free} free, {share} of it.")
-    if filling := _disk_share(message, free, total, "panel.disk", is_open):
+    room, inodes = (inputs.disk_free_bytes, inputs.disk_bytes), (inputs.disk_free_inodes, inputs.disk_inodes)
+    if filling := _disk_share(room, inodes, "panel.disk", is_open):
         yield filling
     safe_at = inputs.backup_at or inputs.set_up_at
     if safe_at is not None and now - safe_at > BACKUP_AGE:

@@ -92,6 +92,8 @@ def _of_reports(nodes: Sequence[NodeInputs]) -> Iterator[Family]:
         ("map_used_ratio", "map_used", "How full the fuller of the LMDB maps is"),
         ("disk_free_bytes", "disk_free_bytes", "Free bytes on the disk with the LMDB files"),
         ("disk_bytes", "disk_bytes", "Size of that disk"),
+        ("disk_free_inodes", "disk_free_inodes", "Free inodes of that disk"),
+        ("disk_inodes", "disk_inodes", "Inodes of that disk; 0: it makes them as it needs them"),
         ("oldest_reader_transactions", "oldest_reader", "Transactions since the oldest LMDB reader began"),
         ("agent_memory_bytes", "rss_bytes", "Memory of the agent"),
         ("write_lock_max_milliseconds", "write_lock_ms_max", "Longest LMDB write transaction since the agent started"),
@@ -187,6 +189,8 @@ def _of_panel(reading: Reading) -> Iterator[Family]:
     yield _one(_gauge("redis_up", "Whether Redis answers"), inputs.redis_answers)
     yield _one(_gauge("disk_free_bytes", "Free bytes on the panel's disk"), inputs.disk_free_bytes)
     yield _one(_gauge("disk_bytes", "Size of the panel's disk"), inputs.disk_bytes)
+    yield _one(_gauge("disk_free_inodes", "Free inodes of the panel's disk"), inputs.disk_free_inodes)
+    yield _one(_gauge("disk_inodes", "Inodes of it; 0: it makes them as it needs them"), inputs.disk_inodes)
     waits = _gauge("log_waiting_since_timestamp_seconds", "When the oldest publication without a segment was made")
     yield _one(waits, inputs.unencoded_since.timestamp() if inputs.unencoded_since else None)
     ends = _gauge("certificate_expiry_timestamp_seconds", "When the certificate ends with which the panel calls agents")

@@ -5,7 +5,6 @@ besides is its own handler's: a node's in `server`, a front's in `replication.fr
 """
 
 import logging
-import shutil
 import socket
 import ssl
 import tempfile
@@ -21,6 +20,7 @@ from replication.agent.identity import IdentityKeeper
 from replication.agent.observe import Observer
 from replication.agent.recent_log import RECENT_LOG
 from replication.agent.strangers import Strangers
+from replication.disk import disk_of
 from replication.errors import BadBytes, DiskFull, ReplicationError
 from replication.wire.position import Position
 from replication.wire.protocol import (
@@ -243,8 +243,11 @@ class PanelHandler(BaseHTTPRequestHandler):
                 raise ConnectionResetError("the body ended too early")
             return body
         spool = self.server.spool
-        if shutil.disk_usage(spool).free < size + SPARE_DISK_BYTES:
+        disk = disk_of(spool)
+        if disk.free_bytes < size + SPARE_DISK_BYTES:
             raise DiskFull(path=str(spool), reason=f"a push of {size} bytes does not fit")
+        if not disk.has_inodes:
+            raise DiskFull(path=str(spool), reason="no inode is free")
         file = tempfile.TemporaryFile(dir=spool)  # noqa: SIM115 - closed by `_push`
         try:
             left = size

@@ -125,6 +125,8 @@ def _of_status(status: Status) -> Iterator[Family]:
         ("map_used_ratio", "How full the fuller of the LMDB maps is", status.map_used),
         ("disk_free_bytes", "Free bytes on the disk with the LMDB files", status.disk_free_bytes),
         ("disk_bytes", "Size of that disk", status.disk_bytes),
+        ("disk_free_inodes", "Free inodes of that disk", status.disk_free_inodes),
+        ("disk_inodes", "Inodes of that disk; 0: it makes them as it needs them", status.disk_inodes),
         ("oldest_reader_transactions", "Transactions since the oldest LMDB reader began", status.oldest_reader),
         ("memory_bytes", "Memory of this agent", status.rss_bytes),
         ("memory_peak_bytes", "The most that it was", status.peak_rss_bytes),

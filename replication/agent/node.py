@@ -2,7 +2,6 @@
 
 import logging
 import os
-import shutil
 import threading
 import time
 from functools import partial
@@ -28,6 +27,7 @@ from replication.agent.server import AgentServer
 from replication.agent.snapshots import Snapshots
 from replication.agent.top import TopLists
 from replication.agent.zonecache import ZoneCache
+from replication.disk import disk_of
 from replication.errors import Busy
 from replication.store import mapped
 from replication.store.store import LMDB_VERSION
@@ -226,7 +226,7 @@ class AgentNode:
         position, main, records = self._store.position_and_digests()
         uses = self._store.use()
         map_used = max(use.used_bytes / use.map_bytes for use in uses)
-        disk = shutil.disk_usage(self._config.lmdb_path.parent)
+        disk = disk_of(self._config.lmdb_path.parent)
         return Status(
             node=self._config.identity.node,
             position=position,
@@ -246,8 +246,10 @@ class AgentNode:
                 "lmdb": LMDB_VERSION,
             },
             map_used=round(map_used, 4),
-            disk_free_bytes=disk.free,
-            disk_bytes=disk.total,
+            disk_free_bytes=disk.free_bytes,
+            disk_bytes=disk.bytes,
+            disk_free_inodes=disk.free_inodes,
+            disk_inodes=disk.inodes,
             oldest_reader=max(use.oldest_reader_lag or 0 for use in uses),
             rss_bytes=mapped.resident_bytes(),
             peak_rss_bytes=mapped.peak_resident_bytes(),

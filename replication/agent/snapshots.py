@@ -21,6 +21,7 @@ from pathlib import Path
 
 from replication.agent.apply import Applier
 from replication.agent.rebuild import Rebuild
+from replication.disk import disk_of
 from replication.errors import BadSnapshot, Busy, DiskFull, MapFull, ReplicationError, WrongCluster
 from replication.store.snapshot import MANIFEST_NAME, Manifest, SnapshotFile, open_manifest, snapshot_id
 from replication.store.store import RECORDS_MAP_SIZE, Copied, Store
@@ -233,10 +234,14 @@ class Snapshots:
     def _refuse_without_room(self, manifest: Manifest) -> None:
         """Raise DiskFull unless the chunks fit, and what the files in place may grow by."""
         growth = max(0, manifest.raw_size - sum(use.used_bytes for use in self._store.use()))
-        free = shutil.disk_usage(self._directory.parent).free
+        disk = disk_of(self._directory.parent)
+        free = disk.free_bytes
         if free < manifest.raw_size + growth + SPARE_DISK_BYTES:
             needs = f"{growth} more beside it and {SPARE_DISK_BYTES} to spare"
             reason = f"a snapshot of {manifest.raw_size} bytes needs {needs}, and {free} are free"
+            raise DiskFull(path=str(self._directory), reason=reason)
+        if disk.inodes and disk.free_inodes < len(manifest.chunks):
+            reason = f"a snapshot of {len(manifest.chunks)} files does not fit, and {disk.free_inodes} inodes are free"
             raise DiskFull(path=str(self._directory), reason=reason)
 
     def _received(self, name: str) -> _Reception:

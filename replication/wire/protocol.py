@@ -224,6 +224,8 @@ class Status:
     map_used: float = 0.0  # the fuller file, as a share of its map size
     disk_free_bytes: int = 0
     disk_bytes: int = 0  # of the whole file system that holds the files
+    disk_free_inodes: int = 0
+    disk_inodes: int = 0  # 0: unknown, or a file system that makes them as it needs them
     oldest_reader: int = 0  # transactions since the oldest reader began
     rss_bytes: int = 0
     peak_rss_bytes: int = 0

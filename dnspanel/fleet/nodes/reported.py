@@ -78,12 +78,19 @@ class Reported:
         return self.clock_ahead is not None and abs(self.clock_ahead) > CLOCK_TOLERANCE
 
 
+def _free_shares(report: Mapping[str, Any]) -> list[float]:
+    """Which shares of the bytes and of the inodes are free, as far as they are known."""
+    pairs = [(report.get(f"disk_free_{kind}"), report.get(f"disk_{kind}")) for kind in ("bytes", "inodes")]
+    return [free / total for free, total in pairs if free is not None and total]
+
+
 def read_report(node: Node) -> Reported:
     """The last report of a node; its `versions` hold what agents sent before there were reports."""
     report: Mapping[str, Any] = node.report
     told = {**node.versions, **(report.get("versions") or {})}
     agent = str(told.get("agent", ""))
-    disk, free = report.get("disk_bytes") or 0, report.get("disk_free_bytes")
+
+    free = report.get("disk_free_bytes")
     needed = int(report.get("wanted_schema") or 0)
     return Reported(
         heard=bool(report),
@@ -94,7 +101,7 @@ def read_report(node: Node) -> Reported:
         lmdb=str(told.get("lmdb", "")),
         map_used=float(report["map_used"]) if "map_used" in report and not node.is_front else None,
         disk_free=int(free) if free is not None else None,
-        disk_free_share=free / disk if free is not None and disk else None,
+        disk_free_share=min(shares) if (shares := _free_shares(report)) else None,
         oldest_reader=int(report.get("oldest_reader") or 0),
         rss_bytes=int(report.get("rss_bytes") or 0),
         clock_ahead=report["clock"] - node.reported_at.timestamp() if node.reported_at and "clock" in report else None,

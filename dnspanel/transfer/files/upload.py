@@ -9,7 +9,6 @@ the manifest: what a broken-off chunk wrote beyond it is cut away by the next.
 
 import fcntl
 import os
-import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -27,6 +26,7 @@ from dnspanel.transfer.errors import QuotaExceeded, TransferError, UploadRefused
 from dnspanel.transfer.files.spool import import_directory
 from dnspanel.transfer.limits import MOST_ENTRIES, MOST_UPLOAD_BYTES
 from dnspanel.transfer.models import ImportJob, State
+from replication.disk import disk_of
 
 # The database and the log live on this disk too, and an import needs room beside its upload.
 FREE_BYTES = 512 << 20
@@ -177,7 +177,8 @@ def _append(file: int, stream: Stream, size: int | None, room: _Room) -> int:
 
 
 def _room(job: ImportJob, manifest: sqlite3.Connection) -> _Room:
-    free = shutil.disk_usage(_directory(job)).free - FREE_BYTES
+    disk = disk_of(_directory(job))
+    free = disk.free_bytes - FREE_BYTES if disk.has_inodes else 0
     allowed = MOST_UPLOAD_BYTES - manifest.execute("SELECT coalesce(sum(size), 0) FROM file").fetchone()[0]
     author = rights.actor_of_job(job)
     left = quotas.bytes_left(author, now=timezone.now())

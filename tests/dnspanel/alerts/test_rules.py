@@ -268,6 +268,21 @@ def test_a_disk_that_fills_up_stays_wrong_until_it_is_clearly_better(
     assert found(panel, *(("panel.disk",) if is_open else ())) == [("panel.disk", s) for _, s in expected]
 
 
+@pytest.mark.parametrize(("free", "severity"), [(9, "warning"), (2, "critical")])
+def test_a_disk_without_inodes_is_as_full_as_one_without_bytes(free: int, severity: str) -> None:
+    of_node = only(inputs(node(report={"disk_free_inodes": free, "disk_inodes": 100})))
+    of_panel = only(inputs(disk_free_bytes=GIB, disk_bytes=GIB, disk_free_inodes=free, disk_inodes=100))
+    assert (of_node.kind, of_node.severity, of_panel.kind, of_panel.severity) == (
+        "node.disk",
+        severity,
+        "panel.disk",
+        severity,
+    )
+    assert f"{free} inodes free, {free}.0% of them" in of_node.message
+    assert f"{free} inodes free" in of_panel.message
+    assert found(inputs(node(report={"disk_free_inodes": 0, "disk_inodes": 0}))) == [], "it makes them as it needs them"
+
+
 def test_a_disk_that_will_be_full_in_days_is_told_before_it_is() -> None:
     assert found(inputs(node(bytes_a_day=50 * GIB / 7.5))) == []
     trouble = only(inputs(node(bytes_a_day=50 * GIB / 6)))

@@ -49,6 +49,7 @@ def test_a_node_that_was_never_heard_has_no_facts_and_no_remarks() -> None:
         ({"diverged_count": 1200}, "1,200 zones differ"),
         ({"map_used": 0.82}, "map 82 % full"),
         ({"disk_free_bytes": 5}, "disk 95 % full"),
+        ({"disk_free_inodes": 1, "disk_inodes": 100}, "disk 99 % full"),
         ({"clock": NOW.timestamp() - 310}, "clock 5 min behind"),
         ({"clock": NOW.timestamp() + 2.6}, "clock 3 s ahead"),
         ({"machine": ""}, "update agent, still served"),
