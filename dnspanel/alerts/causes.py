@@ -9,12 +9,14 @@ WAITS = "waits"
 _LATE = frozenset({"node.late", "node.stale"})
 _NOT_DELIVERED = _LATE | {"panel.late", "panel.log_age"}
 
-# The kind of the cause → the kinds that follow from it while it lasts.
+# The kind of the cause, or the key of one of its kind → the kinds that follow from it while it lasts.
 CONSEQUENCES: Mapping[str, frozenset[str]] = {
     # Nothing is encoded or delivered until a person decides, so everything waits.
     "panel.held": _NOT_DELIVERED | {"panel.stall", "panel.stopped"},
     "panel.stall": _NOT_DELIVERED,
     "panel.redis": _NOT_DELIVERED | {"panel.evidence_behind"},
+    "panel.process:publish": _NOT_DELIVERED,
+    "panel.process:push": _NOT_DELIVERED | {"panel.evidence_behind"},
     "panel.stopped": _LATE,
     # The alert about publications that wait names the place.
     WAITS: _LATE | {"panel.log_age"},
@@ -25,6 +27,9 @@ OF_NODES_AHEAD = frozenset({"node.rejecting", "node.digest", "node.diverged"})
 
 class Wrong(Protocol):
     """Something that is wrong."""
+
+    @property
+    def key(self) -> str: ...
 
     @property
     def kind(self) -> str: ...
@@ -39,12 +44,12 @@ W = TypeVar("W", bound=Wrong)
 def split(
     found: Iterable[W], *, also: Collection[str] = (), ahead: Collection[int] = ()
 ) -> tuple[list[W], list[tuple[str, W]]]:
-    """Return what is wrong by itself, and what follows from it with the kind of the cause.
+    """Return what is wrong by itself, and what follows from it with the kind or key of the cause.
 
     `also` are kinds of causes that are no alert yet; `ahead` are the ids of the nodes that know more than the panel.
     """
     everything = list(found)
-    present = {each.kind for each in everything} | set(also)
+    present = {each.kind for each in everything} | {each.key for each in everything} | set(also)
     causes: list[W] = []
     consequences: list[tuple[str, W]] = []
     for each in everything:
@@ -57,7 +62,7 @@ def split(
 
 
 def _cause_of(wrong: Wrong, present: Collection[str], ahead: Collection[int]) -> str:
-    """Return the kind of the cause, the first of the table that is present; empty if it is wrong by itself."""
+    """Return the kind or key of the cause, the first of the table that is present; empty if it is wrong by itself."""
     if wrong.kind in OF_NODES_AHEAD and "panel.held" in present and wrong.node_id in ahead:
         return "panel.held"
     return next((cause for cause, kinds in CONSEQUENCES.items() if cause in present and wrong.kind in kinds), "")

@@ -5,7 +5,7 @@ changes; a node that is offline and was late before is the same trouble, grown w
 wrong already stays wrong until the number is clearly better (`is_open`), so that nothing flaps around its limit.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -204,10 +204,15 @@ class AlertInputs:
     set_up_at: datetime | None = None  # when the panel began to have something to lose
 
 
-def conditions(inputs: AlertInputs, now: datetime, *, is_open: Collection[str] = ()) -> list[Condition]:
-    """Return everything that is wrong by itself; `is_open` has the keys of what was wrong at the last look."""
+def conditions(
+    inputs: AlertInputs, now: datetime, *, is_open: Collection[str] = (), also: Iterable[Condition] = ()
+) -> list[Condition]:
+    """Return everything that is wrong by itself; `is_open` has the keys of what was wrong at the last look.
+
+    `also` is what other rules found wrong.
+    """
     known = inputs.collector_at is not None and now - inputs.collector_at <= CONTACT_KNOWN_FOR
-    found = [*_of_panel(inputs, now, is_open), *_of_secondaries(inputs, now)]
+    found = [*also, *_of_panel(inputs, now, is_open), *_of_secondaries(inputs, now)]
     found += [*_of_hooks(inputs, now), *_of_evidence(inputs, now)]
     for node in inputs.nodes:
         if node.state in {NodeState.ACTIVE, NodeState.DRAINED}:
@@ -218,18 +223,18 @@ def conditions(inputs: AlertInputs, now: datetime, *, is_open: Collection[str] =
 def _without_consequences(found: list[Condition], inputs: AlertInputs) -> list[Condition]:
     """Return one condition for each cause. That publications arrive late is said with what makes them late."""
     # While a publication waits before the nodes, no node is late for a reason of its own, however short that is.
-    also = {causes.WAITS} if inputs.waiting is not None and inputs.waiting.place in BEFORE_NODES else set()
+    waits = {causes.WAITS} if inputs.waiting is not None and inputs.waiting.place in BEFORE_NODES else set()
     ahead = {node.node_id for node in inputs.nodes if node.is_ahead}
-    own, consequences = causes.split(found, also=also, ahead=ahead)
+    own, consequences = causes.split(found, also=waits, ahead=ahead)
     late = {cause: each.message for cause, each in consequences if each.kind == "panel.late"}
-    return [
-        replace(
-            each, message=gettext("{message} {consequence}").format(message=each.message, consequence=late[each.kind])
-        )
-        if each.kind in late
-        else each
-        for each in own
-    ]
+    return [_with_consequence(each, late.get(each.kind) or late.get(each.key)) for each in own]
+
+
+def _with_consequence(cause: Condition, consequence: str | None) -> Condition:
+    if not consequence:
+        return cause
+    message = gettext("{message} {consequence}").format(message=cause.message, consequence=consequence)
+    return replace(cause, message=message)
 
 
 def _late_once(found: list[Condition], waiting: Waiting | None, is_open: Collection[str]) -> list[Condition]:

@@ -89,7 +89,6 @@ def read_report(node: Node) -> Reported:
     report: Mapping[str, Any] = node.report
     told = {**node.versions, **(report.get("versions") or {})}
     agent = str(told.get("agent", ""))
-
     free = report.get("disk_free_bytes")
     needed = int(report.get("wanted_schema") or 0)
     return Reported(

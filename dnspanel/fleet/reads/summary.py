@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -22,9 +22,6 @@ from dnspanel.texts import gettext, joined
 from dnspanel.zones.hold import current_hold
 
 _MOST_NAMED = 3
-# The push worker says every few seconds that it works, under this name.
-_PUSH = "push"
-_PUSH_SILENT = timedelta(seconds=20)
 
 _ENCODED = """
     SELECT s.schema, greatest(
@@ -100,11 +97,12 @@ def waiting_publication(
     now: datetime,
     encoded: Mapping[int, int] | None = None,
     beats: Mapping[str, datetime] | None = None,
+    push_works: bool | None = None,
 ) -> Waiting | None:
     """Return the oldest publication that not all nodes answer with, and where it waits.
 
     No query while none waits, else the same few however many nodes. `statuses` are those of `watched_statuses`;
-    `encoded` and `beats` are for callers that have them already.
+    `encoded` and `beats` are for callers that have them already; `push_works` is for those that know it.
     """
     takers = _takers(statuses)
     if not any(status.lacks_since is not None for status in takers):
@@ -113,14 +111,13 @@ def waiting_publication(
     encoded = encoded_by_schema(gates.epoch, [s.node.schema for s in statuses]) if encoded is None else encoded
     beats = heartbeats() if beats is None else beats
     is_contact_known = COLLECTOR in beats and now - beats[COLLECTOR] <= CONTACT_KNOWN_FOR
-    pushed_at = beats.get(_PUSH)
     pipeline = Pipeline(
         clearances=gates.clearances(),
         is_on_hold=current_hold() is not None,
         is_stopped=gates.is_stopped,
         stopped_behind=gates.stopped_behind,
         pinned=gates.pinned,
-        push_works=None if pushed_at is None else now - pushed_at <= _PUSH_SILENT,
+        push_works=push_works,
     )
     return oldest_waiting([_follower(s, encoded, now, is_contact_known) for s in takers], pipeline)
 

@@ -12,18 +12,26 @@ from dnspanel.alerts.rules import KINDS
 class Trouble:
     kind: str
     node_id: int | None = None
+    of: str = ""
+
+    @property
+    def key(self) -> str:
+        return self.kind + self.of
 
 
 def test_the_table_names_kinds_that_there_are() -> None:
     named = {kind for kinds in CONSEQUENCES.values() for kind in kinds} | OF_NODES_AHEAD
-    assert (named | CONSEQUENCES.keys()) - {WAITS} <= KINDS.keys()
+    of_kinds = {cause for cause in CONSEQUENCES if ":" not in cause} - {WAITS}
+    assert named | of_kinds <= KINDS.keys()
 
 
 @pytest.mark.parametrize("cause", [cause for cause in CONSEQUENCES if cause != WAITS])
 def test_what_follows_from_a_cause_is_none_of_its_own(cause: str) -> None:
     consequences = [Trouble(kind, 1) for kind in sorted(CONSEQUENCES[cause])]
-    own, rest = split([Trouble(cause), *consequences, Trouble("node.disk", 1)])
-    assert own == [Trouble(cause), Trouble("node.disk", 1)]
+    kind, colon, name = cause.partition(":")
+    first = Trouble(kind, of=colon + name)
+    own, rest = split([first, *consequences, Trouble("node.disk", 1)])
+    assert own == [first, Trouble("node.disk", 1)]
     assert rest == [(cause, each) for each in consequences]
 
 
@@ -36,6 +44,7 @@ def test_no_cause_is_lost_with_another_one() -> None:
     """What is dropped has a cause that stays, or one that is to become an alert."""
     found = [Trouble(kind) for kind in KINDS]
     own, rest = split(found)
+    assert rest
     assert {cause for cause, _ in rest} <= {each.kind for each in own}
 
 

@@ -173,6 +173,16 @@ def test_redis_that_is_away_says_what_waits_by_that() -> None:
     assert trouble.message.endswith("the oldest has waited 6 min for the worker “push”.")
 
 
+def test_a_process_that_hangs_says_what_waits_by_that() -> None:
+    hangs = Condition("panel.process:push", "panel.process", Severity.CRITICAL, "push hangs.")
+    late = [node(name, health=health(Word.STALE, 400)) for name in ("ns1", "ns2")]
+    [trouble] = conditions(inputs(*late, waiting=waiting(Place.PUSH, 400)), NOW, also=[hangs])
+    assert trouble.kind == "panel.process"
+    assert trouble.message.startswith("push hangs. Publications do not reach the nodes: the oldest has waited 6 min")
+    other = replace(hangs, key="panel.process:bulk")
+    assert len(conditions(inputs(waiting=waiting(Place.PUSH, 400)), NOW, also=[other])) == 2
+
+
 def test_publishing_that_does_not_go_on_is_one_alert() -> None:
     late = [node(name, health=health(Word.STALE, 400)) for name in ("ns1", "ns2")]
     stalled = {"stalls": ("example.test. cannot be encoded",), "waiting": waiting(Place.ENCODER, 400)}

@@ -24,8 +24,8 @@ def seal(last: int) -> None:
     Segment.objects.create(epoch=epoch, schema=4, first=1, last=last, object_name=f"4/{last}", **given)
 
 
-def waiting() -> Waiting:
-    found = waiting_publication(watched_statuses(now=NOW), now=NOW)
+def waiting(*, push_works: bool | None = None) -> Waiting:
+    found = waiting_publication(watched_statuses(now=NOW), now=NOW, push_works=push_works)
     assert found is not None
     return found
 
@@ -74,8 +74,9 @@ def test_each_place_is_found_in_the_database(staged: None) -> None:
     Delivery.objects.filter(pk=delivery.pk).update(pinned=None, stopped_reason="x", stopped_whole=True)
     assert waiting().place == Place.STOPPED
     Delivery.objects.all().delete()
-    beat(process="push", now=NOW)
-    assert (waiting().place, waiting().name) == (Place.CANARY, "ring0")
+    assert waiting().place == Place.PUSH
+    known = waiting(push_works=True)
+    assert (known.place, known.name) == (Place.CANARY, "ring0")
     Node.objects.filter(name="ring0").update(acked=5, acked_at=NOW)
     Node.objects.filter(name__in=("ns1", "ns3")).update(acked=5, acked_at=NOW)
     assert (waiting().place, waiting().name) == (Place.NODE, "ns2")
