@@ -24,8 +24,8 @@ from dnspanel.fleet.health import OFFLINE_AFTER, Word
 from dnspanel.fleet.models import NodeState, Release
 from dnspanel.fleet.nodes.fronts import report_of
 from dnspanel.fleet.reads.queries import NodeStatus
-from replication import __version__
 from dnspanel.fleet.rollout.waiting import Waiting
+from replication import __version__
 
 QUEUES = ("publish", "push", "bootstrap", "sources", "bulk", "system")
 # Over so many of the newest proofs, push latencies are measured.

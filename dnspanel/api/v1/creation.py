@@ -20,7 +20,6 @@ from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.zones import soa
 from dnspanel.zones.computed_types import SET_UP, reasons_against
 from dnspanel.zones.dnssec.sign import RequestedSigning
-from dnspanel.zones.rules import Severity
 from dnspanel.zones.settings_of_zone import soa_edit_of
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset, Serial
