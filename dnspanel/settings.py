@@ -209,6 +209,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "dnspanel.monitoring.health_view.HealthMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "dnspanel.web.compressed_pages.CompressedPagesMiddleware",

@@ -1,15 +1,13 @@
-"""Views of invitations, passwords and the health check. Signing in is django-allauth's."""
+"""Views of invitations and passwords. Signing in is django-allauth's."""
 
 from typing import Any
 
-import redis
 from allauth.account.adapter import get_adapter
 from allauth.account.views import PasswordChangeView
 from allauth.account.views import logout as logout_view
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login
-from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse, reverse_lazy
@@ -24,8 +22,6 @@ from dnspanel.accounts.providers.oidc.logout import CAME_BY, sign_out_url
 from dnspanel.texts import gettext
 from dnspanel.web.forms import WelcomeForm
 from dnspanel.web.layout import PanelRequest, no_store
-
-REDIS_SECONDS = 1
 
 
 @no_store
@@ -90,31 +86,3 @@ class _ChangePassword(PasswordChangeView):  # type: ignore[misc]  # allauth is u
 
 
 change_password = _ChangePassword.as_view()
-
-
-@require_safe
-def healthz(request: HttpRequest) -> JsonResponse:
-    """Return 200 if PostgreSQL and Redis answer, else 503; the body names what does not answer, and nothing more."""
-    faults = [name for name, answers in (("postgresql", _database_answers), ("redis", _redis_answers)) if not answers()]
-    return JsonResponse({"ok": not faults, "faults": faults}, status=503 if faults else 200)
-
-
-def _database_answers() -> bool:
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    except DatabaseError:
-        return False
-    return True
-
-
-def _redis_answers() -> bool:
-    client = redis.Redis.from_url(
-        settings.REDIS_URL, socket_timeout=REDIS_SECONDS, socket_connect_timeout=REDIS_SECONDS
-    )
-    try:
-        return bool(client.ping())
-    except redis.RedisError:
-        return False
-    finally:
-        client.close()

@@ -62,7 +62,9 @@ from dnspanel.zones.errors import (
 OPEN_VIEWS = frozenset(
     {
         *("account_login", "mfa_authenticate", "account_inactive", "password-forgotten", "password-link"),
-        *("passkey-sign-in", "welcome", "webhook-stop-mails", "enroll-agent", "healthz", "language"),
+        *("passkey-sign-in", "welcome", "webhook-stop-mails", "enroll-agent", "language"),
+        # Of these only the first middleware answers, and says nothing but names of parts.
+        *("livez", "readyz", "healthz"),
         # The way to a provider and back from it, where its answer is matched to what was kept of the question.
         *("openid_connect_login", "openid_connect_callback", "oidc-ended", "saml-acs", "saml-finish", "saml-metadata"),
     }

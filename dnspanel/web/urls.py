@@ -26,7 +26,6 @@ register_converter(ZoneNameConverter, "zone")
 
 urlpatterns = [
     path("", dashboard.dashboard, name="home"),
-    path("healthz", account.healthz, name="healthz"),
     path("sign-in/", allauth.login, name="account_login"),
     path("sign-in/second-factor/", second_factor.sign_in, name="mfa_authenticate"),
     path("sign-in/passkey/", passkeys.sign_in, name="passkey-sign-in"),

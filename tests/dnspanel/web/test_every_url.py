@@ -162,6 +162,8 @@ DOORS = [
     Door("webhook-stop-mails", "GET", EVERYBODY, {"key": "nonsense"}),
     Door("webhook-stop-mails", "POST", EVERYBODY, {"key": "nonsense"}),
     Door("enroll-agent", "POST", EVERYBODY),
+    Door("livez", "GET", EVERYBODY),
+    Door("readyz", "GET", EVERYBODY),
     Door("healthz", "GET", EVERYBODY),
     Door("home", "GET", SIGNED_IN),
     Door("one-time-page", "GET", SIGNED_IN, {"key": "nonsense"}),

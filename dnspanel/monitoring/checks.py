@@ -1,0 +1,82 @@
+"""Questions about the panel's parts, asked in threads: whoever wants an answer never waits for longer than said."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+# How long somebody waits for the answer to a question; what has not answered by then counts as a fault.
+PATIENCE_SECONDS = 0.8
+NO_ANSWER = f"did not answer within {PATIENCE_SECONDS:g} s"
+
+
+class State(StrEnum):
+    """The state of a part. What cannot be asked, since something else is away, is unknown and no fault."""
+
+    OK, FAULT, UNKNOWN = "ok", "fault", "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of the panel. The reason is for operators: it can hold addresses and messages of other programs."""
+
+    state: State
+    reason: str = ""
+
+
+OK = Part(State.OK)
+Found = Mapping[str, Part]
+
+
+class Check:
+    """A question about some parts, which at most one thread of the process asks at a time.
+
+    Who comes while it is being asked waits for that answer; an answer is given again for `fresh_seconds`. `silence`
+    says for each part what it means that no answer came.
+    """
+
+    def __init__(self, silence: Mapping[str, State], ask: Callable[[], Found], *, fresh_seconds: float = 0.0) -> None:
+        self._silence, self._ask, self._fresh_seconds = silence, ask, fresh_seconds
+        self._lock = threading.Lock()
+        self._run: _Run | None = None
+
+    def begin(self) -> "_Run":
+        """Have the question asked, unless that is going on or the last answer is fresh. Returns at once."""
+        with self._lock:
+            run = self._run
+            if run is None or (run.ended.is_set() and time.monotonic() - run.ended_at >= self._fresh_seconds):
+                run = self._run = _Run()
+                threading.Thread(target=self._answer, args=(run,), name="health check", daemon=True).start()
+            return run
+
+    def found(self) -> Found:
+        """Return what the last answer says, or the next one; what silence means if there is none in time."""
+        run = self.begin()
+        # From when it was begun: who comes later, while the same question hangs, does not wait again.
+        if run.ended.wait(max(0.0, run.began_at + PATIENCE_SECONDS - time.monotonic())):
+            return run.found
+        return {name: Part(state, NO_ANSWER) for name, state in self._silence.items()}
+
+    def _answer(self, run: "_Run") -> None:
+        try:
+            run.found = self._ask()
+        except Exception as exc:
+            run.found = dict.fromkeys(self._silence, Part(State.FAULT, reason_of(exc)))
+        run.ended_at = time.monotonic()
+        run.ended.set()
+
+
+class _Run:
+    """One time that a question is asked."""
+
+    def __init__(self) -> None:
+        self.began_at = time.monotonic()
+        self.ended_at = 0.0
+        self.ended = threading.Event()
+        self.found: Found = {}
+
+
+def reason_of(exc: BaseException) -> str:
+    """Return an error's class and the first line of its message."""
+    return f"{type(exc).__name__}: {exc}".splitlines()[0].strip()[:300]

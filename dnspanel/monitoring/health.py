@@ -1,0 +1,157 @@
+"""The health of this process and of what it needs: each part is asked on a connection of its own, within a second."""
+
+import os
+import shutil
+from collections import Counter
+from datetime import datetime, timedelta
+from functools import cache
+from pathlib import Path
+
+import psycopg
+import redis
+from django.apps import apps
+from django.conf import settings
+from django.db import connection, connections
+from django.utils import timezone
+
+from dnspanel.fleet.health import FAULTS
+from dnspanel.fleet.nodes.heartbeats import heartbeats
+from dnspanel.fleet.reads.queries import node_statuses
+from dnspanel.monitoring.checks import OK, Check, Found, Part, State, reason_of
+from dnspanel.publish.models import Stall
+from dnspanel.zones.models import LogHead
+
+# How long PostgreSQL and Redis may take; the thread that asks ends then, long after nobody waits for it.
+CONNECT_SECONDS = 2
+REDIS_SECONDS = 0.7
+# A process that was at work within a day and then was silent for so long does not do its work.
+SILENT_AFTER, FORGOTTEN_AFTER = timedelta(seconds=60), timedelta(days=1)
+# Less of the panel's disk than this share, of bytes or of inodes, is a fault: PANEL_VAR holds segments and uploads.
+LEAST_FREE_SHARE = 0.03
+
+# What is asked of PostgreSQL about the rest of the panel.
+PANEL = ("publisher", "processes", "nodes")
+# Nodes are no part of the panel: when all of them are away, a panel that is started again is of no help.
+NOT_OF_THE_PANEL = frozenset({"nodes"})
+
+
+def ready() -> Found:
+    """Return what serving needs: PostgreSQL, with the tables that this code knows."""
+    return _postgresql.found()
+
+
+def health() -> Found:
+    """Return all parts."""
+    checks = (_postgresql, _redis, _disk, _panel)
+    for check in checks:
+        check.begin()
+    found = {name: part for check in checks[:-1] for name, part in check.found().items()}
+    if any(found[name].state is not State.OK for name in ("postgresql", "migrations")):
+        reason = "PostgreSQL knows, and cannot be asked"
+        return {**found, **dict.fromkeys(PANEL, Part(State.UNKNOWN, reason))}
+    return {**found, **_panel.found()}
+
+
+def faults(found: Found) -> list[str]:
+    """Return the names of the parts that make the panel not well."""
+    return [name for name, part in found.items() if part.state is State.FAULT and name not in NOT_OF_THE_PANEL]
+
+
+def _ask_postgresql() -> Found:
+    parameters = connection.get_connection_params() | {"connect_timeout": CONNECT_SECONDS, "autocommit": True}
+    parameters["application_name"] = "dnspanel health"
+    parameters["options"] = f"-c statement_timeout={CONNECT_SECONDS * 1000}"
+    try:
+        with psycopg.connect(**parameters) as conn:
+            applied = set(conn.execute("SELECT app, name FROM django_migrations").fetchall())
+    except psycopg.errors.UndefinedTable:
+        return {"postgresql": OK, "migrations": Part(State.FAULT, "none was applied: run manage.py migrate")}
+    except psycopg.Error as exc:
+        return {
+            "postgresql": Part(State.FAULT, reason_of(exc)),
+            "migrations": Part(State.UNKNOWN, "PostgreSQL knows, and cannot be asked"),
+        }
+    if missing := sorted(_migrations() - applied):
+        first = ".".join(missing[0])
+        reason = f"{len(missing)} not applied, of these first {first}: run manage.py migrate"
+        return {"postgresql": OK, "migrations": Part(State.FAULT, reason)}
+    return {"postgresql": OK, "migrations": OK}
+
+
+@cache
+def _migrations() -> frozenset[tuple[str, str]]:
+    """Return app and name of each migration of this code, by the names of files: none of them has to be loaded."""
+    found = set()
+    for app in apps.get_app_configs():
+        names = (path.name for path in (Path(app.path) / "migrations").glob("*.py"))
+        found |= {(app.label, name.removesuffix(".py")) for name in names if name[0] not in "_~"}
+    return frozenset(found)
+
+
+def _ask_redis() -> Found:
+    """Redis that is full answers PING, and refuses what workers and live numbers need: so it is asked to write."""
+    client = redis.Redis.from_url(
+        settings.REDIS_URL, socket_timeout=REDIS_SECONDS, socket_connect_timeout=REDIS_SECONDS
+    )
+    try:
+        client.ping()
+    except redis.RedisError as exc:
+        return {"redis": Part(State.FAULT, reason_of(exc)), "redis-writes": Part(State.UNKNOWN, "Redis is away")}
+    else:
+        try:
+            client.set("dnspanel:health", os.getpid(), ex=60)
+        except redis.RedisError as exc:
+            return {"redis": OK, "redis-writes": Part(State.FAULT, reason_of(exc))}
+        return {"redis": OK, "redis-writes": OK}
+    finally:
+        client.close()
+
+
+def _ask_disk() -> Found:
+    path = next(path for path in (settings.VAR_DIR, *settings.VAR_DIR.parents) if path.exists())
+    disk, inodes = shutil.disk_usage(path), os.statvfs(path)
+    reason = f"{disk.free >> 20} MiB of {disk.total >> 20} MiB free, {inodes.f_favail} of {inodes.f_files} inodes"
+    is_full = disk.free < disk.total * LEAST_FREE_SHARE or inodes.f_favail < inodes.f_files * LEAST_FREE_SHARE
+    return {"disk": Part(State.FAULT if is_full else State.OK, reason)}
+
+
+def _ask_panel() -> Found:
+    """Ask PostgreSQL how the rest is, on a connection that this thread closes again."""
+    now = timezone.now()
+    try:
+        return {"publisher": _publisher(), "processes": _processes(now), "nodes": _nodes(now)}
+    finally:
+        connections.close_all()
+
+
+def _publisher() -> Part:
+    stalls = list(Stall.objects.order_by("schema").values_list("message", flat=True))
+    log = LogHead.objects.get()
+    if stalls:
+        return Part(State.FAULT, f"publishing stalls: {stalls[0]}")
+    if log.held_reason:
+        return Part(State.OK, f"publishing is held until a person decides: {log.held_reason}")
+    return Part(State.OK, f"the newest publication is {log.sequence}")
+
+
+def _processes(now: datetime) -> Part:
+    """Say which process is silent; one that nobody heard for a day was taken away by a person."""
+    ages = {name: now - at for name, at in heartbeats().items() if now - at < FORGOTTEN_AFTER}
+    silent = [f"{name} for {age.total_seconds():.0f} s" for name, age in sorted(ages.items()) if age > SILENT_AFTER]
+    if silent:
+        return Part(State.FAULT, "silent: " + ", ".join(silent))
+    return Part(State.OK, "at work: " + (", ".join(sorted(ages)) or "none has said so"))
+
+
+def _nodes(now: datetime) -> Part:
+    statuses = node_statuses(now=now)
+    words = Counter(str(status.health.word) for status in statuses)
+    reason = ", ".join(f"{count} {word}" for word, count in sorted(words.items())) or "there are none"
+    return Part(State.FAULT if any(status.health.word in FAULTS for status in statuses) else State.OK, reason)
+
+
+_AT_FAULT, _UNKNOWN = State.FAULT, State.UNKNOWN
+_postgresql = Check({"postgresql": _AT_FAULT, "migrations": _UNKNOWN}, _ask_postgresql, fresh_seconds=1.0)
+_redis = Check({"redis": _AT_FAULT, "redis-writes": _UNKNOWN}, _ask_redis)
+_disk = Check({"disk": _AT_FAULT}, _ask_disk)
+_panel = Check(dict.fromkeys(PANEL, _UNKNOWN), _ask_panel, fresh_seconds=1.0)

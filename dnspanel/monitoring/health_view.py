@@ -1,0 +1,116 @@
+"""`/livez`, `/readyz` and `/healthz`, for supervisors, load balancers and people with curl.
+
+All answer within a second, whatever hangs, and before every other middleware: without a look at the Host header,
+sessions or Django's connections to PostgreSQL. To everybody they say which part is at fault, by a name that the
+documentation lists, and nothing more; reasons are for who may see the metrics.
+"""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotInTime
+from contextvars import copy_context
+from functools import cache
+from typing import Any
+
+from django.db import DatabaseError, InterfaceError, connections
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_safe
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from dnspanel.accounts.request_origin import RequestOriginMiddleware
+from dnspanel.monitoring.checks import PATIENCE_SECONDS
+from dnspanel.monitoring.health import faults, health, ready
+from dnspanel.monitoring.view import MayScrape
+
+# Threads that ask PostgreSQL who calls. When it hangs they wait in it, and nobody gets another one.
+_MOST_ASKING = 2
+_LEAST_SECONDS = 0.1
+
+
+@require_safe
+def livez(request: HttpRequest) -> HttpResponse:
+    """Say that this process takes requests and answers: nothing else is looked at."""
+    return _no_store(JsonResponse({"ok": True, "faults": []}))
+
+
+@require_safe
+def readyz(request: HttpRequest) -> HttpResponse:
+    """Say whether pages and APIs can be served: 200, or 503 if PostgreSQL does not answer or lacks a migration."""
+    return _brief(faults(ready()))
+
+
+@require_safe
+def healthz(request: HttpRequest) -> HttpResponse:
+    """Say whether all parts of the panel are well: 200 or 503; with `?verbose`, why, to those who may see metrics."""
+    began = time.monotonic()
+    found = health()  # first, so that the connection that says who calls is not tried while PostgreSQL is away
+    if "verbose" not in request.GET:
+        return _brief(faults(found))
+    if "postgresql" in faults(found) and _carries_token(request):
+        return _brief(faults(found))  # it is PostgreSQL that knows tokens
+    asking = _threads().submit(copy_context().run, _answer_details, request)
+    try:
+        return asking.result(max(_LEAST_SECONDS, PATIENCE_SECONDS - (time.monotonic() - began)))
+    except (NotInTime, DatabaseError, InterfaceError):
+        asking.cancel()
+        return _brief(faults(found))
+
+
+class HealthDetails(APIView):
+    """Every part with its state and the reason, for a token that may see nodes and for PANEL_METRICS_NETWORKS."""
+
+    permission_classes = (MayScrape,)
+
+    @extend_schema(exclude=True)
+    def get(self, request: Request) -> Response:
+        found = health()
+        parts = {name: {"state": part.state, "reason": part.reason} for name, part in found.items()}
+        names = faults(found)
+        return Response({"ok": not names, "faults": names, "parts": parts}, status=503 if names else 200)
+
+
+def _answer_details(request: HttpRequest) -> HttpResponse:
+    try:
+        response: Any = RequestOriginMiddleware(csrf_exempt(HealthDetails.as_view()))(request)
+        return _no_store(response.render())
+    finally:
+        connections.close_all()
+
+
+class HealthMiddleware:
+    """Answer the paths of `views` before everything else; the first middleware of all."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        view = VIEWS.get(request.path_info)
+        return self.get_response(request) if view is None else view(request)
+
+
+VIEWS: dict[str, Callable[[HttpRequest], HttpResponse]] = {"/livez": livez, "/readyz": readyz, "/healthz": healthz}
+
+
+def _carries_token(request: HttpRequest) -> bool:
+    return bool(request.META.get("HTTP_X_API_KEY") or request.META.get("HTTP_AUTHORIZATION"))
+
+
+def _brief(names: list[str]) -> HttpResponse:
+    return _no_store(JsonResponse({"ok": not names, "faults": names}, status=503 if names else 200))
+
+
+def _no_store(response: HttpResponse) -> HttpResponse:
+    response["Cache-Control"] = "no-store"
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """Made where it is used first: processes that are forked afterwards have no thread of their parent's."""
+    return ThreadPoolExecutor(_MOST_ASKING, thread_name_prefix="health details")
