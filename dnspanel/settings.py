@@ -285,6 +285,21 @@ STATEMENT_SECONDS = envseconds(
     # Every other process, such as commands: migrations, restores and audits take as long as the data are large.
     "command=0",
 )
+# How long PostgreSQL may say nothing at all, in seconds, by what the process is; 0: for as long as it wants. A server
+# that is at work, or lets a statement wait for a lock, answers a new connection meanwhile. See `database.silence`.
+SILENCE_SECONDS = envseconds(
+    "PANEL_SILENCE_SECONDS",
+    # Web processes: people and load balancers wait, and a thread that waits is one that nobody else has.
+    "read=12,"
+    # Celery's workers: beat tries again what they give up.
+    "worker=60,"
+    # DNS UPDATE and AXFR.
+    "gateway=12,"
+    # The live numbers, and the alerts.
+    "collector=20,"
+    # Commands: only what TCP notices, so a migration never ends because the server is slow.
+    "command=60",
+)
 DATABASES = {"default": _database(envsecret("PANEL_DATABASE"))}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

@@ -14,6 +14,8 @@ import psycopg
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, OperationalError, connection, connections, transaction
 
+from dnspanel.database import silence
+from dnspanel.database.base import open_with
 from dnspanel.texts import gettext
 
 READ, SEARCH, WRITE = "read", "search", "write"
@@ -33,12 +35,21 @@ class SearchTooGeneral(Exception):
 
 
 def begin(kind: str) -> None:
-    """Connections that this process opens from now on have the limit of this kind."""
+    """Open connections with the limits of this kind from now on, and give up a server that hangs.
+
+    All limits are in the packet that opens a connection, so no request pays a round trip for them.
+    """
     global _process
     _process = kind
     options = connections.settings["default"].setdefault("OPTIONS", {})
-    limited = f"-c statement_timeout={_milliseconds(kind)}"
-    options["options"] = " ".join(filter(None, [options.get("options", ""), limited]))
+    options["options"] = " ".join(filter(None, [options.get("options", ""), *_limits(kind)]))
+    patience = settings.SILENCE_SECONDS[kind]
+    open_with(silence.limits_of_tcp(patience))
+    silence.begin(
+        lambda: connection.get_connection_params(),  # of the thread that asks
+        patience=0 if kind == COMMAND else patience,
+        statement_seconds=settings.STATEMENT_SECONDS[kind],
+    )
 
 
 @contextmanager
@@ -98,10 +109,23 @@ def _let_take(kind: str) -> None:
         return
     with connection.cursor() as cursor:
         cursor.execute(f"SET statement_timeout = {_milliseconds(kind)}")
+    if isinstance(connection.connection, silence.PatientConnection):
+        connection.connection.statement_seconds = settings.STATEMENT_SECONDS[kind]
     if kind == WRITE:
         _raised.add(connection.connection)
     else:
         _raised.discard(before)
+
+
+def _limits(kind: str) -> Iterator[str]:
+    """Yield the limits that PostgreSQL keeps: for statements, idle transactions, and clients that vanished."""
+    yield f"-c statement_timeout={_milliseconds(kind)}"
+    # A process that was stopped in a transaction would hold its locks, and with them all publishing, for ever.
+    longest = WRITE if kind == READ else kind
+    yield f"-c idle_in_transaction_session_timeout={_milliseconds(longest)}"
+    if patience := int(settings.SILENCE_SECONDS[kind] * 1000):
+        yield f"-c tcp_user_timeout={patience}"
+        yield f"-c client_connection_check_interval={max(1000, patience // 3)}"
 
 
 def _milliseconds(kind: str) -> int:

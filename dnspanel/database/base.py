@@ -13,20 +13,44 @@ between may forget a connection that nobody used for minutes, and says nothing: 
 PostgreSQL compiles a statement (`jit`, on by default) whose cost it estimates above a bound, and the estimates for the
 many tables with few rows are far too high: one read of the nodes took 0.47 s, and an edit until all nodes answered
 2 s in place of 0.4 s. No statement of the panel runs long enough to gain from it.
+
+A server that hangs is given up (`database.silence`), and TCP gives up one that cannot be reached. Where the connection
+is lost while a commit is under way, nobody knows whether it was done: that error is a `CommitInDoubt`.
 """
 
 import select
 import time
+from collections.abc import Mapping
 from typing import Any
 
+import psycopg
+from django.conf import settings
+from django.db import InterfaceError, OperationalError
 from django.db.backends.postgresql import base
 from psycopg.pq import TransactionStatus
+
+from dnspanel.database import silence
 
 # A connection that was looked at so recently is not taken for forgotten; firewalls have patience for minutes.
 FRESH_SECONDS = 20.0
 
 
+# SQLSTATEs of a server that ends a connection: a commit that was under way may have been done before.
+_ENDED = ("08", "57P")
+
 _keeps_plans = False
+# What connections of this process are opened with, unless the connection string says otherwise; None: as of a command.
+_defaults: Mapping[str, Any] | None = None
+
+
+class CommitInDoubt(OperationalError):
+    """The connection was lost while a commit was under way: it may have been done, or be done when the server goes on."""
+
+
+def open_with(defaults: Mapping[str, Any] | None) -> None:
+    """Open connections of this process with these parameters from now on, where nothing else is said of them."""
+    global _defaults
+    _defaults = defaults
 
 
 def keep_plans() -> None:
@@ -41,9 +65,31 @@ class DatabaseWrapper(base.DatabaseWrapper):
     _looked_at = -FRESH_SECONDS  # monotonic time
 
     def get_connection_params(self) -> dict[str, Any]:
-        """Add to Django's parameters that statements are not compiled; who sets `jit` in PANEL_DATABASE decides."""
-        params: dict[str, Any] = super().get_connection_params()
-        return params | {"options": f"-c jit=off {params.get('options', '')}".rstrip()}
+        """Return the parameters of the settings, and those of the process that they do not have.
+
+        Statements are not compiled: `jit` in PANEL_DATABASE decides where it is set.
+        """
+        parameters: dict[str, Any] = super().get_connection_params()
+        defaults = silence.limits_of_tcp(settings.SILENCE_SECONDS["command"]) if _defaults is None else _defaults
+        options = f"-c jit=off {parameters.get('options', '')}".rstrip()
+        return {**defaults, **parameters, "options": options}
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        """Open a connection that gives up a server that hangs; without the choices of Django that are not used here."""
+        self.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+        return silence.connect(**conn_params)
+
+    def _commit(self) -> None:
+        """Commit. Raises CommitInDoubt where nobody knows whether that was done."""
+        was_open = self.connection is not None and not self.connection.closed
+        try:
+            super()._commit()
+        except (OperationalError, InterfaceError) as exc:
+            state = getattr(exc.__cause__, "sqlstate", None)
+            was_sent = was_open and not isinstance(exc.__cause__, silence.NotSent)
+            if was_sent and (state is None or state.startswith(_ENDED)):
+                raise CommitInDoubt(*exc.args) from exc.__cause__
+            raise
 
     def init_connection_state(self) -> None:
         """A new connection is as Django wants it, and as `keep_plans` does."""
@@ -55,6 +101,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def is_usable(self) -> bool:
         """Whether statements can be sent on the connection; asks the server only if that is not certain."""
+        if silence.hangs():
+            return False
         now = time.monotonic()
         is_fresh, self._looked_at = now - self._looked_at < FRESH_SECONDS, now
         return (is_fresh and self._is_at_rest()) or super().is_usable()

@@ -21,6 +21,7 @@ from django.db import connection
 
 from dnspanel import advisory_locks
 from dnspanel.advisory_locks import Lock
+from dnspanel.database import silence
 
 # A publisher's machine that vanished must not hold the lock for the two hours that TCP would wait.
 _KEEPALIVE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
@@ -91,7 +92,7 @@ def _connect(application_name: str, **options: Any) -> Connection:
     for of_django in ("cursor_factory", "context", "prepare_threshold"):
         params.pop(of_django, None)
     params |= _KEEPALIVE | options | {"application_name": application_name}
-    return psycopg.connect(**params, autocommit=True)
+    return silence.connect(**params, autocommit=True)
 
 
 @contextmanager

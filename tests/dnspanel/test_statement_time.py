@@ -15,6 +15,8 @@ from dnspanel import statement_time
 from dnspanel.accounts.models import User
 from dnspanel.api.v1 import search as search_of_v1
 from dnspanel.celery import limit_statements
+from dnspanel.database import silence
+from dnspanel.database.base import open_with
 from dnspanel.settings import envseconds
 from dnspanel.web.zones import pages
 from dnspanel.zones import access, queries
@@ -42,6 +44,8 @@ def begin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
         connection.close()
 
     yield begin
+    silence.end()
+    open_with(None)
     connections.settings["default"]["OPTIONS"] = options
     connection.close()
 

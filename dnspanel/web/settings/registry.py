@@ -175,6 +175,7 @@ SECTIONS = (
             _Setting("PANEL_SEGMENTS_S3_ACCESS_KEY", gettext_lazy("its credentials"), is_secret=True),
             _Setting("PANEL_SEGMENTS_S3_SECRET_KEY", gettext_lazy("its credentials"), is_secret=True),
             _Setting("PANEL_STATEMENT_SECONDS", gettext_lazy("how long PostgreSQL may take"), "STATEMENT_SECONDS"),
+            _Setting("PANEL_SILENCE_SECONDS", gettext_lazy("how long PostgreSQL may be silent"), "SILENCE_SECONDS"),
             _Setting("PANEL_DEBUG", gettext_lazy("Django's debug pages; never in production"), "DEBUG"),
         ),
     ),
