@@ -59,8 +59,9 @@ RUN python -m compileall -q dnspanel replication \
     && PANEL_SECRET_KEY=build PANEL_MASTER_KEY=build PANEL_DATABASE=postgresql:// PANEL_REDIS_URL=redis:// \
        python manage.py collectstatic --noinput --verbosity 0 --skip-checks
 USER dnspanel
-CMD ["gunicorn", "dnspanel.wsgi", "--bind", "unix:/run/dnspanel/web.sock", "--preload", "--workers", "2", \
-     "--worker-class", "dnspanel.gunicorn_worker.Worker", "--threads", "24", "--keep-alive", "75", "--graceful-timeout", "2", "--limit-request-line", "8190", \
+CMD ["python", "-m", "dnspanel.watchdog", "web", "--", \
+     "gunicorn", "dnspanel.wsgi", "--config", "python:dnspanel.web_server", "--bind", "unix:/run/dnspanel/web.sock", \
+     "--preload", "--workers", "2", "--worker-class", "dnspanel.gunicorn_worker.Worker", "--threads", "24", "--keep-alive", "75", "--graceful-timeout", "2", "--limit-request-line", "8190", \
      "--worker-tmp-dir", "/dev/shm", "--no-control-socket", "--log-level", "warning"]
 
 

@@ -6,8 +6,10 @@ broker loses hints only: the beat schedule finds the same work again.
 
 import logging
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import psycopg
 from celery import Celery
@@ -25,8 +27,13 @@ broker.use()
 app = Celery("dnspanel")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+for module in ("workers", "roll_call"):
+    app.autodiscover_tasks(["dnspanel.fleet.processes"], related_name=module)
+app.conf.beat_scheduler = "dnspanel.fleet.processes.clock:Clock"
 
 logger = logging.getLogger(__name__)
+# What the task that runs in a thread met in PostgreSQL without raising it.
+_met = threading.local()
 
 
 @celeryd_init.connect
@@ -56,6 +63,23 @@ def while_postgresql_answers() -> Iterator[None]:
         from dnspanel import statement_time
 
         if statement_time.was_ended(exc):
+            _met.error = exc
             logger.exception("a statement took longer than a worker's may, beat will try again")
         else:
+            _met.was_away = True
             logger.warning("PostgreSQL does not answer, beat will try again: %s", exc)
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """What a task met in PostgreSQL without raising it: a statement that took too long, or nothing that answered."""
+
+    error: BaseException | None
+    was_away: bool
+
+
+def take_met() -> Met:
+    """Return what the last task of this thread met, and forget it."""
+    found = Met(getattr(_met, "error", None), getattr(_met, "was_away", False))
+    _met.__dict__.clear()
+    return found

@@ -100,6 +100,8 @@ MASTER_KEY = envsecret("PANEL_MASTER_KEY")
 DEBUG = envbool("PANEL_DEBUG", False)
 # docker-compose.yml sets it to nothing where only the port was chosen.
 PANEL_URL = (envstr("PANEL_URL", "") or f"http://127.0.0.1:{os.environ.get('PANEL_PORT') or 8000}").rstrip("/")
+# Where the collector asks whether the proxy answers, if not at the address that people use.
+PROXY_URL = envstr("PANEL_PROXY_URL", "") or PANEL_URL
 ALLOWED_HOSTS = envlist("PANEL_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
 BEHIND_TLS = PANEL_URL.startswith("https://")
 CSRF_TRUSTED_ORIGINS = [PANEL_URL]

@@ -23,6 +23,7 @@ from dnspanel.fleet.models import Authority, Bootstrap, Delivery, Divergence, No
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, heartbeats
 from dnspanel.fleet.nodes.reported import read_report
 from dnspanel.fleet.nodes.reported_setup import setup_differences
+from dnspanel.fleet.processes.state import ProcessesNow, processes_now
 from dnspanel.fleet.reads.queries import NodeStatus, watched_statuses
 from dnspanel.fleet.reads.summary import encoded_by_schema, waiting_publication
 from dnspanel.primaries.models import TransferredZone
@@ -96,6 +97,7 @@ class Reading:
     head: int
     encoded: Mapping[int, int]  # schema → sequence
     heartbeats: Mapping[str, datetime]
+    processes: ProcessesNow
 
 
 def read(now: datetime) -> Reading:
@@ -140,7 +142,7 @@ def read(now: datetime) -> Reading:
         disk_free_inodes=disk.free_inodes,
         disk_inodes=disk.inodes,
     )
-    return Reading(inputs, statuses, log.epoch, log.sequence, encoded, beats)
+    return Reading(inputs, statuses, log.epoch, log.sequence, encoded, beats, processes_now(beats))
 
 
 def _zones(now: datetime) -> dict[str, ZonesInputs]:

@@ -14,14 +14,18 @@ from django.db.models import Max
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.alerts.inputs import Reading, read
 from dnspanel.alerts.models import Alert, DiskMark, Message, Route, Severity
+from dnspanel.alerts.process_rules import process_conditions
 from dnspanel.alerts.rules import Condition, conditions
-from dnspanel.fleet.nodes.heartbeats import WATCH, beat, heartbeats
+from dnspanel.fleet.nodes.heartbeats import REDIS_AWAY, WATCH, WATCH_SINCE, beat, heartbeats
+from dnspanel.fleet.processes.beats import forget_lost
 from dnspanel.quiet_hours import quiet_until
 from dnspanel.webhooks.models import EventKind
 from dnspanel.webhooks.notice import Told, tell
 from dnspanel.webhooks.payload import moment
 
 LOOK_EVERY = timedelta(seconds=5)
+# Looks further apart than this were interrupted: what was silent then was silent for us alone.
+BREAK = timedelta(seconds=20)
 # What comes and goes within this time is one alert, not many.
 OVER_AFTER = timedelta(seconds=60)
 # What goes wrong within this time is told in one message.
@@ -47,9 +51,15 @@ def look(*, now: datetime) -> Looked | None:
         looked_at = heartbeats().get(WATCH)
         if not mine or (looked_at is not None and timedelta(0) <= now - looked_at < LOOK_EVERY / 2):
             return None
+        if looked_at is None or now - looked_at > BREAK:
+            beat(process=WATCH_SINCE, now=now)
         reading = read(now)
+        if not reading.inputs.redis_answers:
+            beat(process=REDIS_AWAY, now=now)
+        forget_lost(now=now)
+        found = [*process_conditions(reading.processes, now, redis_answers=reading.inputs.redis_answers)]
         is_open = Alert.objects.filter(over_at=None).values_list("key", flat=True)
-        looked = keep(conditions(reading.inputs, now, is_open=set(is_open)), now=now)
+        looked = keep([*conditions(reading.inputs, now, is_open=set(is_open)), *found], now=now)
         mark_disks(reading, now=now)
         beat(process=WATCH, now=now)
         return looked

@@ -207,6 +207,7 @@ class Stack:
             "HOME": str(self.directory),
             "LANG": "C.UTF-8",
             "PATH": ":".join([*programs, "/usr/sbin", "/sbin"]),
+            "PANEL_RUN": str(self.run_directory),
             "PANEL_TRUSTED_PROXIES": "unix",
             "PANEL_UPDATE_PORT": str(self.update_port),
             "PANEL_UPDATE_TLS_PORT": str(self.ports["update-tls"]),

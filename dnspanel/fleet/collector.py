@@ -25,6 +25,7 @@ from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import machines
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, beat
+from dnspanel.fleet.processes.alive import Turns
 from dnspanel.fleet.push import acks
 from dnspanel.fleet.rollup import MINUTES, roll_up
 from dnspanel.fleet.tasks import wake_repair
@@ -160,11 +161,13 @@ class Collector:
         self._troubles = Troubles(logger)
         self._learned = False
         self._knows_contact = False
+        self.turns = Turns()
 
     def run(self, stop: threading.Event) -> None:
         """Tick until told to stop."""
         while not stop.wait(TICK_SECONDS - time.time() % TICK_SECONDS):
             self.tick(time.monotonic())
+            self.turns.mark()
         self.close()
 
     def tick(self, now: float) -> None:

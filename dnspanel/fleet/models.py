@@ -301,6 +301,37 @@ class Heartbeat(models.Model):
     at = models.DateTimeField()
 
 
+class PanelProcess(models.Model):
+    """A process of the panel that runs, or that ended without saying so; written by `processes.beats`."""
+
+    name = models.SlugField(max_length=32)
+    host = models.CharField(max_length=255)
+    pid = models.BigIntegerField()
+    started_at = models.DateTimeField()
+    at = models.DateTimeField()  # when it was last at work
+    version = models.CharField(max_length=64, default="")
+    # Of a worker: how many tasks it takes at a time, how many it has, the oldest of them and since when.
+    places = models.PositiveIntegerField(default=0)
+    busy = models.PositiveIntegerField(default=0)
+    task = models.TextField(default="")
+    task_since = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["name", "host", "pid"], name="panel_process_once")]
+
+
+class PeriodicTask(models.Model):
+    """An entry of beat's schedule: when it was last done, and why it fails; written by `processes.periodic`."""
+
+    name = models.SlugField(primary_key=True, max_length=64)
+    since = models.DateTimeField()  # since when it is in the schedule
+    succeeded_at = models.DateTimeField(null=True)
+    # How often in a row it failed, since when, and the last reason.
+    failures = models.PositiveIntegerField(default=0)
+    failing_since = models.DateTimeField(null=True)
+    error = models.TextField(default="")
+
+
 class Choice(models.TextChoices):
     """Whose content counts where nodes know what the panel does not."""
 

@@ -18,16 +18,19 @@ from redis.exceptions import RedisError
 
 from dnspanel.alerts.inputs import Reading, read
 from dnspanel.alerts.models import Alert
+from dnspanel.alerts.process_rules import is_overdue
 from dnspanel.alerts.rules import KINDS, NodeInputs
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.health import OFFLINE_AFTER, Word
 from dnspanel.fleet.models import NodeState, Release
 from dnspanel.fleet.nodes.fronts import report_of
+from dnspanel.fleet.nodes.heartbeats import COLLECTOR, WATCH
+from dnspanel.fleet.processes.roles import BUSY_FOR, REQUIRED
 from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.fleet.rollout.waiting import Waiting
 from replication import __version__
 
-QUEUES = ("publish", "push", "bootstrap", "sources", "bulk", "system")
+QUEUES = tuple(BUSY_FOR)
 # Over so many of the newest proofs, push latencies are measured.
 PROOFS = 1_000
 QUANTILES = (0.5, 0.9, 0.99)
@@ -59,6 +62,7 @@ class _Fleet(Collector):
         yield from _of_fronts(self._reading.statuses)
         yield from _of_panel(self._reading)
         yield from _of_waiting(self._reading.inputs.waiting, self._now)
+        yield from _of_processes(self._reading, self._now)
         yield from _of_evidence(self._reading)
         yield from _of_alerts()
 
@@ -199,10 +203,6 @@ def _of_panel(reading: Reading) -> Iterator[Family]:
     yield _one(backup, inputs.backup_at.timestamp() if inputs.backup_at else None)
     set_up = _gauge("set_up_timestamp_seconds", "When the panel was set up, from when on it has something to lose")
     yield _one(set_up, inputs.set_up_at.timestamp() if inputs.set_up_at else None)
-    beats = _gauge("heartbeat_timestamp_seconds", "When a process of the panel was last at work", "process")
-    for process, at in reading.heartbeats.items():
-        beats.add_metric([process], at.timestamp())
-    yield beats
     yield _stages(reading.epoch)
     yield _queue_depths()
     yield from _push_latencies()
@@ -228,6 +228,33 @@ def _of_waiting(waiting: Waiting | None, now: datetime) -> Iterator[Family]:
         oldest.add_metric([waiting.place, waiting.name], waiting.since.timestamp())
         late.add_metric([waiting.place, waiting.name], waiting.late_by(now).total_seconds())
     yield from (oldest, late)
+
+
+def _of_processes(reading: Reading, now: datetime) -> Iterator[Family]:
+    """The panel's own processes by name, however many there are of each, and periodic work by its entry."""
+    state = reading.processes
+    newest = {name: reading.heartbeats[name] for name in (COLLECTOR, WATCH) if name in reading.heartbeats}
+    for each in state.processes:
+        if each.name != COLLECTOR:  # its own beat says that it has heard of the nodes, too
+            newest[each.name] = max(each.at, newest.get(each.name, each.at))
+    beats = _gauge("heartbeat_timestamp_seconds", "When a process of the panel was last at work", "process")
+    for name, at in newest.items():
+        beats.add_metric([name], at.timestamp())
+    instances = _gauge("process_instances", "How many processes of a name are at work", "process")
+    for name in {*REQUIRED, *newest} - {WATCH} if state.processes else ():
+        instances.add_metric([name], len(state.living(name, now)))
+    answers = _gauge("queue_answer_timestamp_seconds", "When a worker of a queue last took a task", "queue")
+    for queue, at in state.answered.items():
+        answers.add_metric([queue], at.timestamp())
+    success = _gauge("periodic_last_success_timestamp_seconds", "When periodic work was last done", "task")
+    failures = _gauge("periodic_failures", "How often in a row it has failed", "task")
+    overdue = _gauge("periodic_overdue", "Whether it should have been done by now", "task")
+    for work in state.periodic:
+        if work.succeeded_at is not None:
+            success.add_metric([work.name], work.succeeded_at.timestamp())
+        failures.add_metric([work.name], work.failures)
+        overdue.add_metric([work.name], is_overdue(work, now, state.watched_since))
+    yield from (beats, instances, answers, success, failures, overdue)
 
 
 def _of_evidence(reading: Reading) -> Iterator[Family]:

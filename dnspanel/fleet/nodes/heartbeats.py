@@ -1,5 +1,6 @@
 """Which processes of the panel are at work: each says so every few seconds, in PostgreSQL. Verbs."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from django.db import connection
@@ -9,6 +10,14 @@ from dnspanel.fleet.models import Heartbeat
 # Names under which processes say that they are at work.
 COLLECTOR = "collector"
 WATCH = "watch"
+# Since when the watch has looked without a break; a process is silent only if it was so for that long.
+WATCH_SINCE = "watch-since"
+# When Redis last did not answer.
+REDIS_AWAY = "redis-away"
+# When a process of a name was last stopped in order.
+LEFT = "left-"
+# The last answer of a queue to the roll call of beat.
+_QUEUE = "queue-"
 
 _BEAT = """
 INSERT INTO fleet_heartbeat (process, at) VALUES (%s, %s)
@@ -25,3 +34,13 @@ def beat(*, process: str, now: datetime) -> None:
 def heartbeats() -> dict[str, datetime]:
     """When each process that ever was at work last was."""
     return dict(Heartbeat.objects.values_list("process", "at"))
+
+
+def answer_roll(*, queue: str, now: datetime) -> None:
+    """Write that a worker of the queue took a task at `now`. One statement."""
+    beat(process=f"{_QUEUE}{queue}", now=now)
+
+
+def answers_in(beats: Mapping[str, datetime]) -> dict[str, datetime]:
+    """Return when each queue last answered."""
+    return {name.removeprefix(_QUEUE): at for name, at in beats.items() if name.startswith(_QUEUE)}

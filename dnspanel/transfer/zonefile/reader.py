@@ -173,7 +173,7 @@ class Reader(RecordReader):
         comment = ""
         if len(block) == 1:
             parted = part_comment(block[0])
-            # A text that ends at a “;” without a space before it was probably not meant to: the slow path warns of that.
+            # A text that ends at a “;” without a space before it probably should not: the slow path warns of that.
             if parted is None or not parted[0].endswith((" ", "\t")):
                 return False
             line, comment = parted

@@ -145,7 +145,7 @@ class RecordReader(FastReader):
         raise missing_type(tokens, line)
 
     def _type_number(self, tokens: list[Token], at: int, blank: bool, line: str | None) -> int:
-        """Return the type that the word at `at` names. Raise Unreadable if it does not name one that a zone can have."""
+        """Return the type that the word at `at` names; raise Unreadable if a zone cannot have it."""
         token = tokens[at]
         try:
             number = rdata.type_from_text(token.text)

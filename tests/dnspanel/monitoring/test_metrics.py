@@ -13,8 +13,11 @@ from dnspanel.alerts.models import Severity
 from dnspanel.alerts.rules import KINDS, Condition
 from dnspanel.alerts.watch import keep
 from dnspanel.fleet import telemetry
-from dnspanel.fleet.models import Ack, Node, NodeGroup, Release
-from dnspanel.fleet.nodes.heartbeats import COLLECTOR, beat
+from dnspanel.fleet.models import Ack, Node, NodeGroup, PeriodicTask, Release
+from dnspanel.fleet.nodes.heartbeats import COLLECTOR, WATCH_SINCE, answer_roll, beat
+from dnspanel.fleet.processes.beats import Identity, Load, beat_process
+from dnspanel.fleet.processes.periodic import know_schedule
+from dnspanel.fleet.processes.roles import REQUIRED
 from dnspanel.monitoring.metrics import exposition
 from dnspanel.zones.models import LogHead, Publication
 from replication.wire.front import BackendReport, FrontReport
@@ -178,7 +181,29 @@ def test_a_scrape_of_thirty_nodes_takes_as_many_queries_as_one_of_one(active_nod
             with CaptureQueriesContext(connection) as queries:
                 exposition(NOW)
             counted.append(len(queries))
-    assert counted[0] == counted[1] <= 27
+    assert counted[0] == counted[1] <= 32
+
+
+def test_processes_and_periodic_work_are_told_by_name() -> None:
+    started = NOW - timedelta(hours=1)
+    beat(process=WATCH_SINCE, now=started)
+    for name, pid, seconds in (("push", 1, 5), ("push", 2, 90), ("beat", 3, 31), ("web", 4, 30)):
+        identity = Identity(name, "panel", pid, started)
+        beat_process(identity=identity, load=Load(), now=NOW - timedelta(seconds=seconds))
+    know_schedule(names=["empty-trash", "link-acts"], now=NOW - timedelta(days=9))
+    PeriodicTask.objects.filter(name="link-acts").update(succeeded_at=NOW, failures=2)
+    answer_roll(queue="push", now=NOW)
+    found = scrape()
+    instances = {dict(labels)["process"]: count for labels, count in found["dnspanel_process_instances"].items()}
+    assert instances.keys() == set(REQUIRED)
+    assert (instances["push"], instances["beat"], instances["web"], instances["bulk"]) == (1, 0, 1, 0)
+    beats = found["dnspanel_heartbeat_timestamp_seconds"]
+    assert beats[(("process", "push"),)] == (NOW - timedelta(seconds=5)).timestamp()
+    assert found["dnspanel_queue_answer_timestamp_seconds"] == {(("queue", "push"),): NOW.timestamp()}
+    assert found["dnspanel_periodic_last_success_timestamp_seconds"] == {(("task", "link-acts"),): NOW.timestamp()}
+    assert found["dnspanel_periodic_failures"][(("task", "link-acts"),)] == 2
+    overdue = found["dnspanel_periodic_overdue"]
+    assert (overdue[(("task", "empty-trash"),)], overdue[(("task", "link-acts"),)]) == (1, 0)
 
 
 def test_each_node_behind_a_front_is_told(active_node: MakeNode) -> None:

@@ -470,6 +470,7 @@ DOORS = [
     Door("node-rows", "GET", FLEET),
     Door("node-acts", "POST", NODES, data={"act": "check"}),
     Door("node-matrix", "GET", FLEET),
+    Door("process-list", "GET", FLEET),
     Door("node-keys", "GET", FLEET),
     Door("node-keys-act", "POST", NODES, {"act": "retire"}),
     Door("node-top", "GET", FLEET, NODE),

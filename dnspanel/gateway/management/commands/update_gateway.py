@@ -4,12 +4,20 @@ import asyncio
 import signal
 from typing import Any
 
+import dns.exception
+import dns.message
+import dns.query
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from dnspanel import checks, statement_time
+from dnspanel.fleet.processes.alive import Alive, Turns
+from dnspanel.fleet.processes.roles import UPDATE
 from dnspanel.gateway.server import Gateway
+
+TURNS_WITHIN = 30.0
+ANSWER_SECONDS = 3.0
 
 
 class Command(BaseCommand):
@@ -32,5 +40,28 @@ async def listen(host: str, port: int, tls_port: int | None) -> None:
     except OSError as exc:
         over_tls = f" or {tls_port}" if tls_port else ""
         raise CommandError(f"Cannot listen on {host} port {port}{over_tls}: {exc.strerror or exc}.") from exc
+    turns = Turns()
+    turning = asyncio.create_task(_mark(turns))
+    life = Alive(UPDATE, is_working=lambda: turns.is_recent(TURNS_WITHIN), answers=lambda: answers(host, gateway.port))
+    life.start()
     await stop.wait()
+    turning.cancel()
     await gateway.stop()
+    await asyncio.to_thread(life.stop)
+
+
+async def _mark(turns: Turns) -> None:
+    while True:
+        turns.mark()
+        await asyncio.sleep(1)
+
+
+def answers(host: str, port: int) -> bool:
+    """Return True if the gateway answers a question over UDP, whatever it says."""
+    address = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)
+    question = dns.message.make_query(".", "SOA")
+    try:
+        dns.query.udp(question, address, port=port, timeout=ANSWER_SECONDS)
+    except (OSError, dns.exception.DNSException):
+        return False
+    return True

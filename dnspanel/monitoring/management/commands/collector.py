@@ -4,11 +4,18 @@ import signal
 import threading
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from dnspanel import checks, statement_time
 from dnspanel.alerts.watcher import Watcher
 from dnspanel.fleet.collector import Collector
+from dnspanel.fleet.processes.alive import Alive
+from dnspanel.fleet.processes.roles import COLLECTOR
+from dnspanel.monitoring.proxy_probe import ProxyProbe
+
+# PostgreSQL and nodes that hang hold the collector up for a while, which is no fault of it.
+TURNS_WITHIN = 600.0
 
 
 class Command(BaseCommand):
@@ -22,5 +29,14 @@ class Command(BaseCommand):
             signal.signal(number, lambda *_: stop.set())
         watching = threading.Thread(target=Watcher().run, args=(stop,), name="watch")
         watching.start()
-        Collector().run(stop)
-        watching.join()
+        collector = Collector()
+        life = Alive(COLLECTOR, is_working=lambda: collector.turns.is_recent(TURNS_WITHIN))
+        proxy = ProxyProbe(settings.PROXY_URL)
+        life.start()
+        proxy.life.start(with_file=False)
+        try:
+            collector.run(stop)
+            watching.join()
+        finally:
+            proxy.life.stop(goodbye=False)  # the proxy goes on
+            life.stop()

@@ -1,0 +1,268 @@
+"""Which of the panel's processes are not at work, and which periodic work is not done. Pure.
+
+One cause is one condition: while beat or Redis is away, no queue is called stuck and no work overdue.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+
+from dnspanel.alerts.models import Severity
+from dnspanel.alerts.rules import Condition
+from dnspanel.fleet.health import spoken
+from dnspanel.fleet.processes.roles import (
+    ANSWER_WITHIN,
+    BEAT,
+    BUSY_FOR,
+    COLLECTOR,
+    LONGEST_TASK,
+    PROXY,
+    REMEMBERED_FOR,
+    REQUIRED,
+    UPDATE,
+)
+from dnspanel.fleet.processes.state import SETTLED_AFTER, PeriodicNow, ProcessesNow, ProcessNow
+from dnspanel.texts import gettext, gettext_noop, joined, ngettext
+
+# A process that was stopped in order may be on its way back, and one of a new panel was maybe never started yet.
+STOPPED_FOR = timedelta(seconds=60)
+NEVER_STARTED_FOR = timedelta(minutes=5)
+# Workers find Redis again within this time.
+REDIS_BACK_FOR = timedelta(seconds=60)
+FAILURES, FAILING_FOR = 3, timedelta(minutes=1)
+SELDOM = timedelta(hours=1)  # what runs once an hour or less is named at its first failure
+MOST_OVERDUE_NAMED = 3
+
+# What goes wrong while no process of the name is at work.
+EFFECTS: Mapping[str, str] = {
+    "web": gettext_noop("pages and APIs may not answer"),
+    "proxy": gettext_noop("pages and APIs cannot be reached"),
+    "publish": gettext_noop("publications are saved, but reach no node"),
+    "push": gettext_noop("publications reach no node"),
+    "bootstrap": gettext_noop("new nodes get no snapshot"),
+    "sources": gettext_noop("imports and comparisons read nothing"),
+    "bulk": gettext_noop("imports, exports and changes of many zones do not go on"),
+    "system": gettext_noop("no snapshots are made, the trash is not emptied and the audit log is not linked"),
+    "collector": gettext_noop("the state of nodes is not known"),
+    "beat": gettext_noop("periodic work is not begun, and lost messages are not found again"),
+    "update": gettext_noop("DNS UPDATE and zone transfers are not answered"),
+}
+# What each entry of beat's schedule does; an entry without a line here fails a test.
+WORK: Mapping[str, str] = {
+    "encode-log": gettext_noop("encoding publications"),
+    "empty-trash": gettext_noop("emptying the trash"),
+    "link-acts": gettext_noop("linking the audit log"),
+    "check-audit-chain": gettext_noop("checking the audit log's chain"),
+    "tend-search": gettext_noop("keeping the search index small"),
+    "follow-in-search": gettext_noop("adding changes to the search index"),
+    "drive-runs": gettext_noop("changes of many zones"),
+    "look-at-what-is-published": gettext_noop("noting what was published"),
+    "look-at-ldap-people": gettext_noop("checking people of the LDAP server"),
+    "resume-denial": gettext_noop("changing denial of existence"),
+    "publish-due": gettext_noop("planned publications"),
+    "remove-expired": gettext_noop("removing expired records"),
+    "drive-transfers": gettext_noop("imports and exports"),
+    "keep-addresses": gettext_noop("updating the addresses of vanity name servers"),
+    "forget-old-files": gettext_noop("deleting old files of imports and exports"),
+    "tend-hold": gettext_noop("ending a hold of publishing"),
+    "tend-log": gettext_noop("snapshots and pruning of segments"),
+    "bootstrap-waiting-nodes": gettext_noop("snapshots for waiting nodes"),
+    "push-late-nodes": gettext_noop("pushing to late nodes"),
+    "check-parents": gettext_noop("checking the parents of signed zones"),
+    "look-at-unproven-zones": gettext_noop("checking zones that do not validate"),
+    "compare-nodes": gettext_noop("comparing nodes with the panel"),
+    "watch-fleet": gettext_noop("looking for alerts"),
+    "forget-old-alerts": gettext_noop("deleting old alerts"),
+    "rotate-identities": gettext_noop("renewing certificates"),
+    "set-up-computed-types": gettext_noop("setting up computed records on nodes"),
+    "tidy-identities": gettext_noop("deleting old certificates"),
+    "drive-rollovers": gettext_noop("DNSSEC rollovers"),
+    "reconcile-signalling-names": gettext_noop("updating DNSSEC signalling names"),
+    "begin-due-rollovers": gettext_noop("beginning DNSSEC rollovers"),
+    "begin-first-ds": gettext_noop("announcing the DS of newly signed zones"),
+    "advance-delivery": gettext_noop("letting the next group of nodes go on"),
+    "notice-events": gettext_noop("sending webhooks"),
+    "ask-quiet-hooks": gettext_noop("testing publish hooks"),
+    "drive-secondaries": gettext_noop("notifying secondaries"),
+    "drive-transfers-in": gettext_noop("transfers from primaries"),
+    "follow-catalogs": gettext_noop("following catalogs of others"),
+    "follow-producers": gettext_noop("updating catalogs of the panel"),
+    "follow-members": gettext_noop("updating which zones secondaries get"),
+    "renew-signatures-elsewhere": gettext_noop("renewing signatures for secondaries"),
+    "forget-answers": gettext_noop("deleting old answers of the API"),
+    "drive-evidence": gettext_noop("sending the audit log to its destinations"),
+    "forget-old-deliveries": gettext_noop("deleting old deliveries of webhooks"),
+}
+
+
+def process_conditions(state: ProcessesNow, now: datetime, *, redis_answers: bool) -> list[Condition]:
+    """Return what is wrong with processes and periodic work."""
+    found = [*_of_names(state, now), *_of_lost(state, now), *_of_long_tasks(state, now)]
+    named = {condition.key.partition(":")[2] for condition in found}
+    was_away = state.redis_away_at is not None and now - state.redis_away_at < REDIS_BACK_FOR
+    if not redis_answers or was_away or BEAT in named or not state.living(BEAT, now):
+        return found
+    for queue in BUSY_FOR:
+        if queue not in named and (condition := _of_queue(queue, state, now)) is not None:
+            found.append(condition)
+            named.add(queue)
+    judged = [each for each in state.periodic if each.queue not in named]
+    return [*found, *_of_failing(judged, now), *_of_overdue(judged, state, now)]
+
+
+def overdue_after(work: PeriodicNow) -> timedelta:
+    """Return how long after its last success the work is overdue: a few intervals, and what its queue may be busy."""
+    is_daily = work.interval >= timedelta(hours=12)
+    after = work.interval * 1.25 if is_daily else work.interval * 3 + timedelta(minutes=1)
+    return after + BUSY_FOR[work.queue]
+
+
+def is_overdue(work: PeriodicNow, now: datetime, watched_since: datetime | None) -> bool:
+    """Return True if the work is overdue, and the panel has run for long enough to have done it."""
+    running_since = watched_since or work.since
+    patience = min(overdue_after(work), SELDOM)
+    last = work.succeeded_at or work.since
+    return now - last > overdue_after(work) and now - running_since > patience
+
+
+def is_failing(work: PeriodicNow, now: datetime) -> bool:
+    """Return True if the work has failed several times in a row, or once where it runs seldom."""
+    if not work.failures or work.failing_since is None:
+        return False
+    return work.interval >= SELDOM or (work.failures >= FAILURES and now - work.failing_since >= FAILING_FOR)
+
+
+def _of_names(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
+    """One condition for each name of which no process is at work. `panel.collector` names the collector."""
+    seen = {each.name for each in state.processes}
+    expected = [*REQUIRED, *(name for name in (PROXY, UPDATE) if name in seen)] if seen else []
+    for name in expected:
+        if name == COLLECTOR or state.living(name, now):
+            continue
+        if name == PROXY and not state.living(COLLECTOR, now):
+            continue  # nobody has asked it
+        if (since := _silent_since(name, state, now)) is None:
+            continue
+        message = gettext("No process {name} has been at work for {time}: {effect}.").format(
+            name=name, time=spoken(now - since), effect=gettext(EFFECTS[name])
+        )
+        yield Condition(f"panel.process:{name}", "panel.process", Severity.CRITICAL, message)
+
+
+def _silent_since(name: str, state: ProcessesNow, now: datetime) -> datetime | None:
+    """Return since when no process of this name is at work; None while one may be on its way."""
+    if silent := [each.at for each in state.processes if each.name == name]:
+        return max(silent)
+    if (left_at := state.left.get(name)) is not None:
+        is_stable = state.watched_since is not None and now - state.watched_since > SETTLED_AFTER
+        return left_at if is_stable and now - left_at > STOPPED_FOR else None
+    since = state.watched_since
+    return since if since is not None and now - since > NEVER_STARTED_FOR else None
+
+
+def _of_lost(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
+    """A process that ended without a goodbye, or hangs, while others of its name are at work."""
+    for each in state.processes:
+        others = len(state.living(each.name, now))
+        if not each.is_silent(now, state.watched_since) or not others or now - each.at > REMEMBERED_FOR:
+            continue
+        message = ngettext(
+            "{name} on {host} (process {pid}) has been silent for {time}. {count} other is at work.",
+            "{name} on {host} (process {pid}) has been silent for {time}. {count} others are at work.",
+            others,
+        ).format(name=each.name, host=each.host, pid=each.pid, time=spoken(now - each.at), count=others)
+        yield Condition(f"panel.process:{_place(each)}", "panel.process", Severity.WARNING, message)
+
+
+def _of_long_tasks(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
+    for each in state.processes:
+        if each.task_since is None or each.is_silent(now, state.watched_since):
+            continue
+        if now - each.task_since > LONGEST_TASK:
+            message = gettext("{name} on {host} (process {pid}) has worked on one task for {time}: {task}.").format(
+                name=each.name, host=each.host, pid=each.pid, time=spoken(now - each.task_since), task=each.task
+            )
+            yield Condition(f"panel.stuck:{_place(each)}", "panel.stuck", Severity.WARNING, message)
+
+
+def _of_queue(queue: str, state: ProcessesNow, now: datetime) -> Condition | None:
+    """Name a queue whose workers do not answer the roll call: they hang, or all their places are busy for too long."""
+    workers = state.living(queue, now)
+    since = max(
+        filter(
+            None,
+            (
+                state.answered.get(queue),
+                min((each.started_at for each in workers), default=None),
+                min((each.started_at for each in state.living(BEAT, now)), default=None),
+                state.watched_since,
+            ),
+        ),
+        default=now,
+    )
+    full = [each for each in workers if each.places and each.busy >= each.places]
+    is_full = len(full) == len(workers)
+    if not workers or now - since <= (BUSY_FOR[queue] if is_full else ANSWER_WITHIN):
+        return None
+    if not is_full:
+        message = gettext("{name} has taken no task for {time}, although it has free places.").format(
+            name=queue, time=spoken(now - since)
+        )
+        return Condition(f"panel.stuck:{queue}", "panel.stuck", Severity.CRITICAL, message)
+    oldest = min(full, key=lambda each: each.task_since or now)
+    places = sum(each.places for each in full)
+    message = ngettext(
+        "{name} has taken no task for {time}: its only place is busy, with {task} for {age}.",
+        "{name} has taken no task for {time}: all its {count} places are busy, the longest with {task} for {age}.",
+        places,
+    ).format(
+        name=queue,
+        time=spoken(now - since),
+        count=places,
+        task=oldest.task,
+        age=spoken(now - (oldest.task_since or now)),
+    )
+    severity = Severity.CRITICAL if queue in {"publish", "push"} else Severity.WARNING
+    return Condition(f"panel.stuck:{queue}", "panel.stuck", severity, message)
+
+
+def _of_failing(periodic: list[PeriodicNow], now: datetime) -> Iterator[Condition]:
+    for work in periodic:
+        if is_failing(work, now) and work.failing_since is not None:
+            message = ngettext(
+                "Periodic work failed {count} time in {time}: {work}. {error}",
+                "Periodic work failed {count:,} times in {time}: {work}. {error}",
+                work.failures,
+            ).format(
+                count=work.failures,
+                time=spoken(now - work.failing_since),
+                work=gettext(WORK.get(work.name, work.name)),
+                error=work.error,
+            )
+            yield Condition(f"panel.failing:{work.name}", "panel.failing", Severity.WARNING, message)
+
+
+def _of_overdue(periodic: list[PeriodicNow], state: ProcessesNow, now: datetime) -> Iterator[Condition]:
+    """One condition for all work that is overdue; what fails is named by that."""
+    late = [w for w in periodic if is_overdue(w, now, state.watched_since) and not is_failing(w, now)]
+    if not late:
+        return
+    late.sort(key=lambda work: work.succeeded_at or work.since)
+    first = joined(
+        ", ",
+        [
+            gettext("{work} ({time} ago)").format(
+                work=gettext(WORK.get(work.name, work.name)), time=spoken(now - (work.succeeded_at or work.since))
+            )
+            for work in late[:MOST_OVERDUE_NAMED]
+        ],
+    )
+    message = ngettext(
+        "Periodic work is overdue, last done: {first}.",
+        "Periodic work is overdue, {count} tasks, last done: {first}.",
+        len(late),
+    ).format(count=len(late), first=first)
+    yield Condition("panel.overdue", "panel.overdue", Severity.WARNING, message)
+
+
+def _place(each: ProcessNow) -> str:
+    return f"{each.name}@{each.host}:{each.pid}"

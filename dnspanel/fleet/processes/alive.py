@@ -1,0 +1,119 @@
+"""Says of this process that it is at work: to its watchdog by a file, to everybody else by a row in PostgreSQL.
+
+Two threads, so that a PostgreSQL that hangs does not get the process killed. A thread that runs proves only that the
+process is scheduled; `is_working` adds what the process knows of itself, such as an event loop that turns.
+"""
+
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from django.db import DatabaseError, InterfaceError, close_old_connections, connection
+from django.utils import timezone
+
+from dnspanel import watchdog
+from dnspanel.fleet.processes.beats import Identity, Load, beat_process, replace_dead, say_goodbye
+from dnspanel.fleet.processes.roles import BEAT_EVERY
+
+logger = logging.getLogger(__name__)
+
+
+class Turns:
+    """When a loop last turned; it has just done so when it is made."""
+
+    def __init__(self) -> None:
+        self.mark()
+
+    def mark(self) -> None:
+        self._at = time.monotonic()
+
+    def is_recent(self, seconds: float) -> bool:
+        return time.monotonic() - self._at < seconds
+
+
+def always() -> bool:
+    return True
+
+
+class Alive:
+    """Writes life signs of a process, under each of its names, between `start` and `stop`.
+
+    `is_working` decides about both signs, `answers` about the row alone: it may ask questions that need PostgreSQL.
+    `also` writes what else the process has to report, with each row.
+    """
+
+    def __init__(
+        self,
+        *names: str,
+        is_working: Callable[[], bool] = always,
+        answers: Callable[[], bool] = always,
+        load: Callable[[datetime], Load] = lambda now: Load(),
+        also: Callable[[datetime], None] = lambda now: None,
+        host: str = "",
+        pid: int | None = None,
+    ) -> None:
+        self.names: Sequence[str] = names
+        self.host, self.pid = host or socket.gethostname(), os.getpid() if pid is None else pid
+        self._is_working, self._answers, self._load, self._also = is_working, answers, load, also
+        self._started_at = timezone.now()
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._was_away = False
+        self._is_new = True
+
+    def start(self, *, with_file: bool = True) -> None:
+        """Begin; without a file for a process that has no watchdog of its own."""
+        loops = [self._write_rows, self._write_files] if with_file else [self._write_rows]
+        self._threads = [threading.Thread(target=loop, name=loop.__name__, daemon=True) for loop in loops]
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self, *, goodbye: bool = True) -> None:
+        """End, and delete the rows: the process was stopped in order. Never raise: the process ends anyway."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(2)
+        if goodbye:
+            try:
+                say_goodbye(names=self.names, host=self.host, pid=self.pid, now=timezone.now())
+                connection.close()
+            except (DatabaseError, InterfaceError) as exc:
+                logger.warning("no goodbye of %s, PostgreSQL does not answer: %s", ", ".join(self.names), exc)
+
+    def write_row(self, now: datetime) -> None:
+        """Write one row under each name, if the process works and answers. Raise DatabaseError."""
+        if not (self._is_working() and self._answers()):
+            return
+        load = self._load(now)
+        for name in self.names:
+            identity = Identity(name, self.host, self.pid, self._started_at)
+            if self._is_new:
+                replace_dead(identity=identity)
+            beat_process(identity=identity, load=load, now=now)
+        self._is_new = False
+        self._also(now)
+
+    def _write_files(self) -> None:
+        while not self._stop.is_set():
+            if self._is_working():
+                watchdog.write_life_sign()
+            self._stop.wait(watchdog.LIFE_SIGN_EVERY)
+
+    def _write_rows(self) -> None:
+        while not self._stop.is_set():
+            try:
+                close_old_connections()
+                self.write_row(timezone.now())
+                self._was_away = False
+            except (DatabaseError, InterfaceError) as exc:
+                if not self._was_away:
+                    logger.warning("no life sign of %s, PostgreSQL does not answer: %s", ", ".join(self.names), exc)
+                self._was_away = True
+            except Exception:  # a fault in one sign must not be the end of all of them
+                logger.exception("a life sign of %s failed", ", ".join(self.names))
+            self._stop.wait(BEAT_EVERY.total_seconds())
+        connection.close()

@@ -1,0 +1,62 @@
+"""Celery's beat, with life signs: it works while its schedule ticks. It also calls the roll of the queues."""
+
+import atexit
+import time
+from typing import Any
+
+from celery.beat import PersistentScheduler
+from celery.signals import beat_init
+from django.utils import timezone
+from kombu.exceptions import OperationalError
+
+from dnspanel.fleet.processes.alive import Alive, Turns
+from dnspanel.fleet.processes.periodic import know_schedule
+from dnspanel.fleet.processes.roles import BEAT, BEAT_EVERY, BUSY_FOR
+
+# Beat ticks at least once a second; sending to a dead Redis takes a second or two.
+TICKS_WITHIN = 30.0
+ANSWER = "dnspanel.fleet.processes.roll_call.answer_roll"
+
+
+class Clock(PersistentScheduler):
+    """As Celery's. Every few seconds a task goes to each queue: who answers it takes work."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.turns = Turns()
+        self._called_at = float("-inf")
+        super().__init__(*args, **kwargs)
+
+    def tick(self, *args: Any, **kwargs: Any) -> float:
+        interval: float = super().tick(*args, **kwargs)
+        self.turns.mark()
+        if time.monotonic() - self._called_at >= BEAT_EVERY.total_seconds():
+            self._called_at = time.monotonic()
+            self._call_roll()
+        return interval
+
+    def _call_roll(self) -> None:
+        """Send one task to each queue, which is worth nothing when the next one comes."""
+        lifetime = BEAT_EVERY.total_seconds()
+        try:
+            for queue in BUSY_FOR:
+                self.app.send_task(ANSWER, queue=queue, expires=lifetime, retry=False)
+        except (OperationalError, OSError):
+            pass  # Redis is away, which is named by itself
+
+
+@beat_init.connect
+def begin(sender: Any = None, **signal: object) -> None:
+    """Write life signs of this process from now on, and make the rows of periodic tasks those of its schedule."""
+    scheduler = sender.scheduler
+    entries = [name for name in scheduler.schedule if not name.startswith("celery.")]
+    is_known = False
+
+    def know(now: object) -> None:
+        nonlocal is_known
+        if not is_known:
+            know_schedule(names=entries, now=timezone.now())
+            is_known = True
+
+    life = Alive(BEAT, is_working=lambda: scheduler.turns.is_recent(TICKS_WITHIN), also=know)
+    life.start()
+    atexit.register(life.stop)

@@ -1,0 +1,101 @@
+"""Reads how the panel's processes and its periodic work are: three queries, however many there are."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cache
+
+from django.conf import settings
+
+from dnspanel.celery import app
+from dnspanel.fleet.models import PanelProcess, PeriodicTask
+from dnspanel.fleet.nodes.heartbeats import LEFT, REDIS_AWAY, WATCH_SINCE, answers_in, heartbeats
+from dnspanel.fleet.processes.roles import NAMES, SILENT_AFTER
+
+# After PostgreSQL was away, or all of the panel was off, every process has this long to appear.
+SETTLED_AFTER = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessNow:
+    """One process that runs, or that ended without a goodbye."""
+
+    name: str
+    host: str
+    pid: int
+    started_at: datetime
+    at: datetime  # when it was last at work
+    version: str = ""
+    places: int = 0
+    busy: int = 0
+    task: str = ""
+    task_since: datetime | None = None
+
+    def is_silent(self, now: datetime, watched_since: datetime | None) -> bool:
+        """Return True if it gave no sign for too long, while somebody looked."""
+        known_at = self.at
+        if watched_since is not None:
+            known_at = max(known_at, watched_since + SETTLED_AFTER - SILENT_AFTER)
+        return now - known_at > SILENT_AFTER
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodicNow:
+    """One entry of beat's schedule."""
+
+    name: str
+    queue: str
+    interval: timedelta
+    since: datetime
+    succeeded_at: datetime | None = None
+    failures: int = 0
+    failing_since: datetime | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessesNow:
+    """Every process, every queue's last answer to the roll call, and every periodic task."""
+
+    processes: tuple[ProcessNow, ...] = ()
+    periodic: tuple[PeriodicNow, ...] = ()
+    answered: Mapping[str, datetime] = field(default_factory=dict)
+    left: Mapping[str, datetime] = field(default_factory=dict)  # name → when one of them was last stopped in order
+    watched_since: datetime | None = None
+    redis_away_at: datetime | None = None  # when Redis last did not answer
+
+    def living(self, name: str, now: datetime) -> list[ProcessNow]:
+        return [each for each in self.processes if each.name == name and not each.is_silent(now, self.watched_since)]
+
+
+def processes_now(beats: Mapping[str, datetime] | None = None) -> ProcessesNow:
+    """Read everything, processes in the order of their names in the documents; `beats` if they were read already."""
+    beats = heartbeats() if beats is None else beats
+    columns = ("name", "host", "pid", "started_at", "at", "version", "places", "busy", "task", "task_since")
+    processes = [ProcessNow(*row) for row in PanelProcess.objects.values_list(*columns)]
+    processes.sort(key=lambda each: (NAMES.index(each.name) if each.name in NAMES else len(NAMES), each.host, each.pid))
+    return ProcessesNow(
+        tuple(processes),
+        _periodic(),
+        answers_in(beats),
+        {name.removeprefix(LEFT): at for name, at in beats.items() if name.startswith(LEFT)},
+        beats.get(WATCH_SINCE),
+        beats.get(REDIS_AWAY),
+    )
+
+
+@cache
+def queue_of(task: str) -> str:
+    """Return the queue that the routes send a task to."""
+    return str(app.amqp.router.route({}, task)["queue"].name)
+
+
+def _periodic() -> tuple[PeriodicNow, ...]:
+    schedule = settings.CELERY_BEAT_SCHEDULE
+    columns = ("since", "succeeded_at", "failures", "failing_since", "error")
+    rows = {row[0]: row[1:] for row in PeriodicTask.objects.values_list("name", *columns)}
+    return tuple(
+        PeriodicNow(name, queue_of(str(entry["task"])), timedelta(seconds=float(str(entry["schedule"]))), *rows[name])
+        for name, entry in schedule.items()
+        if name in rows
+    )

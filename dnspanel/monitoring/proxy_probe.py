@@ -1,0 +1,45 @@
+"""Asks the proxy before the web processes whether it answers: it is a program of others and writes no life signs."""
+
+import http.client
+import ssl
+from urllib.parse import urlsplit
+
+from dnspanel import watchdog
+from dnspanel.fleet.processes.alive import Alive
+from dnspanel.fleet.processes.roles import PROXY
+
+ANSWER_SECONDS = 3.0
+_PATH = "/livez"
+
+
+class ProxyProbe:
+    """The life signs of the proxy at an address, written by who asks it."""
+
+    def __init__(self, url: str) -> None:
+        self._url = urlsplit(url)
+        self.life = Alive(PROXY, answers=self.answers, host=self._url.netloc, pid=0)
+
+    def answers(self) -> bool:
+        """Return True if the proxy answers, whatever it says: an error page is an answer.
+
+        On this machine its watchdog knows whether its main process is stopped, while others of it still answer.
+        """
+        if watchdog.signs_of(PROXY) and not watchdog.is_alive(PROXY):
+            return False
+        connection = self._connection()
+        try:
+            connection.request("HEAD", _PATH)
+            connection.getresponse().read()
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+        return True
+
+    def _connection(self) -> http.client.HTTPConnection:
+        if self._url.scheme != "https":
+            return http.client.HTTPConnection(self._url.netloc, timeout=ANSWER_SECONDS)
+        # Nothing secret is sent, and an expired certificate does not mean that the proxy is gone.
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        return http.client.HTTPSConnection(self._url.netloc, timeout=ANSWER_SECONDS, context=context)

@@ -1,0 +1,197 @@
+"""Watches a process from beside it, and kills it when it hangs, so that its supervisor starts it again.
+
+    python -m dnspanel.watchdog push -- celery -A dnspanel worker -Q push …
+
+starts the watcher and becomes the command: the supervisor knows the process itself, by its own id. The process writes
+a life sign into a file every few seconds (`write_life_sign`); neither PostgreSQL nor Redis is needed for that. The
+watcher kills it with SIGKILL when the file is KILL_AFTER seconds old, when the process is stopped (SIGSTOP) for as
+long, or when it wrote no life sign within START_SECONDS. It kills the children with it: they would keep its sockets.
+supervisord, a container with a restart policy and systemd (`Restart=always`) all start again what died.
+
+    python -m dnspanel.watchdog --check push
+
+ends with status 0 if a process of that name has written a life sign lately; health checks of containers use it.
+"""
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+# The panel names a process that is silent for 30 seconds. It is killed later, so that people learn what happened.
+KILL_AFTER = 45.0
+# A busy machine starts ten Django processes at once.
+START_SECONDS = 600.0
+LOOK_EVERY = 1.0
+LIFE_SIGN_EVERY = 5.0
+# Programs of others write no life signs: their watcher writes them while the kernel lets the program run.
+WITHOUT_LIFE_SIGNS = frozenset({"proxy"})
+_FILE = "PANEL_LIFE_SIGN_FILE"
+
+Child = tuple[int, str]  # its id and when it began: an id alone may be another process by now
+
+
+def write_life_sign() -> None:
+    """Write that this process is at work, for its watcher. Do nothing if it has none, or if the file is refused."""
+    path = os.environ.get(_FILE)
+    if path:
+        _touch(Path(path))
+
+
+def signs_of(name: str) -> list[float]:
+    """Return when each process of this name on this machine wrote its last life sign, in Unix time."""
+    found = []
+    for path in _directory().glob(f"{name}-*.alive"):
+        with contextlib.suppress(OSError):
+            found.append(path.stat().st_mtime)
+    return found
+
+
+def is_alive(name: str) -> bool:
+    """Return True if a process of this name has written a life sign lately."""
+    return any(time.time() - at < KILL_AFTER for at in signs_of(name))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Start the watcher and become the command; or check, or be the watcher. Return the exit status."""
+    match arguments:
+        case ["--check", name]:
+            return 0 if is_alive(name) else 1
+        case ["--watch", name, pid, process, path]:
+            return watch(name, int(pid), int(process), Path(path))
+        case [name, "--", program, *rest]:
+            return _become(name, [program, *rest])
+    _say("usage: python -m dnspanel.watchdog NAME -- COMMAND…, or --check NAME")
+    return 2
+
+
+def watch(name: str, pid: int, process: int, path: Path, *, kill_after: float = KILL_AFTER) -> int:
+    """Watch a process, by its descriptor too, until it ends or hangs. Kill it then, and the children that it leaves."""
+    ended = select.poll()
+    ended.register(process, select.POLLIN)
+    signs = _Signs(name, pid, path)
+    children: list[Child] = []
+    while not ended.poll(LOOK_EVERY * 1000):
+        children = _children_of(pid) or children
+        silent = signs.silence(time.monotonic())
+        if silent >= kill_after:
+            _say(f"{name} (process {pid}) gave no life sign for {silent:.0f} s and is killed")
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(process, signal.SIGKILL)
+            break
+    _kill(children)
+    path.unlink(missing_ok=True)
+    return 0
+
+
+class _Signs:
+    """When a process last gave a life sign, by this machine's uptime: its clock may be set at any time."""
+
+    def __init__(self, name: str, pid: int, path: Path) -> None:
+        self._pid, self._path = pid, path
+        self._writes_none = name in WITHOUT_LIFE_SIGNS
+        self._began = self._ran_at = self._changed_at = time.monotonic()
+        self._written: int | None = None  # the time in the file, in nanoseconds
+
+    def silence(self, now: float) -> float:
+        """Return for how many seconds the process has given no sign; 0 while it may still be starting."""
+        if not _is_stopped(self._pid):
+            self._ran_at = now
+            if self._writes_none:
+                _touch(self._path)
+        try:
+            written = self._path.stat().st_mtime_ns
+        except FileNotFoundError:
+            started = self._written is not None or now - self._began < START_SECONDS
+            return now - (self._ran_at if started else self._began)
+        except OSError:
+            return now - self._ran_at  # the disk does not answer, which proves nothing
+        if written != self._written:
+            self._written, self._changed_at = written, now
+        return now - min(self._ran_at, self._changed_at)
+
+
+def _become(name: str, command: Sequence[str]) -> int:
+    pid = os.getpid()
+    try:
+        path = _directory() / f"{name}-{pid}.alive"
+        path.unlink(missing_ok=True)
+        _start_watcher(name, pid, path)
+        os.environ[_FILE] = str(path)
+    except OSError as exc:
+        _say(f"{name} runs without a watcher: {exc}")
+    try:
+        os.execvp(command[0], list(command))
+    except OSError as exc:
+        _say(f"cannot start {command[0]}: {exc}")
+        return 127
+
+
+def _start_watcher(name: str, pid: int, path: Path) -> None:
+    """Start the watcher as no child of this process: programs are surprised by children that they did not start."""
+    process = os.pidfd_open(pid)
+    between = os.fork()
+    if between == 0:
+        watcher = [sys.executable, "-m", "dnspanel.watchdog", "--watch", name, str(pid), str(process), str(path)]
+        subprocess.Popen(watcher, stdin=subprocess.DEVNULL, pass_fds=[process])
+        os._exit(0)
+    os.waitpid(between, 0)
+    os.close(process)
+
+
+def _directory() -> Path:
+    """Return where life signs are: a directory of this user alone. Raise OSError if it cannot be had."""
+    given = os.environ.get("PANEL_RUN") or os.environ.get("RUNTIME_DIRECTORY")
+    path = Path(given) if given else Path(tempfile.gettempdir()) / f"dnspanel-{os.geteuid()}"
+    path.mkdir(mode=0o700, exist_ok=True)
+    if path.is_symlink() or path.stat().st_uid != os.geteuid():
+        raise PermissionError(f"{path} belongs to another user")
+    return path
+
+
+def _say(message: str) -> None:
+    sys.stderr.write(f"{message}\n")
+
+
+def _touch(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+        os.utime(path)
+
+
+def _fields(pid: int) -> list[str]:
+    """Return the fields of /proc/PID/stat behind the name, its state first; empty if the process is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _is_stopped(pid: int) -> bool:
+    return _fields(pid)[:1] in (["T"], ["t"])
+
+
+def _children_of(pid: int) -> list[Child]:
+    try:
+        ids = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return []
+    children = ((int(child), _fields(int(child))) for child in ids)
+    return [(child, fields[19]) for child, fields in children if fields]
+
+
+def _kill(children: Sequence[Child]) -> None:
+    for pid, began in children:
+        if _fields(pid)[19:20] == [began]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,62 @@
+"""Life signs of gunicorn: `gunicorn --config python:dnspanel.web_server dnspanel.wsgi …`.
+
+gunicorn itself restarts a worker that hangs. The process that starts the workers has no loop to hook into, so a thread
+of it says that it is scheduled: to its watchdog by a file, and to the workers in memory that they share. Each worker
+writes the row of the web server in PostgreSQL for as long as that memory is fresh.
+"""
+
+import mmap
+import os
+import struct
+import threading
+import time
+from typing import Any
+
+from dnspanel import watchdog
+
+_SEEN = struct.Struct("d")
+FRESH_SECONDS = 20.0
+# Made before the workers are forked from this process.
+_shared = mmap.mmap(-1, _SEEN.size)
+
+
+def when_ready(server: Any) -> None:
+    """Begin the life signs of the process that starts the workers."""
+    _mark()
+    threading.Thread(target=_write_life_signs, name="life", daemon=True).start()
+
+
+def post_worker_init(worker: Any) -> None:
+    """Begin the life signs of the web server that this worker writes; the application is loaded."""
+    from dnspanel.fleet.processes.alive import Alive
+    from dnspanel.fleet.processes.roles import WEB
+
+    Alive(WEB, is_working=_is_fresh, pid=os.getppid()).start(with_file=False)
+
+
+def on_exit(server: Any) -> None:
+    """Delete the row: gunicorn was stopped in order."""
+    from django.apps import apps
+
+    if not apps.ready:  # without --preload only the workers have loaded the application
+        return
+    from dnspanel.fleet.processes.alive import Alive
+    from dnspanel.fleet.processes.roles import WEB
+
+    Alive(WEB).stop()
+
+
+def _write_life_signs() -> None:
+    while True:
+        _mark()
+        watchdog.write_life_sign()
+        time.sleep(watchdog.LIFE_SIGN_EVERY)
+
+
+def _mark() -> None:
+    _SEEN.pack_into(_shared, 0, time.monotonic())
+
+
+def _is_fresh() -> bool:
+    seen: float = _SEEN.unpack_from(_shared)[0]
+    return time.monotonic() - seen < FRESH_SECONDS

@@ -1,0 +1,96 @@
+"""Each of the panel's processes is stopped: named by alert, page and metric, killed by its watchdog, started again.
+
+Tests `processes.workers`, `processes.clock`, `processes.roll_call`, `monitoring.proxy_probe` and `dnspanel.web_server`.
+"""
+
+import signal
+from collections.abc import Callable
+
+import psycopg
+import pytest
+
+from dnspanel.demo.stack import Stack
+from dnspanel.fleet.processes.roles import BUSY_FOR, COLLECTOR, NAMES
+from tests.named_faults import Operator, wait_until_named
+from tests.stack import until, wait_until_in_sync
+
+pytestmark = pytest.mark.flow
+
+# The product's own bound is 60 s; a busy machine may take longer to look.
+NAMED_SECONDS = 90
+# The watchdog kills after 45 s, and a worker takes a while to start; alerts end a minute after that.
+BACK_SECONDS = 240
+
+
+@pytest.fixture(scope="module")
+def operator(stack: Stack) -> Operator:
+    wait_until_in_sync(stack)
+    operator = Operator(stack)
+    until(lambda: all(works(operator, name) for name in NAMES), seconds=180, what="life signs of every process")
+    return operator
+
+
+def works(operator: Operator, name: str) -> bool:
+    return operator.metrics().get(("dnspanel_process_instances", name), 0) > 0
+
+
+def key_of(name: str) -> str:
+    return "panel.collector" if name == COLLECTOR else f"panel.process:{name}"
+
+
+def places_of(operator: Operator, name: str) -> dict[str, Callable[[], bool]]:
+    """Where an operator sees that no process of the name is at work."""
+    silent = f'<span class="strong">{name}</span>'
+
+    def page_names_it() -> bool:
+        page = operator.page("/fleet/processes/")
+        row = page.partition(silent)[2].partition("</tr>")[0]
+        return page.startswith("200 ") and "is-bad" in row
+
+    return {
+        "alert": lambda: key_of(name) in operator.alerts(),
+        "page": page_names_it,
+        "metric": lambda: operator.metrics().get(("dnspanel_process_instances", name)) == 0,
+    }
+
+
+@pytest.mark.sample(1, reason="processes that are stopped")
+@pytest.mark.parametrize("name", NAMES)
+def test_a_process_that_is_stopped_is_named_everywhere_and_started_again(
+    stack: Stack, operator: Operator, name: str
+) -> None:
+    stopped = stack.supervisor.kill(name, signal.SIGSTOP)
+    named = wait_until_named(places_of(operator, name), seconds=NAMED_SECONDS)
+    assert named.seconds.keys() == {"alert", "page", "metric"}, named.seconds
+    assert stack.supervisor.wait_for_another(name, than=stopped, seconds=BACK_SECONDS) != stopped
+    until(
+        lambda: works(operator, name) and key_of(name) not in operator.alerts(),
+        seconds=BACK_SECONDS,
+        what=f"{name} at work again, and its alert over",
+    )
+
+
+def test_every_queue_answers_the_roll_call_and_periodic_work_is_written_down(stack: Stack, operator: Operator) -> None:
+    def is_written() -> bool:
+        found = operator.metrics()
+        answered = all(("dnspanel_queue_answer_timestamp_seconds", queue) in found for queue in BUSY_FOR)
+        return answered and ("dnspanel_periodic_last_success_timestamp_seconds", "encode-log") in found
+
+    until(is_written, seconds=60, what="answers of every queue, and when the log was encoded")
+    assert "encoding publications" in operator.page("/fleet/processes/")
+
+
+def test_an_orderly_stop_says_goodbye(stack: Stack, operator: Operator) -> None:
+    with psycopg.connect(stack.stores.database_url, autocommit=True) as connection:
+
+        def rows(name: str) -> int:
+            found = connection.execute("SELECT count(*) FROM fleet_panelprocess WHERE name = %s", [name]).fetchone()
+            return int(found[0]) if found else 0
+
+        stack.supervisor.stop(["update", "sources", "beat"])
+        try:
+            assert [rows(name) for name in ("update", "sources", "beat")] == [0, 0, 0]
+        finally:
+            stack.supervisor.start(["update", "sources", "beat"])
+        for name in ("update", "sources", "beat"):
+            until(lambda name=name: rows(name) == 1, seconds=120, what=f"a life sign of {name}")  # type: ignore[misc]

@@ -1,0 +1,100 @@
+"""Where a fault of a running stack is named: by an alert, on a page and in a metric, as an operator sees them."""
+
+import http.client
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg
+from prometheus_client.parser import text_string_to_metric_families
+
+from dnspanel.demo.stack import Stack
+from tests.stack import make_person, run_script
+
+SIGN_IN = """
+import django
+django.setup()
+from django.conf import settings
+from django.test import Client
+from django.utils import timezone
+from dnspanel.accounts.models import User
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.tokens import TokenTerms, create_token
+operator = User.objects.get(username="operator")
+client = Client()
+client.force_login(operator, backend=settings.AUTHENTICATION_BACKENDS[0])
+terms = TokenTerms("prometheus", permissions=frozenset({Permission.FLEET}))
+token = create_token(owner=operator, terms=terms, by=operator, now=timezone.now()).secret
+print(token, settings.SESSION_COOKIE_NAME, client.cookies[settings.SESSION_COOKIE_NAME].value)
+"""
+OPEN_ALERTS = "SELECT key FROM alerts_alert WHERE over_at IS NULL"
+
+
+class Operator:
+    """A person with the pages of a stack, and a Prometheus that scrapes it. A request that fails returns its error."""
+
+    def __init__(self, stack: Stack) -> None:
+        make_person(stack, "operator")
+        self._address = urlsplit(stack.url).netloc
+        self._database = stack.stores.database_url
+        self._token, name, session = run_script(stack, SIGN_IN).split()
+        self._cookie = f"{name}={session}"
+
+    def page(self, path: str) -> str:
+        """Return the status and the text of a page, such as `200 <!doctype…`, or the error."""
+        return self._get(path, {"Cookie": self._cookie})
+
+    def metrics(self) -> dict[tuple[str, ...], float]:
+        """Return each sample by its name and labels; none while the panel does not answer."""
+        text = self._get("/metrics", {"Authorization": f"Bearer {self._token}"})
+        if not text.startswith("200 "):
+            return {}
+        return {
+            (sample.name, *(value for _, value in sorted(sample.labels.items()))): sample.value
+            for family in text_string_to_metric_families(text[4:])
+            for sample in family.samples
+        }
+
+    def alerts(self) -> set[str]:
+        """Return the keys of open alerts; none while PostgreSQL does not answer."""
+        options: dict[str, Any] = {"connect_timeout": 3, "options": "-c statement_timeout=3000"}
+        try:
+            with psycopg.connect(self._database, autocommit=True, **options) as connection:
+                return {key for (key,) in connection.execute(OPEN_ALERTS)}
+        except psycopg.Error:
+            return set()
+
+    def _get(self, path: str, headers: Mapping[str, str]) -> str:
+        connection = http.client.HTTPConnection(self._address, timeout=10)
+        try:
+            connection.request("GET", path, headers=dict(headers))
+            answer = connection.getresponse()
+            return f"{answer.status} {answer.read().decode(errors='replace')}"
+        except (OSError, http.client.HTTPException) as exc:
+            return f"{type(exc).__name__} {exc}"
+        finally:
+            connection.close()
+
+
+@dataclass(slots=True)
+class Named:
+    """After how many seconds a fault was named, by where; what has not named it is missing."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def look(self, began: float, places: Mapping[str, Callable[[], bool]]) -> bool:
+        """Look once at every place that has not named it yet. Return True if all have."""
+        for place, names in places.items():
+            if place not in self.seconds and names():
+                self.seconds[place] = time.monotonic() - began
+        return self.seconds.keys() >= places.keys()
+
+
+def wait_until_named(places: Mapping[str, Callable[[], bool]], *, seconds: float) -> Named:
+    """Return when each place named the fault that begins now; what did not within the time is missing."""
+    found, began = Named(), time.monotonic()
+    while not found.look(began, places) and time.monotonic() - began < seconds:
+        time.sleep(0.5)
+    return found
