@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import psycopg
 from celery import Celery
-from celery.signals import celeryd_init, worker_init
+from celery.signals import beat_init, celeryd_init, worker_init
 from django.db import InterfaceError, OperationalError, close_old_connections
 
 from dnspanel import broker
@@ -42,6 +42,15 @@ def limit_statements(**signal: object) -> None:
     from dnspanel import statement_time  # not for everybody who imports the package
 
     statement_time.begin(statement_time.WORKER)
+
+
+@worker_init.connect
+@beat_init.connect
+def refuse_another_master_key(**signal: object) -> None:
+    """Before a worker takes its first task, and before beat sends one."""
+    from dnspanel.key_at_start import stop_with_another_key  # needs Django's apps
+
+    stop_with_another_key()
 
 
 @worker_init.connect

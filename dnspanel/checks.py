@@ -15,7 +15,10 @@ from urllib.parse import urlsplit
 from cryptography.fernet import Fernet
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.db import DatabaseError
 
+from dnspanel.accounts.database_key import database_key, problem_with_key
+from dnspanel.accounts.master_keys import fingerprint
 from dnspanel.accounts.request_origin import UNIX_SOCKET
 from dnspanel.suffixes import read_suffixes
 from replication.dns import names
@@ -30,12 +33,38 @@ SECRET_KEY_CHARACTERS = 50
 @register(Tags.security, OWN)
 def check_master_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """E001: private keys could not be encrypted."""
-    try:
-        Fernet(settings.MASTER_KEY)
-    except (ValueError, TypeError):
-        hint = 'Make one: python -c "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"'
-        return [Error("PANEL_MASTER_KEY is not a Fernet key.", hint=hint, id="dnspanel.E001")]
+    found = (
+        ("PANEL_MASTER_KEY", settings.MASTER_KEY),
+        *(("PANEL_MASTER_KEY_OLD", key) for key in settings.MASTER_KEYS_OLD),
+    )
+    for name, key in found:
+        try:
+            Fernet(key)
+        except (ValueError, TypeError):
+            hint = 'Make one: python -c "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"'
+            return [Error(f"{name} is not a Fernet key.", hint=hint, id="dnspanel.E001")]
     return []
+
+
+@register(Tags.security, OWN)
+def check_database_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """E017: secrets could not be read. W004: a rotation has not begun or not ended. W005: a former key can go."""
+    if check_master_key(None):
+        return []
+    if problem := problem_with_key():
+        return [Error(problem, id="dnspanel.E017")]
+    if not settings.MASTER_KEYS_OLD:
+        return []
+    try:
+        found = database_key()
+    except DatabaseError:
+        return []
+    if found is None or found.former or found.fingerprint != fingerprint(settings.MASTER_KEY):
+        message = "PANEL_MASTER_KEY_OLD is set: some secrets are still encrypted with a former master key."
+        return [Warning(message, hint="Run manage.py rotate_master_key.", id="dnspanel.W004")]
+    message = "PANEL_MASTER_KEY_OLD is set, and no secret of this database needs it any more."
+    hint = "Unset it, and keep that key with the backups that were made before the rotation."
+    return [Warning(message, hint=hint, id="dnspanel.W005")]
 
 
 @register(Tags.security, OWN)

@@ -97,6 +97,8 @@ VAR_DIR = Path(envstr("PANEL_VAR", str(BASE_DIR / "var")))
 SECRET_KEY = envsecret("PANEL_SECRET_KEY")
 # Encrypts private keys at rest (a Fernet key); separate from SECRET_KEY so that either can be rotated alone.
 MASTER_KEY = envsecret("PANEL_MASTER_KEY")
+# Former keys, with commas or line breaks between them: only read, until `rotate_master_key` has ended.
+MASTER_KEYS_OLD = envsecret("PANEL_MASTER_KEY_OLD", "").replace(",", " ").split()
 DEBUG = envbool("PANEL_DEBUG", False)
 # docker-compose.yml sets it to nothing where only the port was chosen.
 PANEL_URL = (envstr("PANEL_URL", "") or f"http://127.0.0.1:{os.environ.get('PANEL_PORT') or 8000}").rstrip("/")

@@ -1,4 +1,7 @@
+from typing import Any
+
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
 
 
 class AccountsConfig(AppConfig):
@@ -11,3 +14,11 @@ class AccountsConfig(AppConfig):
         from dnspanel.accounts import sign_ins
 
         sign_ins.connect()
+        post_migrate.connect(adopt_master_key, sender=self)
+
+
+def adopt_master_key(**_: Any) -> None:
+    """Let a database that has just got its tables have its master key; one with another key stays as it is."""
+    from dnspanel.accounts import database_key
+
+    database_key.problem_with_key()

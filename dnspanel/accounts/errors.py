@@ -39,6 +39,7 @@ AccountError
 ├── TokenRefused          a field of the new token is not acceptable
 │   ├── TsigNameTaken
 │   └── TokenQuotaExceeded the owner, or a team of theirs, has as many tokens as they may
+├── RotationRefused       the master key cannot be rotated like this
 └── BadToken              a token that opens nothing; never said why to who asks with it
     ├── TokenUnknown
     ├── TokenDead         revoked, expired, unused for too long, or its owner's account is closed
@@ -313,6 +314,10 @@ class TokenQuotaExceeded(TokenRefused):
         super().__init__(
             {"token": [gettext("{reason} Tokens that are not used any more can be revoked.").format(reason=reason)]}
         )
+
+
+class RotationRefused(AccountError):
+    """The master key cannot be rotated now, or not to this key."""
 
 
 class BadToken(AccountError):

@@ -12,6 +12,7 @@ from django.db import models
 from django.db.models.functions import Lower
 
 from dnspanel.accounts.browser_names import browser_name
+from dnspanel.accounts.secret_places import SecretField
 from dnspanel.accounts.session_store import SessionStore
 from dnspanel.text_fields import EnglishField, MessageField
 from dnspanel.texts import gettext_lazy
@@ -249,7 +250,7 @@ class Token(models.Model):
     secret_sha256 = models.BinaryField(null=True, unique=True)
     tsig_name = models.TextField(null=True, unique=True)  # noqa: DJ001  (null keeps it unique)
     tsig_algorithm = models.CharField(max_length=32, blank=True)
-    tsig_secret = models.BinaryField(null=True)  # `vault.encrypt_secret`
+    tsig_secret = SecretField(null=True)  # `vault.encrypt_secret`
     scope: "models.JSONField[Any]" = models.JSONField(default=list)  # list of `grants.Grant.to_json`
     # A TSIG key made over PowerDNS's API: besides the scope, a zone has to name it (`zones.tsig_permissions`).
     needs_permission = models.BooleanField(default=False)
@@ -301,7 +302,7 @@ class SignInProvider(models.Model):
     name = models.CharField(max_length=40)  # on the button
     issuer = models.TextField()  # of SAML: its entity ID; of LDAP: its URI, which may become another
     client_id = models.CharField(max_length=255)  # of SAML: the panel's entity ID; of LDAP: its bind DN
-    client_secret = models.BinaryField(default=bytes)  # `vault.encrypt_secret`; SAML has none
+    client_secret = SecretField(default=bytes)  # `vault.encrypt_secret`; SAML has none
     scopes = models.CharField(max_length=300, default="")  # of OpenID Connect
     metadata = models.TextField(default="")  # of SAML: its XML, which says what keys sign; of LDAP: its CA in PEM
     metadata_url = models.TextField(default="")  # where that is read anew; empty: pasted
@@ -424,3 +425,15 @@ class AuditEntry(models.Model):
 
     class Meta:
         indexes = [models.Index(fields=["action", "-id"], name="audit_by_action")]
+
+
+class MasterKey(models.Model):
+    """The fingerprint of the key that encrypts this database's secrets; one row (`database_key` reads it)."""
+
+    id = models.SmallIntegerField(primary_key=True, default=1)
+    fingerprint = models.CharField(max_length=16)  # `master_keys.fingerprint`
+    former = models.CharField(max_length=16, blank=True)  # that of the key which a rotation is replacing
+    changed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=models.Q(id=1), name="master_key_once")]

@@ -5,6 +5,7 @@ from typing import Any
 from django.db import models
 from django.db.models import Q
 
+from dnspanel.accounts.secret_places import SecretField
 from dnspanel.text_fields import MessageField, MessagesField
 from dnspanel.texts import gettext_lazy
 
@@ -46,7 +47,7 @@ class Route(models.Model):
     name = models.CharField(max_length=100, unique=True)
     kind = models.CharField(max_length=10, choices=RouteKind)
     address = models.TextField()  # a mail address or a URL
-    secret = models.BinaryField(null=True)  # of a webhook: `vault.encrypt_secret` of "whsec_…"
+    secret = SecretField(null=True)  # of a webhook: `vault.encrypt_secret` of "whsec_…"
     least = models.CharField(max_length=10, choices=Severity, default=Severity.WARNING)
     quiet_from = models.TimeField(null=True)
     quiet_until = models.TimeField(null=True)

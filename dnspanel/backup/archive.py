@@ -9,11 +9,10 @@ before anything is replaced.
 """
 
 import hashlib
-import hmac
 import io
 import json
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path
@@ -68,15 +67,10 @@ class Manifest:
             raise BadArchive(gettext("its manifest cannot be read.")) from exc
 
 
-def fingerprint(master_key: str) -> str:
-    """What tells two master keys apart and nothing else about them."""
-    return hmac.new(master_key.encode(), b"dnspanel backup", hashlib.sha256).hexdigest()[:16]
-
-
-def refuse_another_key(manifest: Manifest, master_key: str) -> None:
-    """Raise WrongKey if the archive belongs to another master key."""
-    if (ours := fingerprint(master_key)) != manifest.master_key:
-        raise WrongKey(archive=manifest.master_key, ours=ours)
+def refuse_another_key(manifest: Manifest, own: Collection[str]) -> None:
+    """Raise WrongKey if the archive's master key has none of these fingerprints, of which the first is in use."""
+    if manifest.master_key not in own:
+        raise WrongKey(archive=manifest.master_key, ours=next(iter(own)))
 
 
 def digest_of(path: Path) -> tuple[int, str]:

@@ -13,11 +13,12 @@ from typing import IO
 from urllib.parse import quote, urlencode
 
 import psycopg
+from cryptography.fernet import InvalidToken
 from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
 from psycopg import sql
 
-from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.accounts.master_keys import decrypt, own_keys
+from dnspanel.accounts.secret_places import secret_places
 from dnspanel.backup import contents
 from dnspanel.backup.archive import DUMP, Manifest, read_archive, refuse_another_key
 from dnspanel.backup.contents import Finding
@@ -30,6 +31,8 @@ from dnspanel.publish.session import snapshot
 from dnspanel.texts import gettext
 from replication.codec.schema import schema_for
 
+# So many secrets that cannot be decrypted are named.
+_SHOWN = 5
 _SEGMENT_SCHEMAS = "SELECT DISTINCT schema FROM publish_segment WHERE epoch = %s ORDER BY schema"
 
 
@@ -42,7 +45,7 @@ def drill(*, file: IO[bytes], now: datetime) -> Iterator[Finding]:
         dump = Path(directory) / DUMP
         manifest = read_archive(file, dump)
         yield Finding("the archive is whole", "")
-        refuse_another_key(manifest, settings.MASTER_KEY)
+        refuse_another_key(manifest, own_keys())
         refuse_newer(manifest)
         with _scratch_database(panel_database()) as scratch:
             replace_database(target=scratch, dump=dump)
@@ -68,15 +71,19 @@ def _counted(conn: contents.Connection, manifest: Manifest) -> Finding:
 
 
 def _keys(conn: contents.Connection) -> Finding:
-    """Whether the master key that we have decrypts what is in it."""
-    keys = conn.execute("SELECT private_encrypted FROM publish_signingkey").fetchall()
-    keys += conn.execute("SELECT ca_key_encrypted FROM fleet_authority").fetchall()
-    try:
-        for (encrypted,) in keys:
-            decrypt_secret(encrypted)
-    except ImproperlyConfigured as exc:
-        return Finding("PANEL_MASTER_KEY decrypts its keys", str(exc))
-    return Finding(f"PANEL_MASTER_KEY decrypts its keys ({len(keys)})", "")
+    """Return whether the master keys that we have decrypt every secret in it."""
+    number, dead = 0, []
+    with conn.cursor() as cursor:
+        for place in secret_places():
+            for key, value in (row for rows in place.batches(cursor) for row in rows):
+                for token in place.tokens(value):
+                    number += 1
+                    try:
+                        decrypt(token)
+                    except InvalidToken:
+                        dead.append(f"{place} {key}")
+    shown = ", ".join(dead[:_SHOWN]) + (" …" if len(dead) > _SHOWN else "")
+    return Finding(f"PANEL_MASTER_KEY decrypts its secrets ({number})", f"not {shown}" if dead else "")
 
 
 def _digests(conn: contents.Connection, now: datetime) -> Iterator[Finding]:

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import IO, Any, LiteralString
 
 import psycopg
-from django.conf import settings
 
 from dnspanel import __version__
+from dnspanel.accounts.master_keys import own_keys
 from dnspanel.backup import contents
-from dnspanel.backup.archive import DUMP, Manifest, digest_of, fingerprint, write_archive
+from dnspanel.backup.archive import DUMP, Manifest, digest_of, write_archive
 from dnspanel.backup.models import Backup
 from dnspanel.backup.programs import Target, panel_database, run
 
@@ -73,6 +73,7 @@ def dump_database(*, target: Target, dump: Path, now: datetime) -> Manifest:
         run("pg_dump", told, target)
         size, sha256 = digest_of(dump)
         cluster, epoch, sequence = _row(conn, "SELECT cluster, epoch, sequence FROM zones_loghead")
+        key = conn.execute("SELECT fingerprint FROM accounts_masterkey").fetchone()
         return Manifest(
             made_at=now.isoformat(),
             panel=__version__,
@@ -80,7 +81,7 @@ def dump_database(*, target: Target, dump: Path, now: datetime) -> Manifest:
             cluster=str(cluster),
             epoch=str(epoch),
             sequence=sequence,
-            master_key=fingerprint(settings.MASTER_KEY),
+            master_key=key[0] if key else next(iter(own_keys())),
             migrations=contents.migrations(conn),
             counts=contents.counts(conn),
             size=size,

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import IO
 
 import psycopg
-from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 
+from dnspanel.accounts.master_keys import own_keys
 from dnspanel.backup import contents
 from dnspanel.backup.archive import DUMP, Manifest, read_archive, refuse_another_key
 from dnspanel.backup.errors import BadArchive, DatabaseInUse, DatabaseNotEmpty
@@ -52,7 +52,7 @@ def restore(*, file: IO[bytes], replace: bool, now: datetime) -> Manifest:
     with tempfile.TemporaryDirectory(prefix="restore-") as directory:
         dump = Path(directory) / DUMP
         manifest = read_archive(file, dump)
-        refuse_another_key(manifest, settings.MASTER_KEY)
+        refuse_another_key(manifest, own_keys())
         refuse_newer(manifest)
         target = panel_database()
         connection.close()

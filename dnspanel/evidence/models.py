@@ -2,6 +2,7 @@
 
 from django.db import models
 
+from dnspanel.accounts.secret_places import SecretField
 from dnspanel.text_fields import MessageField
 from dnspanel.texts import gettext_lazy
 
@@ -25,8 +26,8 @@ class Destination(models.Model):
     address = models.TextField()  # "logs.example:6514", or the URL of a collector
     ca = models.TextField(blank=True)  # PEM; "": the certificate authorities that the system knows
     certificate = models.TextField(blank=True)  # PEM, with which the panel shows who it is; "": none
-    key = models.BinaryField(null=True)  # `vault.encrypt_secret` of its PEM
-    headers = models.BinaryField(null=True)  # `vault.encrypt_secret` of lines "Name: value"
+    key = SecretField(null=True)  # `vault.encrypt_secret` of its PEM
+    headers = SecretField(null=True)  # `vault.encrypt_secret` of lines "Name: value"
     active = models.BooleanField(default=True)
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField(null=True)  # or switched, after it was made

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from dnspanel.accounts.secret_places import SecretField
 from dnspanel.text_fields import MessageField, MessagesField
 from dnspanel.texts import gettext_lazy
 
@@ -454,9 +455,9 @@ class Authority(models.Model):
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     ca_pem = models.TextField()
-    ca_key_encrypted = models.BinaryField()
+    ca_key_encrypted = SecretField()
     client_pem = models.TextField()
-    client_key_encrypted = models.BinaryField()
+    client_key_encrypted = SecretField()
     created_at = models.DateTimeField()
 
     class Meta:

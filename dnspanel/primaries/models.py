@@ -4,6 +4,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
+from dnspanel.accounts.secret_places import SecretField
 from dnspanel.text_fields import MessageField
 from dnspanel.zones.models import Zone
 
@@ -18,7 +19,7 @@ class PrimaryTerms(models.Model):
     addresses = ArrayField(models.CharField(max_length=47))
     tsig_name = models.TextField(blank=True, default="", db_collation="C")  # canonical; empty: without a key
     tsig_algorithm = models.CharField(max_length=32, blank=True, default="")
-    tsig_secret = models.BinaryField(null=True)  # `vault.encrypt_secret` of the Base64
+    tsig_secret = SecretField(null=True)  # `vault.encrypt_secret` of the Base64
     # Over TLS (RFC 9103), all of them or none: by a name for all or one for each, and by certificates in PEM.
     uses_tls = models.BooleanField(default=False, db_default=False)
     tls_names = ArrayField(models.CharField(max_length=253), default=list, db_default=[])

@@ -2,6 +2,7 @@
 
 from django.db import models
 
+from dnspanel.accounts.secret_places import SecretField
 from dnspanel.text_fields import MessageField
 
 
@@ -9,7 +10,7 @@ class SigningKey(models.Model):
     """An Ed25519 key that signs segments; the private half is encrypted with PANEL_MASTER_KEY."""
 
     public = models.BinaryField(unique=True)  # 32 bytes
-    private_encrypted = models.BinaryField()
+    private_encrypted = SecretField()
     created_at = models.DateTimeField()
     # Since when segments are sealed with it; a new key is first given to every node.
     in_use_at = models.DateTimeField(null=True)
@@ -20,7 +21,7 @@ class SealingKey(models.Model):
     """A key under which private DNSSEC keys travel and rest; its id names it there. Encrypted with PANEL_MASTER_KEY."""
 
     id = models.AutoField(primary_key=True)
-    secret_encrypted = models.BinaryField()
+    secret_encrypted = SecretField()
     created_at = models.DateTimeField()
 
 

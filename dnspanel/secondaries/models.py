@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Lower
 
+from dnspanel.accounts.secret_places import SecretField
 from dnspanel.text_fields import MessageField
 from dnspanel.texts import gettext_lazy
 from dnspanel.zones.models import Zone
@@ -53,9 +54,9 @@ class Secondary(models.Model):
     tls_port = models.IntegerField(null=True)  # questions for serials go there, over TLS; null: over UDP
     tsig_name = models.TextField(unique=True, db_collation="C")  # canonical, below `accounts.tsig.OF_SECONDARIES`
     tsig_algorithm = models.CharField(max_length=32)
-    tsig_secret = models.BinaryField()  # `vault.encrypt_secret` of the Base64
+    tsig_secret = SecretField()  # `vault.encrypt_secret` of the Base64
     # After a rotation both are good, until this time.
-    old_secret = models.BinaryField(null=True)
+    old_secret = SecretField(null=True)
     old_secret_until = models.DateTimeField(null=True)
     choice = models.CharField(max_length=4, choices=ZoneChoice)
     tag = models.TextField(blank=True, default="")
@@ -208,7 +209,7 @@ class ServerCertificate(models.Model):
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     pem = models.TextField()
-    key_encrypted = models.BinaryField()  # `vault.encrypt_secret` of the PEM; stays when the certificate is renewed
+    key_encrypted = SecretField()  # `vault.encrypt_secret` of the PEM; stays when the certificate is renewed
 
     class Meta:
         constraints = [models.CheckConstraint(condition=Q(id=1), name="server_certificate_single")]

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from dnspanel.accounts.secret_places import SecretField
 from dnspanel.text_fields import MessageField, MessagesField
 from dnspanel.texts import gettext_lazy
 
@@ -58,7 +59,7 @@ class ImportJob(models.Model):
     # What the source needs, without secrets: see each source's module.
     parameters: "models.JSONField[Any]" = models.JSONField(default=dict)
     # Passwords and keys of the source, encrypted JSON; gone once the source has been read.
-    secret = models.BinaryField(null=True)
+    secret = SecretField(null=True)
     options: "models.JSONField[Any]" = models.JSONField(default=dict)
     state = models.CharField(max_length=12, choices=State, default=State.UPLOADING)
     paused = models.BooleanField(default=False)
@@ -227,7 +228,7 @@ class KeptItem(models.Model):
     zone = models.TextField(blank=True, db_collation="C")
     kind = models.CharField(max_length=8, choices=KeptKind)
     name = models.TextField()  # metadata kind, key flags and algorithm, owner and type of a comment
-    value = models.BinaryField()  # UTF-8 text, or for keys a token of publish.vault
+    value = SecretField()  # UTF-8 text, or for keys a token of publish.vault
 
     class Meta:
         indexes = [models.Index(fields=["job", "zone"], name="keptitem_zone")]
@@ -267,7 +268,7 @@ class ExportJob(models.Model):
     selection: "models.JSONField[Any]" = models.JSONField(default=dict)  # a `selection.Selection`
     options: "models.JSONField[Any]" = models.JSONField(default=dict)  # a `query_file.QueryOptions`, for QUERIES
     # The passphrase that private keys are sealed under, encrypted; gone once the export has ended.
-    secret = models.BinaryField(null=True)
+    secret = SecretField(null=True)
     state = models.CharField(max_length=9, choices=RunState, default=RunState.WAITING)
     failure = MessageField(blank=True)
     started_at = models.DateTimeField(null=True)

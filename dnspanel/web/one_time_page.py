@@ -7,6 +7,7 @@ the session, encrypted, until the browser asks for it; then it is gone.
 import secrets
 
 from django.contrib import messages
+from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET
@@ -36,4 +37,7 @@ def one_time_page(request: PanelRequest, key: str) -> HttpResponse:
         messages.info(request, gettext("The secret was shown once, and is not shown again."))
         return redirect(waiting["after"])
     request.session[_KEY] = {"key": key, "after": waiting["after"]}
-    return HttpResponse(decrypt_secret(waiting["page"].encode()))
+    try:
+        return HttpResponse(decrypt_secret(waiting["page"].encode()))
+    except ImproperlyConfigured:  # the master key was rotated since; no secret of a session is encrypted again
+        return redirect(waiting["after"])

@@ -7,6 +7,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
+from dnspanel.accounts.secret_places import SecretField
 from dnspanel.text_fields import MessageField, MessagesField
 from dnspanel.texts import gettext_lazy
 
@@ -73,9 +74,9 @@ class Webhook(models.Model):
     quiet_from = models.TimeField(null=True)
     quiet_until = models.TimeField(null=True)
     description = models.CharField(max_length=100, blank=True)
-    secret = models.BinaryField()  # `vault.encrypt_secret` of "whsec_…"
+    secret = SecretField()  # `vault.encrypt_secret` of "whsec_…"
     # After a rotation both sign, until this time.
-    old_secret = models.BinaryField(null=True)
+    old_secret = SecretField(null=True)
     old_secret_until = models.DateTimeField(null=True)
     active = models.BooleanField(default=True)
     created_at = models.DateTimeField()

@@ -18,6 +18,7 @@ from django.db import models
 from django.db.models import F, Func, Q
 from django.db.models.functions import Lower, Reverse, Upper
 
+from dnspanel.accounts.secret_places import SecretField
 from dnspanel.text_fields import MessageField, MessagesField
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.zones.natural_order import natural_text
@@ -474,7 +475,7 @@ class ZoneKey(models.Model):
     flags = models.SmallIntegerField()  # of its DNSKEY: 257 with the bit SEP, else 256
     tag = models.IntegerField()
     public = models.BinaryField()  # as its DNSKEY has it
-    private_encrypted = models.BinaryField(null=True)  # private-key text, by `accounts.vault`
+    private_encrypted = SecretField(null=True)  # private-key text, by `accounts.vault`
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     deleted_at = models.DateTimeField(null=True)
@@ -772,9 +773,9 @@ class PublishHook(ZoneRule):
 
     name = models.CharField(max_length=40, blank=True, default="", db_default="")
     url = models.TextField()  # for those alone who may govern its zones
-    secret = models.BinaryField()  # `vault.encrypt_secret` of "whsec_…"
+    secret = SecretField()  # `vault.encrypt_secret` of "whsec_…"
     # After a rotation both sign, until this time.
-    old_secret = models.BinaryField(null=True)
+    old_secret = SecretField(null=True)
     old_secret_until = models.DateTimeField(null=True)
     seconds = models.SmallIntegerField()  # so long an answer is waited for
     when_silent = models.CharField(max_length=6, choices=WhenSilent)

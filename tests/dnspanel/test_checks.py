@@ -9,6 +9,7 @@ from django.core.management.base import SystemCheckError
 
 from dnspanel import checks
 
+# Without `check_database_key`, which tests of `accounts.database_key` call.
 EVERY_CHECK = (
     checks.check_master_key,
     checks.check_secret_key,
@@ -49,6 +50,7 @@ def test_right_settings_are_passed_over() -> None:
     ("name", "value", "ids"),
     [
         ("MASTER_KEY", "not a key", ["dnspanel.E001"]),
+        ("MASTER_KEYS_OLD", ["not a key"], ["dnspanel.E001"]),
         ("TRUSTED_PROXIES", ["proxy"], ["dnspanel.E008"]),
         ("TRUSTED_PROXIES", [], ["dnspanel.W002"]),
         ("TRUSTED_PROXIES", ["unix", "10.0.0.0/8"], []),
@@ -123,6 +125,7 @@ def test_a_password_of_mail_in_the_clear_is_named(
     assert found() == ids
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("command", ["collector", "update_gateway"])
 def test_a_service_that_leaves_djangos_checks_still_makes_ours(command: str, settings: Any) -> None:
     settings.SECRET_KEY = "short"

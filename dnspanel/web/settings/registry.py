@@ -31,6 +31,7 @@ SECTIONS = (
         (
             _Setting("PANEL_SECRET_KEY", gettext_lazy("Django's signing key"), is_secret=True),
             _Setting("PANEL_MASTER_KEY", gettext_lazy("encrypts private keys at rest"), is_secret=True),
+            _Setting("PANEL_MASTER_KEY_OLD", gettext_lazy("former master keys"), is_secret=True),
             _Setting("PANEL_DATABASE", "PostgreSQL", is_secret=True),
             _Setting("PANEL_REDIS_URL", gettext_lazy("Redis"), is_secret=True),
         ),

@@ -10,6 +10,7 @@ from dnspanel.accounts.models import Role, User
 OTHER_KEY = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 
 
+@pytest.mark.django_db
 def test_a_secret_is_read_with_the_master_key_alone() -> None:
     adapter = PanelMFAAdapter()
     stored = adapter.encrypt("JBSWY3DPEHPK3PXP")

@@ -8,6 +8,8 @@ from django.core.exceptions import ImproperlyConfigured
 
 from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
 
+pytestmark = pytest.mark.django_db
+
 
 def test_a_secret_comes_back_and_is_not_readable_meanwhile() -> None:
     token = encrypt_secret(b"secret")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from dnspanel.accounts.master_keys import fingerprint
 from dnspanel.backup.archive import (
     DUMP,
     MANIFEST,
     Manifest,
     digest_of,
-    fingerprint,
     read_archive,
     refuse_another_key,
     write_archive,
@@ -71,10 +71,10 @@ def test_the_key_is_not_in_it_and_its_fingerprint_does_not_tell_it(archive: byte
 
 def test_a_wrong_key_is_refused_with_both_fingerprints(archive: bytes, tmp_path: Path) -> None:
     found = read_archive(io.BytesIO(archive), tmp_path / "read")
-    refuse_another_key(found, KEY)
+    refuse_another_key(found, [fingerprint("in use"), fingerprint(KEY)])
     other = KEY.replace("q", "r")
     with pytest.raises(WrongKey, match=f"{fingerprint(KEY)}, not {fingerprint(other)}"):
-        refuse_another_key(found, other)
+        refuse_another_key(found, [fingerprint(other)])
 
 
 @pytest.mark.parametrize("at", [2048, 4000, 5200])

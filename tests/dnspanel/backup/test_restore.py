@@ -224,6 +224,15 @@ def test_a_damaged_archive_and_a_wrong_key_change_nothing(
     assert rows(elsewhere, "SELECT count(*) FROM information_schema.tables WHERE table_schema = 'public'") == [(0,)]
 
 
+def test_a_panel_with_another_key_does_not_start_on_a_restored_database(archive: Path, manage: Manage) -> None:
+    """As it is after somebody restored the dump of another panel by PostgreSQL's own programs."""
+    assert manage("restore", str(archive)).status == 0
+    refused = manage("check", master_key="AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
+    assert refused.status != 0
+    assert "dnspanel.E017" in refused.err
+    assert "restored from another panel's backup" in refused.err
+
+
 def test_a_restore_that_fails_leaves_the_database_as_it_was(
     archive: Path, elsewhere: Target, manage: Manage, tmp_path: Path
 ) -> None:
@@ -246,7 +255,7 @@ def test_a_drill_proves_the_archive_and_leaves_nothing_behind(archive: Path) -> 
         findings = list(drill(file=file, now=NOW))
     assert [finding.what for finding in findings if not finding.is_well] == []
     assert "its zones compile to what schema 4 serves at change 3" in [finding.what for finding in findings]
-    assert "PANEL_MASTER_KEY decrypts its keys (1)" in [finding.what for finding in findings]
+    assert "PANEL_MASTER_KEY decrypts its secrets (1)" in [finding.what for finding in findings]
     assert rows(panel_database(), "SELECT datname FROM pg_database WHERE datname LIKE 'test_panel%_drill_%'") == []
 
 

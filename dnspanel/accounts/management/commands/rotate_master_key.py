@@ -1,0 +1,58 @@
+"""Encrypt all secrets with another master key, while the panel runs."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from dnspanel.accounts.database_key import RUNBOOK
+from dnspanel.accounts.errors import RotationRefused
+from dnspanel.accounts.key_rotation import begin_rotation, end_rotation, rewrite, wait_for_writers
+
+# Each pass finds what somebody wrote during the one before; the second one usually finds nothing.
+_PASSES = 10
+
+
+class Command(BaseCommand):
+    help = (
+        "Encrypts every secret with PANEL_MASTER_KEY instead of PANEL_MASTER_KEY_OLD. Restart all processes with both"
+        " keys first. Run it again if it was interrupted: it goes on where it ended."
+    )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            key = begin_rotation(now=timezone.now())
+            self.stdout.write(f"new key {key.fingerprint}, former key {key.former or '(none)'}")
+            if key.former:
+                wait_for_writers()
+            secrets = self._rewrite()
+        except RotationRefused as exc:
+            raise CommandError(str(exc)) from exc
+        former = end_rotation(now=timezone.now(), secrets=secrets)
+        if former:
+            self.stdout.write(
+                f"done: {secrets} secrets are encrypted with the key {key.fingerprint}. Unset PANEL_MASTER_KEY_OLD and"
+                f" restart all processes. Keep the key {former} with the backups made until now: they need it."
+            )
+        else:
+            self.stdout.write(f"done: all {secrets} secrets were encrypted with this key before; nothing was changed.")
+
+    def _rewrite(self) -> int:
+        """Rewrite until a pass finds nothing to do; return how many secrets there are."""
+        for number in range(1, _PASSES + 1):
+            found = rewritten = 0
+            lost = []
+            for place in rewrite():
+                found, rewritten = found + place.found, rewritten + place.rewritten
+                if place.found:
+                    self.stdout.write(f"pass {number}: {place.place}: {place.found} found, {place.rewritten} rewritten")
+                if place.lost:
+                    lost.append(f"{place.lost} of {place.place}")
+            if lost:
+                raise CommandError(
+                    f"No key of yours decrypts {', '.join(lost)}. Set the key that does as PANEL_MASTER_KEY_OLD"
+                    f" and run this command again. If that key is lost, read {RUNBOOK}."
+                )
+            if not rewritten:
+                return found
+        raise CommandError("Secrets with the former key keep appearing: a process still runs without the new key.")

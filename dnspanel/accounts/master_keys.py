@@ -1,0 +1,56 @@
+"""The master keys that this process was given, and what each of them decrypts.
+
+PANEL_MASTER_KEY comes first. Those of PANEL_MASTER_KEY_OLD only decrypt, until `rotate_master_key` has rewritten
+everything, as Django's SECRET_KEY_FALLBACKS do for signatures.
+"""
+
+import hashlib
+import hmac
+from functools import cache
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+
+class WrongMasterKey(ImproperlyConfigured):
+    """The database's secrets are encrypted with a key that this process doesn't have; the text says what to do."""
+
+
+def fingerprint(master_key: str) -> str:
+    """Return 16 hex digits that tell keys apart. Nobody can compute the key from the fingerprint."""
+    # The label is that of the first archives of `backup`, so that an archive and a database can be compared.
+    return hmac.new(master_key.encode(), b"dnspanel backup", hashlib.sha256).hexdigest()[:16]
+
+
+def own_keys() -> dict[str, str]:
+    """Return the keys by their fingerprints, PANEL_MASTER_KEY first."""
+    return {fingerprint(key): key for key in (settings.MASTER_KEY, *settings.MASTER_KEYS_OLD)}
+
+
+@cache
+def fernet(master_key: str) -> Fernet:
+    """Return what encrypts with this key. Raise ImproperlyConfigured if it isn't a Fernet key."""
+    try:
+        return Fernet(master_key)
+    except ValueError as exc:
+        raise ImproperlyConfigured("PANEL_MASTER_KEY must be 32 bytes in URL-safe Base64.") from exc
+
+
+def decrypt(token: bytes) -> bytes:
+    """Decrypt with whichever key fits. Raise InvalidToken if none of them does."""
+    return _all_of(tuple(own_keys().values())).decrypt(token)
+
+
+def decrypts(master_key: str, token: bytes) -> bool:
+    """Return True if the token was encrypted with this key."""
+    try:
+        fernet(master_key).decrypt(token)
+    except InvalidToken:
+        return False
+    return True
+
+
+@cache
+def _all_of(keys: tuple[str, ...]) -> MultiFernet:
+    return MultiFernet([fernet(key) for key in keys])
