@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies: ClassVar = [("fleet", "0015_public_addresses")]
+    dependencies: ClassVar = [("fleet", "0016_names_of_retired_nodes")]
 
     operations: ClassVar = [
         migrations.CreateModel(
