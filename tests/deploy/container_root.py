@@ -5,6 +5,7 @@ Only what the service mounts can be written. Needs root, for mount namespaces; a
 """
 
 import os
+import pwd
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import Any
 
 from tests.deploy.build_context import Stage
 
-# `useradd --uid` of the Dockerfile.
+# `useradd --uid` of the Dockerfile; the package of PowerDNS makes the user of the other image.
 PANEL_USER = 10001
 SYSTEM = ("/bin", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/usr")
 
@@ -26,7 +27,7 @@ mount -t tmpfs -o mode=0755 tmpfs "$root"
 while [ "$1" != -- ]; do
     case "$1" in
         link) mkdir -p "$root$(dirname "$3")"; ln -s "$2" "$root$3" ;;
-        tmp) mkdir -p "$root$3"; mount -t tmpfs -o mode=1777 tmpfs "$root$3" ;;
+        tmp) mkdir -p "$root$3"; mount -t tmpfs -o "mode=$2" tmpfs "$root$3" ;;
         *) mkdir -p "$root$3"; mount --rbind "$2" "$root$3"; mount -o "remount,bind,$1" "$root$3" ;;
     esac
     shift 3
@@ -48,10 +49,20 @@ class Containers:
 
     def run(self, service: Mapping[str, Any], command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
         """Run a command in the place of the service's own, as the user of its image."""
+        return subprocess.run(self.command(service, command), capture_output=True, text=True, timeout=300)
+
+    def command(self, service: Mapping[str, Any], command: Sequence[str], *, network: bool = True) -> list[str]:
+        """Return the words that run the command as if the container were started again.
+
+        At a second start runc gives a mount in memory the mode of the directory below it, and that directory is root's
+        where the image lacks it. Without `network` there is a loopback of its own; the end of the first process is
+        then the end of all.
+        """
         stage = self.stages[service["build"]["target"]]
         mounts = _system()
         mounts += [("ro", str(self.images / stage.name / stage.directory.lstrip("/")), stage.directory)]
-        mounts += [("tmp", "", path.split(":")[0]) for path in service.get("tmpfs", ())]
+        for path in (entry.split(":")[0] for entry in service.get("tmpfs", ())):
+            mounts.append(("tmp", "1777" if path == "/tmp" or stage.has_made(path) else "0755", path))
         for entry in service.get("volumes", ()):
             name, target, *rest = entry.split(":")
             mounts.append(("ro" if "ro" in rest else "rw", str(self._volume(name, target, stage)), target))
@@ -60,16 +71,17 @@ class Containers:
             **{key: str(value) for key, value in service.get("environment", {}).items()},
         }
         environment = {key: value.replace("$PATH", os.defpath) for key, value in environment.items()}
-        drop = ["setpriv", f"--reuid={PANEL_USER}", f"--regid={PANEL_USER}", "--clear-groups", "--"]
+        user, group = owner_of(stage)
+        drop = ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", "--"]
         inside = ["sh", "-c", 'cd "$0" && exec "$@"', stage.directory, *drop]
         variables = [f"{key}={value}" for key, value in environment.items() if "${" not in value]
         words = [word for mount in sorted(mounts, key=lambda mount: mount[2].count("/")) for word in mount]
         root = self.volumes / "root"
         root.mkdir(exist_ok=True)
-        enter = ["unshare", "--mount", "--propagation", "private", "sh", "-c", ENTER, "enter", str(root), *words, "--"]
-        return subprocess.run(
-            [*enter, "/usr/bin/env", "-i", *variables, *inside, *command], capture_output=True, text=True, timeout=300
-        )
+        alone = [] if network else ["--net", "--pid", "--fork", "--kill-child=KILL"]
+        script = ENTER if network else f"ip link set lo up; {ENTER}"
+        enter = ["unshare", "--mount", *alone, "--propagation", "private", "sh", "-c", script, "enter", str(root)]
+        return [*enter, *words, "--", "/usr/bin/env", "-i", *variables, *inside, *command]
 
     def _volume(self, name: str, target: str, stage: Stage) -> Path:
         """Return the volume's directory. Its first mount decides the owner: the image's directory, or root."""
@@ -79,8 +91,16 @@ class Containers:
             path.mkdir(parents=True)
             path.chmod(0o755)
             if stage.has_made(target):
-                os.chown(path, PANEL_USER, PANEL_USER)
+                os.chown(path, *owner_of(stage))
         return path
+
+
+def owner_of(stage: Stage) -> tuple[int, int]:
+    """Return the user and the group that the image runs as, and that its directories for volumes belong to."""
+    if stage.name == "panel":
+        return PANEL_USER, PANEL_USER
+    user = pwd.getpwnam("pdns")
+    return user.pw_uid, user.pw_gid
 
 
 def _system() -> list[tuple[str, str, str]]:
