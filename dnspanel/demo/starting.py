@@ -12,8 +12,8 @@ from dnspanel.demo.supervision import NotStarted, Supervisor, last_lines
 LONGEST_START = 900.0
 # Any process may lose a race once; supervisord starts it again.
 ENDS_ALLOWED = 2
-SECONDS_BETWEEN_WORDS = 10.0
-SECONDS_BETWEEN_LOOKS = 0.5
+PROGRESS_SECONDS = 10.0
+LOOK_SECONDS = 0.5
 
 
 class NotUp(Exception):
@@ -35,15 +35,15 @@ class Starting:
     def wait(self, name: str, is_up: Callable[[], bool], *, seconds: float = LONGEST_START) -> None:
         """Return when the process is up. Raise NotUp if it takes longer, or if any process cannot start."""
         began = time.monotonic()
-        next_look, next_words = began, began + SECONDS_BETWEEN_WORDS
+        next_look, next_progress = began, began + PROGRESS_SECONDS
         while not is_up():
             now = time.monotonic()
             if now >= next_look:
                 self.look()
-                next_look = now + SECONDS_BETWEEN_LOOKS
-            if now >= next_words:
+                next_look = now + LOOK_SECONDS
+            if now >= next_progress:
                 self._say(f"Waiting for {name} since {now - began:.0f} s. Its log: {self._log(name)}")
-                next_words = now + SECONDS_BETWEEN_WORDS
+                next_progress = now + PROGRESS_SECONDS
             if now - began > seconds:
                 raise NotUp(name, f"did not start within {seconds:.0f} s", log=self._log(name))
             time.sleep(0.05)

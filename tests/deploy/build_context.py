@@ -101,7 +101,7 @@ class Stage:
     def has_made(self, path: str) -> bool:
         """Say whether something was copied to this path, or a RUN of the stage names it."""
         for stage in self.line:
-            if any(posixpath.commonpath([copy.target, path]) == copy.target != "/" for copy in stage.copies):
+            if any(f"{path}/".startswith(f"{copy.target.rstrip('/')}/") for copy in stage.copies):
                 return True
             if any(re.search(rf"(?<![\w/.-]){re.escape(path)}(?![\w.-])", run) for run in stage.runs):
                 return True
@@ -142,10 +142,10 @@ def _copy(rest: str, *, directory: str, earlier: Sequence[str]) -> Copy:
         raise KeyError(named[0])
     listed = " ".join(words[len(options) :])
     *sources, target = json.loads(listed) if listed.startswith("[") else shlex.split(listed)
-    whole = posixpath.normpath(posixpath.join(directory, target))
-    if len(sources) == 1 and target.endswith("/"):
-        whole = posixpath.join(whole, posixpath.basename(sources[0]))
-    return Copy(stage=named[0] if named else "", sources=tuple(sources), target=whole)
+    path = posixpath.normpath(posixpath.join(directory, target)).rstrip("/")
+    # The slash says that the target is a directory, also for a single file.
+    path += "/" if target.endswith("/") or len(sources) > 1 else ""
+    return Copy(stage=named[0] if named else "", sources=tuple(sources), target=path)
 
 
 def files_of(source: str, files: Sequence[str]) -> list[str]:
@@ -174,7 +174,7 @@ def copy_files(stage: Stage, root: Path) -> None:
             is_file = files == [source]
             for file in files:
                 below = Path(file).name if is_file else os.path.relpath(file, source)
-                whole = is_file and len(copy.sources) == 1 and not copy.target.endswith("/") and not target.is_dir()
-                path = target if whole else target / below
+                is_renamed = is_file and not copy.target.endswith("/") and not target.is_dir()
+                path = target if is_renamed else target / below
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes((ROOT / file).read_bytes())

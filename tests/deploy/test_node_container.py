@@ -1,5 +1,6 @@
 """A node's container answers again after each start: `docker restart`, a kill, a reboot."""
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -63,7 +64,10 @@ def started(containers: Containers) -> Iterator[Path]:
         try:
             yield printed
         finally:
+            children = Path(f"/proc/{node.pid}/task/{node.pid}/children").read_text().split()
             node.kill()
+            for child in children:
+                _wait_until_dead(child)
 
 
 def wait_until_healthy(containers: Containers, printed: Path) -> None:
@@ -75,11 +79,20 @@ def wait_until_healthy(containers: Containers, printed: Path) -> None:
         sockets = [line.partition("=")[2] for line in _lines(volume / "pdns.conf") if line.startswith("socket-dir=")]
         if sockets and sockets[0].startswith("/var/lib/node"):
             there = sockets[0].replace("/var/lib/node", str(volume))
-            asked = subprocess.run(["pdns_control", f"--socket-dir={there}", "rping"], capture_output=True, text=True)
-            if asked.stdout.strip() == "PONG":
+            answer = subprocess.run(["pdns_control", f"--socket-dir={there}", "rping"], capture_output=True, text=True)
+            if answer.stdout.strip() == "PONG":
                 return
         assert time.monotonic() < deadline, printed.read_text()[-3000:]
         time.sleep(0.1)
+
+
+def _wait_until_dead(pid: str) -> None:
+    """Return when the process is dead. The first process of a namespace dies after all others of it."""
+    deadline = time.monotonic() + 60
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
 
 
 def _lines(path: Path) -> list[str]:

@@ -45,7 +45,7 @@ def test_a_process_that_is_up_is_not_waited_for(starting: Starting, said: list[s
 def test_a_slow_process_is_waited_for_and_named(
     starting: Starting, supervisor: Supervisor, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dnspanel.demo.starting.SECONDS_BETWEEN_WORDS", 0.2)
+    monkeypatch.setattr("dnspanel.demo.starting.PROGRESS_SECONDS", 0.2)
     supervisor.start(["slow"])
     starting.wait("slow", lambda: len(said) > 1)
     assert [text.startswith("Waiting for slow since ") for text in said] == [True, True]
