@@ -55,8 +55,8 @@ class Containers:
         """Return the words that run the command as if the container were started again.
 
         At a second start runc gives a mount in memory the mode of the directory below it, and that directory is root's
-        where the image lacks it. Without `network` there is a loopback of its own; the end of the first process is
-        then the end of all.
+        where the image lacks it. Without `network` the container has its own loopback and process ids: the end of its
+        first process ends all.
         """
         stage = self.stages[service["build"]["target"]]
         mounts = _system()
@@ -78,7 +78,7 @@ class Containers:
         words = [word for mount in sorted(mounts, key=lambda mount: mount[2].count("/")) for word in mount]
         root = self.volumes / "root"
         root.mkdir(exist_ok=True)
-        alone = [] if network else ["--net", "--pid", "--fork", "--kill-child=KILL"]
+        alone = [] if network else ["--net", "--pid", "--fork"]
         script = ENTER if network else f"ip link set lo up; {ENTER}"
         enter = ["unshare", "--mount", *alone, "--propagation", "private", "sh", "-c", script, "enter", str(root)]
         return [*enter, *words, "--", "/usr/bin/env", "-i", *variables, *inside, *command]

@@ -1,8 +1,8 @@
 """A node's container answers again after each start: `docker restart`, a kill, a reboot."""
 
-import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -64,10 +64,10 @@ def started(containers: Containers) -> Iterator[Path]:
         try:
             yield printed
         finally:
-            children = Path(f"/proc/{node.pid}/task/{node.pid}/children").read_text().split()
-            node.kill()
-            for child in children:
-                _wait_until_dead(child)
+            # The first process of the container, which takes all others along; `unshare` waits for it.
+            for child in Path(f"/proc/{node.pid}/task/{node.pid}/children").read_text().split():
+                os.kill(int(child), signal.SIGKILL)
+            node.wait(timeout=60)
 
 
 def wait_until_healthy(containers: Containers, printed: Path) -> None:
@@ -84,15 +84,6 @@ def wait_until_healthy(containers: Containers, printed: Path) -> None:
                 return
         assert time.monotonic() < deadline, printed.read_text()[-3000:]
         time.sleep(0.1)
-
-
-def _wait_until_dead(pid: str) -> None:
-    """Return when the process is dead. The first process of a namespace dies after all others of it."""
-    deadline = time.monotonic() + 60
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
 
 
 def _lines(path: Path) -> list[str]:
