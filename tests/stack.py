@@ -182,13 +182,18 @@ def ask_all(stack: Stack, name: str, rdtype: str = "A") -> list[Answer]:
     return [ask(node, name, rdtype) for node in stack.nodes]
 
 
-def until(condition: Callable[[], bool], *, seconds: float, what: str | Callable[[], str]) -> float:
-    """Return how many seconds it took until the condition held. Raises TimeoutError naming `what`, asked for then."""
+def until(
+    condition: Callable[[], bool], *, seconds: float, what: str | Callable[[], str], pause: float = 0.05
+) -> float:
+    """Return how many seconds it took until the condition held. Raises TimeoutError naming `what`, asked for then.
+
+    A condition that costs much processor time wants a longer pause between two looks.
+    """
     start = time.monotonic()
     while not condition():
         if time.monotonic() - start > seconds:
             raise TimeoutError(f"not within {seconds:g} s: {what() if callable(what) else what}")
-        time.sleep(0.05)
+        time.sleep(pause)
     return time.monotonic() - start
 
 

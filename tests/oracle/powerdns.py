@@ -21,7 +21,7 @@ from tests.ports import free_port
 from tests.workers import CACHE
 
 ROOTS = CACHE / "roots"
-PACKAGES = ("pdns-server", "pdns-backend-lmdb", "dnsdist", "knot", "knot-dnsutils", "nsd", "curl")
+PACKAGES = ("pdns-server", "pdns-backend-lmdb", "dnsdist", "knot", "knot-dnsutils", "nsd", "curl", "docker-compose")
 DEBOOTSTRAP_SECONDS = 1200
 TOOL_SECONDS = 120
 START_SECONDS = 20
@@ -222,10 +222,10 @@ def program_of_suite(suite: str, path: str, directory: Path) -> Path:
 def _make_root(suite: str, root: Path) -> None:
     if shutil.which("debootstrap") is None:
         raise Unavailable("debootstrap is not installed on this machine")
-    mirror = _debian_mirror()
+    mirror = debian_mirror()
     partial = Path(tempfile.mkdtemp(prefix=f"{suite}-partial-", dir=root.parent))
     try:
-        _debootstrap(suite, partial, mirror)
+        debootstrap(suite, partial, mirror)
         partial.chmod(0o755)
         _add_packages(partial)
         partial.rename(root)
@@ -257,7 +257,7 @@ def _add_packages(root: Path) -> None:
             raise Unavailable(f"apt-get {words[0]} in {root.name} failed: {done.stdout.strip().splitlines()[-1:]}")
 
 
-def _debootstrap(suite: str, directory: Path, mirror: str) -> None:
+def debootstrap(suite: str, directory: Path, mirror: str) -> None:
     command = ["debootstrap", "--variant=minbase", suite, str(directory), mirror]
     try:
         done = subprocess.run(
@@ -274,7 +274,7 @@ def _debootstrap(suite: str, directory: Path, mirror: str) -> None:
         raise Unavailable(f"debootstrap of {suite} failed: {done.stdout.strip().splitlines()[-1:]}")
 
 
-def _debian_mirror() -> str:
+def debian_mirror() -> str:
     """Where this machine gets its Debian packages from."""
     etc = Path("/etc/apt")
     for path in [etc / "sources.list", *sorted((etc / "sources.list.d").glob("*"))]:

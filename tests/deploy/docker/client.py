@@ -1,0 +1,147 @@
+"""What people and programs do to the panel in the containers: sign in by the link, edit over API v2, ask the nodes.
+
+Everything is called in the engine's network: `Engine.inside`.
+"""
+
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import dns.exception
+import dns.message
+import dns.query
+import requests
+
+from tests.deploy.docker.engine import Engine
+
+URL = "http://127.0.0.1:8000"
+NODE_PORTS = {"ns1": 5301, "ns2": 5302, "ns3": 5303}
+PERSON = {"username": "alice", "email": "alice@people.test", "password": "correct horse battery staple"}
+RIGHTS = ["read", "add", "change", "create-zone"]
+PAGE_SECONDS = 60
+EDIT_SECONDS = 10.0
+SECONDS_BETWEEN_EDITS = 0.2
+# Each name is written twice, so that there are records that are new and records that change.
+EDITS_OF_A_NAME = 2
+
+Fields = Mapping[str, str | list[str]]
+
+
+def first_token(link: str) -> str:
+    """Open the link of the first administrator, make the account, and make a token on the pages. Return the token."""
+    with requests.Session() as browser:
+        _send_form(browser, link, PERSON)
+        terms: Fields = {"purpose": "edits", "rights": RIGHTS, "where": "all", "kind": "api", "expires": "7"}
+        page = _send_form(browser, f"{URL}/tokens/new/custom/", terms)
+    found = re.search(r'id="token-secret"[^>]*>([^<\s]+)', page)
+    assert found, page
+    return found[1]
+
+
+def _send_form(browser: requests.Session, url: str, fields: Fields) -> str:
+    """Open a page, fill in its form, send it, and return the page that follows."""
+    page = browser.get(url, timeout=PAGE_SECONDS)
+    page.raise_for_status()
+    token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page.text)
+    assert token, page.text
+    fields = {**fields, "csrfmiddlewaretoken": token[1]}
+    answer = browser.post(page.url, data=fields, headers={"Referer": page.url}, timeout=PAGE_SECONDS)
+    answer.raise_for_status()
+    return answer.text
+
+
+def create_zone(token: str, zone: str) -> None:
+    """Create a zone over API v2, and wait until all nodes serve it."""
+    content = {"name": zone, "nameservers": ["ns1.example.net.", "ns2.example.net."]}
+    answer = requests.post(f"{URL}/api/v2/zones?wait=60", json=content, headers=_headers(token), timeout=90)
+    assert answer.ok, answer.text
+    assert answer.json()["publication"]["everywhere"], answer.text
+
+
+def edit(token: str, zone: str, name: str, text: str, *, wait: int | None = None) -> requests.Response:
+    """Write one TXT record over API v2, and wait so many seconds for all nodes if that is asked for."""
+    return requests.put(
+        f"{URL}/api/v2/zones/{zone}/rrsets/{name}/TXT",
+        params={} if wait is None else {"wait": str(wait), "wait_for": "all"},
+        json={"ttl": 60, "rdata": [f'"{text}"']},
+        headers=_headers(token),
+        timeout=(2, EDIT_SECONDS + (wait or 0)),
+    )
+
+
+def ask(node: str, name: str, rdtype: str = "TXT") -> tuple[str, ...] | None:
+    """What a node answers, as texts; None where it does not answer."""
+    question = dns.message.make_query(name, rdtype)
+    try:
+        reply = dns.query.udp(question, "127.0.0.1", port=NODE_PORTS[node], timeout=2)
+    except (dns.exception.Timeout, OSError):
+        return None
+    return tuple(str(rdata).strip('"') for rrset in reply.answer for rdata in rrset)
+
+
+@dataclass
+class Edits:
+    """Edits that arrive all the time, and what the panel acknowledged of them.
+
+    An edit without an acknowledgment may be done or not, also later: a request that timed out may wait in the panel.
+    """
+
+    engine: Engine
+    token: str
+    zone: str
+    acknowledged: int = 0
+    failed: int = 0
+    # Of each name: what it may be now. The first is the last that was acknowledged, None if none was.
+    possible: dict[str, list[str | None]] = field(default_factory=dict)
+
+    @contextmanager
+    def arriving(self) -> Iterator[None]:
+        """Send edits, one after the other, as long as this is entered."""
+        ends = threading.Event()
+        thread = threading.Thread(target=self._send, args=(ends,))
+        thread.start()
+        try:
+            yield
+        finally:
+            ends.set()
+            thread.join()
+
+    def _send(self, ends: threading.Event) -> None:
+        while not ends.wait(SECONDS_BETWEEN_EDITS):
+            self.send_one()
+
+    def send_one(self) -> bool:
+        """Send the next edit; return whether it was acknowledged."""
+        number = self.acknowledged + self.failed
+        name, text = f"e{number // EDITS_OF_A_NAME}.{self.zone}", f"edit {number}"
+        possible = self.possible.setdefault(name, [None])
+        try:
+            done = self.engine.inside(edit, self.token, self.zone, name, text).ok
+        except OSError:
+            done = False
+        if done:
+            self.possible[name] = [text]
+            self.acknowledged += 1
+        else:
+            possible.append(text)
+            self.failed += 1
+        return done
+
+    def lost(self) -> list[str]:
+        """What a node answers that is not the last that was acknowledged, or what was sent after that."""
+        return self.engine.inside(self._lost)
+
+    def _lost(self) -> list[str]:
+        found = []
+        for name, possible in self.possible.items():
+            for node in NODE_PORTS:
+                answer = ask(node, name)
+                if answer is None or len(answer) > 1 or (answer[0] if answer else None) not in possible:
+                    found.append(f"{node} answers {answer} for {name}, not {possible}")
+        return found
+
+
+def _headers(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}

@@ -1,0 +1,212 @@
+"""A Docker engine of a test: Debian's docker.io in namespaces of its own, with its own socket and data folder.
+
+The engine is not the machine's: it has its own process ids, mounts and network, so that its bridges, its iptables
+rules, its published ports and its containers exist inside only. Whoever kills its first process kills everything in
+it at once, which is what a power cut does to a host. What the kernel has in memory for the disk survives that.
+"""
+
+import contextlib
+import ctypes
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from tests.stack import until
+
+Result = TypeVar("Result")
+
+DOCKER = "/usr/bin/docker"
+PROGRAMS = (DOCKER, "/usr/sbin/dockerd", "/usr/bin/docker-init", "/usr/sbin/iptables")
+CGROUPS = Path("/sys/fs/cgroup")
+START_SECONDS = 60
+COMMAND_SECONDS = 600
+_CLONE_NEWNET = 0x40000000
+# Variables of the environment that would change what is tested: docker-compose.yml reads some of PANEL_.
+_OF_OTHERS = ("COMPOSE_", "DOCKER_", "PANEL_")
+
+# `/run` is its own, so that it does not find a containerd of the machine, and what it writes to /etc stays in memory.
+_START = """
+mount -t tmpfs tmpfs /run && mkdir -p /run/lock /run/etc /run/work || exit 1
+mount -t overlay -o lowerdir=/etc,upperdir=/run/etc,workdir=/run/work etc /etc && ip link set lo up || exit 1
+exec docker-init -s -- dockerd "$@"
+"""
+
+
+class Missing(Exception):
+    """A Docker engine cannot be had here; the text is the reason to skip with."""
+
+
+class CommandFailed(Exception):
+    """A command of Docker ended with an error; the text has the end of what it printed."""
+
+
+class Engine:
+    """One engine. `has_network` gives it a network of its own; without one it builds, on the machine's network."""
+
+    def __init__(self, place: Path, data: Path, *, has_network: bool = True) -> None:
+        missing = [path for path in PROGRAMS if not os.path.exists(path)]
+        if os.geteuid() != 0 or missing:
+            raise Missing(f"only root can run a Docker engine, and these have to exist: {', '.join(PROGRAMS)}")
+        self.place, self.data, self.has_network = place, data, has_network
+        self.socket, self.log = place / "docker.sock", place / "dockerd.log"
+        self._cgroup = f"dnspanel-{os.getpid()}"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._inside: ThreadPoolExecutor | None = None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a client of this engine is started with. It reads no configuration of the person who runs the tests."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(_OF_OTHERS)}
+        own = {"DOCKER_HOST": f"unix://{self.socket}", "DOCKER_CONFIG": str(self.place / "client")}
+        # Debian's `docker` is the one that a program finds.
+        return {**kept, **own, "HOME": str(self.place), "PATH": f"/usr/bin:/usr/sbin:{os.environ.get('PATH', '')}"}
+
+    def start(self) -> None:
+        """Start the engine and wait until it answers. Containers with a restart policy start as well."""
+        spaces = ["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        options = [f"--host=unix://{self.socket}", f"--data-root={self.data}", "--exec-root=/run/docker"]
+        options += ["--pidfile=/run/docker.pid", "--storage-driver=overlay2", "--exec-opt=native.cgroupdriver=cgroupfs"]
+        options += [f"--cgroup-parent=/{self._cgroup}"]
+        if self.has_network:
+            spaces.append("--net")
+        else:
+            options += ["--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-forward=false"]
+        self.socket.unlink(missing_ok=True)
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                # It ends with the process of the tests, however that one ends.
+                ["setpriv", "--pdeathsig=KILL", "unshare", *spaces, "sh", "-c", _START, "dockerd", *options],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        until(self._answers, seconds=START_SECONDS, what=self._end_of_log)
+        self._inside = ThreadPoolExecutor(initializer=_enter_network, initargs=(self._first_process(),))
+
+    def stop(self) -> None:
+        """Stop the engine as a shutdown does: containers are asked to end first."""
+        if self._process is not None and self._process.poll() is None:
+            os.kill(self._first_process(), signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=60)
+        self.power_off()
+
+    def power_off(self) -> None:
+        """Kill the engine, containerd and every process of every container at the same moment."""
+        if self._inside is not None:
+            self._inside.shutdown(wait=False, cancel_futures=True)
+            self._inside = None
+        if self._process is None:
+            return
+        self._process.kill()  # its child, the first process inside, dies with it, and all others with that one
+        self._process.wait(timeout=30)
+        self._process = None
+        until(self._remove_cgroups, seconds=60, what="the end of all processes of the engine")
+
+    def inside(self, function: Callable[..., Result], *arguments: object, **named: object) -> Result:
+        """Call a function in a thread that is in the engine's network, and return what it returns.
+
+        Raise ConnectionError if the engine does not run, or ends before the function has begun.
+        """
+        try:
+            if self._inside is None:
+                raise ConnectionError("the engine does not run")
+            return self._inside.submit(function, *arguments, **named).result()
+        except (CancelledError, RuntimeError) as exc:  # the latter is said by an executor that was shut down
+            raise ConnectionError("the engine does not run") from exc
+
+    def kill_process(self, process: int) -> None:
+        """Kill a process of a container, by the number that the engine knows it by, as the kernel does when memory
+        is short. The engine was not asked, so a restart policy applies."""
+        subprocess.run(
+            ["nsenter", f"--target={self._first_process()}", "--pid", "--mount", "kill", "-KILL", str(process)],
+            check=True,
+        )
+
+    def docker(self, *arguments: str, seconds: float = COMMAND_SECONDS) -> str:
+        """Run the command line of Docker; return what it printed. Raise CommandFailed."""
+        return self.run([DOCKER, *arguments], seconds=seconds)
+
+    def run(
+        self, command: Sequence[str], *, seconds: float = COMMAND_SECONDS, more: Mapping[str, str] | None = None
+    ) -> str:
+        """Run a client of this engine; return what it printed, both streams. Raise CommandFailed."""
+        try:
+            done = subprocess.run(
+                command,
+                env={**self.environment, **(more or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=seconds,
+            )
+        except subprocess.TimeoutExpired as exc:
+            raise CommandFailed(f"{' '.join(command)} took more than {seconds:g} s") from exc
+        if done.returncode != 0:
+            raise CommandFailed(f"{' '.join(command)} ended with {done.returncode}: {done.stdout[-6000:]}")
+        return done.stdout
+
+    def _answers(self) -> bool:
+        assert self._process is not None
+        if self._process.poll() is not None:
+            raise Missing(f"the Docker engine does not start here: {self._end_of_log()}")
+        with contextlib.suppress(CommandFailed):
+            self.docker("version", seconds=30)
+            return True
+        return False
+
+    def _end_of_log(self) -> str:
+        return self.log.read_text(errors="replace")[-3000:]
+
+    def _first_process(self) -> int:
+        """The process id, as the machine counts, of the first process inside."""
+        assert self._process is not None
+        [child] = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
+        return int(child)
+
+    def _remove_cgroups(self) -> bool:
+        """Remove the engine's control groups, the innermost first; False while a process is in one of them."""
+        for top in [CGROUPS / self._cgroup, *CGROUPS.glob(f"*/{self._cgroup}")]:
+            for directory, _, _ in os.walk(top, topdown=False):
+                try:
+                    os.rmdir(directory)
+                except FileNotFoundError:
+                    continue
+                except OSError:
+                    return False
+        return True
+
+
+def _enter_network(process: int) -> None:
+    """Move the calling thread, and no other, into the network of a process."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with open(f"/proc/{process}/ns/net") as namespace:
+        if libc.setns(namespace.fileno(), _CLONE_NEWNET) != 0:
+            raise OSError(ctypes.get_errno(), "setns")
+
+
+@contextlib.contextmanager
+def running_engine(place: Path, data: Path, *, has_network: bool = True) -> Iterator[Engine]:
+    """An engine that runs while it is entered. Raise Missing."""
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "client").mkdir(exist_ok=True)
+    data.mkdir(parents=True, exist_ok=True)
+    engine = Engine(place, data, has_network=has_network)
+    try:
+        engine.start()
+        yield engine
+    finally:
+        engine.stop()
+        for _ in range(50):  # mounts of a namespace that has just ended may be there for a moment
+            shutil.rmtree(place, ignore_errors=True)
+            if not place.exists():
+                break
+            time.sleep(0.1)

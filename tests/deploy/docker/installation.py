@@ -1,0 +1,86 @@
+"""An installation by docker-compose in an engine: what an operator does to it, and whether all of it runs."""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.deploy.docker.engine import CommandFailed, Engine
+from tests.deploy.docker.images import ROOT
+
+FILE = ROOT / "docker-compose.yml"
+SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(FILE.read_text())["services"]
+# Those that run for ever; the others do their work at each start and end.
+LASTING = [name for name, service in SERVICES.items() if "restart" in service]
+NODES = ("ns1", "ns2", "ns3", "ring0")
+_LINK = re.compile(r"http://\S+/welcome/\S+/")
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A project of docker-compose; `compose` is the command line of the program."""
+
+    engine: Engine
+    compose: list[str]
+    project: str = "dnspanel"
+
+    def run(self, *arguments: str, files: tuple[Path, ...] = (), seconds: float = 900) -> str:
+        """Run docker-compose with our file, and more files behind it; return what it printed. Raise CommandFailed."""
+        named = [f"--file={path}" for path in (FILE, *files)]
+        # Version 1 runs `docker build`, and without this the builder before BuildKit, which has a cache of its own.
+        more = {"DOCKER_BUILDKIT": "1"}
+        return self.engine.run(
+            [*self.compose, f"--project-name={self.project}", *named, *arguments], seconds=seconds, more=more
+        )
+
+    def up(self) -> None:
+        self.run("up", "--detach")
+
+    def down(self, *, with_volumes: bool = False) -> None:
+        self.run("down", *(["--volumes"] if with_volumes else []))
+
+    def link(self) -> str | None:
+        """The one-time link that `ready` has printed, None if it has not yet."""
+        found = _LINK.findall(self.log_of("ready"))
+        return found[-1] if found else None
+
+    def log_of(self, service: str, *, lines: int = 200) -> str:
+        """The end of what a service wrote; empty if it has no container."""
+        container = self._containers().get(service)
+        return self.engine.docker("logs", f"--tail={lines}", container["Id"]) if container else ""
+
+    def container(self, service: str) -> str:
+        """The id of a service's container."""
+        return str(self._containers()[service]["Id"])
+
+    def crash(self, service: str) -> None:
+        """Kill the first process of a service's container behind the engine's back."""
+        self.engine.kill_process(int(self._containers()[service]["State"]["Pid"]))
+
+    def faults(self) -> list[str]:
+        """Which lasting services do not run, or are not healthy; empty when all is well."""
+        try:
+            containers = self._containers()
+        except CommandFailed as exc:
+            return [str(exc)]
+        found = []
+        for service in LASTING:
+            state = containers.get(service, {}).get("State", {"Status": "missing"})
+            health = state.get("Health", {"Status": "healthy"})["Status"]
+            if (state["Status"], health) != ("running", "healthy"):
+                found.append(f"{service} is {state['Status']} and {health}")
+        return found
+
+    def starts(self, service: str) -> str:
+        """Since when a service's container runs: another text after each start."""
+        return str(self._containers()[service]["State"]["StartedAt"])
+
+    def _containers(self) -> dict[str, dict[str, Any]]:
+        """What the engine knows of each container of the project, by the name of its service."""
+        project = f"label=com.docker.compose.project={self.project}"
+        ids = self.engine.docker("ps", "--all", "--quiet", "--no-trunc", "--filter", project).split()
+        known = json.loads(self.engine.docker("inspect", *ids)) if ids else []
+        return {each["Config"]["Labels"]["com.docker.compose.service"]: each for each in known}
