@@ -144,10 +144,15 @@ def _count_of(checkout: Path, commit: str) -> int:
 def _git(checkout: Path, *words: str) -> str:
     """What git answers; empty if it does not. The checkout may belong to another user: its code runs here already."""
     command = ["git", "-c", "safe.directory=*", "-C", str(checkout), *words]
+    # In a hook of git these name the repository of the hook, whatever directory is asked for.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=_GIT_SECONDS, check=True).stdout.strip()
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_GIT_SECONDS, check=True, env=environment
+        )
     except (OSError, subprocess.SubprocessError):
         return ""
+    return done.stdout.strip()
 
 
 def _hash_of(package: Path) -> str:

@@ -30,9 +30,9 @@ def add_options(parser: argparse.ArgumentParser, fields: "Mapping[str, Field[Any
     """Add an option for each field that has a text here. A number without a default is one that the panel knows."""
     for field, text in texts.items():
         default = fields[field].default
-        shown = default or ("as the panel has it" if isinstance(default, int) else "none")
+        displayed = default or ("as the panel has it" if isinstance(default, int) else "none")
         option = "--" + field.replace("_", "-")
-        parser.add_argument(option, type=type(default), default=default, help=f"{text}; {shown}")
+        parser.add_argument(option, type=type(default), default=default, help=f"{text}; {displayed}")
 
 
 def refuse_contradictions(settings: JoinSettings, *, program: str, given: Mapping[str, tuple[object, object]]) -> None:

@@ -51,10 +51,10 @@ def parse_endpoint(text: object) -> Endpoint:
     return Endpoint(str(address), int(port))
 
 
-def serves(listening: Endpoint, asked: Endpoint) -> bool:
+def serves(listening: Endpoint, endpoint: Endpoint) -> bool:
     """Whether what listens here gets questions for that address: the same one, or all addresses, and the same port."""
-    is_address = listening.address == asked.address or ipaddress.ip_address(listening.address).is_unspecified
-    return is_address and listening.port == asked.port
+    is_address = listening.address == endpoint.address or ipaddress.ip_address(listening.address).is_unspecified
+    return is_address and listening.port == endpoint.port
 
 
 def is_backend_name(name: object) -> TypeGuard[str]:

@@ -52,7 +52,7 @@ from dnspanel.fleet.nodes import enroll
 from dnspanel.fleet.nodes.authority import NODE_LIFETIME
 enroll.approve(node=enroll.node_by_name("ns2"), now=timezone.now() - NODE_LIFETIME - timedelta(days=1), by=None)
 """
-HAS_ASKED = """
+HAS_REQUEST = """
 from dnspanel.fleet.nodes import enroll
 print(enroll.request_of(enroll.node_by_name("ns2")) is not None)
 """
@@ -124,8 +124,8 @@ class Operator:
 
     def shows(self, name: str, *words: str) -> bool:
         """Whether `nodes show` has all of these words."""
-        shown = self.run(f"dnspanel nodes show {name}")
-        return all(re.search(rf"\b{re.escape(word)}\b", shown) for word in words)
+        displayed = self.run(f"dnspanel nodes show {name}")
+        return all(re.search(rf"\b{re.escape(word)}\b", displayed) for word in words)
 
     def restart_agent(self, sig: int = signal.SIGTERM) -> None:
         """What `systemctl restart dnspanel-agent` does; whoever supervises the agent starts it again."""
@@ -177,7 +177,7 @@ def join_with_an_expired_certificate(operator: Operator, running: contextlib.Exi
     code = operator.stack.manage("create_node", "ns2", *ports).strip()
     [line] = commands("expired-certificate.md", "3. Join again")
     with operator.joining(line, code):
-        until(lambda: "True" in run_script(operator.stack, HAS_ASKED), seconds=30, what="the server to ask")
+        until(lambda: "True" in run_script(operator.stack, HAS_REQUEST), seconds=30, what="the server to ask")
         run_script(operator.stack, APPROVE_LONG_AGO)
     for unit in ("pdns.service.d/dnspanel.conf", "dnspanel-agent.service"):
         running.enter_context(started(operator.place / "units" / unit, operator.place / f"{Path(unit).stem}.log"))

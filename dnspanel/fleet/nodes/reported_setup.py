@@ -38,11 +38,11 @@ def _differences(node: Node, *, is_rebuilding: bool) -> Iterator[str]:
         yield gettext("It joined as {reported}; the panel has it as {known}.").format(
             reported=gettext(ROLES.get(role, str(role))), known=gettext(ROLES[known.role])
         )
-    asked = Endpoint(known.dns_address, known.dns_port)
+    expected = Endpoint(known.dns_address, known.dns_port)
     listening = _endpoints(report.get("listen") or ())
-    if listening and not any(serves(each, asked) for each in listening):
+    if listening and not any(serves(each, expected) for each in listening):
         yield gettext("It answers at {reported}; the panel has {known}.").format(
-            reported=", ".join(map(str, listening)), known=asked
+            reported=", ".join(map(str, listening)), known=expected
         )
     if (port := report.get("agent_port") or known.agent_port) != known.agent_port:
         yield gettext("Its agent listens on port {reported}; the panel calls port {known}.").format(

@@ -43,7 +43,7 @@ def administrator(run: Run) -> Run:
     return lambda *args, **more: run(*args, token=secret, **more)
 
 
-def asked(node: Node) -> str:
+def request_from(node: Node) -> str:
     """A server asks to be this node; return the fingerprint that `join` prints there."""
     code = enroll.make_code(node=node, now=timezone.now(), by=None)
     return enroll.submit_request(code=code, csr_pem=signing_request(), now=timezone.now()).fingerprint  # type: ignore[union-attr]
@@ -53,7 +53,7 @@ def test_a_node_is_approved_by_the_fingerprint_that_join_printed(administrator: 
     node = waiting_node("ns1")
     early = administrator("nodes", "approve", "ns1")
     assert (early.code, "No server asks to be ns1" in early.err) == (1, True)
-    fingerprint = asked(node)
+    fingerprint = request_from(node)
     wrong = administrator("nodes", "approve", "ns1", "--fingerprint", "0" * 64)
     assert (wrong.code, Node.objects.get().state) == (1, NodeState.AWAITING_APPROVAL)
     refused = administrator("nodes", "approve", "ns1", input="n\n")

@@ -13,7 +13,7 @@ from tests.dnspanel.fleet.conftest import MakeNode, signing_request
 pytestmark = pytest.mark.django_db
 
 
-def asked(node: Node) -> str:
+def request_from(node: Node) -> str:
     """A server asks to be this node; return what `join` prints there."""
     code = enroll.make_code(node=node, now=timezone.now(), by=None)
     waiting = enroll.submit_request(code=code, csr_pem=signing_request(), now=timezone.now())
@@ -29,7 +29,7 @@ def run(*words: str) -> str:
 
 def test_both_sides_show_one_fingerprint(waiting_node: MakeNode) -> None:
     """It printed the fingerprint of the certificate, which `join` never shows, and only when it was too late."""
-    fingerprint = asked(waiting_node("ns1"))
+    fingerprint = request_from(waiting_node("ns1"))
     lines = run("ns1", "--fingerprint", fingerprint).splitlines()
     assert lines == ["The server that asks to be ns1 has the fingerprint", fingerprint, "ns1 is approved and active."]
     assert Node.objects.get().certificate_sha256 not in "".join(lines)
@@ -37,7 +37,7 @@ def test_both_sides_show_one_fingerprint(waiting_node: MakeNode) -> None:
 
 def test_without_a_comparison_nothing_is_approved(waiting_node: MakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", StringIO())  # no terminal to ask at
-    fingerprint = asked(waiting_node("ns1"))
+    fingerprint = request_from(waiting_node("ns1"))
     with pytest.raises(CommandError, match=f"approve_node ns1 --fingerprint {fingerprint}"):
         run("ns1")
     with pytest.raises(CommandError, match="join printed another fingerprint"):

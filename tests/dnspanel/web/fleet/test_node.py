@@ -13,6 +13,7 @@ from dnspanel.fleet import events, telemetry
 from dnspanel.fleet.models import Bootstrap, Divergence, Node, NodeGroup, NodeState, UnprovenZone
 from dnspanel.fleet.nodes import enroll, machines
 from dnspanel.fleet.rollup import roll_up
+from replication import __version__
 from replication.wire.protocol import Sample
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
@@ -261,3 +262,59 @@ def test_the_live_part_costs_the_same_however_much_happened(
     assert "event 59" in fragment
     assert "event 3<" not in fragment
     assert 'id="node-story" hx-swap-oob="true"' in fragment
+
+
+def page_at(client: Any, name: str) -> str:
+    return str(client.get(reverse("node-detail", args=[name])).content.decode())
+
+
+def test_the_page_tells_what_is_not_set_up_as_the_panel_has_it(
+    active_node: MakeNode, browser: Browser, bob: User
+) -> None:
+    node = active_node("ns1")
+    assert 'id="node-setup"' not in page_of(browser(bob))
+    Node.objects.filter(pk=node.pk).update(report={"machine": "m", "listen": ["192.0.2.53:5399"]})
+    assert "It answers at 192.0.2.53:5399; the panel has 192.0.2.53:53." in page_of(browser(bob))
+
+
+@pytest.mark.parametrize(
+    ("agent", "is_older", "note"),
+    [
+        (__version__, False, ""),
+        ("99.0.0", False, ""),
+        ("0.1.0", True, "older than the panel"),
+        ("of my own", False, f"not comparable with the panel’s {__version__}"),
+    ],
+)
+def test_the_page_tells_of_an_agent_older_than_the_panel(
+    active_node: MakeNode, browser: Browser, bob: User, agent: str, is_older: bool, note: str
+) -> None:
+    """Every agent was 0.1.0, so no page could say which nodes had been forgotten in an upgrade."""
+    node = active_node("ns1")
+    Node.objects.filter(pk=node.pk).update(report={"machine": "m", "versions": {"agent": agent}})
+    page = page_of(browser(bob))
+    assert agent in page
+    assert ('id="node-agent-older"' in page) is is_older
+    assert note in page
+    assert ("older than the panel" in page) is is_older
+    assert f"dnspanel {__version__}" in page  # in the person's menu, on every page
+
+
+def test_a_retired_node_is_read_beside_the_one_that_has_its_name(
+    active_node: MakeNode, browser: Browser, alice: User
+) -> None:
+    old = active_node("ns1")
+    events.note(node_id=old.pk, kind="check", message="Of the old one.", now=timezone.now())
+    browser(alice).post(reverse("node-act", args=["ns1", "retire"]), {"typed": "ns1"})
+    new = active_node("ns1")
+    old.refresh_from_db()
+    page = page_of(browser(alice))
+    assert "Of the old one." not in page
+    assert f'href="{reverse("node-detail", args=[old.slug])}"' in page
+    former = page_at(browser(alice), old.slug)
+    assert "Of the old one." in former
+    assert f'data-points="{reverse("node-points", args=[old.slug])}"' in former
+    assert browser(alice).get(reverse("node-points", args=[old.slug])).status_code == 200
+    # What a button of the old page does is never done to the new one.
+    browser(alice).post(reverse("node-act", args=[old.slug, "drain"]), {"reason": "", "until": ""})
+    assert Node.objects.get(pk=new.pk).state == NodeState.ACTIVE

@@ -102,3 +102,27 @@ def test_a_node_that_has_joined_is_neither_changed_nor_removed(api: MakeApi, nod
     assert api().delete(f"{NODES}/ns1").status_code == 409
     assert api(Caller.MONITORING).delete(f"{NODES}/ns1").status_code == 403
     assert Node.objects.get().dns_port == 53
+
+
+def test_a_retired_node_is_at_its_slug_when_another_one_has_its_name(
+    api: MakeApi, node: Node, active_node: Any
+) -> None:
+    retired = api(Caller.ADMINISTRATOR).post(f"{NODES}/ns1/acts/retire", {}).json()
+    assert (retired["state"], retired["slug"]) == ("retired", f"ns1_{node.pk}")
+    active_node("ns1")
+    now = {path: api().get(f"{NODES}/{path}").json() for path in ("ns1", retired["slug"])}
+    assert [(each["name"], each["slug"], each["state"]) for each in now.values()] == [
+        ("ns1", "ns1", "active"),
+        ("ns1", retired["slug"], "retired"),
+    ]
+    assert [each["slug"] for each in api().get(NODES).json()["items"]] == ["ns1"]
+    refused = api(Caller.ADMINISTRATOR).post(f"{NODES}/{retired['slug']}/acts/drain", {})
+    assert refused.status_code == 409
+
+
+def test_a_node_tells_how_its_setup_differs_and_whether_its_agent_is_old(api: MakeApi, node: Node) -> None:
+    report = {"machine": "m", "versions": {"agent": "0.1.0"}, "agent_port": 9000}
+    Node.objects.filter(pk=node.pk).update(report=report)
+    found = api().get(f"{NODES}/ns1").json()
+    assert found["agent_is_older"] is True
+    assert found["setup_differences"] == ["Its agent listens on port 9000; the panel calls port 8533."]
