@@ -5,7 +5,9 @@ BackupError
 ├── BadArchive            not an archive of ours, damaged, or of a newer panel
 ├── WrongKey              PANEL_MASTER_KEY is not the one of the archive
 ├── DatabaseInUse         the panel's processes are still connected
-└── DatabaseNotEmpty      there is something that a restore would replace
+├── DatabaseNotEmpty      there is something that a restore would replace
+├── ZoneNotInArchive      the archive has no zone of this name
+└── ZoneNotRestorable     one zone cannot be put back
 """
 
 from dnspanel.texts import gettext
@@ -60,4 +62,24 @@ class DatabaseNotEmpty(BackupError):
             gettext(
                 "The database has {tables} tables already. Give --replace to lose what is in them. Nothing was changed."
             ).format(tables=tables)
+        )
+
+
+class ZoneNotInArchive(BackupError):
+    """The archive has no zone of this name, not even in its trash."""
+
+    def __init__(self, name: str, made_at: str) -> None:
+        super().__init__(
+            gettext("The archive of {made_at} has no zone {name}. Nothing was changed.").format(
+                name=name, made_at=made_at
+            )
+        )
+
+
+class ZoneNotRestorable(BackupError):
+    """One zone cannot be put back."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(
+            gettext("{name} cannot be put back: {reason} Nothing was changed.").format(name=name, reason=reason)
         )

@@ -59,7 +59,7 @@ def zone_restore_many(request: PanelRequest) -> HttpResponse:
         messages.error(
             request,
             gettext(
-                "More than {most:,} zones are found. Narrow the search, or restore them with the command line: dnspanel "
+                "More than {most:,} zones are found. Narrow the search, or restore them by the command line: dnspanel "
                 "zones restore."
             ).format(most=MOST_AT_ONCE),
         )

@@ -1,5 +1,6 @@
 """The runbooks whose commands are those of the command line, carried out as they are written."""
 
+from dnspanel.zones.models import Publication, Zone
 from tests.dnspanel.cli.conftest import Ran, Run
 from tests.docs.runbooks import commands_of
 
@@ -30,3 +31,22 @@ def test_who_changed_this_record(run: Run) -> None:
     carried_out(run, undo)
     assert "192.0.2.1" in run("records", "list", "example.com", "--name", "www").out
     assert "192.0.2.9" in run("records", "list", "example.com", "--name", "mail").out
+
+
+def test_many_zones_deleted(run: Run) -> None:
+    names = [f"customer{number}.test" for number in range(6)]
+    for name in names:
+        run("zones", "create", name)
+    run("zones", "delete", *names[:4], "--yes", "--reason", "closed")
+    run("zones", "delete", *names[4:], "--yes")
+    first, second = Publication.objects.order_by("-sequence").values_list("sequence", flat=True)[:2][::-1]
+    find, preview, undo, preview_since, since = commands_of("many-zones-deleted", SEQUENCE=str(first))
+    assert "closed" in carried_out(run, find).out
+    assert "4 zones with 8 RRsets would come back." in carried_out(run, preview).out
+    # No node is there to answer in this test: what is published is not waited for.
+    assert "4 zones came back, 0 were there already." in carried_out(run, [*undo[:-1]]).out
+    assert Zone.objects.filter(deleted_at=None).count() == 4
+    assert "2 zones with 4 RRsets would come back." in carried_out(run, preview_since).out
+    assert "2 zones came back" in carried_out(run, [*since[:-1]]).out
+    assert Publication.objects.filter(sequence__gt=second).count() == 2
+    assert Zone.objects.filter(deleted_at=None).count() == 6

@@ -1,0 +1,180 @@
+"""One zone out of an archive: what it would change now, and the same published. The rest of the panel stays. Verbs.
+
+A zone that is there becomes as the archive has it, in one revision. One in the trash comes back first, with its history
+and its keys. One that has left the trash is created again, with its keys, its tags and its team.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+from django.db import transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author
+from dnspanel.accounts.models import Team
+from dnspanel.backup.archive import refuse_another_key
+from dnspanel.backup.archived_zone import ArchivedZone
+from dnspanel.backup.errors import ZoneNotRestorable
+from dnspanel.texts import gettext
+from dnspanel.zones import direct, edit, restore, soa
+from dnspanel.zones.dnssec.first_signing import BroughtSigning, record_first_signings
+from dnspanel.zones.dnssec.queries import presigned_zones
+from dnspanel.zones.merge import Changes
+from dnspanel.zones.models import Channel, Publication, Zone
+from dnspanel.zones.store_rrsets import rrsets_of_zones
+from replication.dns import rdtypes
+from replication.dns.rrset import Change, Key, RRset, Serial
+
+ACTION = "zone.restore-from-backup"
+
+
+@dataclass(frozen=True, slots=True)
+class ZonePlan:
+    """What restoring a zone would do now. `zone` is None for one that is created again."""
+
+    archived: ArchivedZone
+    zone: Zone | None
+    changes: tuple[Change, ...]
+
+    @property
+    def is_in_trash(self) -> bool:
+        return self.zone is not None and self.zone.deleted_at is not None
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether the zone is as the archive has it already."""
+        return self.zone is not None and not self.is_in_trash and not self.changes
+
+
+def plan_restore(archived: ArchivedZone) -> ZonePlan:
+    """Compare the archived zone with what is there now, live or in the trash; nothing is written.
+
+    Raise ZoneNotRestorable for a zone whose records are not this panel's own.
+    """
+    if not archived.is_edited_here or archived.signing.presigned:
+        raise ZoneNotRestorable(
+            archived.name,
+            gettext("in the archive its records come from another name server, or it is signed elsewhere."),
+        )
+    named = Zone.objects.filter(name=archived.name)
+    zone = named.filter(deleted_at=None).first() or named.exclude(deleted_at=None).order_by("-deleted_at").first()
+    if zone is not None and (not zone.is_edited_here or presigned_zones([zone.pk])):
+        raise ZoneNotRestorable(
+            archived.name, gettext("its records come from another name server now, or it is signed elsewhere.")
+        )
+    now = rrsets_of_zones([zone.pk])[zone.pk] if zone is not None else {}
+    then = {(rrset.name, rrset.type): rrset for rrset in archived.rrsets}
+    keys = sorted({*now, *then}, key=lambda key: (key[0] != archived.name, key))
+    changes = (Change(*key, now.get(key), then.get(key)) for key in keys)
+    return ZonePlan(archived, zone, tuple(change for change in changes if not soa.same(change.before, change.after)))
+
+
+def restore_zone(
+    *,
+    archived: ArchivedZone,
+    author: Author,
+    now: datetime,
+    reason: str,
+    confirmed: bool = False,
+    serial: int | None = None,
+) -> list[Publication]:
+    """Publish the zone as the archive has it; return the publications, none where it is so already.
+
+    `serial` is what a zone that is created again begins above, for secondaries that know a higher serial than the
+    archive has. Raise BackupError or ZoneError; then what was not published stays as it is. The audit log says who did
+    it and from which archive.
+    """
+    plan = plan_restore(archived)
+    if plan.zone is None:
+        return [_create(archived, author, now, reason, serial)]
+    published = []
+    if plan.is_in_trash:
+        back = restore.restore_zones(zones=[plan.zone], author=author, channel=Channel.SYSTEM, now=now, reason=reason)
+        if back.last is None:
+            raise ZoneNotRestorable(archived.name, " ".join(text for _, text in back.outcome.refused))
+        published.append(back.last)
+    if plan.changes:
+        outcome = direct.publish_patches(
+            patches=[_patch(plan.zone, archived.rrsets)],
+            author=author,
+            channel=Channel.SYSTEM,
+            now=now,
+            reason=reason,
+            confirmed=confirmed,
+        )
+        published += [outcome.publication] if outcome.publication is not None else []
+    if published:
+        _record(archived, author, now, reason, published)
+    return published
+
+
+def _patch(zone: Zone, rrsets: Sequence[RRset]) -> direct.Patch:
+    """Return what makes the zone equal to these RRsets, whatever it is when it is locked."""
+    then: dict[Key, RRset] = {(rrset.name, rrset.type): rrset for rrset in rrsets}
+
+    def decide(current: direct.CurrentRRsets) -> Changes:
+        keys = {*current, *then}
+        return {key: then.get(key) for key in keys if not soa.same(current.get(key), then.get(key))}
+
+    return direct.Patch(zone, decide, None)
+
+
+def _create(archived: ArchivedZone, author: Author, now: datetime, reason: str, serial: int | None) -> Publication:
+    """Create the zone that is nowhere any more, signed with its keys, in one publication."""
+    signing = None
+    if archived.keys:
+        refuse_another_key(archived.manifest, settings.MASTER_KEY)
+        signing = archived.brought_signing()
+
+    def alongside() -> None:
+        zones = Zone.objects.filter(name=archived.name, deleted_at=None)
+        settings_then = {
+            name: text for name in ("soa_edit_api", "soa_edit") if (text := archived.row.get(name)) is not None
+        }
+        zones.update(tags=archived.tags, default_ttl=archived.default_ttl, **settings_then)
+        if signing is not None:
+            _sign(zones.get().pk, signing, author, now)
+
+    publication = edit.create_zones(
+        zones=[edit.NewZone(archived.name, _above(archived.rrsets, serial))],
+        author=author,
+        channel=Channel.IMPORT,  # a policy makes no new keys for it
+        now=now,
+        reason=reason,
+        team=Team.objects.filter(pk=archived.team_id).first() if archived.team_id is not None else None,
+        alongside=alongside,
+    )
+    _record(archived, author, now, reason, [publication])
+    return publication
+
+
+def _sign(zone_id: int, signing: BroughtSigning, author: Author, now: datetime) -> None:
+    record_first_signings(zones=[(zone_id, signing)], author=author, now=now, action=ACTION)
+
+
+def _above(rrsets: Sequence[RRset], serial: int | None) -> list[RRset]:
+    """Return the RRsets with a serial above the archive's, and above `serial` if there is one."""
+    found = []
+    for rrset in rrsets:
+        if rrset.type == rdtypes.SOA:
+            known = None if serial is None else Serial(serial)
+            rrset = soa.with_serial(rrset, soa.above(soa.serial_of(rrset), known))
+        found.append(rrset)
+    return found
+
+
+def _record(
+    archived: ArchivedZone, author: Author, now: datetime, reason: str, published: Sequence[Publication]
+) -> None:
+    with transaction.atomic():
+        audit.record(
+            action=ACTION,
+            by=author,
+            now=now,
+            target=archived.name,
+            made_at=archived.manifest.made_at,
+            reason=reason,
+            publications=[each.sequence for each in published],
+        )
