@@ -59,7 +59,11 @@ class Outcome(StrEnum):
 
 # Zones that a run lists of each outcome: those that change are what the next run is over.
 MOST_LISTED: Mapping[str, int] = {Outcome.CHANGE: _EVERY, Outcome.REFUSED: 1_000, Outcome.SAME: 0}
-_RIGHTS: Mapping[str, Right] = {ZoneAct.DELETE: Right.DELETE_ZONE, ZoneAct.POLICY: Right.DNSSEC}
+_RIGHTS: Mapping[str, Right] = {
+    ZoneAct.DELETE: Right.DELETE_ZONE,
+    ZoneAct.POLICY: Right.DNSSEC,
+    ZoneAct.RESTORE: Right.DELETE_ZONE,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +273,7 @@ def _selected(run: ChangeRun, author: Actor) -> "QuerySet[Zone]":
     if run.undo_of_id is not None:
         zones = access.trash_visible_to(author) | access.zones_visible_to(author)
         return zones.filter(pk__in=_changed_by(run.undo_of_id))
-    visible = access.zones_visible_to(author)
+    visible = restore.newest_in_trash(author) if run.act == ZoneAct.RESTORE else access.zones_visible_to(author)
     if run.dry_run_of_id is not None:
         return visible.filter(pk__in=_changed_by(run.dry_run_of_id))
     return visible.filter(name__in=run.names) if run.names else found_zones(visible, run.search)
@@ -286,6 +290,7 @@ class _Batch:
         self._run, self._author = run, author
         self._alike = Alike(ZoneAct(run.act), tuple(run.tags), run.team, run.policy, run.reason)
         self._channel = Channel.API if run.by_token else Channel.WEB
+        self._of_undo = panel_reasons.RUN_TAKEN_BACK.format(undone=run.undo_of_id, number=run.pk)
 
     def look(self, zones: Sequence[Zone], now: datetime) -> None:
         """The run's row says what would become of these zones."""
@@ -295,6 +300,8 @@ class _Batch:
                 found.take(many_settings.deletable(zones, self._author))
             case ZoneAct.POLICY:
                 self._policies(zones, found)
+            case ZoneAct.RESTORE:
+                found.take(restore.preview_restore(zones=zones, author=self._author, now=now, reason=self._run.reason))
             case _:
                 found.take(many_settings.marked(zones, self._alike.marks, self._author))
         self._advance_alone(zones, found)
@@ -304,6 +311,12 @@ class _Batch:
         match self._alike.act:
             case ZoneAct.DELETE:
                 self._delete(zones, now)
+            case ZoneAct.RESTORE:
+                found = _Found()
+                title = panel_reasons.RUN.format(number=self._run.pk)
+                reason = f"{self._run.reason} ({title})" if self._run.reason else title
+                self._restore(zones, found, reason, now)
+                self._advance_alone(zones, found)
             case ZoneAct.POLICY:
                 with transaction.atomic(durable=True):
                     found = _Found()
@@ -325,7 +338,9 @@ class _Batch:
         rows = ChangeRunZone.objects.filter(run=self._run.undo_of_id, zone_id__in=[zone.pk for zone in zones])
         before = {row.zone_id: row.before for row in rows}
         if self._alike.act == ZoneAct.DELETE:
-            self._restore([zone for zone in zones if zone.deleted_at is not None], found, now)
+            self._restore([zone for zone in zones if zone.deleted_at is not None], found, self._of_undo, now)
+        elif self._alike.act == ZoneAct.RESTORE:
+            self._delete_again([zone for zone in zones if zone.deleted_at is None], rows, found, now)
         elif self._alike.act == ZoneAct.POLICY:
             known = DnssecPolicy.objects.in_bulk({each["policy"] for each in before.values() if each["policy"]})
             own = _own_policies(zones)
@@ -364,14 +379,10 @@ class _Batch:
             except ZoneError as exc:
                 found.refuse(zone, str(exc))
 
-    def _restore(self, zones: Sequence[Zone], found: _Found, now: datetime) -> None:
+    def _restore(self, zones: Sequence[Zone], found: _Found, reason: str, now: datetime) -> None:
         """The zones are back from the trash, in one publication, but for those that cannot come back."""
         restored = restore.restore_zones(
-            zones=zones,
-            author=self._author,
-            channel=self._channel,
-            now=now,
-            reason=panel_reasons.RUN_TAKEN_BACK.format(undone=self._run.undo_of_id, number=self._run.pk),
+            zones=zones, author=self._author, channel=self._channel, now=now, reason=reason
         )
         for zone in restored.outcome.changed:
             found.change(zone, {})
@@ -379,6 +390,28 @@ class _Batch:
             found.refuse(zone, reason)
         if restored.last is not None:
             ChangeRun.objects.filter(pk=self._run.pk).update(last_sequence=restored.last.sequence)
+
+    def _delete_again(self, zones: Sequence[Zone], rows: Iterable[ChangeRunZone], found: _Found, now: datetime) -> None:
+        """Zones that the run restored, and that are still as it left them, are in the trash again."""
+        restored_at = {row.zone_id: row.revision + 1 for row in rows}
+        allowed = many_settings.deletable([z for z in zones if z.revision == restored_at[z.pk]], self._author)
+        for zone, reason in allowed.refused:
+            found.refuse(zone, reason)
+        publication, left = bulk.delete_zones(
+            zones=[(zone.pk, zone.revision) for zone in allowed.changed],
+            author=self._author,
+            channel=self._channel,
+            now=now,
+            reason=self._of_undo,
+            confirmed=True,
+        )
+        for zone in allowed.changed:
+            if zone.pk in left:
+                found.refuse(zone, gettext(_MOVED))
+            else:
+                found.change(zone, {})
+        if publication is not None:
+            ChangeRun.objects.filter(pk=self._run.pk).update(last_sequence=publication.sequence)
 
     def _policies(self, zones: Sequence[Zone], found: _Found) -> list[Zone]:
         """Those of these zones to which the policy is to be attached, or from which to be detached; all are noted."""

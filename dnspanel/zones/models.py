@@ -1231,6 +1231,7 @@ class ZoneAct(models.TextChoices):
     TEAM = "team", gettext_lazy("give to a team")
     DELETE = "delete", gettext_lazy("move to the trash")
     POLICY = "policy", gettext_lazy("give a DNSSEC policy")
+    RESTORE = "restore", gettext_lazy("restore from the trash")
 
 
 class ChangeRun(ZoneRun):

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef, QuerySet
 
 from dnspanel.accounts.actors import Author, Person, actor_of
 from dnspanel.accounts.grants import Right
@@ -83,6 +84,12 @@ def selected_from_trash(selection: TrashSelection, author: Person, most: int = M
     if len(found) > most:
         raise TooMany
     return found
+
+
+def newest_in_trash(author: Person) -> QuerySet[Zone]:
+    """Return the zones that the author sees in the trash, of several of one name the one that was deleted last."""
+    later = Zone.objects.filter(name=OuterRef("name"), deleted_at__gt=OuterRef("deleted_at"))
+    return access.trash_visible_to(author).exclude(Exists(later))
 
 
 def gone_for_good(publication: Publication) -> list[str]:

@@ -32,6 +32,11 @@ _OF_DELETION: Labels = {
     **_LABELS,
     Outcome.CHANGE: ("warn", gettext_lazy("to be moved to the trash"), gettext_lazy("moved to the trash")),
 }
+_OF_RESTORE: Labels = {
+    **_LABELS,
+    Outcome.CHANGE: ("ok", gettext_lazy("to come back"), gettext_lazy("back from the trash")),
+    Outcome.SAME: ("quiet", gettext_lazy("back already"), gettext_lazy("back already")),
+}
 _OF_UNDO: Labels = {
     Outcome.CHANGE: ("ok", gettext_lazy("to be as before"), gettext_lazy("as before")),
     Outcome.REFUSED: ("bad", gettext_lazy("to be refused"), gettext_lazy("refused")),
@@ -88,6 +93,8 @@ class DisplayChangeRun(DisplayRun[ChangeRun]):
     def labels(self) -> Labels:
         if self.run.undo_of_id:
             return _OF_UNDO
+        if self.run.act == ZoneAct.RESTORE:
+            return _OF_RESTORE
         return _OF_DELETION if self.deletes else _LABELS
 
     @property

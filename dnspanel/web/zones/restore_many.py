@@ -17,14 +17,15 @@ from dnspanel.statement_time import SearchTooGeneral, searching_for
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.web.forms import LONGEST_SEARCH, PublishingForm
 from dnspanel.web.layout import PanelRequest
-from dnspanel.zones import restore
-from dnspanel.zones.errors import PublishRefused
+from dnspanel.zones import change_runs, restore
+from dnspanel.zones.change_runs import Alike
+from dnspanel.zones.errors import PublishRefused, RunRefused
 from dnspanel.zones.many_settings import ZonesOutcome
-from dnspanel.zones.models import Channel, Zone
+from dnspanel.zones.models import Channel, Zone, ZoneAct
 from dnspanel.zones.restore import TrashSelection
 from dnspanel.zones.selection import TooMany
 
-MOST_AT_ONCE = restore.PIECE_ZONES  # more are for the command line and the API, which publish piece by piece
+MOST_AT_ONCE = restore.PIECE_ZONES  # of more, a worker does it, piece by piece
 EXAMPLES = 10
 MOST_NAMED = 20
 _KEPT = ("zone", "all", "q", "publication")
@@ -56,14 +57,7 @@ def zone_restore_many(request: PanelRequest) -> HttpResponse:
         with searching_for(selection.search):
             found = restore.selected_from_trash(selection, request.user, MOST_AT_ONCE)
     except TooMany:
-        messages.error(
-            request,
-            gettext(
-                "More than {most:,} zones are found. Narrow the search, or restore them by the command line: dnspanel "
-                "zones restore."
-            ).format(most=MOST_AT_ONCE),
-        )
-        return redirect(_back(given))
+        return _as_job(request, selection)
     except SearchTooGeneral as exc:
         messages.error(request, str(exc))
         return redirect(_back(given))
@@ -75,6 +69,25 @@ def zone_restore_many(request: PanelRequest) -> HttpResponse:
         messages.warning(request, gettext("What would come back is not what it was a moment ago. Look at it again."))
         return _show(request, RestoreZonesForm(), outcome, selection)
     return _restore(request, form, found)
+
+
+def _as_job(request: PanelRequest, selection: TrashSelection) -> HttpResponse:
+    """Begin a dry run of a worker over more zones than one publication takes, and lead to its page."""
+    given = request.POST if request.method == "POST" else request.GET
+    if request.method != "POST" or selection.publication is not None or selection.ids:
+        messages.error(
+            request,
+            gettext("More than {most:,} zones are found. Restore them from the trash.").format(most=MOST_AT_ONCE),
+        )
+        return redirect(_back(given))
+    try:
+        run = change_runs.create_run(
+            alike=Alike(ZoneAct.RESTORE), by=request.user, now=timezone.now(), search=selection.search
+        )
+    except RunRefused as exc:
+        messages.error(request, str(exc))
+        return redirect(_back(given))
+    return redirect("zone-change-run", run.pk)
 
 
 def _restore(request: PanelRequest, form: RestoreZonesForm, zones: Sequence[Zone]) -> HttpResponse:

@@ -1,8 +1,10 @@
 """Many zones changed alike as a job: a dry run, the same for good, cancelled, gone on with, and taken back."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from dnspanel.accounts.actors import actor_of_token
 from dnspanel.accounts.grants import Grant, Right
@@ -132,6 +134,29 @@ def test_zones_are_deleted_in_batches_as_they_were_seen_and_restored_as_one(
     edit.restore_zone(zone=Zone.objects.get(pk=zones[0].pk), author=alice, channel=Channel.WEB, now=NOW)
     assert undone(run, alice).counts == {"change": 3, "same": 1}
     assert len(alive()) == 6
+
+
+def test_zones_of_the_trash_come_back_in_batches_and_go_again(
+    zones: list[Zone], make_zone: MakeZone, alice: User
+) -> None:
+    done(DELETE, alice)
+    older = Zone.objects.exclude(deleted_at=None).get(name="shop1.test.")
+    newer = make_zone(name="shop1.test.")
+    edit.delete_zone(zone=newer, author=alice, channel=Channel.WEB, now=timezone.now() + timedelta(hours=1))
+    make_zone(name="shop3.test.")
+    restoring = Alike(ZoneAct.RESTORE, reason="not meant")
+    found = dry(restoring, alice)
+    assert found.counts == {"change": 4, "refused": 1}
+    before = Publication.objects.count()
+    run = worked(start_run(dry_run=found, by=alice, now=NOW))
+    assert run.counts == {"change": 4}
+    assert Publication.objects.count() - before == 2  # batches of two
+    assert Publication.objects.filter(reason=f"not meant (run {run.pk})").count() == 2
+    assert Zone.objects.get(name="shop1.test.", deleted_at=None).pk == newer.pk
+    assert Zone.objects.get(pk=older.pk).deleted_at is not None
+    Zone.objects.filter(pk=newer.pk).update(revision=9)  # somebody published it since
+    assert undone(run, alice).counts == {"change": 3, "same": 1}
+    assert "shop1.test." in alive()
 
 
 def test_what_cannot_be_restored_is_said(zones: list[Zone], make_zone: MakeZone, alice: User) -> None:

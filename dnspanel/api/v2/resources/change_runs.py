@@ -37,6 +37,7 @@ from dnspanel.api.v2.schema.fields import (
 from dnspanel.api.v2.schema.many_serializers import (
     DELETE,
     MEMBERS_OF_ZONES,
+    RESTORE,
     SET_TEAM,
     ZonesActSerializer,
 )
@@ -49,7 +50,7 @@ from dnspanel.zones.models import ChangeRun, ChangeRunZone, ZoneAct
 from dnspanel.zones.search.terms import LONGEST_SEARCH
 
 SET_POLICY = "set-policy"
-_MEMBERS = {**MEMBERS_OF_ZONES, SET_POLICY: ({"policy"}, set[str]())}
+_MEMBERS = {**MEMBERS_OF_ZONES, SET_POLICY: ({"policy"}, set[str]()), RESTORE: (set[str](), set[str]())}
 _OUTCOMES = [str(outcome) for outcome in Outcome]
 _OPS: Mapping[str, str] = {ZoneAct.TEAM: SET_TEAM, ZoneAct.POLICY: SET_POLICY}  # the others are called as they are
 
@@ -74,12 +75,17 @@ class ChangeRunSerializer(RunProgress):
         required=False,
         max_length=LONGEST_SEARCH,
         allow_blank=True,
-        help_text="As in the list of zones of the panel: all that it finds. For a dry run this, or `zones`.",
+        help_text="As in the list of zones of the panel, for `restore` as in its trash: all that it finds. For a dry"
+        " run this, or `zones`.",
     )
     zones = serializers.ListField(child=ZoneName(), required=False, min_length=1, max_length=change_runs.MOST_NAMED)
     act = RunActSerializer(required=False)
     reason = Text(
-        required=False, allow_blank=True, default="", max_length=MOST_REASON, help_text="Of a deletion; for a dry run."
+        required=False,
+        allow_blank=True,
+        default="",
+        max_length=MOST_REASON,
+        help_text="Of a deletion or a restoration; for a dry run.",
     )
     dry_run = serializers.BooleanField(read_only=True)
     dry_run_of = Integer(
@@ -243,6 +249,8 @@ def _alike(body: Mapping[str, Any], actor: Actor) -> Alike:
     act = body["act"]
     if act["op"] == DELETE:
         return Alike(ZoneAct.DELETE, reason=body["reason"])
+    if act["op"] == RESTORE:
+        return Alike(ZoneAct.RESTORE, reason=body["reason"])
     if act["op"] == SET_POLICY:
         try:
             return Alike(ZoneAct.POLICY, policy=None if act["policy"] is None else policy_by_id(act["policy"]))

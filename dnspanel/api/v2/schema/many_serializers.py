@@ -45,6 +45,7 @@ MEMBERS = {
     DELETE: (set[str](), set[str]()),
 }
 SET_TEAM = "set-team"
+RESTORE = "restore"
 MEMBERS_OF_ZONES = {
     ADD_TAGS: ({"tags"}, set[str]()),
     REMOVE_TAGS: ({"tags"}, set[str]()),

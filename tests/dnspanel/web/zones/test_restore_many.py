@@ -7,8 +7,8 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.web.zones import restore_many
-from dnspanel.zones import bulk, edit
-from dnspanel.zones.models import Channel, Publication, Revision, Zone
+from dnspanel.zones import bulk, change_runs, edit
+from dnspanel.zones.models import ChangeRun, Channel, Publication, Revision, Zone
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.people import NOW
 
@@ -102,13 +102,24 @@ def test_what_is_not_what_was_seen_is_shown_again(
     assert living() == ["shop1.test."]
 
 
-def test_too_many_for_one_publication_are_for_the_command_line(
-    deletion: Publication, browser: Browser, bob: User, monkeypatch: pytest.MonkeyPatch
+def test_more_than_one_publication_takes_are_for_a_worker_after_a_dry_run(
+    zones: list[Zone], deletion: Publication, browser: Browser, bob: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(restore_many, "MOST_AT_ONCE", 2)
-    page = browser(bob).post(RESTORE, {"all": "1"}, follow=True).content.decode()
-    assert "More than 2 zones are found." in page
+    client = browser(bob)
+    address = client.post(RESTORE, {"all": "1"})["Location"]
+    run = ChangeRun.objects.get()
+    assert address == f"/zones/many/runs/{run.pk}/"
+    change_runs.work_on_run(run.pk)
+    assert "to come back" in client.get(address).content.decode()
     assert living() == []
+    applied = client.post(f"{address}apply/", {"form_id": str(uuid4())})["Location"]
+    done = ChangeRun.objects.latest("pk")
+    change_runs.work_on_run(done.pk)
+    assert "back from the trash" in client.get(applied).content.decode()
+    assert len(living()) == 3
+    page = client.get(RESTORE, {"publication": str(deletion.sequence)}, follow=True).content.decode()
+    assert "No zone would come back" in page
 
 
 def test_a_publication_that_deleted_zones_offers_to_restore_them(
