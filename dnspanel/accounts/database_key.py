@@ -123,11 +123,11 @@ _WAYS_OUT = (
 )
 
 
-def _reason(wanted: str) -> str:
+def _reason(needed: str) -> str:
     ours = next(iter(own_keys()))
     return (
         f"PANEL_MASTER_KEY is not the key of this database: its fingerprint is {ours}, and the database's secrets are"
-        f" encrypted with the key of fingerprint {wanted}. {_WAYS_OUT}"
+        f" encrypted with the key of fingerprint {needed}. {_WAYS_OUT}"
     )
 
 

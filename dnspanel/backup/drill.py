@@ -32,7 +32,7 @@ from dnspanel.texts import gettext
 from replication.codec.schema import schema_for
 
 # So many secrets that cannot be decrypted are named.
-_SHOWN = 5
+_MOST_NAMES = 5
 _SEGMENT_SCHEMAS = "SELECT DISTINCT schema FROM publish_segment WHERE epoch = %s ORDER BY schema"
 
 
@@ -82,8 +82,8 @@ def _keys(conn: contents.Connection) -> Finding:
                         decrypt(token)
                     except InvalidToken:
                         dead.append(f"{place} {key}")
-    shown = ", ".join(dead[:_SHOWN]) + (" …" if len(dead) > _SHOWN else "")
-    return Finding(f"PANEL_MASTER_KEY decrypts its secrets ({number})", f"not {shown}" if dead else "")
+    names = ", ".join(dead[:_MOST_NAMES]) + (" …" if len(dead) > _MOST_NAMES else "")
+    return Finding(f"PANEL_MASTER_KEY decrypts its secrets ({number})", f"not {names}" if dead else "")
 
 
 def _digests(conn: contents.Connection, now: datetime) -> Iterator[Finding]:

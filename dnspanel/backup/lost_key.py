@@ -1,0 +1,176 @@
+"""The database goes on under a new master key when nobody has the former one: what cannot be read is cleared. Verbs.
+
+Nodes keep answering, with signatures, because nothing reaches them before they are enrolled again.
+"""
+
+import base64
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from cryptography.fernet import InvalidToken
+from django.apps import apps
+from django.db import connection, transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.database_key import forget_what_was_seen
+from dnspanel.accounts.master_keys import decrypt, own_keys
+from dnspanel.accounts.models import MasterKey
+from dnspanel.accounts.secret_places import SecretPlace, secret_places
+from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.fleet.models import Node, NodeState
+from dnspanel.fleet.nodes import enroll
+from dnspanel.publish.models import SigningKey
+from dnspanel.zones import epoch
+from dnspanel.zones.dnssec.lost_keys import LostSigning
+from dnspanel.zones.dnssec.signing_state import UNSIGNED
+from dnspanel.zones.hold import current_hold, hold
+from dnspanel.zones.models import LogHead, Signing, Zone, ZoneKey
+
+# Zones of one publication of the new epoch.
+_ZONES = 1000
+_REASON = "The master key was lost; a new one counts."
+
+
+class _Loss(Enum):
+    """What becomes of a secret that nobody can read."""
+
+    DELETE = "deleted"  # the row
+    NONE = "emptied"
+    NEW = "replaced by a new one"  # that nobody has been given yet: old ones no longer fit
+    NEW_SIGNED = "replaced by a new one, for signatures"  # "whsec_…"
+
+
+# A test holds this table against `secret_places`.
+LOSSES: Mapping[str, _Loss] = {
+    "accounts.SignInProvider.client_secret": _Loss.NONE,
+    "accounts.Token.tsig_secret": _Loss.NEW,
+    "alerts.Route.secret": _Loss.NEW_SIGNED,
+    "catalogs.Rule.tsig_secret": _Loss.NEW,
+    "evidence.Destination.headers": _Loss.NONE,
+    "evidence.Destination.key": _Loss.NONE,
+    "fleet.AheadZone.signing": _Loss.NONE,
+    "fleet.Authority.ca_key_encrypted": _Loss.DELETE,
+    "fleet.Authority.client_key_encrypted": _Loss.DELETE,
+    "mfa.Authenticator.data": _Loss.DELETE,
+    "primaries.TransferredZone.tsig_secret": _Loss.NEW,
+    "publish.SealingKey.secret_encrypted": _Loss.DELETE,
+    "publish.SigningKey.private_encrypted": _Loss.NONE,
+    "secondaries.Secondary.old_secret": _Loss.NONE,
+    "secondaries.Secondary.tsig_secret": _Loss.NEW,
+    "secondaries.ServerCertificate.key_encrypted": _Loss.DELETE,
+    "transfer.ExportJob.secret": _Loss.NONE,
+    "transfer.ImportJob.secret": _Loss.NONE,
+    "transfer.KeptItem.value": _Loss.DELETE,
+    "webhooks.Webhook.old_secret": _Loss.NONE,
+    "webhooks.Webhook.secret": _Loss.NEW_SIGNED,
+    "zones.PublishHook.old_secret": _Loss.NONE,
+    "zones.PublishHook.secret": _Loss.NEW_SIGNED,
+    "zones.ZoneKey.private_encrypted": _Loss.NONE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LostSecrets:
+    """The rows of one place whose secret none of our keys decrypts."""
+
+    place: SecretPlace
+    rows: tuple[Any, ...]  # primary keys
+
+    @property
+    def outcome(self) -> str:
+        """What `clear` makes of them, in words."""
+        return LOSSES[str(self.place)].value
+
+
+def lost_secrets() -> Iterator[LostSecrets]:
+    """Yield the places with secrets that none of our keys decrypts."""
+    with connection.cursor() as cursor:
+        for place in secret_places():
+            rows = [
+                key
+                for batch in place.batches(cursor)
+                for key, value in batch
+                if not all(map(_is_readable, place.tokens(value)))
+            ]
+            if rows:
+                yield LostSecrets(place, tuple(rows))
+
+
+def zones_without_keys() -> list[str]:
+    """Return the names of zones that are signed with a key whose private part is gone or cannot be read."""
+    gone = {key for lost in lost_secrets() if lost.place.model == "zones.ZoneKey" for key in lost.rows}
+    gone |= set(ZoneKey.objects.filter(private_encrypted=None).values_list("pk", flat=True))
+    signed = Signing.objects.filter(is_signed=True, zone__deleted_at=None).values_list("zone__name", "state")
+    return sorted(name for name, state in signed if any(key[0] in gone for key in state["keys"]))
+
+
+def is_unfinished() -> bool:
+    """Return True if `clear` was interrupted before its last step."""
+    current = current_hold()
+    return current is not None and current.reason == _REASON
+
+
+def clear(*, now: datetime) -> None:
+    """Clear what nobody can read, let PANEL_MASTER_KEY count, and begin a new epoch. Run again, it goes on.
+
+    1. Hold publishing.
+    2. In one transaction: name the new key, clear each place, and revoke the certificates of all nodes.
+    3. Begin an epoch in which zones without their keys are not signed, which ends the hold.
+    """
+    unsigned = zones_without_keys()
+    hold(reason=_REASON, now=now)
+    with transaction.atomic(durable=True):
+        found = list(lost_secrets())
+        mark = next(iter(own_keys()))
+        MasterKey.objects.update_or_create(pk=1, defaults={"fingerprint": mark, "former": "", "changed_at": now})
+        forget_what_was_seen()
+        for lost in found:
+            _clear_place(lost, now)
+        SigningKey.objects.filter(private_encrypted=b"", retired_at=None).update(retired_at=now)
+        if any(lost.place.model == "fleet.Authority" for lost in found):
+            for node in Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED)):
+                enroll.revoke(node=node, now=now, by=None)
+        counts = {str(lost.place): len(lost.rows) for lost in found}
+        audit.record(action="master-key.lost", by=None, now=now, target=mark, cleared=counts)
+    ids = list(Zone.objects.filter(name__in=unsigned, deleted_at=None).values_list("pk", flat=True))
+    outcomes = [epoch.ChangedZone(each, None, {}, LostSigning(UNSIGNED, ())) for each in ids]
+    head = LogHead.objects.get()
+    last = Zone.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+    epoch.begin_epoch(
+        batches=[outcomes[at : at + _ZONES] for at in range(0, len(outcomes), _ZONES)],
+        known=epoch.Known(head.sequence, last),
+        by=None,
+        reason=_REASON,
+        now=now,
+        beside=lambda _: None,
+    )
+
+
+def _clear_place(lost: LostSecrets, now: datetime) -> None:
+    model = apps.get_model(lost.place.model)
+    rows, column = model._default_manager.filter(pk__in=lost.rows), lost.place.column
+    field = model._meta.get_field(column)
+    match LOSSES[str(lost.place)]:
+        case _Loss.DELETE:
+            rows.delete()
+        case _Loss.NONE if lost.place.model == "zones.ZoneKey":
+            rows.update(private_encrypted=None, deleted_at=now)
+        case _Loss.NONE:
+            rows.update(**{column: None if field.null else b""})
+        case loss:
+            start = "whsec_" if loss is _Loss.NEW_SIGNED else ""
+            for key in lost.rows:
+                text = start + base64.b64encode(secrets.token_bytes(32)).decode()
+                model._default_manager.filter(pk=key).update(**{column: encrypt_secret(text.encode())})
+
+
+def _is_readable(token: bytes) -> bool:
+    try:
+        decrypt(token)
+    except InvalidToken:
+        return False
+    return True

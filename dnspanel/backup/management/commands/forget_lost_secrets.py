@@ -1,0 +1,37 @@
+"""Go on with a new master key when nobody has the former one."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.utils import timezone
+
+from dnspanel.accounts.master_keys import own_keys
+from dnspanel.backup.lost_key import clear, lost_secrets, zones_without_keys
+
+
+class Command(BaseCommand):
+    help = (
+        "Lists secrets that PANEL_MASTER_KEY does not decrypt. With --clear they are given up, the new key counts, and"
+        " every node has to be enrolled again."
+    )
+    requires_system_checks: list[str] = []  # the key is another one, which is what this is for
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--clear", action="store_true", help="give up what is listed; there is no way back")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        found = list(lost_secrets())
+        for lost in found:
+            self.stdout.write(f"{lost.place}: {len(lost.rows)} cannot be read, would be {lost.outcome}")
+        for zone in zones_without_keys():
+            self.stdout.write(f"{zone}: is signed with a key that cannot be read, would not be signed")
+        if not found:
+            self.stdout.write("every secret can be read")
+        elif options["clear"]:
+            clear(now=timezone.now())
+            self.stdout.write(
+                f"cleared; the key {next(iter(own_keys()))} counts. Start the panel, and enroll each node."
+            )
+        else:
+            self.stdout.write("nothing was changed; --clear gives up what is listed")
