@@ -6,9 +6,12 @@ of what the push worker computed for an edit. A message in one of WAKING_QUEUES 
 again within seconds.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from kombu.transport import redis, virtual
+from redis.exceptions import ConnectionError, RedisError
 
 WAKING_QUEUES = frozenset({"publish", "push"})
 
@@ -16,6 +19,7 @@ WAKING_QUEUES = frozenset({"publish", "push"})
 # kombu has no types.
 _Noted: Any = redis.QoS
 _OnlyHere: Any = virtual.QoS
+_Channel: Any = redis.Channel
 
 
 class QoS(_Noted):  # type: ignore[misc]
@@ -29,14 +33,47 @@ class QoS(_Noted):  # type: ignore[misc]
         way.append(self, message, delivery_tag)
 
     def ack(self, delivery_tag: str) -> None:
-        way = _OnlyHere if _only_wakes(self._delivered.get(delivery_tag)) else _Noted
-        way.ack(self, delivery_tag)
+        if _only_wakes(self._delivered.get(delivery_tag)):
+            _OnlyHere.ack(self, delivery_tag)
+        else:
+            with self._let_go(delivery_tag):
+                _Noted.ack(self, delivery_tag)
 
     def reject(self, delivery_tag: str, requeue: bool = False) -> None:
         if _only_wakes(self._delivered.get(delivery_tag)):
             _OnlyHere.ack(self, delivery_tag)
         else:
-            _Noted.reject(self, delivery_tag, requeue=requeue)
+            with self._let_go(delivery_tag):
+                _Noted.reject(self, delivery_tag, requeue=requeue)
+
+    @contextmanager
+    def _let_go(self, delivery_tag: str) -> Iterator[None]:
+        """Count the message no longer, whether Redis could be told or not.
+
+        kombu counts one that it could not acknowledge for ever. After a Redis that hung for some seconds, workers whose
+        messages had all ended then took no other one. The message comes again after `visibility_timeout`.
+        """
+        try:
+            yield
+        except RedisError:
+            _OnlyHere.ack(self, delivery_tag)
+            raise
+
+
+class Channel(_Channel):  # type: ignore[misc]
+    """As kombu's, but without its connection it says so by an error after which workers connect again.
+
+    A worker that loses Redis twice within moments closes channels whose connection is closed already. kombu then looks
+    for the host name of no connection, and the worker ended by the AttributeError. The same was reported of its older
+    releases: celery/kombu#582, celery/kombu#970.
+    """
+
+    QoS = QoS
+
+    def _connparams(self, asynchronous: bool = False) -> Any:
+        if self.connection is None or self.connection.client is None:
+            raise ConnectionError("The connection to Redis was closed.")
+        return super()._connparams(asynchronous=asynchronous)
 
 
 def _only_wakes(message: Any | None) -> bool:
@@ -45,4 +82,4 @@ def _only_wakes(message: Any | None) -> bool:
 
 def use() -> None:
     """Every channel to Redis that this process opens from now on works like this."""
-    redis.Channel.QoS = QoS
+    redis.Transport.Channel = Channel

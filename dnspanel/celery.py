@@ -16,7 +16,7 @@ from celery import Celery
 from celery.signals import beat_init, celeryd_init, worker_init
 from django.db import InterfaceError, OperationalError, close_old_connections
 
-from dnspanel import broker
+from dnspanel import broker, without_broker
 from replication.garbage import leave_out_what_is_loaded
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dnspanel.settings")
@@ -24,6 +24,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dnspanel.settings")
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 broker.use()
+without_broker.use()
 app = Celery("dnspanel")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()

@@ -324,6 +324,10 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# A worker that gives up is one that somebody has to start again: it tries for as long as Redis is away, ...
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+# ... or refuses writes: a full Redis ended workers that note which message they have (celery/celery#5716).
+CELERY_BROKER_CHANNEL_ERROR_RETRY = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 300,
     "socket_connect_timeout": 1,

@@ -5,7 +5,7 @@ caller need not know whether the broker answers, and must not fail if it does no
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,9 @@ LIFETIME = 10.0
 
 logger = logging.getLogger(__name__)
 
+# In a worker that gets no messages (`without_broker`): run the task here. False if it is not for this worker.
+instead: "Callable[[Task[..., Any], tuple[Any, ...], float], bool] | None" = None
+
 _by_thread = False
 _due: set[str] = set()  # names of tasks for which the thread has a message to send
 
@@ -29,6 +32,8 @@ def wake(task: "Task[..., Any]", *args: int | list[int], lifetime: float = LIFET
 
     False if the broker does not answer: that is logged, and is no error.
     """
+    if instead is not None and instead(task, args, countdown):
+        return True
     try:
         task.apply_async(args, countdown=countdown, expires=countdown + lifetime, retry=False)
     except (OperationalError, OSError) as exc:

@@ -10,7 +10,6 @@ from cryptography import x509
 from django.conf import settings
 from django.db import connection
 from django.db.models import Count, Max, Min, Q
-from redis.exceptions import RedisError
 
 from dnspanel.alerts.models import DiskMark
 from dnspanel.alerts.node_rules import Setup
@@ -18,7 +17,6 @@ from dnspanel.alerts.rules import AlertInputs, DeliveryInputs, HookInputs, NodeI
 from dnspanel.backup.models import Backup
 from dnspanel.catalogs.queries import troubled_catalogs
 from dnspanel.evidence.health import destinations_health
-from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Authority, Bootstrap, Delivery, Divergence, Node
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, heartbeats
 from dnspanel.fleet.nodes.reported import read_report
@@ -28,6 +26,7 @@ from dnspanel.fleet.reads.queries import NodeStatus, watched_statuses
 from dnspanel.fleet.reads.summary import encoded_by_schema, waiting_publication
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.publish.models import Segment, Stall
+from dnspanel.redis_health import redis_problem
 from dnspanel.secondaries.queries import late_secondaries
 from dnspanel.zones.dnssec.presigned import ENDS_SOON
 from dnspanel.zones.hook_health import troubled_hooks
@@ -122,7 +121,7 @@ def read(now: datetime) -> Reading:
         past_rules=tuple((r.pk, r.ended_by.username if r.ended_by else "", r.reason) for r in requests if r.ended_at),
         unpublished=tuple((r.pk, r.name, r.refusal) for r in requests if not r.ended_at),
         damaged_segments=Segment.objects.filter(damaged=True).count(),
-        redis_answers=redis_answers(),
+        redis_problem=redis_problem(),
         collector_at=beats.get(COLLECTOR),
         certificate_expires_at=_certificate_ends(authority),
         backup_at=Backup.objects.aggregate(at=Max("at"))["at"],
@@ -172,14 +171,6 @@ def _transfers(late: ZonesInputs, now: datetime) -> TransfersInputs:
     rows = TransferredZone.objects.filter(alert_at__lte=now, zone__deleted_at=None)
     reason = rows.filter(zone__name=late.first[0][0]).values_list("error", flat=True).first()
     return TransfersInputs(late, reason or "", rows.filter(zone__is_served=False, zone__is_catalog=False).count())
-
-
-def redis_answers() -> bool:
-    """Whether Redis answers just now, within two seconds."""
-    try:
-        return bool(telemetry.connection(settings.REDIS_URL).ping())
-    except RedisError:
-        return False
 
 
 def _nodes(statuses: Sequence[NodeStatus], head: Position, now: datetime) -> tuple[NodeInputs, ...]:

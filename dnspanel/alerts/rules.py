@@ -18,6 +18,7 @@ from dnspanel.evidence.health import DestinationHealth
 from dnspanel.fleet.health import CONTACT_KNOWN_FOR, Health, Word, spoken
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.rollout.waiting import BEFORE_NODES, LATE_AFTER, LATE_AGAIN, VERY_LATE_AFTER, Waiting, describe
+from dnspanel.redis_health import RedisProblem
 from dnspanel.secondaries.queries import LateSecondary
 from dnspanel.texts import gettext, joined, ngettext
 from replication.wire.front import front_report_in
@@ -187,7 +188,7 @@ class AlertInputs:
     past_rules: tuple[tuple[int, str, str], ...] = ()  # id of the request, whose publication, why
     unpublished: tuple[tuple[int, str, str], ...] = ()  # id of the request, its name, why not
     damaged_segments: int = 0
-    redis_answers: bool = True
+    redis_problem: RedisProblem | None = None
     collector_at: datetime | None = None
     certificate_expires_at: datetime | None = None
     disk_free_bytes: int = 0
@@ -507,6 +508,19 @@ def _is_behind(destination: DestinationHealth, now: datetime) -> bool:
     return is_slow and destination.oldest_at is not None and destination.failing_since is None
 
 
+def _redis_message(problem: RedisProblem) -> str:
+    """Return what is wrong with Redis, and what goes on without it."""
+    if problem is RedisProblem.FULL:
+        return gettext("Redis is full: delivery goes on by polling, up to 5 s later, and there are no live numbers.")
+    if problem is RedisProblem.REFUSES:
+        return gettext(
+            "Redis refuses writes: delivery goes on by polling, up to 5 s later, and there are no live numbers."
+        )
+    return gettext(
+        "Redis does not answer: delivery goes on by polling, up to 5 s later, and there are no live numbers."
+    )
+
+
 def _of_panel(inputs: AlertInputs, now: datetime, is_open: Collection[str]) -> Iterator[Condition]:
     yield from _of_publishing(inputs, now)
     yield from _of_waiting(inputs.waiting, now, is_open)
@@ -515,11 +529,8 @@ def _of_panel(inputs: AlertInputs, now: datetime, is_open: Collection[str]) -> I
     yield from _of_expiry(inputs, now)
     yield from _of_transfers(inputs, now)
     yield from _of_catalogs(inputs, now)
-    if not inputs.redis_answers:
-        message = gettext(
-            "Redis does not answer: publications are found by polling, later, and there are no live numbers."
-        )
-        yield Condition("panel.redis", "panel.redis", Severity.CRITICAL, message)
+    if inputs.redis_problem is not None:
+        yield Condition("panel.redis", "panel.redis", Severity.CRITICAL, _redis_message(inputs.redis_problem))
     if _collector_is_silent(inputs, now):
         message = gettext(
             "The collector has not been at work since the panel was set up: nobody knows how the nodes are."

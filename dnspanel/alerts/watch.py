@@ -54,10 +54,10 @@ def look(*, now: datetime) -> Looked | None:
         if looked_at is None or now - looked_at > BREAK:
             beat(process=WATCH_SINCE, now=now)
         reading = read(now)
-        if not reading.inputs.redis_answers:
+        if reading.inputs.redis_problem is not None:
             beat(process=REDIS_AWAY, now=now)
         forget_lost(now=now)
-        found = [*process_conditions(reading.processes, now, redis_answers=reading.inputs.redis_answers)]
+        found = [*process_conditions(reading.processes, now, redis_answers=reading.inputs.redis_problem is None)]
         is_open = Alert.objects.filter(over_at=None).values_list("key", flat=True)
         looked = keep([*conditions(reading.inputs, now, is_open=set(is_open)), *found], now=now)
         mark_disks(reading, now=now)

@@ -56,7 +56,7 @@ daemonize no
 save 300 1
 appendonly no
 maxmemory 256mb
-maxmemory-policy volatile-lru
+maxmemory-policy noeviction
 """
 
 

@@ -84,7 +84,7 @@ def push_nodes(node_ids: list[int]) -> None:
 def push_late_nodes() -> None:
     """Push to every active node that is not at the head of its schema."""
     with while_postgresql_answers():
-        _wake_pushes(late_nodes())
+        wake_released_nodes(node_ids=late_nodes())
 
 
 @shared_task(ignore_result=True)

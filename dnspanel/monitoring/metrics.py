@@ -28,6 +28,7 @@ from dnspanel.fleet.nodes.heartbeats import COLLECTOR, WATCH
 from dnspanel.fleet.processes.roles import BUSY_FOR, REQUIRED
 from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.fleet.rollout.waiting import Waiting
+from dnspanel.redis_health import RedisProblem
 from replication import __version__
 
 QUEUES = tuple(BUSY_FOR)
@@ -190,7 +191,8 @@ def _of_panel(reading: Reading) -> Iterator[Family]:
     yield _one(_gauge("delivery_stopped", "Whether delivery to later groups was stopped"), stopped)
     yield _one(_gauge("delivery_pinned", "Whether the fleet is pinned"), pinned)
     yield _one(_gauge("damaged_segments", "Segments whose object is gone or altered"), inputs.damaged_segments)
-    yield _one(_gauge("redis_up", "Whether Redis answers"), inputs.redis_answers)
+    yield _one(_gauge("redis_up", "Whether Redis answers and takes writes"), inputs.redis_problem is None)
+    yield _one(_gauge("redis_full", "Whether Redis is full"), inputs.redis_problem is RedisProblem.FULL)
     yield _one(_gauge("disk_free_bytes", "Free bytes on the panel's disk"), inputs.disk_free_bytes)
     yield _one(_gauge("disk_bytes", "Size of the panel's disk"), inputs.disk_bytes)
     yield _one(_gauge("disk_free_inodes", "Free inodes of the panel's disk"), inputs.disk_free_inodes)

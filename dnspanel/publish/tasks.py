@@ -6,6 +6,7 @@ seconds, in case nobody could be woken.
 """
 
 import logging
+import threading
 from typing import Any
 
 from celery import shared_task
@@ -24,6 +25,8 @@ from replication.wire.position import Position
 SNAPSHOT_LIFETIME = 60
 
 _pace = Pace()
+# The publisher has one connection and one LMDB, and without Redis a thread of its process encodes too.
+_alone = threading.Lock()
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +45,7 @@ def make_snapshot(schema: int) -> None:
 def encode_log() -> str:
     """Encode until the head of the log is reached."""
     position = None
-    with while_postgresql_answers():
+    with while_postgresql_answers(), _alone:
         while encoded := _step():
             position = encoded
     return f"encoded up to {position}" if position else "nothing to encode"

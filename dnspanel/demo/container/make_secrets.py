@@ -28,7 +28,7 @@ dir /tmp
 save ""
 appendonly no
 maxmemory 256mb
-maxmemory-policy volatile-lru
+maxmemory-policy noeviction
 """
 
 

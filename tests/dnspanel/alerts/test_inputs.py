@@ -15,6 +15,7 @@ from dnspanel.fleet.models import Bootstrap, Delivery, Divergence, Node, ParentC
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, beat
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.publish.models import Segment, Snapshot, Stall
+from dnspanel.redis_health import RedisProblem
 from dnspanel.zones.expiry import set_expiry
 from dnspanel.zones.models import Expiry, LogHead, Publication, Rollover, Zone
 from tests.dnspanel.fleet.conftest import MakeNode
@@ -52,7 +53,7 @@ def test_a_panel_in_which_nothing_ever_happened_has_nothing_to_tell() -> None:
     inputs = read(NOW).inputs
     assert (inputs.nodes, inputs.stalls, inputs.unencoded_since, inputs.hold_reason) == ((), (), None, "")
     assert (inputs.collector_at, inputs.backup_at, inputs.set_up_at, inputs.failed) == (None, None, None, ())
-    assert inputs.redis_answers
+    assert inputs.redis_problem is None
     assert 0 < inputs.disk_free_bytes < inputs.disk_bytes
 
 
@@ -122,7 +123,7 @@ def test_what_was_recorded_of_the_panel(active_node: MakeNode) -> None:
 
 def test_a_redis_that_does_not_answer_is_a_fact_and_no_error(settings: Any) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    assert read(NOW).inputs.redis_answers is False
+    assert read(NOW).inputs.redis_problem is RedisProblem.AWAY
 
 
 def test_as_many_queries_for_thirty_nodes_as_for_one(active_node: MakeNode) -> None:

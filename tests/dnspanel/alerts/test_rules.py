@@ -22,6 +22,7 @@ from dnspanel.catalogs.queries import Troubled
 from dnspanel.evidence.health import DestinationHealth
 from dnspanel.fleet.health import Health, Word
 from dnspanel.fleet.rollout.waiting import Place, Waiting
+from dnspanel.redis_health import RedisProblem
 from dnspanel.secondaries.queries import LateSecondary
 from replication.wire.front import BackendReport, FrontReport
 from tests.people import NOW
@@ -168,7 +169,7 @@ def test_a_hold_after_a_restore_is_one_alert() -> None:
 
 def test_redis_that_is_away_says_what_waits_by_that() -> None:
     late = [node(name, health=health(Word.STALE, 400)) for name in ("ns1", "ns2")]
-    trouble = only(inputs(*late, redis_answers=False, waiting=waiting(Place.PUSH, 400)))
+    trouble = only(inputs(*late, redis_problem=RedisProblem.AWAY, waiting=waiting(Place.PUSH, 400)))
     assert trouble.kind == "panel.redis"
     assert trouble.message.endswith("the oldest has waited 6 min for the worker “push”.")
 
@@ -375,7 +376,10 @@ def test_delivery_that_was_stopped_or_has_been_pinned_for_long() -> None:
 
 
 def test_redis_and_backups() -> None:
-    assert found(inputs(redis_answers=False)) == [("panel.redis", "critical")]
+    for problem, words in (("away", "does not answer"), ("full", "is full"), ("refuses", "refuses writes")):
+        condition = only(inputs(redis_problem=RedisProblem(problem)))
+        assert (condition.kind, str(condition.severity)) == ("panel.redis", "critical")
+        assert f"Redis {words}: delivery goes on by polling" in condition.message
     assert found(inputs(set_up_at=ago(hours=25))) == []
     assert "there is none" in only(inputs(set_up_at=ago(hours=27))).message
     assert found(inputs(set_up_at=ago(days=90), backup_at=ago(hours=25))) == []
@@ -399,7 +403,7 @@ def test_every_kind_has_its_words_and_every_key_is_one_alert() -> None:
         stalls=("x",),
         failed=((1, "x"),),
         damaged_segments=2,
-        redis_answers=False,
+        redis_problem=RedisProblem.AWAY,
         certificate_expires_at=NOW,
         disk_bytes=1,
         set_up_at=ago(days=9),

@@ -5,9 +5,11 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.conf import settings as panel_settings
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from prometheus_client.parser import text_string_to_metric_families
+from redis import Redis
 
 from dnspanel.alerts.models import Severity
 from dnspanel.alerts.rules import KINDS, Condition
@@ -168,9 +170,20 @@ def test_without_redis_the_rest_is_told(active_node: MakeNode, settings: Any) ->
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     found = scrape()
     assert found["dnspanel_redis_up"] == {(): 0}
+    assert found["dnspanel_redis_full"] == {(): 0}
     assert "dnspanel_queue_depth" not in found
     assert "dnspanel_node_queries_total" not in found
     assert found["dnspanel_node_up"] == {of("ns1"): 0}
+
+
+def test_a_redis_that_is_full_is_not_up_and_has_its_own_line() -> None:
+    with Redis.from_url(panel_settings.REDIS_URL) as server:
+        server.config_set("maxmemory", "1")
+        try:
+            found = scrape()
+        finally:
+            server.config_set("maxmemory", "256mb")
+    assert (found["dnspanel_redis_up"], found["dnspanel_redis_full"]) == ({(): 0}, {(): 1})
 
 
 def test_a_scrape_of_thirty_nodes_takes_as_many_queries_as_one_of_one(active_node: MakeNode) -> None:

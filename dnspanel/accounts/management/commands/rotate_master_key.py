@@ -51,7 +51,7 @@ class Command(BaseCommand):
             if lost:
                 raise CommandError(
                     f"No key of yours decrypts {', '.join(lost)}. Set the key that does as PANEL_MASTER_KEY_OLD"
-                    f" and run this command again. If that key is lost, give them up by forget_lost_secrets: read {RUNBOOK}."
+                    f" and run this command again. If that key is lost, forget_lost_secrets gives them up: {RUNBOOK}."
                 )
             if not rewritten:
                 return found

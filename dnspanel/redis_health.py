@@ -1,0 +1,42 @@
+"""Whether Redis does its work: it answers, and it takes a write. A full Redis answers PING and refuses every task."""
+
+from enum import StrEnum
+from functools import cache
+from typing import Any
+
+from django.conf import settings
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError, ResponseError
+from redis.retry import Retry
+
+# One key of one byte, however many processes ask; it expires where nobody asks any more.
+_KEY = "dnspanel:write-test"
+_KEY_SECONDS = 60
+ANSWERS_WITHIN = 1.0  # seconds
+
+
+class RedisProblem(StrEnum):
+    """What is wrong with Redis."""
+
+    AWAY = "away"  # no connection, or no answer in time
+    FULL = "full"  # maxmemory is reached
+    REFUSES = "refuses"  # other reasons not to write: a replica, a disk that takes no snapshot, a wrong password
+
+
+def redis_problem() -> RedisProblem | None:
+    """Return what is wrong with Redis just now, within two seconds; None if it takes a write."""
+    try:
+        _connection(settings.REDIS_URL).set(_KEY, "1", ex=_KEY_SECONDS)
+    except ResponseError as exc:
+        return RedisProblem.FULL if "maxmemory" in str(exc) else RedisProblem.REFUSES
+    except (RedisError, OSError):
+        return RedisProblem.AWAY
+    return None
+
+
+@cache
+def _connection(url: str) -> Any:
+    return Redis.from_url(
+        url, socket_connect_timeout=ANSWERS_WITHIN, socket_timeout=ANSWERS_WITHIN, retry=Retry(NoBackoff(), 0)
+    )
