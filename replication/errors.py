@@ -35,7 +35,7 @@ error survives pickling between workers.
 from typing import Any, Protocol
 from uuid import UUID
 
-from replication.texts import gettext
+from replication.texts import gettext, ngettext
 
 
 class _Position(Protocol):
@@ -96,6 +96,30 @@ class NodeUnreachable(Transient):
             gettext("no connection to {host} port {port}: {reason}").format(host=host, port=port, reason=reason)
         )
         self.host, self.port, self.reason = host, port, reason
+
+
+class WrongClock(NodeUnreachable):
+    """The agent does not take the panel's certificate, which is not valid by its clock; `clock` is what that says."""
+
+    def __init__(self, *, host: str, port: int, clock: float, now: float) -> None:
+        days, hours = divmod(round(abs(clock - now) / 3600), 24)
+        time = (
+            ngettext("{count} day", "{count} days", days).format(count=days)
+            if days
+            else ngettext("{count} hour", "{count} hours", hours).format(count=hours)
+        )
+        if not days and not hours:
+            reason = gettext("it does not take the panel's certificate, which is not valid now")
+        elif clock > now:
+            reason = gettext("its clock is {time} ahead, so the panel's certificate has expired for it").format(
+                time=time
+            )
+        else:
+            reason = gettext("its clock is {time} behind, so the panel's certificate is not valid yet for it").format(
+                time=time
+            )
+        super().__init__(host=host, port=port, reason=reason)
+        self.clock, self.now = clock, now
 
 
 class NotServed(Transient):

@@ -20,7 +20,7 @@ from urllib.parse import urlencode
 
 from replication.codec.keys import zone_prefix
 from replication.codec.sealed import SealingKey
-from replication.errors import BadBytes, Busy, Gap, NeedsSnapshot, NodeUnreachable, NotServed, Refused
+from replication.errors import BadBytes, Busy, Gap, NeedsSnapshot, NodeUnreachable, NotServed, Refused, WrongClock
 from replication.steps import Nothing, Refuse, SendSnapshot, Way, next_step
 from replication.store.snapshot import snapshot_id
 from replication.texts import gettext
@@ -52,6 +52,7 @@ from replication.wire.protocol import (
     ServedZone,
     Status,
     Top,
+    decode_clock,
     decode_message,
     decode_refusal,
     encode_message,
@@ -77,6 +78,8 @@ _RESTART_PAUSE_SECONDS = 0.2
 _RESTARTS = 3
 # Of X.509, as OpenSSL counts what may be wrong with a certificate.
 _NOT_YET_VALID, _EXPIRED = 9, 10
+# The status of an agent for which the panel's certificate is not valid, by its clock.
+_WRONG_CLOCK = 403
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,6 +350,8 @@ class NodeClient:
             raise NodeUnreachable(host=self.host, port=self.port, reason=str(exc) or type(exc).__name__) from exc
         if response.will_close:
             self.close()
+        if response.status == _WRONG_CLOCK and (clock := decode_clock(answer)) is not None:
+            raise WrongClock(host=self.host, port=self.port, clock=clock, now=time.time())
         return answer_of(response.status, answer)
 
     def _connected(self) -> ssl.SSLSocket:

@@ -29,7 +29,7 @@ from dnspanel.fleet.processes.alive import Turns
 from dnspanel.fleet.push import acks
 from dnspanel.fleet.rollup import MINUTES, roll_up
 from dnspanel.fleet.tasks import wake_repair
-from replication.errors import BadBytes, NotServed, Refused, ReplicationError
+from replication.errors import BadBytes, NodeUnreachable, NotServed, Refused, ReplicationError
 from replication.push import NodeClient
 from replication.troubles import Troubles
 from replication.wire.position import Position
@@ -63,6 +63,8 @@ class Poller:
     seen: int | None = None
     kept: bool = False  # whether this process has put samples into the stream
     running: "Future[None] | None" = None
+    problem: str = ""  # why the last poll did not reach the agent
+    problem_recorded: str | None = None
     polled: bool = False  # whether a poll has ended, well or not
     heard: bool = False
     status: Status | None = None  # its last status, and when
@@ -86,7 +88,8 @@ class Poller:
             status = self.client.status()
         else:
             status, samples = self.client.status_and_samples(self.seen)
-        self.heard, self.versions, self.position = True, status.versions, status.position
+        self.heard, self.problem = True, ""
+        self.versions, self.position = status.versions, status.position
         self.status, self.status_at = status, timezone.now()
         self._repair_if_different(status, time.monotonic())
         self.seen_machines[status.machine] = self.client.peer
@@ -194,6 +197,7 @@ class Collector:
         try:
             poller.poll()
         except ReplicationError as exc:
+            poller.problem = exc.reason if isinstance(exc, NodeUnreachable) else str(exc)
             self._say(poller.name, f"no numbers of {poller.name}: {exc}")
         except RedisError as exc:
             self._say("redis", f"Redis keeps no live numbers: {exc}")
@@ -220,6 +224,7 @@ class Collector:
         heard = [poller for poller in self._pollers.values() if poller.heard]
         fresh = {p.node_id: p.versions for p in heard if p.versions != p.versions_recorded}
         acks.record_contact(node_ids=[p.node_id for p in heard], versions=fresh, now=timezone.now())
+        self._record_problems()
         at = [(poller.name, poller.position) for poller in heard if poller.position is not None]
         hold_if_ahead(positions=at, now=timezone.now())
         reports = {p.node_id: (p.status_at, p.status.to_json()) for p in heard if p.status and p.status_at}
@@ -230,6 +235,13 @@ class Collector:
         self._knows_contact |= self._learned and all(poller.polled for poller in self._pollers.values())
         if self._knows_contact:
             beat(process=COLLECTOR, now=timezone.now())
+
+    def _record_problems(self) -> None:
+        """Record why agents are not reached, where that is news."""
+        for poller in self._pollers.values():
+            if poller.polled and (problem := poller.problem) != poller.problem_recorded:
+                acks.record_contact_problem(node_id=poller.node_id, problem=problem)
+                poller.problem_recorded = problem
 
     def _learn(self) -> None:
         nodes = {node.pk: node for node in Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED))}

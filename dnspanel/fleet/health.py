@@ -64,6 +64,7 @@ class HealthInputs:
     drained_until: datetime | None = None
     drain_reason: str = ""
     certificate_expires_at: datetime | None = None
+    contact_problem: str = ""  # why its agent was not reached the last time
     snapshot: str = ""  # how far a snapshot on its way to it is, in words
 
 
@@ -102,12 +103,19 @@ def _judge(inputs: HealthInputs, lag: int, behind: timedelta, now: datetime) -> 
             acked=inputs.acked, refusal=inputs.refusal
         )
     if inputs.contact_at is None:
-        return Word.OFFLINE, gettext("The panel has not reached its agent yet.")
+        return Word.OFFLINE, (
+            gettext("The panel has not reached its agent yet: {problem}.").format(problem=inputs.contact_problem)
+            if inputs.contact_problem
+            else gettext("The panel has not reached its agent yet.")
+        )
     silent = _since(inputs.contact_at, now)
     if silent > OFFLINE_AFTER:
-        return Word.OFFLINE, gettext("No contact for {silent}; it keeps serving sequence {acked}.").format(
-            silent=spoken(silent), acked=inputs.acked
+        message = (
+            gettext("No contact for {silent}: {problem}. It keeps serving sequence {acked}.")
+            if inputs.contact_problem
+            else gettext("No contact for {silent}; it keeps serving sequence {acked}.")
         )
+        return Word.OFFLINE, message.format(silent=spoken(silent), problem=inputs.contact_problem, acked=inputs.acked)
     if inputs.snapshot:
         return Word.CATCHING_UP, gettext("{snapshot} It serves sequence {acked} meanwhile.").format(
             snapshot=inputs.snapshot, acked=inputs.acked

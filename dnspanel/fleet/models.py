@@ -109,6 +109,8 @@ class Node(models.Model):
     applied = models.BigIntegerField(default=0, db_default=0)
     applied_at = models.DateTimeField(null=True)
     contact_at = models.DateTimeField(null=True)
+    # Why the collector did not reach its agent the last time; empty when it did.
+    contact_problem = MessageField(blank=True, default="")
     # The last refusal in words; empty when the node is well.
     refusal = MessageField(blank=True, default="")
     refused_at = models.DateTimeField(null=True)

@@ -9,6 +9,7 @@ import socket
 import ssl
 import tempfile
 import threading
+import time
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from replication.agent.identity import IdentityKeeper
+from replication.agent.identity import IdentityKeeper, is_valid_at
 from replication.agent.observe import Observer
 from replication.agent.recent_log import RECENT_LOG
 from replication.agent.strangers import Strangers
@@ -107,11 +108,18 @@ class PanelServer(ThreadingHTTPServer):
             if self._is_panel(request, client_address[0]):
                 with self._place() as has_place:
                     if has_place:
-                        self.RequestHandlerClass(request, client_address, self)  # type: ignore[arg-type]
+                        self._handler(request)(request, client_address, self)
                     else:
                         logger.warning("refused the panel's connection: it has %s already", MAX_CONNECTIONS)
         except (OSError, ssl.SSLError) as exc:
             logger.debug("connection of %s ended: %s", client_address[0], exc)
+
+    def _handler(self, request: ssl.SSLSocket) -> type[BaseHTTPRequestHandler]:
+        """The handler of the connection; another one where the certificate of the panel is not valid by our clock."""
+        if is_valid_at(request.getpeercert() or {}, time.time()):
+            return self.RequestHandlerClass  # type: ignore[return-value]
+        logger.warning("refused the panel's connection: by the clock of this server its certificate is not valid")
+        return ClockHandler
 
     def _is_panel(self, request: ssl.SSLSocket, address: str) -> bool:
         """Shake hands; True if the client has shown the panel's certificate. Raises OSError."""
@@ -142,6 +150,27 @@ def _common_name(certificate: Mapping[str, Any] | None) -> str | None:
             if name == "commonName":
                 return str(value)
     return None
+
+
+class ClockHandler(BaseHTTPRequestHandler):
+    """Answer every request with the time that this server's clock shows, and do nothing."""
+
+    protocol_version = "HTTP/1.1"
+    timeout = HANDSHAKE_SECONDS
+
+    def do_GET(self) -> None:
+        body = encode_message({"error": "WrongClock", "message": "wrong clock", "position": None, "clock": time.time()})
+        self.close_connection = True
+        self.send_response_only(403)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_POST = do_GET
+
+    def log_message(self, format: str, *args: Any) -> None:
+        logger.debug(format, *args)
 
 
 class PanelHandler(BaseHTTPRequestHandler):

@@ -423,6 +423,15 @@ def encode_refusal(error: ReplicationError, position: Position | None) -> tuple[
     return _STATUS_OF.get(type(error), 422), encode_message(message)
 
 
+def decode_clock(body: bytes) -> float | None:
+    """The time by the clock of an agent for which the panel's certificate is not valid; None for another answer."""
+    try:
+        message = decode_message(body)
+        return float(message["clock"]) if message["error"] == "WrongClock" else None
+    except (BadBytes, KeyError, TypeError, ValueError):
+        return None
+
+
 def decode_refusal(status: int, body: bytes) -> ReplicationError:
     """The error behind a refusal, as the agent raised it where the panel has to tell it apart."""
     try:

@@ -14,6 +14,7 @@ from tests.faults.checker import Panels
 from tests.faults.conftest import NewChecker, stopped
 from tests.faults.member import Member
 from tests.faults.panel import Panel
+from tests.stack import until
 
 pytestmark = pytest.mark.faults
 
@@ -62,6 +63,27 @@ def test_a_node_whose_clock_is_wrong_is_in_sync_all_the_same(
         assert "day" not in sentence
         assert "-" not in sentence.replace("dns-", "")
     checker.judge()
+
+
+@pytest.mark.row(33)
+@pytest.mark.parametrize(
+    ("days", "words"), [(400, "its clock is 400 days ahead"), (-400, "its clock is 400 days behind")]
+)
+def test_a_node_for_whose_clock_the_panels_certificate_is_not_valid_says_so(
+    days: int, words: str, panel: Panel, member: Member
+) -> None:
+    """It was *offline*, without a reason."""
+
+    def shown() -> tuple[str, str]:
+        _, _, word, sentence = panel.do(acts.positions)["nodes"][member.name]
+        return word, str(sentence)
+
+    member.kill_agent()
+    member.start_agent(env=clocks.shifted(days * DAY))
+    until(lambda: shown()[0] == "offline" and words in shown()[1], seconds=90, what=lambda: str(shown()))
+    member.kill_agent()
+    member.start_agent()
+    member.wait_until_in_sync()
 
 
 @pytest.mark.row(33)

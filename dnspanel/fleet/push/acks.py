@@ -194,6 +194,11 @@ def record_reports(*, reports: Mapping[int, tuple[datetime, Mapping[str, Any]]])
         cursor.execute(_RECORD_REPORTS, {"nodes": list(reports), "reports": json.dumps(rows)})
 
 
+def record_contact_problem(*, node_id: int, problem: str) -> None:
+    """Record why this agent was not reached; empty when it was. Writes only what is new."""
+    Node.objects.filter(pk=node_id).exclude(contact_problem=problem).update(contact_problem=problem)
+
+
 def record_contact(*, node_ids: Collection[int], versions: Mapping[int, Mapping[str, str]], now: datetime) -> None:
     """These agents answered just now; `versions` holds only those that are new."""
     with connection.cursor() as cursor:

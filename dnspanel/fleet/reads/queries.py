@@ -135,6 +135,7 @@ def _inputs(node: Any, newest: Position, since: datetime, gates: Gates | None, b
         acked=node.acked,
         moved_at=max((at for at in (node.acked_at, node.applied_at) if at is not None), default=None),
         contact_at=node.contact_at,
+        contact_problem=node.contact_problem,
         refusal=machines.describe_conflict(node) or node.refusal,
         head_epoch=newest.epoch,
         head=newest.sequence,

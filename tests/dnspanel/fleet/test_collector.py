@@ -17,6 +17,7 @@ from dnspanel.fleet.rollup import MINUTES, points_of
 from replication.wire.protocol import Counted, Status, Top
 from tests.dnspanel.fleet.conftest import NOW, Served
 from tests.dnspanel.fleet.test_telemetry import sample
+from tests.ports import free_port
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("live_redis")]
 
@@ -49,6 +50,19 @@ def test_samples_contact_and_versions_are_kept(served: Serve, collector: Collect
     made.node.refresh_from_db()
     assert made.node.contact_at is not None
     assert made.node.versions == {"agent": "1", "powerdns": "4.7.3"}
+
+
+def test_why_an_agent_is_not_reached_is_kept_until_it_is(served: Serve, collector: Collector) -> None:
+    made = served()
+    port = made.node.agent_port
+    Node.objects.filter(pk=made.node.pk).update(agent_port=free_port())
+    seconds_of(collector, 2)
+    made.node.refresh_from_db()
+    assert "Connection refused" in made.node.contact_problem
+    Node.objects.filter(pk=made.node.pk).update(agent_port=port)
+    seconds_of(collector, 3)
+    made.node.refresh_from_db()
+    assert made.node.contact_problem == ""
 
 
 def test_only_new_samples_are_asked_for(served: Serve, collector: Collector) -> None:

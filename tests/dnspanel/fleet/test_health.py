@@ -46,6 +46,15 @@ def test_the_word_is_the_one_that_matters_most(facts: HealthInputs, word: Word) 
     assert health(facts, NOW).word == word
 
 
+def test_a_node_that_is_offline_says_why() -> None:
+    problem = "its clock is 400 days ahead, so the panel's certificate has expired for it"
+    silent = replace(LIVE, contact_at=NOW - timedelta(seconds=60), contact_problem=problem)
+    assert health(silent, NOW).message == f"No contact for 60 s: {problem}. It keeps serving sequence 41."
+    never = replace(silent, contact_at=None)
+    assert health(never, NOW).message == f"The panel has not reached its agent yet: {problem}."
+    assert health(replace(silent, contact_problem=""), NOW).message.startswith("No contact for 60 s;")
+
+
 def test_lag_is_told_in_changes_and_seconds() -> None:
     found = health(replace(BEHIND, behind_since=NOW - timedelta(seconds=20)), NOW)
     assert (found.lag, found.lag_seconds) == (3, 20.0)

@@ -54,10 +54,12 @@ class Authority:
         self.path = directory / "authority.pem"
         self.path.write_bytes(self.pem)
 
-    def issue(self, name: str, stem: str, usage: x509.ObjectIdentifier | None = None) -> tuple[Path, Path]:
-        """Paths of a new certificate and its key."""
+    def issue(
+        self, name: str, stem: str, usage: x509.ObjectIdentifier | None = None, *, shifted: timedelta = timedelta(0)
+    ) -> tuple[Path, Path]:
+        """Paths of a new certificate and its key; it is valid now, or that much later."""
         key = ec.generate_private_key(ec.SECP256R1())
-        certificate = self._certificate(name, key.public_key(), usage=usage)
+        certificate = self._certificate(name, key.public_key(), usage=usage, shifted=shifted)
         paths = self.directory / f"{stem}.pem", self.directory / f"{stem}.key"
         paths[0].write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
         paths[1].write_bytes(
@@ -70,17 +72,23 @@ class Authority:
     def sign(self, public_key: ec.EllipticCurvePublicKey, name: str) -> bytes:
         return self._certificate(name, public_key).public_bytes(serialization.Encoding.PEM)
 
-    def client_context(self, name: str = PANEL_NAME) -> ssl.SSLContext:
+    def client_context(self, name: str = PANEL_NAME, *, shifted: timedelta = timedelta(0)) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=self.path)
         context.check_hostname = False
-        context.load_cert_chain(*self.issue(name, f"client-{name}", ExtendedKeyUsageOID.CLIENT_AUTH))
+        context.load_cert_chain(*self.issue(name, f"client-{name}", ExtendedKeyUsageOID.CLIENT_AUTH, shifted=shifted))
         return context
 
     def _certificate(
-        self, name: str, public_key: object, *, ca: bool = False, usage: x509.ObjectIdentifier | None = None
+        self,
+        name: str,
+        public_key: object,
+        *,
+        ca: bool = False,
+        usage: x509.ObjectIdentifier | None = None,
+        shifted: timedelta = timedelta(0),
     ) -> x509.Certificate:
         issuer = "authority"
-        now = datetime.now(UTC)
+        now = datetime.now(UTC) + shifted
         builder = (
             x509.CertificateBuilder()
             .issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, issuer)]))

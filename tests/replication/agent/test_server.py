@@ -9,12 +9,13 @@ import os
 import socket
 import ssl
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from replication.errors import Gap, NodeUnreachable, Refused
+from replication.errors import Gap, NodeUnreachable, Refused, WrongClock
 from replication.push import NodeClient
 from tests.replication.agent.conftest import RunningNode
 from tests.replication.agent.servers import Authority
@@ -67,6 +68,26 @@ def test_another_nodes_certificate_is_not_the_panels(shared_node: RunningNode) -
     context.load_cert_chain(*shared_node.authority.issue("panel", "liar", ExtendedKeyUsageOID.SERVER_AUTH))
     with NodeClient("127.0.0.1", shared_node.files.port, context) as client, pytest.raises(NodeUnreachable):
         client.status()
+
+
+@pytest.mark.parametrize(
+    ("days", "words"), [(400, "its clock is 400 days ahead"), (-400, "its clock is 400 days behind")]
+)
+def test_an_agent_whose_clock_is_off_says_so_and_does_nothing_else(
+    shared_node: RunningNode, days: int, words: str
+) -> None:
+    """The handshake failed with "certificate expired", and the node was offline without a reason."""
+    authority = shared_node.authority
+    shifted = timedelta(days=-days)  # as seen by that agent: its clock is right, the panel's certificate is not
+    context = authority.client_context(shifted=shifted)
+    with NodeClient("127.0.0.1", shared_node.files.port, context) as client:
+        for act in (client.status, lambda: client.samples(0), client.log, client.check, client.certificate_request):
+            with pytest.raises(WrongClock) as caught:
+                act()
+            assert abs(caught.value.clock - time.time()) < 60
+    with pytest.raises(WrongClock, match=words):
+        raise WrongClock(host="ns1", port=8533, clock=time.time() + days * 86_400, now=time.time())
+    assert shared_node.client.status().node == "ns1"
 
 
 def test_the_panel_speaks_only_to_the_agent_with_the_pinned_certificate(shared_node: RunningNode) -> None:
