@@ -21,8 +21,8 @@ CONSEQUENCES: Mapping[str, frozenset[str]] = {
     # The alert about publications that wait names the place.
     WAITS: _LATE | {"panel.log_age"},
 }
-# What else follows from a hold, on nodes that know more than the panel: they refuse its old history, and hold the new.
-OF_NODES_AHEAD = frozenset({"node.rejecting", "node.digest", "node.diverged"})
+# What else follows from a hold, on nodes that know more than the panel: they refuse its old history and its snapshots.
+OF_NODES_AHEAD = frozenset({"node.rejecting", "node.digest", "node.diverged", "node.bootstrap"})
 
 
 class Wrong(Protocol):

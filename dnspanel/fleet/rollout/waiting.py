@@ -141,9 +141,12 @@ def _behind(
     passed: Sequence[Stage], sequence: int, since: datetime, pipeline: Pipeline, verify_time: timedelta
 ) -> Waiting:
     """Return it at the stage that does not let it pass, though none of its nodes that work lacks it."""
-    gate = next((stage for stage in passed if _keeps_back(stage, sequence)), passed[-1] if passed else None)
-    if gate is None or pipeline.stopped_behind is not None:
-        return Waiting(sequence, since, Place.STOPPED, gate.name if gate else "", has_own_alert=True)
+    stopped = pipeline.stopped_behind
+    gate = next((stage for stage in passed if stage == stopped or _keeps_back(stage, sequence)), None)
+    if gate is None:  # a publication is being taken back, which the push worker does
+        return Waiting(sequence, since, Place.PUSH)
+    if gate == stopped:
+        return Waiting(sequence, since, Place.STOPPED, gate.name, has_own_alert=True)
     if gate.ring0 is not Ring0.NO:
         name = gate.members[0].name if gate.members else gate.name
         return Waiting(sequence, since, Place.CANARY, name, has_own_alert=any(_lacks(gate, sequence)))

@@ -147,6 +147,18 @@ def test_a_new_node_does_not_tell_old_publications_again(
     assert [facts["sequence"] for _, facts in notice_all()] == [2]
 
 
+def test_the_state_of_the_canary_is_told_as_any_node_s(bob: User, webhook: MakeWebhook, active_node: MakeNode) -> None:
+    node = active_node("ring0")
+    Node.objects.filter(pk=node.pk).update(is_ring0=True)
+    publish("one.test.", bob)
+    prove(node, 1)
+    webhook(bob, "https://receiver.test/", NODE)
+    Node.objects.update(refusal="its disk is full")
+    assert notice_all(later(10)) == []
+    [(_, facts)] = notice_all(later(20))
+    assert (facts["name"], facts["state"]) == ("ring0", "rejecting")
+
+
 def test_a_node_s_state_is_told_when_it_has_lasted(bob: User, webhook: MakeWebhook, active_node: MakeNode) -> None:
     node = active_node("ns1")
     publish("one.test.", bob)

@@ -162,6 +162,14 @@ def test_behind_a_group_at_which_delivery_stopped() -> None:
     assert found == (Place.STOPPED, "first", True)
 
 
+def test_behind_a_stopped_group_it_may_still_wait_before_that() -> None:
+    canary, first, last = follower("canary", 3), follower("ns1", 3, limit=3), follower("ns2", 3, limit=3)
+    group, ring0 = stage("first", first), stage("ring 0", canary, ring0=Ring0.WAITED_FOR)
+    stages = ring0, group, stage("last", last)
+    found = place([canary, first, last], *stages, stopped_behind=group, push_works=True)
+    assert found == (Place.CANARY, "canary", False)
+
+
 def test_a_front_is_a_node_too() -> None:
     """Fronts are in no stage: nobody waits for them."""
     node, front = follower("ns1", HEAD, acked_at=NOW), follower("front2", 3)

@@ -2,6 +2,7 @@
 
 import re
 import time
+from datetime import timedelta
 
 import pytest
 from django.test import override_settings
@@ -12,7 +13,10 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 from dnspanel.accounts.models import User
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Bootstrap, Node, NodeGroup, NodeState
+from dnspanel.fleet.nodes.heartbeats import COLLECTOR, beat
+from dnspanel.publish.models import Segment
 from dnspanel.publish.stall import record_stall
+from dnspanel.zones.models import LogHead, Publication
 from replication.wire.protocol import Sample
 from tests.dnspanel.fleet.conftest import NOW, MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser
@@ -88,6 +92,33 @@ def test_a_standstill_of_publishing_is_said_above_the_nodes(active_node: MakeNod
     page = browser(bob).get(NODES).content.decode()
     assert "Publishing stands still." in page
     assert "The store is full." in page
+
+
+def test_the_page_shows_the_canary_and_where_publications_wait(
+    active_node: MakeNode, browser: Browser, bob: User
+) -> None:
+    """It said "Live 4 of 4" while no publication reached a node."""
+    now, head = timezone.now(), LogHead.objects.get()
+    Publication.objects.create(sequence=1, epoch=head.epoch, at=now - timedelta(minutes=7), channel="system")
+    given = {"size": 1, "digest": bytes(32), "sealed_at": now, "object_name": "4/1"}
+    Segment.objects.create(epoch=head.epoch, schema=4, first=1, last=1, **given)
+    LogHead.objects.update(sequence=1)
+    for name in ("ns1", "ring0"):
+        active_node(name)
+    created = now - timedelta(days=1)
+    Node.objects.update(epoch=head.epoch, acked=0, contact_at=now, created_at=created)
+    Node.objects.filter(name="ring0").update(is_ring0=True)
+    beat(process=COLLECTOR, now=now)
+    page = " ".join(browser(bob).get(NODES).content.decode().split())
+    assert "the oldest has waited 7 min for the worker “push”." in page
+    assert re.search(r"<dt>Live</dt> ?<dd> ?0<span class=.quiet.> ?of 1", page)
+    assert 'id="node-ring0"' in page
+    assert '<span class="strong">canary</span>' in page
+    assert "0/1" in page, "the pill"
+    Node.objects.update(acked=1)
+    page = " ".join(browser(bob).get(NODES).content.decode().split())
+    assert re.search(r"<dt>Live</dt> ?<dd> ?1<span class=.quiet.> ?of 1", page)
+    assert "the worker “push”" not in page
 
 
 def test_a_refusal_of_a_node_is_shown_in_words(active_node: MakeNode, browser: Browser, bob: User) -> None:

@@ -36,6 +36,12 @@ def test_a_node_shows_its_state_and_its_live_numbers(api: MakeApi, node: Node, s
     assert api().get(f"{NODES}/ns1/points", step="year").status_code == 422
 
 
+def test_the_list_has_the_canary_and_says_which_it_is(api: MakeApi, node: Node, active_node: Any) -> None:
+    Node.objects.filter(pk=active_node("ring0").pk).update(is_ring0=True)
+    listed = api().get(NODES).json()["items"]
+    assert [(each["name"], each["is_ring0"]) for each in listed] == [("ns1", False), ("ring0", True)]
+
+
 @pytest.fixture
 def sample() -> Sample:
     """A second just past with a hundred questions."""
