@@ -11,6 +11,7 @@ import psycopg
 from prometheus_client.parser import text_string_to_metric_families
 
 from dnspanel.demo.stack import Stack
+from dnspanel.fleet.processes.roles import COLLECTOR
 from tests.stack import make_person, run_script
 
 SIGN_IN = """
@@ -98,3 +99,29 @@ def wait_until_named(places: Mapping[str, Callable[[], bool]], *, seconds: float
     while not found.look(began, places) and time.monotonic() - began < seconds:
         time.sleep(0.5)
     return found
+
+
+def works(operator: Operator, name: str) -> bool:
+    """Return True if at least one process of this name is at work, by the metric."""
+    return operator.metrics().get(("dnspanel_process_instances", name), 0) > 0
+
+
+def key_of(name: str) -> str:
+    """Return the key of the alert that no process of this name is at work."""
+    return "panel.collector" if name == COLLECTOR else f"panel.process:{name}"
+
+
+def places_of(operator: Operator, name: str) -> dict[str, Callable[[], bool]]:
+    """Return where an operator sees that no process of this name is at work."""
+    label = f'<span class="strong">{name}</span>'
+
+    def page_names_it() -> bool:
+        page = operator.page("/fleet/processes/")
+        row = page.partition(label)[2].partition("</tr>")[0]
+        return page.startswith("200 ") and "is-bad" in row
+
+    return {
+        "alert": lambda: key_of(name) in operator.alerts(),
+        "page": page_names_it,
+        "metric": lambda: operator.metrics().get(("dnspanel_process_instances", name)) == 0,
+    }

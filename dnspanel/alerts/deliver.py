@@ -16,7 +16,8 @@ from django.db.models import Q
 from dnspanel.accounts.vault import decrypt_secret
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.alerts.describe import payload_of, subject_of, text_of
-from dnspanel.alerts.models import Message, Route, RouteKind
+from dnspanel.alerts.models import Alert, Message, Route, RouteKind
+from dnspanel.alerts.rules import Condition
 from dnspanel.alerts.watch import GATHER
 from dnspanel.texts import gettext, speaking
 from dnspanel.webhooks.errors import AddressRefused, NoAnswer, NotTold
@@ -94,6 +95,28 @@ def record_outcome(*, route: Route, group: Sequence[Message], outcome: Outcome, 
         attempts,
         outcome.error or f"status={outcome.status}",
     )
+
+
+def tell_at_once(
+    *, route: Route, condition: Condition, since: datetime, now: datetime, send: Post = post, mail: Mail = send_mail
+) -> bool:
+    """Send what is wrong to a route without PostgreSQL: nothing is read or recorded. Return True if it was taken.
+
+    The same outage has the same message id at every attempt.
+    """
+    alert = Alert(
+        pk=-int(since.timestamp()),
+        key=condition.key,
+        kind=condition.kind,
+        severity=condition.severity,
+        sentence=condition.message,
+        since=since,
+        seen_at=now,
+    )
+    outcome = _attempt(route, [Message(pk=alert.pk, route=route, alert=alert)], now, send, mail)
+    level = logging.WARNING if outcome.error else logging.INFO
+    logger.log(level, "told route=%s at once %s", route.name, outcome.error or f"status={outcome.status}")
+    return not outcome.error
 
 
 def _due_together(route: Route, now: datetime) -> list[Message]:

@@ -77,6 +77,7 @@ KINDS: Mapping[str, str] = {
     "panel.past_rules": "A publication went past the rules of approval",
     "panel.planned": "A planned publication was not published at its time",
     "panel.object": "An object of the log is damaged",
+    "panel.postgresql": "PostgreSQL does not answer",
     "panel.redis": "Redis does not answer",
     "panel.collector": "The collector is silent",
     "panel.process": "A process of the panel is not at work",

@@ -45,8 +45,11 @@ class Looked:
     still_open: int
 
 
-def look(*, now: datetime) -> Looked | None:
-    """Alerts and their messages agree with what is wrong just now. None if somebody else is checking, or just did."""
+def look(*, now: datetime, also: Sequence[Condition] = ()) -> Looked | None:
+    """Alerts and their messages agree with what is wrong just now. None if somebody else is checking, or just did.
+
+    `also` is what the caller knows to be wrong by itself.
+    """
     with locked(Lock.WATCH, 0) as mine:
         looked_at = heartbeats().get(WATCH)
         if not mine or (looked_at is not None and timedelta(0) <= now - looked_at < LOOK_EVERY / 2):
@@ -57,7 +60,7 @@ def look(*, now: datetime) -> Looked | None:
         if reading.inputs.redis_problem is not None:
             beat(process=REDIS_AWAY, now=now)
         forget_lost(now=now)
-        found = [*process_conditions(reading.processes, now, redis_answers=reading.inputs.redis_problem is None)]
+        found = [*also, *process_conditions(reading.processes, now, redis_answers=reading.inputs.redis_problem is None)]
         is_open = Alert.objects.filter(over_at=None).values_list("key", flat=True)
         looked = keep([*conditions(reading.inputs, now, is_open=set(is_open)), *found], now=now)
         mark_disks(reading, now=now)

@@ -2,17 +2,27 @@
 
 It runs inside the collector's process. Celery's beat looks too, so that a dead collector is noticed; whoever comes
 second finds the look taken.
+
+Alerts are rows, so none can be raised while PostgreSQL does not answer. That alone is told without it, to the routes
+as they were known before, and becomes an alert when PostgreSQL is back.
 """
 
 import logging
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import datetime, timedelta
 
 from django.db import DatabaseError, close_old_connections, connection
 from django.utils import timezone
 
 from dnspanel.alerts import deliver, watch
+from dnspanel.alerts.models import Route, Severity
+from dnspanel.alerts.rules import Condition
+from dnspanel.fleet.health import spoken
+from dnspanel.texts import gettext
 
+# A PostgreSQL that is restarted is back by then.
+AWAY_FOR = timedelta(seconds=15)
 # Receivers may be slow; a look waits for none of them.
 _SENDERS = 3
 
@@ -25,7 +35,9 @@ class Watcher:
     def __init__(self) -> None:
         self._senders = ThreadPoolExecutor(_SENDERS, thread_name_prefix="tell")
         self._telling: dict[int, Future[None]] = {}
-        self._was_away = False
+        self._routes: list[Route] = []
+        self._away_since: datetime | None = None
+        self._knowing: set[int] = set()  # the routes that were told so
 
     def run(self, stop: threading.Event) -> None:
         while not stop.wait(watch.LOOK_EVERY.total_seconds()):
@@ -37,18 +49,46 @@ class Watcher:
         """One look, and a sender for every route that has something to tell and none yet."""
         try:
             close_old_connections()
-            watch.look(now=timezone.now())
+            outage = self._outage(timezone.now())
+            if watch.look(now=timezone.now(), also=outage) is not None or not outage:
+                self._away_since, self._knowing = None, set()
+            self._routes = list(Route.objects.filter(active=True))
             for route_id in deliver.routes_with_due(now=timezone.now()):
                 if route_id not in self._telling or self._telling[route_id].done():
                     self._telling[route_id] = self._senders.submit(_tell, route_id)
         except DatabaseError as exc:
-            if not self._was_away:
+            if self._away_since is None:
+                self._away_since = timezone.now()
                 logger.warning("nobody watches, PostgreSQL does not answer: %s", exc)
-            self._was_away = True
+            self._tell_outage(timezone.now())
         except Exception:  # a fault of ours in one look must not be the end of all of them
             logger.exception("a look ended unexpectedly")
-        else:
-            self._was_away = False
+
+    def _outage(self, now: datetime) -> list[Condition]:
+        """Return what is wrong with PostgreSQL, or was until just now; nothing if it was short."""
+        since = self._away_since
+        if since is None or now - since < AWAY_FOR:
+            return []
+        message = gettext("PostgreSQL has not answered for {time}: nothing can be shown or changed.").format(
+            time=spoken(now - since)
+        )
+        return [Condition("panel.postgresql", "panel.postgresql", Severity.CRITICAL, message)]
+
+    def _tell_outage(self, now: datetime) -> None:
+        """Tell every route that was known, again until it took the message."""
+        for condition in self._outage(now):
+            for route in self._routes:
+                is_free = route.pk not in self._telling or self._telling[route.pk].done()
+                if route.pk not in self._knowing and is_free:
+                    told = self._senders.submit(self._tell_at_once, route, condition, self._away_since or now)
+                    self._telling[route.pk] = told
+
+    def _tell_at_once(self, route: Route, condition: Condition, since: datetime) -> None:
+        try:
+            if deliver.tell_at_once(route=route, condition=condition, since=since, now=timezone.now()):
+                self._knowing.add(route.pk)
+        except Exception:
+            logger.exception("telling route %s of PostgreSQL ended unexpectedly", route.pk)
 
 
 def _tell(route_id: int) -> None:

@@ -4,14 +4,13 @@ Tests `processes.workers`, `processes.clock`, `processes.roll_call`, `monitoring
 """
 
 import signal
-from collections.abc import Callable
 
 import psycopg
 import pytest
 
 from dnspanel.demo.stack import Stack
-from dnspanel.fleet.processes.roles import BUSY_FOR, COLLECTOR, NAMES
-from tests.named_faults import Operator, wait_until_named
+from dnspanel.fleet.processes.roles import BUSY_FOR, NAMES
+from tests.named_faults import Operator, key_of, places_of, wait_until_named, works
 from tests.stack import until, wait_until_in_sync
 
 pytestmark = pytest.mark.flow
@@ -28,30 +27,6 @@ def operator(stack: Stack) -> Operator:
     operator = Operator(stack)
     until(lambda: all(works(operator, name) for name in NAMES), seconds=180, what="life signs of every process")
     return operator
-
-
-def works(operator: Operator, name: str) -> bool:
-    return operator.metrics().get(("dnspanel_process_instances", name), 0) > 0
-
-
-def key_of(name: str) -> str:
-    return "panel.collector" if name == COLLECTOR else f"panel.process:{name}"
-
-
-def places_of(operator: Operator, name: str) -> dict[str, Callable[[], bool]]:
-    """Where an operator sees that no process of the name is at work."""
-    silent = f'<span class="strong">{name}</span>'
-
-    def page_names_it() -> bool:
-        page = operator.page("/fleet/processes/")
-        row = page.partition(silent)[2].partition("</tr>")[0]
-        return page.startswith("200 ") and "is-bad" in row
-
-    return {
-        "alert": lambda: key_of(name) in operator.alerts(),
-        "page": page_names_it,
-        "metric": lambda: operator.metrics().get(("dnspanel_process_instances", name)) == 0,
-    }
 
 
 @pytest.mark.sample(1, reason="processes that are stopped")

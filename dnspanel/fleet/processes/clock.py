@@ -1,30 +1,49 @@
-"""Celery's beat, with life signs: it works while its schedule ticks. It also calls the roll of the queues."""
+"""Celery's beat, with life signs: it works while its schedule ticks. It also calls the roll of the queues.
+
+When each entry was last done is in PostgreSQL. Celery's own file of that is damaged by a kill, and gone with a
+container: the work of every day would begin to wait again, and might never be done.
+"""
 
 import atexit
+import logging
 import time
 from typing import Any
 
-from celery.beat import PersistentScheduler
+from celery.beat import Scheduler
 from celery.signals import beat_init
+from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from dnspanel.fleet.processes.alive import Alive, Turns
-from dnspanel.fleet.processes.periodic import know_schedule
+from dnspanel.fleet.processes.periodic import know_schedule, last_done
 from dnspanel.fleet.processes.roles import BEAT, BEAT_EVERY, BUSY_FOR
 
 # Beat ticks at least once a second; sending to a dead Redis takes a second or two.
 TICKS_WITHIN = 30.0
+logger = logging.getLogger(__name__)
 ANSWER = "dnspanel.fleet.processes.roll_call.answer_roll"
 
 
-class Clock(PersistentScheduler):
-    """As Celery's. Every few seconds a task goes to each queue: who answers it takes work."""
+class Clock(Scheduler):
+    """As Celery's, from when each entry was last done. Every few seconds it calls the roll: a task for each queue."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.turns = Turns()
         self._called_at = float("-inf")
         super().__init__(*args, **kwargs)
+
+    def setup_schedule(self) -> None:
+        """Make the schedule; what is overdue is begun at once. Without PostgreSQL every interval begins now."""
+        super().setup_schedule()
+        try:
+            done = last_done()
+        except (DatabaseError, InterfaceError) as exc:
+            logger.warning("every interval begins now, PostgreSQL does not answer: %s", exc)
+            return
+        for name, entry in self.schedule.items():
+            if name in done:
+                entry.last_run_at = done[name]
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         interval: float = super().tick(*args, **kwargs)

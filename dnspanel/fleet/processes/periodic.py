@@ -107,3 +107,9 @@ def know_schedule(*, names: Collection[str], now: datetime) -> None:
     rows = [PeriodicTask(name=name, since=now) for name in names]
     PeriodicTask.objects.bulk_create(rows, ignore_conflicts=True)
     PeriodicTask.objects.exclude(name__in=names).delete()
+
+
+def last_done() -> dict[str, datetime]:
+    """Return when each entry was last done, or since when it has been in the schedule if it never was."""
+    rows = PeriodicTask.objects.values_list("name", "succeeded_at", "since")
+    return {name: succeeded_at or since for name, succeeded_at, since in rows}

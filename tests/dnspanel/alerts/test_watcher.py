@@ -3,13 +3,14 @@
 import threading
 import time
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
 from dnspanel.alerts import watch
-from dnspanel.alerts.models import Message
+from dnspanel.alerts.models import Alert, Message
 from dnspanel.alerts.watcher import Watcher
 from dnspanel.fleet.nodes.heartbeats import WATCH, heartbeats
 from tests.dnspanel.alerts.conftest import MakeRoute
@@ -72,3 +73,50 @@ def test_a_fault_of_ours_is_logged_and_does_not_end_the_watch(
     assert "ZeroDivisionError" in caplog.text
     watcher.step()
     assert WATCH in heartbeats()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_postgresql_that_stays_away_is_told_without_it_once_and_is_an_alert_when_it_is_back(
+    route: MakeRoute, mail_server: MailServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    route("ops", "mail", "ops@people.test")
+    watcher = Watcher()
+    watcher.step()  # knows the routes from now on
+
+    def away(**_: object) -> None:
+        raise OperationalError("connection refused")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(watch, "look", away)
+        patch.setattr("dnspanel.alerts.watcher.AWAY_FOR", timedelta(0))
+        watcher.step()
+        eventually(lambda: len(mail_server.mails) == 1)
+        eventually(lambda: all(telling.done() for telling in watcher._telling.values()))
+        watcher.step()
+    monkeypatch.setattr("dnspanel.alerts.watcher.AWAY_FOR", timedelta(0))
+    monkeypatch.setattr(watch, "LOOK_EVERY", timedelta(0))
+    watcher.step()
+    assert "PostgreSQL has not answered for" in str(mail_server.mails[0])
+    assert len(mail_server.mails) == 1
+    assert Alert.objects.get(key="panel.postgresql").over_at is None
+    watcher.step()
+    assert watcher._away_since is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_postgresql_that_was_restarted_is_no_alert(
+    route: MakeRoute, mail_server: MailServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    route("ops", "mail", "ops@people.test")
+    watcher = Watcher()
+    watcher.step()
+
+    def away(**_: object) -> None:
+        raise OperationalError("connection refused")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(watch, "look", away)
+        watcher.step()
+    watcher.step()
+    assert mail_server.mails == []
+    assert not Alert.objects.filter(key="panel.postgresql").exists()
