@@ -10,10 +10,6 @@ Django asks `SELECT 1` in every request before anything else. A server that ends
 there is something to read on the socket then, and on a connection at rest there is nothing otherwise. What stands
 between may forget a connection that nobody used for minutes, and says nothing: after a pause the server is asked.
 
-PostgreSQL compiles a statement (`jit`, on by default) whose cost it estimates above a bound, and the estimates for the
-many tables with few rows are far too high: one read of the nodes took 0.47 s, and an edit until all nodes answered
-2 s in place of 0.4 s. No statement of the panel runs long enough to gain from it.
-
 A server that hangs is given up (`database.silence`), and TCP gives up one that cannot be reached. Where the connection
 is lost while a commit is under way, nobody knows whether it was done: that error is a `CommitInDoubt`.
 """
@@ -65,14 +61,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
     _looked_at = -FRESH_SECONDS  # monotonic time
 
     def get_connection_params(self) -> dict[str, Any]:
-        """Return the parameters of the settings, and those of the process that they do not have.
-
-        Statements are not compiled: `jit` in PANEL_DATABASE decides where it is set.
-        """
+        """Return the parameters of the settings, and those of the process that they do not have."""
         parameters: dict[str, Any] = super().get_connection_params()
         defaults = silence.limits_of_tcp(settings.SILENCE_SECONDS["command"]) if _defaults is None else _defaults
-        options = f"-c jit=off {parameters.get('options', '')}".rstrip()
-        return {**defaults, **parameters, "options": options}
+        return {**defaults, **parameters}
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """Open a connection that gives up a server that hangs; without the choices of Django that are not used here."""

@@ -10,6 +10,7 @@ from django.db import connection
 
 from dnspanel.database import base
 from dnspanel.database.base import DatabaseWrapper
+from dnspanel.settings import _database as settings_of_database
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -141,14 +142,14 @@ def _plans_of_eight_calls() -> tuple[int, int]:
         own.close()
 
 
-@pytest.mark.parametrize(("options", "expected"), [("", "off"), ("-c statement_timeout=0 -c jit=on", "on")])
-def test_statements_are_not_compiled_unless_the_database_url_says_so(options: str, expected: str) -> None:
+@pytest.mark.parametrize(("query", "expected"), [("", "off"), ("?options=-c%20jit%3Don", "on")])
+def test_statements_are_not_compiled_unless_the_database_url_says_so(query: str, expected: str) -> None:
     """In containers, where PostgreSQL had its defaults, an edit took four seconds until all nodes answered.
 
     The PostgreSQL of the tests and of `./dev run` had `jit = off` in its own configuration.
     """
     own = connection.copy()
-    own.settings_dict["OPTIONS"] = own.settings_dict["OPTIONS"] | ({"options": options} if options else {})
+    own.settings_dict["OPTIONS"] = settings_of_database(f"postgresql:///panel{query}")["OPTIONS"]
     with own.cursor() as cursor:
         cursor.execute("SELECT setting, source FROM pg_settings WHERE name = 'jit'")
         assert cursor.fetchone() == (expected, "client")
