@@ -137,7 +137,7 @@ def refuse_beyond(
 
 @dataclass(slots=True)
 class Room:
-    """How many more a holder may have of one kind, and the quota; nobody else adds until the transaction ends."""
+    """How many more a holder may have of one kind, and the quota; others cannot add until the transaction ends."""
 
     limit: int
     left: int

@@ -49,7 +49,7 @@ def refuse_zone_of(*, creator: User | None, team: Team | None, added: int = 1) -
 def without_room(zones: Sequence[Zone]) -> dict[int, str]:
     """Return why some of these zones, which come back from the trash, do not fit their creator or team; by their ids.
 
-    The first ones fit. Until the transaction ends, nobody else adds zones for the same people and teams. Creators and
+    The first ones fit. Until the transaction ends, others cannot add zones for the same people and teams. Creators and
     teams must be loaded with the zones.
     """
     holders = {

@@ -243,7 +243,7 @@ def _restore_piece(
     for _ in range(_TRIES):
         try:
             return bulk.leaving_refused(restore)
-        except IntegrityError as exc:  # the same form, or somebody who created a zone of one of these names
+        except IntegrityError as exc:  # the same form, or another request that created a zone of one of these names
             clash = exc
             if (first := _published_by(form_id)) is not None:
                 return first.last, first.outcome

@@ -60,6 +60,10 @@ def test_zones_by_name_are_deleted_and_get_a_policy(call: Caller) -> None:
     assert dry["zones"] == ["shop1.test."]
     worked(call, dry_run_of=dry["id"], confirm=True)
     assert not Zone.objects.filter(name="shop1.test.", deleted_at=None).exists()
+    dry = worked(call, zones=["shop1.test."], act={"op": "restore"}, reason="not meant")
+    assert (dry["counts"], dry["act"]) == ({"change": 1}, {"op": "restore"})
+    worked(call, dry_run_of=dry["id"])
+    assert Zone.objects.filter(name="shop1.test.", deleted_at=None).exists()
 
 
 def test_a_run_is_cancelled(call: Caller) -> None:
