@@ -26,13 +26,18 @@ class RedisProblem(StrEnum):
 
 def redis_problem() -> RedisProblem | None:
     """Return what is wrong with Redis just now, within two seconds; None if it takes a write."""
+    return explained_problem()[0]
+
+
+def explained_problem() -> tuple[RedisProblem | None, str]:
+    """Like `redis_problem`, with what Redis or the connection said."""
     try:
         _connection(settings.REDIS_URL).set(_KEY, "1", ex=_KEY_SECONDS)
     except ResponseError as exc:
-        return RedisProblem.FULL if "maxmemory" in str(exc) else RedisProblem.REFUSES
-    except (RedisError, OSError):
-        return RedisProblem.AWAY
-    return None
+        return RedisProblem.FULL if "maxmemory" in str(exc) else RedisProblem.REFUSES, str(exc)
+    except (RedisError, OSError) as exc:
+        return RedisProblem.AWAY, str(exc)
+    return None, ""
 
 
 @cache

@@ -3,29 +3,29 @@
 import os
 import shutil
 from collections import Counter
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 
 import psycopg
-import redis
 from django.apps import apps
 from django.conf import settings
 from django.db import connection, connections
 from django.utils import timezone
 
+from dnspanel.alerts.models import Severity
+from dnspanel.alerts.process_rules import process_conditions
 from dnspanel.fleet.health import FAULTS
-from dnspanel.fleet.nodes.heartbeats import heartbeats
+from dnspanel.fleet.processes.roles import COLLECTOR
+from dnspanel.fleet.processes.state import processes_now
 from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.monitoring.checks import OK, Check, Found, Part, State, reason_of
 from dnspanel.publish.models import Stall
+from dnspanel.redis_health import RedisProblem, explained_problem
 from dnspanel.zones.models import LogHead
 
-# How long PostgreSQL and Redis may take; the thread that asks ends then, long after nobody waits for it.
+# How long PostgreSQL may take; the thread that asks ends then, long after nobody waits for it.
 CONNECT_SECONDS = 2
-REDIS_SECONDS = 0.7
-# A process that was at work within a day and then was silent for so long does not do its work.
-SILENT_AFTER, FORGOTTEN_AFTER = timedelta(seconds=60), timedelta(days=1)
 # Less of the panel's disk than this share, of bytes or of inodes, is a fault: PANEL_VAR holds segments and uploads.
 LEAST_FREE_SHARE = 0.03
 
@@ -89,22 +89,12 @@ def _migrations() -> frozenset[tuple[str, str]]:
 
 
 def _ask_redis() -> Found:
-    """Redis that is full answers PING, and refuses what workers and live numbers need: so it is asked to write."""
-    client = redis.Redis.from_url(
-        settings.REDIS_URL, socket_timeout=REDIS_SECONDS, socket_connect_timeout=REDIS_SECONDS
-    )
-    try:
-        client.ping()
-    except redis.RedisError as exc:
-        return {"redis": Part(State.FAULT, reason_of(exc)), "redis-writes": Part(State.UNKNOWN, "Redis is away")}
-    else:
-        try:
-            client.set("dnspanel:health", os.getpid(), ex=60)
-        except redis.RedisError as exc:
-            return {"redis": OK, "redis-writes": Part(State.FAULT, reason_of(exc))}
+    problem, reason = explained_problem()
+    if problem is None:
         return {"redis": OK, "redis-writes": OK}
-    finally:
-        client.close()
+    if problem is RedisProblem.AWAY:
+        return {"redis": Part(State.FAULT, reason), "redis-writes": Part(State.UNKNOWN, "Redis is away")}
+    return {"redis": OK, "redis-writes": Part(State.FAULT, reason)}
 
 
 def _ask_disk() -> Found:
@@ -135,12 +125,16 @@ def _publisher() -> Part:
 
 
 def _processes(now: datetime) -> Part:
-    """Say which process is silent; one that nobody heard for a day was taken away by a person."""
-    ages = {name: now - at for name, at in heartbeats().items() if now - at < FORGOTTEN_AFTER}
-    silent = [f"{name} for {age.total_seconds():.0f} s" for name, age in sorted(ages.items()) if age > SILENT_AFTER]
-    if silent:
-        return Part(State.FAULT, "silent: " + ", ".join(silent))
-    return Part(State.OK, "at work: " + (", ".join(sorted(ages)) or "none has said so"))
+    """Say which process is not at work, by the rules of the alerts; Redis is a part of its own."""
+    state = processes_now()
+    found = process_conditions(state, now, redis_answers=True)
+    faults_found = [str(each.message) for each in found if each.severity is Severity.CRITICAL]
+    if state.processes and not state.living(COLLECTOR, now):
+        faults_found.append("the collector is silent")
+    if faults_found:
+        return Part(State.FAULT, " ".join(faults_found))
+    names = sorted({each.name for each in state.processes})
+    return Part(State.OK, "at work: " + (", ".join(names) or "none has said so"))
 
 
 def _nodes(now: datetime) -> Part:

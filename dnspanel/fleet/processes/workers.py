@@ -11,15 +11,13 @@ from typing import Any
 
 from celery.signals import task_failure, task_success, worker_ready, worker_shutdown
 from celery.worker import state
-from django.conf import settings
 from django.utils import timezone
-from redis.exceptions import RedisError
 
 from dnspanel.celery import take_met
-from dnspanel.fleet import telemetry
 from dnspanel.fleet.processes.alive import Alive, Turns
 from dnspanel.fleet.processes.beats import Load
 from dnspanel.fleet.processes.periodic import Outcomes, record_outcomes
+from dnspanel.redis_health import redis_problem
 
 TURN_EVERY = 5.0
 TURNS_WITHIN = 30.0
@@ -47,7 +45,7 @@ class WorkerLife:
     def is_working(self) -> bool:
         if self._turns.is_recent(TURNS_WITHIN) or (self._places == 1 and _requests()):
             return True
-        if not _redis_answers():
+        if redis_problem() is not None:
             self._turns.mark()  # the loop gets its time again once Redis is back
             return True
         logger.error("this worker takes no tasks: its event loop has not turned for %.0f s", TURNS_WITHIN)
@@ -104,10 +102,3 @@ def _requests() -> list[Any]:
         except RuntimeError:
             time.sleep(0.01)
     return []
-
-
-def _redis_answers() -> bool:
-    try:
-        return bool(telemetry.connection(settings.REDIS_URL).ping())
-    except RedisError:
-        return False

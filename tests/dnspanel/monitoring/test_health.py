@@ -5,7 +5,7 @@ import shutil
 import socket
 import threading
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -18,7 +18,9 @@ from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import TokenTerms, create_token
 from dnspanel.fleet import telemetry
-from dnspanel.fleet.nodes.heartbeats import COLLECTOR, beat
+from dnspanel.fleet.nodes.heartbeats import REDIS_AWAY, WATCH_SINCE, answer_roll, beat
+from dnspanel.fleet.processes.beats import Identity, Load, beat_process
+from dnspanel.fleet.processes.roles import BUSY_FOR, COLLECTOR, REQUIRED
 from dnspanel.monitoring import health
 from dnspanel.monitoring.checks import Check, Part, State
 from dnspanel.monitoring.health_view import VIEWS, HealthMiddleware
@@ -152,13 +154,26 @@ def test_publishing_that_stalls_is_at_fault() -> None:
     assert brief("/healthz") == (503, {"ok": False, "faults": ["publisher"]})
 
 
-def test_a_process_that_is_silent_is_at_fault_until_it_was_taken_away() -> None:
-    beat(process=COLLECTOR, now=timezone.now() - timedelta(minutes=5))
+def begin_processes(now: datetime, *, silent: str = "") -> None:
+    """All processes have run for an hour and just said so; but one has not for five minutes."""
+    beat(process=WATCH_SINCE, now=now - timedelta(hours=1))
+    for pid, name in enumerate(REQUIRED):
+        identity = Identity(name, "panel", pid, now - timedelta(hours=1))
+        beat_process(identity=identity, load=Load(), now=now - timedelta(minutes=5 if name == silent else 0))
+    for queue in BUSY_FOR:
+        answer_roll(queue=queue, now=now)
+
+
+@pytest.mark.parametrize("name", ["publish", "beat", "web", COLLECTOR])
+def test_a_process_that_is_silent_is_at_fault(name: str) -> None:
+    begin_processes(timezone.now(), silent=name)
     assert brief("/healthz") == (503, {"ok": False, "faults": ["processes"]})
 
 
-def test_a_process_that_was_taken_away_is_no_fault() -> None:
-    beat(process=COLLECTOR, now=timezone.now() - timedelta(days=2))
+def test_processes_that_all_are_at_work_are_no_fault() -> None:
+    """What the watch notes beside them is not the life sign of a process."""
+    begin_processes(timezone.now())
+    beat(process=REDIS_AWAY, now=timezone.now() - timedelta(minutes=30))
     assert brief("/healthz") == (200, {"ok": True, "faults": []})
 
 

@@ -6,7 +6,7 @@ import dnspanel.text_fields
 
 
 class Migration(migrations.Migration):
-    dependencies = [("fleet", "0015_public_addresses")]
+    dependencies = [("fleet", "0017_processes")]
 
     operations = [
         migrations.AddField(
