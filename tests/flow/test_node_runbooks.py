@@ -23,7 +23,7 @@ from tests.docs import documents
 from tests.flow.test_join import started
 from tests.ports import free_port
 from tests.replication.agent.servers import short_directory
-from tests.stack import ROOT, run_script, until, wait_until_in_sync
+from tests.stack import MAKE_PERSON, PASSWORD, ROOT, run_script, until, wait_until_in_sync
 
 pytestmark = [
     pytest.mark.flow,
@@ -36,10 +36,10 @@ NOT_HERE = ("systemctl ", "rm ", "date ", "dnspanel fronts set ")  # the last on
 TOKEN = """
 from django.utils import timezone
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant
-from dnspanel.accounts.models import Role, User
+from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import TokenTerms, create_token
-ada = User.objects.create(username="ada", role=Role.ADMINISTRATOR)
+ada = User.objects.get(username="ada")
 permissions = frozenset({Permission.READ, Permission.FLEET, Permission.NODES})
 terms = TokenTerms(purpose="runbooks", scope=(Grant(EVERY_RIGHT, everywhere=True),), permissions=permissions)
 print(create_token(owner=ada, terms=terms, by=ada, now=timezone.now()).secret)
@@ -75,6 +75,7 @@ class Operator:
 
     def __init__(self, stack: Stack, place: Path) -> None:
         self.stack, self.place = stack, place
+        run_script(stack, MAKE_PERSON, "ada", "administrator", PASSWORD)
         home = {"DNSPANEL_URL": stack.url, "DNSPANEL_TOKEN": run_script(stack, TOKEN).strip(), "HOME": str(place)}
         self._environment = os.environ | home | {"PYTHONPATH": str(ROOT)}
         sockets = stack.run_directory / "again"
