@@ -276,3 +276,18 @@ def test_the_link_has_the_port_that_was_chosen(given: dict[str, str], expected: 
     env = {"PATH": os.environ["PATH"], **secrets, "PANEL_DATABASE": "postgresql://", **given}
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
     assert done.stdout.strip() == expected, done.stderr
+
+
+def test_both_images_are_told_their_version_and_keep_it() -> None:
+    """A context has no .git: without this every image would be of an unknown version."""
+    builds = [each["build"] for each in SERVICES.values() if "build" in each]
+    assert {build["args"]["DNSPANEL_VERSION"] for build in builds} == {"${DNSPANEL_VERSION:-}"}
+    stages = re.split(r"^FROM ", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE)
+    for target in {build["target"] for build in builds}:
+        [stage] = [stage for stage in stages if re.match(rf"\S+ AS {target}\n", stage)]
+        copied, declared, written = (
+            stage.index(line)
+            for line in ("COPY replication", "ARG DNSPANEL_VERSION", 'version.py --write "$DNSPANEL_VERSION"')
+        )
+        assert copied < written
+        assert declared < written
