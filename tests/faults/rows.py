@@ -59,7 +59,7 @@ ROWS = (
     Row(16, "duplicate segments", "acknowledged, digest unchanged", "pushed again and again"),
     Row(17, "segment N+1 before N", "refused as a gap, memory bounded", "pushed early many times; resident memory"),
     Row(18, "a segment missing from the bucket", "gap noticed, snapshot instead", "objects removed from the store"),
-    Row(19, "Redis stopped, flushed or full", "delivery within 5 s of its return",
+    Row(19, "Redis stopped, flushed or full", "delivery goes on by polling, up to 5 s later",
         "edits saved all the while; seconds until every node has the last one",
         stands_in="the broker is Celery's, so a stopped Redis holds up delivery until it is back; edits go on"),
     Row(20, "broker flushed with tasks under way", "beat drives them again, same state", "flushed again and again"),

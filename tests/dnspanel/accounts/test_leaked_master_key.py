@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from cryptography.fernet import Fernet
@@ -18,19 +17,12 @@ from dnspanel.backup.drill import url_of
 from dnspanel.backup.programs import panel_database
 from dnspanel.demo import unprivileged
 from dnspanel.publish.models import SealingKey
+from tests.docs.documents import commands_of
 from tests.people import NOW
 
-ROOT = Path(__file__).resolve().parents[3]
-RUNBOOK = ROOT / "docs/operate/runbooks/leaked-master-key.md"
 SECRETS = 3000
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def commands() -> list[str]:
-    """Return the commands of the document's blocks, in their order."""
-    blocks = re.findall(r"^ *```\n(.*?)^ *```", RUNBOOK.read_text(), re.MULTILINE | re.DOTALL)
-    return [line.strip() for block in blocks for line in block.splitlines()]
 
 
 def start(command: str, **keys: str) -> "subprocess.Popen[str]":
@@ -59,7 +51,7 @@ def test_its_commands_rotate_the_key_and_go_on_after_a_kill() -> None:
         SealingKey(pk=number, secret_encrypted=encrypt_secret(b"secret"), created_at=NOW)
         for number in range(1, SECRETS + 1)
     )
-    make, rotate, check = commands()
+    make, rotate, check = commands_of("leaked-master-key.md")
     former, (_, out) = settings.MASTER_KEY, run(make)
     new = out.strip()
     Fernet(new)

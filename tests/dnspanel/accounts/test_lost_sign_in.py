@@ -1,8 +1,6 @@
 """The runbook for a lost sign-in: its own commands, as they are written, let the only administrator in again."""
 
 import io
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,31 +9,21 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from dnspanel.accounts.models import AuditEntry, User
+from tests.docs.documents import commands_of
 from tests.people import alice as alice
-
-ROOT = Path(__file__).resolve().parents[3]
-RUNBOOK = ROOT / "docs/operate/runbooks/lost-sign-in.md"
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def commands() -> list[list[str]]:
-    """Return the commands of the document's blocks, without `manage.py`."""
-    blocks = re.findall(r"^```\n(.*?)^```", RUNBOOK.read_text(), re.MULTILINE | re.DOTALL)
-    lines = [line.split() for block in blocks for line in block.splitlines()]
-    assert all(line[0] == "manage.py" for line in lines)
-    return [line[1:] for line in lines]
-
-
-def run(command: list[str]) -> str:
+def run(command: str) -> str:
     out = io.StringIO()
-    call_command(*command, stdout=out, stderr=io.StringIO())
+    call_command(*command.split()[1:], stdout=out, stderr=io.StringIO())
     return out.getvalue().strip()
 
 
 def test_its_commands_let_the_only_administrator_in_again(alice: User, settings: Any) -> None:
     Authenticator.objects.create(user=alice, type=Authenticator.Type.TOTP, data={})
-    factor, password, invitation = commands()
+    factor, password, invitation = commands_of("lost-sign-in.md")
     assert "signs in with the password alone" in run(factor)
     assert not Authenticator.objects.filter(user=alice).exists()
     link = run(password).removeprefix(settings.PANEL_URL)
@@ -53,8 +41,8 @@ def test_its_commands_let_the_only_administrator_in_again(alice: User, settings:
 
 def test_a_link_for_nobody_or_for_a_closed_account_is_refused(alice: User) -> None:
     with pytest.raises(CommandError, match="no account nobody"):
-        run(["reset_password", "nobody"])
+        run("manage.py reset_password nobody")
     alice.is_active = False
     alice.save()
     with pytest.raises(CommandError, match="is closed"):
-        run(["reset_password", alice.username])
+        run(f"manage.py reset_password {alice.username}")

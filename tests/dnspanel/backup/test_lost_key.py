@@ -12,7 +12,7 @@ from dnspanel.accounts.models import AuditEntry
 from dnspanel.accounts.secret_places import secret_places
 from dnspanel.accounts.vault import decrypt_secret
 from dnspanel.backup.lost_key import LOSSES, lost_secrets
-from dnspanel.fleet.models import Authority, NodeState
+from dnspanel.fleet.models import Authority, Node, NodeState
 from dnspanel.fleet.nodes.authority import ensure_authority
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import SealingKey, Snapshot, Stall
@@ -27,6 +27,7 @@ from tests.dnspanel.fleet.conftest import active_node as active_node
 from tests.dnspanel.publish.conftest import publisher_directory as publisher_directory
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.dnspanel.zones.conftest import make_zone as make_zone
+from tests.docs.documents import commands_of
 from tests.people import NOW
 from tests.people import alice as alice
 
@@ -37,6 +38,21 @@ def listed(*arguments: str) -> str:
     out = io.StringIO()
     call_command("forget_lost_secrets", *arguments, stdout=out)
     return out.getvalue()
+
+
+def test_the_commands_of_the_runbook_are_those_that_were_tried(make_zone: MakeZone, active_node: MakeNode) -> None:
+    """The two that are PowerDNS's run on a node, and `check` with another key is in the tests of `database_key`."""
+    check, make, show, keys, key, clear, check_again, code = commands_of("lost-master-key.md")
+    assert (check, check_again) == ("manage.py check", "manage.py check")
+    assert make.startswith("python -c")
+    assert (show, clear) == ("manage.py forget_lost_secrets", "manage.py forget_lost_secrets --clear")
+    assert keys.startswith("pdnsutil list-keys")
+    assert key.startswith("pdnsutil export-zone-key")
+    active_node()
+    out = io.StringIO()
+    Node.objects.update(state=NodeState.AWAITING_APPROVAL, name="ns1")
+    call_command(*code.split()[1:], stdout=out)
+    assert out.getvalue().strip()
 
 
 def test_every_place_says_what_becomes_of_its_secrets() -> None:

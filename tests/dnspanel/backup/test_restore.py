@@ -41,6 +41,7 @@ from tests.dnspanel.publish.conftest import interpreter as interpreter
 from tests.dnspanel.publish.conftest import publisher_directory as publisher_directory
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.dnspanel.zones.conftest import make_zone as make_zone
+from tests.docs.documents import commands_of
 from tests.interpreter import Ended, Interpreter
 from tests.people import NOW
 from tests.people import alice as alice
@@ -112,6 +113,24 @@ def test_a_backup_comes_back_on_another_machine_and_is_held(archive: Path, elsew
     assert since is not None
     with psycopg.connect(**elsewhere.parameters) as conn:  # type: ignore[arg-type]
         assert [finding.found for finding in contents.consistency(conn)] == [""] * 5
+
+
+def test_the_commands_of_the_runbook_move_a_panel(
+    make_zone: MakeZone, elsewhere: Target, manage: Manage, tmp_path: Path
+) -> None:
+    """But for the copy, and `audit`, which asks nodes: `test_restored_panel` has a whole stack restored."""
+    make_zone("www 300 A 192.0.2.1", name="moved.test.")
+    ensure_signing_key(now=NOW)
+    back_up, copy, restore, check, audit = commands_of("move-the-panel.md")
+    assert copy.startswith("scp ")
+    assert audit == "manage.py audit"
+    call_command(*back_up.replace("/tmp/", f"{tmp_path}/").split()[1:])
+    done = manage(*restore.replace("/tmp/", f"{tmp_path}/").split()[1:])
+    assert done.status == 0, done.err
+    assert "publishing is held" in done.out
+    checked = manage(*check.split()[1:])
+    assert checked.status == 0, checked.err
+    assert rows(elsewhere, "SELECT name FROM zones_zone") == [("moved.test.",)]
 
 
 def test_an_archive_has_no_private_key_in_clear(make_zone: MakeZone, tmp_path: Path) -> None:
