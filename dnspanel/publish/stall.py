@@ -9,7 +9,7 @@ from dnspanel.publish.models import Stall
 SAY_AGAIN = timedelta(minutes=1)
 
 logger = logging.getLogger(__name__)
-_said: dict[tuple[int, int], datetime] = {}  # by schema and sequence; only the process that publishes says it
+_logged: dict[tuple[int, int], datetime] = {}  # by schema and sequence; only the process that publishes says it
 
 
 def record_stall(*, schema: int, sequence: int, zone_name: str, message: str, now: datetime) -> None:
@@ -28,17 +28,17 @@ def record_stall(*, schema: int, sequence: int, zone_name: str, message: str, no
             "since": now,
         },
     )
-    said_at = _said.get((schema, sequence))
-    if said_at is None or not timedelta(0) <= now - said_at < SAY_AGAIN:
-        _said[schema, sequence] = now
+    logged_at = _logged.get((schema, sequence))
+    if logged_at is None or not timedelta(0) <= now - logged_at < SAY_AGAIN:
+        _logged[schema, sequence] = now
         logger.error("publishing stands still schema=%s sequence=%s: %s", schema, sequence, message)
 
 
 def clear_stall(*, schema: int) -> None:
     """Say that the schema's log goes on."""
     if Stall.objects.filter(schema=schema).delete()[0]:
-        for key in [key for key in _said if key[0] == schema]:
-            del _said[key]
+        for key in [key for key in _logged if key[0] == schema]:
+            del _logged[key]
         logger.info("publishing goes on schema=%s", schema)
 
 

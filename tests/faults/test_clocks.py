@@ -74,13 +74,13 @@ def test_a_node_for_whose_clock_the_panels_certificate_is_not_valid_says_so(
 ) -> None:
     """It was *offline*, without a reason."""
 
-    def shown() -> tuple[str, str]:
+    def display() -> tuple[str, str]:
         _, _, word, sentence = panel.do(acts.positions)["nodes"][member.name]
         return word, str(sentence)
 
     member.kill_agent()
     member.start_agent(env=clocks.shifted(days * DAY))
-    until(lambda: shown()[0] == "offline" and words in shown()[1], seconds=90, what=lambda: str(shown()))
+    until(lambda: display()[0] == "offline" and words in display()[1], seconds=90, what=lambda: str(display()))
     member.kill_agent()
     member.start_agent()
     member.wait_until_in_sync()

@@ -264,8 +264,8 @@ def test_a_disk_that_stays_full_is_one_line_of_the_log(
         since = Stall.objects.get().since
         for second in range(1, 20):
             assert encode_step(now=NOW + timedelta(seconds=second)) is None
-    said = [record.getMessage() for record in caplog.records if record.name == "dnspanel.publish.stall"]
-    assert [message.split(" schema")[0] for message in said] == ["publishing stands still"]
+    lines = [record.getMessage() for record in caplog.records if record.name == "dnspanel.publish.stall"]
+    assert [message.split(" schema")[0] for message in lines] == ["publishing stands still"]
     assert Stall.objects.get().since == since
     assert encode_step(now=NOW + timedelta(seconds=20)) is not None
     assert caplog.messages[-1] == "publishing goes on schema=4"

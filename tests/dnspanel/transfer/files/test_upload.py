@@ -2,8 +2,6 @@
 
 import io
 import os
-import shutil
-from collections import namedtuple
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ from dnspanel.transfer.files import upload
 from dnspanel.transfer.files.upload import ChunkUnderWay, WrongOffset
 from dnspanel.transfer.imports import jobs
 from dnspanel.transfer.models import ImportJob, SourceKind, State
+from replication.disk import Disk
 from tests.people import NOW
 
 pytestmark = pytest.mark.django_db
@@ -148,13 +147,15 @@ def test_an_upload_may_not_have_too_many_files(job: ImportJob, monkeypatch: pyte
 
 
 def test_a_disk_is_refused_before_it_is_full(job: ImportJob, monkeypatch: pytest.MonkeyPatch) -> None:
-    usage = namedtuple("usage", "total used free")
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(1 << 40, 0, upload.FREE_BYTES + 4))
+    monkeypatch.setattr(upload, "disk_of", lambda _: Disk(upload.FREE_BYTES + 4, 1 << 40, 9, 10))
     with pytest.raises(UploadRefused, match="room for another 0 MiB only"):
         send(job, "a", 0, b"12345", size=5)
     with pytest.raises(UploadRefused, match="room for another 0 MiB only"):
         send(job, "a", 0, b"12345")
     assert send(job, "a", 0, b"1234") == 4
+    monkeypatch.setattr(upload, "disk_of", lambda _: Disk(1 << 40, 1 << 40, 0, 10))
+    with pytest.raises(UploadRefused, match="room for another 0 MiB only"):
+        send(job, "b", 0, b"1")
 
 
 def test_a_complete_file_replaces_the_earlier_one(job: ImportJob) -> None:
