@@ -14,7 +14,8 @@ COPY requirements /requirements
 
 FROM build AS build-panel
 # python-ldap has no wheel.
-RUN DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
+RUN apt-get update \
+    && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
        gcc libc6-dev libldap-dev libsasl2-dev python3-dev
 RUN python3 -m venv /opt/dnspanel \
     && /opt/dnspanel/bin/pip install --no-cache-dir --require-hashes --requirement /requirements/panel.txt

@@ -133,3 +133,11 @@ def test_the_code_of_an_image_needs_no_file_that_the_image_lacks(
     directory = tmp_path / STAGES[stage].directory.lstrip("/")
     done = subprocess.run([sys.executable, *command], cwd=directory, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_step_that_installs_packages_fetches_their_lists_itself() -> None:
+    """Docker keeps the layers of earlier steps: lists of weeks ago name packages that no mirror has any more."""
+    text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
+    steps = [line for line in text.splitlines() if line.startswith("RUN") and "apt-get install" in line]
+    assert len(steps) > 3
+    assert [step for step in steps if "apt-get update" not in step] == []
