@@ -67,8 +67,10 @@ def while_postgresql_answers() -> Iterator[None]:
     So too when a statement took too long, with its traceback.
     """
     close_old_connections()
+    is_done = False
     try:
         yield
+        is_done = True
     except (psycopg.OperationalError, OperationalError, InterfaceError) as exc:
         from dnspanel import statement_time
 
@@ -76,8 +78,9 @@ def while_postgresql_answers() -> Iterator[None]:
             _met.error = exc
             logger.exception("a statement took longer than a worker's may, beat will try again")
         else:
-            _met.was_away = True
             logger.warning("PostgreSQL does not answer, beat will try again: %s", exc)
+    if not is_done and _met.__dict__.get("error") is None:
+        _met.was_away = True
 
 
 @dataclass(frozen=True, slots=True)

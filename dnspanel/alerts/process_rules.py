@@ -20,7 +20,7 @@ from dnspanel.fleet.processes.roles import (
     REQUIRED,
     UPDATE,
 )
-from dnspanel.fleet.processes.state import SETTLED_AFTER, PeriodicNow, ProcessesNow, ProcessNow
+from dnspanel.fleet.processes.state import STABLE_AFTER, PeriodicNow, ProcessesNow, ProcessNow
 from dnspanel.texts import gettext, gettext_noop, joined, ngettext
 
 # A process that was stopped in order may be on its way back, and one of a new panel was maybe never started yet.
@@ -153,7 +153,7 @@ def _silent_since(name: str, state: ProcessesNow, now: datetime) -> datetime | N
     if silent := [each.at for each in state.processes if each.name == name]:
         return max(silent)
     if (left_at := state.left.get(name)) is not None:
-        is_stable = state.watched_since is not None and now - state.watched_since > SETTLED_AFTER
+        is_stable = state.watched_since is not None and now - state.watched_since > STABLE_AFTER
         return left_at if is_stable and now - left_at > STOPPED_FOR else None
     since = state.watched_since
     return since if since is not None and now - since > NEVER_STARTED_FOR else None

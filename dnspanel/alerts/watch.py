@@ -60,9 +60,10 @@ def look(*, now: datetime, also: Sequence[Condition] = ()) -> Looked | None:
         if reading.inputs.redis_problem is not None:
             beat(process=REDIS_AWAY, now=now)
         forget_lost(now=now)
-        found = [*also, *process_conditions(reading.processes, now, redis_answers=reading.inputs.redis_problem is None)]
-        is_open = Alert.objects.filter(over_at=None).values_list("key", flat=True)
-        looked = keep([*conditions(reading.inputs, now, is_open=set(is_open)), *found], now=now)
+        redis_answers = reading.inputs.redis_problem is None
+        others = [*also, *process_conditions(reading.processes, now, redis_answers=redis_answers)]
+        is_open = set(Alert.objects.filter(over_at=None).values_list("key", flat=True))
+        looked = keep(conditions(reading.inputs, now, is_open=is_open, also=others), now=now)
         mark_disks(reading, now=now)
         beat(process=WATCH, now=now)
         return looked

@@ -204,7 +204,7 @@ def lose_postgresql(watched: Watched, fault: str) -> None:
     watched.settle(NAMES)
     operator, before = watched.operator, len(watched.mails.mails)
     places = {
-        "alert": lambda: any("PostgreSQL has not answered" in str(mail) for mail in watched.mails.mails[before:]),
+        "alert": lambda: any("PostgreSQL has not answered" in mail.text for mail in watched.mails.mails[before:]),
         "page": lambda: not operator.page("/nodes/").startswith("200 "),
         "metric": lambda: not operator.metrics(),
     }

@@ -13,7 +13,7 @@ from dnspanel.fleet.nodes.heartbeats import LEFT, REDIS_AWAY, WATCH_SINCE, answe
 from dnspanel.fleet.processes.roles import NAMES, SILENT_AFTER
 
 # After PostgreSQL was away, or all of the panel was off, every process has this long to appear.
-SETTLED_AFTER = timedelta(seconds=60)
+STABLE_AFTER = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ProcessNow:
         """Return True if it gave no sign for too long, while somebody looked."""
         known_at = self.at
         if watched_since is not None:
-            known_at = max(known_at, watched_since + SETTLED_AFTER - SILENT_AFTER)
+            known_at = max(known_at, watched_since + STABLE_AFTER - SILENT_AFTER)
         return now - known_at > SILENT_AFTER
 
 

@@ -198,7 +198,7 @@ def test_a_scrape_of_thirty_nodes_takes_as_many_queries_as_one_of_one(active_nod
 
 
 def test_processes_and_periodic_work_are_told_by_name() -> None:
-    started = NOW - timedelta(hours=1)
+    started = NOW - timedelta(hours=2)
     beat(process=WATCH_SINCE, now=started)
     for name, pid, seconds in (("push", 1, 5), ("push", 2, 90), ("beat", 3, 31), ("web", 4, 30)):
         identity = Identity(name, "panel", pid, started)
