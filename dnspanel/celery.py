@@ -10,11 +10,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
-import psycopg
-from celery import Celery
+from celery import Celery, Task
 from celery.signals import beat_init, celeryd_init, worker_init
-from django.db import InterfaceError, OperationalError, close_old_connections
+from django.db import close_old_connections
 
 from dnspanel import broker, without_broker
 from replication.garbage import leave_out_what_is_loaded
@@ -23,9 +23,20 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dnspanel.settings")
 # Django's checks import every page, a third of what a worker's start takes, and Celery looks at no result of them.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
+
+class PanelTask(Task):
+    """Every task outlasts a PostgreSQL that is away, and begins on a connection that is alive."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the task; None where PostgreSQL is away."""
+        with while_postgresql_answers():
+            return super().__call__(*args, **kwargs)
+        return None
+
+
 broker.use()
 without_broker.use()
-app = Celery("dnspanel")
+app = Celery("dnspanel", task_cls="dnspanel.celery:PanelTask")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 for module in ("workers", "roll_call"):
@@ -62,23 +73,24 @@ def begin_with_a_small_heap(**signal: object) -> None:
 
 @contextmanager
 def while_postgresql_answers() -> Iterator[None]:
-    """Run a task on a connection that is alive; when PostgreSQL is away, leave the work to beat, in one sentence.
+    """Run a task on a connection that is alive; while PostgreSQL is away, leave the work to beat.
 
-    So too when a statement took too long, with its traceback.
+    The worker logs one line when PostgreSQL goes away and one when it is back, whatever number of tasks beat sends
+    meanwhile. A statement that took too long is left to beat, too, with its traceback.
     """
+    from dnspanel import database_away, statement_time
+
     close_old_connections()
     is_done = False
     try:
-        yield
-        is_done = True
-    except (psycopg.OperationalError, OperationalError, InterfaceError) as exc:
-        from dnspanel import statement_time
-
-        if statement_time.was_ended(exc):
-            _met.error = exc
-            logger.exception("a statement took longer than a worker's may, beat will try again")
-        else:
-            logger.warning("PostgreSQL does not answer, beat will try again: %s", exc)
+        with database_away.outlasting():
+            yield
+            is_done = True
+    except Exception as exc:
+        if not statement_time.was_ended(exc):
+            raise
+        _met.error = exc
+        logger.exception("a statement took longer than a worker's may, beat will try again")
     if not is_done and _met.__dict__.get("error") is None:
         _met.was_away = True
 

@@ -219,6 +219,7 @@ MIDDLEWARE = [
     "dnspanel.web.compressed_pages.CompressedPagesMiddleware",
     "dnspanel.accounts.request_origin.RequestOriginMiddleware",
     "dnspanel.statement_time.StatementTimeMiddleware",
+    "dnspanel.database_away.WritesMiddleware",
     "dnspanel.api.throttle.AllowanceHeadersMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -24,7 +24,7 @@ COMMAND = "command"  # a process that does not say what it is
 
 RETRY_AFTER = 10  # seconds, for who asks again after a statement that took too long
 
-_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _process = COMMAND
 # The connections on which statements may take as long as those of writes. One that was opened anew is not among them.
 _raised: WeakSet[psycopg.Connection[Any]] = WeakSet()
@@ -98,7 +98,7 @@ class StatementTimeMiddleware:
         if _process == READ:
             # Whoever cannot reach the database now will hear of it from the view, which has an answer for it.
             with suppress(DatabaseError, InterfaceError):
-                _let_take(READ if request.method in _SAFE_METHODS else WRITE)
+                _let_take(READ if request.method in SAFE_METHODS else WRITE)
         return self.get_response(request)
 
 

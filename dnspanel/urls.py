@@ -2,6 +2,8 @@
 
 from django.urls import include, path
 
+handler500 = "dnspanel.server_errors.answer"
+
 urlpatterns = [
     path("", include("dnspanel.fleet.nodes.urls")),
     path("", include("dnspanel.monitoring.urls")),

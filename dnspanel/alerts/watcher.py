@@ -12,12 +12,13 @@ import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime, timedelta
 
-from django.db import DatabaseError, close_old_connections, connection
+from django.db import DatabaseError, InterfaceError, close_old_connections, connection
 from django.utils import timezone
 
 from dnspanel.alerts import deliver, watch
 from dnspanel.alerts.models import Route, Severity
 from dnspanel.alerts.rules import Condition
+from dnspanel.database_away import reason_of
 from dnspanel.fleet.health import spoken
 from dnspanel.texts import gettext
 
@@ -56,10 +57,10 @@ class Watcher:
             for route_id in deliver.routes_with_due(now=timezone.now()):
                 if route_id not in self._telling or self._telling[route_id].done():
                     self._telling[route_id] = self._senders.submit(_tell, route_id)
-        except DatabaseError as exc:
+        except (DatabaseError, InterfaceError) as exc:
             if self._away_since is None:
                 self._away_since = timezone.now()
-                logger.warning("nobody watches, PostgreSQL does not answer: %s", exc)
+                logger.warning("nobody watches, PostgreSQL does not answer: %s", reason_of(exc))
             self._tell_outage(timezone.now())
         except Exception:  # a fault of ours in one look must not be the end of all of them
             logger.exception("a look ended unexpectedly")
@@ -94,8 +95,8 @@ class Watcher:
 def _tell(route_id: int) -> None:
     try:
         deliver.deliver_all(route_id=route_id, clock=timezone.now)
-    except DatabaseError as exc:
-        logger.warning("route %s was not told, PostgreSQL does not answer: %s", route_id, exc)
+    except (DatabaseError, InterfaceError) as exc:
+        logger.warning("route %s was not told, PostgreSQL does not answer: %s", route_id, reason_of(exc))
     except Exception:
         logger.exception("telling route %s ended unexpectedly", route_id)
     finally:

@@ -18,13 +18,14 @@ What becomes of each address family:
 - nothing said about either: the caller's address.
 """
 
+import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError
 from django.db.models.functions import Length
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
@@ -37,6 +38,7 @@ from dnspanel.accounts.tokens import actor_by_secret
 from dnspanel.api.authentication import password_in, secret_in
 from dnspanel.api.errors import ApiError
 from dnspanel.api.throttle import spend_of
+from dnspanel.database_away import finish, is_away
 from dnspanel.zones import access, direct
 from dnspanel.zones.direct import CurrentRRsets, Outcome, Patch
 from dnspanel.zones.errors import PublishingOnHold, RightMissing, RuleViolations, Unknown, ZoneError
@@ -55,6 +57,8 @@ _IPV4_PARAMETERS = ("myip", "ip", "myipv4", "ipv4", "ip4")
 _IPV6_PARAMETERS = ("myipv6", "ipv6", "ip6", "ip6lanprefix")
 _THIS_NETWORK = IPv4Network("0.0.0.0/8")
 _PARAMETERS_OF = {rdtypes.A: _IPV4_PARAMETERS, rdtypes.AAAA: _IPV6_PARAMETERS}
+
+logger = logging.getLogger(__name__)
 
 
 class NotAnAddress(ApiError):
@@ -113,8 +117,11 @@ def update(request: HttpRequest) -> HttpResponse:
         return _text_answer(*lines_for(actor, hosts, intents, timezone.now()))
     except NotAnAddress:
         return _text_answer("dnserr")
-    except DatabaseError:
-        return _text_answer("911")
+    except (DatabaseError, InterfaceError) as exc:
+        if not is_away(exc):
+            logger.exception("%s %s failed", request.method, request.path)
+            return _text_answer("911")
+        return finish(request, exc, _text_answer("911", status=503))
 
 
 def hosts_in(request: HttpRequest) -> list[str]:

@@ -40,7 +40,7 @@ _defaults: Mapping[str, Any] | None = None
 
 
 class CommitInDoubt(OperationalError):
-    """The connection was lost while a commit was under way: it may have been done, or be done when the server goes on."""
+    """The connection was lost while a commit was under way: it may be done, now or when the server goes on."""
 
 
 def open_with(defaults: Mapping[str, Any] | None) -> None:
@@ -59,6 +59,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """The same, apart from these."""
 
     _looked_at = -FRESH_SECONDS  # monotonic time
+    commits = 0  # of transactions; a single statement is not counted, since no verb is one
 
     def get_connection_params(self) -> dict[str, Any]:
         """Return the parameters of the settings, and those of the process that they do not have."""
@@ -74,14 +75,17 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _commit(self) -> None:
         """Commit. Raises CommitInDoubt where nobody knows whether that was done."""
         was_open = self.connection is not None and not self.connection.closed
+        begun = was_open and self.connection.info.transaction_status == TransactionStatus.INTRANS
         try:
-            super()._commit()
+            super()._commit()  # type: ignore[misc]  # the stubs lack it
         except (OperationalError, InterfaceError) as exc:
             state = getattr(exc.__cause__, "sqlstate", None)
             was_sent = was_open and not isinstance(exc.__cause__, silence.NotSent)
             if was_sent and (state is None or state.startswith(_ENDED)):
+                self.commits += begun  # whatever error follows from this one, it may have been done
                 raise CommitInDoubt(*exc.args) from exc.__cause__
             raise
+        self.commits += begun
 
     def init_connection_state(self) -> None:
         """A new connection is as Django wants it, and as `keep_plans` does."""

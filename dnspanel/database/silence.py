@@ -1,10 +1,10 @@
 """Give up a PostgreSQL that hangs: one that was stopped still takes bytes at the level of TCP, and says nothing.
 
-A long statement is silent too, and so is one that waits for a lock. So silence alone proves nothing. Once a connection
+A long statement is silent too, and so is one that waits for a lock, so silence alone proves nothing. Once a connection
 has been silent for a third of the patience, one thread of the process asks the server for a new connection, twice.
-Where the server answers, even with a refusal, everybody waits on. Where it does not, the server *hangs*: every wait in
-this process ends, its connection is closed, and nobody opens or uses another one until the server answers again. So a
-request ends after the patience at the latest, and requests that come later end at once.
+Where the server answers, even with a refusal, all threads wait on. Where it does not answer, the server *hangs*: every
+wait in this process ends, its connection is closed, and no thread opens or uses another one until the server answers
+again. So a request ends after the patience at the latest, and requests that come later end at once.
 
 Only silence is counted, and only where nothing is there to read: a process that was stopped itself, or got no
 processor, blames nobody. A black hole is found the same way, and by TCP's own limits, which commands have as well.
@@ -34,7 +34,7 @@ class ServerHangs(psycopg.OperationalError):
 
 
 class NotSent(ServerHangs):
-    """The server was known to hang before anything was sent to it: whatever was asked for was not done."""
+    """The server was known to hang before anything was sent to it, so nothing was done."""
 
 
 class StatementLost(psycopg.OperationalError):
@@ -54,8 +54,8 @@ class Server:
         self.hangs = False
         self._parameters = parameters
         self._lock = threading.Lock()
-        self._asking: threading.Thread | None = None
-        self._asked_at = float("-inf")
+        self._probing: threading.Thread | None = None
+        self._probed_at = float("-inf")
 
     @property
     def suspect_after(self) -> float:
@@ -70,11 +70,11 @@ class Server:
         with self._lock:
             if hangs and not self.hangs:
                 self._give_up()
-            is_asking = self._asking is not None and self._asking.is_alive()
-            if is_asking or (not hangs and time.monotonic() - self._asked_at < self.suspect_after):
+            is_probing = self._probing is not None and self._probing.is_alive()
+            if is_probing or (not hangs and time.monotonic() - self._probed_at < self.suspect_after):
                 return
-            self._asking = threading.Thread(target=self._ask, name="asks PostgreSQL", daemon=True)
-            self._asking.start()
+            self._probing = threading.Thread(target=self._ask, name="asks PostgreSQL", daemon=True)
+            self._probing.start()
 
     def _ask(self) -> None:
         tried = 0
@@ -84,7 +84,7 @@ class Server:
                 if tried >= _TRIES and not self.hangs:
                     self._give_up()
         with self._lock:
-            self._asked_at = time.monotonic()
+            self._probed_at = time.monotonic()
             if self.hangs:
                 self.hangs = False
                 logger.warning("PostgreSQL answers again")
@@ -129,7 +129,7 @@ def server() -> Server | None:
 
 
 def limits_of_tcp(patience: float) -> dict[str, int]:
-    """Return libpq's limits: for a new connection, and for bytes that nobody confirms. UNIX sockets ignore the latter."""
+    """Return libpq's limits: for a new connection, and for bytes that nobody confirms; UNIX sockets have no such."""
     if not patience:
         return {}
     third = max(1, round(patience / 3))

@@ -15,10 +15,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db import DatabaseError, close_old_connections
+from django.db import DatabaseError, InterfaceError, close_old_connections
 from django.utils import timezone
 from redis.exceptions import RedisError
 
+from dnspanel.database_away import reason_of
 from dnspanel.fleet import telemetry, zone_queries
 from dnspanel.fleet.integrity.unknown_history import hold_if_ahead
 from dnspanel.fleet.models import Node, NodeState
@@ -215,8 +216,8 @@ class Collector:
             close_old_connections()
             self._record()
             self._learn()
-        except DatabaseError as exc:
-            self._say("postgresql", f"PostgreSQL does not answer: {exc}")
+        except (DatabaseError, InterfaceError) as exc:
+            self._say("postgresql", f"PostgreSQL does not answer: {reason_of(exc)}")
         else:
             self._say("postgresql", "")
 

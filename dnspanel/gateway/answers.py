@@ -18,9 +18,11 @@ import dns.rdataclass
 import dns.rdatatype
 import dns.rrset
 import dns.update
-from django.db import DatabaseError
+import psycopg
+from django.db import DatabaseError, InterfaceError
 
 from dnspanel.accounts.tokens import request_limits
+from dnspanel.database_away import note
 from dnspanel.gateway import axfr, discovery, from_primaries, ixfr, taken, to_networks, to_secondaries
 from dnspanel.gateway.errors import GatewayError, MessageRefused, TsigRefused
 from dnspanel.gateway.limits import Rates
@@ -103,8 +105,8 @@ def answers(
     except (dns.exception.DNSException, ValueError, OverflowError):
         yield _without_content(wire, dns.rcode.FORMERR)
         return
-    except DatabaseError as exc:
-        logger.error("the database does not answer: %s", exc)
+    except (DatabaseError, InterfaceError) as exc:
+        note(f"a message from {address}", exc)
         yield _without_content(wire, dns.rcode.SERVFAIL)
         return
     yield from _answers_to(Query(wire, message, signed, address, over_tcp, now, tls))
@@ -119,8 +121,8 @@ def _answers_to(query: Query) -> Iterator[bytes]:
         reply = _reply(query)
     except (GatewayError, ZoneError, ReplicationError) as exc:
         reply = _refusal(exc)
-    except DatabaseError as exc:
-        logger.error("the database does not answer: %s", exc)
+    except (DatabaseError, InterfaceError, psycopg.Error) as exc:
+        note(f"a message from {query.address}", exc)
         reply = Reply(dns.rcode.SERVFAIL)
     if reply.reason:
         logger.info(

@@ -20,9 +20,10 @@ from threading import Barrier, BrokenBarrierError
 from typing import Any
 from uuid import uuid4
 
-from django.db import DatabaseError, close_old_connections, connection
+from django.db import DatabaseError, InterfaceError, close_old_connections, connection
 
 from dnspanel.accounts import audit
+from dnspanel.database_away import note
 from dnspanel.gateway.answers import answers
 from dnspanel.gateway.errors import TlsRefused
 from dnspanel.gateway.limits import Rates
@@ -219,7 +220,7 @@ class Gateway:
         close_old_connections()
         try:
             return self._contexts.current(self._clock())
-        except (CertificateRefused, OSError, DatabaseError) as exc:
+        except (CertificateRefused, OSError, DatabaseError, InterfaceError) as exc:
             logger.error("no TLS: %s", exc)
             return None
         finally:
@@ -230,8 +231,8 @@ class Gateway:
         close_old_connections()
         try:
             note_refused_handshake(refusal, address, self._clock())
-        except DatabaseError as exc:
-            logger.error("the database does not answer: %s", exc)
+        except (DatabaseError, InterfaceError) as exc:
+            note(f"a handshake of {address}", exc)
         finally:
             close_old_connections()
 

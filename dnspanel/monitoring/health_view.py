@@ -28,7 +28,7 @@ from dnspanel.monitoring.health import faults, health, ready
 from dnspanel.monitoring.view import MayScrape
 
 # Threads that ask PostgreSQL who calls. When it hangs they wait in it, and nobody gets another one.
-_MOST_ASKING = 2
+_MOST_TOKEN_CHECKS = 2
 _LEAST_SECONDS = 0.1
 
 
@@ -53,11 +53,11 @@ def healthz(request: HttpRequest) -> HttpResponse:
         return _brief(faults(found))
     if "postgresql" in faults(found) and _carries_token(request):
         return _brief(faults(found))  # it is PostgreSQL that knows tokens
-    asking = _threads().submit(copy_context().run, _answer_details, request)
+    details = _threads().submit(copy_context().run, _answer_details, request)
     try:
-        return asking.result(max(_LEAST_SECONDS, PATIENCE_SECONDS - (time.monotonic() - began)))
+        return details.result(max(_LEAST_SECONDS, PATIENCE_SECONDS - (time.monotonic() - began)))
     except (NotInTime, DatabaseError, InterfaceError):
-        asking.cancel()
+        details.cancel()
         return _brief(faults(found))
 
 
@@ -107,10 +107,11 @@ def _brief(names: list[str]) -> HttpResponse:
 def _no_store(response: HttpResponse) -> HttpResponse:
     response["Cache-Control"] = "no-store"
     response["X-Content-Type-Options"] = "nosniff"
+    response._has_been_logged = True  # type: ignore[attr-defined]  # else Django has a line for each question
     return response
 
 
 @cache
 def _threads() -> ThreadPoolExecutor:
     """Made where it is used first: processes that are forked afterwards have no thread of their parent's."""
-    return ThreadPoolExecutor(_MOST_ASKING, thread_name_prefix="health details")
+    return ThreadPoolExecutor(_MOST_TOKEN_CHECKS, thread_name_prefix="health details")

@@ -5,6 +5,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any
 
 from django.conf import settings
+from django.db import OperationalError
 from django.http import HttpResponse
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -17,6 +18,7 @@ from rest_framework.views import APIView
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Actor, can
 from dnspanel.accounts.roles import Permission
+from dnspanel.monitoring.health import faults, ready
 from dnspanel.monitoring.metrics import exposition
 
 
@@ -51,6 +53,12 @@ class MetricsView(APIView):
     def perform_content_negotiation(self, request: Request, force: bool = False) -> tuple[BaseRenderer, str]:
         """There is one form, whatever is asked for."""
         return PlainText(), PlainText.media_type
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuse a scrape within a second while PostgreSQL is away: it would be given up by then, or later."""
+        if "postgresql" in faults(ready()):
+            raise OperationalError("PostgreSQL does not answer")
+        super().initial(request, *args, **kwargs)
 
     @extend_schema(exclude=True)
     def get(self, request: Request) -> HttpResponse:

@@ -29,7 +29,7 @@ from uuid import UUID
 
 import psycopg
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError
 
 from dnspanel.publish import publication_log
 from dnspanel.publish.batches import next_batch
@@ -100,7 +100,7 @@ def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: dat
         if encoded.stalled:  # only now: what could be read may still be impossible to store
             clear_stall(schema=schema)
         return reached
-    except (psycopg.Error, DatabaseError):
+    except (psycopg.Error, DatabaseError, InterfaceError):
         raise
     except Exception as exc:
         if isinstance(exc, SegmentsAhead | StoreAhead):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import psycopg
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError
 
 from dnspanel.publish import publication_log
 from dnspanel.publish.batches import Found, compile_found, next_sound
@@ -67,7 +67,7 @@ class Meanwhile:
                 self._last = batch
                 self._touched.update(mark.zone_id for mark in batch.marks)
                 self._is_over = len(self.sealed) >= _MOST_WAITING
-        except (psycopg.Error, DatabaseError):
+        except (psycopg.Error, DatabaseError, InterfaceError):
             raise
         except Exception as exc:
             logger.info("what follows sequence=%s waits: %s", self._last.range.last, exc)

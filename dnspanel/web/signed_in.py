@@ -34,12 +34,14 @@ from dnspanel.accounts.session_store import MUST_SET_UP, SEEN, SESSION_ENDS, not
 from dnspanel.accounts.session_store import note_sign_in as note_session
 from dnspanel.alerts.errors import RouteUnknown
 from dnspanel.catalogs.errors import CatalogUnknown
+from dnspanel.database_away import is_away
 from dnspanel.evidence.errors import DestinationUnknown
 from dnspanel.fleet.errors import UnknownNode
 from dnspanel.secondaries.errors import SecondaryUnknown
 from dnspanel.statement_time import RETRY_AFTER, SearchTooGeneral, was_ended
 from dnspanel.texts import gettext, listed
 from dnspanel.transfer.errors import QuotaExceeded as ImportQuotaExceeded
+from dnspanel.web import database_away
 from dnspanel.webhooks.errors import WebhookUnknown
 from dnspanel.zones import access, queries
 from dnspanel.zones.errors import (
@@ -149,7 +151,7 @@ class SignedInMiddleware:
     ) -> HttpResponse | None:
         match = request.resolver_match
         # The API's views know tokens, not sessions, and deny by default themselves: `api.authentication.HasToken`.
-        if match is not None and (match.app_names[:1] == ["api"] or match.view_name in OPEN_VIEWS):
+        if match is not None and (_is_of_an_api(request) or match.view_name in OPEN_VIEWS):
             return None
         if request.user.is_authenticated and self._is_active(request):
             timezone.activate(time_zone_of(request.user))
@@ -188,6 +190,8 @@ class SignedInMiddleware:
             response = _refused(request, 503, "too_slow.html", message)
             response["Retry-After"] = str(RETRY_AFTER)
             return response
+        if is_away(exception) and not _is_of_an_api(request):  # those have forms of their own: `server_errors`
+            return database_away.answer(request, exception)
         if isinstance(exception, _QUOTA_EXCEEDED):
             return _refused(request, 409, "quota_exceeded.html", str(exception))
         if isinstance(exception, PublishingOnHold):
@@ -195,6 +199,10 @@ class SignedInMiddleware:
         if isinstance(exception, access.Forbidden):
             return forbidden(request, exception.permission)
         return None
+
+
+def _is_of_an_api(request: HttpRequest) -> bool:
+    return request.resolver_match is not None and request.resolver_match.app_names[:1] == ["api"]
 
 
 def _look_at_rules(request: HttpRequest, user: User, now: float) -> datetime | None:

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TypeVar
 from uuid import UUID
 
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 from django.dispatch import Signal
 from django.utils import timezone
@@ -21,6 +21,7 @@ from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Actor, Author, actor_of, actor_of_token, token_of, user_of
 from dnspanel.accounts.roles import Permission
 from dnspanel.advisory_locks import Lock, locked
+from dnspanel.database_away import is_away
 from dnspanel.statement_time import SearchTooGeneral
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.errors import Forbidden, PublishingOnHold, RunRefused, ZoneError
@@ -130,9 +131,9 @@ def work(
                     goes_on = take_batch(run)
             except (Stopped, PublishingOnHold):
                 return False
-            except (OperationalError, InterfaceError):
-                raise  # PostgreSQL is away: the same batch is tried again
             except Exception as exc:
+                if is_away(exc):
+                    raise  # the same batch is tried again
                 is_refusal = isinstance(exc, ZoneError | SearchTooGeneral)
                 fault = gettext("A fault of the panel: {name}.").format(name=type(exc).__name__)
                 _fail(run, str(exc) if is_refusal else fault)

@@ -57,8 +57,8 @@ def ask(connection: http.client.HTTPConnection, path: str, method: str = "GET") 
 def test_health_is_answered_while_every_thread_waits(port: int) -> None:
     kept = connect(port)
     assert ask(kept, "/pages") == (200, b"/pages")
-    held, queued = connect(port), connect(port)
-    held.request("GET", "/wait")
+    waiting, queued = connect(port), connect(port)
+    waiting.request("GET", "/wait")
     queued.request("GET", "/queued")
     for path in ("/livez", "/readyz", "/healthz", "/healthz?verbose"):
         assert ask(kept, path) == (200, path.partition("?")[0].encode())
@@ -71,7 +71,7 @@ def test_health_is_answered_while_every_thread_waits(port: int) -> None:
     with pytest.raises(TimeoutError):
         other.getresponse()
     other.close()
-    for connection in (held, queued, kept):
+    for connection in (waiting, queued, kept):
         connection.close()
 
 

@@ -24,6 +24,7 @@ from dnspanel.api.scim.faults import ScimFault
 from dnspanel.api.throttle import counters
 from dnspanel.api.v1.view import AnyAccept
 from dnspanel.api.v2.http.problems import problem_of
+from dnspanel.database_away import finish, is_away
 
 MEDIA_TYPE = "application/scim+json"
 ERROR = "urn:ietf:params:scim:api:messages:2.0:Error"
@@ -101,6 +102,8 @@ def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
     fault, headers = _fault_of(exc), {}
     if fault is None:
         problem = problem_of(exc)
+        if problem is not None and is_away(exc):
+            return finish(context["request"], exc, answer_fault(ScimFault(problem.status, problem.detail), {}))
         if problem is not None:
             fault, headers = ScimFault(problem.status, problem.detail), dict(problem.headers)
     if fault is None:
@@ -109,6 +112,11 @@ def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
         got_request_exception.send(sender=type(context["view"]), request=request._request)
         fault = ScimFault(500, "The panel made a mistake; its log says more.")
     _note_refusal(context["request"], fault)
+    return answer_fault(fault, headers)
+
+
+def answer_fault(fault: ScimFault, headers: Mapping[str, str]) -> HttpResponse:
+    """Return a fault in SCIM's shape."""
     body = {"schemas": [ERROR], "status": str(fault.status), "detail": fault.detail}
     return answer(body | ({"scimType": fault.kind} if fault.kind else {}), fault.status, headers=headers)
 

@@ -14,7 +14,6 @@ from typing import Any, cast
 
 from django.core.exceptions import RequestDataTooBig
 from django.core.signals import got_request_exception
-from django.db import Error as DatabaseFault
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.request import UnreadablePostError
 from django.utils.cache import patch_vary_headers
@@ -26,12 +25,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from dnspanel import database_away
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
 from dnspanel.api.authentication import TokenAuthentication
 from dnspanel.api.errors import ApiError
 from dnspanel.api.json_text import parse_json
-from dnspanel.statement_time import RETRY_AFTER, SearchTooGeneral, was_ended
+from dnspanel.statement_time import SearchTooGeneral
 from dnspanel.zones import access
 from dnspanel.zones.errors import (
     Forbidden,
@@ -177,6 +177,8 @@ def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
     """The answer to anything that a view raised; what nobody foresaw is logged, and said to be our fault."""
     request: Request = context["request"]
     refusal = _refusal_of(exc)
+    if refusal is None and database_away.is_away(exc):
+        return database_away.finish(request, exc, _error(request, Refusal(503, database_away.sentence(exc))))
     if refusal is None:
         logger.exception("%s %s failed", request.method, request.path)
         got_request_exception.send(sender=type(context["view"]), request=request._request)
@@ -211,10 +213,6 @@ def _refusal_of(exc: Exception) -> Refusal | None:
             return Refusal(422, f"{exc} Send it with ?confirm=true, or use a token that may delete many zones.")
         case ApiError() | ZoneError() | Permanent() | SearchTooGeneral():
             return Refusal(422, str(exc))
-        case DatabaseFault() if was_ended(exc):
-            return Refusal(503, "The database took too long.", headers={"Retry-After": str(RETRY_AFTER)})
-        case DatabaseFault():
-            return None
     return None
 
 

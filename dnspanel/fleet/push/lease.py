@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Self
 
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, InterfaceError, connection
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
@@ -90,7 +90,7 @@ class Lease:
             while not stop.wait(BEAT_SECONDS):
                 try:
                     self.note()
-                except DatabaseError:
+                except (DatabaseError, InterfaceError):
                     connection.close()  # the next beat tries again; the lease outlives some
         except LeaseLost:
             pass  # the worker finds out at its next step

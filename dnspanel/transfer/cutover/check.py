@@ -21,6 +21,7 @@ from dnspanel.accounts.actors import Actor, token_of, user_of
 from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
 from dnspanel.advisory_locks import Lock, locked
+from dnspanel.database_away import is_away
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.texts import gettext
 from dnspanel.transfer import limits, places, rights, servers
@@ -166,9 +167,9 @@ def run_check(check_id: int, *, parent_port: int = 53) -> str:
             _compare(check, parent_port)
         except _Stopped:
             return f"comparison={check_id} cancelled"
-        except DatabaseError:
-            raise  # PostgreSQL is away: the comparison is found again
         except Exception as exc:
+            if isinstance(exc, DatabaseError) or is_away(exc):
+                raise  # PostgreSQL is away: the comparison is found again
             message = (
                 str(exc)
                 if isinstance(exc, TransferError | Forbidden)

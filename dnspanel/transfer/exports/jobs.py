@@ -25,6 +25,7 @@ from dnspanel.accounts.actors import Author, Person, token_of, user_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
 from dnspanel.advisory_locks import Lock, try_lock_until_commit
+from dnspanel.database_away import is_away
 from dnspanel.texts import gettext
 from dnspanel.transfer import places, rights
 from dnspanel.transfer.errors import PassphraseRefused, WrongState
@@ -153,9 +154,9 @@ def run_export(job_id: int) -> str:
             return _write(conn, job)
     except _Stopped:
         return f"export={job_id} cancelled"
-    except (DatabaseError, psycopg.OperationalError):
-        raise  # PostgreSQL is away: the job is found again
     except Exception as exc:
+        if isinstance(exc, DatabaseError) or is_away(exc):
+            raise  # PostgreSQL is away: the job is found again
         failed = {"state": RunState.FAILED, "ended_at": timezone.now(), "failure": _failure_message(exc)}
         _unfinished(job_id).update(**failed, secret=None)
         if not isinstance(exc, OSError | Forbidden):

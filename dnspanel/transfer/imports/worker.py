@@ -17,12 +17,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from dnspanel.accounts import audit
 from dnspanel.advisory_locks import Lock, locked
+from dnspanel.database_away import is_away
 from dnspanel.transfer import places
 from dnspanel.transfer.errors import TransferError
 from dnspanel.transfer.imports import apply, pace, plan, read, scan, undo
@@ -63,9 +63,9 @@ def read_import(job_id: int) -> str:
             return f"import={job_id}: another worker reads it"
         try:
             ended = read.read_source(job=job, source=open_source(job), goes_on=_waking_while(job))
-        except (OperationalError, InterfaceError):
-            raise  # PostgreSQL is away: reading goes on later
         except Exception as exc:
+            if is_away(exc):
+                raise  # reading goes on later
             _stop(job, exc)
             if not isinstance(exc, TransferError | Forbidden | OSError):
                 raise
@@ -121,9 +121,9 @@ def work_on_import(job_id: int) -> Turn:
                     done = _do_unit(job)
             except PublishingOnHold:
                 continue  # it began this moment; the piece is as it was
-            except (OperationalError, InterfaceError):
-                raise  # PostgreSQL is away: the same unit is tried again
             except Exception as exc:
+                if is_away(exc):
+                    raise  # the same unit is tried again
                 _stop(job, exc)
                 if not isinstance(exc, TransferError | Forbidden | QuotaExceeded | OSError):
                     raise

@@ -34,7 +34,7 @@ VERBOSE = "/healthz?verbose"
 
 
 @pytest.fixture(autouse=True)
-def asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def forget_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """No answer of a test is given in the next one."""
     for check in (health._postgresql, health._panel):
         monkeypatch.setattr(check, "_run", None)
@@ -221,10 +221,10 @@ def test_the_operators_networks_learn_why_while_postgresql_hangs(settings: Any) 
 
 def test_who_comes_while_a_question_hangs_does_not_wait_again() -> None:
     """Else each of many that ask holds a thread for as long."""
-    goes_on, asked = threading.Event(), []
+    goes_on, calls = threading.Event(), []
 
     def ask() -> dict[str, Part]:
-        asked.append(1)
+        calls.append(1)
         goes_on.wait(30)
         return {"slow": Part(State.OK)}
 
@@ -232,7 +232,7 @@ def test_who_comes_while_a_question_hangs_does_not_wait_again() -> None:
     try:
         assert [check.found()["slow"].state for _ in range(3)] == [State.FAULT] * 3
         assert check.found()["known by it"].state is State.UNKNOWN
-        assert asked == [1]
+        assert calls == [1]
     finally:
         goes_on.set()
     assert check.begin().ended.wait(30)

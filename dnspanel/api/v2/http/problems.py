@@ -15,12 +15,13 @@ from typing import Any
 from django.core.exceptions import PermissionDenied as DjangoDenied
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.core.signals import got_request_exception
-from django.db import DataError, InterfaceError, OperationalError
+from django.db import DataError
 from django.http import Http404, HttpResponse
 from django.http.request import UnreadablePostError
 from rest_framework import exceptions as drf
 from rest_framework.request import Request
 
+from dnspanel import database_away
 from dnspanel.accounts import errors as accounts
 from dnspanel.api.errors import ApiError
 from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES
@@ -30,7 +31,7 @@ from dnspanel.evidence import errors as evidence
 from dnspanel.fleet import errors as fleet
 from dnspanel.primaries import errors as primaries
 from dnspanel.secondaries import errors as secondaries
-from dnspanel.statement_time import RETRY_AFTER, SearchTooGeneral, was_ended
+from dnspanel.statement_time import SearchTooGeneral
 from dnspanel.transfer import errors as transfer
 from dnspanel.webhooks import errors as webhooks
 from dnspanel.zones import errors as zones
@@ -105,6 +106,8 @@ def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
     """The answer to anything that a view raised; what nobody foresaw is logged, and said to be our mistake."""
     request: Request = context["request"]
     problem = problem_of(exc)
+    if problem is not None and database_away.is_away(exc):
+        return database_away.finish(request, exc, answer(problem))
     if problem is None:
         logger.exception("%s %s failed", request.method, request.path)
         got_request_exception.send(sender=type(context["view"]), request=request._request)
@@ -125,6 +128,8 @@ def problem_of(exc: BaseException) -> Problem | None:
     """What an error is for a client; None for one that nobody foresaw."""
     if isinstance(exc, Problem):
         return exc
+    if database_away.is_away(exc):
+        return unavailable(exc)
     for kind, translate in _TRANSLATIONS:
         if isinstance(exc, kind):
             return translate(exc)
@@ -238,11 +243,11 @@ def _too_general(exc: SearchTooGeneral) -> Problem:
     return Problem("too-general", str(exc), [RequestFault("too-general", str(exc), parameter="q")])
 
 
-def _unavailable(exc: Exception) -> Problem:
-    if was_ended(exc):
-        headers = {"Retry-After": str(RETRY_AFTER)}
-        return Problem("unavailable", "The database took longer than such a request may take.", headers=headers)
-    return Problem("unavailable", "The panel cannot reach its database, or was too busy.", headers={"Retry-After": "1"})
+def unavailable(exc: BaseException) -> Problem:
+    """Return what an error is for which PostgreSQL is away; `in_doubt` says that the write may have been done."""
+    headers = {"Retry-After": str(database_away.retry_after(exc))}
+    extensions = {"in_doubt": True} if database_away.is_in_doubt(exc) else {}
+    return Problem("unavailable", database_away.sentence(exc), headers=headers, extensions=extensions)
 
 
 # In this order: an error is translated by the first of its classes here.
@@ -360,6 +365,4 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     # the database
     (SearchTooGeneral, _too_general),
     (DataError, lambda exc: Problem("invalid", "A value is out of the range that can be stored.")),
-    (OperationalError, _unavailable),
-    (InterfaceError, _unavailable),
 )

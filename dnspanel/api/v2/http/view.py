@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
@@ -22,6 +22,7 @@ from dnspanel.api.v2.http.answers import answer as answer
 from dnspanel.api.v2.http.answers import done as done
 from dnspanel.api.v2.http.json_body import MergePatchParser, StrictJSONParser
 from dnspanel.api.v2.http.problems import Problem, RequestFault
+from dnspanel.database_away import begin_write, is_away
 
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
@@ -72,6 +73,7 @@ class V2View(APIView):
             self._claim = idempotency.claim(
                 request=request._request, actor=actor_in(request), key=key, now=timezone.now()
             )
+            begin_write()  # the claim was committed, and is nothing that was asked for
             if self._claim.taken_over and (before := accepted_before(request, self._claim.form_id)):
                 raise idempotency.Remembered(before)
 
@@ -102,8 +104,9 @@ class V2View(APIView):
     def _remember(self, claim: idempotency.Claim, response: HttpResponse) -> None:
         try:
             idempotency.remember(claim=claim, response=response, now=timezone.now())
-        except DatabaseError:  # the write is done, and a retry will be told so by the log
-            logger.exception("the answer to a request with an Idempotency-Key was not stored")
+        except (DatabaseError, InterfaceError) as exc:  # the write is done, and a retry will be told so by the log
+            if not is_away(exc):
+                logger.exception("the answer to a request with an Idempotency-Key was not stored")
 
     def get_exception_handler(self) -> Callable[..., Any]:
         return _answer_to_error

@@ -4,7 +4,9 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from threading import Barrier
+from typing import Any
 
+import psycopg
 import pytest
 from django.db import connection
 from django.utils import timezone
@@ -82,6 +84,37 @@ def test_a_process_that_died_before_it_wrote_is_taken_over(call: Caller, zone: Z
     call("DELETE", "/zones/example.test./rrsets/none/A", idempotency_key="k1")
     _lose_the_answer()
     call.problem(404, "DELETE", "/zones/example.test./rrsets/none/A", idempotency_key="k1")
+
+
+@pytest.fixture
+def commit_is_lost(zone: Zone, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection is lost while PostgreSQL commits the next publication, after it has."""
+    commit, before = psycopg.Connection.commit, Publication.objects.count()
+
+    def is_lost(conn: "psycopg.Connection[Any]") -> None:
+        (published,) = conn.execute("SELECT count(*) FROM zones_publication").fetchone() or (0,)
+        commit(conn)
+        if published > before:
+            monkeypatch.setattr(psycopg.Connection, "commit", commit)
+            conn.close()
+            raise psycopg.OperationalError("the connection is lost")
+
+    monkeypatch.setattr(psycopg.Connection, "commit", is_lost)
+
+
+@pytest.mark.usefixtures("commit_is_lost")
+def test_a_commit_in_doubt_is_said_to_be(call: Caller) -> None:
+    problem = call.problem(503, "PATCH", WWW, {"add": ["192.0.2.7"]})
+    assert problem["in_doubt"] is True
+    assert "It may have been saved" in problem["detail"]
+
+
+@pytest.mark.usefixtures("commit_is_lost")
+def test_a_commit_in_doubt_is_looked_up_by_its_key(call: Caller) -> None:
+    first = call.good("PATCH", WWW, {"add": ["192.0.2.7"]}, idempotency_key="k1")
+    again = call.good("PATCH", WWW, {"add": ["192.0.2.7"]}, idempotency_key="k1")
+    assert first["publication"] == again["publication"]
+    assert Publication.objects.count() == 2
 
 
 def test_the_log_takes_what_one_key_asks_for_once(call: Caller, zone: Zone) -> None:

@@ -1,0 +1,39 @@
+"""How the APIs say that PostgreSQL is away, each in its own form, for exceptions that no view of theirs has met."""
+
+from django.http import HttpRequest, HttpResponse
+
+from dnspanel import database_away
+from dnspanel.api.scim import view as scim
+from dnspanel.api.scim.faults import ScimFault
+from dnspanel.api.v1 import view as v1
+from dnspanel.api.v2.http import problems
+
+TEXT = "text/plain; charset=utf-8"
+
+
+def answer_v1(request: HttpRequest, exc: BaseException) -> HttpResponse:
+    """Return PowerDNS's form of an error."""
+    return database_away.finish(request, exc, v1.answer({"error": database_away.sentence(exc)}, 503))
+
+
+def answer_v2(request: HttpRequest, exc: BaseException) -> HttpResponse:
+    """Return problem details."""
+    return database_away.finish(request, exc, problems.answer(problems.unavailable(exc)))
+
+
+def answer_scim(request: HttpRequest, exc: BaseException) -> HttpResponse:
+    """Return SCIM's form of an error."""
+    fault = ScimFault(503, database_away.sentence(exc))
+    return database_away.finish(request, exc, scim.answer_fault(fault, {}))
+
+
+def answer_dyndns(request: HttpRequest, exc: BaseException) -> HttpResponse:
+    """Return dyndns2's word for trouble of the server."""
+    return database_away.finish(request, exc, HttpResponse("911\n", status=503, content_type="text/plain"))
+
+
+def answer_text(request: HttpRequest, exc: BaseException) -> HttpResponse:
+    """Return a sentence."""
+    return database_away.finish(
+        request, exc, HttpResponse(database_away.sentence(exc) + "\n", status=503, content_type=TEXT)
+    )

@@ -1,0 +1,32 @@
+"""What is answered where an exception reached the outermost end of a request, past the view and its face.
+
+That is where middleware fails: sessions, tokens' allowances, who is signed in.
+"""
+
+import sys
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+from django.views.defaults import server_error
+
+from dnspanel.api import database_away as of_apis
+from dnspanel.database_away import is_away
+from dnspanel.web import database_away as of_pages
+
+_FACES: tuple[tuple[str, Callable[[HttpRequest, BaseException], HttpResponse]], ...] = (
+    ("/api/v1", of_apis.answer_v1),
+    ("/api/", of_apis.answer_v2),
+    ("/scim/", of_apis.answer_scim),
+    ("/nic/update", of_apis.answer_dyndns),
+    ("/v3/update", of_apis.answer_dyndns),
+    ("/metrics", of_apis.answer_text),
+)
+
+
+def answer(request: HttpRequest) -> HttpResponse:
+    """Return 503 in the form of the face that was asked if PostgreSQL is away, else the page for a fault of ours."""
+    exc = sys.exc_info()[1]
+    if exc is None or not is_away(exc):
+        return server_error(request)
+    face = next((face for start, face in _FACES if request.path_info.startswith(start)), of_pages.answer)
+    return face(request, exc)

@@ -1,0 +1,20 @@
+"""How pages say that PostgreSQL is away: by a page that needs nothing of it, or a text for a part of a page."""
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template.loader import render_to_string
+
+from dnspanel import database_away
+
+
+def answer(request: HttpRequest, exc: BaseException) -> HttpResponse:
+    """Return 503 in the form that the request asks for, and log it."""
+    message = database_away.sentence(exc)
+    if request.headers.get("HX-Request"):  # `panel.js` shows a plain text as it is
+        response = HttpResponse(message, status=503, content_type="text/plain; charset=utf-8")
+    elif request.get_preferred_type(["text/html", "application/json"]) == "application/json":
+        response = JsonResponse({"error": message}, status=503)
+    else:
+        # Without the request: what every page shows besides, the draft and the fleet, is asked of PostgreSQL.
+        context = {"message": message, "in_doubt": database_away.is_in_doubt(exc)}
+        response = HttpResponse(render_to_string("database_away.html", context), status=503)
+    return database_away.finish(request, exc, response)
