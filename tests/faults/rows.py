@@ -61,7 +61,7 @@ ROWS = (
     Row(18, "a segment missing from the bucket", "gap noticed, snapshot instead", "objects removed from the store"),
     Row(19, "Redis stopped, flushed or full", "delivery goes on by polling, up to 5 s later",
         "edits saved all the while; seconds until every node has the last one",
-        stands_in="the broker is Celery's, so a stopped Redis holds up delivery until it is back; edits go on"),
+        stands_in="imports, exports and snapshots wait for Redis; edits and their delivery do not"),
     Row(20, "broker flushed with tasks under way", "beat drives them again, same state", "flushed again and again"),
     Row(21, "a task runs twice at once", "one result", "second publish and push workers, every bell rung twice"),
     Row(22, "a node cut off for an hour at 10 changes/s", "answers; shown behind; 36,000 changes in 10 s",
