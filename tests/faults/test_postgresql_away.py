@@ -194,9 +194,8 @@ def test_while_postgresql_restarts_nobody_gets_a_traceback(faulty: Stack, panel:
     until(lambda: edit(faulty, token, next(_numbers)).status < 300, seconds=60, what="an edit to be taken")
     panel.close()  # its connection ended with the server
     judge(faulty, token, edits)
-    said = log.read_text()[size:]
+    said = log.read_text()[size:]  # at most one line in ten seconds, which can have been written before
     assert "Traceback" not in said, said
-    assert "PostgreSQL is away" in said
 
 
 @pytest.mark.full(reason="the same judgement, for edits that come all the time while PostgreSQL comes and goes")
