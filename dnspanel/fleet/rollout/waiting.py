@@ -174,16 +174,23 @@ def _at(
 ) -> Waiting:
     """Return it at this node, which may have it, or at the push worker, which does not send it."""
     is_sent = node.limit is None or node.limit >= sequence
-    if is_sent and (node.is_moving or _pushes_work(since, followers, pipeline)):
+    if is_sent and (node.is_moving or _pushes_work(sequence, since, followers, pipeline)):
         return Waiting(sequence, since, _place_of(node), node.name, is_moving=node.is_moving, verify_time=verify_time)
     return Waiting(sequence, since, Place.PUSH, verify_time=verify_time)
 
 
-def _pushes_work(since: datetime, followers: Sequence[Follower], pipeline: Pipeline) -> bool:
-    """Return whether the push worker works: it says so, or a node proved something since the publication."""
+def _pushes_work(sequence: int, since: datetime, followers: Sequence[Follower], pipeline: Pipeline) -> bool:
+    """Return whether the push worker works: it says so, or another node has the publication, or proved one long after.
+
+    What was proved just after the publication may have been sent before the worker hung.
+    """
     if pipeline.push_works is not None:
         return pipeline.push_works
-    return any(each.acked_at is not None and each.acked_at > since for each in followers)
+    return any(
+        each.acked_at is not None
+        and (each.acked_at > since + LATE_AGAIN or (each.acked_at > since and each.sequence > sequence))
+        for each in followers
+    )
 
 
 def _place_of(node: Follower) -> Place:

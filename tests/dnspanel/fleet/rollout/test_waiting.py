@@ -79,6 +79,11 @@ def test_a_node_that_does_not_take_what_others_take_is_the_place() -> None:
     assert plain(follower("ns1", 3), follower("ns2", HEAD, acked_at=NOW - timedelta(hours=1)))[0] == Place.PUSH
 
 
+def test_what_was_proved_just_after_the_publication_may_have_been_sent_before_the_worker_hung() -> None:
+    acked = {"acked_at": NOW - timedelta(seconds=99)}
+    assert plain(follower("ns1", 3, **acked), follower("ns2", 3, **acked))[0] == Place.PUSH
+
+
 def test_the_push_worker_is_believed_about_itself() -> None:
     alone = follower("ns1", 3)
     assert plain(alone, push_works=True) == (Place.NODE, "ns1", False)
