@@ -5,14 +5,18 @@ is to do.
 """
 
 import threading
+from datetime import timedelta
 
 from celery import shared_task
 from django.utils import timezone
 
 from dnspanel.alerts import deliver, watch
 from dnspanel.celery import while_postgresql_answers
+from dnspanel.fleet.nodes.heartbeats import WATCH, heartbeats
 from dnspanel.wake import wake
 
+# After a look of the collector, which looks every five seconds, beat's look is not needed for so long.
+LEAVE_TO_COLLECTOR = timedelta(seconds=15)
 # Receivers may be slow, and pushes to nodes run on the same threads: most of those must stay free.
 _places = threading.BoundedSemaphore(3)
 
@@ -21,7 +25,10 @@ _places = threading.BoundedSemaphore(3)
 def watch_fleet() -> None:
     """Look once, and wake a sender for every route that has something to tell."""
     with while_postgresql_answers():
-        watch.look(now=timezone.now())
+        now, looked_at = timezone.now(), heartbeats().get(WATCH)
+        # A worker that hangs within a look keeps its lock: then nobody else can look. So the collector goes first.
+        if looked_at is None or not timedelta(0) <= now - looked_at < LEAVE_TO_COLLECTOR:
+            watch.look(now=now)
         for route_id in deliver.routes_with_due(now=timezone.now()):
             wake_sender(route_id=route_id)
 

@@ -1,5 +1,6 @@
 """Celery's side of the watch: a look, senders woken for routes, and nothing lost without a broker."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -8,7 +9,8 @@ from kombu.exceptions import OperationalError as BrokerError
 
 from dnspanel.alerts import tasks
 from dnspanel.alerts.models import Message
-from dnspanel.fleet.nodes.heartbeats import WATCH, heartbeats
+from dnspanel.fleet.models import Heartbeat
+from dnspanel.fleet.nodes.heartbeats import WATCH, beat, heartbeats
 from dnspanel.wake import LIFETIME
 from tests.dnspanel.alerts.conftest import MakeRoute
 from tests.mailserver import MailServer
@@ -45,3 +47,14 @@ def test_a_dead_broker_loses_no_message(route: MakeRoute, monkeypatch: pytest.Mo
 
 def test_old_alerts_are_forgotten() -> None:
     assert tasks.forget_old_alerts() == "forgot alerts=0"
+
+
+def test_after_a_look_of_the_collector_beat_leaves_the_lock_alone(route: MakeRoute) -> None:
+    """A worker that hung within its look kept the lock, and the collector could not look any more."""
+    now = timezone.now()
+    beat(process=WATCH, now=now - timedelta(seconds=10))
+    tasks.watch_fleet()
+    assert heartbeats()[WATCH] == now - timedelta(seconds=10)
+    Heartbeat.objects.update(at=now - timedelta(seconds=30))
+    tasks.watch_fleet()
+    assert heartbeats()[WATCH] >= now
