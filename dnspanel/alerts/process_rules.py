@@ -34,7 +34,7 @@ MOST_OVERDUE_NAMED = 3
 
 # What goes wrong while no process of the name is at work.
 EFFECTS: Mapping[str, str] = {
-    "web": gettext_noop("pages and APIs may not answer"),
+    "web": gettext_noop("pages and APIs do not answer"),
     "proxy": gettext_noop("pages and APIs cannot be reached"),
     "publish": gettext_noop("publications are saved, but reach no node"),
     "push": gettext_noop("publications reach no node"),
