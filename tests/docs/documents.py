@@ -88,10 +88,3 @@ def strings_of_code() -> tuple[str, ...]:
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
                     found.add(node.value)
     return tuple(found)
-
-
-def commands_of(runbook: str) -> list[str]:
-    """Return the lines of the code blocks of a runbook, in their order: commands to copy."""
-    text = (ROOT / "docs/operate/runbooks" / runbook).read_text()
-    blocks = re.findall(r"^ *```\n(.*?)^ *```", text, re.MULTILINE | re.DOTALL)
-    return [line.strip() for block in blocks for line in block.splitlines()]

@@ -1,20 +1,19 @@
 """The runbooks of the operator, and the commands in them that a test runs.
 
-Each page has the four parts of `PARTS`, in this order. What is to be copied is in fenced blocks marked `sh`: one
-command a line, a backslash continues it. A test of a page takes its commands from `commands_of` and runs them.
+Each page begins with its title and the symptom. What is to be copied is in fenced blocks: one command a line, a
+backslash continues it. A test of a page takes its commands from here and runs them.
 """
 
 import re
 import shlex
 from pathlib import Path
 
-from tests.docs.documents import ROOT
+from tests.docs.documents import ROOT, section
 
 FOLDER = ROOT / "docs" / "operate" / "runbooks"
 INDEX = FOLDER / "README.md"
-PARTS = ("Symptom", "Do this", "You then see", "What it means")
 
-_BLOCK = re.compile(r"^[ ]*```sh\n(.*?)^[ ]*```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^[ ]*```(?:sh)?\n(.*?)^[ ]*```$", re.MULTILINE | re.DOTALL)
 
 
 def pages() -> list[Path]:
@@ -22,9 +21,11 @@ def pages() -> list[Path]:
     return sorted(path for path in FOLDER.glob("*.md") if path != INDEX)
 
 
-def command_lines_of(stem: str) -> list[str]:
-    """Return the commands of `docs/operate/runbooks/STEM.md` as they are to be copied, in their order."""
-    text = "".join(_BLOCK.findall((FOLDER / f"{stem}.md").read_text())).replace("\\\n", " ")
+def command_lines_of(stem: str, step: str = "") -> list[str]:
+    """Return the commands of `docs/operate/runbooks/STEM.md`, or of one step of it, as they are to be copied."""
+    page = FOLDER / f"{stem}.md"
+    written = section(page, step) if step else page.read_text()
+    text = "".join(_BLOCK.findall(written)).replace("\\\n", " ")
     lines = (line.strip() for line in text.splitlines())
     return [line for line in lines if line and not line.startswith("#")]
 

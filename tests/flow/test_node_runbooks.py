@@ -19,7 +19,8 @@ import pytest
 from dnspanel.demo import unprivileged
 from dnspanel.demo.nodes import DemoNode
 from dnspanel.demo.stack import Stack
-from tests.docs import documents
+from tests.docs.documents import code_spans
+from tests.docs.runbooks import FOLDER, command_lines_of
 from tests.flow.test_join import started
 from tests.ports import free_port
 from tests.replication.agent.servers import short_directory
@@ -30,7 +31,6 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="joining writes for another user, which takes root"),
 ]
 
-RUNBOOKS = ROOT / "docs" / "operate" / "runbooks"
 NOT_HERE = ("systemctl ", "rm ", "date ", "dnspanel fronts set ")  # the last one needs a front of that name
 
 TOKEN = """
@@ -59,13 +59,8 @@ print(enroll.request_of(enroll.node_by_name("ns2")) is not None)
 
 
 def commands(name: str, step: str) -> list[str]:
-    """The commands in the blocks below a heading of this runbook, without those that cannot run here."""
-    section = documents.section(RUNBOOKS / name, step)
-    lines = [
-        line
-        for block in re.findall(r"^```\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
-        for line in block.splitlines()
-    ]
+    """Return the commands below a heading of this runbook, without those that cannot run here."""
+    lines = command_lines_of(name, step)
     assert lines, f"{name} has no commands below {step}"
     return [line for line in lines if not line.startswith(NOT_HERE)]
 
@@ -157,7 +152,7 @@ def test_a_node_is_removed_replaced_given_a_new_certificate_and_brought_to_the_h
 
 def remove(operator: Operator) -> str:
     """By the runbook: ns2 leaves, and its name is free. Returns what the old one is called now."""
-    name = "remove-a-node.md"
+    name = "remove-a-node"
     assert commands(name, "1. Let nobody ask it") == []
     retired = operator.run_all(commands(name, "2. Retire it"))
     slug = re.search(r"ns2_[0-9]+", retired)
@@ -176,7 +171,7 @@ def join_with_an_expired_certificate(operator: Operator, running: contextlib.Exi
     node = operator.node
     ports = ["--dns-port", str(node.dns_port), "--agent-port", str(node.agent_port)]
     code = operator.stack.manage("create_node", "ns2", *ports).strip()
-    [line] = commands("expired-certificate.md", "3. Join again")
+    [line] = commands("expired-certificate", "3. Join again")
     with operator.joining(line, code):
         until(lambda: "True" in run_script(operator.stack, HAS_REQUEST), seconds=30, what="the server to ask")
         run_script(operator.stack, APPROVE_LONG_AGO)
@@ -187,7 +182,7 @@ def join_with_an_expired_certificate(operator: Operator, running: contextlib.Exi
 
 def renew(operator: Operator) -> None:
     """By the runbook: the node has a certificate again."""
-    name = "expired-certificate.md"
+    name = "expired-certificate"
     assert commands(name, "1. Compare the clocks") == []
     revoking, making = commands(name, "2. Revoke the old certificate and make a code")
     assert "awaiting" in operator.run(revoking)
@@ -204,9 +199,9 @@ def renew(operator: Operator) -> None:
 
 def unstick(operator: Operator) -> None:
     """By the runbook: a node that was paused, and one whose agent hangs, come to the head."""
-    name = "node-stuck.md"
+    name = "node-stuck"
     [displaying] = commands(name, "1. Read why it waits")
-    [resuming] = [span for span in documents.code_spans(RUNBOOKS / name) if "nodes resume" in span]
+    [resuming] = [span for span in code_spans(FOLDER / f"{name}.md") if "nodes resume" in span]
     operator.run("dnspanel nodes drain ns2 --reason disk")
     assert "drained" in operator.run(displaying)
     operator.run(resuming)

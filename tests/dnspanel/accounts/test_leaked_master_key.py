@@ -17,7 +17,7 @@ from dnspanel.backup.drill import url_of
 from dnspanel.backup.programs import panel_database
 from dnspanel.demo import unprivileged
 from dnspanel.publish.models import SealingKey
-from tests.docs.documents import commands_of
+from tests.docs.runbooks import command_lines_of
 from tests.people import NOW
 
 SECRETS = 3000
@@ -51,7 +51,7 @@ def test_its_commands_rotate_the_key_and_go_on_after_a_kill() -> None:
         SealingKey(pk=number, secret_encrypted=encrypt_secret(b"secret"), created_at=NOW)
         for number in range(1, SECRETS + 1)
     )
-    make, rotate, check = commands_of("leaked-master-key.md")
+    make, rotate, check = command_lines_of("leaked-master-key")
     former, (_, out) = settings.MASTER_KEY, run(make)
     new = out.strip()
     Fernet(new)

@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from dnspanel.accounts.models import AuditEntry, User
-from tests.docs.documents import commands_of
+from tests.docs.runbooks import command_lines_of
 from tests.people import alice as alice
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -23,7 +23,7 @@ def run(command: str) -> str:
 
 def test_its_commands_let_the_only_administrator_in_again(alice: User, settings: Any) -> None:
     Authenticator.objects.create(user=alice, type=Authenticator.Type.TOTP, data={})
-    factor, password, invitation = commands_of("lost-sign-in.md")
+    factor, password, invitation = command_lines_of("lost-sign-in")
     assert "signs in with the password alone" in run(factor)
     assert not Authenticator.objects.filter(user=alice).exists()
     link = run(password).removeprefix(settings.PANEL_URL)

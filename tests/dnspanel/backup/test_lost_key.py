@@ -27,7 +27,7 @@ from tests.dnspanel.fleet.conftest import active_node as active_node
 from tests.dnspanel.publish.conftest import publisher_directory as publisher_directory
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.dnspanel.zones.conftest import make_zone as make_zone
-from tests.docs.documents import commands_of
+from tests.docs.runbooks import command_lines_of
 from tests.people import NOW
 from tests.people import alice as alice
 
@@ -42,7 +42,7 @@ def listed(*arguments: str) -> str:
 
 def test_the_commands_of_the_runbook_are_those_that_were_tried(make_zone: MakeZone, active_node: MakeNode) -> None:
     """The two that are PowerDNS's run on a node, and `check` with another key is in the tests of `database_key`."""
-    check, make, show, keys, key, clear, check_again, code = commands_of("lost-master-key.md")
+    check, make, show, keys, key, clear, check_again, code = command_lines_of("lost-master-key")
     assert (check, check_again) == ("manage.py check", "manage.py check")
     assert make.startswith("python -c")
     assert (show, clear) == ("manage.py forget_lost_secrets", "manage.py forget_lost_secrets --clear")

@@ -41,7 +41,7 @@ from tests.dnspanel.publish.conftest import interpreter as interpreter
 from tests.dnspanel.publish.conftest import publisher_directory as publisher_directory
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.dnspanel.zones.conftest import make_zone as make_zone
-from tests.docs.documents import commands_of
+from tests.docs.runbooks import command_lines_of
 from tests.interpreter import Ended, Interpreter
 from tests.people import NOW
 from tests.people import alice as alice
@@ -121,7 +121,7 @@ def test_the_commands_of_the_runbook_move_a_panel(
     """But for the copy, and `audit`, which asks nodes: `test_restored_panel` has a whole stack restored."""
     make_zone("www 300 A 192.0.2.1", name="moved.test.")
     ensure_signing_key(now=NOW)
-    back_up, copy, restore, check, audit = commands_of("move-the-panel.md")
+    back_up, copy, restore, check, audit = command_lines_of("move-the-panel")
     assert copy.startswith("scp ")
     assert audit == "manage.py audit"
     call_command(*back_up.replace("/tmp/", f"{tmp_path}/").split()[1:])
