@@ -18,7 +18,7 @@ worker_rlimit_nofile 8192;
 events {{ worker_connections 4096; }}
 http {{
     include "{shared}/http.conf";
-    access_log /dev/stdout dnspanel;
+    access_log /dev/stdout dnspanel buffer=16k flush=1s;
     client_body_temp_path "{directory}/bodies";
     proxy_temp_path "{directory}/answers";
     fastcgi_temp_path "{directory}/unused";
