@@ -10,7 +10,7 @@ from django.conf import settings
 from dnspanel.celery import app
 from dnspanel.fleet.models import PanelProcess, PeriodicTask
 from dnspanel.fleet.nodes.heartbeats import LEFT, REDIS_AWAY, WATCH_SINCE, answers_in, heartbeats
-from dnspanel.fleet.processes.roles import NAMES, SILENT_AFTER
+from dnspanel.fleet.processes.roles import ANSWER_WITHIN, NAMES, SILENT_AFTER
 
 # After PostgreSQL was away, or all of the panel was off, every process has this long to appear.
 STABLE_AFTER = timedelta(seconds=60)
@@ -82,6 +82,17 @@ def processes_now(beats: Mapping[str, datetime] | None = None) -> ProcessesNow:
         beats.get(WATCH_SINCE),
         beats.get(REDIS_AWAY),
     )
+
+
+def is_at_work(queue: str, beats: Mapping[str, datetime], now: datetime) -> bool | None:
+    """Return whether a worker of the queue is at work; None if nothing says so. One query; `beats`: all heartbeats."""
+    signs = list(PanelProcess.objects.filter(name=queue).values_list("at", flat=True))
+    if not signs:
+        return None
+    if all(now - at > SILENT_AFTER for at in signs):
+        return False
+    answered_at = answers_in(beats).get(queue)
+    return True if answered_at is not None and now - answered_at <= ANSWER_WITHIN else None
 
 
 @cache

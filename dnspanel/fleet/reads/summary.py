@@ -12,6 +12,7 @@ from django.utils import timezone
 from dnspanel.fleet.health import CONTACT_KNOWN_FOR, FAULTS, LATE_AFTER, WELL, Word
 from dnspanel.fleet.models import Delivery, NodeState
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, heartbeats
+from dnspanel.fleet.processes.state import is_at_work
 from dnspanel.fleet.reads.queries import NodeStatus, watched_statuses, without_ring0
 from dnspanel.fleet.rollout import waiting as places
 from dnspanel.fleet.rollout.gates import read_gates
@@ -97,12 +98,11 @@ def waiting_publication(
     now: datetime,
     encoded: Mapping[int, int] | None = None,
     beats: Mapping[str, datetime] | None = None,
-    push_works: bool | None = None,
 ) -> Waiting | None:
     """Return the oldest publication that not all nodes answer with, and where it waits.
 
     No query while none waits, else the same few however many nodes. `statuses` are those of `watched_statuses`;
-    `encoded` and `beats` are for callers that have them already; `push_works` is for those that know it.
+    `encoded` and `beats` are for callers that have them already.
     """
     takers = _takers(statuses)
     if not any(status.lacks_since is not None for status in takers):
@@ -117,7 +117,7 @@ def waiting_publication(
         is_stopped=gates.is_stopped,
         stopped_behind=gates.stopped_behind,
         pinned=gates.pinned,
-        push_works=push_works,
+        push_works=is_at_work("push", beats, now),
     )
     return oldest_waiting([_follower(s, encoded, now, is_contact_known) for s in takers], pipeline)
 

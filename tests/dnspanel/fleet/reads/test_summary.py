@@ -7,7 +7,8 @@ import pytest
 
 from dnspanel.fleet.health import Word
 from dnspanel.fleet.models import Bootstrap, Delivery, Node, NodeState
-from dnspanel.fleet.nodes.heartbeats import COLLECTOR, beat
+from dnspanel.fleet.nodes.heartbeats import COLLECTOR, answer_roll, beat
+from dnspanel.fleet.processes.beats import Identity, Load, beat_process
 from dnspanel.fleet.reads.queries import node_statuses, watched_statuses
 from dnspanel.fleet.reads.summary import fleet_summary, late_publication, waiting_publication
 from dnspanel.fleet.rollout.waiting import Place, Waiting
@@ -24,8 +25,8 @@ def seal(last: int) -> None:
     Segment.objects.create(epoch=epoch, schema=4, first=1, last=last, object_name=f"4/{last}", **given)
 
 
-def waiting(*, push_works: bool | None = None) -> Waiting:
-    found = waiting_publication(watched_statuses(now=NOW), now=NOW, push_works=push_works)
+def waiting() -> Waiting:
+    found = waiting_publication(watched_statuses(now=NOW), now=NOW)
     assert found is not None
     return found
 
@@ -75,7 +76,11 @@ def test_each_place_is_found_in_the_database(staged: None) -> None:
     assert waiting().place == Place.STOPPED
     Delivery.objects.all().delete()
     assert waiting().place == Place.PUSH
-    known = waiting(push_works=True)
+    identity = Identity("push", "panel", 7, NOW - timedelta(hours=1))
+    beat_process(identity=identity, load=Load(), now=NOW)
+    assert waiting().place == Place.PUSH, "it lives, and does not answer the roll call"
+    answer_roll(queue="push", now=NOW)
+    known = waiting()
     assert (known.place, known.name) == (Place.CANARY, "ring0")
     Node.objects.filter(name="ring0").update(acked=5, acked_at=NOW)
     Node.objects.filter(name__in=("ns1", "ns3")).update(acked=5, acked_at=NOW)
