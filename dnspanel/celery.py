@@ -14,7 +14,7 @@ from typing import Any
 
 from celery import Celery, Task
 from celery.signals import beat_init, celeryd_init, worker_init
-from django.db import close_old_connections
+from django.db import connections
 
 from dnspanel import broker, without_broker
 from replication.garbage import leave_out_what_is_loaded
@@ -80,7 +80,9 @@ def while_postgresql_answers() -> Iterator[None]:
     """
     from dnspanel import database_away, statement_time
 
-    close_old_connections()
+    for each in connections.all(initialized_only=True):
+        if not each.in_atomic_block:  # whoever calls a task as a function may have begun a transaction
+            each.close_if_unusable_or_obsolete()
     is_done = False
     try:
         with database_away.outlasting():
