@@ -29,10 +29,10 @@ from dnspanel.zones.dnssec.lost_keys import LostSigning
 from dnspanel.zones.dnssec.signing_state import UNSIGNED
 from dnspanel.zones.hold import current_hold, hold
 from dnspanel.zones.models import LogHead, Signing, Zone, ZoneKey
+from dnspanel.zones.panel_reasons import MASTER_KEY_LOST
 
 # Zones of one publication of the new epoch.
 _ZONES = 1000
-_REASON = "The master key was lost; a new one counts."
 
 
 class _Loss(Enum):
@@ -111,7 +111,7 @@ def zones_without_keys() -> list[str]:
 def is_unfinished() -> bool:
     """Return True if `clear` was interrupted before its last step."""
     current = current_hold()
-    return current is not None and current.reason == _REASON
+    return current is not None and current.reason == MASTER_KEY_LOST
 
 
 def clear(*, now: datetime) -> None:
@@ -122,7 +122,7 @@ def clear(*, now: datetime) -> None:
     3. Begin an epoch in which zones without their keys are not signed, which ends the hold.
     """
     unsigned = zones_without_keys()
-    hold(reason=_REASON, now=now)
+    hold(reason=MASTER_KEY_LOST, now=now)
     with transaction.atomic(durable=True):
         found = list(lost_secrets())
         mark = next(iter(own_keys()))
@@ -144,7 +144,7 @@ def clear(*, now: datetime) -> None:
         batches=[outcomes[at : at + _ZONES] for at in range(0, len(outcomes), _ZONES)],
         known=epoch.Known(head.sequence, last),
         by=None,
-        reason=_REASON,
+        reason=MASTER_KEY_LOST,
         now=now,
         beside=lambda _: None,
     )

@@ -19,6 +19,7 @@ FIRST_DS = gettext_noop("The DNSSEC policy has the first DS come by itself.")
 FOLLOWED_NO_MORE = gettext_noop("followed no more")
 IMPORT = gettext_noop("import {number}: {title}")
 LIFETIME = gettext_noop("The lifetime that the DNSSEC policy gives the key has ended.")
+MASTER_KEY_LOST = gettext_noop("The master key was lost; a new one counts.")
 NOT_NAMED = gettext_noop("{catalog} does not name it any more")
 POLICIES = gettext_noop("DNSSEC policies, run {number}")
 POLICY = gettext_noop("DNSSEC policy {name}, run {number}")
@@ -40,6 +41,7 @@ _MESSAGES = (
     *(
         IMPORT,
         LIFETIME,
+        MASTER_KEY_LOST,
         POLICIES,
         POLICY,
         ROLLOVER_DS,

@@ -259,6 +259,7 @@ def test_every_error_between_panel_and_node_is_explained() -> None:
         "Diverged": "has digest",
         "MapFull": "its map size is",
         "NodeAhead": "the panel only at",
+        "WrongClock": "its clock is",
     }
     text = (OPERATE / "troubleshooting.md").read_text()
     names = {kind.__name__ for kind in _below(ReplicationError) if kind.__module__ == "replication.errors"}

@@ -53,8 +53,8 @@ def sample(path: Path) -> CsvSample:
     mapping = guessed_mapping(rows, delimiter)
     below = header_at(rows) + 1 if mapping.header else 0
     header = rows[below - 1] if below else []
-    shown = [row for row in rows[below:] if not is_passed_over(row)]
-    return CsvSample(delimiter, header, shown[:_SAMPLE_ROWS], mapping)
+    records = [row for row in rows[below:] if not is_passed_over(row)]
+    return CsvSample(delimiter, header, records[:_SAMPLE_ROWS], mapping)
 
 
 class CsvSource:

@@ -106,9 +106,9 @@ def test_attributes_that_nothing_here_knows_are_passed_over_in_whole_bodies() ->
     assert person_in(NOT_KEPT | person, ADA) == person_in(person, ADA)
     group = {"displayName": "Ops", "members": [{"value": "1"}]}
     assert group_in(group | NOT_KEPT | {"displayName": "Ops"}) == group_in(group)
-    whole = operations_in(body([{"op": "replace", "value": NOT_KEPT}]))
-    assert patched_person(ADA, whole) == ADA
-    assert patched_group(GroupTerms("Ops"), whole) == GroupTerms("Ops")
+    complete = operations_in(body([{"op": "replace", "value": NOT_KEPT}]))
+    assert patched_person(ADA, complete) == ADA
+    assert patched_group(GroupTerms("Ops"), complete) == GroupTerms("Ops")
 
 
 def body(operations: list[Any]) -> Any:
