@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.conf import settings
 from django.db import transaction
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author
+from dnspanel.accounts.master_keys import own_keys
 from dnspanel.accounts.models import Team
 from dnspanel.backup.archive import refuse_another_key
 from dnspanel.backup.archived_zone import ArchivedZone
@@ -125,7 +125,7 @@ def _create(archived: ArchivedZone, author: Author, now: datetime, reason: str, 
     """Create the zone that is nowhere any more, signed with its keys, in one publication."""
     signing = None
     if archived.keys:
-        refuse_another_key(archived.manifest, settings.MASTER_KEY)
+        refuse_another_key(archived.manifest, own_keys())
         signing = archived.brought_signing()
 
     def alongside() -> None:
