@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(PROMTOOL is None, reason="promtool (Debian packa
 
 
 def promtool(*arguments: str, cwd: Path = RULES.parent) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(PROMTOOL), *arguments], cwd=cwd, capture_output=True, text=True, timeout=60)
+    return subprocess.run([str(PROMTOOL), *arguments], cwd=cwd, capture_output=True, text=True, timeout=300)
 
 
 def test_the_rules_are_rules() -> None:

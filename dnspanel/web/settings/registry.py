@@ -40,6 +40,9 @@ SECTIONS = (
         gettext_lazy("Where it is reached"),
         (
             _Setting("PANEL_URL", gettext_lazy("address that people open"), "PANEL_URL"),
+            _Setting(
+                "PANEL_PROXY_URL", gettext_lazy("where the collector asks whether the proxy answers"), "PROXY_URL"
+            ),
             _Setting("PANEL_ALLOWED_HOSTS", gettext_lazy("host names"), "ALLOWED_HOSTS"),
             _Setting(
                 "PANEL_SESSION_IDLE_MINUTES",

@@ -71,7 +71,7 @@ def test_targets_are_looked_up_by_their_index_once_there_are_many_whatever_the_p
     for number in range(2, 5):
         change_address(target, f"192.0.2.{number}")
         marks_of_next_segment()
-    assert "Seq Scan on zones_rrset" in plan_of_the_look_up()
+    # Now PostgreSQL mostly reads the one page, and keeps that plan for a publisher that keeps plans.
     create("many.test.", *(cname(f"h{number}.many.test.", "www.many.test.") for number in range(3_000)))
     marks_of_next_segment()
     plan = plan_of_the_look_up()

@@ -84,6 +84,7 @@ def test_every_error_that_a_push_may_meet_is_decided() -> None:
         "UnknownSealingKey",
         "UnknownSchema",
         "Unfinished",
+        "WrongClock",
         "WrongCluster",
     }
     decided = {type(error).__name__ for error, _ in OUTCOMES}
