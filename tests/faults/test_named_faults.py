@@ -166,6 +166,11 @@ def of_process(watched: Watched, name: str, *, is_gone: bool) -> tuple[Places, d
         "page": "Nodes → Processes",
         "metric": f"dnspanel_process_instances{{process={name}}} = 0",
     }
+    if name == "web" and not is_gone:
+        # Its pages answer again once the watchdog has had it started anew, and then name what happened.
+        places["page"] = lambda: "No process web" in operator.page("/alerts/")
+        places["metric"] = lambda: operator.metrics().get(("dnspanel_alerts_open", "panel.process", "critical"), 0) > 0
+        words |= {"page": "Nodes → Alerts", "metric": "dnspanel_alerts_open{kind=panel.process}"}
     if is_gone and name in {"web", "proxy"}:
         places["page"] = lambda: not operator.page("/fleet/processes/").startswith("200 ")
         places["metric"] = lambda: not operator.metrics()
@@ -202,6 +207,12 @@ def kill_processes(watched: Watched, names: Sequence[str]) -> None:
 
 def lose_postgresql(watched: Watched, fault: str) -> None:
     watched.settle(NAMES)
+    # Two outages without a look between them are one, of which routes are told once.
+    until(
+        lambda: "panel.postgresql" not in watched.operator.alerts(),
+        seconds=BACK_SECONDS,
+        what="no alert of PostgreSQL",
+    )
     operator, before = watched.operator, len(watched.mails.mails)
     places = {
         "alert": lambda: any("PostgreSQL has not answered" in mail.text for mail in watched.mails.mails[before:]),

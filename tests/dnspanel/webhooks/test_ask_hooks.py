@@ -18,6 +18,8 @@ from dnspanel.zones.models import PublishHook
 from tests.dnspanel.webhooks.answering import Answering, signed_reply
 from tests.dnspanel.webhooks.receiver import Received, is_signed
 
+pytestmark = pytest.mark.django_db  # which key encrypts, the database says
+
 BODY = json.dumps({"type": "publication.ask", "digest": "d1"}).encode()
 
 
