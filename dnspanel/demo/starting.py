@@ -54,8 +54,9 @@ class Starting:
             raise NotStarted(log=self._supervisor.log)
         for name, run in self._supervisor.runs().items():
             before = self._runs.get(name, run)
-            if before[0] != run[0] != 0 or (before[1] != run[1] and before[1] and run[1]):
-                self.ends[name] += bool(before[0])
+            was_replaced = before[0] != run[0] != 0 or (before[1] != run[1] and before[1] and run[1])
+            if was_replaced and before[0]:  # else it only began now
+                self.ends[name] += 1
                 if self.ends[name] > ENDS_ALLOWED:
                     raise NotUp(name, f"ended {self.ends[name]} times while it started", log=self._log(name))
             self._runs[name] = run

@@ -75,6 +75,15 @@ def test_a_process_that_needs_too_long_is_named_with_its_own_log(starting: Start
         starting.wait("slow", lambda: False, seconds=0.1)
 
 
+def test_a_process_that_only_began_did_not_end(starting: Starting, supervisor: Supervisor) -> None:
+    """`./dev run` listed every process as one that had ended 0 times."""
+    starting.look()
+    supervisor.start(["slow", "other"])
+    starting.look()
+    assert starting.ends == {}
+    assert list(starting.ends) == []
+
+
 def test_one_end_is_counted_and_forgiven(starting: Starting, supervisor: Supervisor) -> None:
     supervisor.start(["slow", "other"])
     starting.look()
