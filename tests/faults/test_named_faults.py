@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -207,13 +208,11 @@ def kill_processes(watched: Watched, names: Sequence[str]) -> None:
 
 def lose_postgresql(watched: Watched, fault: str) -> None:
     watched.settle(NAMES)
+    operator, began = watched.operator, time.time()
+    watch = ("dnspanel_heartbeat_timestamp_seconds", "watch")
     # Two outages without a look between them are one, of which routes are told once.
-    until(
-        lambda: "panel.postgresql" not in watched.operator.alerts(),
-        seconds=BACK_SECONDS,
-        what="no alert of PostgreSQL",
-    )
-    operator, before = watched.operator, len(watched.mails.mails)
+    until(lambda: operator.metrics().get(watch, 0) > began, seconds=BACK_SECONDS, what="a look for alerts")
+    before = len(watched.mails.mails)
     places = {
         "alert": lambda: any("PostgreSQL has not answered" in mail.text for mail in watched.mails.mails[before:]),
         "page": lambda: not operator.page("/nodes/").startswith("200 "),
