@@ -111,5 +111,5 @@ def test_an_agent_that_hangs_is_named_and_is_one_alert(canary_stack: Stack, agen
         assert f"{agent} offline" in seen["pill"][1]
         assert f'dnspanel_node_up{{node="{agent}"}} 0.0' in seen["metrics"]
         assert "panel.late" not in seen["alerts"]
-    standing = f"node.standing:{agent}"
-    until(lambda: standing not in look(canary_stack)["alerts"], seconds=150, what="the alert is over")
+    key = f"node.standing:{agent}"
+    until(lambda: key not in look(canary_stack)["alerts"], seconds=150, what="the alert is over")
