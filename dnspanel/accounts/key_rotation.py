@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from cryptography.fernet import InvalidToken
 from django.db import connection, transaction
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.database_key import FRESH_SECONDS, DatabaseKey, forget_what_was_seen
 from dnspanel.accounts.errors import RotationRefused
-from dnspanel.accounts.master_keys import decrypt, decrypts, fernet, own_keys
+from dnspanel.accounts.master_keys import decrypt, decrypts, fernet, is_readable, own_keys
 from dnspanel.accounts.models import MasterKey
 from dnspanel.accounts.secret_places import SecretPlace, secret_places
 
@@ -103,7 +102,7 @@ def rewrite() -> Iterator[Rewritten]:
                     for key, value in rows:
                         tokens = place.tokens(value)
                         old = [token for token in tokens if not decrypts(new, token)]
-                        dead = [token for token in old if not _is_readable(token)]
+                        dead = [token for token in old if not is_readable(token)]
                         found, lost = found + len(tokens), lost + len(dead)
                         if len(old) > len(dead):
                             rewritten += place.replace(cursor, key, value, place.changed(value, _under(new)))
@@ -123,19 +122,11 @@ def end_rotation(*, now: datetime, secrets: int) -> str:
     return former
 
 
-def _is_readable(token: bytes) -> bool:
-    try:
-        decrypt(token)
-    except InvalidToken:
-        return False
-    return True
-
-
 def _under(key: str) -> Callable[[bytes], bytes]:
     """Return what encrypts a token again with this key; a token that cannot be read stays as it is."""
 
     def change(token: bytes) -> bytes:
-        if decrypts(key, token) or not _is_readable(token):
+        if decrypts(key, token) or not is_readable(token):
             return token
         return fernet(key).encrypt(decrypt(token))
 

@@ -42,6 +42,15 @@ def decrypt(token: bytes) -> bytes:
     return _all_of(tuple(own_keys().values())).decrypt(token)
 
 
+def is_readable(token: bytes) -> bool:
+    """Return True if one of our keys decrypts the token."""
+    try:
+        decrypt(token)
+    except InvalidToken:
+        return False
+    return True
+
+
 def decrypts(master_key: str, token: bytes) -> bool:
     """Return True if the token was encrypted with this key."""
     try:

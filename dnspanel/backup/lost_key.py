@@ -11,13 +11,12 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
-from cryptography.fernet import InvalidToken
 from django.apps import apps
 from django.db import connection, transaction
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.database_key import forget_what_was_seen
-from dnspanel.accounts.master_keys import decrypt, own_keys
+from dnspanel.accounts.master_keys import is_readable, own_keys
 from dnspanel.accounts.models import MasterKey
 from dnspanel.accounts.secret_places import SecretPlace, secret_places
 from dnspanel.accounts.vault import encrypt_secret
@@ -94,7 +93,7 @@ def lost_secrets() -> Iterator[LostSecrets]:
                 key
                 for batch in place.batches(cursor)
                 for key, value in batch
-                if not all(map(_is_readable, place.tokens(value)))
+                if not all(map(is_readable, place.tokens(value)))
             ]
             if rows:
                 yield LostSecrets(place, tuple(rows))
@@ -166,11 +165,3 @@ def _clear_place(lost: LostSecrets, now: datetime) -> None:
             for key in lost.rows:
                 text = start + base64.b64encode(secrets.token_bytes(32)).decode()
                 model._default_manager.filter(pk=key).update(**{column: encrypt_secret(text.encode())})
-
-
-def _is_readable(token: bytes) -> bool:
-    try:
-        decrypt(token)
-    except InvalidToken:
-        return False
-    return True
