@@ -6,7 +6,6 @@ import pytest
 from django.db import OperationalError
 from kombu.exceptions import OperationalError as BrokerError
 
-from dnspanel import celery
 from dnspanel.transfer import tasks
 from dnspanel.transfer.imports import worker
 from dnspanel.transfer.models import ImportJob, State
@@ -18,8 +17,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def kept_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test's transaction lives on this connection."""
-    for module in (tasks, celery):
-        monkeypatch.setattr(module, "close_old_connections", lambda: None)
+    monkeypatch.setattr(tasks, "close_old_connections", lambda: None)
 
 
 def test_a_worker_does_all_that_waits(make_import: MakeImport) -> None:
