@@ -81,7 +81,7 @@ def while_postgresql_answers() -> Iterator[None]:
     from dnspanel import database_away, statement_time
 
     for each in connections.all(initialized_only=True):
-        if not each.in_atomic_block:  # whoever calls a task as a function may have begun a transaction
+        if not each.in_atomic_block:  # a caller of a task as a function may have begun a transaction
             each.close_if_unusable_or_obsolete()
     is_done = False
     try:

@@ -32,7 +32,7 @@ READ_ONLY = "25006"
 _PROGRAM_LIMITS = "54"
 
 # How many transactions a thread had committed when its request began to write. What fails after a commit, such as the
-# reading of what the answer says, must not be told as a refusal.
+# reading of what the answer says, must not be reported as a refusal.
 _commits_before = threading.local()
 
 logger = logging.getLogger(__name__)

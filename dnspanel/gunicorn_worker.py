@@ -58,4 +58,4 @@ def _first_bytes(conn: TConn) -> bytes | None:
     except BlockingIOError:
         return None
     except OSError:
-        return b""  # whoever reads next finds out, and closes it
+        return b""  # the next read finds out, and closes it

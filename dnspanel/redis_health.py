@@ -10,7 +10,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
 from redis.retry import Retry
 
-# One key of one byte, however many processes ask; it expires where nobody asks any more.
+# One key of one byte, however many processes ask; it expires when no process asks any more.
 _KEY = "dnspanel:write-test"
 _KEY_SECONDS = 60
 ANSWERS_WITHIN = 1.0  # seconds

@@ -298,7 +298,7 @@ STATEMENT_SECONDS = envseconds(
 # that is at work, or lets a statement wait for a lock, answers a new connection meanwhile. See `database.silence`.
 SILENCE_SECONDS = envseconds(
     "PANEL_SILENCE_SECONDS",
-    # Web processes: people and load balancers wait, and a thread that waits is one that nobody else has.
+    # Web processes: people and load balancers wait, and a thread that waits serves no other request.
     "read=12,"
     # Celery's workers: beat tries again what they give up.
     "worker=60,"
@@ -329,7 +329,7 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# A worker that gives up is one that somebody has to start again: it tries for as long as Redis is away, ...
+# A worker that gives up has to be started again: it tries for as long as Redis is away, ...
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 # ... or refuses writes: a full Redis ended workers that note which message they have (celery/celery#5716).
 CELERY_BROKER_CHANNEL_ERROR_RETRY = True

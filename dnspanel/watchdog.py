@@ -10,7 +10,7 @@ supervisord, a container with a restart policy and systemd (`Restart=always`) al
 
     python -m dnspanel.watchdog --check push
 
-ends with status 0 if a process of that name has written a life sign lately; health checks of containers use it.
+ends with status 0 if a process of that name has written a life sign in time; health checks of containers use it.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ def signs_of(name: str) -> list[float]:
 
 
 def is_alive(name: str) -> bool:
-    """Return True if a process of this name has written a life sign lately."""
+    """Return True if a process of this name has written a life sign in time."""
     return any(time.time() - at < KILL_AFTER for at in signs_of(name))
 
 

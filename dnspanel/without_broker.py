@@ -111,7 +111,7 @@ class Poller:
 def _run(task: "Task[..., Any]", args: tuple[Any, ...]) -> None:
     try:
         task(*args)
-    except Exception:  # nobody asks for what came of it
+    except Exception:  # no caller asks for the result
         logger.exception("a task failed while there are no messages task=%s", task.name)
 
 

@@ -1,8 +1,8 @@
 """From one master key to another while the panel runs. Verbs.
 
 1. `begin_rotation`: the database names the new key, so all processes encrypt with it; both keys are readable.
-2. `wait_for_writers`: whoever may still encrypt with the former key has ended.
-3. `rewrite`: what is under the former key is encrypted again, row by row, unless somebody wrote the row first.
+2. `wait_for_writers`: every process that may still encrypt with the former key has ended.
+3. `rewrite`: what is under the former key is encrypted again, row by row, unless another process wrote the row first.
 4. `end_rotation`: the database no longer needs the former key.
 
 A rotation that is killed goes on when it is run again: what is under the new key already is left as it is.
@@ -91,7 +91,7 @@ def wait_for_writers(*, patience: float = 60.0) -> None:
 def rewrite() -> Iterator[Rewritten]:
     """Encrypt again with the database's key what is under another one of ours; yield each place when it is done.
 
-    Each batch is one short transaction. Rows that somebody changes at the same time are left to the next call.
+    Each batch is one short transaction. Rows that change at the same time are left to the next call.
     """
     new = next(iter(own_keys().values()))
     for place in secret_places():

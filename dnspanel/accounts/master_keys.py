@@ -18,7 +18,7 @@ class WrongMasterKey(ImproperlyConfigured):
 
 
 def fingerprint(master_key: str) -> str:
-    """Return 16 hex digits that tell keys apart. Nobody can compute the key from the fingerprint."""
+    """Return 16 hex digits that tell keys apart. The key cannot be computed from the fingerprint."""
     # The label is that of the first archives of `backup`, so that an archive and a database can be compared.
     return hmac.new(master_key.encode(), b"dnspanel backup", hashlib.sha256).hexdigest()[:16]
 

@@ -56,7 +56,7 @@ class SecretPlace:
             rows = self._batch(cursor, rows[-1][0]) if len(rows) == BATCH_ROWS else []
 
     def replace(self, cursor: Any, key: Any, old: Any, new: Any) -> bool:
-        """Write `new` where the row still has `old`. Return False if somebody else wrote it first."""
+        """Write `new` where the row still has `old`. Return False if another process wrote it first."""
         cursor.execute(
             sql.SQL("UPDATE {} SET {column} = {value} WHERE {} = %s AND {column} = {value}").format(
                 sql.Identifier(self.table),

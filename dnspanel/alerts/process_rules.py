@@ -132,14 +132,14 @@ def is_failing(work: PeriodicNow, now: datetime) -> bool:
 
 
 def _of_names(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
-    """One condition for each name of which no process is at work. `panel.collector` names the collector."""
+    """One condition for each name without a process at work. `panel.collector` names the collector."""
     seen = {each.name for each in state.processes}
     expected = [*REQUIRED, *(name for name in (PROXY, UPDATE) if name in seen)] if seen else []
     for name in expected:
         if name == COLLECTOR or state.living(name, now):
             continue
         if name == PROXY and not state.living(COLLECTOR, now):
-            continue  # nobody has asked it
+            continue  # no roll call has asked it yet
         if (since := _silent_since(name, state, now)) is None:
             continue
         message = gettext("No process {name} has been at work for {time}: {effect}.").format(

@@ -26,7 +26,7 @@ def watch_fleet() -> None:
     """Look once, and wake a sender for every route that has something to tell."""
     with while_postgresql_answers():
         now, looked_at = timezone.now(), heartbeats().get(WATCH)
-        # A worker that hangs within a look keeps its lock: then nobody else can look. So the collector goes first.
+        # A worker that hangs within a look keeps its lock: then no other process can look. So the collector goes first.
         if looked_at is None or not timedelta(0) <= now - looked_at < LEAVE_TO_COLLECTOR:
             watch.look(now=now)
         for route_id in deliver.routes_with_due(now=timezone.now()):

@@ -46,7 +46,7 @@ class Looked:
 
 
 def look(*, now: datetime, also: Sequence[Condition] = ()) -> Looked | None:
-    """Alerts and their messages agree with what is wrong just now. None if somebody else is checking, or just did.
+    """Alerts and their messages agree with what is wrong just now. None if another process is checking, or just did.
 
     `also` is what the caller knows to be wrong by itself.
     """

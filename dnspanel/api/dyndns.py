@@ -142,7 +142,7 @@ def _items(texts: Iterable[str]) -> list[str]:
 def intents_in(parameters: Mapping[str, Sequence[str]], caller: str) -> Intents:
     """Return what to do with each family. Raise NotAnAddress if no parameter has an address that a host can have.
 
-    An address that no host on the Internet has is passed over: routers send fe80::1 for want of another one.
+    An address that no host on the Internet has is passed over: routers that have no other address send fe80::1.
     """
     if "yes" in (text.lower() for text in parameters.get("offline", ())):
         return {rdtypes.A: Addresses(()), rdtypes.AAAA: Addresses(())}
@@ -280,7 +280,7 @@ def _type_of(text: str) -> int:
 
 
 def _is_of_a_host(text: str) -> bool:
-    """Return whether a host on the Internet, or in somebody's own network, can have the address or prefix.
+    """Return whether a host on the Internet, or in a private network, can have the address or prefix.
 
     None has 0.0.0.0, 127.0.0.1, fe80::1, or an address of a group (RFC 1122 3.2.1.3, RFC 4291 2.5 and 2.7).
     """

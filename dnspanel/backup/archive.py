@@ -68,7 +68,7 @@ class Manifest:
 
 
 def refuse_another_key(manifest: Manifest, own: Collection[str]) -> None:
-    """Raise WrongKey if the archive's master key has none of these fingerprints, of which the first is in use."""
+    """Raise WrongKey if the archive's master key has none of these fingerprints; the first is in use."""
     if manifest.master_key not in own:
         raise WrongKey(archive=manifest.master_key, ours=next(iter(own)))
 

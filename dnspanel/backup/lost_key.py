@@ -1,4 +1,4 @@
-"""The database goes on under a new master key when nobody has the former one: what cannot be read is cleared. Verbs.
+"""The database goes on under a new master key when the former one is lost: what cannot be read is cleared. Verbs.
 
 Nodes keep answering, with signatures, because nothing reaches them before they are enrolled again.
 """
@@ -35,11 +35,11 @@ _ZONES = 1000
 
 
 class _Loss(Enum):
-    """What becomes of a secret that nobody can read."""
+    """What becomes of a secret that cannot be read."""
 
     DELETE = "deleted"  # the row
     NONE = "emptied"
-    NEW = "replaced by a new one"  # that nobody has been given yet: old ones no longer fit
+    NEW = "replaced by a new one"  # no client has it yet: old ones no longer fit
     NEW_SIGNED = "replaced by a new one, for signatures"  # "whsec_…"
 
 
@@ -114,7 +114,7 @@ def is_unfinished() -> bool:
 
 
 def clear(*, now: datetime) -> None:
-    """Clear what nobody can read, let PANEL_MASTER_KEY count, and begin a new epoch. Run again, it goes on.
+    """Clear what cannot be read, let PANEL_MASTER_KEY count, and begin a new epoch. Run again, it goes on.
 
     1. Hold publishing.
     2. In one transaction: name the new key, clear each place, and revoke the certificates of all nodes.

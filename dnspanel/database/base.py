@@ -11,7 +11,7 @@ there is something to read on the socket then, and on a connection at rest there
 between may forget a connection that nobody used for minutes, and says nothing: after a pause the server is asked.
 
 A server that hangs is given up (`database.silence`), and TCP gives up one that cannot be reached. Where the connection
-is lost while a commit is under way, nobody knows whether it was done: that error is a `CommitInDoubt`.
+is lost while a commit is under way, it is unknown whether it was done: that error is a `CommitInDoubt`.
 """
 
 import select
@@ -73,7 +73,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return silence.connect(**conn_params)
 
     def _commit(self) -> None:
-        """Commit. Raises CommitInDoubt where nobody knows whether that was done."""
+        """Commit. Raises CommitInDoubt where it is unknown whether that was done."""
         was_open = self.connection is not None and not self.connection.closed
         begun = was_open and self.connection.info.transaction_status == TransactionStatus.INTRANS
         try:

@@ -7,7 +7,7 @@ wait in this process ends, its connection is closed, and no thread opens or uses
 again. So a request ends after the patience at the latest, and requests that come later end at once.
 
 Only silence is counted, and only where nothing is there to read: a process that was stopped itself, or got no
-processor, blames nobody. A black hole is found the same way, and by TCP's own limits, which commands have as well.
+processor, blames no server. A black hole is found the same way, and by TCP's own limits, which commands have as well.
 """
 
 import logging
@@ -94,7 +94,7 @@ class Server:
         logger.warning("PostgreSQL hangs: requests and tasks that need it are given up until it answers")
 
     def _answers(self) -> bool:
-        """Whether the server says anything to somebody new; a refusal is an answer, too."""
+        """Whether the server says anything to a new connection; a refusal is an answer, too."""
         seconds = max(2, round(self.suspect_after))
         try:
             psycopg.connect(**self._parameters() | {"connect_timeout": seconds}).close()
@@ -129,7 +129,7 @@ def server() -> Server | None:
 
 
 def limits_of_tcp(patience: float) -> dict[str, int]:
-    """Return libpq's limits: for a new connection, and for bytes that nobody confirms; UNIX sockets have no such."""
+    """Return libpq's limits: for a new connection, and for bytes that are not confirmed; UNIX sockets have no such."""
     if not patience:
         return {}
     third = max(1, round(patience / 3))

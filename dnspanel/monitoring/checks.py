@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-# How long somebody waits for the answer to a question; what has not answered by then counts as a fault.
+# How long a caller waits for the answer to a question; what has not answered by then counts as a fault.
 PATIENCE_SECONDS = 0.8
 NO_ANSWER = f"did not answer within {PATIENCE_SECONDS:g} s"
 

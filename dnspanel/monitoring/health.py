@@ -24,7 +24,7 @@ from dnspanel.publish.models import Stall
 from dnspanel.redis_health import RedisProblem, explained_problem
 from dnspanel.zones.models import LogHead
 
-# How long PostgreSQL may take; the thread that asks ends then, long after nobody waits for it.
+# How long PostgreSQL may take; the thread that asks ends then, long after its caller has gone.
 CONNECT_SECONDS = 2
 # Less of the panel's disk than this share, of bytes or of inodes, is a fault: PANEL_VAR holds segments and uploads.
 LEAST_FREE_SHARE = 0.03

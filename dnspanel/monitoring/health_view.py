@@ -27,7 +27,7 @@ from dnspanel.monitoring.checks import PATIENCE_SECONDS
 from dnspanel.monitoring.health import faults, health, ready
 from dnspanel.monitoring.view import MayScrape
 
-# Threads that ask PostgreSQL who calls. When it hangs they wait in it, and nobody gets another one.
+# Threads that ask PostgreSQL who calls. When it hangs they wait in it, and no caller gets another one.
 _MOST_TOKEN_CHECKS = 2
 _LEAST_SECONDS = 0.1
 

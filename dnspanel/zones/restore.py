@@ -36,7 +36,7 @@ from replication.dns.rrset import Change
 PIECE_ZONES = 1_000
 PIECE_RRSETS = 50_000
 
-GONE = "zone.gone"  # the act by which a zone leaves the trash before its time
+GONE = "zone.gone"  # the act that removes a zone from the trash before its time
 
 _TRIES = 3  # while others create zones of the same names
 
@@ -48,7 +48,7 @@ class TrashSelection:
     ids: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
     search: str = ""
-    publication: int | None = None  # by which they were deleted last
+    publication: int | None = None  # the one that deleted them last
     deleted_since: datetime | None = None
 
 

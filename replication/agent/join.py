@@ -79,7 +79,7 @@ def join(joining: Joining, *, render_pdns_conf: Callable[[AgentConfig], str], sa
 
     1. Check that everything needed is present, before anything is written.
     2. Enroll, unless that was done with this code; waits for a person's approval. What was typed and contradicts the
-       panel is refused before somebody approves.
+       panel is refused before an administrator approves.
     3. agent.toml, with the addresses and ports that the panel has. One that an operator has already is kept.
     4. LMDB files and pdns.conf, as the user that PowerDNS runs as.
     5. Units.

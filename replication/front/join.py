@@ -74,7 +74,7 @@ def join(joining: Joining, *, say: Say) -> FrontConfig:
 
     1. Check that everything needed is present, before anything is written.
     2. Enroll, unless that was done with this code; waits for a person's approval. What was typed and contradicts the
-       panel is refused before somebody approves.
+       panel is refused before an administrator approves.
     3. front.toml, with the address and ports that the panel has, unless an operator has the file already.
     4. Units.
 

@@ -48,7 +48,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JoinSettings:
-    """What the panel knows of a server that joins, so that nobody has to type it a second time."""
+    """What the panel knows of a server that joins, so that it is typed only once."""
 
     role: Role
     dns_address: str

@@ -335,7 +335,7 @@ def retire(*, node: Node, now: datetime, by: Author) -> Node:
     """Let the node go for good: it counts nowhere any more and its codes are void. Raises WrongState, Forbidden.
 
     A new node can take its name; its own page is then at its slug. What it had does not open private DNSSEC keys that
-    are published later: nobody knows where its disk goes.
+    are published later: its disk may go anywhere.
     """
     require_permission(by)
     with transaction.atomic():

@@ -32,7 +32,7 @@ class ProcessNow:
     task_since: datetime | None = None
 
     def is_silent(self, now: datetime, watched_since: datetime | None) -> bool:
-        """Return True if it gave no sign for too long, while somebody looked."""
+        """Return True if it gave no sign for too long while signs were looked for."""
         known_at = self.at
         if watched_since is not None:
             known_at = max(known_at, watched_since + STABLE_AFTER - SILENT_AFTER)

@@ -9,7 +9,7 @@ from dnspanel.accounts.database_key import RUNBOOK
 from dnspanel.accounts.errors import RotationRefused
 from dnspanel.accounts.key_rotation import begin_rotation, end_rotation, rewrite, wait_for_writers
 
-# Each pass finds what somebody wrote during the one before; the second one usually finds nothing.
+# Each pass finds what was written during the one before; the second one usually finds nothing.
 _PASSES = 10
 
 

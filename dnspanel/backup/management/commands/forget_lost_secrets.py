@@ -1,4 +1,4 @@
-"""Go on with a new master key when nobody has the former one."""
+"""Go on with a new master key when the former one is lost."""
 
 from argparse import ArgumentParser
 from typing import Any
