@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from dnspanel.texts import gettext
 from dnspanel.transfer.documents import Document
@@ -25,22 +26,49 @@ _NETWORK = re.compile(r"(?:[0-9]{1,3}\.){0,3}[0-9]{1,3}", re.ASCII)
 _LAST_LABEL = re.compile(r"[a-z][a-z0-9-]*[a-z0-9]", re.ASCII)
 
 
-def find(sheet: Sheet, include: Include) -> tuple[str, Unreadable | None, int]:
-    """The zone's name; or "", why it is not known, and the line (from 0) that would have to say it."""
-    if sheet.document.zone:
-        return sheet.document.zone, None, 0
+class Found(NamedTuple):
+    """The zone that a file is about, or "", why it is not known, and the line (from 0) that would have to say it.
+
+    `is_dotless`: the file's own statement of its zone lacks the final dot, so its other names probably do, too.
+    """
+
+    zone: str
+    fault: Unreadable | None = None
+    line: int = 0
+    is_dotless: bool = False
+
+
+class _Stated(NamedTuple):
+    """What a file says of its zone before and with its first SOA.
+
+    `owner` is that of the SOA, None if there is no SOA, "" if it is relative to nothing; `origin` the first $ORIGIN or
+    "".
+    """
+
+    owner: str | None
+    line: int
+    origin: str
+    is_dotless: bool
+
+
+def find(sheet: Sheet, include: Include) -> Found:
+    """Return the zone's name, or why it is not known."""
+    given = sheet.document.zone
     if at_once := _stated_at_once(sheet.lines):
-        return at_once, None, 0
-    owner, line, stated = _soa_owner(sheet, include)
-    if owner:
-        return owner, None, 0
-    if owner is None:
+        return Found(given or at_once)
+    stated = _stated(sheet, include)
+    if given:
+        return Found(given, is_dotless=stated.is_dotless)
+    if stated.owner:
+        return Found(stated.owner, is_dotless=stated.is_dotless)
+    if stated.owner is None:
         # Without a SOA the zone has a fault anyway, which is best reported at its name.
-        name = stated or guess(sheet.document.path)
+        name = stated.origin or guess(sheet.document.path)
         reason = gettext("the file has no SOA record, and neither a $ORIGIN nor the file's name says which zone it is")
-        return name, None if name else Unreadable(reason, "zone-name-unknown"), 0
+        fault = None if name else Unreadable(reason, "zone-name-unknown")
+        return Found(name, fault, is_dotless=stated.is_dotless)
     reason = gettext("the file does not say which zone it is: neither a $ORIGIN nor the file's name does")
-    return "", Unreadable(reason, "zone-name-unknown", fix=_proposed(sheet.lines[line])), line
+    return Found("", Unreadable(reason, "zone-name-unknown", fix=_proposed(sheet.lines[stated.line])), stated.line)
 
 
 def _stated_at_once(lines: list[str]) -> str:
@@ -52,6 +80,8 @@ def _stated_at_once(lines: list[str]) -> str:
             return ""
         if fields[0] == "$ORIGIN" and len(fields) == 2:
             origin = fields[1]
+            if origin[-1] != ".":
+                return ""
         elif fields[0] != "$TTL":
             zone = origin if fields[0] == "@" else fields[0]
             before = fields[1 : fields.index("SOA")] if "SOA" in fields[1:] else [""]
@@ -60,24 +90,48 @@ def _stated_at_once(lines: list[str]) -> str:
     return ""
 
 
-def _soa_owner(sheet: Sheet, include: Include) -> tuple[str | None, int, str]:
-    """The owner of the first SOA, None if there is none, "" if it is relative to nothing.
-
-    Then its line, and the first $ORIGIN or "".
-    """
-    origin = last = stated = ""
+def _stated(sheet: Sheet, include: Include) -> _Stated:
+    """What the file says of its zone."""
+    base = sheet.document.zone or guess(sheet.document.path)
+    origin = last = first_origin = ""
+    is_dotless = False
     for line, text in _lines(sheet, include, 0):
         if text[0] == "$":
-            origin = _origin(text, origin) or origin
-            stated = stated or origin
+            word = _argument_of_origin(text)
+            if word and not origin and _is_dotless(sheet, word, base):
+                is_dotless, word = True, word + "."
+            origin = (_parsed(word, origin) if word else "") or origin
+            first_origin = first_origin or origin
             continue
         match = _SOA_LINE.match(text)
         if match is not None:
-            origin = origin or guess(sheet.document.path)
-            return (_parsed(match[1], origin) if match[1] else last or origin), line, stated
+            owner = match[1]
+            if owner and (
+                _is_dotless(sheet, owner, base)
+                if not origin
+                else is_dotless and _parsed(f"{owner}.", names.ROOT) == origin
+            ):
+                is_dotless, owner = True, owner + "."
+            origin = origin or base
+            return _Stated(_parsed(owner, origin) if owner else last or origin, line, first_origin, is_dotless)
         if text[0] not in " \t;":
-            last = _parsed(text.split(None, 1)[0], origin or guess(sheet.document.path)) or last
-    return None, 0, stated
+            last = _parsed(text.split(None, 1)[0], origin or base) or last
+    return _Stated(None, 0, first_origin, is_dotless)
+
+
+def _is_dotless(sheet: Sheet, word: str, base: str) -> bool:
+    """Whether a name, as which the file states its zone, is absolute although it lacks the final dot.
+
+    Exporters such as Cloudflare's write it so. `base`: the zone that is given or that the file's name says, "" if
+    neither is there. A name with a dot in it is relative to what the file's name says only where the file itself has
+    that name.
+    """
+    if word[-1] == "." or word == "@":
+        return False
+    name = _parsed(word + ".", names.ROOT)
+    if not name or name == base or "." not in word or sheet.document.zone:
+        return bool(name) and name == base
+    return not base or base.encode() not in sheet.document.text.lower()
 
 
 def _lines(sheet: Sheet, include: Include, depth: int) -> Iterator[tuple[int, str]]:
@@ -92,10 +146,10 @@ def _lines(sheet: Sheet, include: Include, depth: int) -> Iterator[tuple[int, st
             yield line, text
 
 
-def _origin(text: str, origin: str) -> str:
-    """What a $ORIGIN line moves the origin to; "" for other lines."""
+def _argument_of_origin(text: str) -> str:
+    """What a $ORIGIN line says; "" for other lines."""
     fields = text.partition(";")[0].split()
-    return _parsed(fields[1], origin) if len(fields) == 2 and fields[0].upper() == "$ORIGIN" else ""
+    return fields[1] if len(fields) == 2 and fields[0].upper() == "$ORIGIN" else ""
 
 
 def _parsed(word: str, origin: str) -> str:
@@ -110,12 +164,11 @@ def _parsed(word: str, origin: str) -> str:
 
 
 def _proposed(line: str) -> str:
-    """The SOA's line with a zone's name in front: that of the name server that it states."""
+    """The SOA's line with the final dot that its owner may lack; "" where the owner is @ or not there."""
     owner = _SOA_LINE.match(line)
-    server = line[owner.end() :].replace("(", " ").split()[:1] if owner else []
-    if owner is None or not server or not server[0].endswith(".") or server[0].count(".") < 2:
+    if owner is None or not owner[1] or not _parsed(f"{owner[1]}.", names.ROOT) or owner[1] == "@":
         return ""
-    return server[0].partition(".")[2] + line[len(owner[1]) :]
+    return f"{owner[1]}.{line[len(owner[1]) :]}"
 
 
 def guess(path: str) -> str:

@@ -115,18 +115,20 @@ class FastReader:
     """Reads plain lines; knows where in the zone file it is: origin, last owner, TTLs.
 
     `suffix` is the origin below the zone (`.sub`), "" at the zone itself, and
-    None where no name may be read quickly.
+    None where no name may be read quickly. `is_dotless`: names that end in the
+    zone's are absolute without a final dot.
     """
 
-    def __init__(self, zone: str) -> None:
+    def __init__(self, zone: str, *, is_dotless: bool = False) -> None:
         self.zone = zone
+        self.is_dotless = is_dotless
         # Only below zones with short names is every plain name short enough. The root has no name to end in.
         self.quick = len(zone) <= LONGEST_ZONE and zone != names.ROOT
         self.dot_zone = "." + zone if self.quick else "\0"
         self.zone_wire = names.to_wire(zone)
         self.content = Content(zone)
         self.origin = zone
-        self.suffix: str | None = "" if self.quick else None
+        self.suffix: str | None = "" if self.quick and not is_dotless else None
         self.owner = ""  # the last one, as written or absolute; "" before the first
         self.default_ttl: int | None = None
         self.last_ttl: int | None = None
@@ -241,7 +243,7 @@ class FastReader:
             self.owner = names.parse(self.owner, self.origin)
         self.origin = origin
         self.suffix = None
-        if self.quick and "\\" not in origin and names.is_within(origin, self.zone):
+        if self.quick and not self.is_dotless and "\\" not in origin and names.is_within(origin, self.zone):
             self.suffix = "" if origin == self.zone else "." + origin[: -len(self.dot_zone)]
 
     def _apex_or_not(self, owner: str) -> str:

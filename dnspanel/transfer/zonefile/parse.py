@@ -56,7 +56,7 @@ def read_zone(
     the options want, else those of the settings.
     """
     sheet = Sheet(document, 0)
-    zone, fault, line = apex.find(sheet, include)
+    zone, fault, line, is_dotless = apex.find(sheet, include)
     if sheet.fault is not None:
         fault, line = sheet.fault, sheet.fault_line
     if fault is not None:
@@ -68,6 +68,7 @@ def read_zone(
         allow_lua=allow_lua,
         unanswered=unanswered,
         signatures=options.signatures == "keep",
+        is_dotless=is_dotless,
     )
     try:
         reader.read_sheet(sheet)

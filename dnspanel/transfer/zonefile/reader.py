@@ -73,8 +73,17 @@ class Reader(RecordReader):
         unanswered: Mapping[int, str] = MappingProxyType({}),
         signatures: bool = False,
         most_generated: int | None = None,
+        is_dotless: bool = False,
     ) -> None:
-        super().__init__(zone, comments=comments, allow_lua=allow_lua, unanswered=unanswered, signatures=signatures)
+        super().__init__(
+            zone,
+            comments=comments,
+            allow_lua=allow_lua,
+            unanswered=unanswered,
+            signatures=signatures,
+            is_dotless=is_dotless,
+        )
+        self._dotless_reported = False
         self._most_generated = limits.MOST_GENERATED if most_generated is None else most_generated
         self.include = include
         self.generated = 0
@@ -214,6 +223,8 @@ class Reader(RecordReader):
             return
         check_characters(entry.tokens, line)
         head = self.head_of(entry.tokens, blank, line)
+        if self.is_dotless and not blank and self.name_without_dot(first):
+            self._report_dotless(place, first, line)
         self.read_record(place, head, entry, line, disabled)
 
     # Directives
@@ -238,7 +249,25 @@ class Reader(RecordReader):
         self.default_ttl = self.in_range(ttl, token, self.line_at(place))
 
     def _read_origin(self, place: int, tokens: list[Token]) -> None:
-        self.set_origin(self.name_of(_arguments(tokens, 1)[0], self.line_at(place)))
+        token, line = _arguments(tokens, 1)[0], self.line_at(place)
+        if not self.is_dotless and self.origin == self.zone and self.absolute_within(token.text) == self.zone:
+            self.is_dotless = True  # read as it is written, it would be the zone's name below the zone
+        name = self.name_without_dot(token)
+        if name:
+            self.suffix = None
+            self._report_dotless(place, token, line)
+        self.set_origin(name or self.name_of(token, line))
+
+    def _report_dotless(self, place: int, token: Token, line: str | None) -> None:
+        """Warn once of a file that states its zone without the final dot."""
+        if self._dotless_reported:
+            return
+        self._dotless_reported = True
+        reason = gettext(
+            "“{text}” lacks the final dot; in this file, names of records that end in {zone} are read as complete"
+        ).format(text=token.text, zone=self.zone)
+        fix = replaced(line, token, f"{token.text}.")
+        self.warn(place, Unreadable(reason, "zone-name-dot", token.column, token.line, fix=fix))
 
     def _read_include(self, place: int, tokens: list[Token]) -> None:
         """Read another file in place of the line; origin and owner are afterwards as they were."""

@@ -60,8 +60,9 @@ class RecordReader(FastReader):
         allow_lua: bool,
         unanswered: Mapping[int, str] = MappingProxyType({}),
         signatures: bool = False,
+        is_dotless: bool = False,
     ) -> None:
-        super().__init__(zone)
+        super().__init__(zone, is_dotless=is_dotless)
         self.signatures = signatures
         self.chain = SourceChain()
         self.least_ttls: dict[bytes, int] = {}  # of RRSIGs
@@ -112,7 +113,7 @@ class RecordReader(FastReader):
     def head_of(self, tokens: list[Token], blank: bool, line: str | None) -> Head:
         owner, at = self.owner, 0
         if not blank:
-            owner, at = self.name_of(tokens[0], line), 1
+            owner, at = self.name_without_dot(tokens[0]) or self.name_of(tokens[0], line), 1
             self.owner = owner
         elif not owner:
             reason = gettext("there is no name above this line that it could continue; @ is the zone itself")
@@ -164,6 +165,20 @@ class RecordReader(FastReader):
         except BadName as exc:
             raise bad_owner(token, exc, line) from exc
 
+    def name_without_dot(self, token: Token) -> str:
+        """Return the name of the zone that a word means if the file lacks final dots; "" for all other words."""
+        if not self.is_dotless or token.quoted or token.text == "@" or token.text.endswith("."):
+            return ""
+        return self.absolute_within(token.text)
+
+    def absolute_within(self, word: str) -> str:
+        """Return the name that a word is with a final dot; "" if it is not the zone's, or below it."""
+        try:
+            name = names.parse(word + ".")
+        except BadName:
+            return ""
+        return name if names.is_within(name, self.zone) else ""
+
     def in_range(self, ttl: int | None, token: Token | None, line: str | None) -> int | None:
         if token is None or ttl is None or ttl <= MAX_TTL:
             return ttl
@@ -196,7 +211,7 @@ class RecordReader(FastReader):
             self.content.comment(record, entry.comment)
         if ttl < LOW_TTL:
             self.content.low_ttls.add(record)
-        if head.type in _SPECIAL or disabled:
+        if head.type in _SPECIAL or disabled or "\\@" in text or "\\@" in head.owner:
             self.content.special.add(record)
         if head.type == rdtypes.CAA and fault_of_caa(text):
             self.content.has_doubtful_caa = True

@@ -444,7 +444,7 @@ def test_a_zone_without_a_name_says_what_to_write() -> None:
     zone = read("@ 60 SOA ns1.example.test. b. 1 2 3 4 5\n", path="zone.txt")
     assert zone.name == ""
     assert not zone.is_sound
-    assert only_fault(zone).fix == "example.test. 60 SOA ns1.example.test. b. 1 2 3 4 5"
+    assert only_fault(zone).fix == "", "the name servers may be those of another zone"
     assert only_fault(zone).code == "zone-name-unknown"
 
 
