@@ -19,7 +19,7 @@ from dnspanel.accounts.providers.ldap.visit import LONGEST_NAME, LONGEST_PASSWOR
 from dnspanel.fleet.integrity.unknown_history import TYPED
 from dnspanel.fleet.models import Choice
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.zones import rules
+from dnspanel.zones import name_rules, rules
 from dnspanel.zones.edit import NewZone
 from dnspanel.zones.errors import MassDeletion, NameRefused, NamesRefused, QuotaExceeded
 from dnspanel.zones.models import Zone, ZoneTemplate
@@ -441,9 +441,8 @@ def mailbox_name(text: str) -> str:
     """
     if not text:
         return ""
-    local, at, domain = text.partition("@")
     try:
-        return names.parse(local.replace(".", "\\.") + "." + domain if at else text)
+        return name_rules.mailbox_name(text)
     except BadName as exc:
         raise forms.ValidationError(str(exc)) from exc
 

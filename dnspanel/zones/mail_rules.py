@@ -42,8 +42,16 @@ def check_txt(rrset: RRset) -> Iterator[Finding]:
             yield "warning", "spf-lookups", message
     if rrset.name.startswith("_dmarc."):
         yield from _dmarc(rrset.name, texts)
-    if "._domainkey." in rrset.name:
+    if is_of_dkim_key(rrset.name):
         yield from _dkim(rrset.name, texts)
+
+
+def is_of_dkim_key(name: str) -> bool:
+    """Whether receivers look for a DKIM key here; signing practices and reports have names of their own.
+
+    RFC 5617 3.1, RFC 6651 3.2.
+    """
+    return "._domainkey." in name and not name.startswith(("_adsp.", "_report."))
 
 
 def text_of(type: int, record: str) -> str:

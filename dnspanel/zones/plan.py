@@ -19,7 +19,17 @@ from dnspanel.zones.dnssec.other_keys import OF_KEYS, in_one_piece, keys_in, ref
 from dnspanel.zones.dnssec.trust import newly_broken
 from dnspanel.zones.merge import Conflict, Edit, Merged, merge
 from dnspanel.zones.models import Zone
-from dnspanel.zones.rules import BREAKING_DS, Severity, Violation, check_zone, in_order, names_to_know, targets_of
+from dnspanel.zones.rules import (
+    BREAKING_DS,
+    Severity,
+    Violation,
+    check_zone,
+    in_order,
+    names_to_know,
+    needs_alias,
+    targets_of,
+    with_ancestors,
+)
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import Change, Key, RRset
@@ -29,6 +39,7 @@ GUARD_PERCENT = 30
 GUARD_MIN_RRSETS = 10
 GUARD_DELETIONS = 100
 _DELEGATING = frozenset((rdtypes.NS, rdtypes.DS))
+_ALIASES = frozenset((rdtypes.CNAME, rdtypes.DNAME))
 
 _POINTERS_SEEN = 20  # of those that point at a name that loses its addresses
 _BELOW_SEEN = 3
@@ -176,10 +187,12 @@ def _around(
     changing = {zone_id: of_zone for zone_id, of_zone in merged.items() if of_zone.apply}
     at_risk = {zone_id: _names_at_risk(zones[zone_id], of_zone) for zone_id, of_zone in changing.items()}
     pointers = store_rrsets.rrsets_with_rdata(at_risk, _POINTERS_SEEN)
+    aliases = _aliases_of_owners(zones, changing)
     below = _names_below(zones, changing)
     found = {}
     for zone_id, of_zone in changing.items():
-        before = near[zone_id] | {(rrset.name, rrset.type): rrset for rrset in pointers.get(zone_id, ())}
+        pointing = [*pointers.get(zone_id, ()), *aliases.get(zone_id, ())]
+        before = near[zone_id] | {(rrset.name, rrset.type): rrset for rrset in pointing}
         changed = {change.key for change in of_zone.apply}
         after = {key: rrset for key, rrset in before.items() if key not in changed}
         after |= {change.key: change.after for change in of_zone.apply if change.after is not None}
@@ -323,6 +336,27 @@ def _names_at_risk(zone: Zone, merged: Merged) -> set[str]:
         if (change.after is None and change.name != zone.name)
         or (change.type == rdtypes.CNAME and change.before is None)
     }
+
+
+def _aliases_of_owners(zones: Mapping[int, Zone], merged: Mapping[int, Merged]) -> dict[int, list[RRset]]:
+    """The aliases that lead to RRsets which clients find only by these; seldom any, then a query for a step."""
+    ends = {}
+    for zone_id, of_zone in merged.items():
+        after = (change.after for change in of_zone.apply if change.after is not None)
+        if owners := {rrset.name for rrset in after if needs_alias(rrset)}:
+            ends[zone_id] = with_ancestors(owners, zones[zone_id].name) - {zones[zone_id].name}
+    found: dict[int, list[RRset]] = {}
+    for _ in range(_CHAIN_STEPS):
+        loaded = store_rrsets.rrsets_with_rdata(ends, _POINTERS_SEEN)
+        ends = {}
+        for zone_id, rrsets in loaded.items():
+            aliases = [rrset for rrset in rrsets if rrset.type in _ALIASES and rrset not in found.get(zone_id, ())]
+            found.setdefault(zone_id, []).extend(aliases)
+            if owners := {rrset.name for rrset in aliases}:
+                ends[zone_id] = owners
+        if not ends:
+            break
+    return found
 
 
 def _follow_chains(zones: Mapping[int, Zone], merged: Mapping[int, Merged], around: Mapping[int, _Around]) -> None:

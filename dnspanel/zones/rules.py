@@ -14,7 +14,7 @@ from ipaddress import ip_network
 from socket import AF_INET, AF_INET6, inet_pton
 
 from dnspanel.texts import gettext, one_language
-from dnspanel.zones import mail_rules, value_rules
+from dnspanel.zones import mail_rules, name_rules, value_rules
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import MAX_TTL, RRset
 
@@ -90,6 +90,33 @@ class Neighbourhood:
         return self.by_name.get(name, {})
 
     @cached_property
+    def aliases(self) -> dict[str, list[str]]:
+        """The owners of the CNAMEs that point at a name."""
+        found: dict[str, list[str]] = {}
+        for (name, type_), rrset in self.rrsets.items():
+            if type_ == rdtypes.CNAME:
+                for target in targets_of(rrset):
+                    found.setdefault(target, []).append(name)
+        return found
+
+    def names_leading_to(self, name: str) -> Iterator[str]:
+        """The names that aliases of the zone, CNAME and DNAME, lead here: the nearest first."""
+        dnames = [(owner, targets_of(rrset)) for (owner, type_), rrset in self.rrsets.items() if type_ == rdtypes.DNAME]
+        known, here = {name}, [name]
+        for _ in range(MAX_CHAIN):
+            before = [owner for target in here for owner in self.aliases.get(target, ())]
+            for owner, targets in dnames:
+                before += [
+                    below.removesuffix(target) + owner
+                    for target in targets
+                    for below in here
+                    if below != target and names.is_within(below, target)
+                ]
+            here = [each for each in dict.fromkeys(before) if each not in known]
+            known.update(here)
+            yield from here
+
+    @cached_property
     def has_cuts(self) -> bool:
         """Whether anything is delegated or redirected here, so that names may lie below it; most zones have neither."""
         return any(type_ == rdtypes.DNAME or (type_ == rdtypes.NS and name != self.zone) for name, type_ in self.rrsets)
@@ -145,7 +172,7 @@ def names_to_know(zone: str, rrsets: Iterable[RRset]) -> set[str]:
     parents = (names.parent(rrset.name) for rrset in content if rrset.name != zone)
     found = with_ancestors((parent for parent in parents if parent is not None), zone)
     for rrset in content:
-        for target in targets_of(rrset):
+        for target in targets_of(rrset) | name_rules.soa_names_within(rrset, zone):
             if names.is_within(target, zone):
                 above = list(ancestors_within(target, zone))
                 found.update((target, *above, *("*." + a for a in above)))
@@ -494,12 +521,26 @@ def _owner(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
                 display=near.display(rrset.name)
             )
             yield _note(rrset, "wildcard", message)
-    elif rrset.type in (rdtypes.A, rdtypes.AAAA) and rrset.name.startswith("_") and rrset.name != near.zone:
+    elif _is_underscore_host(near, rrset):
         yield _note(
             rrset,
             "underscore-host",
             gettext("{display} is not a host name: it has an underscore").format(display=near.display(rrset.name)),
         )
+
+
+def needs_alias(rrset: RRset) -> bool:
+    """Whether clients find an RRset only by an alias that leads to its name, if there is one."""
+    if rrset.type in value_rules.OWNERS:
+        return value_rules.is_misplaced(rrset.name, rrset.type)
+    return rrset.type in (rdtypes.A, rdtypes.AAAA) and rrset.name.startswith("_")
+
+
+def _is_underscore_host(near: Neighbourhood, rrset: RRset) -> bool:
+    """Whether an address is at a name that cannot be a host's, and no alias leads hosts there."""
+    if rrset.type not in (rdtypes.A, rdtypes.AAAA) or rrset.name == near.zone or not needs_alias(rrset):
+        return False
+    return all(name.startswith("_") for name in near.names_leading_to(rrset.name))
 
 
 def _mail(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
@@ -509,6 +550,24 @@ def _mail(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 def _values(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     for severity, code, message in value_rules.check_values(rrset):
+        if code in value_rules.OWNER_CODES and not all(
+            value_rules.is_misplaced(name, rrset.type) for name in near.names_leading_to(rrset.name)
+        ):
+            continue  # clients come here by an alias, as RFC 6698 A.2 has it
+        yield Violation(Severity(severity), code, rrset.name, rrset.type, message)
+
+
+def _at_signs(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
+    for severity, code, message in name_rules.check_at_signs(rrset, near.zone):
+        yield Violation(Severity(severity), code, rrset.name, rrset.type, message)
+
+
+def _soa_names(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
+    def exists(name: str) -> bool:
+        answers = near.answers_at(name)
+        return answers is None or bool(answers)
+
+    for severity, code, message in name_rules.check_soa(rrset, near.zone, exists):
         yield Violation(Severity(severity), code, rrset.name, rrset.type, message)
 
 
@@ -585,6 +644,8 @@ _RULES: tuple[tuple[Rule, frozenset[int] | None], ...] = (
     (_owner, None),
     (_mail, frozenset((rdtypes.TXT,))),
     (_values, value_rules.TYPES),
+    (_at_signs, None),
+    (_soa_names, frozenset((rdtypes.SOA,))),
     (_look_alikes, None),
     (_addresses, frozenset((rdtypes.A, rdtypes.AAAA))),
     (_svcb, frozenset((rdtypes.SVCB, rdtypes.HTTPS))),

@@ -18,6 +18,8 @@ _TRANSPORTS = frozenset(("_tcp", "_udp", "_sctp", "_dccp"))  # RFC 6698 3
 # RFC 8659 4, RFC 9495, and what else is registered with IANA.
 _CAA_TAGS = frozenset(("issue", "issuewild", "iodef", "contactemail", "contactphone", "issuevmc", "issuemail"))
 _CAA_ISSUES = frozenset(("issue", "issuewild", "issuevmc", "issuemail"))
+OWNERS = frozenset((rdtypes.SRV, rdtypes.TLSA))  # types that clients look for only at names of a certain form
+OWNER_CODES = frozenset(("srv-owner", "tlsa-owner"))
 # What `check_values` is about.
 TYPES = _MUST_BE_HOSTS | {rdtypes.TLSA, rdtypes.CAA}
 
@@ -50,7 +52,7 @@ def breaks_hosts(type: int, texts: tuple[str, ...]) -> bool:
 
 def is_misplaced(name: str, type: int) -> bool:
     """Whether nobody asks for an SRV (RFC 2782; RFC 6763 4.1 with an instance before it) or a TLSA at this name."""
-    first, second, third, *_ = (*name.split(".", 3), "", "")
+    first, second, third, *_ = (*_first_labels(name), "", "")
     if type == rdtypes.SRV:
         return not any(
             above.startswith("_") and (label == "*" or label.startswith("_"))
@@ -58,6 +60,13 @@ def is_misplaced(name: str, type: int) -> bool:
         )
     is_port = first == "*" or (first.startswith("_") and first[1:].isdecimal())
     return not (is_port and second in _TRANSPORTS)
+
+
+def _first_labels(name: str) -> list[str]:
+    """Three labels; a dot inside a label, which instances of DNS-SD may have, does not part it."""
+    if "\\" in name:
+        return [label.decode("latin-1") for label in names.labels(name)[:3]]
+    return name.split(".", 3)
 
 
 def _hosts(rrset: RRset) -> Iterator[Finding]:
@@ -81,12 +90,21 @@ def _targets(type: int, text: str) -> Iterator[str]:
 @lru_cache(maxsize=4096)
 def _fault_of_target(target: str) -> tuple[str, str] | None:
     """Why a name cannot be a host, with the code of the rule."""
-    labels = target.rstrip(".").split(".")
-    if labels[-1].isdigit():
+    if looks_like_address(target):
         return "target-is-address", gettext("which looks like an address: records of this type need the name of a host")
-    if all(map(_is_of_host, labels)):
+    if is_host(target):
         return None
     return "target-not-host", gettext("which cannot be the name of a host: letters, digits and hyphens only (RFC 1123)")
+
+
+def looks_like_address(name: str) -> bool:
+    """Whether a name ends like an IPv4 address."""
+    return name.rstrip(".").rpartition(".")[2].isdigit()
+
+
+def is_host(name: str) -> bool:
+    """Whether a name can be a host's."""
+    return all(map(_is_of_host, name.rstrip(".").split(".")))
 
 
 def _is_of_host(label: str) -> bool:

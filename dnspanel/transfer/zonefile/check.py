@@ -24,11 +24,12 @@ from dnspanel.transfer.zonefile.content import (
     type_tail,
 )
 from dnspanel.zones import mail_rules, rules
+from dnspanel.zones.name_rules import is_doubtful_soa
 from dnspanel.zones.rules import Severity
 from dnspanel.zones.value_rules import breaks_hosts, is_misplaced
 from replication.codec.keys import name_from_relative_key, relative_key
 from replication.dns import names, rdata, rdtypes
-from replication.dns.rrset import RRset
+from replication.dns.rrset import Key, RRset
 
 _BATCH = 200  # suspects whose neighbourhood is looked at together
 _MOST_SLIGHT = 2_000  # suspects that are asked about for warnings only
@@ -44,11 +45,15 @@ _STOPS = _SERVICES | {rdtypes.NS, rdtypes.CNAME, rdtypes.SOA, rdtypes.MX, rdtype
 
 
 class Suspects:
-    """Record keys of RRsets to ask the rules about: `grave` may be errors, `slight` can only be warnings."""
+    """Record keys of RRsets to ask the rules about: `grave` may be errors, `slight` can only be warnings.
+
+    `aliases` lead to services that are at names of another form than clients look at.
+    """
 
     def __init__(self) -> None:
         self.grave: dict[bytes, None] = {}
         self.slight: dict[bytes, None] = {}
+        self.aliases: dict[Key, RRset] = {}
 
 
 def suspects(content: Content, ordered: list[bytes]) -> Suspects:
@@ -56,6 +61,7 @@ def suspects(content: Content, ordered: list[bytes]) -> Suspects:
     found = Suspects()
     sets, stops = content.sets, _STOPS
     cuts = False
+    misplaced: set[str] = set()
     for at, record in enumerate(ordered):
         if record[-1] not in stops or record[-2]:
             continue
@@ -69,17 +75,24 @@ def suspects(content: Content, ordered: list[bytes]) -> Suspects:
         elif type_ == rdtypes.SOA:
             if record != APEX_SOA or len(sets[record].texts) > 1:
                 found.grave[record] = None
+            elif is_doubtful_soa(sets[record].texts[0], content.zone):
+                found.slight[record] = None
         elif type_ == rdtypes.MX:
             if breaks_hosts(type_, sets[record].texts):
                 found.slight[record] = None
         elif type_ in _SERVICES:
             rrset = sets[record]
-            if is_misplaced(rrset.name, type_) or breaks_hosts(type_, rrset.texts):
+            is_elsewhere = is_misplaced(rrset.name, type_)
+            if is_elsewhere:
+                misplaced.add(rrset.name)
+            if is_elsewhere or breaks_hosts(type_, rrset.texts):
                 found.slight[record] = None
         elif record != APEX_NS:
             cuts = True
             if type_ == rdtypes.NS and breaks_hosts(type_, sets[record].texts):
                 found.slight[record] = None
+    if misplaced:
+        found.aliases = _aliases_to(content, ordered, misplaced)
     _suspect_apex(content, found)
     if content.special:
         found.grave |= dict.fromkeys(content.special)
@@ -94,6 +107,22 @@ def suspects(content: Content, ordered: list[bytes]) -> Suspects:
         _suspect_below(content, ordered, found)
     if content.hosts or content.aliases:
         _suspect_targets(content, ordered, found)
+    return found
+
+
+def _aliases_to(content: Content, ordered: list[bytes], ends: set[str]) -> dict[Key, RRset]:
+    """The CNAMEs that lead to these names, straight or by one another; all CNAMEs if there is a DNAME, and that."""
+    sets = content.sets
+    owners: dict[str, list[ReadyRRset]] = {}
+    for record in ordered:
+        if record.endswith(TAIL_CNAME):
+            owners.setdefault(sets[record].texts[0], []).append(sets[record])
+    found = {(sets[r].name, sets[r].type): _rrset(sets[r]) for r in ordered if r.endswith(_TAIL_DNAME)}
+    todo = [*ends, *(owners if found else ())]
+    while todo:
+        for ready in owners.pop(todo.pop(), ()):
+            found[ready.name, ready.type] = _rrset(ready)
+            todo.append(ready.name)
     return found
 
 
@@ -115,7 +144,7 @@ def _is_cname_suspect(rrset: ReadyRRset, before: bytes, after: list[bytes]) -> b
 def _is_mail_suspect(rrset: ReadyRRset) -> bool:
     if rrset.name.startswith("_dmarc."):
         return _breaks_mail_rules("_dmarc.test.", rrset.texts)
-    if "._domainkey." in rrset.name:
+    if mail_rules.is_of_dkim_key(rrset.name):
         return _breaks_mail_rules("a._domainkey.test.", rrset.texts)
     if len(rrset.texts) == 1 and rrset.texts[0][1:3] not in _TAGS:
         return False
@@ -229,14 +258,18 @@ def violations(
     for severity, chosen in ((Severity.ERROR, found.grave), (Severity.WARNING, found.slight | found.grave)):
         records = iter(islice(chosen, _MOST_SLIGHT if severity is Severity.WARNING else None))
         while batch := list(islice(records, _BATCH)):
-            for violation in _ask(content, ordered, batch, unanswered):
+            for violation in _ask(content, ordered, batch, unanswered, found.aliases):
                 if violation.severity is severity and violation not in told:
                     told.add(violation)
                     yield violation
 
 
 def _ask(
-    content: Content, ordered: list[bytes], records: Sequence[bytes], unanswered: Mapping[int, str]
+    content: Content,
+    ordered: list[bytes],
+    records: Sequence[bytes],
+    unanswered: Mapping[int, str],
+    aliases: Mapping[Key, RRset],
 ) -> list[rules.Violation]:
     """What the rules say about these RRsets, and those at their names: what stands beside a CNAME breaks the rule."""
     zone = content.zone
@@ -244,6 +277,7 @@ def _ask(
     rrsets = [_rrset(content.sets[record]) for key in keys for record in below(ordered, key)]
     near = {(rrset.name, rrset.type): rrset for rrset in rrsets}
     changed = set(near)
+    near.update(aliases)
     if APEX_SOA in records:
         changed.add((zone, rdtypes.SOA))
     for name in rules.names_to_know(zone, rrsets):

@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterator
 
 from dnspanel.texts import gettext, ngettext
 from dnspanel.transfer.zonefile.tokens import Token, Unreadable, joined
-from replication.dns import rdata, rdtypes
+from dnspanel.zones.name_rules import is_doubtful_soa, mailbox_text
+from replication.dns import names, rdata, rdtypes
 from replication.dns.rdata_forms import FORMS
 from replication.dns.rdtypes import SERVED_TYPES, type_from_text, type_to_text
 from replication.errors import BadName, BadRdata
@@ -25,6 +26,7 @@ _TYPOGRAPHIC = str.maketrans({"“": '"', "”": '"', "„": '"', "‟": '"', "�
 _INVISIBLE = re.compile("[\u00a0\u2000-\u200f\u2028-\u202f\u205f\u2060\u3000\ufeff\x85]")
 _URL = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//([^/:?#]+)(?::\d+)?(?:[/?#].*)?", re.IGNORECASE)
 _HOST_NAME = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]*[a-z0-9])?\.)*[a-z0-9_](?:[a-z0-9_-]*[a-z0-9])?\.?", re.IGNORECASE)
+_LABEL_ENDS = re.compile(r"(?<!\\)\.")
 Line = str | None
 
 
@@ -120,9 +122,46 @@ def target_fix(line: str, token: Token) -> str:
     """The line with a target that leads to a name outside the zone, as it was probably meant; or ""."""
     if match := _URL.fullmatch(token.text):
         return replaced(line, token, match[1].rstrip(".") + ".")
+    if "@" in token.text:
+        return at_sign_fix(line, token, is_mailbox=False)
     if token.text.endswith(".") or "." not in token.text or _address(token.text):
         return ""
     return replaced(line, token, token.text + ".")
+
+
+def at_sign_fix(line: Line, token: Token, *, is_mailbox: bool) -> str:
+    """The line with a name that has an @ inside, as it was probably meant; or "".
+
+    A label @ was meant to be the zone itself, which relative names are below anyway.
+    """
+    labels = _LABEL_ENDS.split(token.text.removesuffix("."))
+    kept = [label for label in labels if label not in ("@", "\\@")]
+    if len(kept) < len(labels):
+        meant = ".".join(kept) + "." * (token.text.endswith(".") and bool(kept)) or "@"
+    else:
+        meant = mailbox_text(token.text) if is_mailbox else ""
+    return replaced(line, token, meant) if meant else ""
+
+
+def soa_name_fix(line: Line, token: Token, zone: str, *, is_mailbox: bool) -> str:
+    """The line with a primary or mailbox of a SOA as it was probably meant; "" if that is not clear."""
+    url = _URL.fullmatch(token.text)
+    text = url[1] if url else token.text
+    if "@" in text and is_mailbox:
+        meant = mailbox_text(text)
+    elif "@" in text:
+        meant = text.replace("\\@", ".").replace("@", ".").removesuffix(".") + "."
+    elif text.lower().endswith(f".{zone}"):
+        meant = text[: -len(zone)]
+    else:
+        meant = text.removesuffix(".") + "."
+    try:
+        name = names.parse(meant, zone)
+    except BadName:
+        return ""
+    names_ = f"{names.ROOT} {name}" if is_mailbox else f"{name} {names.ROOT}"
+    is_better = meant != token.text and not is_doubtful_soa(f"{names_} 0 0 0 0 0", zone)
+    return replaced(line, token, meant) if is_better else ""
 
 
 def _is_type(text: str) -> bool:

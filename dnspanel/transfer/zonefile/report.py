@@ -6,16 +6,19 @@ from itertools import islice
 from dnspanel.texts import gettext, ngettext
 from dnspanel.transfer import limits
 from dnspanel.transfer.zonefile import check
-from dnspanel.transfer.zonefile.content import type_tail
-from dnspanel.transfer.zonefile.fixes import replaced, target_fix
+from dnspanel.transfer.zonefile.content import TAIL_A, TAIL_AAAA, type_tail
+from dnspanel.transfer.zonefile.fixes import at_sign_fix, replaced, soa_name_fix, target_fix
 from dnspanel.transfer.zonefile.reader import Reader
 from dnspanel.transfer.zonefile.tokens import Token, Unreadable, read_entry
+from dnspanel.zones.name_rules import AT_SIGN, MAILBOXES, SOA_CODES
 from dnspanel.zones.rules import Severity, Violation
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
 
 # Rules that look at the last name in the rdata.
 _ABOUT_TARGETS = frozenset(("target-missing", "target-is-cname", "glue-missing", "doubled-name", "cname-loop"))
+# What else the rules say of a target that has an @ inside.
+_OF_AT_SIGNS = frozenset(("target-missing", "target-not-host"))
 _FIXED_BY_DOT = frozenset(("target-missing", "doubled-name"))
 DNSSEC_LEFT_OUT = "dnssec-left-out"
 
@@ -98,11 +101,17 @@ def report_violations(reader: Reader, ordered: list[bytes]) -> None:
     found = check.suspects(content, ordered)
     if not reader.quick:
         found.grave = dict.fromkeys(ordered)
+    with_at_sign: set[tuple[str, int]] = set()
     for violation in check.violations(content, ordered, found, reader.unanswered):
         missing = _MISSING.get(violation.code)
         if missing in reader.failed or (reader.errors and violation.severity is not Severity.ERROR):
             continue  # because of a record that could not be read
         if _is_reported_already(violation, f".{reader.zone}{reader.zone}"):
+            continue
+        key = violation.name, violation.type
+        if violation.code == AT_SIGN:
+            with_at_sign.add(key)
+        elif key in with_at_sign and violation.code in _OF_AT_SIGNS:
             continue
         place = None if missing else _place_of(reader, violation)
         reader.report(place, _at_its_word(reader, place, violation), violation.severity)
@@ -143,6 +152,11 @@ def _place_of(reader: Reader, violation: Violation) -> int | None:
         for text, wire in zip(rrset.texts, rrset.wires, strict=True):
             if any(target in violation.message for target in rdata.targets(rrset.type, text)):
                 return content.place_of(record, wire)
+    if violation.code == AT_SIGN and violation.name not in violation.message:
+        rrset = content.sets[record]
+        for text, wire in zip(rrset.texts, rrset.wires, strict=True):
+            if any("\\@" in word and word in violation.message for word in text.split(" ")):
+                return content.place_of(record, wire)
     if violation.code.endswith("-single"):
         return max((place for _, place in content.more[record].values()), default=content.place_of(record))
     return content.place_of(record)
@@ -156,11 +170,51 @@ def _at_its_word(reader: Reader, place: int | None, violation: Violation) -> Unr
         line = reader.line_at(place)
         about = tokens[-1] if violation.code in _ABOUT_TARGETS else tokens[0]
         column = about.column
-        if violation.code in _FIXED_BY_DOT:
+        if violation.code in SOA_CODES:
+            about, fix = _soa_word(reader, tokens, SOA_CODES.index(violation.code), line)
+            column = about.column
+        elif violation.code == AT_SIGN:
+            about, fix = _word_with_at_sign(tokens, violation, line)
+            column = about.column
+        elif violation.code in _FIXED_BY_DOT:
             fix = target_fix(line, about)
         elif violation.code == "cname-at-apex" and rdtypes.ALIAS not in reader.unanswered:
             fix = next((replaced(line, token, "ALIAS") for token in tokens[:4] if token.text.upper() == "CNAME"), "")
     return Unreadable(violation.message, violation.code, column, fix=fix)
+
+
+def _soa_word(reader: Reader, tokens: list[Token], field: int, line: str) -> tuple[Token, str]:
+    """The primary (0) or the mailbox (1) in a line of a SOA, and the line as it was probably meant."""
+    at = next((at for at, token in enumerate(tokens) if token.text.upper() == "SOA"), len(tokens)) + 1 + field
+    if at >= len(tokens):
+        return tokens[0], ""
+    word = tokens[at]
+    if field == 0 and (host := _server_with_address(reader, word.text.removesuffix("."))):
+        return word, replaced(line, word, host)
+    return word, soa_name_fix(line, word, reader.zone, is_mailbox=field == 1)
+
+
+def _server_with_address(reader: Reader, address: str) -> str:
+    """The name server of the zone that has this address in it; "" if there is none."""
+    sets = reader.content.sets
+    servers = sets[check.APEX_NS].texts if check.APEX_NS in sets else ()
+    for server in servers:
+        if names.is_within(server, reader.zone):
+            key = relative_key(server, reader.zone)
+            if any(address in sets[key + tail].texts for tail in (TAIL_A, TAIL_AAAA) if key + tail in sets):
+                return server
+    return ""
+
+
+def _word_with_at_sign(tokens: list[Token], violation: Violation, line: str) -> tuple[Token, str]:
+    """The word of a line that has an @ inside, and the line as it was probably meant."""
+    is_owner = violation.name in violation.message
+    of_record = tokens[:1] if is_owner else tokens[1:]
+    inside = (token for token in of_record if not token.quoted and "@" in token.text and token.text != "@")
+    word = next(inside, None)
+    if word is None:
+        return tokens[0], ""
+    return word, at_sign_fix(line, word, is_mailbox=not is_owner and violation.type in MAILBOXES)
 
 
 def _tokens(reader: Reader, place: int) -> list[Token]:

@@ -31,6 +31,7 @@ from dnspanel.transfer.zone_templates.servers import (
 from dnspanel.zones import access
 from dnspanel.zones.errors import TemplateRefused, TemplateUnknown
 from dnspanel.zones.models import TemplateKind, ZoneTemplate
+from dnspanel.zones.name_rules import mailbox_text
 from dnspanel.zones.server_sets import Servers, newest_set, newest_sets
 from dnspanel.zones.soa import DEFAULT_TTL
 
@@ -243,9 +244,9 @@ def _content(values: Mapping[str, Any]) -> edit.Text:
         except ValueError as exc:
             faults[f"servers/{index}"] = [str(exc)]
     named = {}
-    for member in ("primary", "hostmaster"):
+    for member, text in (("primary", values["primary"]), ("hostmaster", mailbox_text(values["hostmaster"]))):
         try:
-            named[member] = read_name(values[member]) if values[member] else ""
+            named[member] = read_name(text) if text else ""
         except ValueError as exc:
             faults[member] = [str(exc)]
     if faults:

@@ -42,6 +42,7 @@ from dnspanel.statement_time import searching_for
 from dnspanel.transfer.zone_templates.access import templates_visible_to
 from dnspanel.zones import access, clone, edit, queries
 from dnspanel.zones.models import Channel, Publication, Zone, gone_at
+from dnspanel.zones.name_rules import mailbox_text
 from dnspanel.zones.search.terms import Filter, parse
 from dnspanel.zones.search.zone_conditions import looks_inside, refuse_too_general
 from dnspanel.zones.search.zones_by_name import zones_fitting
@@ -122,7 +123,7 @@ class ZoneList(V2View):
             now=timezone.now(),
             rrsets=rrsets,
             nameservers=_hosts(body, "nameservers"),
-            hostmaster=_host(body.get("hostmaster"), "/hostmaster"),
+            hostmaster=_host(_mailbox_text(body), "/hostmaster"),
             server_set=_server_set(actor, body),
             team=chosen_team(actor, body.get("team")),
             reason=body.get("reason", ""),
@@ -467,6 +468,11 @@ def _server_set(actor: Actor, body: dict[str, Any]) -> ServerSet | None:
     if server_set is None:
         raise bad_value("/name_server_set", "There is no such set of name servers.")
     return server_set
+
+
+def _mailbox_text(body: Mapping[str, Any]) -> str | None:
+    """The mailbox as a name; people also write it as an address of mail."""
+    return mailbox_text(body["hostmaster"]) if "hostmaster" in body else None
 
 
 def _host(text: str | None, pointer: str) -> str | None:
