@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from dnspanel.cli import output
+from dnspanel.cli.durations import Ttl
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, options, pass_session, shared_options
 from dnspanel.cli.zone_paths import zone_path
@@ -32,7 +33,7 @@ _PLACES = (
 _told = options(
     click.option("--primary", help="In the SOA; else the first one in new zones."),
     click.option("--hostmaster", help="The mailbox of the SOA, as a name."),
-    click.option("--ttl", type=click.IntRange(60, 604_800), help="Of the NS."),
+    click.option("--ttl", type=Ttl(60, 604_800), help="Of the NS: seconds, or a duration such as 1h or 1d."),
     click.option("--description", help="What it is good for."),
     click.option("--default/--no-default", default=None, help="New zones begin with it, or no more."),
 )

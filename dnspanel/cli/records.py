@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from dnspanel.cli import output
+from dnspanel.cli.durations import Ttl
 from dnspanel.cli.errors import Refused
 from dnspanel.cli.many import only_act, tell_others, tell_refusals
 from dnspanel.cli.output import Column
@@ -22,7 +23,7 @@ _LISTED = (
     Column("VALUE", "value"),
     Column("", lambda row: "disabled" if row["disabled"] else ""),
 )
-_TTL = click.option("--ttl", type=click.IntRange(0, 2**31 - 1), help="Seconds.")
+_TTL = click.option("--ttl", type=Ttl(), help="Seconds, or a duration such as 5m or 1h.")
 
 
 @click.group()
@@ -184,7 +185,7 @@ def note(
 @records.command()
 @click.option("--where", help="All records that this search finds in all zones, as in the panel: type:a has:192.0.2.7")
 @click.option("--at", "places", nargs=3, multiple=True, metavar="ZONE NAME TYPE", help="These; once for each.")
-@click.option("--set-ttl", type=click.IntRange(0, 2**31 - 1), help="Seconds.")
+@click.option("--set-ttl", type=Ttl(), help="Seconds, or a duration such as 5m or 1h.")
 @click.option("--set-value", "set_values", multiple=True, help="In place of all values; once for each.")
 @click.option("--add-value", "add_values", multiple=True, help="Besides those that are there; once for each.")
 @click.option("--remove-value", "remove_values", multiple=True, help="Once for each.")
