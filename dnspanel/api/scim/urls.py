@@ -1,4 +1,7 @@
-"""URLs of SCIM 2.0, below `scim/v2/`. Whatever is not here is answered by `NothingHere`, in SCIM's shape too."""
+"""URLs of SCIM 2.0, below `scim/v2/`. Whatever is not here is answered by `NothingHere`, in SCIM's shape too.
+
+Some directories end each URL in a slash, which means the same.
+"""
 
 from django.urls import URLPattern, path, re_path
 
@@ -7,7 +10,7 @@ from dnspanel.api.scim.view import NothingHere
 
 app_name = "scim"
 
-urlpatterns: list[URLPattern] = [
+_ROUTES: list[URLPattern] = [
     path("ServiceProviderConfig", discovery.ServiceProviderConfig.as_view(), name="config"),
     path("ResourceTypes", discovery.ResourceTypes.as_view(), name="resource-types"),
     path("ResourceTypes/<str:name>", discovery.OneResourceType.as_view(), name="resource-type"),
@@ -19,5 +22,10 @@ urlpatterns: list[URLPattern] = [
     path("Groups", groups.Groups.as_view(), name="groups"),
     path("Groups/.search", groups.GroupsSearch.as_view(), name="groups-search"),
     path("Groups/<str:key>", groups.OneGroup.as_view(), name="group"),
+]
+
+urlpatterns: list[URLPattern] = [
+    *_ROUTES,
+    *(path(f"{route.pattern}/", route.callback) for route in _ROUTES),
     re_path("", NothingHere.as_view(), name="nothing"),
 ]

@@ -123,7 +123,7 @@ def answer_fault(fault: ScimFault, headers: Mapping[str, str]) -> HttpResponse:
 
 def _note_refusal(request: Request, fault: ScimFault) -> None:
     """What a directory may not do, or cannot with what it sent, is counted; what it only looked for is not."""
-    is_write = request.method not in ("GET", "HEAD") and not request.path.endswith("/.search")
+    is_write = request.method not in ("GET", "HEAD") and not request.path.rstrip("/").endswith("/.search")
     if fault.status in _REFUSED or (is_write and fault.status in _REFUSED_WRITES):
         actor, now = request.auth if isinstance(request.auth, Actor) else None, timezone.now()
         who = actor.user.pk if actor is not None else "nobody"

@@ -50,6 +50,22 @@ def test_a_person_is_made_found_and_read(directory: MakeDirectory) -> None:
     assert by_body["Resources"] == [{"schemas": [USER], "id": made["id"], "userName": "ada"}]
 
 
+def test_a_slash_at_the_end_of_a_url_means_the_same(directory: MakeDirectory) -> None:
+    okta = directory()
+    made = okta.made("ada")
+    key = made["id"]
+    assert okta.scim("GET", f"Users/{key}/").json() == made
+    assert okta.scim("GET", "Users/", filter='userName eq "ada"').json()["Resources"] == [made]
+    assert okta.scim("POST", "Users/.search/", {"filter": 'userName eq "ada"'}).json()["Resources"] == [made]
+    group = okta.scim("POST", "Groups/", {"displayName": "dns"})
+    assert group.status_code == 201
+    for path in ("Groups", f"Groups/{group.json()['id']}", "ServiceProviderConfig", "ResourceTypes", "Schemas"):
+        plain, slashed = okta.scim("GET", path), okta.scim("GET", f"{path}/")
+        assert (slashed.status_code, slashed.json()) == (200, plain.json())
+    assert okta.scim("DELETE", f"Users/{key}/").status_code == 204
+    assert okta.scim("GET", "Users//").status_code == 404
+
+
 @pytest.mark.parametrize("text", ['userName sw "a"', 'title eq "x"', 'userName eq "a" or id eq "1"'])
 def test_a_filter_that_is_not_honoured_is_refused(directory: MakeDirectory, text: str) -> None:
     response = directory().scim("GET", "Users", filter=text)
