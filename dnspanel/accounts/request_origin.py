@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from functools import cached_property
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 from django.conf import settings
+from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 
 from dnspanel.accounts import audit
@@ -29,6 +31,7 @@ class RequestOriginMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if settings.TRUSTED_PROXIES and (forwarded := request.META.get("HTTP_X_FORWARDED_FOR")):
             request.META["REMOTE_ADDR"] = self._sender(request.META["REMOTE_ADDR"], forwarded)
+        _name_host(request)
         origin = audit.Origin(request.META.get("REMOTE_ADDR") or None, str(uuid4()))
         with audit.coming_from(origin):
             response = self.get_response(request)
@@ -54,3 +57,16 @@ class RequestOriginMiddleware:
             except ValueError:  # not an address: whoever wrote it is the last one that we know
                 break
         return sender
+
+
+def _name_host(request: HttpRequest) -> None:
+    """Give a request without a Host header the panel's own: HTTP/1.0, which some routers talk, needs none.
+
+    Without the header, the host would be the address or the socket that the web processes listen on.
+    """
+    if request.META.get("HTTP_HOST"):
+        return
+    try:
+        request.get_host()
+    except DisallowedHost:
+        request.META["HTTP_HOST"] = urlsplit(settings.PANEL_URL).netloc

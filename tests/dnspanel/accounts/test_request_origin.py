@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
@@ -54,6 +55,23 @@ def test_behind_a_proxy_the_sender_is_the_one_that_the_proxy_saw(
     request = RequestFactory().get("/", REMOTE_ADDR=connected, HTTP_X_FORWARDED_FOR=forwarded)
     assert RequestOriginMiddleware(answer)(request).content.decode() == sender
     assert seen == [sender or None]
+
+
+@pytest.mark.parametrize("host", [{}, {"HTTP_HOST": ""}])
+@pytest.mark.parametrize("server", [("127.0.0.9", "8000"), ("/run/dnspanel/web.sock", "")])
+def test_a_request_without_a_host_is_to_the_panel(settings: Any, host: dict[str, str], server: tuple[str, str]) -> None:
+    settings.PANEL_URL, settings.ALLOWED_HOSTS = "https://dns.example.net:8443", ["dns.example.net"]
+    name, port = server
+    request = RequestFactory().get("/nic/update", SERVER_NAME=name, SERVER_PORT=port, **host)
+    answered = RequestOriginMiddleware(lambda request: HttpResponse(request.get_host()))(request)
+    assert answered.content == b"dns.example.net:8443"
+
+
+def test_a_host_that_is_not_the_panels_stays_refused(settings: Any) -> None:
+    settings.PANEL_URL, settings.ALLOWED_HOSTS = "https://dns.example.net", ["dns.example.net"]
+    request = RequestFactory().get("/", HTTP_HOST="evil.test")
+    with pytest.raises(DisallowedHost):
+        RequestOriginMiddleware(lambda request: HttpResponse(request.get_host()))(request)
 
 
 def test_a_unix_socket_is_no_proxy_unless_the_settings_say_so(settings: Any) -> None:

@@ -92,6 +92,21 @@ def test_the_given_address_is_published_once_and_then_nothing_is(zone: Zone, ask
     assert zone.rrsets.get(name="home.example.test.").ttl == 60
 
 
+@pytest.mark.parametrize("path", ["/nic/update", "/v3/update"])
+def test_a_router_that_names_no_host_of_the_panel_is_answered(
+    zone: Zone, client: Client, token: NewToken, path: str
+) -> None:
+    """HTTP/1.0 needs no Host header; Django then takes the address that it listens on for one."""
+    reply = client.get(
+        f"{path}?hostname=home.example.test&myip=192.0.2.7",
+        headers={"Authorization": basic("x", token.secret)},
+        SERVER_NAME="203.0.113.77",
+        SERVER_PORT="8000",
+        SERVER_PROTOCOL="HTTP/1.0",
+    )
+    assert (reply.status_code, reply.content) == (200, b"good 192.0.2.7\n")
+
+
 def test_without_an_address_it_is_the_callers(zone: Zone, ask: Ask) -> None:
     assert ask() == f"good {CALLER}"
     assert ask(caller="2001:db8::7") == "good 2001:db8::7"
