@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import cached_property
 
 from dnspanel.texts import gettext
 from dnspanel.transfer.errors import UploadRefused
@@ -14,6 +15,8 @@ from dnspanel.transfer.limits import MOST_PATH_BYTES
 # Most paths of an archive are plain already.
 _UNUSUAL = re.compile(r"[\x00-\x1f\x7f\\:\ud800-\udfff]|^/|//|(?:^|/)\.{1,2}(?:/|$)|/$|^$")
 _DRIVE = re.compile(r"(?:^|/)[A-Za-z]:(?:/|$)")
+_DRIVE_IN_FRONT = re.compile(r"[A-Za-z]:(?=/)")
+_BACKSLASHES = re.compile(r"\\+")
 _MOST_DISPLAYED = 80
 
 
@@ -64,15 +67,23 @@ class PathIndex:
         for path in paths:
             self._by_name[path.rpartition("/")[2]].append(path)
 
-    def found(self, requested: str, *folders: str) -> list[str]:
+    def found(self, requested: str, *in_folders: str) -> list[str]:
         """The paths that `requested` may mean: none, one, or several that fit equally well.
 
         Looked for in each of the folders first. Else the path that has most
         in common with it, read from its end: `/etc/bind/zones/a.db` on the
         server may be `zones/a.db` or `a.db` here. Nothing outside the upload
         is ever meant.
+
+        Paths of Windows have a drive, backslashes, which BIND's configurations
+        often double, and names in either case of letters.
         """
-        fitting = self._by_name.get(requested.rpartition("/")[2], [])
+        is_of_windows = "\\" in requested or _DRIVE.match(requested) is not None
+        requested, *folders = map(_with_slashes, (requested, *in_folders))
+        name = requested.rpartition("/")[2]
+        fitting = self._by_name.get(name, [])
+        if not fitting and is_of_windows:
+            fitting = self._by_lowered.get(name.lower(), [])
         if len(fitting) < 2:
             return fitting
         for folder in folders:
@@ -83,11 +94,24 @@ class PathIndex:
         shared = [_shared(target, _names_from_end(path)) for path in fitting]
         return [path for path, count in zip(fitting, shared, strict=True) if count == max(shared)]
 
+    @cached_property
+    def _by_lowered(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = defaultdict(list)
+        for name, paths in self._by_name.items():
+            found[name.lower()] += paths
+        return found
+
     def fitting(self, pattern: str) -> list[str]:
         """The paths that a pattern with `*` in its last name means, sorted."""
-        name = pattern.rpartition("/")[2]
+        name = _with_slashes(pattern).rpartition("/")[2]
         names = fnmatch.filter(self._by_name, name)
         return sorted(path for name in names for path in self._by_name[name])
+
+
+def _with_slashes(path: str) -> str:
+    """A path without the drive and the backslashes of Windows."""
+    path = _BACKSLASHES.sub("/", path) if "\\" in path else path
+    return _DRIVE_IN_FRONT.sub("", path, count=1) if _DRIVE_IN_FRONT.match(path) else path
 
 
 def _names_from_end(path: str) -> list[str]:

@@ -25,7 +25,7 @@ _TOKEN = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 _LOOKS_LIKE = re.compile(
-    rb"""^[ \t]*(?:zone[ \t]+(?:"[^"\n]*"|[^\s"{};]+)(?:[ \t]+\w+)?\s*\{
+    rb"""^(?:\xef\xbb\xbf)?[ \t]*(?:zone[ \t]+(?:"[^"\n]*"|[^\s"{};]+)(?:[ \t]+\w+)?\s*\{
                  |(?:options|view[ \t]+"?[^\s"{};]+"?(?:[ \t]+\w+)?)\s*\{
                  |include[ ]"[^"\n]+"\s*;)""",
     re.MULTILINE | re.VERBOSE | re.IGNORECASE,
@@ -98,7 +98,7 @@ def is_named_conf(text: bytes) -> bool:
 
 def parse_named_conf(path: str, text: bytes) -> Configuration:
     """What the file says about zones. What cannot be read is a fault; the rest of the file still counts."""
-    return _Reader(path, text.decode("utf-8", "backslashreplace")).configuration()
+    return _Reader(path, text.decode("utf-8-sig", "backslashreplace")).configuration()
 
 
 @dataclass(slots=True)

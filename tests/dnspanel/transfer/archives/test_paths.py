@@ -47,6 +47,25 @@ def test_tricks_are_refused_and_the_limit_is_named(path: str) -> None:
     assert refused.value.limit == "path"
 
 
+@pytest.mark.parametrize(
+    ("requested", "folders", "found"),
+    [
+        (r"C:\\named\\zones\\a.test.db", (), ["zones/a.test.db"]),
+        (r"C:\named\zones\a.test.db", (), ["zones/a.test.db"]),
+        ("c:/named/other/a.test.db", (), ["other/a.test.db"]),
+        (r"zones\\a.test.db", (), ["zones/a.test.db"]),
+        ("a.test.db", (r"C:\\named\\other",), ["other/a.test.db"]),
+        (r"D:\named\zones\B.Test.DNS", (), ["zones/b.test.dns"]),
+        ("B.Test.DNS", (), []),
+        (r"C:\named\c.test.db", (), []),
+    ],
+)
+def test_paths_of_windows_are_found(requested: str, folders: tuple[str, ...], found: list[str]) -> None:
+    index = PathIndex(["zones/a.test.db", "other/a.test.db", "zones/b.test.dns"])
+    assert index.found(requested, *folders) == found
+    assert PathIndex(["zones/a.test.db"]).fitting(r"C:\\named\\zones\\*.db") == ["zones/a.test.db"]
+
+
 @given(st.text())
 def test_a_clean_path_stays_inside_and_can_be_stored(path: str) -> None:
     try:

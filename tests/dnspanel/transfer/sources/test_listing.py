@@ -1,3 +1,5 @@
+import pytest
+
 from dnspanel.transfer.archives.paths import PathIndex
 from dnspanel.transfer.sources.listing import Listing, configurations_of, is_configuration, listing_of
 from dnspanel.zones.rules import Severity
@@ -26,6 +28,29 @@ def test_zones_are_found_by_the_paths_of_their_server() -> None:
 
     assert found.zones == {"bind/zones/a": ["a.test."], "var/named/b": ["b.test."]}
     assert (found.directory, found.faults) == ("/var/named", [])
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("slash", ["\\", "\\\\"])
+def test_zones_are_found_by_the_paths_of_windows(mark: bytes, slash: str) -> None:
+    found = listing(
+        {
+            "etc/named.conf": mark
+            + rb'options { directory "C:\\named\\zones"; };'
+            + f'\r\ninclude "C:{slash}named{slash}etc{slash}more.conf";\r\n'.encode()
+            + zone("a.test", f"C:{slash}named{slash}other{slash}a.db")
+            + zone("b.test", "b.db"),
+            "etc/more.conf": zone("c.test", rf"D:{slash}C.db"),
+            "zones/a.db": b"",
+            "other/a.db": b"",
+            "zones/b.db": b"",
+            "other/b.db": b"",
+            "zones/c.db": b"",
+        }
+    )
+
+    assert found.zones == {"other/a.db": ["a.test."], "zones/b.db": ["b.test."], "zones/c.db": ["c.test."]}
+    assert found.faults == []
 
 
 def test_one_file_may_be_several_zones() -> None:
