@@ -23,7 +23,7 @@ from django.db import DatabaseError, InterfaceError
 
 from dnspanel.accounts.tokens import request_limits
 from dnspanel.database_away import note
-from dnspanel.gateway import axfr, discovery, from_primaries, ixfr, taken, to_networks, to_secondaries
+from dnspanel.gateway import discovery, from_primaries, taken, to_keys, to_networks, to_secondaries
 from dnspanel.gateway.errors import GatewayError, MessageRefused, TsigRefused
 from dnspanel.gateway.limits import Rates
 from dnspanel.gateway.signatures import (
@@ -40,10 +40,9 @@ from dnspanel.gateway.update import name_of, read_update
 from dnspanel.secondaries import record
 from dnspanel.texts import gettext
 from dnspanel.zones import access, direct, tsig_permissions
-from dnspanel.zones.access import Visibility
 from dnspanel.zones.direct import Patch
 from dnspanel.zones.errors import PublishingOnHold, Unknown, ZoneError, unserved_reason
-from dnspanel.zones.models import Channel, TsigAct, Zone
+from dnspanel.zones.models import Channel, TsigAct
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import RRset
 from replication.errors import ReplicationError
@@ -246,30 +245,18 @@ def _transfer(query: Query) -> Iterator[bytes]:
         return
     if not query.over_tcp or question.rdclass != dns.rdataclass.IN:
         raise MessageRefused(dns.rcode.REFUSED, gettext("zones are transferred over TCP"))
-    signed, name = _signature_of(query), name_of(question.name)
+    signed = _signature_of(query)
     id = taken.id_of(signed, query.message.id)
     if taken.take(id=id, time_signed=signed.tsig.time_signed, now=query.now) is not None:
         raise MessageRefused(dns.rcode.REFUSED, gettext("this message was taken before: sign another one"))
-    actor = tsig_permissions.actor_for(signed.actor, name, TsigAct.TRANSFER)
-    zone = access.zone_for_reading(actor, name)
-    if not zone.is_transferable:
-        raise MessageRefused(dns.rcode.REFUSED, unserved_reason(zone.name))
-    with axfr.a_turn():
-        count = 0
-        visibility = access.visibility_of(actor, zone)
-        for wire in _wires(zone, visibility, query.message):
-            count += 1
-            yield wire
-    logger.info("transferred zone=%s key=%s to=%s messages=%d", zone.name, query.key, query.address, count)
-
-
-def _wires(zone: Zone, visibility: Visibility | None, message: dns.message.Message) -> Iterator[bytes]:
-    """The messages of the zone; who sees a part of it gets no changes, which may be about the rest."""
-    if visibility is not None:
-        yield from axfr.messages(zone, visibility, id=message.id, qtype=int(message.question[0].rdtype))
-        return
-    with ixfr.transfer_of(zone, since=to_secondaries.serial_known(message)) as transfer:
-        yield from to_secondaries.wires(transfer, message, name=zone.name, over_tcp=True)
+    yield from to_keys.messages(
+        signed.actor,
+        query.message,
+        name=name_of(question.name),
+        key=query.key,
+        address=query.address,
+        now=query.now,
+    )
 
 
 def _transfer_to_secondary(query: Query, signed: SignedBySecondary) -> Iterator[bytes]:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import dns.flags
 import dns.opcode
 import dns.rcode
-from django.db import connection, transaction
+from django.db import connection
 
 from dnspanel.gateway.errors import MessageRefused
 from dnspanel.texts import gettext
@@ -50,11 +50,6 @@ def a_turn() -> Iterator[None]:
         yield
     finally:
         _at_once.release()
-
-
-def messages(zone: Zone, sees: Visibility | None, *, id: int, qtype: int) -> Iterator[bytes]:
-    """The messages of the transfer, unsigned; raises Unknown for a zone that is gone."""
-    return packed(_records(zone, sees), zone.name, id=id, qtype=qtype)
 
 
 def packed(records: Iterable[bytes], zone_name: str, *, id: int, qtype: int) -> Iterator[bytes]:
@@ -113,10 +108,3 @@ def records_of(row: Row, zone_name: str) -> Iterator[bytes]:
 def owner_of(name: str, zone_name: str) -> bytes:
     """An owner name of the zone in a message of `packed`: it ends in a pointer to the question."""
     return names.to_wire(name)[: -len(names.to_wire(zone_name))] + _TO_QUESTION
-
-
-def _records(zone: Zone, sees: Visibility | None) -> Iterator[bytes]:
-    """Every record that is served and seen, the SOA first and last."""
-    with transaction.atomic():
-        read_one_state()
-        yield from records_after_soa(zone, sees, soa_records(zone)[0])

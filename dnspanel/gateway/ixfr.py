@@ -1,8 +1,8 @@
 """IXFR (RFC 1995): what changed in a zone since a serial, condensed over its revisions to one difference.
 
 The RRsets that any revision since then changed are given as they were at that serial and as they are now; what came
-and went in between is not told. A serial that no revision has, or a difference that is no shorter than the zone, is
-answered with the whole zone, as the RFC has it.
+and went in between is not told. A serial that no revision has, one since which the zone was signed in another way, or
+a difference that is no shorter than the zone, is answered with the whole zone, as the RFC has it.
 """
 
 import json
@@ -15,7 +15,8 @@ from django.db import connection, transaction
 from dnspanel.gateway import axfr
 from dnspanel.secondaries import catalog
 from dnspanel.secondaries.models import Secondary
-from dnspanel.zones.models import Revision, Zone
+from dnspanel.zones.access import Visibility
+from dnspanel.zones.models import Revision, SigningChange, Zone
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset, Serial
 
@@ -59,10 +60,10 @@ class _Difference:
 
 
 @contextmanager
-def transfer_of(zone: Zone, *, since: int | None) -> Iterator[Transfer]:
-    """What brings a secondary from this serial (None: from nothing) to now, while the transaction lasts.
+def transfer_of(zone: Zone, *, since: int | None, sees: Visibility | None = None) -> Iterator[Transfer]:
+    """Give what brings a secondary from this serial (None: from nothing) to now, while the transaction lasts.
 
-    Raises Unknown for a zone that is gone.
+    Who sees a part of the zone gets all of that: changes may be about the rest. Raise Unknown for a zone that is gone.
     """
     with transaction.atomic():
         axfr.read_one_state()
@@ -71,9 +72,9 @@ def transfer_of(zone: Zone, *, since: int | None) -> Iterator[Transfer]:
         if since is not None and not Serial(since) < Serial(serial):
             yield Transfer(NOTHING, serial, [soa])
             return
-        found = None if since is None else _since(zone, since, soa)
+        found = None if since is None or sees is not None else _since(zone, since, soa)
         if found is None:
-            yield Transfer(AXFR, serial, axfr.records_after_soa(zone, None, soa))
+            yield Transfer(AXFR, serial, axfr.records_after_soa(zone, sees, soa))
         else:
             yield Transfer(IXFR, serial, found)
 
@@ -106,7 +107,7 @@ def serial_in(soa: bytes) -> int:
 def _since(zone: Zone, serial: int, soa: bytes) -> list[bytes] | None:
     """The records of the difference since this serial; None if the whole zone is to be sent."""
     revision = Revision.objects.filter(zone=zone, serial=serial).order_by("-number").values_list("number").first()
-    if revision is None:
+    if revision is None or _is_signed_otherwise(zone, revision[0]):
         return None
     with connection.cursor() as cursor:
         cursor.execute(_CHANGED, {"zone": zone.pk, "number": revision[0], "most": MOST_CHANGES + 1})
@@ -131,6 +132,14 @@ def _since(zone: Zone, serial: int, soa: bytes) -> list[bytes] | None:
     if len(difference.deleted) + len(difference.added) > zone.rrset_count + _LEEWAY:
         return None
     return _in_order(soa, old_soa, difference)
+
+
+def _is_signed_otherwise(zone: Zone, number: int) -> bool:
+    """Return True if the signing changed after this revision, at which the secondary may have got the zone signed.
+
+    Signatures, keys and the chain of denial are no RRsets of the zone here, so that no difference could delete them.
+    """
+    return SigningChange.objects.filter(zone=zone, revision_number__gt=number).exists()
 
 
 def _records_before(name: str, type_: int, before: str | None, zone_name: str) -> list[bytes]:

@@ -17,6 +17,7 @@ from dnspanel.secondaries import access, catalog, record
 from dnspanel.secondaries.errors import TransferRefused
 from dnspanel.secondaries.models import Secondary
 from dnspanel.texts import gettext
+from dnspanel.zones.access import Visibility
 from dnspanel.zones.dnssec.queries import loaded_signing_of, signing_of
 from dnspanel.zones.models import Zone
 from replication.dns.rrset import RRset
@@ -106,17 +107,21 @@ def apex_of_catalog(secondary: Secondary, name: str) -> RRset | None:
 
 
 @contextmanager
-def transfer_of_zone(zone: Zone, since: int | None) -> Iterator[ixfr.Transfer]:
-    """The zone as who serves it has to have it: signed, where the nodes sign it. Its signing must be loaded.
+def transfer_of_zone(zone: Zone, since: int | None, sees: Visibility | None = None) -> Iterator[ixfr.Transfer]:
+    """Give the zone, or the part that is seen, as who serves it has to have it: signed, where the nodes sign it.
 
-    Raises MessageRefused where nobody can give it signed, and Unknown for a zone that is gone.
+    Every transfer of a zone goes this way. Raise MessageRefused where nobody can give it signed, as for a part of a
+    signed zone, and Unknown for a zone that is gone.
     """
     if not loaded_signing_of(zone).is_signed:
-        with ixfr.transfer_of(zone, since=since) as transfer:
+        with ixfr.transfer_of(zone, since=since, sees=sees) as transfer:
             # Who signed it since it was loaded gave it this very serial: without signatures it would stay bogus there.
             if not signing_of(zone).is_signed:
                 yield transfer
                 return
+    if sees is not None:
+        reason = gettext("{name} is signed, and this key sees a part of it only: a part cannot be given signed.")
+        raise MessageRefused(dns.rcode.REFUSED, reason.format(name=zone.name))
     with signed.transfer_of(zone, since=since) as transfer:
         yield transfer
 

@@ -172,6 +172,13 @@ class OpenZone(models.Model):
     set_at = models.DateTimeField(null=True)
 
 
+class KeyTransfer(models.Model):
+    """When a signed zone was last transferred by the key of a token: who has it needs its new signatures too."""
+
+    zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="+")
+    at = models.DateTimeField()
+
+
 class NoticeAddress(models.Model):
     """An address to which NOTIFY for a zone goes besides its secondaries, unsigned; `keyless` writes it."""
 

@@ -9,7 +9,7 @@ from django.db.models import F, Q, Value
 from django.db.models.functions import Coalesce
 
 from dnspanel.accounts import audit
-from dnspanel.secondaries.models import Member, NoticeAddress, Secondary
+from dnspanel.secondaries.models import KeyTransfer, Member, NoticeAddress, Secondary
 from dnspanel.secondaries.signals import moves_read
 from dnspanel.texts import shortened
 
@@ -45,6 +45,12 @@ def note_transfer(*, secondary_id: int, zone_id: int, carried: Carried, now: dat
         refused_reason="",
     )
     member.filter(zone__serial=carried.serial).update(behind_since=None, notify_at=None, attempts=0)
+
+
+def note_key_transfer(*, zone_id: int, now: datetime) -> None:
+    """Note that the key of a token has transferred this zone, signed."""
+    row = KeyTransfer(zone_id=zone_id, at=now)
+    KeyTransfer.objects.bulk_create([row], update_conflicts=True, unique_fields=["zone"], update_fields=["at"])
 
 
 def note_catalog(*, secondary_id: int, serial: int) -> None:

@@ -4,18 +4,20 @@ Keys never leave the panel and its nodes. Ring 0's PowerDNS has what every node 
 to transfer; the gateway passes that on (docs/adr/0022).
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import Exists, OuterRef, Q
 
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.secondaries.models import Member, OpenZone
+from dnspanel.secondaries.models import KeyTransfer, Member, OpenZone
 from dnspanel.zones.dnssec.new_signatures import publish_new_signatures
 from dnspanel.zones.models import Signing, Zone
 from dnspanel.zones.soa import start_of_week
 
 # So many zones get the signatures of a week in one publication.
 AT_ONCE = 500
+# Who has transferred a zone by the key of a token comes again each week, as long as it has the zone.
+KEYS_REMEMBERED = timedelta(days=30)
 
 
 def signer() -> Node | None:
@@ -33,11 +35,12 @@ def withheld() -> Q:
 
 
 def publish_due_signatures(*, now: datetime) -> int:
-    """At most AT_ONCE zones that somebody transfers have this week's signatures; returns how many. Idempotent."""
+    """Publish this week's signatures of at most AT_ONCE zones that somebody transfers; return how many. Idempotent."""
     start = start_of_week(now)
     by_secondary = Member.objects.filter(zone=OuterRef("pk"), until=None, secondary__active=True)
+    by_key = KeyTransfer.objects.filter(zone=OuterRef("pk"), at__gt=now - KEYS_REMEMBERED)
     due = Zone.objects.filter(
-        Exists(by_secondary) | Exists(OpenZone.objects.filter(zone=OuterRef("pk"))),
+        Exists(by_secondary) | Exists(OpenZone.objects.filter(zone=OuterRef("pk"))) | Exists(by_key),
         signing__is_signed=True,
         changed_at__lt=start,
         deleted_at=None,

@@ -1,5 +1,6 @@
 """A zone as a transfer: all that is served, at one moment, however many records there are."""
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -9,9 +10,10 @@ import pytest
 from django.db import connection
 
 from dnspanel.accounts.models import User
-from dnspanel.gateway import axfr
+from dnspanel.gateway import axfr, ixfr
 from dnspanel.gateway.errors import MessageRefused
 from dnspanel.zones import edit
+from dnspanel.zones.access import Visibility
 from dnspanel.zones.errors import Unknown
 from dnspanel.zones.models import Channel, Zone
 from replication.dns import rdtypes
@@ -22,9 +24,15 @@ from tests.publishing import change_rrsets
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def transferred(zone: Zone, sees: object = None) -> list[str]:
+def messages(zone: Zone, sees: Visibility | None = None) -> Iterator[bytes]:
+    """The messages of the transfer."""
+    with ixfr.transfer_of(zone, since=None, sees=sees) as transfer:
+        yield from axfr.packed(transfer.records, zone.name, id=7, qtype=dns.rdatatype.AXFR)
+
+
+def transferred(zone: Zone, sees: Visibility | None = None) -> list[str]:
     """Every record that arrives, in its order."""
-    wires = list(axfr.messages(zone, sees, id=7, qtype=dns.rdatatype.AXFR))  # type: ignore[arg-type]
+    wires = list(messages(zone, sees))
     parsed = [dns.message.from_wire(wire, one_rr_per_rrset=True) for wire in wires]
     assert all(message.id == 7 and len(message.question) == 1 for message in parsed)
     return [rrset.to_text() for message in parsed for rrset in message.answer]
@@ -67,7 +75,7 @@ def test_a_large_zone_comes_in_many_messages_and_is_whole(make_zone: MakeZone) -
     records = transferred(make_zone(*lines))
     assert len(records) == 5000 + 2 + 2
     assert len(set(records)) == len(records) - 1
-    wires = list(axfr.messages(Zone.objects.get(), None, id=7, qtype=dns.rdatatype.AXFR))
+    wires = list(messages(Zone.objects.get()))
     assert len(wires) > 3
     assert max(map(len, wires)) < 65535 - 200
 
@@ -75,7 +83,7 @@ def test_a_large_zone_comes_in_many_messages_and_is_whole(make_zone: MakeZone) -
 def test_a_change_in_the_middle_is_not_seen(make_zone: MakeZone, alice: User) -> None:
     lines = [f"h{number} 300 A 192.0.2.1" for number in range(3000)]
     zone = make_zone(*lines)
-    wires = axfr.messages(zone, None, id=7, qtype=dns.rdatatype.AXFR)
+    wires = messages(zone)
     first = next(wires)
     # What another process would do: on a connection of its own.
     with ThreadPoolExecutor(1) as pool:

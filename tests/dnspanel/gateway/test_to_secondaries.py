@@ -1,6 +1,6 @@
 """Transfers to secondaries, message by message: which zones, by which key, from where, and what changed since."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
 import dns.message
@@ -17,17 +17,20 @@ from dnspanel.gateway import ixfr
 from dnspanel.secondaries import catalog, members, set_up
 from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.zones import edit
-from dnspanel.zones.dnssec import sign
+from dnspanel.zones.dnssec import presigned, sign
 from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec.queries import keys_of
+from dnspanel.zones.dnssec.sign import RequestedSigning
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.transferred import serve_within, stop_serving
+from replication.codec.dnssec import Nsec3
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
 from tests.dnspanel.gateway.conftest import MakeKey, replies
 from tests.dnspanel.secondaries.conftest import ADDRESS, MakeSecondary, key_of
 from tests.dnspanel.secondaries.conftest import make_secondary as make_secondary
 from tests.dnspanel.secondaries.conftest import secondary as secondary
-from tests.dnspanel.zones.conftest import MakeZone, rr
+from tests.dnspanel.zones.conftest import MakeZone, presigned_zone, rr
 from tests.people import NOW
 from tests.publishing import change_rrsets
 
@@ -190,6 +193,58 @@ def test_an_unknown_serial_and_a_large_difference_get_the_whole_zone(
     assert len(records(secondary, since=2**32 - 5)) == 30 + 2 + 2, "behind, and in no revision"
     monkeypatch.setattr(ixfr, "MOST_CHANGES", 1)
     assert len(records(secondary, since=zone.serial - 1)) == 30 + 2 + 2
+
+
+def _unsign(zone: Zone) -> None:
+    sign.unsign(zones=[zone], acting=Acting(None, Channel.SYSTEM, NOW))
+
+
+def _settle(zone: Zone) -> None:
+    """As API v1's `dnssec: false` and API v2 do it."""
+    sign.settle(zone=zone, requested=RequestedSigning(False, False, None), acting=Acting(None, Channel.SYSTEM, NOW))
+
+
+def _delete_last_key(zone: Zone) -> None:
+    [key] = keys_of(zone)
+    sign.delete_key(zone=zone, key_id=key.id, acting=Acting(None, Channel.SYSTEM, NOW))
+
+
+def _switch_last_key_off(zone: Zone) -> None:
+    [key] = keys_of(zone)
+    sign.set_key(zone=zone, key_id=key.id, active=False, acting=Acting(None, Channel.SYSTEM, NOW))
+
+
+@pytest.mark.parametrize("nsec3", [None, Nsec3()])
+@pytest.mark.parametrize("end_signing", [_unsign, _settle, _delete_last_key, _switch_last_key_off])
+def test_a_zone_that_is_signed_no_more_is_given_as_a_whole(
+    end_signing: Callable[[Zone], None], nsec3: Nsec3 | None, zone: Zone, alice: User, secondary: Secondary
+) -> None:
+    """A difference deleted no DNSKEY, RRSIG and NSEC: the secondary kept them, mixed with the changed records."""
+    before = zone.serial
+    sign.sign(zones=[zone], nsec3=nsec3, acting=Acting(None, Channel.SYSTEM, NOW))
+    zone.refresh_from_db()
+    signed_serials = [zone.serial, put(zone, alice, "new 300 A 192.0.2.9").serial]
+    end_signing(zone)
+    zone = put(zone, alice, "www 300 A 192.0.2.7")
+    members.note_publications(now=NOW)
+    for since in (before, *signed_serials):
+        assert records(secondary, since=since) == records(secondary)
+        assert Member.objects.get(until=None).transferred_how == "AXFR"
+    since = zone.serial
+    put(zone, alice, "www 300 A 192.0.2.8")
+    assert len(records(secondary, since=since)) == 6, "from there on what changed is told"
+
+
+def test_a_zone_that_lost_the_signatures_that_it_came_with_is_given_as_a_whole(
+    alice: User, make_secondary: MakeSecondary
+) -> None:
+    zone = presigned_zone(alice, "www 300 A 192.0.2.1", nsec3=Nsec3())
+    secondary, since = make_secondary(), zone.serial
+    presigned.drop_signatures(zones=[zone], acting=Acting(alice, Channel.WEB, NOW))
+    members.note_publications(now=NOW)
+    found = records(secondary, zone.name, since)
+    assert found == records(secondary, zone.name)
+    assert not {text.split()[3] for text in found} & {"RRSIG", "DNSKEY", "NSEC", "NSEC3"}
 
 
 def test_a_zone_that_came_back_from_the_trash_changes_by_its_serial_alone(

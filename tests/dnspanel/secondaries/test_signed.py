@@ -6,7 +6,7 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.fleet.models import Node
-from dnspanel.secondaries import access, keyless, members, signed
+from dnspanel.secondaries import access, keyless, members, record, signed
 from dnspanel.zones.dnssec import sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.models import Channel, Publication, Signing, Zone
@@ -53,6 +53,17 @@ def test_with_ring_0_signed_zones_are_given_but_for_narrow_ones(
     Node.objects.update(is_ring0=False)
     assert given() == ["plain.test."]
     assert access.withheld_zones_of(secondary).count() == 3
+
+
+def test_what_the_key_of_a_token_transferred_has_new_signatures_for_as_long_as_it_comes(
+    make_zone: MakeZone, ring0: Node
+) -> None:
+    lately, long_ago = (signed_zone(make_zone, f"{name}.test.") for name in ("lately", "long-ago"))
+    record.note_key_transfer(zone_id=lately.pk, now=NOW - timedelta(days=40))
+    record.note_key_transfer(zone_id=lately.pk, now=NOW)
+    record.note_key_transfer(zone_id=long_ago.pk, now=NOW - timedelta(days=40))
+    assert signed.publish_due_signatures(now=NEXT_WEEK) == 1
+    assert Publication.objects.latest("sequence").revisions.get().zone == lately
 
 
 def test_a_week_later_the_serials_of_what_somebody_transfers_have_moved_once(

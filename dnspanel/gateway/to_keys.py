@@ -1,0 +1,40 @@
+"""Transfers by the TSIG keys of tokens, and by those that zones name over API v1, as far as each key may read."""
+
+import logging
+from collections.abc import Iterator
+from datetime import datetime
+
+import dns.message
+import dns.rcode
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.gateway import to_secondaries
+from dnspanel.gateway.errors import MessageRefused
+from dnspanel.secondaries import record
+from dnspanel.secondaries.access import reason_against
+from dnspanel.zones import access, tsig_permissions
+from dnspanel.zones.dnssec.queries import loaded_signing_of
+from dnspanel.zones.models import TsigAct
+
+logger = logging.getLogger(__name__)
+
+
+def messages(
+    actor: Actor, message: dns.message.Message, *, name: str, key: str, address: str, now: datetime
+) -> Iterator[bytes]:
+    """Give the messages of the transfer, over TCP, unsigned: as secondaries get them, or the part that the key sees.
+
+    `key` is its name, for the log. Raise MessageRefused, Unknown for a zone that the key may not read.
+    """
+    actor = tsig_permissions.actor_for(actor, name, TsigAct.TRANSFER)
+    zone = access.zone_for_reading(actor, name)
+    if reason := reason_against(zone):
+        raise MessageRefused(dns.rcode.REFUSED, reason)
+    sees = access.visibility_of(actor, zone)
+    since = to_secondaries.serial_known(message)
+    with to_secondaries.turn_for(zone), to_secondaries.transfer_of_zone(zone, since, sees) as transfer:
+        yield from to_secondaries.wires(transfer, message, name=zone.name, over_tcp=True)
+        how, serial = transfer.how, transfer.serial
+    if how and loaded_signing_of(zone).is_signed:
+        record.note_key_transfer(zone_id=zone.pk, now=now)
+    logger.info("transferred zone=%s key=%s to=%s how=%s serial=%d", name, key, address, how or "unchanged", serial)
