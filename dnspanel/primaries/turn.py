@@ -23,7 +23,7 @@ from dnspanel.texts import gettext, joined
 from dnspanel.transfer.errors import ServerRefused, SourceAway
 from dnspanel.transfer.limits import MOST_ITEM_SECONDS
 from dnspanel.transfer.servers import allowed
-from dnspanel.transfer.sources.axfr import Broken, NotGiven, Server
+from dnspanel.transfer.sources.axfr import Broken, Increment, NotGiven, Server
 from dnspanel.transfer.sources.dns_wire import BadMessage, Record
 from dnspanel.zones import store_rrsets
 from dnspanel.zones.dnssec.queries import signing_of
@@ -160,12 +160,19 @@ def _transfer(turn: _Turn, primary: Primary, known: Serial | None) -> Arrived:
 
 
 def _changes(turn: _Turn, server: Server, known: Serial) -> Arrived | None:
-    """What changed, by IXFR; None where all of the zone is to be transferred."""
+    """Transfer by IXFR, what changed or all of the zone, as the primary answers; None where it is to be asked for all.
+
+    Raise as `Server.all_of` where the whole zone that it gives breaks off, and TransferFailed.
+    """
     try:
         increment = server.changes_since(turn.zone.name, known.value, MOST_CHANGES)
     except (NotGiven, Broken, BadMessage):  # not every server knows it; what is wrong shows in the whole zone
         return None
-    if increment is None or not increment.steps:
+    if increment is None:
+        return None
+    if not isinstance(increment, Increment):
+        return _all(turn, increment)
+    if not increment.steps:
         return None
     touched = touched_names(turn.zone.name, increment)
     current = store_rrsets.rrsets_at_names({turn.zone.pk: (turn.zone.name, touched)})[turn.zone.pk]

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from itertools import count, islice
+from itertools import chain, count, islice
 from typing import TypeVar
 
 import dns.exception
@@ -237,34 +237,32 @@ class Server:
         with closing(self._messages(names.parse(query.question[0].name.to_text()), query)) as messages:
             return next(messages)
 
-    def changes_since(self, zone: str, serial: int, most: int) -> Increment | None:
-        """What changed since the serial, by IXFR; None where the server gives all of the zone instead, or too much.
+    def changes_since(self, zone: str, serial: int, most: int) -> Increment | Iterator[Record] | None:
+        """Ask by IXFR what changed since the serial; return None where that is more than `most` records.
 
-        An increment without steps: there is nothing newer. Raises as `all_of`.
+        Where the server answers with all of the zone (RFC 1995 section 4) return its records, as `all_of` does, while
+        they come. An increment without steps: there is nothing newer. Raise as `all_of`.
         """
         query = dns.message.make_query(zone, dns.rdatatype.IXFR, flags=0)
         mname = dns.rdata.from_text(dns.rdataclass.IN, dns.rdatatype.SOA, f". . {serial} 0 0 0 0")
         query.authority.append(dns.rrset.from_rdata(dns.name.from_text(zone), 0, mname))
-        reading: _Increment | None = None
-        for message in self._messages(zone, query):
-            records = message.answers()
-            if reading is None:
-                first = next(records, None)
-                if first is None or first.type != rdtypes.SOA or first.name != zone:
-                    raise NotGiven(
-                        "transfer-incomplete", gettext("the server's answer does not begin with the zone's SOA")
-                    )
-                reading = _Increment(first, serial)
+        messages = self._messages(zone, query)
+        message = next(messages)
+        records = message.answers()
+        first = _first_soa(zone, records)
+        reading = _Increment(first, serial)
+        while True:
             for record in records:
                 if not reading.take(record):
-                    return None
+                    return chain([first], self._rest(first, message, chain([record], records), messages))
                 if reading.count > most:
                     return None
             if reading.is_complete:
                 if self.key is not None and message.signature is None:
                     raise NotGiven("tsig", gettext("the server did not sign the end of the changes"))
                 return reading.found
-        return None
+            message = next(messages)
+            records = message.answers()
 
     def records(self, zone: str) -> list[catalog.Record]:
         """All records of a zone; raises SourceAway, NotGiven or Broken."""
@@ -290,18 +288,20 @@ class Server:
 
     def _records(self, zone: str) -> Iterator[Record]:
         """The zone's records, the SOA once; raises unless the transfer is complete."""
-        first: Record | None = None
-        for message in self._messages(zone):
-            records = message.answers()
-            if first is None:
-                first = next(records, None)
-                if first is None or first.type != rdtypes.SOA or first.name != zone:
-                    raise NotGiven(
-                        "transfer-incomplete", gettext("the server's answer does not begin with the zone's SOA")
-                    )
-                yield first
+        messages = self._messages(zone)
+        message = next(messages)
+        records = message.answers()
+        first = _first_soa(zone, records)
+        yield first
+        yield from self._rest(first, message, records, messages)
+
+    def _rest(
+        self, first: Record, message: Message, records: Iterator[Record], messages: Iterator[Message]
+    ) -> Iterator[Record]:
+        """Give the records after the first SOA: those left of this message, then the others; raise unless complete."""
+        while True:
             for record in records:
-                if record.type != rdtypes.SOA or record.name != zone:
+                if record.type != rdtypes.SOA or record.name != first.name:
                     yield record
                 elif record.rdata != first.rdata:
                     raise Broken(gettext("the zone changed while it was transferred"))
@@ -311,6 +311,8 @@ class Server:
                     raise NotGiven("tsig", gettext("the server did not sign the end of the zone"))
                 else:
                     return
+            message = next(messages)
+            records = message.answers()
 
     def _messages(self, zone: str, query: dns.message.Message | None = None) -> Generator[Message, None, None]:
         """The server's messages without end, each checked to be part of the answer and to be signed rightly."""
@@ -382,6 +384,14 @@ class Server:
                 raise Broken(gettext("the server closed the connection before the end of the zone"))
             out += part
         return bytes(out)
+
+
+def _first_soa(zone: str, records: Iterator[Record]) -> Record:
+    """Return the first record of an answer; raise NotGiven unless it is the zone's SOA."""
+    first = next(records, None)
+    if first is None or first.type != rdtypes.SOA or first.name != zone:
+        raise NotGiven("transfer-incomplete", gettext("the server's answer does not begin with the zone's SOA"))
+    return first
 
 
 class _Increment:

@@ -4,6 +4,7 @@ Tests `primaries.ask` and `primaries.keys` too: every turn begins with the SOA.
 """
 
 import random
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from dnspanel.zones.models import Channel, Publication, Revision, RevisionKind, 
 from tests.dnspanel.primaries.conftest import KEY, TEXT, ZONE, Primary, awaited, records_here, row_of, take_turn
 from tests.dnspanel.primaries.knot import running_knot
 from tests.dnspanel.transfer.running import needed, sqlite_powerdns
+from tests.dnspanel.transfer.sources.test_axfr import named
 from tests.people import NOW
 from tests.ports import free_port
 
@@ -55,6 +57,26 @@ def test_after_random_changes_the_zone_is_the_primarys_record_for_record_mostly_
     assert how.count("ixfr") > how.count("axfr")
     transferred.refresh_from_db()
     assert transferred.serial == row_of(transferred).serial
+
+
+def test_all_of_the_zone_in_answer_to_an_ixfr_is_taken_and_not_transferred_again(
+    tmp_path: Path, alice: User, settings: Any
+) -> None:
+    """RFC 1995 section 4: a server may answer with all of the zone. It was thrown away, and asked for by AXFR."""
+    settings.SOURCE_NETWORKS = ["127.0.0.0/8"]
+    many = "".join(f"h{number} 300 TXT {'x' * 200}\n" for number in range(1_000))  # some messages
+    options = {ZONE: "allow-update { any; }; allow-transfer { key transfer; };"}
+    with named(tmp_path, {ZONE: TEXT + many}, options, own_options="provide-ixfr no;") as port:
+        server = Primary(port)
+        zone = awaited(server.address, alice, **KEY)
+        assert take_turn(zone) == "axfr"
+        server.update(("delete", ("www", "A")), ("add", ("new", 60, "A", "192.0.2.9")))
+        assert take_turn(zone) == "axfr"
+        log = (tmp_path / "named.log").read_text()
+        assert re.findall(r"transfer of 'abroad.test/IN': (.+) started", log) == ["AXFR", "AXFR-style IXFR"]
+        assert records_here(zone) == server.records()
+    zone.refresh_from_db()
+    assert zone.serial == row_of(zone).serial == 11
 
 
 def test_the_first_transfer_brings_the_zone_to_the_nodes_and_is_a_publication_of_its_own_channel(
