@@ -33,7 +33,7 @@ from replication.dns import names
 _CATALOG = "powerdns__catalog"
 _LISTED = (
     *("name", "serial", "powerdns__kind", "powerdns__account", _CATALOG, "powerdns__masters"),
-    *("is_catalog", "transferred_from", "transferred__addresses"),
+    *("is_catalog", "is_served", "transferred_from", "transferred__addresses", "transferred__serial"),
 )
 
 _ROWS = """
@@ -74,8 +74,9 @@ def zone_object(
         catalog_name_of(zone, attributes.catalog),
         attributes.masters,
         zone.is_catalog,
+        zone.is_served,
         zone.transferred_from,
-        _addresses_of(zone),
+        *_source_of(zone),
         state.is_signed,
     )
     own = json.dumps(_own_fields(attributes, zone, state.metadata))[1:-1]
@@ -111,16 +112,20 @@ def _listed(
     catalog: str | None,
     masters: list[str] | None,
     is_catalog: bool,
+    is_served: bool,
     transferred_from: str,
     addresses: list[str] | None,
+    primary_serial: int | None,
     is_signed: bool | None = None,
 ) -> str:
-    """The members that a list shows too; `kind` and the like are None where nobody said anything.
+    """Write the members that a list shows too; `kind` and the like are None where nobody said anything.
 
-    Of a zone from elsewhere they are what is so, whoever set it up.
+    Of a zone from elsewhere they are what is so, whoever set it up. Until its first transfer its serial is 0.
     """
     if transferred_from:
         kind, masters = (CONSUMER if is_catalog else SLAVE), addresses
+        if primary_serial is None and not is_served:
+            serial = 0
     elif is_catalog:
         kind = PRODUCER
     id = quoted(zone_id(name))
@@ -133,11 +138,12 @@ def _listed(
     )
 
 
-def _addresses_of(zone: Zone) -> list[str] | None:
-    """The addresses of its primaries; None for a zone of this panel, without a query."""
+def _source_of(zone: Zone) -> tuple[list[str] | None, int | None]:
+    """Return the addresses of its primaries, and the serial that came from there; None of others, without a query."""
     if not zone.transferred_from:
-        return None
-    return TransferredZone.objects.filter(pk=zone.pk).values_list("addresses", flat=True).first()
+        return None, None
+    rows = TransferredZone.objects.filter(pk=zone.pk).values_list("addresses", "serial")
+    return rows.first() or (None, None)
 
 
 def _own_fields(attributes: PowerdnsZone, zone: Zone, signing: Mapping[str, str]) -> dict[str, Any]:

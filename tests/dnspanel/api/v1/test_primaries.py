@@ -44,6 +44,22 @@ def test_all_of_it_is_asked_for(call: Caller) -> None:
     assert row.due_at is not None
 
 
+def test_until_its_first_transfer_its_serial_is_0_as_in_powerdns(call: Caller) -> None:
+    call("POST", ZONES, NEW)
+
+    def serials() -> set[tuple[int, int]]:
+        one, all = json.loads(call("GET", f"{ZONES}/abroad.test.").content), json.loads(call("GET", ZONES).content)
+        return {(found["serial"], found["edited_serial"]) for found in (one, *all)}
+
+    assert serials() == {(0, 0)}
+    TransferredZone.objects.update(serial=7)
+    Zone.objects.update(serial=7)
+    assert serials() == {(7, 7)}, "also of one that has expired"
+    TransferredZone.objects.update(serial=None)
+    Zone.objects.update(is_served=True)
+    assert serials() == {(7, 7)}, "one that was here before, and is not transferred yet"
+
+
 def test_another_kind_takes_the_zone_over_and_this_one_gives_it_back(call: Caller) -> None:
     call("POST", ZONES, NEW)
     early = call("PUT", f"{ZONES}/abroad.test.", {"kind": "Native"})
