@@ -10,15 +10,22 @@ from ipaddress import ip_address
 import dns.exception
 import dns.flags
 import dns.message
+import dns.name
 import dns.opcode
 import dns.rcode
+import dns.rdata
+import dns.rdataclass
 import dns.rdatatype
+import dns.rrset
 import dns.tsig
 from django.conf import settings
 
 from dnspanel import outbound
 from dnspanel.secondaries.addresses import host_and_port
 from dnspanel.texts import gettext
+from dnspanel.zones.soa import served_soa
+from replication.dns import rdata, rdtypes
+from replication.dns.rrset import RRset
 
 # So many messages are under way at once, so that no buffer of the receiver overflows.
 _WINDOW = 64
@@ -44,10 +51,17 @@ def unanswered() -> Answer:
     return Answer(gettext("It did not answer."))
 
 
-def notify_message(zone_name: str) -> dns.message.Message:
-    """NOTIFY (RFC 1996) for a zone; whoever gets it asks for the SOA."""
+def notify_message(zone_name: str, soa: RRset | None) -> dns.message.Message:
+    """Return NOTIFY (RFC 1996) for a zone: by its new SOA whoever gets it knows whether to transfer, and need not ask.
+
+    Without one, whoever gets it asks for the SOA.
+    """
     message = dns.message.make_query(zone_name, dns.rdatatype.SOA, flags=int(dns.flags.AA))
     message.set_opcode(dns.opcode.NOTIFY)
+    if soa is not None:
+        wire = rdata.to_wire(rdtypes.SOA, served_soa(soa))
+        record = dns.rdata.from_wire(dns.rdataclass.IN, dns.rdatatype.SOA, wire, 0, len(wire))
+        message.answer.append(dns.rrset.from_rdata(dns.name.from_text(zone_name), soa.ttl, record))
     return message
 
 

@@ -4,12 +4,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+import dns.message
+
 from dnspanel.prepared_statements import prepared_cursor
 from dnspanel.secondaries import exchange, record
-from dnspanel.secondaries.catalog import catalog_name
+from dnspanel.secondaries.catalog import catalog_name, soa_of
 from dnspanel.secondaries.exchange import Answer
 from dnspanel.secondaries.keys import key_of
 from dnspanel.secondaries.models import Member, NoticeAddress, Secondary
+from dnspanel.zones.store_rrsets import rrsets_at_names
+from replication.dns import rdtypes
 
 # Before the second attempt, the third and so on; then the refresh of the zone's SOA finds the change.
 WAITS = tuple(timedelta(seconds=s) for s in (2, 5, 15, 60, 300, 900))
@@ -82,7 +86,7 @@ def send_to_addresses(*, clock: Callable[[], datetime], send: Exchange = exchang
         by_address.setdefault(row.address, []).append(row)
     sent, answered_count = 0, 0
     for address, rows in list(by_address.items())[:MOST_ADDRESSES_AT_ONCE]:
-        messages = [exchange.notify_message(row.zone.name) for row in rows]
+        messages = _messages([(row.zone_id, row.zone.name) for row in rows])
         for row, answer in zip(rows, send(messages, address=address, key=None, seconds=_SECONDS), strict=True):
             at = clock()
             next_at = at + WAITS[row.attempts] if answer.error and row.attempts < len(WAITS) else None
@@ -96,7 +100,7 @@ def _notify(
     secondary: Secondary, waiting: Sequence[Member], send: Exchange
 ) -> tuple[list[Member], dict[tuple[str, int], list[Member]]]:
     """Those for which NOTIFY was answered, and the others by what is wrong and how often it was tried before."""
-    messages = [exchange.notify_message(member.zone_name) for member in waiting]
+    messages = _messages([(member.zone_id, member.zone_name) for member in waiting])
     # A server with several addresses is tried at the next one each time.
     address = secondary.addresses[waiting[0].attempts % len(secondary.addresses)]
     answers = send(messages, address=address, key=key_of(secondary), seconds=_SECONDS)
@@ -110,10 +114,19 @@ def _notify(
     return answered, failed
 
 
+def _messages(zones: Sequence[tuple[int | None, str]]) -> list[dns.message.Message]:
+    """Return NOTIFY for each of these zones (id, name), with its SOA of now. One query."""
+    at_apexes = rrsets_at_names({zone_id: (name, {name}) for zone_id, name in zones if zone_id is not None})
+    return [
+        exchange.notify_message(name, at_apexes.get(zone_id or 0, {}).get((name, rdtypes.SOA)))
+        for zone_id, name in zones
+    ]
+
+
 def _notify_catalog(secondary: Secondary, now: datetime, send: Exchange) -> None:
     attempts = secondary.catalog_attempts
     address = secondary.addresses[attempts % len(secondary.addresses)]
-    message = exchange.notify_message(catalog_name(secondary))
+    message = exchange.notify_message(catalog_name(secondary), soa_of(secondary, secondary.catalog_serial))
     (answer,) = send([message], address=address, key=key_of(secondary), seconds=_SECONDS)
     if answer.error and attempts < len(WAITS):
         next_at: datetime | None = now + WAITS[attempts]

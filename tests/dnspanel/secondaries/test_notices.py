@@ -20,6 +20,7 @@ from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.zones.models import Zone
 from tests.dnspanel.secondaries.conftest import MakeSecondary
 from tests.dnspanel.secondaries.server import NameServer, signed_answer
+from tests.dnspanel.secondaries.test_members import publish
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.people import NOW
 
@@ -72,6 +73,29 @@ def test_each_zone_is_told_of_once_and_then_waits_for_nothing(
     assert notices.secondaries_with_due(now=NOW) == []
 
 
+def test_notify_has_the_new_soa_so_that_nobody_has_to_ask_for_it(
+    zone: Zone, alice: User, make_secondary: MakeSecondary
+) -> None:
+    """RFC 1996, section 3.7; of a catalog as of a zone."""
+    secondary = make_secondary()
+    publish(zone, alice, "www 300 A 192.0.2.7")
+    zone.refresh_from_db()
+    members.note_publications(now=NOW)
+    with NameServer(keys.key_of(secondary), signed_answer) as server:
+        moved_to(secondary, server.address)
+        notices.send_due(secondary_id=secondary.pk, clock=clock())
+        Member.objects.update(notify_at=NOW, zone=None)  # gone for good in this moment
+        notices.send_due(secondary_id=secondary.pk, clock=clock())
+    secondary.refresh_from_db()
+    of_catalog, of_zone, of_none = (query.answer for query in server.received)
+    soa = f"{of_catalog[0].name} 0 IN SOA invalid. invalid. {secondary.catalog_serial} 60 30 2419200 0"
+    assert [rrset.to_text() for rrset in of_catalog] == [soa]
+    hostmaster = "ns1.example.net. hostmaster.example.net."
+    timers = "10800 3600 604800 3600"
+    assert [rrset.to_text() for rrset in of_zone] == [f"{zone.name} 3600 IN SOA {hostmaster} {zone.serial} {timers}"]
+    assert of_none == []
+
+
 def test_one_that_does_not_answer_is_tried_at_growing_pauses_and_then_left_alone(
     zone: Zone, make_secondary: MakeSecondary
 ) -> None:
@@ -118,18 +142,18 @@ def test_a_server_with_two_addresses_is_tried_at_the_other_one(zone: Zone, make_
 
 
 def test_only_the_key_proves_an_answer() -> None:
-    message = exchange.notify_message("example.test.")
+    message = exchange.notify_message("example.test.", None)
     stranger = dns.tsig.Key("key.test.", b"another secret!!", "hmac-sha256")
 
     def forged(query: dns.message.Message) -> dns.message.Message:
-        answer = dns.message.make_response(exchange.notify_message("example.test."))
+        answer = dns.message.make_response(exchange.notify_message("example.test.", None))
         answer.id = query.id
         answer.use_tsig(stranger, algorithm=stranger.algorithm)
         return answer
 
     def without(query: dns.message.Message) -> bytes:
         query.keyring = None
-        answer = dns.message.make_response(exchange.notify_message("example.test."))
+        answer = dns.message.make_response(exchange.notify_message("example.test.", None))
         answer.id = query.id
         return answer.to_wire()
 
@@ -155,7 +179,7 @@ def test_many_messages_go_out_in_windows_and_each_answer_finds_its_own() -> None
 def test_an_address_that_the_operator_does_not_allow_any_more_is_not_sent_to(settings: Any) -> None:
     settings.SECONDARY_NETWORKS = []
     (answer,) = exchange.exchange(
-        [exchange.notify_message("example.test.")], address="127.0.0.1:53", key=KEY, seconds=1
+        [exchange.notify_message("example.test.", None)], address="127.0.0.1:53", key=KEY, seconds=1
     )
     assert "PANEL_SECONDARY_NETWORKS" in answer.error
 
