@@ -14,11 +14,10 @@ from urllib.parse import urlencode
 
 from django.db.models import Model, QuerySet
 from django.http import HttpResponse
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from dnspanel.api.v2.http.answers import answer
-from dnspanel.api.v2.http.problems import Problem, RequestFault, bad_parameter, invalid
+from dnspanel.api.v2.http.problems import Problem, bad_parameter
 
 DEFAULT_LIMIT = 100
 MOST = 1000
@@ -35,32 +34,12 @@ class PageRequest:
 
 
 def page_request(request: Request, *kinds: type, default: int = DEFAULT_LIMIT) -> PageRequest:
-    """What `limit` and `cursor` ask for; `kinds` are the types of the key's parts.
-
-    Raises Problem, also for a parameter that the list does not have: it was probably meant as a filter.
-    """
-    _refuse_unknown_parameters(request)
+    """Return what `limit` and `cursor` ask for; `kinds` are the types of the key's parts. Raise Problem."""
     typed = request.query_params.get("limit")
     if typed is not None and not (typed.isascii() and typed.isdecimal() and len(typed) < 6 and 1 <= int(typed) <= MOST):
         raise bad_parameter("limit", f"Use a whole number from 1 to {MOST}.")
     cursor = request.query_params.get("cursor", "")
     return PageRequest(int(typed) if typed else default, _decode_cursor(cursor, kinds) if cursor else ())
-
-
-def _refuse_unknown_parameters(request: Request) -> None:
-    known = _parameters_of(request.parser_context["view"])
-    unknown = [name for name in request.query_params if name not in known]
-    if unknown:
-        detail = f"This list has no such parameter; it has {', '.join(sorted(known))}."
-        raise invalid([RequestFault("unknown", detail, parameter=name[:100]) for name in unknown])
-
-
-def _parameters_of(view: Any) -> frozenset[str]:
-    """The query parameters of GET, as the document of the API has them."""
-    operation = view.get.kwargs["schema"]()
-    operation.view, operation.method = view, "GET"
-    declared = operation.get_override_parameters()
-    return frozenset(each.name for each in declared if each.location == OpenApiParameter.QUERY)
 
 
 def page_answer(request: Request, items: Sequence[Any], next_after: tuple[Any, ...] | None) -> HttpResponse:

@@ -21,6 +21,7 @@ from dnspanel.api.v2.http.answers import actor_in as actor_in
 from dnspanel.api.v2.http.answers import answer as answer
 from dnspanel.api.v2.http.answers import done as done
 from dnspanel.api.v2.http.json_body import MergePatchParser, StrictJSONParser
+from dnspanel.api.v2.http.parameters import refuse_unknown_parameters
 from dnspanel.api.v2.http.problems import Problem, RequestFault
 from dnspanel.database_away import begin_write, is_away
 
@@ -64,6 +65,7 @@ class V2View(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
+        refuse_unknown_parameters(request, type(self))
         if request.method not in WRITES or request.auth is None:
             return
         self._require_condition(request)
