@@ -26,6 +26,6 @@ _ROUTES: list[URLPattern] = [
 
 urlpatterns: list[URLPattern] = [
     *_ROUTES,
-    *(path(f"{route.pattern}/", route.callback) for route in _ROUTES),
+    *(path(f"{route.pattern}/", route.callback, name=f"{route.name}-slash") for route in _ROUTES),
     re_path("", NothingHere.as_view(), name="nothing"),
 ]

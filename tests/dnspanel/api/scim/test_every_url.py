@@ -17,7 +17,7 @@ PATCHES = {
     "group": {"schemas": [PATCH], "Operations": [{"op": "replace", "path": "displayName", "value": "x"}]},
 }
 # Name of the URL → method → status for its own directory, and for another one.
-DOORS = {
+_WITHOUT_SLASH = {
     "config": {"GET": (200, 200)},
     "resource-types": {"GET": (200, 200)},
     "resource-type": {"GET": (200, 200)},
@@ -29,11 +29,16 @@ DOORS = {
     "groups": {"GET": (200, 200), "POST": (201, 201)},
     "groups-search": {"POST": (200, 200)},
     "group": {"GET": (200, 404), "PUT": (200, 404), "PATCH": (200, 404), "DELETE": (204, 404)},
+}
+DOORS = {
+    **_WITHOUT_SLASH,
+    **{f"{name}-slash": doors for name, doors in _WITHOUT_SLASH.items()},
     "nothing": dict.fromkeys(METHODS, (404, 404)),
 }
 
 
 def body_of(name: str, method: str, caller: str) -> object:
+    name = name.removesuffix("-slash")
     if method == "PATCH":
         return PATCHES.get(name)
     if method in ("GET", "DELETE") or name.endswith("-search"):
@@ -59,7 +64,7 @@ def test_who_gets_how_far(name: str, directory: MakeDirectory, api: MakeApi) -> 
         "schema": [USER],
         "resource-type": ["User"],
     }
-    url = "/scim/v2/nothing" if name == "nothing" else reverse(f"api:scim:{name}", args=args.get(name))
+    url = "/scim/v2/nothing" if name == "nothing" else reverse(f"api:scim:{name}", args=args.get(name.removesuffix("-slash")))
     for method in METHODS:
         for caller in Caller:  # those with a token of an API as well
             assert api(caller).send(method, url, body_of(name, method, "x")).status_code == 401, (method, caller)
