@@ -1,5 +1,7 @@
 """The documents are held against the code: what they name exists, and what exists they name."""
 
+import importlib
+import inspect
 import re
 import tomllib
 from pathlib import Path
@@ -297,10 +299,13 @@ def test_every_check_of_zones_is_explained() -> None:
         r'"(?:error|warning|note)",\s*',
         r'return (?="target-)',
     )
-    code = re.compile(rf'(?:{"|".join(before)})"([a-z-]+)"')
-    modules = ("rules", "mail_rules", "value_rules", "plan", "across_zones")
-    paths = [ROOT / "dnspanel" / "zones" / f"{name}.py" for name in modules]
-    found = {word for path in paths for word in code.findall(path.read_text())}
+    code = re.compile(rf'(?:{"|".join(before)})(?:"([a-z-]+)"|([A-Z_]+),)')
+    modules = ("rules", "mail_rules", "name_rules", "value_rules", "plan", "across_zones")
+    found = set()
+    for name in modules:
+        module = importlib.import_module(f"dnspanel.zones.{name}")
+        for word, constant in code.findall(inspect.getsource(module)):
+            found.add(word or getattr(module, constant))
     made = {f"{type}-single" for type in ("soa", "cname", "dname")} | {"soa-not-apex", "dnskey-not-apex"}
     rows = [line for line in (ROOT / "docs" / "use" / "checks.md").read_text().splitlines() if line.startswith("| `")]
     assert {word for row in rows for word in re.findall(r"`([a-z-]+)`", row.split("|")[1])} == found | made
