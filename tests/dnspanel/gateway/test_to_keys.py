@@ -96,8 +96,8 @@ def test_a_part_of_a_signed_zone_is_not_given_and_a_part_of_any_other_is(
     signed_zone.refresh_from_db()
     since = signed_zone.serial
     put(signed_zone, alice, "www 300 A 192.0.2.7", "@ 300 MX 20 mail")
-    for asked in (None, since):
-        kinds = [text.split()[3] for text in transferred(narrow, signed_zone, asked)]
+    for start in (None, since):
+        kinds = [text.split()[3] for text in transferred(narrow, signed_zone, start)]
         assert set(kinds[1:-1]) == {"A"}, "the whole part, since changes may be about the rest"
         assert (kinds[0], kinds[-1]) == ("SOA", "SOA")
 
