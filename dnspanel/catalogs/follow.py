@@ -6,7 +6,7 @@ the catalog as a whole changes nothing; whatever is wrong with one member leaves
 
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,7 +21,7 @@ from dnspanel.primaries import set_up as primaries
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.texts import gettext, in_english, shortened
 from dnspanel.transfer.sources.catalog import BadCatalog, Member, Record, members
-from dnspanel.zones import bulk, edit, panel_reasons, quotas
+from dnspanel.zones import bulk, edit, nesting, panel_reasons, quotas
 from dnspanel.zones.edit import NewZone
 from dnspanel.zones.errors import NameRefused, NamesRefused, ZoneError
 from dnspanel.zones.models import Channel, Publication, RRset, Zone
@@ -49,6 +49,7 @@ class _Turn:
     moved: int = 0
     reset: int = 0
     left: bool = False  # something is left for the next turn
+    members: set[int] = field(default_factory=set)  # ids of the zones beside which it may take names
 
     @property
     def name(self) -> str:
@@ -177,6 +178,7 @@ def _take(turn: _Turn, coming: Sequence[str]) -> None:
     """The zones that are named and not here are made, or move from another catalog, or it is noted why not."""
     refused: dict[str, tuple[State, str]] = {}
     free: list[str] = []
+    turn.members = _members_here(turn)
     room = turn.catalog.most_members - Listing.objects.filter(catalog=turn.catalog, state=State.MEMBER).count()
     for part in _parts(coming):
         there = {
@@ -218,6 +220,9 @@ def _take_from(turn: _Turn, row: Listing, refused: dict[str, tuple[State, str]])
         else:
             reason = gettext("It is a member of {catalog}, which does not say that it goes to this one (coo).")
             refused[name] = State.REFUSED, reason.format(catalog=other)
+        return
+    if reason := _others_near(turn, [name]).get(name, ""):
+        refused[name] = State.REFUSED, reason
         return
     with transaction.atomic():
         Listing.objects.filter(catalog=turn.catalog, zone_name=name).delete()
@@ -266,6 +271,7 @@ def _make(turn: _Turn, free: Sequence[str], refused: dict[str, tuple[State, str]
 def _make_all(turn: _Turn, new: Sequence[str], rule: Rule | None, team: Team | None) -> None:
     columns = _columns(turn.catalog, rule)
     tags = list(_own_tags(turn.catalog, rule))
+    made: set[int] = set()
 
     def alongside() -> None:
         ids = dict(Zone.objects.filter(name__in=new, deleted_at=None).values_list("name", "pk"))
@@ -284,6 +290,11 @@ def _make_all(turn: _Turn, new: Sequence[str], rule: Rule | None, team: Team | N
             )
             for name in new
         )
+        # Last: whoever makes a zone beside these waits from here to the commit, and then sees them.
+        nesting.lock_names()
+        if near := _others_near(turn, new, own=ids.values()):
+            raise NamesRefused({name: NameRefused(name, reason) for name, reason in near.items()})
+        made.update(ids.values())
         primaries.wake_on_commit()
 
     edit.create_zones(
@@ -296,6 +307,43 @@ def _make_all(turn: _Turn, new: Sequence[str], rule: Rule | None, team: Team | N
         alongside=alongside,
         awaits_transfer=True,
     )
+    turn.members |= made
+
+
+def _members_here(turn: _Turn) -> set[int]:
+    """The ids of the catalog's members, and of those of other catalogs that are on their way to it.
+
+    A member that was taken over is edited here: its names are not the catalog's any more.
+    """
+    rows = Listing.objects.filter(state=State.MEMBER, zone__deleted_at=None).exclude(zone__transferred_from="")
+    coming = rows.filter(coo=turn.name).values_list("zone_name", "zone")
+    return {
+        *rows.filter(catalog=turn.catalog).values_list("zone", flat=True),
+        *(pk for name, pk in coming if name in turn.listed and _lies_within(name, turn.catalog.within)),
+    }
+
+
+def _others_near(turn: _Turn, new: Sequence[str], own: Collection[int] = ()) -> dict[str, str]:
+    """Return why some of these names are not taken: the closest zone above them, or a zone below, is no member.
+
+    Whoever writes the catalog would else answer for names of zones that they have nothing to do with, as
+    `_acme-challenge` of any zone here. A zone that is named in *Members lie below* was given to them, or the part of
+    it that is named there. Catalog zones are at no node, so nothing is taken from them.
+    """
+    within = turn.catalog.within
+    catalogs = set(Catalog.objects.filter(zone__deleted_at=None).values_list("pk", flat=True))
+    free = {*turn.members, *own, *Zone.objects.filter(name__in=within, deleted_at=None).values_list("pk", flat=True)}
+    inside = gettext("It lies inside {zone}, which is no member of this catalog. Add {zone} to “Members lie below”.")
+    found = {
+        name: inside.format(zone=above.name)
+        for name, above in nesting.zones_above(new, without=catalogs).items()
+        if above.id not in free
+        and not any(names.is_within(each, above.name) and names.is_within(name, each) for each in within)
+    }
+    others = [name for name in new if name not in found]
+    over = gettext("It lies above {zone}, which is no member of this catalog. Add {zone} to “Members lie below”.")
+    below = nesting.zone_below_each(others, without=free | catalogs)
+    return found | {name: over.format(zone=zone) for name, zone in below.items()}
 
 
 def _note_refused(turn: _Turn, refused: Mapping[str, tuple[State, str]]) -> None:

@@ -149,8 +149,13 @@ def refuse_rights(*, zone_names: Sequence[str], own: Collection[int], author: Au
 def take_turns(author: Author) -> None:
     """Until the transaction ends, no other author who needs rights over other zones makes names live."""
     if not is_unbounded(author):
-        with connection.cursor() as cursor:
-            cursor.execute(_IN_ORDER)
+        lock_names()
+
+
+def lock_names() -> None:
+    """Wait until nobody who needs rights over other zones makes names live, and keep them out until the commit."""
+    with connection.cursor() as cursor:
+        cursor.execute(_IN_ORDER)
 
 
 def is_unbounded(author: Author) -> bool:
@@ -193,11 +198,12 @@ def refusals_by_others(
     }
 
 
-def zones_above(zone_names: Iterable[str]) -> dict[str, ZoneAbove]:
-    """The closest live zone above each of these names, where there is one; in one query."""
+def zones_above(zone_names: Iterable[str], *, without: Collection[int] = ()) -> dict[str, ZoneAbove]:
+    """The closest live zone above each of these names, where there is one; in one query. Zones `without` do not count."""
     parents = {name: names.parent(name) for name in zone_names}  # of an import, most have the same one
     chains = {parent: _with_those_above(parent) for parent in set(parents.values()) if parent is not None}
-    live = ids_of_living({at for chain in chains.values() for at in chain})
+    living = ids_of_living({at for chain in chains.values() for at in chain})
+    live = {at: pk for at, pk in living.items() if pk not in without} if without else living
     found = {parent: ZoneAbove(live[above], above) for parent, above in _closest(chains, live).items()}
     return {name: found[parent] for name, parent in parents.items() if parent in found}
 
@@ -311,6 +317,12 @@ def shadowed_by_publication(revisions: Iterable[Revision]) -> list[Shadowed]:
 def zones_below(name: str, limit: int) -> list[str]:
     """The first live zones below this name, in no particular order."""
     return [below for _, _, below in _below([name], "false", {"own": [], "limit": limit})]
+
+
+def zone_below_each(zone_names: Sequence[str], *, without: Collection[int]) -> dict[str, str]:
+    """Return for each of these names one live zone below it, where there is one that is not among `without` (ids)."""
+    found = _below(zone_names, "false", {"own": list(without), "limit": 1}) if zone_names else ()
+    return {name: below for name, _, below in found}
 
 
 def _few_inside(zone_names: Sequence[str]) -> dict[str, set[str]]:

@@ -43,7 +43,9 @@ class CatalogForm(TeamAndTagsForm):
         required=False,
         max_length=1100 * 4,
         widget=forms.Textarea(attrs={"rows": 2, **MONO_LINES}),
-        help_text=gettext_lazy("Names, one a line; empty: any. What lies elsewhere is not taken."),
+        help_text=gettext_lazy(
+            "Names, one a line; empty: any. Members inside or above another zone are taken only if that zone is named."
+        ),
     )
     most_members = forms.IntegerField(
         label=gettext_lazy("Members at most"), initial=1_000, min_value=1, max_value=set_up.MOST_MEMBERS

@@ -17,7 +17,7 @@ from dnspanel.accounts.quota_edit import set_quotas
 from dnspanel.catalogs import follow, set_up
 from dnspanel.catalogs.errors import NothingKept
 from dnspanel.catalogs.models import Catalog, Listing
-from dnspanel.catalogs.set_up import RuleTerms
+from dnspanel.catalogs.set_up import CatalogTerms, RuleTerms
 from dnspanel.primaries import set_up as primaries
 from dnspanel.primaries import turn
 from dnspanel.primaries.errors import TakeOverRefused
@@ -261,6 +261,83 @@ def test_a_catalog_that_lies_gets_no_more_members_than_it_may_nor_other_names(pr
     assert reason_of(catalog, "else.example.") == ("It lies below none of the names that are allowed for this catalog.")
     assert "The catalog may have 10 members, and no more." in reason_of(catalog, sorted(many)[-1])
     assert "Nobody may have the zone com." in reason_of(catalog, "com.")
+
+
+WWW, ACME, ABOVE = "www.beta.test.", "_acme-challenge.beta.test.", "above.test."
+
+
+@pytest.fixture
+def others(alice: User) -> None:
+    """Zones of somebody here: one that a catalog could lie inside of, and one that it could lie above."""
+    for name in ("beta.test.", "low.above.test."):
+        edit.create_zone(name=name, author=alice, channel=Channel.WEB, now=NOW)
+
+
+@pytest.mark.parametrize("within", [[], ["test."]], ids=["any", "test"])
+def test_a_member_inside_or_above_a_zone_that_is_no_member_is_not_taken(
+    within: list[str], producer: Producer, alice: User, others: None
+) -> None:
+    """Whoever ran a catalog took `_acme-challenge` and `www` of every zone here."""
+    deep = "a.b.c.beta.test."
+    producer.name(FIRST, ONE, WWW, ABOVE)
+    producer.name(FIRST, ACME, label="acme")
+    producer.name(FIRST, deep, label="deep")
+    catalog = followed(producer, alice, within=within)
+    assert names_here(catalog) == [ONE]
+    for name in (WWW, ACME, deep):
+        assert reason_of(catalog, name).startswith("It lies inside beta.test., which is no member of this catalog.")
+    assert reason_of(catalog, ABOVE).startswith("It lies above low.above.test., which is no member of this catalog.")
+
+
+def test_a_member_inside_or_above_a_zone_that_the_follower_named_is_taken(
+    producer: Producer, alice: User, others: None
+) -> None:
+    producer.name(FIRST, WWW, ABOVE)
+    producer.name(FIRST, ACME, label="acme")
+    catalog = followed(producer, alice, within=[WWW, ABOVE])
+    assert names_here(catalog) == [WWW], "the part of the zone that is named, and no more"
+    terms = CatalogTerms(within=["beta.test.", ABOVE, "low.above.test."])
+    set_up.change_catalog(catalog=catalog, terms=terms, author=alice, now=NOW)
+    assert names_here(take_turns(catalog)) == sorted([WWW, ACME, ABOVE])
+
+
+def test_members_inside_each_other_are_taken_but_not_those_inside_one_that_was_taken_over(
+    producer: Producer, alice: User
+) -> None:
+    inside, later = f"inside.{ONE}", f"later.{ONE}"
+    producer.name(FIRST, ONE, inside)
+    catalog = followed(producer, alice)
+    assert names_here(catalog) == sorted([ONE, inside])
+    turn.take_turn(zone_id=zone_of(ONE).pk, clock=lambda: NOW)
+    primaries.take_over(zone=zone_of(ONE), author=alice, channel=Channel.WEB, now=NOW)
+    producer.name(FIRST, later)
+    catalog = take_turns(catalog)
+    assert names_here(catalog) == sorted([ONE, inside])
+    assert reason_of(catalog, later).startswith(f"It lies inside {ONE}")
+
+
+def test_a_member_beside_its_own_catalog_zone_is_taken(producer: Producer, alice: User) -> None:
+    """The catalog zone lies below the domain of its producer mostly, and no node has it."""
+    producer.name(FIRST, "catalog.test.", label="parent")
+    producer.name(FIRST, f"sub.{FIRST}", label="child")
+    assert names_here(followed(producer, alice)) == sorted(["catalog.test.", f"sub.{FIRST}"])
+
+
+def test_a_member_does_not_move_into_a_zone_that_stays_with_the_first_catalog(producer: Producer, alice: User) -> None:
+    inside = f"inside.{ONE}"
+    producer.name(FIRST, ONE, inside)
+    first, second = followed(producer, alice), followed(producer, alice, SECOND)
+    producer.name(FIRST, inside, coo=SECOND)
+    producer.name(SECOND, inside)
+    take_turns(first)
+    take_turns(second)
+    assert (names_here(first), names_here(second)) == (sorted([ONE, inside]), [])
+    assert reason_of(second, inside).startswith(f"It lies inside {ONE}")
+    producer.name(FIRST, ONE, coo=SECOND)
+    producer.name(SECOND, ONE)
+    take_turns(first)
+    take_turns(second)
+    assert names_here(second) == sorted([ONE, inside])
 
 
 def test_a_team_gets_no_more_members_than_it_may_have_zones(producer: Producer, alice: User) -> None:
