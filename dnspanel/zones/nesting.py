@@ -199,7 +199,10 @@ def refusals_by_others(
 
 
 def zones_above(zone_names: Iterable[str], *, without: Collection[int] = ()) -> dict[str, ZoneAbove]:
-    """The closest live zone above each of these names, where there is one; in one query. Zones `without` do not count."""
+    """The closest live zone above each of these names, where there is one; in one query.
+
+    The zones `without` (ids) do not count.
+    """
     parents = {name: names.parent(name) for name in zone_names}  # of an import, most have the same one
     chains = {parent: _with_those_above(parent) for parent in set(parents.values()) if parent is not None}
     living = ids_of_living({at for chain in chains.values() for at in chain})

@@ -36,8 +36,8 @@ class CatalogTermsSerializer(Shape):
         child=Text(max_length=1100),
         max_length=set_up.MOST_WITHIN,
         default=list,
-        help_text="Names below which members may lie; empty: any. A member inside or above a zone that is not a member is "
-        "taken only if that zone is named here.",
+        help_text="Names below which members may lie; empty: any. A member inside or above a zone that is not a member "
+        "is taken only if that zone is named here.",
     )
     most_members = Integer(default=1_000, min_value=1, max_value=set_up.MOST_MEMBERS)
     most_lost = Integer(
