@@ -34,6 +34,8 @@ def query_parameters(view: type[Any], method: str) -> frozenset[str] | None:
     if do is None:
         return None
     operation = do.kwargs["schema"]()
-    operation.view, operation.method = view, method.upper()
+    # drf-spectacular looks at the request's version before it gives the parameters, of which there is one only.
+    operation.view, operation.method = view(), method.upper()
+    operation.view.request, operation.view.kwargs = None, {}
     declared = operation.get_override_parameters()
     return frozenset(each.name for each in declared if each.location == OpenApiParameter.QUERY)
