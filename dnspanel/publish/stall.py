@@ -36,9 +36,9 @@ def record_stall(*, schema: int, sequence: int, zone_name: str, message: str, no
 
 def clear_stall(*, schema: int) -> None:
     """Say that the schema's log goes on."""
+    for key in [key for key in _logged if key[0] == schema]:
+        del _logged[key]
     if Stall.objects.filter(schema=schema).delete()[0]:
-        for key in [key for key in _logged if key[0] == schema]:
-            del _logged[key]
         logger.info("publishing goes on schema=%s", schema)
 
 

@@ -373,6 +373,14 @@ def test_a_method_that_is_not_in_the_table_is_not_answered(name: str, call: Call
         assert call(replace(some, method=method), Caller.ADMINISTRATOR) in {404, 405}, method
 
 
+@pytest.mark.parametrize("name", sorted({door.name for door in DOORS if door.name.startswith("v2-")}))
+def test_a_parameter_that_is_not_in_the_document_is_refused(name: str, call: Call) -> None:
+    """A write with a misspelled `dry_run` or `wait` would be done."""
+    for door in DOORS:
+        if door.name == name and door.verdict != OPEN and letter(call(door, Caller.ADMINISTRATOR)) == "+":
+            assert call(replace(door, query={**door.query, "dry-run": "true"}), Caller.ADMINISTRATOR) == 422, str(door)
+
+
 def of_others(door: Door, call: Call) -> dict[Caller, str]:
     """How far those get who are like others in the table."""
     return {} if door.verdict == OPEN else {caller: letter(call(door, caller)) for caller in LIKE}

@@ -65,7 +65,7 @@ class V2View(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        refuse_unknown_parameters(request, type(self))
+        refuse_unknown_parameters(request, self)
         if request.method not in WRITES or request.auth is None:
             return
         self._require_condition(request)

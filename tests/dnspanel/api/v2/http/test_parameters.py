@@ -1,0 +1,30 @@
+"""Query parameters that an operation does not have."""
+
+import pytest
+
+from dnspanel.zones.models import Zone
+from tests.dnspanel.api.v2.conftest import Caller, content
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
+def test_a_write_with_an_unknown_parameter_writes_nothing(call: Caller, zone: Zone, method: str) -> None:
+    before = call.get("/zones/example.test.")
+    body = content("192.0.2.7") if method != "DELETE" else None
+    problem = call.problem(422, method, "/zones/example.test./rrsets/www/A?dry-run=true&wait=1", body)
+    [fault] = problem["errors"]
+    assert (fault["parameter"], fault["code"]) == ("dry-run", "unknown")
+    assert "wait" in fault["detail"]
+    assert call.get("/zones/example.test.") == before
+
+
+def test_each_unknown_parameter_is_named(call: Caller, zone: Zone) -> None:
+    problem = call.problem(422, "GET", "/zones?sort=name&fields=name")
+    assert [fault["parameter"] for fault in problem["errors"]] == ["sort", "fields"]
+    assert "cursor, limit, q" in problem["errors"][0]["detail"]
+
+
+def test_an_operation_without_parameters_says_so(call: Caller, zone: Zone) -> None:
+    [fault] = call.problem(422, "GET", "/me?verbose=1")["errors"]
+    assert fault["detail"] == "This operation has no query parameters."
