@@ -5,6 +5,7 @@ class FleetConfig(AppConfig):
     name = "dnspanel.fleet"
 
     def ready(self) -> None:
+        from dnspanel.fleet.nodes import readable_values
         from dnspanel.fleet.nodes.computed_types import answer_who_asks
         from dnspanel.fleet.reads.acked import acked_everywhere
         from dnspanel.fleet.signals import fronts_changed, released
@@ -16,4 +17,5 @@ class FleetConfig(AppConfig):
         released.connect(wake_released_nodes, dispatch_uid="wake the released nodes")
         fronts_changed.connect(wake_fronts, dispatch_uid="give fronts their settings")
         answers_requested.connect(answer_who_asks, dispatch_uid="what the nodes answer")
+        answers_requested.connect(readable_values.answer_who_asks, dispatch_uid="which values the nodes read")
         acked_everywhere_requested.connect(acked_everywhere, dispatch_uid="what all nodes have acked")

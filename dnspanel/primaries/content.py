@@ -16,7 +16,7 @@ from dnspanel.transfer.sources.axfr import Increment, presentation
 from dnspanel.transfer.sources.dns_wire import Record
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.transfer.zonefile.writer import ZoneText
-from dnspanel.zones.computed_types import SET_UP, reasons_against
+from dnspanel.zones.computed_types import DEPENDING, reasons_against
 from dnspanel.zones.merge import Changes
 from dnspanel.zones.rules import Severity
 from replication.dns import names, rdata, rdtypes
@@ -65,7 +65,7 @@ def read_all(zone: str, records: Iterable[Record], current: Mapping[Key, RRset])
     if isinstance(document, SourceFault):
         raise TransferFailed(joined("", (document.reason, ".")), is_refused=True)
     parsed = read_zone(
-        document, options=_OPTIONS, include=lambda path: None, allow_lua=False, unanswered=reasons_against(SET_UP)
+        document, options=_OPTIONS, include=lambda path: None, allow_lua=False, unanswered=reasons_against(DEPENDING)
     )
     fault = next((each for each in parsed.faults if each.severity is Severity.ERROR), None)
     if fault is not None or parsed.name != zone:

@@ -1,17 +1,24 @@
-"""ALIAS, LUA and records of other signers' keys: types that nodes answer only where they are set up for it."""
+"""Types and kinds of values that only some nodes answer: ALIAS, LUA, keys of other signers, and by release."""
 
 from collections.abc import Iterable
 
+from dnspanel.zones import unreadable
 from dnspanel.zones.signals import answers_requested
 from replication.dns import rdtypes
 
 COMPUTED = frozenset({rdtypes.ALIAS, rdtypes.LUA})
 SET_UP = COMPUTED | {rdtypes.DNSKEY, rdtypes.CDS, rdtypes.CDNSKEY}
+# All types about which nodes have to be asked.
+DEPENDING = SET_UP | {rdtypes.CAA}
 
 
 def reasons_against(types: Iterable[int]) -> dict[int, str]:
-    """For each of these types that some node does not answer, the reason. Nothing is asked without one of SET_UP."""
-    concerned = SET_UP.intersection(types)
+    """Return the reasons against those of these types, and of their kinds of values, that some node does not answer.
+
+    Types outside of DEPENDING cost no query.
+    """
+    wanted = DEPENDING.intersection(types)
+    concerned = SET_UP.intersection(wanted) | unreadable.depending_kinds(wanted)
     if not concerned:
         return {}
     found: dict[int, str] = {}

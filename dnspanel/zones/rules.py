@@ -14,7 +14,7 @@ from ipaddress import ip_network
 from socket import AF_INET, AF_INET6, inet_pton
 
 from dnspanel.texts import gettext, one_language
-from dnspanel.zones import mail_rules, name_rules, value_rules
+from dnspanel.zones import mail_rules, name_rules, unreadable, value_rules
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import MAX_TTL, RRset
 
@@ -77,7 +77,7 @@ class Neighbourhood:
     rrsets: Mapping[Key, RRset]
     below: Mapping[str, tuple[str, ...]]
     answered_by: Mapping[str, str] = field(default_factory=dict)
-    unanswered: Mapping[int, str] = field(default_factory=dict)  # types that nodes do not answer, and why
+    unanswered: Mapping[int, str] = field(default_factory=dict)  # types and kinds nodes do not answer, and why
 
     @cached_property
     def by_name(self) -> dict[str, dict[int, RRset]]:
@@ -233,7 +233,8 @@ def check_zone(
 ) -> list[Violation]:
     """Every rule that the changed RRsets break, or break for those that point at them; errors first.
 
-    `unanswered`: types that not every node answers, with the reason (`computed_types.reasons_against`).
+    `unanswered`: types and kinds of values that not every node answers, with the reason (`reasons_against` of
+    `computed_types`).
     """
     near = Neighbourhood(zone, rrsets, below or {}, answered_by or {}, unanswered or {})
     changed_names = {name for name, _ in changed}
@@ -557,6 +558,13 @@ def _values(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         yield Violation(Severity(severity), code, rrset.name, rrset.type, message)
 
 
+def _unreadable(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
+    """Values that would make every type at the name SERVFAIL, where no release of the nodes' PowerDNS reads them."""
+    for text in rrset.served:
+        if reason := unreadable.reason_against(rrset.type, text, near.unanswered):
+            yield _error(rrset, "value-unanswered", f"{_what(near.zone, rrset)}: {reason}")
+
+
 def _at_signs(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     for severity, code, message in name_rules.check_at_signs(rrset, near.zone):
         yield Violation(Severity(severity), code, rrset.name, rrset.type, message)
@@ -644,6 +652,7 @@ _RULES: tuple[tuple[Rule, frozenset[int] | None], ...] = (
     (_owner, None),
     (_mail, frozenset((rdtypes.TXT,))),
     (_values, value_rules.TYPES),
+    (_unreadable, unreadable.TYPES),
     (_at_signs, None),
     (_soa_names, frozenset((rdtypes.SOA,))),
     (_look_alikes, None),

@@ -7,7 +7,8 @@ published = Signal()
 # Sent before a piece of a large change is published, outside of transactions. Receivers return once the nodes can take
 # it beside edits: True; or False if they gave up waiting.
 room_requested = Signal()
-# Sent with `types`, the computed ones of a change. Receivers return {type: why not every node answers it}.
+# Sent with `types`: computed types, and kinds of values, of a change. Receivers return {type: why not every node
+# answers it}.
 answers_requested = Signal()
 # Sent after commit with `run_id`: zones are to be signed as their policies say. Beat finds the same work.
 run_begun = Signal()

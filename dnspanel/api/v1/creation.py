@@ -18,7 +18,7 @@ from dnspanel.api.v1.view import Refusal, canonical, list_in, name_of_id, shorte
 from dnspanel.transfer.documents import Document, Options, SourceFault
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.zones import soa
-from dnspanel.zones.computed_types import SET_UP, reasons_against
+from dnspanel.zones.computed_types import DEPENDING, reasons_against
 from dnspanel.zones.dnssec.sign import RequestedSigning
 from dnspanel.zones.settings_of_zone import soa_edit_of
 from replication.dns import rdtypes
@@ -175,7 +175,7 @@ def _of_text(name: str, text: str) -> tuple[list[RRset], bool]:
         options=Options(soa="missing", nameservers="missing"),
         include=_no_file,
         allow_lua=settings.ALLOW_LUA_RECORDS,
-        unanswered=reasons_against(SET_UP),
+        unanswered=reasons_against(DEPENDING),
         first_serial=soa.NO_SERIAL,
     )
     for fault in parsed.faults:

@@ -32,7 +32,7 @@ from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.transfer.zonefile.report import DNSSEC_LEFT_OUT, unsigned
 from dnspanel.zones import nesting
 from dnspanel.zones.bulk import ExistingZone, allocate_zone_ids, existing_zones
-from dnspanel.zones.computed_types import SET_UP, reasons_against
+from dnspanel.zones.computed_types import DEPENDING, reasons_against
 from dnspanel.zones.dnssec.first_signing import BroughtSigning
 from dnspanel.zones.dnssec.presigned import ENDS_SOON, end_of
 from dnspanel.zones.dnssec.trust import broken_by
@@ -155,7 +155,7 @@ def finish_scan(*, job: ImportJob, seconds: float) -> None:
 def parser_for(job: ImportJob) -> Callable[[Document], ParsedZone]:
     """A function that reads a document as this job's options say."""
     options, include = Options.from_json(job.options), include_for(job)
-    unanswered, serial = reasons_against(SET_UP), first_serial(job.created_at)
+    unanswered, serial = reasons_against(DEPENDING), first_serial(job.created_at)
     ours = server_set_of(job)
 
     def parse(document: Document) -> ParsedZone:

@@ -407,7 +407,7 @@ _CAA_VALUE = re.compile(r'([0-9]{1,3})[ \t]+([a-z0-9]{1,15})[ \t]+"([ !#-\[\]-~]
 
 def _caa(reader: FastReader, value: str) -> Pair:
     match = _CAA_VALUE.fullmatch(value)
-    if match is None or int(match[1]) > 255:
+    if match is None or int(match[1]) > 255 or not match[3]:  # nor an empty value, which not every release reads
         raise KeyError(value)
     flags, tag, text = int(match[1]), match[2], match[3]
     wire = bytes((flags, len(tag))) + (tag + text).encode("ascii")

@@ -13,6 +13,7 @@ from dnspanel.transfer.zonefile.fast import FastReader, seconds
 from dnspanel.transfer.zonefile.fixes import bad_owner, bad_rdata, missing_type, replaced, unknown_type, unquoted_text
 from dnspanel.transfer.zonefile.tokens import Entry, Sheet, Token, Unreadable, joined, printable
 from dnspanel.zones.rules import LOW_TTL, Severity
+from dnspanel.zones.unreadable import kind_of
 from dnspanel.zones.value_rules import fault_of_caa
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
@@ -211,7 +212,8 @@ class RecordReader(FastReader):
             self.content.comment(record, entry.comment)
         if ttl < LOW_TTL:
             self.content.low_ttls.add(record)
-        if head.type in _SPECIAL or disabled or "\\@" in text or "\\@" in head.owner:
+        is_special = head.type in _SPECIAL or kind_of(head.type, text) is not None
+        if is_special or disabled or "\\@" in text or "\\@" in head.owner:
             self.content.special.add(record)
         if head.type == rdtypes.CAA and fault_of_caa(text):
             self.content.has_doubtful_caa = True

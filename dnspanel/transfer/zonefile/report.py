@@ -12,6 +12,7 @@ from dnspanel.transfer.zonefile.reader import Reader
 from dnspanel.transfer.zonefile.tokens import Token, Unreadable, read_entry
 from dnspanel.zones.name_rules import AT_SIGN, MAILBOXES, SOA_CODES
 from dnspanel.zones.rules import Severity, Violation
+from dnspanel.zones.unreadable import kind_of
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
 
@@ -157,6 +158,10 @@ def _place_of(reader: Reader, violation: Violation) -> int | None:
         for text, wire in zip(rrset.texts, rrset.wires, strict=True):
             if any("\\@" in word and word in violation.message for word in text.split(" ")):
                 return content.place_of(record, wire)
+    if violation.code == "value-unanswered":
+        rrset = content.sets[record]
+        unread = (w for text, w in zip(rrset.texts, rrset.wires, strict=True) if kind_of(rrset.type, text) is not None)
+        return content.place_of(record, next(unread, rrset.wires[0]))
     if violation.code.endswith("-single"):
         return max((place for _, place in content.more[record].values()), default=content.place_of(record))
     return content.place_of(record)

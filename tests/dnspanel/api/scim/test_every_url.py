@@ -64,7 +64,11 @@ def test_who_gets_how_far(name: str, directory: MakeDirectory, api: MakeApi) -> 
         "schema": [USER],
         "resource-type": ["User"],
     }
-    url = "/scim/v2/nothing" if name == "nothing" else reverse(f"api:scim:{name}", args=args.get(name.removesuffix("-slash")))
+    url = (
+        "/scim/v2/nothing"
+        if name == "nothing"
+        else reverse(f"api:scim:{name}", args=args.get(name.removesuffix("-slash")))
+    )
     for method in METHODS:
         for caller in Caller:  # those with a token of an API as well
             assert api(caller).send(method, url, body_of(name, method, "x")).status_code == 401, (method, caller)

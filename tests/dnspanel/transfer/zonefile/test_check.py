@@ -8,6 +8,7 @@ from dnspanel.transfer.zonefile.check import suspects, violations
 from dnspanel.transfer.zonefile.reader import Reader
 from dnspanel.transfer.zonefile.tokens import Sheet
 from dnspanel.zones import rules
+from dnspanel.zones.unreadable import Kind
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
 from tests.full import examples
@@ -47,6 +48,11 @@ TEXTS = (
 OTHERS = (
     "TLSA 3 1 1 " + "00" * 32,
     *(f"CAA 0 {rest}" for rest in ('issue "ca.test"', 'issue "no host!"', 'iodef "somebody"', 'issue ";"', 'tbs "x"')),
+    'CAA 0 issue ""',
+    "CERT 0 0 0 AQID",
+    "CERT 1 0 0 AQID",
+    "APL 3:/0",
+    "IPSECKEY 10 0 255 . AQID",
 )
 
 
@@ -75,7 +81,10 @@ def lines() -> st.SearchStrategy[str]:
 
 
 # As in a fleet whose nodes run no LUA.
-UNANSWERED = {rdtypes.LUA: "LUA is not answered by every node: ns1 (LUA is off)"}
+UNANSWERED = {
+    rdtypes.LUA: "LUA is not answered by every node: ns1 (LUA is off)",
+    Kind.EMPTY_CAA: "not every node reads it: ns1 (PowerDNS 4.7)",
+}
 
 
 def both(text: str) -> tuple[set[rules.Violation], set[rules.Violation]]:

@@ -4,6 +4,8 @@ Tests `zonefile.content`, `zonefile.records` and `zonefile.report` too.
 """
 
 import time
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from dnspanel.transfer.documents import Document, Options, ParsedZone, ReadyRRse
 from dnspanel.transfer.zonefile import fast as zonefile_fast
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.zones.rules import Severity
+from dnspanel.zones.unreadable import Kind
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes, rrset
 from tests.oracle.zonefile_corpus import HEAD, corpus
@@ -33,6 +36,7 @@ def read(
     files: dict[str, str] = NOTHING,
     allow_lua: bool = False,
     lines: list[int] | None = None,
+    unanswered: Mapping[int, str] = MappingProxyType({}),
 ) -> ParsedZone:
     raw = text if isinstance(text, bytes) else text.encode()
     return read_zone(
@@ -40,6 +44,7 @@ def read(
         options=options,
         include=lambda included: Document(included, files[included].encode()) if included in files else None,
         allow_lua=allow_lua,
+        unanswered=unanswered,
     )
 
 
@@ -233,6 +238,19 @@ def test_lua_is_left_out_unless_it_is_allowed() -> None:
     text = "l LUA A \"'192.0.2.1'\"\n"
     assert codes(body(text)) == ["lua-left-out"]
     assert codes(body(text, allow_lua=True)) == []
+
+
+def test_a_value_that_nodes_cannot_read_back_is_an_error_at_its_line() -> None:
+    """A new zone with it landed in the trash, and its import said: Done, answered by 4/4 nodes."""
+    text = '@ CAA 0 issuewild "ca.test"\n@ CAA 0 issue ""\nk IPSECKEY 10 1 255 192.0.2.38 AQID\n'
+    found = body(text, unanswered={Kind.EMPTY_CAA: "not every node reads it: ns1 (PowerDNS 4.7)"})
+    assert [(fault.code, fault.line) for fault in found.faults if fault.code != "ns-few"] == [
+        ("value-unanswered", 6),
+        ("value-unanswered", 7),
+    ]
+    assert "ns1 (PowerDNS 4.7)" in found.faults[0].reason
+    assert not found.is_sound
+    assert codes(body('@ CAA 0 issue ""\n')) == []  # all nodes read it
 
 
 def test_duplicates_and_ttls_that_differ_are_reported_once() -> None:

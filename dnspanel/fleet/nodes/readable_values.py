@@ -1,0 +1,57 @@
+"""Which nodes run a release of PowerDNS that does not read a kind of values: the reasons against these values."""
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+from dnspanel.fleet.models import Node, NodeState
+from dnspanel.fleet.nodes.reported import read_report
+from dnspanel.texts import gettext, joined
+from dnspanel.zones.unreadable import READ_SINCE
+
+_MOST_NAMED = 3
+_NUMBER = re.compile(r"(\d{1,4})\.(\d{1,4})", re.ASCII)
+# The first release that writes a schema: what a node is taken for while its PowerDNS does not say its own.
+_FIRST_OF_SCHEMA = {4: (4, 7), 5: (4, 8), 6: (5, 0)}
+
+
+def reasons_against(kinds: Collection[int]) -> dict[int, str]:
+    """Return, for each of these kinds of values that some node does not read, which nodes, and their releases.
+
+    Without any node yet, the first one may run the oldest release that is supported.
+    """
+    concerned = sorted(set(kinds) & READ_SINCE.keys())
+    if not concerned:
+        return {}
+    # The canary too: it gets every publication first.
+    serving = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED), is_front=False)
+    releases = [(node.name, release_of(node)) for node in serving.order_by("-is_ring0", "name")]
+    if not releases:
+        return {
+            kind: gettext("PowerDNS before {release} does not read it").format(release=_named(kind))
+            for kind in concerned
+        }
+    found = {}
+    for kind in concerned:
+        unable = [(name, number) for name, number in releases if number < READ_SINCE[kind]]
+        if unable:
+            named = [f"{name} (PowerDNS {major}.{minor})" for name, (major, minor) in unable[:_MOST_NAMED]]
+            if len(unable) > _MOST_NAMED:
+                named.append(gettext("and {count} more").format(count=len(unable) - _MOST_NAMED))
+            found[kind] = gettext("not every node reads it: {nodes}").format(nodes=joined(", ", named))
+    return found
+
+
+def _named(kind: int) -> str:
+    return ".".join(map(str, READ_SINCE[kind]))
+
+
+def release_of(node: Node) -> tuple[int, int]:
+    """Return the release that a node runs, such as (4, 9); of its schema the first one while it does not say."""
+    said = _NUMBER.match(read_report(node).powerdns)
+    return (int(said[1]), int(said[2])) if said else _FIRST_OF_SCHEMA.get(node.schema, (4, 7))
+
+
+def answer_who_asks(*, types: Collection[int], **_: Any) -> dict[int, str]:
+    """Answer the signal by which `zones`, which does not know the nodes, asks for `reasons_against`."""
+    return reasons_against(types)

@@ -1,0 +1,76 @@
+"""Values that a release of PowerDNS cannot read back from its own rows: it answers SERVFAIL for their name. Pure.
+
+Such a row makes every type at its name SERVFAIL, and no transfer of the zone works. The kinds were found by machine:
+`tests/oracle/test_boundary_values.py` writes boundary values of every type as our rows and reads them with each
+release. docs/develop/boundary-values.md has the results, and how a release is added.
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+
+from dnspanel.texts import gettext, gettext_noop, joined
+from replication.dns import rdtypes
+
+_ABOVE_TYPES = 1 << 16
+_SHOWN = 60
+
+
+class Kind(IntEnum):
+    """A kind of values, numbered above all types: so one mapping has the reasons against both (`unanswered`)."""
+
+    EMPTY_CAA = _ABOVE_TYPES
+    APL_FAMILY = _ABOVE_TYPES + 1
+    CERT_TYPE = _ABOVE_TYPES + 2
+    IPSECKEY_KEY = _ABOVE_TYPES + 3
+
+
+# The release since which PowerDNS reads a kind; no release reads the others.
+READ_SINCE: dict[int, tuple[int, int]] = {Kind.EMPTY_CAA: (4, 9)}
+# The types that have values of a kind which only some releases read.
+_DEPENDING: dict[int, Kind] = {rdtypes.CAA: Kind.EMPTY_CAA}
+TYPES = frozenset((rdtypes.CAA, rdtypes.APL, rdtypes.CERT, rdtypes.IPSECKEY))
+
+_REASONS = {
+    Kind.EMPTY_CAA: gettext_noop('write ";" in place of the empty value, which allows no authority either'),
+    Kind.APL_FAMILY: gettext_noop("PowerDNS reads only the address families 1 (IPv4) and 2 (IPv6) of an APL"),
+    Kind.CERT_TYPE: gettext_noop("the type 0 of a CERT is reserved (RFC 4398), and PowerDNS does not read it"),
+    Kind.IPSECKEY_KEY: gettext_noop("PowerDNS reads only keys of the algorithms 1 (DSA) and 2 (RSA) of an IPSECKEY"),
+}
+
+
+def kind_of(type: int, text: str) -> Kind | None:
+    """Return which kind of unreadable values a canonical text belongs to; None for what every release reads."""
+    if type not in TYPES:
+        return None
+    words = text.split(" ")
+    if type == rdtypes.CAA:
+        return Kind.EMPTY_CAA if text.endswith(' ""') else None
+    if type == rdtypes.APL:
+        families = {word.removeprefix("!").partition(":")[0] for word in words}
+        return None if families <= {"1", "2"} else Kind.APL_FAMILY
+    if type == rdtypes.CERT:
+        return Kind.CERT_TYPE if words[0] == "0" else None
+    has_key = len(words) > 4
+    return Kind.IPSECKEY_KEY if has_key and words[2] not in ("1", "2") else None
+
+
+def depending_kinds(types: Iterable[int]) -> frozenset[int]:
+    """Return the kinds of values of these types that depend on the releases of the nodes."""
+    return frozenset(_DEPENDING[type] for type in types if type in _DEPENDING)
+
+
+def reason_against(type: int, text: str, unanswered: Mapping[int, str]) -> str:
+    """Return why a canonical text is refused; empty if all nodes read it.
+
+    `unanswered` has the reasons against the kinds that some node does not read (`computed_types.reasons_against`).
+    """
+    kind = kind_of(type, text)
+    if kind is None or (kind in READ_SINCE and kind not in unanswered):
+        return ""
+    shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    reason = gettext(_REASONS[kind])
+    if of_nodes := unanswered.get(kind):
+        reason = joined("; ", (of_nodes, reason))
+    return gettext("nodes would answer SERVFAIL for its name because of “{value}”: {reason}").format(
+        value=shown, reason=reason
+    )
