@@ -555,7 +555,7 @@ SCHEMAS = envnumbers("PANEL_SCHEMAS", "4")
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",
-    "allauth.account.auth_backends.AuthenticationBackend",
+    "dnspanel.accounts.password_backend.PasswordBackend",
     "dnspanel.accounts.providers.ldap.backend.LdapBackend",
 ]
 AUTH_PASSWORD_VALIDATORS = [

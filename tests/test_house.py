@@ -284,6 +284,12 @@ def test_locks_are_taken_and_workers_woken_in_one_place(word: str, home: str) ->
     assert users <= {home}
 
 
+def test_no_look_up_folds_letters_in_the_database() -> None:
+    """`UPPER` of PostgreSQL makes the dotless i one of ASCII: an account is found by its stored canonical spelling."""
+    folds = re.compile(r"__i(exact|startswith|endswith|regex)\b")
+    assert [str(path) for path in modules() if folds.search((ROOT / path).read_text())] == []
+
+
 @pytest.mark.parametrize("path", ["requirements"], ids=str)
 def test_no_lock_file_names_a_registry(path: str) -> None:
     named = [

@@ -10,7 +10,9 @@ from django.db import IntegrityError, transaction
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, user_of
+from dnspanel.accounts.canonical import canonical_mail
 from dnspanel.accounts.errors import AccountRefused, InvitationExpired, InvitationUnknown, InvitationUsed
+from dnspanel.accounts.find_people import mail_is_taken, name_is_taken
 from dnspanel.accounts.grant_edit import refuse_higher_role
 from dnspanel.accounts.models import Invitation, Role, User
 from dnspanel.texts import gettext
@@ -59,7 +61,8 @@ def accept_invitation(*, secret: str, username: str, email: str, password: str, 
     invitation is claimed by one conditional UPDATE.
     """
     invitation = open_invitation(secret, now)
-    user = User(username=username.strip(), email=email.strip().lower(), role=invitation.role, date_joined=now)
+    mail = canonical_mail(email.strip()) or email.strip()
+    user = User(username=username.strip(), email=mail, role=invitation.role, date_joined=now)
     _refuse_bad_fields(user, password)
     user.set_password(password)
     try:
@@ -87,8 +90,10 @@ def _refuse_bad_fields(user: User, password: str) -> None:
         user.full_clean(exclude={"password"}, validate_constraints=False)
     except ValidationError as exc:
         faults.update(exc.message_dict)
-    if "username" not in faults and User.objects.filter(username__iexact=user.username).exists():
+    if "username" not in faults and name_is_taken(user.username):
         faults["username"] = [gettext("A user with that username already exists.")]
+    if "email" not in faults and user.email and mail_is_taken(user.email):
+        faults["email"] = [gettext("Another account has this email address.")]
     try:
         password_validation.validate_password(password, user)
     except ValidationError as exc:

@@ -8,14 +8,16 @@ from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.sessions.base_session import AbstractBaseSession
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models.functions import Lower
 
 from dnspanel.accounts.browser_names import browser_name
+from dnspanel.accounts.canonical import LONGEST_KEY, canonical_mail, canonical_username
 from dnspanel.accounts.secret_places import SecretField
 from dnspanel.accounts.session_store import SessionStore
 from dnspanel.text_fields import EnglishField, MessageField
-from dnspanel.texts import gettext_lazy
+from dnspanel.texts import gettext, gettext_lazy
 
 
 class Role(models.TextChoices):
@@ -50,6 +52,10 @@ class User(AbstractUser):
     """A person who signs in, or a service account: nobody signs in with that, and it has no mail address."""
 
     email = models.EmailField(unique=True, null=True)  # type: ignore[assignment]  # noqa: DJ001  (null keeps it unique)
+    # By these alone accounts are found (`find_people`). None: there is no canonical spelling, or another account has
+    # it (`account_keys` says which); then the name or the address is found as it is written.
+    name_key = models.CharField(max_length=LONGEST_KEY, unique=True, null=True, blank=True, editable=False)
+    mail_key = models.CharField(max_length=LONGEST_KEY, unique=True, null=True, blank=True, editable=False)
     is_service = models.BooleanField(default=False, db_default=False)
     # Another account of the same person, or of whom the service account is: it approves nothing of theirs. That one
     # names none itself (`same_person` writes it).
@@ -75,13 +81,34 @@ class User(AbstractUser):
             models.CheckConstraint(
                 condition=models.Q(own_role=None) | models.Q(role=Role.MEMBER), name="user_own_role_of_member"
             ),
-            # People sign in without minding upper and lower case, so two names may not differ by it alone.
-            models.UniqueConstraint(Lower("username"), name="user_name_unique"),
             models.CheckConstraint(
                 condition=models.Q(email__isnull=False, is_service=False) | models.Q(email=None, is_service=True),
                 name="user_service_has_no_mail",
             ),
         ]
+
+    def clean(self) -> None:
+        """Raise ValidationError for a name or an address without a canonical spelling."""
+        super().clean()
+        faults = {}
+        if canonical_username(self.username) is None:
+            faults["username"] = [gettext("A user name can’t have letters that look like others. Use plain letters.")]
+        if self.email and canonical_mail(self.email) is None:
+            faults["email"] = [gettext("Enter an address with only ASCII letters before the @ and a valid domain.")]
+        if faults:
+            raise ValidationError(faults)
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Store the account, and the canonical spellings of its name and its address."""
+        # An account that has none keeps none: another account has the spelling.
+        if self._state.adding or self.name_key is not None:
+            self.name_key = canonical_username(self.username)
+        if self._state.adding or self.mail_key is not None:
+            self.mail_key = canonical_mail(self.email) if self.email else None
+        if (fields := kwargs.get("update_fields")) is not None:
+            keys = {"username": "name_key", "email": "mail_key"}
+            kwargs["update_fields"] = {*fields, *(keys[name] for name in fields if name in keys)}
+        super().save(*args, **kwargs)
 
     @property
     def signs_in_by_ldap(self) -> bool:

@@ -8,6 +8,7 @@ from django.db import IntegrityError, transaction
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Actor, Author, can, user_of
 from dnspanel.accounts.errors import AccountRefused, NotYours
+from dnspanel.accounts.find_people import name_is_taken
 from dnspanel.accounts.grant_edit import refuse_higher_role
 from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.roles import Permission
@@ -30,7 +31,7 @@ def create_service_account(*, name: str, role: str, by: Author, now: datetime) -
     except ValidationError as exc:
         raise AccountRefused(exc.message_dict) from exc
     account.email = None  # cleaning makes it empty text, of which there can be but one
-    if User.objects.filter(username__iexact=account.username).exists():
+    if name_is_taken(account.username):
         raise AccountRefused({"username": [gettext(_TAKEN)]})
     try:
         with transaction.atomic():

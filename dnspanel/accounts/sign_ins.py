@@ -11,10 +11,10 @@ from typing import Any
 
 from allauth.account.signals import password_changed
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
-from django.db.models import Q
 from django.utils import timezone
 
 from dnspanel.accounts import audit
+from dnspanel.accounts.find_people import account_named
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.accounts.sessions import forget_dead_sessions
 
@@ -78,11 +78,6 @@ def _account_named(credentials: Mapping[str, Any]) -> str:
     """The name of the account that was asked for, if there is one."""
     found = _account(credentials)
     return UNKNOWN if found is None else found.username
-
-
-def account_named(typed: str) -> User | None:
-    """The account of this name or mail address, as the form of the sign-in takes either. One query."""
-    return User.objects.filter(Q(username__iexact=typed) | Q(email__iexact=typed)).first() if typed else None
 
 
 def _account(credentials: Mapping[str, Any]) -> User | None:

@@ -74,7 +74,7 @@ def may(session: Session, who: str, zone: str, name: str | None, type: str | Non
     """
     if (name is None) != (type is None):
         raise click.UsageError("Give name and type, or neither.")
-    person = next((each for each in session.client.items("/users") if each["username"].lower() == who.lower()), None)
+    person = next((each for each in session.client.items("/users") if _folded(each["username"]) == _folded(who)), None)
     if person is None:
         raise click.ClickException(f"You know no person {output.plain(who)}.")
     found = session.client.get(f"/users/{person['id']}/rights", zone=zone, name=name, type=type, at=at)
@@ -147,6 +147,11 @@ def _show(session: Session, zone: str, what: str, *columns: Column, **query: str
     found: Sequence[Mapping[str, Any]] = list(session.client.items(zone_path(zone, "access", what), **query))
     rows = found if session.is_json else [{**each, **by} for each in found for by in each["by"]]
     session.show_rows(rows, (*columns, *_MAY), none="Nobody that you may know.")
+
+
+def _folded(name: str) -> str:
+    """Return a user name with its letters A to Z as small ones; others are not folded, or one name could be another."""
+    return "".join(letter.lower() if letter.isascii() else letter for letter in name)
 
 
 def _where(grant: Mapping[str, Any]) -> str:

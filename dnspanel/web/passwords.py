@@ -11,7 +11,9 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
+from dnspanel.accounts.canonical import ascii_lower
 from dnspanel.accounts.errors import AccountRefused, LinkDead
+from dnspanel.accounts.find_people import addressed
 from dnspanel.accounts.models import User
 from dnspanel.accounts.password_links import person_of_link, set_password_by_link
 from dnspanel.accounts.tasks import send_password_link
@@ -50,11 +52,11 @@ def forgotten(request: HttpRequest) -> HttpResponse:
         raise Http404
     form = ForgottenForm(request.POST or None)
     if form.is_valid():
-        email = form.cleaned_data["email"].lower()
+        email = ascii_lower(form.cleaned_data["email"])
         if (refusal := ratelimit.consume_or_429(request, action="reset_password", key=email)) is not None:
             assert isinstance(refusal, HttpResponse)
             return refusal
-        if user := User.objects.filter(email__iexact=email, is_active=True).first():
+        if user := User.objects.filter(addressed(form.cleaned_data["email"]), is_active=True).first():
             wake(send_password_link, user.pk, lifetime=_MAIL_LIFETIME)
         return render(request, "account/password_sent.html", {"email": email})
     return render(request, "account/password_forgotten.html", {"form": form}, status=422 if form.is_bound else 200)

@@ -23,7 +23,7 @@ from dnspanel.zones.errors import InTrash as InTrash
 from dnspanel.zones.errors import RightMissing as RightMissing
 from dnspanel.zones.errors import Transferred as Transferred
 from dnspanel.zones.errors import Unknown as Unknown
-from dnspanel.zones.find_zones import ids_of_living, living_zone
+from dnspanel.zones.find_zones import called, ids_of_living, living_zone
 from dnspanel.zones.lock_rules import refuse_locked
 from dnspanel.zones.models import Zone, gone_at
 from dnspanel.zones.rules import ancestors_within
@@ -111,8 +111,7 @@ def unknown_to(person: Person, name: str) -> Unknown:
 
     Of several in the trash it is the one that was deleted last.
     """
-    # The second condition is for the trigram index: the other indexes of names are of zones that are not deleted.
-    trashed = trash_visible_to(person).filter(name=name, name__iexact=name).order_by("-deleted_at").first()
+    trashed = trash_visible_to(person).filter(called(name)).order_by("-deleted_at").first()
     if trashed is None or trashed.deleted_at is None:
         return Unknown(name)
     deleted_at = trashed.deleted_at

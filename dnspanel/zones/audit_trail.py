@@ -14,6 +14,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.find_people import named
 from dnspanel.accounts.models import AuditEntry
 from dnspanel.accounts.roles import Permission
 from dnspanel.zones import access
@@ -285,7 +286,7 @@ def _shared(actor: Actor, filters: Filters, by: str) -> Q:
     if Permission.AUDIT not in actor.permissions:
         shared &= Q(**{by: actor.user}) if actor.token is None else Q(token=actor.token)
     if filters.user:
-        shared &= Q(**{f"{by}__username__iexact": filters.user})
+        shared &= named(filters.user, f"{by}__")
     if filters.since is not None:
         shared &= Q(at__gte=filters.since)
     if filters.until is not None:

@@ -5,7 +5,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from django.db import connection
-from django.db.models import Model, OneToOneRel
+from django.db.models import Model, OneToOneRel, Q, Value
+from django.db.models.functions import Upper
+from django.db.models.lookups import Exact
 
 from dnspanel.prepared_statements import prepared_cursor
 from dnspanel.zones.models import Zone
@@ -39,6 +41,12 @@ def living_zone(name: str, relations: tuple[str, ...] = ()) -> Zone | None:
         cursor.execute(statement.sql, [name])
         row = cursor.fetchone()
     return None if row is None else statement.zone_of(row)
+
+
+def called(name: str) -> Q:
+    """Return the condition that a zone has this canonical name, for zones in the trash as well."""
+    # The second condition is for the trigram index: the other indexes of names are of zones that are not deleted.
+    return Q(name=name) & Q(Exact(Upper("name"), Upper(Value(name))))
 
 
 def locked(zone_ids: Collection[int]) -> list[Zone]:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from django.db.models import Exists, OuterRef, Q
 
+from dnspanel.accounts.find_people import named
 from dnspanel.zones import soa
 from dnspanel.zones.models import Change as StoredChange
 from dnspanel.zones.models import Revision, Zone
@@ -130,7 +131,7 @@ def revisions_below(
 def _passing(zone: Zone, filters: HistoryFilters) -> Q:
     passing = Q()
     if filters.author:
-        passing &= Q(publication__author__username__iexact=filters.author)
+        passing &= named(filters.author, "publication__author__")
     if filters.channel:
         passing &= Q(publication__channel=filters.channel)
     if filters.since is not None:

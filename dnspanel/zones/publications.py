@@ -12,8 +12,10 @@ from typing import Any
 from django.db.models import Count, Exists, Max, OuterRef, QuerySet, Sum
 
 from dnspanel.accounts.actors import Person, actor_of
+from dnspanel.accounts.find_people import named
 from dnspanel.accounts.grants import Right
 from dnspanel.zones.access import zones_within_reach
+from dnspanel.zones.find_zones import called
 from dnspanel.zones.models import Publication, Revision, RevisionKind, Zone
 from replication.dns import names
 from replication.errors import BadName
@@ -128,7 +130,7 @@ def _filtered(filters: PublicationFilters, seen: _Seen) -> _Found | None:
     elif not seen.is_everything:
         found = found.filter(Exists(Revision.objects.filter(publication=OuterRef("pk"), zone__in=seen.zones())))
     if filters.author:
-        found, is_dense = found.filter(author__username__iexact=filters.author), is_dense and bool(filters.zone)
+        found, is_dense = found.filter(named(filters.author, "author__")), is_dense and bool(filters.zone)
     if filters.channel:
         found, is_dense = found.filter(channel=filters.channel), is_dense and bool(filters.zone)
     return _Found(found, is_dense)
@@ -140,8 +142,7 @@ def _zones_called(name: str, seen: _Seen) -> list[int]:
         canonical = names.parse(name)
     except BadName:
         return []
-    # The second condition is for the trigram index: the other indexes of names are of zones that are not deleted.
-    return list(seen.zones().filter(name=canonical, name__iexact=canonical).values_list("pk", flat=True))
+    return list(seen.zones().filter(called(canonical)).values_list("pk", flat=True))
 
 
 def _first_since(moment: datetime, newest: int) -> int:

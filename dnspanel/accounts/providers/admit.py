@@ -6,7 +6,9 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 
 from dnspanel.accounts import audit
+from dnspanel.accounts.canonical import ascii_lower, canonical_domain
 from dnspanel.accounts.errors import SignInRefused
+from dnspanel.accounts.find_people import free_name, mail_is_taken
 from dnspanel.accounts.models import ProviderLink, Role, SignInProvider, User
 from dnspanel.accounts.providers.identity import Identity, Outcome, outcome_of
 from dnspanel.accounts.providers.links import apply_rules, make_link, rules_of
@@ -61,16 +63,18 @@ def _first_link(provider: SignInProvider, identity: Identity, outcome: Outcome, 
         )
     if not identity.mail_is_verified:
         raise SignInRefused("unverified-mail", gettext("The provider has not verified your mail address."))
-    if provider.mail_domains and identity.domain not in provider.mail_domains:
+    if provider.mail_domains and identity.domain not in map(canonical_domain, provider.mail_domains):
         raise SignInRefused(
             "domain", gettext("Addresses in {domain} are not let in from there.").format(domain=identity.domain)
         )
     try:
         with transaction.atomic(durable=True):
-            user = User.objects.select_for_update(no_key=True).filter(email__iexact=identity.mail).first()
+            user = User.objects.select_for_update(no_key=True).filter(mail_key=identity.mail).first()
             if user is not None:
                 reason = "verified mail"
                 _refuse_take_over(provider, user)
+            elif mail_is_taken(identity.mail):  # in another spelling, which proves nothing
+                raise SignInRefused("mail-taken", gettext("There are accounts with spellings of your mail address."))
             else:
                 reason = "first sign-in"
                 user = _made(provider, identity, outcome, now)
@@ -114,12 +118,5 @@ def _made(provider: SignInProvider, identity: Identity, outcome: Outcome, now: d
 
 def _free_name(identity: Identity) -> str:
     """The person's name there, made of what names here have, with a number where somebody has it."""
-    typed = (identity.username or identity.mail.partition("@")[0]).lower()[:_LONGEST_NAME]
-    name = _NOT_IN_NAMES.sub("-", typed) or "person"
-    taken = set(User.objects.filter(username__istartswith=name).values_list("username", flat=True)[:10_000])
-    taken = {each.lower() for each in taken}
-    number, found = 1, name
-    while found in taken:
-        number += 1
-        found = f"{name}-{number}"
-    return found
+    typed = ascii_lower(identity.username or identity.mail.partition("@")[0])[:_LONGEST_NAME]
+    return free_name(_NOT_IN_NAMES.sub("-", typed) or "person")

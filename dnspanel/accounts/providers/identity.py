@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dnspanel.accounts.canonical import canonical_mail
 from dnspanel.accounts.errors import SignInRefused
 from dnspanel.accounts.models import Role
 from dnspanel.accounts.roles import UPWARDS
@@ -17,7 +18,7 @@ _LONGEST_MAIL = 254
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A person as the provider describes them; `mail` is empty where it is no address."""
+    """A person as the provider describes them; `mail` is canonical, and empty where it is no such address."""
 
     subject: str
     mail: str
@@ -64,13 +65,14 @@ def identity_of(claims: Mapping[str, Any], *, group_claim: str, trusts_mail: boo
 
     Raises SignInRefused where the groups are too many to be in the token.
     """
-    mail = _text(claims, "email").lower()
-    is_address = mail.count("@") == 1 and 3 <= len(mail) <= _LONGEST_MAIL and mail.isprintable() and " " not in mail
+    mail = canonical_mail(_text(claims, "email")) or ""
+    if len(mail) > _LONGEST_MAIL:
+        mail = ""
     claimed = claims.get("email_verified", trusts_mail)
     return Identity(
         subject=str(claims["sub"]),
-        mail=mail if is_address else "",
-        mail_is_verified=is_address and (claimed is True or claimed == "true"),
+        mail=mail,
+        mail_is_verified=bool(mail) and (claimed is True or claimed == "true"),
         username=_text(claims, "preferred_username"),
         first_name=_text(claims, "given_name")[:150],
         last_name=_text(claims, "family_name")[:150],

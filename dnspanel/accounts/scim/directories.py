@@ -9,7 +9,9 @@ from django.db.models import Count, Q
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Actor, Author
+from dnspanel.accounts.canonical import ascii_lower
 from dnspanel.accounts.errors import DirectoryRefused, DirectoryUnknown
+from dnspanel.accounts.find_people import free_name
 from dnspanel.accounts.grant_edit import refuse_higher_role
 from dnspanel.accounts.models import Role, ScimDirectory, ScimGroup, ScimPerson, Token, TokenKind, User
 from dnspanel.accounts.people import close_account, open_account
@@ -161,16 +163,8 @@ def _new_token(directory: ScimDirectory, by: Author, now: datetime) -> NewToken:
 
 def _account_name(name: str) -> str:
     """A free name for the directory's service account, that says whose it is."""
-    plain = (character if character.isascii() and character.isalnum() else "-" for character in name.lower())
-    stem = f"scim-{''.join(plain)}"
-    taken = {
-        each.lower() for each in User.objects.filter(username__istartswith=stem).values_list("username", flat=True)
-    }
-    return next(each for number in range(1, len(taken) + 2) if (each := _numbered(stem, number)) not in taken)
-
-
-def _numbered(stem: str, number: int) -> str:
-    return stem if number == 1 else f"{stem}-{number}"
+    plain = (character if character.isascii() and character.isalnum() else "-" for character in ascii_lower(name))
+    return free_name(f"scim-{''.join(plain)}")
 
 
 def _columns(terms: DirectoryTerms) -> dict[str, object]:

@@ -12,6 +12,7 @@ from dnspanel.accounts.actors import Author
 from dnspanel.accounts.errors import AccountRefused, DirectoryFull, GroupUnknown, Taken
 from dnspanel.accounts.models import ScimDirectory, ScimGroup, ScimPerson, Team
 from dnspanel.accounts.providers.identity import LONGEST_GROUP
+from dnspanel.accounts.same_text import same_but_for_ascii_case
 from dnspanel.accounts.scim.gifts import give_by_groups, gives_anything, rules_of
 from dnspanel.accounts.scim.locked import locked_directory, refuse_out_of_reach
 from dnspanel.accounts.scim.people import kept_people
@@ -163,7 +164,7 @@ def _team_of(directory: ScimDirectory, name: str, by: Author, now: datetime) -> 
     """The team that the group is, made if there is none of its name; None where groups are no teams, or a rule is."""
     if not directory.team_role or any(rule.group == name for rule in rules_of(directory)):
         return None
-    return Team.objects.filter(name__iexact=name).first() or create_team(name=name, by=by, now=now)
+    return Team.objects.filter(same_but_for_ascii_case("name", name)).first() or create_team(name=name, by=by, now=now)
 
 
 def _refuse(terms: GroupTerms) -> None:

@@ -14,7 +14,9 @@ from django.db.models import Q, QuerySet
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author
+from dnspanel.accounts.canonical import canonical_mail, canonical_username
 from dnspanel.accounts.errors import AccountRefused, DirectoryFull, PersonUnknown, Taken
+from dnspanel.accounts.find_people import mail_is_taken, name_is_taken, named
 from dnspanel.accounts.models import Role, ScimDirectory, ScimGroup, ScimPerson, User
 from dnspanel.accounts.people import close_account, open_account
 from dnspanel.accounts.scim.gifts import give_by_groups, take_back
@@ -145,7 +147,7 @@ def _kept(directory: ScimDirectory, users: Sequence[User], by: Author, now: date
 
 
 def _deleted_before(directory: ScimDirectory, terms: PersonTerms) -> ScimPerson | None:
-    found = ScimPerson.objects.filter(directory=directory, user__username__iexact=terms.username)
+    found = ScimPerson.objects.filter(named(terms.username, "user__"), directory=directory)
     return found.exclude(deleted_at=None).select_related("user").first()
 
 
@@ -173,11 +175,15 @@ def _change(directory: ScimDirectory, person: ScimPerson, terms: PersonTerms, by
     refuse_out_of_reach(person)
     ScimPerson.objects.filter(pk=person.pk).update(**mine, changed_at=now, deleted_at=None)
     if changed:
-        before = {name: getattr(user, name) for name in changed}
+        if "username" in changed:
+            changed["name_key"] = canonical_username(terms.username)
+        if "email" in changed:
+            changed["mail_key"] = canonical_mail(terms.email)
+        before = {name: getattr(user, name) for name in columns if name in changed}
         User.objects.filter(pk=user.pk).update(**changed)
         audit.record(
             action="person.change", by=by, now=now, target=terms.username, directory=directory.name,
-            before=before, after=changed,
+            before=before, after={name: changed[name] for name in before},
         )  # fmt: skip
     if terms.active and not user.is_active:
         open_account(user=user, by=by, now=now, directory=directory.name)
@@ -189,12 +195,14 @@ def _change(directory: ScimDirectory, person: ScimPerson, terms: PersonTerms, by
 def _refuse(user: User, terms: PersonTerms) -> None:
     """Raise AccountRefused for what cannot stand in an account, Taken for what another account has."""
     checked = User(username=terms.username, email=terms.email, first_name=terms.first_name, last_name=terms.last_name)
+    # What was written before, and has no canonical spelling, may stay.
+    kept = {name for name in ("username", "email") if user.pk and getattr(user, name) == getattr(terms, name)}
     try:
         checked.full_clean(exclude={"password"}, validate_unique=False, validate_constraints=False)
     except ValidationError as exc:
-        raise AccountRefused(exc.message_dict) from exc
-    others = User.objects.exclude(pk=user.pk)
-    if others.filter(username__iexact=terms.username).exists():
+        if faults := {name: messages for name, messages in exc.message_dict.items() if name not in kept}:
+            raise AccountRefused(faults) from exc
+    if "username" not in kept and name_is_taken(terms.username, but=user.pk or 0):
         raise Taken(gettext("Somebody else has this user name."))
-    if others.filter(email__iexact=terms.email).exists():
+    if "email" not in kept and mail_is_taken(terms.email, but=user.pk or 0):
         raise Taken(gettext("Somebody else has this mail address."))

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dnspanel.accounts.canonical import canonical_mail
 from dnspanel.accounts.scim.groups import GroupTerms
 from dnspanel.accounts.scim.people import PersonTerms
 from dnspanel.api.scim.faults import ScimFault
@@ -66,7 +67,7 @@ def person_in(body: Any, before: PersonTerms | None = None) -> PersonTerms:
     if not terms.username:
         raise ScimFault(400, "userName is required.", "invalidValue")
     if not terms.email and "@" in terms.username:
-        terms = replace(terms, email=terms.username.lower())
+        terms = replace(terms, email=_spelled(terms.username))
     if not terms.email:
         raise ScimFault(400, "emails is required: a mail address that this person alone has.", "invalidValue")
     return terms
@@ -187,7 +188,12 @@ def _mail(path: Path, value: Any) -> str | None:
     )
     if best is None:
         raise ScimFault(400, "emails is required: a mail address that this person alone has.", "invalidValue")
-    return _text(best.get("value"), "emails.value").lower()
+    return _spelled(_text(best.get("value"), "emails.value"))
+
+
+def _spelled(mail: str) -> str:
+    """Return the address in its canonical spelling, as it is kept; as it is, where it has none."""
+    return canonical_mail(mail) or mail
 
 
 def _group_with(terms: GroupTerms, path: Path, value: Any, op: str, *, must_know: bool) -> GroupTerms:

@@ -12,6 +12,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from dnspanel.accounts.models import ScimGroup
+from dnspanel.accounts.same_text import same_but_for_ascii_case
 from dnspanel.accounts.scim import groups as verbs
 from dnspanel.accounts.scim.groups import GroupTerms
 from dnspanel.api.scim.changes import group_in, operations_in, patched_group
@@ -110,8 +111,11 @@ def _condition(term: Term) -> Q:
         return Q(people__user_id=id_of(term.value) if isinstance(term.value, str) else 0)
     if term.attribute == "id":
         return Q(pk=id_of(term.value) if isinstance(term.value, str) else 0)
-    lookup = {"displayname": "name__iexact", "externalid": "external_id"}[term.attribute]
-    return Q(**{lookup: term.value}) if isinstance(term.value, str) and "\0" not in term.value else Q(pk=0)
+    if not isinstance(term.value, str) or "\0" in term.value:
+        return Q(pk=0)
+    if term.attribute == "displayname":
+        return same_but_for_ascii_case("name", term.value)
+    return Q(**{{"externalid": "external_id"}[term.attribute]: term.value})
 
 
 def _represented(group: ScimGroup, members: Sequence[Resource]) -> Resource:

@@ -1,7 +1,8 @@
 """Users of SCIM: the people of a directory."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -11,7 +12,9 @@ from django.urls import reverse
 from django.utils import timezone
 from rest_framework.request import Request
 
+from dnspanel.accounts.find_people import addressed, named
 from dnspanel.accounts.models import ScimGroup, ScimPerson, User
+from dnspanel.accounts.same_text import same_but_for_ascii_case
 from dnspanel.accounts.scim import people as verbs
 from dnspanel.accounts.scim.people import PersonTerms
 from dnspanel.api.scim.changes import operations_in, patched_person, person_in
@@ -24,14 +27,14 @@ from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.schema.fields import stamp
 
 USER = "urn:ietf:params:scim:schemas:core:2.0:User"
-_SEARCHED = {
-    "username": "username__iexact",
-    "externalid": "scim_person__external_id",
-    "displayname": "scim_person__display_name__iexact",
-    "emails": "email__iexact",
-    "emails.value": "email__iexact",
-    "name.givenname": "first_name__iexact",
-    "name.familyname": "last_name__iexact",
+_SEARCHED: dict[str, Callable[[str], Q]] = {
+    "username": named,
+    "externalid": lambda text: Q(scim_person__external_id=text),
+    "displayname": partial(same_but_for_ascii_case, "scim_person__display_name"),
+    "emails": addressed,
+    "emails.value": addressed,
+    "name.givenname": partial(same_but_for_ascii_case, "first_name"),
+    "name.familyname": partial(same_but_for_ascii_case, "last_name"),
 }
 
 
@@ -141,8 +144,8 @@ def user_condition(term: Term) -> Q:
         return Q() if term.value == "work" else Q(pk=0)
     if term.attribute == "emails.primary":
         return Q() if term.value is True else Q(pk=0)
-    lookup = _SEARCHED[term.attribute]
-    return Q(**{lookup: term.value}) if isinstance(term.value, str) and "\0" not in term.value else Q(pk=0)
+    condition = _SEARCHED[term.attribute]
+    return condition(term.value) if isinstance(term.value, str) and "\0" not in term.value else Q(pk=0)
 
 
 def location_of(user_id: int) -> str:

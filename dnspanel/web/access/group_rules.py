@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from django import forms
 
+from dnspanel.accounts.canonical import ascii_lower
 from dnspanel.accounts.models import OwnRole, Role, Team
 from dnspanel.accounts.providers.identity import LONGEST_GROUP, MOST_RULES, Rule
 from dnspanel.texts import gettext, gettext_lazy
@@ -32,20 +33,20 @@ class RulesField(forms.CharField):
 
 def rules_in(text: str) -> tuple[Rule, ...]:
     """Rules with the ids of teams and of own roles. Raises ValidationError with each line that is none."""
-    teams = {team.name.casefold(): team.pk for team in Team.objects.all()}
-    own = {role.name.casefold(): role.pk for role in OwnRole.objects.all()}
+    teams = {ascii_lower(team.name): team.pk for team in Team.objects.all()}
+    own = {ascii_lower(role.name): role.pk for role in OwnRole.objects.all()}
     found, faults = [], []
     for line in filter(None, map(str.strip, text.splitlines())):
         group, _, gives = (part.strip() for part in line.rpartition("="))
         role, within, team = (part.strip() for part in gives.partition(" in "))
-        if group and gives.casefold() in own:
-            found.append(Rule(group, Role.MEMBER, own_role=own[gives.casefold()]))
+        if group and ascii_lower(gives) in own:
+            found.append(Rule(group, Role.MEMBER, own_role=own[ascii_lower(gives)]))
         elif not group or role not in Role.values:
             faults.append(gettext("{line}: write group = role, or group = role in team.").format(line=line[:100]))
-        elif within and team.casefold() not in teams:
+        elif within and ascii_lower(team) not in teams:
             faults.append(gettext("{line}: there is no such team.").format(line=line[:100]))
         else:
-            found.append(Rule(group, role, teams[team.casefold()] if within else None))
+            found.append(Rule(group, role, teams[ascii_lower(team)] if within else None))
     if faults:
         raise forms.ValidationError(faults[:5])
     return tuple(found)

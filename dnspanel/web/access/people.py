@@ -12,6 +12,7 @@ from dnspanel.accounts import invite as invitations
 from dnspanel.accounts import people as verbs
 from dnspanel.accounts.actors import permissions_by_role, rights_by_role
 from dnspanel.accounts.errors import AccountRefused, LastAdministrator
+from dnspanel.accounts.find_people import named
 from dnspanel.accounts.models import OwnRole, Role, User
 from dnspanel.accounts.password_links import make_password_link
 from dnspanel.accounts.roles import Permission
@@ -124,7 +125,7 @@ def same_person(request: PanelRequest, person_id: int) -> HttpResponse:
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     name = request.POST.get("other", "").strip()
-    other = User.objects.filter(username__iexact=name[:150]).exclude(username="").first() if "\0" not in name else None
+    other = User.objects.filter(named(name[:150])).exclude(username="").first()
     if name and other is None:
         messages.error(request, gettext("There is no account of this name."))
         return redirect("person-detail", person.pk)

@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 
+from dnspanel.accounts.canonical import ascii_lower
 from dnspanel.accounts.models import SignInProvider, User
 from dnspanel.accounts.providers import rows
 from dnspanel.accounts.providers.links import rules_of
@@ -99,5 +100,5 @@ class CommonForm(PanelForm):
         return {name: self.cleaned_data[name] for name in rows.CommonTerms.__dataclass_fields__}
 
     def clean_mail_domains(self) -> tuple[str, ...]:
-        listed = separated(self.cleaned_data["mail_domains"].lower())
+        listed = separated(ascii_lower(self.cleaned_data["mail_domains"]))
         return tuple(dict.fromkeys(listed))

@@ -12,6 +12,7 @@ from django.utils import timezone
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.errors import TokenDead
 from dnspanel.accounts.explain_rights import Reason, Subject, reasons_for, reasons_of, scope_of
+from dnspanel.accounts.find_people import named
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Token, User
 from dnspanel.accounts.tokens import refuse_dead, tokens_visible_to
@@ -162,11 +163,11 @@ class WhoMayForm(AboutRRsetForm):
 
 def person_or_token(text: str, reader: Actor) -> User | Token:
     """Return who is named so, of those that the reader may know; raises ValidationError for nobody."""
-    person = people_visible_to(reader).filter(username__iexact=text).first()
+    person = people_visible_to(reader).filter(named(text)).first()
     if person is not None:
         return person
-    named = Q(prefix=text.rstrip("….")) & ~Q(prefix="") | Q(tsig_name=text.lower().rstrip(".") + ".")
-    token = tokens_visible_to(reader).filter(named).order_by("-pk").first()
+    called = Q(prefix=text.rstrip("….")) & ~Q(prefix="") | Q(tsig_name=text.lower().rstrip(".") + ".")
+    token = tokens_visible_to(reader).filter(called).order_by("-pk").first()
     if token is None:
         raise forms.ValidationError(gettext("You know no person and no token of this name."))
     return token

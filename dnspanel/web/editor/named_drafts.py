@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.same_text import same_but_for_ascii_case
 from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.review import publish_seen, review_page
 from dnspanel.web.forms import id_in
@@ -128,7 +129,7 @@ def _rename(request: PanelRequest, named: NamedDraft) -> HttpResponse:
 def _share(request: PanelRequest, named: NamedDraft) -> HttpResponse:
     typed = request.POST.get("with", "").strip()
     to: User | Team | None = named_drafts.people_known_to(request.user).filter(username=typed).first()
-    to = to or named_drafts.teams_known_to(request.user).filter(name__iexact=typed).first()
+    to = to or named_drafts.teams_known_to(request.user).filter(same_but_for_ascii_case("name", typed)).first()
     if to is None:
         raise DraftRefused(gettext(NOBODY))
     may_edit = request.POST.get("may") == "edit"

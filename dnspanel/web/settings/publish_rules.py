@@ -16,6 +16,7 @@ from dnspanel.accounts.actors import Actor, actor_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Role, Team, Token, User
 from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.same_text import same_but_for_ascii_case
 from dnspanel.accounts.tokens import tokens_visible_to
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.forms import MONO, OwnClockField, PanelForm, separated
@@ -309,7 +310,7 @@ def _team(reader: Actor, name: str) -> Team | None:
     text = name.strip()
     if not text:
         return None
-    team = teams_known_to(reader).filter(name__iexact=text).first()
+    team = teams_known_to(reader).filter(same_but_for_ascii_case("name", text)).first()
     if team is None:
         raise forms.ValidationError(gettext("You know no team {text}.").format(text=text))
     return team

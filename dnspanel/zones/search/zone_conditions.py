@@ -6,9 +6,11 @@ from datetime import datetime, timedelta
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any, TypeVar
 
-from django.db.models import Exists, Manager, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from dnspanel.accounts.find_people import named
 from dnspanel.accounts.models import Team, User
+from dnspanel.accounts.same_text import same_but_for_ascii_case
 from dnspanel.statement_time import SearchTooGeneral
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.access import tagged
@@ -177,11 +179,15 @@ def _condition(term: Term, now: datetime) -> Q:
         case Filter.TAG, text:
             return tagged([str(text).lower()])
         case Filter.TEAM, text:
-            return Q(team=None) if str(text).lower() == NOBODY else Q(team__in=_ids(Team.objects, "name", str(text)))
+            return (
+                Q(team=None)
+                if str(text).lower() == NOBODY
+                else Q(team__in=_ids(Team.objects.filter(same_but_for_ascii_case("name", str(text)))))
+            )
         case Filter.OWNER, text:
             if str(text).lower() == NOBODY:
                 return Q(created_by=None)
-            return Q(created_by__in=_ids(User.objects, "username", str(text)))
+            return Q(created_by__in=_ids(User.objects.filter(named(str(text)))))
         case Filter.DNSSEC, text:
             return _dnssec(str(text))
         case Filter.SYNC, text:
@@ -233,9 +239,9 @@ def _has_value(text: str) -> Q:
     return Q(pk__in=StoredRRset.objects.filter(rdata__overlap=rdata_spellings(text)).values("zone"))
 
 
-def _ids(rows: "Manager[Any]", column: str, text: str) -> list[int]:
-    """The ids of those with this name, in whichever case. They are few, and an index finds their zones."""
-    return list(rows.filter(**{f"{column}__iexact": text}).values_list("pk", flat=True))
+def _ids(rows: "QuerySet[Any]") -> list[int]:
+    """Return the ids of these. They are few, and an index finds their zones."""
+    return list(rows.values_list("pk", flat=True))
 
 
 def _and_above(name: str | None) -> list[str]:

@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from dnspanel.accounts.errors import AccountError
+from dnspanel.accounts.find_people import named
 from dnspanel.accounts.models import User
 from dnspanel.accounts.password_links import make_password_link
 
@@ -19,7 +20,7 @@ class Command(BaseCommand):
         parser.add_argument("username")
 
     def handle(self, *args: Any, username: str, **options: Any) -> str:
-        user = User.objects.filter(username__iexact=username).first()
+        user = User.objects.filter(named(username)).first()
         if user is None:
             raise CommandError(f"There is no account {username}.")
         if not user.is_active:

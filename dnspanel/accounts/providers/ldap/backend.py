@@ -22,13 +22,13 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from dnspanel.accounts.errors import SignInRefused
+from dnspanel.accounts.find_people import account_named
 from dnspanel.accounts.models import ProviderKind, ProviderLink, SignInProvider, User
 from dnspanel.accounts.providers.admit import admit, record_refusal
 from dnspanel.accounts.providers.identity import Identity
 from dnspanel.accounts.providers.ldap.visit import Entry, Visit, is_closed, visiting
 from dnspanel.accounts.providers.rows import MOST_PROVIDERS
 from dnspanel.accounts.providers.session import ProviderAway
-from dnspanel.accounts.sign_ins import account_named
 from dnspanel.texts import gettext, gettext_lazy
 
 PATH = f"{__name__}.LdapBackend"
@@ -96,7 +96,7 @@ def _signed_in(provider: SignInProvider, account: User | None, typed: str, passw
             elif provider.links_by_mail:
                 identity = _identity(visit, visit.named, typed, password, now)
                 # Else somebody there who happens to have the name would be signed in as somebody else here.
-                if identity is not None and identity.mail != (account.email or "").lower():
+                if identity is not None and identity.mail != account.mail_key:
                     return None
             else:
                 visit.look_away()

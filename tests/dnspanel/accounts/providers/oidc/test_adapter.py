@@ -107,6 +107,28 @@ def test_a_verified_mail_opens_its_account_only_where_the_provider_may(
     assert comes(Client(), idp, "al").status_code == 403
 
 
+@pytest.mark.parametrize("mail", ["al\u0131ce@people.test", "alice@people.te\u017ft", "alice@\u212apeople.test"])
+def test_a_letter_that_postgresql_folds_opens_no_account(idp: AtProvider, client: Client, mail: str) -> None:
+    """As CVE-2019-19844: the dotless i made an address that of an administrator."""
+    make_person("alice", Role.ADMINISTRATOR)
+    added(idp, links_by_mail=True)
+    idp.users(a1=Somebody("al", mail))
+    assert comes(client, idp, "al").status_code == 403
+    assert not is_signed_in(client)
+    assert not ProviderLink.objects.exists()
+
+
+def test_an_account_whose_spelling_another_has_is_not_opened_by_mail(idp: AtProvider, client: Client) -> None:
+    alice = make_person("alice", Role.ADMINISTRATOR)
+    User.objects.filter(pk=alice.pk).update(email="Alice@people.test", mail_key=None)
+    added(idp, links_by_mail=True, makes_people=True, mail_domains=("people.test",))
+    idp.users(a1=Somebody("al", "alice@people.test"), a2=Somebody("al2", "Alice@people.test"))
+    for name in ("al", "al2"):
+        assert comes(client, idp, name).status_code == 403
+    assert list(User.objects.all()) == [alice]
+    assert refusals() == ["mail-taken", "mail-taken"]
+
+
 def test_another_domain_is_not_let_in(idp: AtProvider, client: Client) -> None:
     added(idp, makes_people=True, mail_domains=("people.test",))
     idp.users(e1=Somebody("eve", "eve@people.test.evil.test"))

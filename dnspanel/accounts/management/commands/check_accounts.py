@@ -1,0 +1,21 @@
+"""List the accounts whose user name or mail address works only as it is written."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.db import transaction
+
+from dnspanel.accounts.account_keys import fill_keys
+from dnspanel.accounts.models import User
+
+
+class Command(BaseCommand):
+    help = (
+        "List accounts whose user name or mail address has no canonical spelling, or shares it with another account. "
+        "Once all but one of those with one spelling are closed, that one has it from then on."
+    )
+
+    def handle(self, *args: Any, **options: Any) -> str:
+        with transaction.atomic():
+            found = fill_keys(User.objects.all())
+        return "\n".join(found) or "Every user name and mail address has its own canonical spelling."
