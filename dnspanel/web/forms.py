@@ -1,5 +1,6 @@
 """Forms of zones, nodes and people: they check shape and make values canonical; they never save."""
 
+import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,6 +17,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import OwnRole, Role, Team
 from dnspanel.accounts.own_roles import role_by_id
 from dnspanel.accounts.providers.ldap.visit import LONGEST_NAME, LONGEST_PASSWORD
+from dnspanel.counted_lines import TooManyLines, counted_lines, numbered_lines
 from dnspanel.fleet.integrity.unknown_history import TYPED
 from dnspanel.fleet.models import Choice
 from dnspanel.texts import gettext, gettext_lazy
@@ -327,8 +329,8 @@ class NewZoneForm(ApexForm, PublishingForm):
 
     def reverse_offers(self) -> list[ReverseOffer]:
         """Return what could stand in place of each line that is a network or an address."""
-        lines = str(self.data.get("names", "")).splitlines()[:MOST_ZONES_AT_ONCE]
-        return [ReverseOffer(line.strip(), found) for line in lines if (found := reverse_zones_of(line))]
+        lines = itertools.islice(numbered_lines(str(self.data.get("names", ""))), MOST_ZONES_AT_ONCE)
+        return [ReverseOffer(line.strip(), found) for _, line in lines if (found := reverse_zones_of(line))]
 
     def names_with(self, chosen: str) -> str:
         """Return the typed names with the reverse zones of a `ReverseChoice.value` in place of its line."""
@@ -337,6 +339,13 @@ class NewZoneForm(ApexForm, PublishingForm):
         return "\n".join("\n".join(zones) if line.strip() == typed else line for line in lines)
 
     def clean_names(self) -> tuple[str, ...]:
+        try:
+            counted_lines(self.cleaned_data["names"], MOST_ZONES_AT_ONCE)
+        except TooManyLines as exc:
+            message = gettext("At most {most_zones_at_once:,} zones at once; these are {readable_names:,}.").format(
+                most_zones_at_once=exc.most, readable_names=exc.count
+            )
+            raise forms.ValidationError(message) from exc
         offers = self.reverse_offers()
         networks = {offer.typed for offer in offers}
         read, wrong = _read_names(self.cleaned_data["names"], leave_out=networks)
@@ -346,11 +355,6 @@ class NewZoneForm(ApexForm, PublishingForm):
             raise forms.ValidationError(_first_of(wrong))
         if not read:
             raise forms.ValidationError(_NO_NAME)
-        if len(self.readable_names) > MOST_ZONES_AT_ONCE:
-            message = gettext("At most {most_zones_at_once:,} zones at once; these are {readable_names:,}.").format(
-                most_zones_at_once=MOST_ZONES_AT_ONCE, readable_names=len(self.readable_names)
-            )
-            raise forms.ValidationError(message)
         return self.readable_names
 
     def clean(self) -> dict[str, Any]:
@@ -469,7 +473,7 @@ def _names_by_line(text: str) -> list[str]:
 def _read_names(text: str, leave_out: Collection[str] = ()) -> tuple[list[str], list[str]]:
     """Return the names in a text, one per line, and what is wrong with the lines that are none."""
     found, wrong = [], []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in numbered_lines(text):
         if not line.strip() or line.strip() in leave_out:
             continue
         try:

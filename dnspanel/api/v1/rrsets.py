@@ -20,6 +20,7 @@ from replication.errors import BadName, BadRdata, BadRRset
 StoredRow = tuple[str, int, int, list[str], list[str], str]  # name, type, TTL, rdata, disabled, comment
 
 MOST_COMMENT = 2000
+MOST_RECORDS = 5_000  # of an RRset; of addresses, 4,095 fit into one
 _LATEST = 2**32 - 1
 _SURELY_FITS = 10_000  # characters of a record that fits into a DNS message whatever its name is
 _ALLOWED = re.compile(r"[A-Za-z0-9_/.*-]+", re.ASCII)
@@ -114,7 +115,10 @@ def number_in(value: Mapping[str, Any], key: str, most: int) -> int | None:
 
 def _records(value: Mapping[str, Any], name: str, type_: int) -> dict[str, bool]:
     records: dict[str, bool] = {}
-    for record in list_in(value, "records"):
+    listed = list_in(value, "records")
+    if len(listed) > MOST_RECORDS:
+        raise Refusal(422, f"{title(name, type_)}: At most {MOST_RECORDS} records, given {len(listed)}")
+    for record in listed:
         if not isinstance(record, dict):
             raise Refusal(422, "Key 'content' not present or not a String")
         content = text_in(record, "content")

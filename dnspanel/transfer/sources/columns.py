@@ -2,14 +2,17 @@
 
 import csv
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from replication.dns import rdtypes
+from replication.dns import rdata, rdtypes
 from replication.errors import BadRdata
 
+# Python's csv refuses cells of over 131,072 characters; a record of 64 KiB with each byte escaped has twice as many.
+csv.field_size_limit(rdata.MAX_TEXT)
 DELIMITERS = ",;\t|"
 FIELDS = ("zone", "name", "type", "ttl", "value", "priority", "disabled", "comment", "value_comment", "tags", "rdclass")
 _MOST_CELLS = 200
@@ -85,12 +88,21 @@ def sniffed_delimiter(lines: Sequence[str]) -> str:
         return stated[1]
     best, most = ",", (0, 0)
     for delimiter in DELIMITERS:
-        widths = [len(row) for row in csv.reader(lines, delimiter=delimiter) if row]
+        widths = [len(row) for row in readable_rows(lines, delimiter) if row]
         width = max(set(widths), key=widths.count, default=0)
         score = (widths.count(width), width)
         if width > 1 and score > most:
             best, most = delimiter, score
     return best
+
+
+def readable_rows(lines: Iterable[str], delimiter: str) -> list[list[str]]:
+    """Return the rows up to the first that cannot be read, such as one with a cell that is too long."""
+    found: list[list[str]] = []
+    with suppress(csv.Error):
+        for row in csv.reader(lines, delimiter=delimiter):
+            found.append(row)
+    return found
 
 
 def is_passed_over(row: Sequence[str]) -> bool:

@@ -8,6 +8,7 @@ from dns.exception import DNSException
 from dns.tokenizer import QUOTED_STRING
 from dns.tokenizer import Token as DNSToken
 
+from dnspanel.counted_lines import numbered_lines
 from dnspanel.texts import gettext
 
 LONGEST_STRING = 255
@@ -117,7 +118,7 @@ def logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield (number, line), joining lines while a parenthesis is open; skip empty lines and comments."""
     pending: list[str] = []
     started, depth = 0, 0
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in numbered_lines(text):
         if not pending and (not line.strip() or line.lstrip().startswith(";")):
             continue
         if not pending:
@@ -132,6 +133,8 @@ def logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _open_parentheses(text: str) -> int:
+    if "(" not in text and ")" not in text:
+        return 0
     depth = 0
     bare = re.sub(r'\\.|"(?:[^"\\]|\\.)*"|;[^\n]*', "", text, flags=re.DOTALL)
     for char in bare:

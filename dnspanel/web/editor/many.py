@@ -1,6 +1,7 @@
 """Changing many RRsets of a zone alike: what is ticked, or all that the filter finds."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -12,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from dnspanel.counted_lines import numbered_lines
 from dnspanel.statement_time import searching_for
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.web.editor.blocking import blocking_of
@@ -187,9 +189,14 @@ def selection_of(request: PanelRequest, zone: Zone) -> Selection | None:
         return Selection(tuple(blocking_of(request, zone).keys_with_warnings))
     if request.POST.get("all"):
         return Selection(filters=filters_of(request.POST))
-    lines = [*request.POST.getlist("rr"), *request.POST.get("rrs", "").splitlines()]
-    keys = tuple(dict.fromkeys(key for line in lines if (key := _key(line))))
+    keys = tuple(dict.fromkeys(key for line in ticked_lines(request) if (key := _key(line))))
     return Selection(keys) if keys else None
+
+
+def ticked_lines(request: PanelRequest) -> Iterator[str]:
+    """Yield the lines that name ticked RRsets; of too many, only so many that the selection is refused."""
+    lines = (line for _, line in numbered_lines(request.POST.get("rrs", "")) if line)
+    return itertools.islice(itertools.chain(request.POST.getlist("rr"), lines), MOST_SELECTED + 1)
 
 
 def _key(line: str) -> Key | None:

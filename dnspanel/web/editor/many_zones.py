@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 from dnspanel.accounts.roles import Permission
 from dnspanel.statement_time import SearchTooGeneral, searching_for
 from dnspanel.texts import gettext, ngettext
-from dnspanel.web.editor.many import EXAMPLES, MOST_REFUSED, ManyForm, example_of
+from dnspanel.web.editor.many import EXAMPLES, MOST_REFUSED, ManyForm, example_of, ticked_lines
 from dnspanel.web.forms import LONGEST_SEARCH, checked_search
 from dnspanel.web.layout import PanelRequest
 from dnspanel.zones import access
@@ -101,8 +101,7 @@ def _selection(request: PanelRequest) -> WideSelection | None:
     """Return what the request selects; None for nothing."""
     if request.POST.get("all"):
         return WideSelection(search=request.POST.get("q", "")[:LONGEST_SEARCH].strip())
-    lines = [*request.POST.getlist("rr"), *request.POST.get("rrs", "").splitlines()]
-    keys = tuple(dict.fromkeys(key for line in lines if (key := _key(line))))
+    keys = tuple(dict.fromkeys(key for line in ticked_lines(request) if (key := _key(line))))
     return WideSelection(keys) if keys else None
 
 

@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
+from dnspanel.counted_lines import TooManyLines
 from dnspanel.texts import gettext, ngettext
 from dnspanel.transfer.sources.columns import CsvMapping
 from dnspanel.web.editor.additions import Addition, Occupied, about_the_ttl, add_entries
@@ -26,7 +27,6 @@ from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import make
 from replication.errors import ReplicationError
 
-MOST_LINES = 1000
 LONGEST_PASTE = 2_000_000
 # What columns of a table are called in the panel.
 TITLES = {
@@ -78,10 +78,11 @@ def zone_paste(request: PanelRequest, zone_name: str) -> HttpResponse:
         )
         return _show(request, zone, "", [], error=error, is_too_much=True, status=422)
     mapping = mapping_of(text, zone.name)
-    lines = read_table(text, zone.name, mapping) if mapping else _read(text, zone, means)
-    if len(lines) > MOST_LINES:
+    try:
+        lines = _read(text, zone, means, mapping)
+    except TooManyLines as exc:
         error = gettext("These are {lines:,} lines; at most {most_lines:,} can be pasted at once.").format(
-            lines=len(lines), most_lines=MOST_LINES
+            lines=exc.count, most_lines=exc.most
         )
         return _show(request, zone, text, [], error=error, is_too_much=True, status=422)
     ticked = set(request.POST.getlist("line")) if "checked" in request.POST else None
@@ -101,7 +102,10 @@ def zone_paste(request: PanelRequest, zone_name: str) -> HttpResponse:
     return _show(request, zone, text, checked, means=means, mapping=mapping)
 
 
-def _read(text: str, zone: Zone, means: str) -> list[PastedLine]:
+def _read(text: str, zone: Zone, means: str, mapping: CsvMapping | None) -> list[PastedLine]:
+    """Read a table or lines of a zone file. Raise TooManyLines before that if there are too many."""
+    if mapping:
+        return read_table(text, zone.name, mapping)
     return read_lines(text, zone.name, means=Means(means) if means in set(Means) else None)
 
 

@@ -1,15 +1,23 @@
 """Tables as people paste them into a zone: rows of a spreadsheet or of a CSV file, as lines of a zone file. Pure."""
 
-import csv
-from collections.abc import Sequence
+import io
+import itertools
 from dataclasses import replace
 
+from dnspanel.counted_lines import counted
 from dnspanel.texts import gettext
-from dnspanel.transfer.sources.columns import HEADER_WITHIN, CsvMapping, guessed_mapping, has_type, sniffed_delimiter
+from dnspanel.transfer.sources.columns import (
+    HEADER_WITHIN,
+    CsvMapping,
+    guessed_mapping,
+    has_type,
+    readable_rows,
+    sniffed_delimiter,
+)
 from dnspanel.transfer.sources.csv_rows import RowReader, numbered_rows, source_of
 from dnspanel.transfer.zonefile.reader import DISABLED
 from dnspanel.web.editor.fields import Unreadable
-from dnspanel.web.editor.quick_add import Means, PastedLine, read_line
+from dnspanel.web.editor.quick_add import MOST_LINES, Means, PastedLine, read_line
 from replication.dns import names
 from replication.errors import BadName
 
@@ -19,9 +27,9 @@ def mapping_of(text: str, zone: str) -> CsvMapping | None:
 
     Tabs stand in zone files too, so they make a table only below a header.
     """
-    lines = text.lstrip("\ufeff\r\n").splitlines(keepends=True)[:HEADER_WITHIN]
+    lines = list(itertools.islice(io.StringIO(text.lstrip("\ufeff\r\n"), newline=""), HEADER_WITHIN))
     delimiter = sniffed_delimiter(lines)
-    rows = _rows(lines, delimiter)
+    rows = readable_rows(lines, delimiter)
     mapping = guessed_mapping(rows, delimiter)
     if not mapping.header:
         # One faulty row does not hide what the others are.
@@ -35,13 +43,15 @@ def mapping_of(text: str, zone: str) -> CsvMapping | None:
 def read_table(text: str, zone: str, mapping: CsvMapping) -> list[PastedLine]:
     """Each row as it would be a line of a zone file, with the number of the line on which it begins.
 
-    Names that end in the zone's name are absolute, as tables write them; a row of another zone is refused.
+    Names that end in the zone's name are absolute, as tables write them; a row of another zone is refused. Raise
+    TooManyLines, before any row is read, if there are more than MOST_LINES.
     """
     reader = RowReader(mapping, default_ttl="")
     begin = len(text) - len(text.lstrip("\ufeff\r\n"))
     before = text[:begin].count("\n")
     found = []
-    for line, _, row in numbered_rows(text[begin:].splitlines(keepends=True), mapping):
+    rows = numbered_rows(io.StringIO(text[begin:], newline=""), mapping)
+    for line, _, row in counted(rows, text, MOST_LINES):
         if isinstance(row, str):
             found.append(PastedLine(before + line, "", error=_described(row)))
         else:
@@ -64,13 +74,6 @@ def _read_row(reader: RowReader, zone: str, pasted: PastedLine, row: list[str]) 
     except (ValueError, BadName) as exc:
         return replace(pasted, error=_described(str(exc)))
     return replace(pasted, entry=replace(entry, disabled=text.startswith(DISABLED)))
-
-
-def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
-    try:
-        return list(csv.reader(lines, delimiter=delimiter))
-    except csv.Error:
-        return []
 
 
 def _described(text: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from dnspanel.counted_lines import counted
 from dnspanel.texts import gettext
 from dnspanel.web.editor.fields import (
     LONGEST_STRING,
@@ -32,6 +33,7 @@ TXT_TYPES = frozenset({16, 99})  # TXT, SPF: their rdata is text, which people w
 # Types of numbers, names and addresses: quotes around one of those are a slip.
 WITHOUT_TEXT = frozenset(FORMS.keys() - TXT_TYPES - {rdtypes.LUA, rdtypes.RKEY})
 MAX_TTL = 2**31 - 1
+MOST_LINES = 1000  # of one paste
 CLASSES = frozenset({"IN", "CH", "HS"})
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 TTL = re.compile(r"(?:[0-9]+[smhdw])+|[0-9]+", re.IGNORECASE)
@@ -340,11 +342,12 @@ def _unknown_type(head: _Head, text: str) -> str:
 def read_lines(text: str, zone: str, *, means: Means | None = None) -> list[PastedLine]:
     """Read a pasted zone file or part of one; lines without content are left out.
 
-    `$ORIGIN` and `$TTL` hold for the lines below them.
+    `$ORIGIN` and `$TTL` hold for the lines below them. Raise TooManyLines, before any line is read, if there are more
+    than MOST_LINES.
     """
     found: list[PastedLine] = []
     origin, ttl, last_owner, lost = zone, None, None, False
-    for number, line in logical_lines(text):
+    for number, line in counted(logical_lines(text.rstrip()), text, MOST_LINES):
         display = PastedLine(number=number, source=line.strip())
         continues = line[:1].isspace()
         try:

@@ -1,12 +1,14 @@
 """The form of one RRset: it makes what was typed canonical, and never saves."""
 
 import hashlib
+import itertools
 import json
 from contextlib import suppress
 from typing import Any
 
 from django import forms
 
+from dnspanel.counted_lines import TooManyLines, counted_lines, numbered_lines
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.editor.fields import Unreadable, part_comment
 from dnspanel.web.editor.quick_add import TXT_TYPES, Doubled, Means, read_owner, read_rdata, read_ttl
@@ -20,6 +22,7 @@ from replication.dns.rrset import RRset
 from replication.errors import ReplicationError
 
 LONGEST_NOTES = 1_000_000
+MOST_VALUES = 5_000  # of addresses, 4,095 fit into an RRset
 LONGEST_VALUES = 400_000  # every byte of the largest RRset written as \DDD, and room to spare
 NAME_MISSING = gettext_lazy("Write a name, or @ for the zone itself.")
 VALUES_MISSING = gettext_lazy("Write at least one value, or delete the row.")
@@ -174,8 +177,16 @@ class RRsetForm(PanelForm):
         served: list[str] = []
         off: list[str] = []
         remarks: dict[str, str] = {}
-        lines = [line.strip() for line in text.splitlines()]
-        for number, line in enumerate(lines, 1):
+        try:
+            lines = counted_lines(text, MOST_VALUES)
+        except TooManyLines as exc:
+            raise Unreadable(
+                gettext("These are {count:,} values; an RRset has at most {most:,}.").format(
+                    count=exc.count, most=exc.most
+                )
+            ) from exc
+        for number, line in lines:
+            line = line.strip()
             is_off = line.startswith(OFF)
             line, comment = _part_comment(type_, line.removeprefix(OFF).strip())
             if not line.strip():
@@ -207,7 +218,7 @@ def without_comments(text: str, type_: int, zone_name: str) -> tuple[str, dict[s
     """Return lines of values without the comments behind them, and these by value; one of no value is dropped."""
     lines: list[str] = []
     remarks: dict[str, str] = {}
-    for line in text.splitlines():
+    for _, line in itertools.islice(numbered_lines(text[:LONGEST_VALUES]), MOST_VALUES + 1):
         value, comment = _part_comment(type_, line)
         lines.append(value.rstrip() if comment else line)
         if comment:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from django import forms
 
 from dnspanel.accounts import tsig
+from dnspanel.counted_lines import TooManyLines, counted_lines
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer import limits
 from dnspanel.transfer.models import SourceKind
@@ -19,6 +20,7 @@ from replication.dns import names
 from replication.errors import BadName
 
 MOST_NAMED_ZONES = 100_000
+MOST_FAULTY_LINES = 10  # that a field shows
 
 _PLAIN = {"autocomplete": "off", "spellcheck": "false", "autocapitalize": "off"}
 _MONO = {**_PLAIN, "class": "input input-mono"}
@@ -388,23 +390,25 @@ def name_or_nothing(text: str) -> str:
 
 def names_by_line(text: str) -> list[str]:
     """Return the canonical names in a text, one per line, each once. Raise ValidationError with the invalid lines."""
+    try:
+        lines = counted_lines(text, MOST_NAMED_ZONES)
+    except TooManyLines as exc:
+        raise forms.ValidationError(
+            gettext("At most {most_named_zones:,} zones; these are {found:,}.").format(
+                most_named_zones=exc.most, found=exc.count
+            )
+        ) from exc
     found: dict[str, None] = {}
     wrong = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
+    for number, line in lines:
         try:
             found[names.parse(line)] = None
         except BadName as exc:
             wrong.append(gettext("Line {number}: {exc}").format(number=number, exc=exc))
+            if len(wrong) == MOST_FAULTY_LINES:
+                break
     if wrong:
-        raise forms.ValidationError(wrong[:10])
-    if len(found) > MOST_NAMED_ZONES:
-        raise forms.ValidationError(
-            gettext("At most {most_named_zones:,} zones; these are {found:,}.").format(
-                most_named_zones=MOST_NAMED_ZONES, found=len(found)
-            )
-        )
+        raise forms.ValidationError(wrong)
     return list(found)
 
 

@@ -3,8 +3,11 @@
 from uuid import uuid4
 
 import pytest
+from django.core.exceptions import ValidationError
 
 from dnspanel.web.forms import DeleteZoneForm, InviteForm, NewZoneForm, WelcomeForm
+from dnspanel.web.imports.source_forms import names_by_line
+from tests.work import work_of
 
 pytestmark = pytest.mark.django_db  # forms of zones offer teams
 
@@ -41,6 +44,27 @@ def test_too_many_names_are_refused() -> None:
         "At most 1,000 zones at once"
         in zone_form(names="\n".join(f"z{n}.test" for n in range(1001))).errors["names"][0]
     )
+
+
+def test_too_many_names_are_not_read() -> None:
+    names = "a..b\n" * 60_000
+    assert (
+        work_of(zone_form(names=names).full_clean).steps < work_of(zone_form(names="a.test\n" * 500).full_clean).steps
+    )
+    assert zone_form(names=names).errors["names"] == ["At most 1,000 zones at once; these are 60,000."]
+
+
+def test_too_many_zones_of_an_import_are_not_read() -> None:
+    names = "a..b\n" * 1_000_000
+
+    def refuse() -> None:
+        with pytest.raises(ValidationError, match="At most 100,000 zones; these are 1,000,000"):
+            names_by_line(names)
+
+    assert work_of(refuse).steps < 1_500_000
+    with pytest.raises(ValidationError) as refused:
+        names_by_line("a..b\n" * 50_000)
+    assert len(refused.value.messages) == 10
 
 
 def test_a_form_without_its_id_publishes_nothing() -> None:

@@ -16,7 +16,7 @@ from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.nodes import node_name
-from dnspanel.api.v2.schema.fields import Integer, Shape, read
+from dnspanel.api.v2.schema.fields import Integer, Members, Shape, read
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes import enroll, fronts
 from dnspanel.zones import access
@@ -47,7 +47,8 @@ class FrontBackendSerializer(serializers.Serializer):
 class FrontSerializer(Shape):
     """What is set of a front, and its nodes as they are."""
 
-    backends = serializers.DictField(
+    backends = Members(
+        most=MOST_BACKENDS,
         child=Integer(min_value=1, max_value=MOST_WEIGHT),
         required=False,
         help_text=f"The weight of each node that is asked, by its name; at most {MOST_BACKENDS}.",

@@ -16,7 +16,7 @@ from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.teams import team_for
-from dnspanel.api.v2.schema.fields import Integer, Shape, read
+from dnspanel.api.v2.schema.fields import Integer, Members, Shape, read
 from dnspanel.transfer.quotas import usage_of
 from dnspanel.zones import access
 
@@ -42,7 +42,8 @@ class QuotasSerializer(serializers.Serializer):
 class LimitsSerializer(Shape):
     """What a team may have in place of what the settings say."""
 
-    limits = serializers.DictField(
+    limits = Members(
+        most=len(Kind),
         child=Integer(min_value=0, max_value=MOST, allow_null=True),
         help_text="By kind; null: any number. What is left out is as in the settings.",
     )

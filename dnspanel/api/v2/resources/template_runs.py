@@ -21,6 +21,7 @@ from dnspanel.api.v2.schema.fields import (
     PAGED,
     Flag,
     Integer,
+    Members,
     Text,
     choice_parameter,
     page_of,
@@ -32,7 +33,7 @@ from dnspanel.transfer.zone_templates.compare import Outcome
 from dnspanel.zones import access
 from dnspanel.zones.errors import TemplateRunUnknown, TemplateUnknown
 from dnspanel.zones.models import TemplateRun, TemplateRunZone
-from dnspanel.zones.template_text import LONGEST_VALUE
+from dnspanel.zones.template_text import LONGEST_VALUE, MOST_VARIABLES
 
 _OUTCOMES = [str(outcome) for outcome in Outcome]
 
@@ -57,7 +58,8 @@ class TemplateRunSerializer(RunProgress):
         max_length=200,
         help_text="As in the search box of the panel; null: the zones that are kept in step.",
     )
-    values = serializers.DictField(
+    values = Members(
+        most=MOST_VARIABLES,
         child=Text(allow_blank=True, max_length=LONGEST_VALUE),
         default=dict,
         help_text="By variable, for zones that the search finds.",

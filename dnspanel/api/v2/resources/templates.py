@@ -21,7 +21,19 @@ from dnspanel.api.v2.http.representation import change_json
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.changes import DRY_RUN
 from dnspanel.api.v2.resources.publishing import flag_in
-from dnspanel.api.v2.schema.fields import LARGEST_ID, PAGED, Choice, Flag, Integer, Shape, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import (
+    LARGEST_ID,
+    PAGED,
+    Choice,
+    Flag,
+    Integer,
+    Members,
+    Shape,
+    Text,
+    page_of,
+    read,
+    stamp,
+)
 from dnspanel.api.v2.schema.zone_serializers import WRITING, ChangeSerializer, TermsSerializer, WrittenSerializer
 from dnspanel.transfer.zone_templates import access as doors
 from dnspanel.transfer.zone_templates import edit, use
@@ -100,8 +112,11 @@ class TemplateUseSerializer(TermsSerializer):
 
     template = Integer(min_value=1, max_value=LARGEST_ID)
     version = Integer(default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="null: the newest.")
-    values = serializers.DictField(
-        child=Text(allow_blank=True, max_length=LONGEST_VALUE), default=dict, help_text="By variable."
+    values = Members(
+        most=MOST_VARIABLES,
+        child=Text(allow_blank=True, max_length=LONGEST_VALUE),
+        default=dict,
+        help_text="By variable.",
     )
     name = Text(default="@", max_length=1100, help_text="Where a snippet goes; `@` is the zone itself.")
     overwrite = Flag(default=False, help_text="Conflicts become what the template says.")

@@ -21,6 +21,8 @@ from replication.dns import names, rdtypes
 from replication.errors import BadName, BadRdata
 
 LARGEST_ID = 2**31 - 1
+_MOST_UNKNOWN = 100
+_WITH_MEMBERS = (serializers.BaseSerializer, serializers.ListField, serializers.DictField)
 PAGED = [
     OpenApiParameter("limit", {"type": "integer", "minimum": 1, "maximum": 1000}, description="Items of a page."),
     OpenApiParameter("cursor", str, description="Where the page begins; from `next` of the page before."),
@@ -33,7 +35,7 @@ class Shape(serializers.Serializer):
     def to_internal_value(self, data: Any) -> Any:
         value = super().to_internal_value(data)
         fields = self.fields
-        unknown = [str(name) for name in data if name not in fields or fields[name].read_only]
+        unknown = [str(name) for name in data if name not in fields or fields[name].read_only][:_MOST_UNKNOWN]
         if unknown:
             raise serializers.ValidationError({name: ["There is no such member here."] for name in unknown})
         return value
@@ -78,6 +80,14 @@ class Choice(serializers.ChoiceField):
         if not isinstance(data, str):
             self.fail("invalid_choice", input=str(data)[:80])
         return super().to_internal_value(data)
+
+
+class Members(serializers.DictField):
+    """A JSON object with any names; `most` of them."""
+
+    def __init__(self, *, most: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.most = most
 
 
 class Moment(serializers.DateTimeField):
@@ -139,8 +149,30 @@ def page_of(shape: type[serializers.Serializer[Any]]) -> type[serializers.Serial
 def read(shape: type[serializers.Serializer[Any]], data: Any, *, partial: bool = False) -> dict[str, Any]:
     """The canonical values of a body. Raises ValidationError."""
     serializer = shape(data=data, partial=partial)
+    _refuse_long_lists(serializer, data)
     serializer.is_valid(raise_exception=True)
     return dict(serializer.validated_data)
+
+
+def _refuse_long_lists(field: Any, value: Any) -> None:
+    """Raise ValidationError for a list or an object with too many members, before any member is read.
+
+    Django REST framework counts the members of a list after it has read each of them.
+    """
+    if isinstance(field, serializers.ListField | Members | serializers.ListSerializer):
+        most = field.most if isinstance(field, Members) else field.max_length
+        if most is not None and isinstance(value, list | dict) and len(value) > most:
+            raise serializers.ValidationError([f"Ensure this field has no more than {most} elements."], "max_length")
+        if isinstance(value, list) and isinstance(field.child, _WITH_MEMBERS):
+            for member in value:
+                _refuse_long_lists(field.child, member)
+    elif isinstance(field, serializers.Serializer) and isinstance(value, Mapping):
+        for name, each in field.fields.items():
+            if name in value and isinstance(each, _WITH_MEMBERS):
+                try:
+                    _refuse_long_lists(each, value[name])
+                except serializers.ValidationError as exc:
+                    raise serializers.ValidationError({name: exc.detail}) from exc
 
 
 def moment(text: str) -> datetime | None:

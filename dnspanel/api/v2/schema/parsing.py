@@ -35,12 +35,18 @@ class Order:
     pointer: str
 
 
+# A body of 12 MiB has room for millions of faults; a client that made so many does not need the rest.
+MOST_FAULTS = 1_000
+
+
 class Faults(list[RequestFault]):
     """What was found wrong so far."""
 
     def at(self, pointer: str, detail: str, code: str = "invalid") -> None:
-        """One more."""
+        """Add one more. Raise the Problem that names all of them once there are MOST_FAULTS."""
         self.append(RequestFault(code, detail, pointer=pointer))
+        if len(self) >= MOST_FAULTS:
+            self.refuse()
 
     def refuse(self) -> None:
         """Raise the Problem that names them all, if there is any."""

@@ -10,8 +10,8 @@ from typing import Any
 from drf_spectacular.utils import OpenApiParameter, extend_schema_serializer
 from rest_framework import serializers
 
-from dnspanel.api.v2.schema.fields import LARGEST_ID, Choice, Flag, Integer, Shape, Text
-from dnspanel.zones.rrset_notes import LONGEST_COMMENT, MOST_TAGS
+from dnspanel.api.v2.schema.fields import LARGEST_ID, Choice, Flag, Integer, Members, Shape, Text
+from dnspanel.zones.rrset_notes import LONGEST_COMMENT, MOST_COMMENTS, MOST_TAGS
 
 MOST_REASON = 2000
 MOST_TTL = 2**31 - 1
@@ -57,7 +57,8 @@ def _tags() -> serializers.ListField:
 
 
 def _value_comments() -> serializers.DictField:
-    return serializers.DictField(
+    return Members(
+        most=MOST_COMMENTS,
         child=Text(allow_blank=True, max_length=LONGEST_COMMENT),
         required=False,
         help_text="A comment for each of some `rdata`, by its text.",

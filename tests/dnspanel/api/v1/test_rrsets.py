@@ -85,3 +85,9 @@ def test_the_text_is_json_whatever_the_records_hold() -> None:
 def test_names_are_escaped_as_powerdns_does_it(type_: int, texts: list[str], contents: list[str]) -> None:
     displayed = json.loads(rrset_text(("x.test.", type_, 60, texts, [], ""), PowerdnsZone(), 5))
     assert [record["content"] for record in displayed["records"]] == contents
+
+
+def test_records_are_counted_before_they_are_read() -> None:
+    value = {**WWW, "records": [{"content": "no address"}] * 100_000}
+    with pytest.raises(Refusal, match="At most 5000 records, given 100000"):
+        read(value)

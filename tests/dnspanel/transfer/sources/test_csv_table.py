@@ -1,13 +1,14 @@
 """Tables of records, and their rows as lines of zone-file text (`sources.csv_rows`)."""
 
 import gzip
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from dnspanel.transfer.documents import Document, SourceFault
-from dnspanel.transfer.errors import SourceRefused
+from dnspanel.transfer.errors import SourceRefused, UploadRefused
 from dnspanel.transfer.sources.columns import CsvMapping
 from dnspanel.transfer.sources.csv_table import CsvSource, sample
 
@@ -223,3 +224,21 @@ def test_without_known_words_the_first_row_is_the_header(tmp_path: Path) -> None
     mapping = CsvMapping(zone=0, name=1, type=2, value=3)
     documents, faults = read(tmp_path, "# x\nzona,nombre,clase,valor\na.test,www,A,192.0.2.1\n", mapping)
     assert (list(documents), faults) == (["a.test."], [])
+
+
+@pytest.mark.parametrize(
+    "text", ["x" * 2_000_000, "a\rb,c\n", HEADER + "x" * 2_000_000], ids=["long", "a return", "a row"]
+)
+def test_a_file_that_is_no_table_is_refused_or_sampled(tmp_path: Path, text: str) -> None:
+    """A cell of over 131,072 characters was an error of the server, where the delimiter is looked for."""
+    with suppress(SourceRefused, UploadRefused):
+        sample(table(tmp_path, text))
+
+
+def test_the_longest_value_fits_into_a_cell(tmp_path: Path) -> None:
+    text = '"' + "\\195" * 255 + '" '
+    value = (text * 250).strip()
+    assert len(value) > 131_072
+    quoted = value.replace('"', '""')
+    assert lines(tmp_path, f'example.test,x,TXT,300,"{quoted}",,,\n') == [f"x.example.test. 300 IN TXT {value}"]
+    assert sample(table(tmp_path, HEADER + f'example.test,x,TXT,300,"{quoted}",,,\n')).rows[0][4] == value

@@ -8,8 +8,9 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from dnspanel.api.v2.http.problems import Problem
-from dnspanel.api.v2.schema import fields
+from dnspanel.api.v2.schema import fields, parsing
 from replication.dns import rdtypes
+from tests.work import work_of
 
 
 class Every(fields.Shape):
@@ -106,3 +107,54 @@ def test_parameters_are_read_or_named_in_the_refusal() -> None:
         with pytest.raises(Problem) as caught:
             read(wrong, "p")  # type: ignore[operator]
         assert caught.value.errors[0].parameter == "p"
+
+
+class Nested(fields.Shape):
+    """Lists and objects in each other."""
+
+    zones = serializers.ListField(child=fields.ZoneName(), required=False, max_length=10)
+    scopes = Every(many=True, required=False, max_length=3)
+    values = fields.Members(child=fields.Text(), most=5, required=False)
+
+
+class Outer(fields.Shape):
+    """One shape in another one."""
+
+    inner = Nested(many=True, required=False, max_length=3)
+
+
+@pytest.mark.parametrize(
+    ("shape", "body", "path"),
+    [
+        pytest.param(Nested, {"zones": ["a..b"] * 100_000}, ["zones"], id="a list"),
+        pytest.param(Nested, {"scopes": [{"text": 1}] * 100_000}, ["scopes"], id="a list of objects"),
+        pytest.param(Nested, {"values": {str(n): 1 for n in range(100_000)}}, ["values"], id="an object"),
+        pytest.param(Outer, {"inner": [{"zones": ["a..b"] * 100_000}]}, ["inner", "zones"], id="a list within objects"),
+    ],
+)
+def test_members_are_counted_before_they_are_read(shape: type[fields.Shape], body: Any, path: list[str]) -> None:
+    def refuse() -> None:
+        with pytest.raises(ValidationError) as refused:
+            fields.read(shape, body)
+        detail = refused.value.detail
+        for name in path:
+            assert isinstance(detail, dict)
+            detail = detail[name]
+        assert "no more than" in str(detail)
+
+    assert work_of(refuse).steps < 5_000
+
+
+def test_only_the_first_unknown_members_are_named() -> None:
+    with pytest.raises(ValidationError) as refused:
+        fields.read(Every, {f"x{number}": 1 for number in range(100_000)})
+    assert len(refused.value.detail) == 100
+
+
+def test_a_body_of_faults_is_left_at_a_thousand() -> None:
+    faults = parsing.Faults()
+    for number in range(1, parsing.MOST_FAULTS):
+        parsing.read_rrset(number, "example.test.", f"/rrsets/{number}", faults)
+    with pytest.raises(Problem) as refused:
+        parsing.read_rrset(1000, "example.test.", "/rrsets/1000", faults)
+    assert len(refused.value.errors) == parsing.MOST_FAULTS

@@ -1,0 +1,55 @@
+"""Lines of texts that people send, counted before anything reads them. Pure.
+
+A text of two megabytes can have a million lines. Reading them takes many seconds of a web worker, so a text with too
+many lines is refused before its first line is read.
+"""
+
+import io
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from dnspanel.texts import gettext
+
+# In all, empty lines included, a text has at most this many times as many lines as it may have with content.
+_WITH_EMPTY_LINES = 10
+
+_Line = TypeVar("_Line")
+
+
+class TooManyLines(ValueError):
+    """A text has more lines than are read at once; the message says how many."""
+
+    def __init__(self, count: int, most: int) -> None:
+        super().__init__(gettext("At most {most:,} lines; these are {count:,}.").format(count=count, most=most))
+        self.count = count
+        self.most = most
+
+
+def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a text with their numbers, cut as `str.splitlines` cuts them, without a list of them all."""
+    number = 0
+    for piece in io.StringIO(text, newline=None):
+        for line in piece.splitlines():
+            number += 1
+            yield number, line
+
+
+def counted_lines(text: str, most: int) -> list[tuple[int, str]]:
+    """Return the lines with content, and their numbers. Raise TooManyLines if there are more than `most`."""
+    return counted(((number, line) for number, line in numbered_lines(text) if line.strip()), text, most)
+
+
+def counted(lines: Iterable[_Line], text: str, most: int) -> list[_Line]:
+    """Return what a cheap reader makes of a text, line by line. Raise TooManyLines if that is more than `most`.
+
+    The reader is left as soon as there are too many. Empty lines cost time too, so there are bounds for them as well.
+    """
+    in_all = text.strip().count("\n") + 1
+    if in_all > most * _WITH_EMPTY_LINES:
+        raise TooManyLines(in_all, most)
+    found: list[_Line] = []
+    for line in lines:
+        if len(found) == most:
+            raise TooManyLines(max(in_all, most + 1), most)
+        found.append(line)
+    return found
