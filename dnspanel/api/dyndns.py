@@ -39,6 +39,7 @@ from dnspanel.api.authentication import password_in, secret_in
 from dnspanel.api.errors import ApiError
 from dnspanel.api.throttle import spend_of
 from dnspanel.database_away import finish, is_away
+from dnspanel.fleet.reads.canary import wait_for_canary
 from dnspanel.zones import access, direct
 from dnspanel.zones.direct import CurrentRRsets, Outcome, Patch
 from dnspanel.zones.errors import PublishingOnHold, RightMissing, RuleViolations, Unknown, ZoneError
@@ -190,6 +191,8 @@ def _publish(actor: Actor, owners: set[str], intents: Intents, now: datetime) ->
             outcome = direct.publish_patches(
                 patches=_patches(zones, intents), author=actor, channel=Channel.DYNAMIC_UPDATE, now=now
             )
+            if outcome.publication is not None:  # `good` is the last that a router hears of it
+                wait_for_canary(outcome.publication)
         except ZoneError as exc:
             refused, line = _refused(exc, zones)
         except ReplicationError:

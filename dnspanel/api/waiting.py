@@ -9,6 +9,7 @@ from django.db import connection
 
 from dnspanel.fleet.models import NodeState
 from dnspanel.secondaries.arrival import secondaries_lacking
+from dnspanel.zones.failed import raise_if_taken_back
 from dnspanel.zones.models import Publication
 
 LONGEST_WAIT = 60.0  # seconds
@@ -18,12 +19,11 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.25
 
 # Written out, because it runs for every write and at every look of those who wait.
 _PROOFS = """
-SELECT NOT p.failed AND EXISTS (
-    SELECT FROM fleet_ack a WHERE a.node_id = n.id AND a.epoch = %(epoch)s AND a.sequence >= %(sequence)s
+SELECT p.failed_reason <> '', n.id IS NOT NULL, n.id IS NOT NULL AND EXISTS (
+    SELECT FROM fleet_ack a WHERE a.node_id = n.id AND a.epoch = p.epoch AND a.sequence >= p.sequence
 )
-FROM fleet_node n,
-    (SELECT EXISTS (SELECT FROM zones_publication WHERE sequence = %(sequence)s AND failed_reason <> '') failed) p
-WHERE n.state = %(state)s AND NOT n.is_ring0
+FROM zones_publication p LEFT JOIN fleet_node n ON n.state = %(state)s AND NOT n.is_ring0
+WHERE p.sequence = %(sequence)s
 """
 
 _places = BoundedSemaphore(MOST_WAITING)
@@ -40,7 +40,8 @@ def wait_for_nodes(
     """Whether every node that takes pushes answers with the publication, after at most so many seconds.
 
     With secondaries, whether each of them that has its zones does too. Not within a transaction. Returns at once when
-    there is nobody to wait for, and when too many wait already.
+    there is nobody to wait for, and when too many wait already. Raises TakenBack as soon as the publication is taken
+    back, or if it was before.
     """
     has_arrived = is_at_all if with_secondaries else is_everywhere
     if seconds <= 0 or not _places.acquire(blocking=False):
@@ -52,27 +53,35 @@ def wait_for_nodes(
 
 
 def is_everywhere(publication: Publication) -> bool | None:
-    """Whether every node that takes pushes has proved the publication; None when there is no such node. One query."""
-    proofs = proofs_of(publication)
+    """Whether every node that takes pushes has proved the publication; None when there is no such node. One query.
+
+    Raise TakenBack if the publication was taken back: then no node ever gets it.
+    """
+    failed, proofs = _state_and_proofs(publication)
+    if failed:
+        raise_if_taken_back(publication)
     return all(proofs) if proofs else None
 
 
 def is_at_all(publication: Publication) -> bool | None:
-    """`is_everywhere`, where secondaries answer with it besides; None when there is neither a node nor who lacks it."""
+    """`is_everywhere`, where secondaries answer with it too; None when there is neither a node nor who lacks it."""
     at_nodes = is_everywhere(publication)
     return False if at_nodes is not False and secondaries_lacking(publication) else at_nodes
 
 
 def proofs_of(publication: Publication) -> list[bool]:
-    """Of each node that takes pushes, whether it proved the publication; one that failed none ever has. One query."""
+    """Return for each node that takes pushes whether it proved the publication; one that failed none ever has."""
+    failed, proofs = _state_and_proofs(publication)
+    return [acked and not failed for acked in proofs]
+
+
+def _state_and_proofs(publication: Publication) -> tuple[bool, list[bool]]:
+    """Return whether the publication was taken back, and the proof of each node that takes pushes."""
     with connection.cursor() as cursor:
-        parameters: dict[str, Any] = {
-            "epoch": publication.epoch,
-            "sequence": publication.sequence,
-            "state": str(NodeState.ACTIVE),
-        }
+        parameters: dict[str, Any] = {"sequence": publication.sequence, "state": str(NodeState.ACTIVE)}
         cursor.execute(_PROOFS, parameters)
-        return [acked for (acked,) in cursor.fetchall()]
+        rows = cursor.fetchall()
+    return any(failed for failed, _, _ in rows), [acked for _, is_node, acked in rows if is_node]
 
 
 def _wait(

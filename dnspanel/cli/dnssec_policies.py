@@ -8,6 +8,7 @@ import click
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.written import waiting_options
 from dnspanel.cli.zone_paths import zone_path
 from dnspanel.cli.zone_runs import run_to_end, show_run
 
@@ -80,12 +81,14 @@ def unset(session: Session, zone: str) -> None:
 @click.option("--policy", "name", metavar="POLICY", help="Only zones that have this policy.")
 @click.option("--search", default="", help="Only zones that this finds, as in the search box of the panel.")
 @click.option("--apply", is_flag=True, help="Carry out what the dry run showed; without it nothing is written.")
+@waiting_options
 @shared_options
 @pass_session
-def run(session: Session, name: str | None, search: str, apply: bool) -> None:
+def run(session: Session, name: str | None, search: str, apply: bool, wait: bool, timeout: int) -> None:
     """Bring zones to what their policies say, after a dry run.
 
-    Exit code 1 says that zones were refused; they are listed with the reason.
+    Exit code 1 says that zones were refused, or taken back because the name servers could not answer with them; they
+    are listed with the reason.
 
     \b
     Examples:
@@ -95,7 +98,8 @@ def run(session: Session, name: str | None, search: str, apply: bool) -> None:
     body = {"policy": None if name is None else policy_named(session, name)["id"], "search": search}
     done = run_to_end(session, _RUNS, {**body, "dry_run": True})
     if apply:
-        done = run_to_end(session, _RUNS, {"dry_run": False, "dry_run_of": done["id"]})
+        body = {"dry_run": False, "dry_run_of": done["id"]}
+        done = run_to_end(session, _RUNS, body, wait=wait, timeout=timeout)
     show_run(session, _RUNS, done, _FOUND, carried_out=apply)
 
 

@@ -3,6 +3,7 @@
 ClickException
 ├── UsageError    2  the command line or the configuration is wrong (click's own)
 ├── Refused       1  the panel understood and refused, in words and with the fields at fault
+│   └── TakenBack 1  it published, and took it back because the name servers could not answer with it
 └── Unreachable   3  the panel did not answer, or nodes did not in the time that was given
 """
 
@@ -48,6 +49,10 @@ class Refused(click.ClickException):
         """The faults that the sentence does not tell already."""
         faults: Sequence[Mapping[str, Any]] = self.problem.get("errors", ())
         return [fault for fault in faults if _place(fault) or fault.get("detail") != self.message]
+
+
+class TakenBack(Refused):
+    """The publication was taken back, because the name servers could not answer with it."""
 
 
 class Unreachable(click.ClickException):

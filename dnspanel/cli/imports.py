@@ -3,13 +3,14 @@
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
 from dnspanel.cli import output
-from dnspanel.cli.errors import Refused
+from dnspanel.cli.errors import Refused, TakenBack
 from dnspanel.cli.output import Column
 from dnspanel.cli.passphrase import passphrase_in, passphrase_option
 from dnspanel.cli.session import Session, options, pass_session, shared_options
@@ -110,7 +111,8 @@ def import_files(
 ) -> None:
     """Import zone files, folders or archives of them; first a dry run, always.
 
-    Exit code 1 says that some zones cannot be imported; the others are.
+    Exit code 1 says that some zones cannot be imported; the others are. With --wait, these are also zones that were
+    published and taken back, because the name servers could not answer with them.
 
     \b
     Examples:
@@ -213,8 +215,12 @@ def _conclude(
     if apply:
         _act(session, number, "apply", confirm=confirm)
         job = follow(session, number)
-        if wait and job["progress"]["applied"]:
-            wait_for(session, session.client.get("/publications", limit=1)["items"][0]["sequence"], timeout)
+        if wait and job["last_sequence"]:
+            with suppress(TakenBack):  # the import says which of its zones were taken back
+                wait_for(session, job["last_sequence"], timeout)
+            failed, job = job["plan"]["failed"], session.client.get(f"/imports/{number}")
+            if job["plan"]["failed"] > failed:
+                _tell_faults(session, number, "taken-back")
     _show(session, job)
     if not apply:
         output.tell(f"Nothing was written. To publish it: dnspanel imports apply {number}")
@@ -226,9 +232,10 @@ def _act(session: Session, number: int, act: str, **told: Any) -> None:
     session.client.send("POST", f"/imports/{number}/acts/{act}", told)
 
 
-def _tell_faults(session: Session, number: int) -> None:
-    """The first errors, with file and line."""
-    page = session.client.get(f"/imports/{number}/faults", severity="error", limit=MOST_FAULTS)
+def _tell_faults(session: Session, number: int, code: str = "") -> None:
+    """The first errors, or of this kind of errors, with file and line."""
+    of_kind = {"code": code} if code else {}
+    page = session.client.get(f"/imports/{number}/faults", severity="error", limit=MOST_FAULTS, **of_kind)
     for fault in page["items"]:
         place = f"{fault['path']}:{fault['line']}" if fault["line"] else fault["path"]
         output.tell(output.plain(f"{place}: {fault['reason']}"))

@@ -8,6 +8,7 @@ import click
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.written import waiting_options
 from dnspanel.cli.zone_paths import zone_path
 from dnspanel.cli.zone_runs import run_to_end, show_run
 
@@ -128,6 +129,7 @@ def apply(
 @click.option("--keep", is_flag=True, help="Keep the zones that were found in step from then on.")
 @click.option("--overwrite", is_flag=True, help="Overwrite what was edited by hand too.")
 @click.option("--apply", "carry_out", is_flag=True, help="Carry out what the dry run showed.")
+@waiting_options
 @shared_options
 @pass_session
 def run(
@@ -138,10 +140,13 @@ def run(
     keep: bool,
     overwrite: bool,
     carry_out: bool,
+    wait: bool,
+    timeout: int,
 ) -> None:
     """Bring many zones to a template's newest version, after a dry run.
 
-    Exit code 1 says that zones were refused; they are listed with the reason.
+    Exit code 1 says that zones were refused, or taken back because the name servers could not answer with them; they
+    are listed with the reason.
 
     \b
     Examples:
@@ -152,7 +157,7 @@ def run(
     done = run_to_end(session, _RUNS, body)
     if carry_out and done["state"] == "done":
         told = {"dry_run_of": done["id"], "overwrite": overwrite}
-        done = run_to_end(session, _RUNS, told)
+        done = run_to_end(session, _RUNS, told, wait=wait, timeout=timeout)
     show_run(session, _RUNS, done, _FOUND, carried_out=carry_out)
 
 

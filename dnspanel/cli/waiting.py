@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dnspanel.cli import output
-from dnspanel.cli.errors import Refused, Unreachable
+from dnspanel.cli.errors import Refused, TakenBack, Unreachable
 from dnspanel.cli.session import Session, pass_session, shared_options
 from dnspanel.cli.zone_paths import zone_path
 
@@ -27,7 +27,8 @@ DEFAULT_TIMEOUT = 60
 def wait(session: Session, sequence: int | None, zone: str | None, timeout: int, with_secondaries: bool) -> None:
     """Wait until every node answers with a publication: without SEQUENCE and --zone, the newest one that you can see.
 
-    Exit code 3 says that some node, or secondary, did not in time; the message names it.
+    Exit code 3 says that some node, or secondary, did not in time; the message names it. Exit code 1 says that the
+    publication was taken back, because the name servers could not answer with it.
 
     \b
     Examples:
@@ -48,16 +49,31 @@ def wait(session: Session, sequence: int | None, zone: str | None, timeout: int,
 
 
 def wait_for(session: Session, sequence: int, timeout: int, *, with_secondaries: bool = False) -> Mapping[str, Any]:
-    """The publication, once every node (and secondary) answers with it. Raises Unreachable with those that do not."""
+    """The publication, once every node (and secondary) answers with it. Raises Unreachable with those that do not.
+
+    Raises TakenBack as soon as it was taken back.
+    """
     until = time.monotonic() + timeout
     query = {"wait_for": "all"} if with_secondaries else {}
     while True:
         left = max(0, min(LONGEST_REQUEST, math.ceil(until - time.monotonic())))
-        publication: Mapping[str, Any] = session.client.get(f"/publications/{sequence}", wait=left, **query)
+        try:
+            publication: Mapping[str, Any] = session.client.get(f"/publications/{sequence}", wait=left, **query)
+        except Refused as exc:
+            raise TakenBack(exc.problem) if exc.code == "taken-back" else exc from exc
+        if publication["taken_back"]:
+            raise TakenBack(_taken_back_problem(publication))
         if publication["everywhere"] and publication["at_secondaries"] is not False:
             return publication
         if time.monotonic() >= until:
             raise Unreachable(f"Publication {sequence} is on {_reach_text(publication)}{_late(publication)}")
+
+
+def _taken_back_problem(publication: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is said of a publication that was taken back."""
+    reason = publication["taken_back"]["reason"]
+    detail = f"Publication {publication['sequence']} was taken back: the name servers could not answer with it."
+    return {"code": "taken-back", "detail": detail, "reasons": [reason] if reason else []}
 
 
 def details_of(publication: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -2,27 +2,38 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import click
 
 from dnspanel.cli import output
-from dnspanel.cli.errors import Refused
+from dnspanel.cli.errors import Refused, TakenBack
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session
+from dnspanel.cli.waiting import DEFAULT_TIMEOUT, wait_for
 
 POLL_SECONDS = 0.5
 _UNDER_WAY = ("waiting", "running")
 
 
-def run_to_end(session: Session, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The run that this begins, once it has ended. Who interrupts the command leaves it to the panel."""
+def run_to_end(
+    session: Session, path: str, body: Mapping[str, Any], *, wait: bool = False, timeout: int = DEFAULT_TIMEOUT
+) -> Mapping[str, Any]:
+    """The run that this begins, once it has ended, and with `wait` once every node answers with what it published.
+
+    Who interrupts the command leaves the run to the panel. Raises Unreachable with the nodes that are late.
+    """
     found: Mapping[str, Any] = session.client.send("POST", path, body)
     while found["state"] in _UNDER_WAY:
         time.sleep(POLL_SECONDS)
         found = session.client.get(f"{path}/{found['id']}")
     if found["failure"]:
         output.tell(found["failure"])
+    if wait and found["last_sequence"]:
+        with suppress(TakenBack):  # the run says which of its publications were taken back
+            wait_for(session, found["last_sequence"], timeout)
+        found = session.client.get(f"{path}/{found['id']}")
     return found
 
 
@@ -35,7 +46,7 @@ def show_run(
     carried_out: bool,
     to_carry_out: str = "With --apply",
 ) -> None:
-    """What a run found or did, zone by zone and counted. Exits with 1 if it failed, or refused a zone.
+    """What a run found or did, zone by zone and counted. Exits with 1 if it failed, refused a zone or was taken back.
 
     `to_carry_out` is what a dry run says of how it is carried out.
     """
@@ -46,5 +57,8 @@ def show_run(
         output.tell(", ".join(f"{count:,} {finding}" for finding, count in run["counts"].items()))
     if not carried_out:
         output.tell(f"Nothing was written. {to_carry_out} it is carried out.")
-    if run["state"] != "done" or run["counts"].get("refused"):
+    for batch in run["taken_back"]:
+        zones = f"{batch['zones']:,} {'zone' if batch['zones'] == 1 else 'zones'}"
+        output.tell(f"Taken back, because the name servers could not answer with it: {zones}. {batch['reason']}")
+    if run["state"] != "done" or run["counts"].get("refused") or run["taken_back"]:
         raise click.exceptions.Exit(Refused.exit_code)

@@ -184,14 +184,16 @@ def change(
     if undo is not None:
         if names or where is not None or any(told.values()):
             raise click.UsageError("--undo stands alone.")
-        show_run(session, _RUNS, run_to_end(session, _RUNS, {"undo_of": undo}), _OUTCOMES, carried_out=True)
+        undone = run_to_end(session, _RUNS, {"undo_of": undo}, wait=wait, timeout=timeout)
+        show_run(session, _RUNS, undone, _OUTCOMES, carried_out=True)
         return
     if (where is None) == (not names):
         raise click.UsageError("Give --where, or zones.")
     found: dict[str, Any] = {"where": where} if where is not None else {"zones": list(names)}
     act = _act(session, **told)
     if job or act["op"] == "set-policy":
-        _change_as_job(session, {**found, "act": act, "reason": reason}, dry_run=dry_run, confirm=confirm)
+        job_body = {**found, "act": act, "reason": reason}
+        _change_as_job(session, job_body, dry_run=dry_run, confirm=confirm, wait=wait, timeout=timeout)
         return
     body = {**found, "act": act, "reason": reason, "confirm": confirm}
     if dry_run:
@@ -206,10 +208,12 @@ def change(
         tell_refusals(outcome, _of_zone)
 
 
-def _change_as_job(session: Session, body: Mapping[str, Any], *, dry_run: bool, confirm: bool) -> None:
+def _change_as_job(
+    session: Session, body: Mapping[str, Any], *, dry_run: bool, confirm: bool, wait: bool, timeout: int
+) -> None:
     done = run_to_end(session, _RUNS, body)
     if not dry_run and done["state"] == "done" and done["counts"].get("change"):
-        done = run_to_end(session, _RUNS, {"dry_run_of": done["id"], "confirm": confirm})
+        done = run_to_end(session, _RUNS, {"dry_run_of": done["id"], "confirm": confirm}, wait=wait, timeout=timeout)
         output.tell(f"Job {done['id']}; `dnspanel zones change --undo {done['id']}` takes it back.")
     show_run(session, _RUNS, done, _OUTCOMES, carried_out=not dry_run, to_carry_out="Without --dry-run")
 

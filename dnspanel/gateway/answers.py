@@ -23,6 +23,7 @@ from django.db import DatabaseError, InterfaceError
 
 from dnspanel.accounts.tokens import request_limits
 from dnspanel.database_away import note
+from dnspanel.fleet.reads.canary import wait_for_canary
 from dnspanel.gateway import discovery, from_primaries, taken, to_keys, to_networks, to_secondaries
 from dnspanel.gateway.errors import GatewayError, MessageRefused, TsigRefused
 from dnspanel.gateway.limits import Rates
@@ -41,8 +42,9 @@ from dnspanel.secondaries import record
 from dnspanel.texts import gettext
 from dnspanel.zones import access, direct, tsig_permissions
 from dnspanel.zones.direct import Patch
-from dnspanel.zones.errors import PublishingOnHold, Unknown, ZoneError, unserved_reason
-from dnspanel.zones.models import Channel, TsigAct
+from dnspanel.zones.errors import PublishingOnHold, TakenBack, Unknown, ZoneError, unserved_reason
+from dnspanel.zones.failed import raise_if_taken_back
+from dnspanel.zones.models import Channel, Publication, TsigAct
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import RRset
 from replication.errors import ReplicationError
@@ -166,7 +168,7 @@ def _update(query: Query, message: dns.update.UpdateMessage) -> Reply:
     id = taken.id_of(signed, message.id)
     before = taken.take(id=id, time_signed=signed.tsig.time_signed, now=query.now)
     if before is not None and before.rcode is not None:
-        return Reply(dns.rcode.Rcode.make(before.rcode))
+        return _answer_again(id, dns.rcode.Rcode.make(before.rcode))
     try:
         reply = _carry_out(query, message, signed, id)
     except (GatewayError, ZoneError, ReplicationError) as exc:
@@ -174,6 +176,17 @@ def _update(query: Query, message: dns.update.UpdateMessage) -> Reply:
     if reply.rcode != dns.rcode.SERVFAIL:  # that may go better the next time
         taken.note_answer(id=id, rcode=int(reply.rcode))
     return reply
+
+
+def _answer_again(id: UUID, rcode: dns.rcode.Rcode) -> Reply:
+    """Return the answer to a retransmission: that of the first message, unless its publication was taken back since."""
+    publication = Publication.objects.filter(form_id=id).first()
+    try:
+        if publication is not None:
+            raise_if_taken_back(publication)
+    except TakenBack as exc:
+        return _refusal(exc)
+    return Reply(rcode)
 
 
 def _carry_out(query: Query, message: dns.update.UpdateMessage, signed: Signed, id: UUID) -> Reply:
@@ -187,6 +200,9 @@ def _carry_out(query: Query, message: dns.update.UpdateMessage, signed: Signed, 
         now=query.now,
         form_id=id,
     )
+    if outcome.publication is not None:
+        # RFC 2136 has no word for "saved, and not answered yet": NOERROR is the last that the client hears of it.
+        wait_for_canary(outcome.publication)
     sequence = outcome.publication.sequence if outcome.publication else None
     logger.info(
         "updated zone=%s key=%s from=%s acts=%d sequence=%s",

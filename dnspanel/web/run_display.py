@@ -18,6 +18,7 @@ from dnspanel.zones.models import (
     TemplateRun,
     TemplateRunZone,
 )
+from dnspanel.zones.run_turns import TakenBackBatch, taken_back_of
 
 AnyRun = PolicyRun | TemplateRun | ChangeRun
 RunZone = PolicyRunZone | TemplateRunZone | ChangeRunZone
@@ -79,6 +80,11 @@ class DisplayRun(Generic[Run]):
     @property
     def icon(self) -> str:
         return _TONES[RunState(self.run.state)][1]
+
+    @property
+    def taken_back(self) -> list[TakenBackBatch]:
+        """Its publications that the canary could not answer with."""
+        return taken_back_of(self.run)
 
     @property
     def is_unfinished(self) -> bool:

@@ -19,6 +19,7 @@ from dnspanel.zones.errors import Forbidden
 NEEDED = {
     EventKind.SAVED: Permission.READ,
     EventKind.EVERYWHERE: Permission.READ,
+    EventKind.TAKEN_BACK: Permission.READ,
     EventKind.OPENED: Permission.READ,
     EventKind.ENDED: Permission.READ,
     EventKind.NODE: Permission.FLEET,

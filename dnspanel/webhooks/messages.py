@@ -83,6 +83,14 @@ def _everywhere(facts: Mapping[str, Any]) -> str:
     )
 
 
+def _taken_back(facts: Mapping[str, Any]) -> str:
+    message = gettext(
+        "The name servers could not answer with publication {sequence} of {zones}, so it was taken back. {why}"
+    )
+    named = _named(facts["zones"], facts["zone_count"])
+    return message.format(sequence=facts["sequence"], zones=named, why=spoken(facts["taken_back"]["reason"])).rstrip()
+
+
 def _with_reason(sentence: str, facts: Mapping[str, Any]) -> str:
     """The sentence and its reason, if it has one."""
     if reason := facts["reason"].strip():
@@ -189,6 +197,7 @@ def _ping(facts: Mapping[str, Any]) -> str:
 _MESSAGES: Mapping[EventKind, Callable[[Mapping[str, Any]], str]] = {
     EventKind.SAVED: _saved,
     EventKind.EVERYWHERE: _everywhere,
+    EventKind.TAKEN_BACK: _taken_back,
     EventKind.OPENED: _opened,
     EventKind.ENDED: _ended,
     EventKind.NODE: _node,

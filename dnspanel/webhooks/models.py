@@ -17,6 +17,7 @@ class EventKind(models.TextChoices):
 
     SAVED = "publication.saved", gettext_lazy("A publication was saved")
     EVERYWHERE = "publication.everywhere", gettext_lazy("Every node answers with a publication")
+    TAKEN_BACK = "publication.taken_back", gettext_lazy("A publication was taken back: name servers could not answer")
     OPENED = "request.opened", gettext_lazy("Somebody asks for approval")
     ENDED = "request.ended", gettext_lazy("A request was published, declined or withdrawn")
     NODE = "node.state", gettext_lazy("A node's state changed")
@@ -30,6 +31,7 @@ class EventKind(models.TextChoices):
 SUBSCRIBABLE = (
     EventKind.SAVED,
     EventKind.EVERYWHERE,
+    EventKind.TAKEN_BACK,
     EventKind.OPENED,
     EventKind.ENDED,
     EventKind.NODE,

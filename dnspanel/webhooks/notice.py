@@ -67,6 +67,7 @@ def notice(*, now: datetime) -> int:
         events = [
             *_saved(watch, EventKind.SAVED in subscribed),
             *_everywhere(watch, EventKind.EVERYWHERE in subscribed),
+            *(_taken_back(watch) if EventKind.TAKEN_BACK in subscribed else ()),
             *(_opened(watch) if EventKind.OPENED in subscribed else ()),
             *(_ended(watch) if EventKind.ENDED in subscribed else ()),
             *_node_states(now, EventKind.NODE in subscribed),
@@ -169,6 +170,20 @@ def _everywhere_event(publication: Publication, proofs: dict[str, Callable[[int]
         ],
     }
     return _event(EventKind.EVERYWHERE, f"{publication.epoch}:{publication.sequence}", last, details)
+
+
+def _taken_back(watch: Watch) -> list[Event]:
+    found = Publication.objects.filter(failed_at__gte=watch.looked_at - _COMMIT_TIME).order_by("failed_at")[:BATCH]
+    return _fresh(
+        _event(
+            EventKind.TAKEN_BACK,
+            f"{publication.epoch}:{publication.sequence}",
+            publication.failed_at,
+            {"sequence": publication.sequence},
+        )
+        for publication in found
+        if publication.failed_at is not None
+    )
 
 
 def _proofs(node: Node, publications: Collection[Publication]) -> Callable[[int], datetime | None]:

@@ -97,7 +97,7 @@ def contents(event: Event, listener: Listener) -> dict[str, Any] | None:
         return {"message": gettext("Somebody asked for this test.")}
     if not told_of(listener, [event]):
         return None
-    if event.kind in {EventKind.SAVED, EventKind.EVERYWHERE}:
+    if event.kind in {EventKind.SAVED, EventKind.EVERYWHERE, EventKind.TAKEN_BACK}:
         return _publication(event, listener)
     if event.kind in {EventKind.OPENED, EventKind.ENDED}:
         return _request(event, listener)
@@ -124,6 +124,14 @@ def _publication(event: Event, listener: Listener) -> dict[str, Any] | None:
     if event.kind == EventKind.EVERYWHERE:
         data["everywhere_at"] = event.facts["everywhere_at"]
         data["nodes"] = event.facts["nodes"] if Permission.FLEET in listener.actor.permissions else None
+    if event.kind == EventKind.TAKEN_BACK:
+        # The reason names an RRset, which may be one of a zone that the listener does not see.
+        sees_all = data["zone_count"] == Revision.objects.filter(publication=sequence).count()
+        data["taken_back"] = {
+            "at": moment(event.at),
+            "sequence": publication.taken_back_in,
+            "reason": publication.failed_reason if sees_all else "",
+        }
     return data
 
 

@@ -388,8 +388,7 @@ class _Batch:
             found.change(zone, {})
         for zone, reason in restored.outcome.refused:
             found.refuse(zone, reason)
-        if restored.last is not None:
-            ChangeRun.objects.filter(pk=self._run.pk).update(last_sequence=restored.last.sequence)
+        run_turns.note_publications(self._run, [publication.sequence for publication in restored.publications])
 
     def _delete_again(self, zones: Sequence[Zone], rows: Iterable[ChangeRunZone], found: _Found, now: datetime) -> None:
         """Zones that the run restored, and that are still as it left them, are in the trash again."""
@@ -411,7 +410,7 @@ class _Batch:
             else:
                 found.change(zone, {})
         if publication is not None:
-            ChangeRun.objects.filter(pk=self._run.pk).update(last_sequence=publication.sequence)
+            run_turns.note_publications(self._run, [publication.sequence])
 
     def _policies(self, zones: Sequence[Zone], found: _Found) -> list[Zone]:
         """Those of these zones to which the policy is to be attached, or from which to be detached; all are noted."""
@@ -464,7 +463,7 @@ class _Batch:
         if publication is None:
             self._advance_alone(zones, found)
         else:
-            ChangeRun.objects.filter(pk=self._run.pk).update(last_sequence=publication.sequence)
+            run_turns.note_publications(self._run, [publication.sequence])
 
     def _advance_alone(self, zones: Sequence[Zone], found: _Found) -> None:
         with transaction.atomic(durable=True):

@@ -33,6 +33,7 @@ ZoneError
 │   ├── PublishedInPart   some pieces of a large change are published, the rest was refused
 │   ├── QuotaExceeded      a person or a team would have more than they may
 │   └── PublishingOnHold  nodes may hold what this database does not know
+├── TakenBack             the canary could not answer with the publication, so it was taken back
 ├── SettingsRefused       a tag, a team or a way of moving its serial that the zone cannot have
 ├── ExpiryRefused         an RRset cannot be removed at this time
 ├── LockRefused           what is to be locked cannot be
@@ -402,6 +403,18 @@ class NameReserved(NameRefused):
         super().__init__(
             name, gettext("The name {name} is reserved: the panel uses it to see how far a node is.").format(name=name)
         )
+
+
+class TakenBack(ZoneError):
+    """The publication was saved, and taken back because the canary could not answer with it.
+
+    `reason` says why, as the canary found it; it is empty for those who must not know who published what.
+    """
+
+    def __init__(self, sequence: int, reason: str) -> None:
+        self.sequence, self.reason = sequence, reason
+        message = gettext("The change was taken back, because the name servers could not answer with it.")
+        super().__init__(f"{message} {reason}".rstrip())
 
 
 class SettingsRefused(ZoneError):

@@ -14,7 +14,7 @@ from dnspanel.zones.dnssec import queries
 from dnspanel.zones.dnssec.publish_state import sign_within
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.draft import Drafter
-from dnspanel.zones.errors import CannotUndo
+from dnspanel.zones.errors import CannotUndo, TakenBack
 from dnspanel.zones.history import rrset_after
 from dnspanel.zones.models import (
     Channel,
@@ -27,6 +27,7 @@ from dnspanel.zones.models import (
     Zone,
     ZoneKey,
 )
+from dnspanel.zones.signals import publication_taken_back
 from dnspanel.zones.store_rrsets import rrsets_at_names
 from dnspanel.zones.transferred import stop_serving
 from replication.dns import rdtypes
@@ -45,7 +46,7 @@ def take_back(*, sequence: int, reason: str, now: datetime, beside: Beside) -> P
     """
 
     def mark(inverse: Publication) -> None:
-        Publication.objects.filter(pk=sequence).update(failed_reason=reason)
+        _mark(sequence, inverse, reason, now)
         beside(inverse)
 
     explanation = panel_reasons.TAKEN_BACK.format(sequence=sequence, reason=in_english(reason))
@@ -100,7 +101,7 @@ def take_back_signing(
         }
         inverse = sign_within(decide=lambda _, state: _as(before, state), **terms)
         if inverse is not None:
-            Publication.objects.filter(pk=first.publication_id).update(failed_reason=reason)
+            _mark(first.publication_id, inverse, reason, now)
             beside(inverse, first.publication_id)
         left = queries.signing_of(zone)
     if left != _as(before, left):
@@ -108,6 +109,22 @@ def take_back_signing(
             # Whoever signs it in another way meanwhile means that.
             sign_within(decide=lambda _, state: _as(before, state) if state == left else state, **terms)
     return inverse
+
+
+def raise_if_taken_back(publication: Publication) -> None:
+    """Raise TakenBack if the publication was taken back by now, whatever it was when it was read."""
+    publication.refresh_from_db(fields=["failed_reason", "failed_at", "taken_back_in"])
+    if publication.failed_reason:
+        raise TakenBack(publication.sequence, publication.failed_reason)
+
+
+def _mark(sequence: int, inverse: Publication, reason: str, now: datetime) -> None:
+    """Store on the publication that, when and by what it was taken back, and tell those who report on it."""
+    failed = Publication.objects.filter(pk=sequence)
+    is_news = failed.filter(failed_reason="").exists()
+    failed.update(failed_reason=reason, failed_at=now, taken_back_in=inverse.sequence)
+    if is_news:
+        publication_taken_back.send(sender=Publication, sequence=sequence, reason=reason)
 
 
 def _as(wanted: SigningState, state: SigningState) -> SigningState:

@@ -104,6 +104,14 @@ class Publication(models.Model):
     form_id = models.UUIDField(null=True, unique=True)
     # Why ring 0 could not answer with it, in words; then it was taken back and no other node ever got it.
     failed_reason = MessageField(blank=True, default="", db_default="")
+    # When it was taken back, and the sequence of the publication that did it.
+    failed_at = models.DateTimeField(null=True)
+    taken_back_in = models.BigIntegerField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["failed_at"], name="publication_failed", condition=Q(failed_at__isnull=False)),
+        ]
 
     @property
     def by(self) -> str:
@@ -1057,6 +1065,8 @@ class ZoneRun(models.Model):
     done = models.IntegerField(default=0)
     counts: "models.JSONField[Any]" = models.JSONField(default=dict)  # {what was found: zones}
     last_sequence = models.BigIntegerField(default=0)
+    # Of all its publications, so that the run can say which of them were taken back.
+    sequences = ArrayField(models.BigIntegerField(), default=list, db_default=[])
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     # Given by the form: the same form sent twice is one run.

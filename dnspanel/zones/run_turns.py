@@ -8,12 +8,14 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 from uuid import UUID
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import BigIntegerField, Count, F, Func, QuerySet, Value
 from django.dispatch import Signal
 from django.utils import timezone
 
@@ -196,6 +198,31 @@ def advance(
     if not at_hand.update(cursor=zones[-1].pk, done=run.done + len(zones), counts=counts):
         raise Stopped
     return listed
+
+
+def note_publications(run: Run, sequences: Sequence[int]) -> None:
+    """Store that the run published these, the newest last."""
+    if sequences:
+        added = Func(F("sequences"), Value(list(sequences), ArrayField(BigIntegerField())), function="array_cat")
+        type(run).objects.filter(pk=run.pk).update(last_sequence=sequences[-1], sequences=added)
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBackBatch:
+    """A publication of a run that was taken back, with how many zones it changed."""
+
+    sequence: int
+    reason: str
+    zones: int
+
+
+def taken_back_of(run: Run) -> list[TakenBackBatch]:
+    """Return the publications of a run that were taken back, the first one first."""
+    if not run.sequences:
+        return []
+    found = Publication.objects.filter(pk__in=run.sequences).exclude(failed_reason="").order_by("pk")
+    rows = found.annotate(zones=Count("revisions")).values_list("pk", "failed_reason", "zones")
+    return [TakenBackBatch(*row) for row in rows]
 
 
 def _start(run: Run, *, total: int, now: datetime) -> None:

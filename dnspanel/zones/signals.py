@@ -18,3 +18,6 @@ change_run_begun = Signal()
 acked_everywhere_requested = Signal()
 # Sent with `questions` for publish hooks, outside of transactions. Receivers return an answer to each, in their order.
 hooks_questioned = Signal()
+# Sent with `sequence` and `reason` when a publication is taken back, because ring 0 could not answer with it; in the
+# transaction of what takes it back.
+publication_taken_back = Signal()

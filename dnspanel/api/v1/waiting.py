@@ -46,7 +46,10 @@ def requested_wait(request: Request) -> Wait | None:
 
 
 def wait_for_all(request: Request, publication: Publication | None, wait: Wait | None) -> None:
-    """Whom the client waits for has proved the publication, or there is nobody; else Refusal (504) says what lacks."""
+    """Wait until everyone the client waits for has proved the publication, or there is nobody to wait for.
+
+    Raise Refusal (504) with what lacks, and TakenBack (422) as soon as the canary cannot answer with it.
+    """
     if publication is None or wait is None:
         return
     if wait_for_nodes(publication, wait.seconds, with_secondaries=wait.with_secondaries):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import Exists, OuterRef, Subquery
 
 from dnspanel.fleet.health import Word
 from dnspanel.fleet.models import Ack, Node, NodeState
@@ -26,8 +26,9 @@ class NodeArrival:
 def arrivals(publication: Publication, *, now: datetime) -> list[NodeArrival]:
     """Return every node that takes pushes, by name, with when it first acked this publication; without ring 0.
 
-    A publication that failed arrives nowhere: positions beyond it do not contain it. Nor has it arrived at a node of
-    another epoch, whatever that node acked before. Four queries, however many nodes.
+    A publication that failed arrives nowhere: positions beyond it do not contain it, and that it failed may be newer
+    than `publication`. Nor has it arrived at a node of another epoch, whatever that node acked before. Four queries,
+    however many nodes.
     """
     if publication.failed_reason:
         return []
@@ -42,7 +43,10 @@ def ring0_arrivals(publication: Publication, *, now: datetime) -> list[NodeArriv
 
 def _arrivals(publication: Publication, statuses: Sequence[NodeStatus]) -> list[NodeArrival]:
     proofs = Ack.objects.filter(
-        node=OuterRef("pk"), epoch=publication.epoch, sequence__gte=publication.sequence
+        Exists(Publication.objects.filter(pk=publication.pk, failed_reason="")),
+        node=OuterRef("pk"),
+        epoch=publication.epoch,
+        sequence__gte=publication.sequence,
     ).order_by("sequence")
     active = {status.node.pk: status for status in statuses if status.node.state == NodeState.ACTIVE}
     nodes = Node.objects.filter(pk__in=list(active)).annotate(arrived_at=Subquery(proofs.values("at")[:1]))

@@ -273,7 +273,7 @@ class _Batch:
             alongside=lambda: self._advance(found),
         )
         if outcome.publication is not None:
-            TemplateRun.objects.filter(pk=self._run.pk).update(last_sequence=outcome.publication.sequence)
+            run_turns.note_publications(self._run, [outcome.publication.sequence])
 
     @property
     def _changes_servers(self) -> bool:

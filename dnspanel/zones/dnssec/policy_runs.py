@@ -210,8 +210,7 @@ def _do(
         applying=Applying(acting, begin_rollover),
         beside=lambda findings: _advance(run, zones, {**found, **findings}),
     )
-    if publications:
-        PolicyRun.objects.filter(pk=run.pk).update(last_sequence=publications[-1].sequence)
+    run_turns.note_publications(run, [publication.sequence for publication in publications])
 
 
 def _without_policy(

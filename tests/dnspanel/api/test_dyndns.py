@@ -18,10 +18,14 @@ from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens import NewToken, TokenTerms
 from dnspanel.api import dyndns
 from dnspanel.api.dyndns import Addresses, NotAnAddress, Prefix, intents_in
+from dnspanel.fleet.models import Node
 from dnspanel.zones import hold as publishing_hold
 from dnspanel.zones import store_rrsets
 from dnspanel.zones.models import Channel, Publication, Zone
 from replication.dns import rdtypes
+from tests.dnspanel.fleet.conftest import MakeNode
+from tests.dnspanel.fleet.conftest import active_node as active_node
+from tests.dnspanel.taken_back import refusing
 from tests.dnspanel.zones.conftest import MakeZone, rr
 from tests.dnspanel.zones.conftest import make_zone as make_zone
 from tests.dnspanel.zones.conftest import zone as zone
@@ -395,3 +399,12 @@ def test_while_publishing_is_held_a_router_is_told_to_come_back(zone: Zone, ask:
     assert (publications(), addresses(zone)) == (before, ())
     publishing_hold.release()
     assert ask(myip="192.0.2.7") == "good 192.0.2.7"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_update_that_the_canary_refuses_is_an_error(ask: Ask, zone: Zone, active_node: MakeNode) -> None:
+    # `good` was the last that a router heard of a change that was taken back two seconds later.
+    Node.objects.filter(pk=active_node("canary").pk).update(is_ring0=True)
+    with refusing(2):
+        assert ask(myip="192.0.2.7") == "dnserr"
+    assert addresses(zone) == ()

@@ -5,12 +5,14 @@ from django.utils import timezone
 
 from dnspanel.api import waiting
 from dnspanel.fleet.push.acks import record_ack
+from dnspanel.zones.errors import TakenBack
 from dnspanel.zones.models import Publication, Zone
 from replication.wire.position import Position
 from replication.wire.protocol import Ack
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.fleet.conftest import active_node as active_node
 from tests.dnspanel.fleet.conftest import waiting_node as waiting_node
+from tests.dnspanel.taken_back import take_back
 from tests.dnspanel.zones.conftest import make_zone as make_zone
 from tests.dnspanel.zones.conftest import zone as zone
 from tests.people import alice as alice
@@ -78,3 +80,38 @@ def test_when_too_many_wait_the_next_one_does_not(
     monkeypatch.setattr(waiting, "_places", full)
     assert waiting.wait_for_nodes(publication, 30, clock=clock, sleep=clock.sleep) is False
     assert clock.pauses == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_publication_that_is_taken_back_ends_the_wait_at_once(
+    publication: Publication, active_node: MakeNode
+) -> None:
+    # The rows of the publication were read before the canary refused it, and all nodes ack the sequence that took it
+    # back: those who waited were told that all nodes answer with it.
+    active_node("ns1")
+    clock = Clock()
+
+    def refuse(seconds: float) -> None:
+        clock.sleep(seconds)
+        take_back(publication.sequence)
+
+    with pytest.raises(TakenBack, match="SERVFAIL"):
+        waiting.wait_for_nodes(publication, 30, clock=clock, sleep=refuse)
+    assert len(clock.pauses) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_was_taken_back_is_nowhere_also_where_there_is_no_node(
+    publication: Publication, active_node: MakeNode
+) -> None:
+    take_back(publication.sequence)
+    with pytest.raises(TakenBack):
+        waiting.wait_for_nodes(publication, 0)
+    node = active_node("ns1")
+    assert waiting.proofs_of(publication) == [False]
+    record_ack(
+        node_id=node.pk,
+        ack=Ack(Position(publication.epoch, publication.sequence + 1), b"m" * 16, b"r" * 16),
+        now=timezone.now(),
+    )
+    assert waiting.proofs_of(publication) == [False]

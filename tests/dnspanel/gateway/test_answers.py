@@ -17,6 +17,7 @@ from django.db import DatabaseError
 
 from dnspanel.accounts.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
+from dnspanel.fleet.models import Node
 from dnspanel.gateway import answers as module
 from dnspanel.webhooks import publish_hooks
 from dnspanel.webhooks.publish_hooks import HookTerms
@@ -26,7 +27,10 @@ from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.publish_rules import ApprovalTerms, Scope, add_approval_rule, lift_approval_rule
 from replication.dns import rdtypes
+from tests.dnspanel.fleet.conftest import MakeNode
+from tests.dnspanel.fleet.conftest import active_node as active_node
 from tests.dnspanel.gateway.conftest import Key, MakeKey, replies
+from tests.dnspanel.taken_back import REASON, refusing, take_back
 from tests.dnspanel.webhooks.answering import Answering
 from tests.dnspanel.webhooks.conftest import answering as answering
 from tests.dnspanel.webhooks.conftest import at_home as at_home
@@ -98,6 +102,30 @@ def test_an_update_to_which_a_publish_hook_says_no_is_refused(
         assert rcode_of(key.ask(adds())) == "REFUSED"
     assert "No names like that." in caplog.text
     assert holds(zone, "new.example.test.") == ()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_update_that_the_canary_refuses_is_refused_with_the_reason(
+    zone: Zone, key: Key, active_node: MakeNode, caplog: pytest.LogCaptureFixture
+) -> None:
+    # NOERROR was the last that a client heard of a change that was taken back two seconds later.
+    Node.objects.filter(pk=active_node("canary").pk).update(is_ring0=True)
+    message = adds()
+    with refusing(2), caplog.at_level(logging.INFO):
+        assert rcode_of(key.ask(message)) == "REFUSED"
+    assert REASON in caplog.text
+    assert holds(zone, "new.example.test.") == ()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_retransmission_is_told_that_its_update_was_taken_back_since(zone: Zone, key: Key) -> None:
+    message = adds()
+    wire = key.sign(message)
+    (first,) = replies(wire)
+    assert rcode_of(key.read(first, message)) == "NOERROR"
+    take_back(2)
+    (second,) = replies(wire)
+    assert rcode_of(key.read(second, message)) == "REFUSED"
 
 
 def test_an_update_that_changes_nothing_publishes_nothing(zone: Zone, key: Key) -> None:

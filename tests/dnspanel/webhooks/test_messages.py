@@ -25,6 +25,16 @@ def test_a_publication_is_a_sentence() -> None:
     assert line_of("publication.saved", saved("a.test.", author=None)).text.startswith("The panel changed ")
 
 
+def test_what_was_taken_back_says_why() -> None:
+    facts = saved("a.test.", sequence=7, taken_back={"reason": "PowerDNS answers SERVFAIL."})
+    assert line_of("publication.taken_back", facts).text == (
+        "The name servers could not answer with publication 7 of a.test., so it was taken back."
+        " PowerDNS answers SERVFAIL."
+    )
+    facts["taken_back"]["reason"] = ""
+    assert line_of("publication.taken_back", facts).text.endswith("so it was taken back.")
+
+
 def test_what_others_wrote_calls_nobody_and_links_to_nothing() -> None:
     lines = [Line(EVIL, URL), Line("second")]
     slack = json.loads(chat_body("slack", lines))["text"]

@@ -14,6 +14,7 @@ from dnspanel.zones import edit
 from dnspanel.zones.edit import NewZone
 from dnspanel.zones.models import Zone
 from tests.dnspanel.fleet.conftest import MakeNode
+from tests.dnspanel.taken_back import REASON, take_back
 from tests.dnspanel.webhooks.conftest import MakeWebhook
 from tests.dnspanel.webhooks.happening import give, import_ended, later, notice_all, prove, publish
 from tests.people import NOW
@@ -140,3 +141,21 @@ def test_the_body_is_the_same_for_every_attempt(bob: User, webhook: MakeWebhook)
     first = payload(event, Listener(actor(bob)))
     publish("two.test.", bob)
     assert payload(event, Listener(actor(bob))) == first
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_was_taken_back_is_told_once_and_the_reason_to_who_sees_all_of_it(
+    bob: User, member: User, webhook: MakeWebhook
+) -> None:
+    webhook(bob, "https://receiver.test/", "publication.taken_back")
+    edit.create_zones(zones=[NewZone("mine.test."), NewZone("other.test.")], author=bob, channel="web", now=NOW)
+    give(member, "mine.test.")
+    assert notice_all() == []
+    inverse = take_back(1, now=later(2))
+    assert notice_all(later(3)) == [("publication.taken_back", {"sequence": 1})]
+    assert notice_all(later(4)) == []
+    data = seen_by(bob, "publication.taken_back")["data"]
+    assert (data["sequence"], data["zone_count"]) == (1, 2)
+    assert data["taken_back"] == {"at": "2026-11-21T12:00:02.000Z", "sequence": inverse.sequence, "reason": REASON}
+    data = seen_by(member, "publication.taken_back")["data"]
+    assert (data["zone_count"], data["taken_back"]["reason"]) == (1, "")

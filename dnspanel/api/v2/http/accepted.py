@@ -24,6 +24,7 @@ from dnspanel.secondaries.arrival import secondaries_lacking
 from dnspanel.zones import nesting
 from dnspanel.zones.access import may_know_author, visibility_of, zones_within_reach
 from dnspanel.zones.direct import Outcome
+from dnspanel.zones.failed import raise_if_taken_back
 from dnspanel.zones.models import Publication, Revision, RevisionKind
 from dnspanel.zones.plan import ZonePlan
 from replication.dns import rdata
@@ -62,7 +63,10 @@ def accepted(
     headers: Mapping[str, str] | None = None,
     zones: list[dict[str, Any]] | None = None,
 ) -> HttpResponse:
-    """The answer with this publication: 202 while nodes lack it, else `status`. `zones` are its own, if known."""
+    """The answer with this publication: 202 while nodes lack it, else `status`. `zones` are its own, if known.
+
+    Raise TakenBack as soon as the publication is taken back, if the client waits.
+    """
     named = dict(headers or {})
     if publication is None:
         return answer({"publication": None, **body}, 200, headers=named)
@@ -84,10 +88,14 @@ def accepted(
 
 
 def accepted_before(request: Request, form_id: UUID) -> HttpResponse | None:
-    """The answer to a request whose first sending published, and whose answer was lost; None if it did not."""
+    """The answer to a request whose first sending published, and whose answer was lost; None if it did not.
+
+    Raise TakenBack if what it published was taken back since.
+    """
     publication = Publication.objects.select_related("author", "token").filter(form_id=form_id).first()
     if publication is None:
         return None
+    raise_if_taken_back(publication)
     body = {"zones": moved_by(publication, actor_in(request)), "warnings": []}
     return accepted(request, publication, body, headers={"Idempotency-Replayed": "true"})
 
@@ -150,7 +158,29 @@ def listed_publication_json(publication: Publication, actor: Actor) -> dict[str,
         "channel": str(publication.channel),
         "reason": publication.reason if knows else "",
         "url": publication_url(publication.sequence),
+        "taken_back": _taken_back_json(publication, actor),
     }
+
+
+def _taken_back_json(publication: Publication, actor: Actor) -> dict[str, Any] | None:
+    """When, why and by what the publication was taken back; None: it was not."""
+    if not publication.failed_reason:
+        return None
+    return {
+        "at": None if publication.failed_at is None else time_json(publication.failed_at),
+        "sequence": publication.taken_back_in,
+        "reason": publication.failed_reason if may_know_reason(publication, actor) else "",
+    }
+
+
+def may_know_reason(publication: Publication, actor: Actor) -> bool:
+    """Whether the actor is told why a publication was taken back: the reason names an RRset of any of its zones."""
+    if actor.token is not None and actor.token.pk == publication.token_id:
+        return True
+    if not may_know_author(actor, publication.token_id):
+        return False
+    revisions = Revision.objects.filter(publication=publication.sequence)
+    return actor.may_everywhere(Right.READ) or _visible_revisions(publication, actor).count() == revisions.count()
 
 
 def published_zones(publication: Publication, actor: Actor) -> list[dict[str, Any]]:

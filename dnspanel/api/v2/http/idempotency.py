@@ -21,6 +21,8 @@ from django.http import HttpRequest, HttpResponse
 from dnspanel.accounts.actors import Actor
 from dnspanel.api.models import RememberedAnswer
 from dnspanel.api.v2.http.problems import Problem, RequestFault
+from dnspanel.zones.failed import raise_if_taken_back
+from dnspanel.zones.models import Publication
 
 REMEMBERED_FOR = timedelta(hours=24)
 # Longer than any request takes; after it, whoever began one is taken for dead.
@@ -49,6 +51,8 @@ class Remembered(Exception):
 
 def claim(*, request: HttpRequest, actor: Actor, key: str, now: datetime) -> Claim:
     """The key is this request's. Raises Remembered with the answer if there is one.
+
+    Raises TakenBack where that answer told of a publication that was taken back since.
 
     Raises Problem for a key that belongs to another request, or to the same
     one while it is under way.
@@ -98,6 +102,8 @@ def _refuse_or_recall(row: RememberedAnswer, digest: bytes) -> None:
         fault = RequestFault("key-reused", "This key came with another request.", header="Idempotency-Key")
         raise Problem("key-reused", "This Idempotency-Key belongs to another request; use a new one.", [fault])
     if row.status is not None:
+        if row.status < 300 and (publication := Publication.objects.filter(form_id=form_id_of(row.pk)).first()):
+            raise_if_taken_back(publication)
         response = HttpResponse(bytes(row.body), status=row.status, headers=row.headers)
         response["Idempotency-Replayed"] = "true"
         if "Content-Type" not in row.headers:

@@ -99,6 +99,13 @@ _ALL = (
         "Each of `errors` names a rule. Warnings can be accepted with `accept_warnings`.",
     ),
     ProblemType(
+        "taken-back",
+        422,
+        "The name servers could not answer with the change, so it was taken back",
+        "The publication `sequence` was saved, the canary could not answer with it, and no other node got it."
+        " `reasons` says what PowerDNS could not answer: change that value and send the request again.",
+    ),
+    ProblemType(
         "key-reused", 422, "The idempotency key belongs to another request", "Use a new key for a new request."
     ),
     ProblemType(

@@ -182,6 +182,11 @@ def _violations(exc: zones.RuleViolations) -> Problem:
     return Problem("rules-violated", str(exc), faults, extensions=extensions)
 
 
+def _taken_back(exc: zones.TakenBack) -> Problem:
+    extensions = {"sequence": exc.sequence, "reasons": [exc.reason] if exc.reason else []}
+    return Problem("taken-back", str(exc), extensions=extensions)
+
+
 def _guard(exc: zones.GuardHolds) -> Problem:
     detail = f'{exc.zone_name}: {" ".join(exc.reasons)} Send it with "confirm": true if that is meant.'
     return Problem("needs-confirmation", detail, extensions={"zone": exc.zone_name, "reasons": list(exc.reasons)})
@@ -281,6 +286,7 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (zones.MassDeletion, _mass_deletion),
     (zones.QuotaExceeded, _simply("quota-exceeded")),
     (zones.PublishingOnHold, _simply("publishing-held", Retry_After="60")),
+    (zones.TakenBack, _taken_back),
     (zones.KeyUnknown, _simply("not-found")),
     (zones.NotSigned, _simply("not-signed")),
     (zones.DnssecRefused, _simply("dnssec-refused")),

@@ -108,6 +108,9 @@ class ImportSerializer(Shape):
     options = sources.OptionsSerializer(required=False)
     progress = ProgressSerializer(read_only=True)
     plan = DryRunSerializer(read_only=True, allow_null=True, help_text="Once there was a dry run.")
+    last_sequence = serializers.IntegerField(
+        read_only=True, help_text="Of its last publication, once all is published; 0: none."
+    )
     created_at = serializers.DateTimeField(read_only=True)
     ended_at = serializers.DateTimeField(read_only=True, allow_null=True)
 
@@ -285,6 +288,7 @@ def import_json(job: ImportJob) -> dict[str, Any]:
         "options": Options.from_json(job.options).to_json(),
         "progress": {name: getattr(progress, name) for name in members},
         "plan": None if plan is None else {name: getattr(plan, name) for name in _COUNTS},
+        "last_sequence": job.last_sequence,
         "created_at": stamp(job.created_at),
         "ended_at": stamp(job.ended_at),
     }

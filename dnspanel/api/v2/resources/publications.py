@@ -10,6 +10,7 @@ from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
 from dnspanel.api.v2.http.accepted import (
     listed_publication_json,
+    may_know_reason,
     publication_json,
     requested_wait,
     shadowed_json,
@@ -28,6 +29,7 @@ from dnspanel.api.v2.schema.zone_serializers import (
 )
 from dnspanel.api.waiting import wait_for_nodes
 from dnspanel.zones.access import zones_within_reach
+from dnspanel.zones.errors import TakenBack
 from dnspanel.zones.models import Publication, Revision
 
 
@@ -58,17 +60,25 @@ class PublicationDetail(V2View):
 
         Its state per node. With `wait`, answers when all nodes answer with
         it, or when that time is over; with `wait_for=all`, when secondaries do
-        too. `shadowed` has the RRsets that they
+        too. Of one that was taken back, `wait` answers 422 with the reason. `shadowed` has the RRsets that they
         answer from another zone instead.
         """
         actor = actor_in(request)
         publication = publication_for(actor, sequence)
         seconds, with_secondaries = requested_wait(request), waits_for_secondaries(request)
         if seconds:
-            wait_for_nodes(publication, seconds, with_secondaries=with_secondaries)
+            _wait(publication, actor, seconds, with_secondaries)
         shadowed = shadowed_json(publication, actor)
         found = publication_json(publication, actor, timezone.now(), with_secondaries=with_secondaries)
         return answer({**found, "shadowed": shadowed})
+
+
+def _wait(publication: Publication, actor: Actor, seconds: int, with_secondaries: bool) -> None:
+    """Wait for the publication. Raise TakenBack if it was taken back, with the reason only for who may know it."""
+    try:
+        wait_for_nodes(publication, seconds, with_secondaries=with_secondaries)
+    except TakenBack as exc:
+        raise exc if may_know_reason(publication, actor) else TakenBack(exc.sequence, "") from exc
 
 
 def publications_visible_to(actor: Actor) -> QuerySet[Publication]:

@@ -1,11 +1,21 @@
 """What runs over many zones have in common as API v2 shows them: who may read one sees how far it is."""
 
+from dataclasses import asdict
 from typing import Any
 
 from rest_framework import serializers
 
 from dnspanel.api.v2.schema.fields import Shape, stamp
+from dnspanel.zones import run_turns
 from dnspanel.zones.models import ChangeRun, PolicyRun, RunState, TemplateRun
+
+
+class TakenBackBatchSerializer(Shape):
+    """A publication of a run that was taken back: the canary could not answer with it."""
+
+    sequence = serializers.IntegerField(read_only=True)
+    zones = serializers.IntegerField(read_only=True, help_text="How many zones it had changed.")
+    reason = serializers.CharField(read_only=True)
 
 
 class RunProgress(Shape):
@@ -17,6 +27,9 @@ class RunProgress(Shape):
     zones_done = serializers.IntegerField(read_only=True)
     zones_total = serializers.IntegerField(read_only=True)
     last_sequence = serializers.IntegerField(read_only=True, help_text="Of its last publication; 0: none.")
+    taken_back = TakenBackBatchSerializer(
+        many=True, read_only=True, help_text="Those of its publications that were taken back, and why."
+    )
     created_at = serializers.DateTimeField(read_only=True)
     ended_at = serializers.DateTimeField(read_only=True, allow_null=True)
 
@@ -31,6 +44,7 @@ def progress_json(run: PolicyRun | TemplateRun | ChangeRun) -> dict[str, Any]:
         "zones_total": run.total,
         "counts": run.counts,
         "last_sequence": run.last_sequence,
+        "taken_back": [asdict(batch) for batch in run_turns.taken_back_of(run)],
         "created_at": stamp(run.created_at),
         "ended_at": stamp(run.ended_at),
     }

@@ -342,6 +342,14 @@ class PublishedZoneSerializer(Shape):
     kind = serializers.ChoiceField(choices=["create", "change", "delete", "restore"])
 
 
+class TakenBackSerializer(Shape):
+    """When and why a publication was taken back: the canary could not answer with it, and no other node got it."""
+
+    at = serializers.DateTimeField(allow_null=True)
+    sequence = serializers.IntegerField(allow_null=True, help_text="Of the publication that took it back.")
+    reason = serializers.CharField(allow_blank=True)
+
+
 class ListedPublicationSerializer(Shape):
     """One sequence of the log: everything that one act published."""
 
@@ -353,6 +361,7 @@ class ListedPublicationSerializer(Shape):
     channel = serializers.ChoiceField(choices=["web", "api", "import", "dynamic", "system"])
     reason = serializers.CharField(allow_blank=True)
     url = serializers.CharField()
+    taken_back = TakenBackSerializer(allow_null=True, help_text="null: it was not taken back.")
 
 
 class PublicationSerializer(ListedPublicationSerializer):

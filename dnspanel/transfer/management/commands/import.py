@@ -3,6 +3,7 @@
 import sys
 import time
 from argparse import ArgumentParser
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -12,14 +13,20 @@ from django.utils import timezone
 from tqdm import tqdm
 
 from dnspanel.accounts.models import User
+from dnspanel.fleet.reads.canary import wait_for_canary
 from dnspanel.transfer.documents import Options
 from dnspanel.transfer.errors import TransferError
 from dnspanel.transfer.files import upload
 from dnspanel.transfer.imports import jobs, queries, worker
+from dnspanel.transfer.imports.taken_back import TAKEN_BACK
 from dnspanel.transfer.management.passphrase_file import passphrase_in
-from dnspanel.transfer.models import ACTIVE_STATES, ImportJob, SourceKind, State
+from dnspanel.transfer.models import ACTIVE_STATES, ImportFault, ImportJob, SourceKind, State
+from dnspanel.zones.errors import TakenBack
+from dnspanel.zones.models import Publication
 
 _POLL_SECONDS = 0.1
+# A large import needs longer than an edit until the canary has proved it.
+_CANARY_SECONDS = 30.0
 _PHASE_LABELS = {
     State.SCANNING: "scan",
     State.PLANNING: "dry run",
@@ -97,6 +104,7 @@ class Command(BaseCommand):
         if job.state == State.PLANNED and self._go_on(job, options):
             jobs.start_apply(job=job, author=self._author(options), now=timezone.now())
             self._follow(job)
+            self._wait_for_canary(job)
         self._say_report(job)
 
     def _job(self, pk: int) -> ImportJob:
@@ -173,6 +181,12 @@ class Command(BaseCommand):
                     time.sleep(_POLL_SECONDS)
             bar.n = bar.total or bar.n
 
+    def _wait_for_canary(self, job: ImportJob) -> None:
+        """Wait for a moment until the canary has proved what was published, or it was taken back."""
+        if (publication := Publication.objects.filter(pk=job.last_sequence).first()) is not None:
+            with suppress(TakenBack):  # the import's faults name the zones
+                wait_for_canary(publication, seconds=_CANARY_SECONDS)
+
     def _say_scan(self, job: ImportJob) -> None:
         found = queries.scan_summary(job)
         self.stdout.write(
@@ -216,6 +230,10 @@ class Command(BaseCommand):
             f"Published {report.published:,} zones in {job.apply_seconds:.1f} s; "
             f"{report.plan.waiting:,} wait because they changed since the dry run. Undo with --undo {job.pk}."
         )
+        if taken_back := ImportFault.objects.filter(job=job, code=TAKEN_BACK).count():
+            raise CommandError(
+                f"{taken_back:,} zones were taken back, because the name servers could not answer with them."
+            )
 
     def _say_undone(self, job: ImportJob) -> None:
         report = queries.report(job)

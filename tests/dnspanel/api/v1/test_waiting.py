@@ -15,6 +15,7 @@ from dnspanel.secondaries import set_up
 from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.zones.models import LogHead, Publication, Zone
 from tests.dnspanel.api.v1.conftest import Caller, MakeCaller, replace, texts
+from tests.dnspanel.taken_back import REASON, refusing, take_back
 from tests.people import NOW
 
 PATCH = replace("www.example.test.", "A", "192.0.2.9")
@@ -108,3 +109,12 @@ def test_all_are_secondaries_too_and_nodes_are_nodes_alone(make_caller: MakeCall
     assert (written.status_code, written["X-PDNS-New-Serial"]) == (204, "3")
     third = replace("www.example.test.", "A", "192.0.2.11")
     assert call("PATCH", "/zones/example.test.?wait=nodes&timeout=0", {"rrsets": [third]}).status_code == 204
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_waits_for_what_is_taken_back_reads_why_at_once(call: Caller, zone: Zone) -> None:
+    ns1 = node("ns1")
+    with refusing(2, lambda sequence: take_back(sequence, ns1)):
+        status, words = patch(call, "?wait=all&timeout=20")
+    assert status == 422
+    assert "The change was taken back, because the name servers could not answer with it. " + REASON in words

@@ -1,6 +1,6 @@
 """A whole import, unit by unit: found, planned, published, repeated, undone.
 
-Tests `imports.plan`, `imports.scan`, `imports.undo` and `imports.kept_keys` too.
+Tests `imports.plan`, `imports.scan`, `imports.undo`, `imports.kept_keys` and `imports.taken_back` too.
 """
 
 from collections.abc import Callable
@@ -28,6 +28,7 @@ from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec import queries as signing
 from dnspanel.zones.models import Channel, Publication, Revision, SigningChange, TemplateLink, Zone
 from dnspanel.zones.publish_rules import Scope
+from tests.dnspanel.taken_back import REASON, take_back
 from tests.dnspanel.transfer.conftest import MakeImport, import_all, lines_of, work_through, zone_text
 from tests.dnspanel.transfer.zone_templates.test_servers import HOUSE, OTHER, apex, make_set
 from tests.dnspanel.webhooks.answering import Answering
@@ -531,3 +532,27 @@ def test_a_hold_that_begins_while_a_piece_is_applied_leaves_the_piece_as_it_was(
     work_through(job)
     job.refresh_from_db()
     assert (job.state, Zone.objects.count()) == (State.DONE, 1)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_zones_that_were_taken_back_are_failed_ones(make_import: MakeImport) -> None:
+    # An import said "Done, answered by 4/4 nodes" about a zone that the canary had refused, and that was in the trash.
+    import_all(make_import(texts("old.test.")))
+    job = import_all(
+        make_import({"a.zone": zone_text("a.test.", WWW), "old.zone": zone_text("old.test.", "mail 300 A 192.0.2.5")})
+    )
+    piece = ImportPiece.objects.get(job=job)
+    assert queries.report(job).published == 2
+    assert piece.created_in is not None
+    assert piece.changed_in is not None
+    take_back(piece.created_in)
+    report = queries.report(job)
+    assert (report.published, report.plan.failed, report.plan.creates, report.plan.unions) == (1, 1, 0, 1)
+    [fault] = queries.faults_page(job, severity="error")
+    assert (fault.zone, fault.code, fault.path) == ("a.test.", "taken-back", "a.zone")
+    assert str(fault.reason).endswith(REASON)
+    take_back(piece.changed_in)
+    assert (queries.report(job).published, actions(job)) == (0, {"a.test.": "failed", "old.test.": "failed"})
+    assert queries.jobs_page(job.author)[0].errors == 2
+    assert {fault.code for fault in queries.fault_kinds(job)} == {"taken-back"}
+    assert Zone.objects.get(name="a.test.").deleted_at is not None

@@ -15,8 +15,9 @@ from dnspanel.fleet.push.acks import record_ack
 from dnspanel.zones.models import LogHead, Publication, Zone
 from replication.wire.position import Position
 from replication.wire.protocol import Ack
-from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, MakeZone, content
+from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, MakeZone, content, replace
 from tests.dnspanel.fleet.conftest import MakeNode
+from tests.dnspanel.taken_back import REASON, take_back
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -85,6 +86,54 @@ def test_a_wait_ends_when_its_time_is_over(call: Caller, zone: Zone, active_node
     assert call("PUT", WWW + "?wait=1", content("192.0.2.7")).status_code == 202
     sequence = LogHead.objects.get().sequence
     assert call.get(f"/publications/{sequence}?wait=1")["everywhere"] is False
+
+
+def test_who_waits_for_what_is_taken_back_gets_a_problem_at_once(
+    call: Caller, zone: Zone, active_node: MakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = active_node("ns1")
+    ask = waiting.is_everywhere
+
+    def refuse(publication: Publication) -> bool | None:
+        """The canary refuses the change once it was asked for in vain."""
+        found = ask(publication)
+        take_back(publication.sequence, node)
+        return found
+
+    monkeypatch.setattr(waiting, "is_everywhere", refuse)
+    problem = call.problem(422, "PUT", WWW + "?wait=20", content("192.0.2.7"), idempotency_key="k")
+    assert (problem["code"], problem["reasons"]) == ("taken-back", [REASON])
+    monkeypatch.undo()
+    assert call.problem(422, "PUT", WWW + "?wait=20", content("192.0.2.7"), idempotency_key="k") == problem
+    assert call.problem(422, "GET", f"/publications/{problem['sequence']}?wait=5")["code"] == "taken-back"
+    publication = call.get(f"/publications/{problem['sequence']}")
+    assert (publication["everywhere"], publication["reached"]) == (False, 0)
+    assert publication["taken_back"]["reason"] == REASON
+    assert publication["taken_back"]["sequence"] == LogHead.objects.get().sequence
+    assert call.get(f"/publications/{LogHead.objects.get().sequence}?wait=5")["taken_back"] is None
+
+
+def test_a_remembered_answer_does_not_outlive_what_it_told_of(call: Caller, zone: Zone, active_node: MakeNode) -> None:
+    node = active_node("ns1")
+    written = call.good("PUT", WWW, content("192.0.2.7"), idempotency_key="k")
+    take_back(written["publication"]["sequence"], node)
+    assert call.problem(422, "PUT", WWW, content("192.0.2.7"), idempotency_key="k")["code"] == "taken-back"
+
+
+def test_why_it_was_taken_back_is_for_who_sees_all_that_it_changed(
+    call: Caller, zone: Zone, make_caller: MakeCaller, make_zone: MakeZone, active_node: MakeNode
+) -> None:
+    node = active_node("ns1")
+    make_zone(name="other.test.")
+    change = replace("www", "A", "192.0.2.7")
+    body = {"zones": [{"zone": f"{name}.test.", "changes": [change]} for name in ("example", "other")]}
+    sequence = call.good("POST", "/bulk", body)["publication"]["sequence"]
+    take_back(sequence, node)
+    assert call.get(f"/publications/{sequence}")["taken_back"]["reason"] == REASON
+    narrow = make_caller(Grant(frozenset({Right.READ}), zones=frozenset({zone.pk})), permissions=frozenset())
+    assert narrow.get(f"/publications/{sequence}")["taken_back"]["reason"] == ""
+    problem = narrow.problem(422, "GET", f"/publications/{sequence}?wait=5")
+    assert (problem["code"], problem["reasons"], "SERVFAIL" in problem["detail"]) == ("taken-back", [], False)
 
 
 @pytest.mark.parametrize("wait", ["61", "-1", "x", "1.5", "٣"])

@@ -1,0 +1,56 @@
+"""A short wait for the canary's verdict, for callers whose protocol has no wait of its own."""
+
+import time
+from collections.abc import Callable
+from threading import BoundedSemaphore
+
+from django.db import connection
+
+from dnspanel.fleet.models import Ack, Node, NodeState
+from dnspanel.zones.failed import raise_if_taken_back
+from dnspanel.zones.models import Publication
+
+# Longer than the canary takes to refuse a publication, and to have it taken back.
+PATIENCE = 4.0  # seconds
+# Each one that waits holds a thread of its process; the next one is answered without waiting.
+MOST_WAITING = 4
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.1
+
+_places = BoundedSemaphore(MOST_WAITING)
+
+
+def wait_for_canary(
+    publication: Publication,
+    *,
+    seconds: float = PATIENCE,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Wait until the canary has proved the publication, where there is a canary, for at most so many seconds.
+
+    Raise TakenBack if the publication was taken back by then. Not within a transaction. Nobody waits while too many
+    others do.
+    """
+    if not _places.acquire(blocking=False):
+        raise_if_taken_back(publication)
+        return
+    try:
+        end, pause = clock() + seconds, _FIRST_PAUSE
+        while _is_awaited(publication) and (left := end - clock()) > 0:
+            raise_if_taken_back(publication)
+            if not connection.in_atomic_block:
+                connection.close()  # to the pool, for those who have work to do
+            sleep(min(pause, left))
+            pause = min(pause * 1.5, _LONGEST_PAUSE)
+        raise_if_taken_back(publication)
+    finally:
+        _places.release()
+
+
+def _is_awaited(publication: Publication) -> bool:
+    """Return whether there is a canary that has not proved the publication yet."""
+    canary = Node.objects.filter(is_ring0=True, state=NodeState.ACTIVE).values_list("pk", flat=True).first()
+    if canary is None:
+        return False
+    proofs = Ack.objects.filter(node=canary, epoch=publication.epoch, sequence__gte=publication.sequence)
+    return not proofs.exists()

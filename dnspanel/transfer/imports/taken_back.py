@@ -1,0 +1,39 @@
+"""Zones of an import that the name servers could not answer with: the report names them, with the reason. Verbs."""
+
+from collections.abc import Collection
+from typing import Any
+
+from django.db.models import F, Q
+
+from dnspanel.texts import gettext
+from dnspanel.transfer.documents import SourceFault
+from dnspanel.transfer.imports.scan import count_pieces, keep_faults
+from dnspanel.transfer.models import CHANGING_ACTIONS, Action, ImportPiece, ImportZone
+from dnspanel.zones.models import Revision
+
+# The code of the error.
+TAKEN_BACK = "taken-back"
+
+
+def note_taken_back(*, sequence: int, reason: str, **_: Any) -> None:
+    """Count the zones that an import published in this publication as failed, each with an error in the report.
+
+    In the transaction that takes the publication back: a report never says that such zones are published.
+    """
+    for piece in ImportPiece.objects.filter(Q(created_in=sequence) | Q(changed_in=sequence)):
+        _fail(piece, (Action.CREATE,) if piece.created_in == sequence else CHANGING_ACTIONS, sequence, reason)
+
+
+def _fail(piece: ImportPiece, actions: Collection[str], sequence: int, reason: str) -> None:
+    published = Revision.objects.filter(publication=sequence).values("zone_id")
+    zones = ImportZone.objects.filter(
+        job=piece.job_id, piece=piece.number, action__in=actions, zone_id__in=published
+    ).order_by("pk")
+    text = gettext("Published and taken back, because the name servers could not answer with it. {reason}")
+    faults = [
+        SourceFault(path, 0, 0, "", text.format(reason=reason), TAKEN_BACK, zone=name)
+        for name, path in zones.values_list("name", "path")
+    ]
+    keep_faults(piece.job_id, piece.number, faults)
+    zones.update(action=Action.FAILED, errors=F("errors") + 1)
+    count_pieces(piece.job_id, [piece.number])

@@ -1,0 +1,50 @@
+"""A publication that is taken back, as ring 0 would have it, for tests of those who wait for one."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from threading import Thread
+from time import monotonic, sleep
+
+from django.db import connection
+from django.utils import timezone
+
+from dnspanel.fleet.models import Node
+from dnspanel.fleet.push.acks import record_ack
+from dnspanel.zones import failed
+from dnspanel.zones.bulk import nothing
+from dnspanel.zones.models import Publication
+from replication.wire.position import Position
+from replication.wire.protocol import Ack
+
+REASON = "PowerDNS answers SERVFAIL when asked for www.example.test. CAA."
+
+
+def take_back(sequence: int, *nodes: Node, now: datetime | None = None) -> Publication:
+    """The publication is taken back, and these nodes answer with what took it back: one segment brought both."""
+    now = now or timezone.now()
+    inverse = failed.take_back(sequence=sequence, reason=REASON, now=now, beside=nothing)
+    assert inverse is not None
+    for node in nodes:
+        position = Position(inverse.epoch, inverse.sequence)
+        record_ack(node_id=node.pk, ack=Ack(position, b"m" * 16, b"r" * 16), now=now)
+    return inverse
+
+
+@contextmanager
+def refusing(sequence: int, act: Callable[[int], object] = take_back) -> Iterator[None]:
+    """As soon as there is a publication of this sequence, the canary refuses it, or does something else with it."""
+
+    def refuse() -> None:
+        until = monotonic() + 20
+        while not Publication.objects.filter(pk=sequence).exists() and monotonic() < until:
+            sleep(0.02)
+        act(sequence)
+        connection.close()
+
+    canary = Thread(target=refuse)
+    canary.start()
+    try:
+        yield
+    finally:
+        canary.join()
