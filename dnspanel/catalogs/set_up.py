@@ -20,9 +20,11 @@ from dnspanel.primaries.errors import PrimariesRefused
 from dnspanel.primaries.models import TERMS
 from dnspanel.primaries.set_up import Terms
 from dnspanel.texts import gettext
-from dnspanel.zones import edit, panel_reasons
+from dnspanel.zones import edit, governing, panel_reasons
 from dnspanel.zones.errors import SettingsRefused
 from dnspanel.zones.models import Channel, Publication, Zone
+from dnspanel.zones.parts import REPLACE
+from dnspanel.zones.publish_hooks import after_hooks
 from dnspanel.zones.settings_of_zone import canonical_tags
 from dnspanel.zones.transferred import stop_serving
 from replication.dns import names
@@ -90,10 +92,11 @@ def follow_catalog(
     return Catalog.objects.select_related("zone").get(zone__name=names.parse(name), zone__deleted_at=None)
 
 
+@after_hooks
 def follow_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
     """The zone, which comes from elsewhere, is a catalog that is followed: it leaves the nodes. Twice changes nothing.
 
-    Raises Forbidden, and CatalogRefused for a zone whose primary is this panel.
+    Raises Forbidden, CatalogRefused for a zone whose primary is this panel, and what rules about the zone refuse.
     """
     actor = require_set_up(author)
     if Catalog.objects.filter(zone=zone).exists():
@@ -104,6 +107,7 @@ def follow_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
     columns = _checked(CatalogTerms())
 
     def begin(publication: Publication | None = None) -> None:
+        _refuse_by_rules(zone, actor, now)
         _begin(zone, columns, by=actor, now=now, due_at=now)
         _wake_on_commit()
 
@@ -114,15 +118,18 @@ def follow_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
     zone.is_catalog, zone.is_served = True, False
 
 
+@after_hooks
 def release_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
     """The catalog zone is a zone from elsewhere as any other: the next transfer brings it to the nodes.
 
-    Its members stay as they are. Raises Forbidden; a zone that is no catalog stays as it is.
+    Its members stay as they are. Raises Forbidden, and what rules about the zone refuse; a zone that is no catalog
+    stays as it is.
     """
     actor = require_set_up(author)
     with transaction.atomic():
         if Catalog.objects.select_for_update().filter(zone=zone).first() is None:
             return
+        _refuse_by_rules(zone, actor, now)
         _end(zone, by=actor, now=now)
         Zone.objects.filter(pk=zone.pk).update(is_catalog=False)
     zone.is_catalog = False
@@ -220,6 +227,14 @@ def _begin(zone: Zone, columns: Mapping[str, Any], *, by: Actor, now: datetime, 
     Zone.objects.filter(pk=zone.pk).update(is_catalog=True)
     Catalog.objects.create(zone=zone, created_at=now, due_at=due_at, **columns)
     audit.record(action="catalog.follow", by=by, now=now, target=zone.name, **_told(columns))
+
+
+def _refuse_by_rules(zone: Zone, author: Actor, now: datetime) -> None:
+    """Ask all rules about a zone that leaves the nodes as a catalog, or comes to them as a zone again."""
+    passed = governing.refuse_act(
+        zone, REPLACE, author=author, channel=Channel.API, reason="", past_rules=False, now=now
+    )
+    governing.record_act(passed, zone, author=author, reason="", now=now)
 
 
 def _end(zone: Zone, *, by: Actor, now: datetime) -> None:

@@ -51,6 +51,16 @@ terms_options = options(
     click.option("--no-ixfr", is_flag=True, help="Always transfer all of it."),
 )
 
+# Why a zone gets another primary, and whether that goes past rules.
+_saying = options(
+    click.option("--reason", default="", help="Why, for others and the audit log."),
+    click.option(
+        "--past-rules",
+        is_flag=True,
+        help="Though a rule of approval or a freeze forbids it: for who may govern the zone, with --reason.",
+    ),
+)
+
 
 @click.group()
 def primaries() -> None:
@@ -106,11 +116,15 @@ def create(session: Session, zone: str, addresses: tuple[str, ...], team: int | 
 @click.argument("zone")
 @click.argument("addresses", metavar="ADDRESS...", nargs=-1, required=True)
 @terms_options
+@_saying
 @shared_options
 @pass_session
-def set_primaries(session: Session, zone: str, addresses: tuple[str, ...], **terms: Any) -> None:
+def set_primaries(
+    session: Session, zone: str, addresses: tuple[str, ...], reason: str, past_rules: bool, **terms: Any
+) -> None:
     """Have a zone come from these primaries: the next transfer replaces what it holds."""
-    found = session.client.send("PUT", zone_path(zone, "primaries"), body_of_primaries(addresses, **terms))
+    body = {**body_of_primaries(addresses, **terms), **_said(reason, past_rules)}
+    found = session.client.send("PUT", zone_path(zone, "primaries"), body)
     session.show(found, {"zone": found["zone"], "from": " ".join(found["addresses"]), "state": _state(found)})
 
 
@@ -127,22 +141,24 @@ def retrieve(session: Session, zone: str, wants_all: bool) -> None:
 
 @primaries.command("take-over")
 @click.argument("zone")
+@_saying
 @waiting_options
 @shared_options
 @pass_session
-def take_over(session: Session, zone: str, wait: bool, timeout: int) -> None:
+def take_over(session: Session, zone: str, reason: str, past_rules: bool, wait: bool, timeout: int) -> None:
     """Make this panel the primary of a zone: it is edited and published here from now on."""
-    path = zone_path(zone, "primaries", "take-over")
-    show_written(session, publish(session, "POST", path, wait=wait, timeout=timeout), waited=wait)
+    path, body = zone_path(zone, "primaries", "take-over"), _said(reason, past_rules)
+    show_written(session, publish(session, "POST", path, body, wait=wait, timeout=timeout), waited=wait)
 
 
 @primaries.command("give-back")
 @click.argument("zone")
+@_saying
 @shared_options
 @pass_session
-def give_back(session: Session, zone: str) -> None:
+def give_back(session: Session, zone: str, reason: str, past_rules: bool) -> None:
     """Have a zone that was taken over come from its primaries again; that replaces what was changed here."""
-    found = session.client.send("POST", zone_path(zone, "primaries", "give-back"))
+    found = session.client.send("POST", zone_path(zone, "primaries", "give-back"), _said(reason, past_rules))
     session.show(found, {"zone": found["zone"], "from": " ".join(found["addresses"]), "state": _state(found)})
 
 
@@ -156,6 +172,11 @@ def body_of_primaries(
     if secret_file is not None:
         terms["tsig_secret"] = only_line_of(secret_file, "a secret")
     return terms
+
+
+def _said(reason: str, past_rules: bool) -> dict[str, Any]:
+    """What a body says of why, and of rules; nothing where neither is given."""
+    return {**({"reason": reason} if reason else {}), **({"past_rules": True} if past_rules else {})}
 
 
 def _of_tls(*, tls: bool, tls_names: tuple[str, ...], tls_certificates: Path | None, show_certificate: bool) -> Any:

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import transaction
 
 from dnspanel.accounts import audit, tsig
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors import Author, user_of
 from dnspanel.accounts.errors import TokenRefused
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
@@ -23,10 +23,12 @@ from dnspanel.primaries.timers import LEAST_GAP
 from dnspanel.texts import gettext, listed
 from dnspanel.transfer import servers
 from dnspanel.transfer.errors import ServerRefused
-from dnspanel.zones import access, edit, find_zones, panel_reasons
+from dnspanel.zones import access, edit, find_zones, governing, panel_reasons
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.errors import Unknown, producer_reason
-from dnspanel.zones.models import Operation, Publication, Zone
+from dnspanel.zones.models import Channel, Operation, Publication, Zone
+from dnspanel.zones.parts import REPLACE
+from dnspanel.zones.publish_hooks import after_hooks
 from dnspanel.zones.transferred import serve_within
 from replication.dns import names
 from replication.errors import BadName
@@ -119,11 +121,23 @@ def create_transferred_zone(
     )
 
 
-def set_primaries(*, zone: Zone, terms: Terms, author: Author, now: datetime) -> TransferredZone:
-    """The zone comes from these from now on, and is read-only here; what it holds stays until the first transfer.
+@after_hooks
+def set_primaries(
+    *,
+    zone: Zone,
+    terms: Terms,
+    author: Author,
+    now: datetime,
+    channel: str = Channel.API,
+    reason: str = "",
+    past_rules: bool = False,
+) -> TransferredZone:
+    """Have the zone come from these servers from now on; what it holds stays until the first transfer.
 
-    Drafts forget their operations on it. Raises Unknown, RightMissing, Forbidden, and PrimariesRefused: also for a zone
-    that is signed by keys of the panel.
+    It is read-only here then. The author's draft forgets its operations on the zone; those of others stay, for when it
+    is taken over. Another server decides what the zone answers, so all rules are asked first: raises ApprovalNeeded,
+    Frozen, Locked or HookRefused; with `past_rules` who may govern the zone goes past the first two, with a reason.
+    Raises Unknown, RightMissing, Forbidden, and PrimariesRefused: also for a zone that is signed by keys of the panel.
     """
     servers.refuse_servers(author)
     with transaction.atomic(durable=True):
@@ -140,10 +154,12 @@ def set_primaries(*, zone: Zone, terms: Terms, author: Author, now: datetime) ->
                     ]
                 }
             )
+        passed = _refuse_by_rules(locked, author, channel, reason, past_rules, now)
         before = told(columns_of(row)) if row is not None else None
         _begin(locked, columns, now)
-        Operation.objects.filter(zone=locked).delete()
+        _forget_own_operations(locked, author)
         audit.record(action="primaries.set", by=author, now=now, target=locked.name, before=before, after=told(columns))
+        governing.record_act(passed, locked, author=author, reason=reason, now=now)
         wake_on_commit()
     zone.transferred_from = locked.transferred_from
     return TransferredZone.objects.get(pk=zone.pk)
@@ -178,11 +194,15 @@ def ask_now(*, zone: Zone, author: Author, now: datetime, wants_all: bool = Fals
     return row
 
 
-def take_over(*, zone: Zone, author: Author, channel: str, now: datetime) -> Publication | None:
+@after_hooks
+def take_over(
+    *, zone: Zone, author: Author, channel: str, now: datetime, reason: str = "", past_rules: bool = False
+) -> Publication | None:
     """This panel is the zone's primary from now on: it is edited here, and served, also where it had expired.
 
     From where it came is kept, so that it can be given back. The publication is None where nodes have it already.
-    Raises Unknown, RightMissing, NotTransferred, and TakeOverRefused for a zone that never came.
+    Raises Unknown, RightMissing, NotTransferred, TakeOverRefused for a zone that never came, and what rules refuse, as
+    `set_primaries` does.
     """
     with transaction.atomic(durable=True):
         locked = _locked(zone, author)
@@ -197,10 +217,12 @@ def take_over(*, zone: Zone, author: Author, channel: str, now: datetime) -> Pub
                     name=locked.name
                 )
             )
+        passed = _refuse_by_rules(locked, author, channel, reason, past_rules, now)
         TransferredZone.objects.filter(pk=row.pk).update(due_at=None, expires_at=None, **WELL)
         came_from, locked.transferred_from = locked.transferred_from, ""
         Zone.objects.filter(pk=locked.pk).update(transferred_from="")
         audit.record(action="primaries.take_over", by=author, now=now, target=locked.name, came_from=came_from)
+        governing.record_act(passed, locked, author=author, reason=reason, now=now)
         publication = serve_within(
             zone=locked,
             author=author,
@@ -212,10 +234,20 @@ def take_over(*, zone: Zone, author: Author, channel: str, now: datetime) -> Pub
     return publication
 
 
-def give_back(*, zone: Zone, author: Author, now: datetime) -> TransferredZone:
+@after_hooks
+def give_back(
+    *,
+    zone: Zone,
+    author: Author,
+    now: datetime,
+    channel: str = Channel.API,
+    reason: str = "",
+    past_rules: bool = False,
+) -> TransferredZone:
     """The zone that was taken over comes from its primaries again; the next transfer replaces what was changed here.
 
-    Raises Unknown, RightMissing, Forbidden, PrimariesRefused, and TakeOverRefused for one that was not taken over.
+    Raises Unknown, RightMissing, Forbidden, PrimariesRefused, TakeOverRefused for one that was not taken over, and what
+    rules refuse, as `set_primaries` does.
     """
     servers.refuse_servers(author)
     with transaction.atomic(durable=True):
@@ -227,10 +259,12 @@ def give_back(*, zone: Zone, author: Author, now: datetime) -> TransferredZone:
             raise TakeOverRefused(
                 gettext("The panel signs {name} by its own keys: unsign it first.").format(name=locked.name)
             )
+        passed = _refuse_by_rules(locked, author, channel, reason, past_rules, now)
         columns = columns_of(row)
         _begin(locked, columns, now)
-        Operation.objects.filter(zone=locked).delete()
+        _forget_own_operations(locked, author)
         audit.record(action="primaries.give_back", by=author, now=now, target=locked.name, after=told(columns))
+        governing.record_act(passed, locked, author=author, reason=reason, now=now)
         wake_on_commit()
     zone.transferred_from = locked.transferred_from
     return TransferredZone.objects.get(pk=zone.pk)
@@ -271,6 +305,20 @@ def _locked(zone: Zone, author: Author) -> Zone:
         raise Unknown(zone.name)
     access.require_right(author, found, Right.SETTINGS)
     return found
+
+
+def _refuse_by_rules(
+    zone: Zone, author: Author, channel: str, reason: str, past_rules: bool, now: datetime
+) -> governing.Passed:
+    """Ask all rules about the zone getting another primary, this panel or a server elsewhere."""
+    return governing.refuse_act(
+        zone, REPLACE, author=author, channel=channel, reason=reason, past_rules=past_rules, now=now
+    )
+
+
+def _forget_own_operations(zone: Zone, author: Author) -> None:
+    """Drop what the author's own draft holds of the zone; drafts of other people are theirs, and stay as they are."""
+    Operation.objects.filter(zone=zone, draft__author=user_of(author)).delete()
 
 
 def begin_all(*, zone_ids: Collection[int], columns: Mapping[str, Any], now: datetime) -> None:

@@ -91,6 +91,22 @@ class PrimariesForm(PanelForm):
         )
 
 
+class PastRulesForm(PanelForm):
+    """Why a zone that is governed or frozen gets another primary, and that its rules are passed."""
+
+    reason = forms.CharField(label=gettext_lazy("Reason"), required=False, max_length=500)
+    past_rules = forms.BooleanField(
+        label=gettext_lazy("Go past the rules"),
+        required=False,
+        help_text=gettext_lazy("The zone has rules of approval or freezes. Administrators are alerted."),
+    )
+
+    @property
+    def said(self) -> dict[str, str | bool]:
+        """What verbs take: the reason, and whether it goes past rules."""
+        return {"reason": self.cleaned_data["reason"], "past_rules": self.cleaned_data["past_rules"]}
+
+
 def _lines(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 

@@ -12,13 +12,14 @@ from datetime import datetime
 from django.db.models import Q, QuerySet, Value
 
 from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author, token_of
+from dnspanel.accounts.actors import Author, token_of, user_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Membership, Role, User
 from dnspanel.accounts.roles import is_below
 from dnspanel.texts import gettext
 from dnspanel.zones import access, freeze_times, publish_hooks, ticket_patterns
 from dnspanel.zones.errors import ApprovalNeeded, Attempt, Frozen
+from dnspanel.zones.lock_rules import refuse_locked
 from dnspanel.zones.models import (
     ApprovalRule,
     Freeze,
@@ -30,7 +31,7 @@ from dnspanel.zones.models import (
     Zone,
     ZoneRule,
 )
-from dnspanel.zones.parts import Part, types_changed
+from dnspanel.zones.parts import REPLACE, Part, types_changed
 from dnspanel.zones.publish_hooks import Given
 from replication.dns.names import before_full_stop
 
@@ -162,6 +163,27 @@ def refuse(
     return Passed(tuple(passed), frozenset(hook.pk for hook in rules.hooks), tuple(given))
 
 
+def refuse_act(
+    zone: Zone, kind: str, *, author: Author, channel: str, reason: str, past_rules: bool, now: datetime
+) -> Passed:
+    """Ask all rules about an act of this kind on a zone as a whole, which is locked; return what let it pass.
+
+    Raises what `refuse` does, and Locked for a zone of which a lock keeps anything from the author. The caller opens a
+    durable transaction within `publish_hooks.after_hooks`, and calls `record_act` in it.
+    """
+    refuse_locked(author, zone, None)
+    passage = Passage(past_rules=past_rules)
+    return refuse([Part(zone.pk, kind, ())], author=author, channel=channel, reason=reason, passage=passage, now=now)
+
+
+def record_act(passed: Passed, zone: Zone, *, author: Author, reason: str, now: datetime) -> None:
+    """Note what an act went past in the audit log and in the list of requests, and what hooks answered about it."""
+    if passed.refusals:
+        _list_past_rules(author, reason, [zone.pk], now)
+        _audit_past_rules(author, reason, before_full_stop(zone.name), passed.refusals, now)
+    publish_hooks.record_answers(passed.answers, target=before_full_stop(zone.name), author=author, now=now)
+
+
 def refused_zones(
     zones: Collection[Zone], parts: Mapping[int, Part], *, author: Author, reason: str, now: datetime
 ) -> set[int]:
@@ -215,7 +237,7 @@ def refusals(
                 ),
             )
         given = approvals_given(rule, approvers)
-        if rule.needed and (given < rule.needed or part.kind == RevisionKind.DELETE):
+        if rule.needed and (given < rule.needed or part.kind in (RevisionKind.DELETE, REPLACE)):
             yield ApprovalNeeded(zone.name, _asks(rule, zone, part.kind))
 
 
@@ -274,7 +296,9 @@ def approvers_text(rule: ApprovalRule) -> str:
     return who[0] if len(who) == 1 else gettext("{first} or {last}").format(first=who[0], last=who[1])
 
 
-def record_passage(passage: Passage, publication: Publication, zone_ids: Sequence[int], passed: Sequence[str]) -> None:
+def record_passage(
+    passage: Passage, publication: Publication, zone_ids: Sequence[int], passed: Sequence[str], author: Author
+) -> None:
     """The request is published by this; what went past rules is in the audit log, and in the list of requests."""
     state = RequestState.PAST_RULES if passed else RequestState.PUBLISHED
     by = publication.author
@@ -283,28 +307,35 @@ def record_passage(passage: Passage, publication: Publication, zone_ids: Sequenc
             state=state, publication=publication.sequence, ended_at=publication.at, ended_by=by, draft=None, refusal=""
         )
     elif passed:
-        PublishRequest.objects.create(
-            name=publication.reason[:80],
-            author=by,
-            token=publication.token,
-            by_token=publication.token is not None,
-            asked_at=publication.at,
-            reason=publication.reason,
-            zone_ids=list(zone_ids),
-            state=state,
-            ended_at=publication.at,
-            ended_by=by,
-            publication_id=publication.sequence,
-        )
+        _list_past_rules(author, publication.reason, zone_ids, publication.at, publication)
     if passed:
-        audit.record(
-            action="publication.past-rules",
-            by=by,
-            now=publication.at,
-            target=gettext("publication {sequence}").format(sequence=publication.sequence),
-            reason=publication.reason,
-            rules=list(passed)[:20],
-        )
+        target = gettext("publication {sequence}").format(sequence=publication.sequence)
+        _audit_past_rules(by, publication.reason, target, passed, publication.at)
+
+
+def _list_past_rules(
+    author: Author, reason: str, zone_ids: Sequence[int], now: datetime, publication: Publication | None = None
+) -> None:
+    """Put what went past rules into the list of requests, where alerts look; without a publication if it was none."""
+    by, token = user_of(author), token_of(author)
+    PublishRequest.objects.create(
+        name=reason[:80],
+        author=by,
+        token=token,
+        by_token=token is not None,
+        asked_at=now,
+        reason=reason,
+        zone_ids=list(zone_ids),
+        state=RequestState.PAST_RULES,
+        ended_at=now,
+        ended_by=by,
+        publication=publication,
+    )
+
+
+def _audit_past_rules(author: Author, reason: str, target: str, passed: Sequence[str], now: datetime) -> None:
+    rules = list(passed)[:20]
+    audit.record(action="publication.past-rules", by=author, now=now, target=target, reason=reason, rules=rules)
 
 
 def _people(ids: Collection[int]) -> list[Approver]:
@@ -320,6 +351,11 @@ def _asks(rule: ZoneRule, zone: Zone, kind: str) -> str:
     if kind == RevisionKind.DELETE:
         return gettext(
             "{name} is not deleted while its changes need approval: {reason} Who may lift the rule does that first."
+        ).format(name=name, reason=_with_stop(rule.reason))
+    if kind == REPLACE:
+        return gettext(
+            "{name} cannot get another primary while its changes need approval: {reason} Ask somebody who is allowed "
+            "to govern the zone: they lift the rule first, or go past it with a reason."
         ).format(name=name, reason=_with_stop(rule.reason))
     people = "1 person" if rule.needed == 1 else gettext("{needed} people").format(needed=rule.needed)
     return gettext(

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from dnspanel.zones import soa
 from replication.dns.rrset import Change
 
+# The kind of an act that is no publication yet: another server decides from now on what the zone answers, or no more.
+REPLACE = "replace"
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a publication does to one zone."""
+    """What a publication, or an act that leads to one, does to one zone; `kind` is that of its revision, or REPLACE."""
 
     zone_id: int
     kind: str

@@ -19,7 +19,7 @@ from dnspanel.texts import gettext
 from dnspanel.zones.errors import Attempt, HookRefused, HookUnasked, KeptBack, PublishedInPart, ZoneError
 from dnspanel.zones.hook_health import Reply, note_replies
 from dnspanel.zones.hook_questions import HookAnswer, Publisher, creation, question_of
-from dnspanel.zones.models import Channel, Publication, PublishHook, RevisionKind, WhenSilent, Zone
+from dnspanel.zones.models import Channel, PublishHook, RevisionKind, WhenSilent, Zone
 from dnspanel.zones.parts import Part, types_changed
 from dnspanel.zones.signals import hooks_questioned
 from dnspanel.zones.store_rrsets import rrsets_of_zones
@@ -100,14 +100,14 @@ def refuse(
     return given
 
 
-def record_answers(given: Sequence[Given], publication: Publication, author: Author) -> None:
-    """What the hooks answered is in the audit log beside the publication, in its transaction."""
+def record_answers(given: Sequence[Given], *, target: str, author: Author, now: datetime) -> None:
+    """Write what the hooks answered into the audit log, in the transaction of what they were asked about."""
     if given:
         audit.record(
             action="publication.hooks",
             by=author,
-            now=publication.at,
-            target=f"publication {publication.sequence}",
+            now=now,
+            target=target,
             hooks=[_told(each.hook, each.answer) for each in given],
         )
 

@@ -174,8 +174,8 @@ def append_publication(
         request_id=origin.request_id,
     )
     if passage != NO_PASSAGE:
-        governing.record_passage(passage, publication, [r.zone_id for r in revisions], passed.refusals)
-    publish_hooks.record_answers(passed.answers, publication, author)
+        governing.record_passage(passage, publication, [r.zone_id for r in revisions], passed.refusals, author)
+    publish_hooks.record_answers(passed.answers, target=f"publication {sequence}", author=author, now=now)
     return publication
 
 

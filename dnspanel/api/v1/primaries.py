@@ -75,7 +75,7 @@ def follow_kind(*, zone: Zone, attributes: Mapping[str, Any], actor: Actor, now:
             masters = attributes["masters"] if "masters" in attributes else set_up.row_of(zone).addresses
             terms = _terms(zone, masters, attributes.get(PRIMARY_KEYS), actor)
             if not set_up.comes_by(zone, terms):
-                set_up.set_primaries(zone=zone, terms=terms, author=actor, now=now)
+                set_up.set_primaries(zone=zone, terms=terms, author=actor, channel=Channel.API, now=now)
         elif kind in ELSEWHERE and not zone.transferred_from:
             raise Refusal(422, f"Zone '{zone.name}' has no masters to be transferred from")
         elif kind not in ("", *ELSEWHERE) and zone.transferred_from:

@@ -291,8 +291,9 @@ def _after_act(request: PanelRequest, zone: Zone, key: Key, outcome: str, before
 
 @require_POST
 def draft_discard(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Discard the draft in this zone."""
-    zone = access.zone_for_editing(request.user, zone_name)
+    """Discard the draft in this zone, also where its primary is elsewhere by now."""
+    zone = access.zone_for_reading(request.user, zone_name)
+    access.require_editor(request.user, zone)
     count = discard(author=request.user, zone=zone, now=timezone.now())
     what = ngettext("{count} change discarded", "{count} changes discarded", count).format(count=count)
     messages.success(

@@ -1,6 +1,7 @@
 """The views of where a zone comes from: its primaries, taking over, giving back. In the tab of its settings."""
 
 from collections.abc import Callable
+from typing import Any
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -19,8 +20,9 @@ from dnspanel.transfer import servers
 from dnspanel.web.confirm import Question, ask
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.layout import PanelRequest
-from dnspanel.web.primaries_form import PrimariesForm, initial_of
-from dnspanel.zones import access
+from dnspanel.web.primaries_form import PastRulesForm, PrimariesForm, initial_of
+from dnspanel.zones import access, governing
+from dnspanel.zones.errors import HookRefused, KeptBack, Locked
 from dnspanel.zones.models import Channel, Zone
 
 
@@ -36,9 +38,18 @@ def zone_primaries(request: PanelRequest, zone_name: str) -> HttpResponse:
         if not zone.transferred_from and (question := ask(request, _about_setting(zone))) is not None:
             return question
         try:
-            set_up.set_primaries(zone=zone, terms=form.terms, author=request.user, now=timezone.now())
+            set_up.set_primaries(
+                zone=zone,
+                terms=form.terms,
+                author=request.user,
+                channel=Channel.WEB,
+                now=timezone.now(),
+                **_said(request),
+            )
         except PrimariesRefused as exc:
             form.refuse_all(exc.fields)
+        except (KeptBack, Locked, HookRefused) as exc:
+            form.refuse(None, str(exc))
         else:
             messages.success(
                 request,
@@ -50,6 +61,7 @@ def zone_primaries(request: PanelRequest, zone_name: str) -> HttpResponse:
     context: dict[str, object] = {
         "form": form,
         "row": row,
+        "past": _past_form(request, zone),
         "may_set_primaries": servers.may_read_servers(request.user),
         "authority": own_authority(row, now=timezone.now()) if row else "",
     }
@@ -77,7 +89,7 @@ def zone_take_over(request: PanelRequest, zone_name: str) -> HttpResponse:
         return question
 
     def take_over() -> None:
-        set_up.take_over(zone=zone, author=request.user, channel=Channel.WEB, now=timezone.now())
+        set_up.take_over(zone=zone, author=request.user, channel=Channel.WEB, now=timezone.now(), **_said(request))
 
     return _done(
         request,
@@ -95,7 +107,7 @@ def zone_give_back(request: PanelRequest, zone_name: str) -> HttpResponse:
         return question
 
     def give_back() -> None:
-        set_up.give_back(zone=zone, author=request.user, now=timezone.now())
+        set_up.give_back(zone=zone, author=request.user, channel=Channel.WEB, now=timezone.now(), **_said(request))
 
     return _done(
         request, zone, give_back, gettext("{name} is given back: its primaries are being asked.").format(name=zone.name)
@@ -107,11 +119,24 @@ def _done(request: PanelRequest, zone: Zone, act: Callable[[], object], said: st
         act()
     except (NotTransferred, TakeOverRefused) as exc:
         messages.warning(request, str(exc))
-    except PrimariesRefused as exc:
+    except (PrimariesRefused, KeptBack, Locked, HookRefused) as exc:
         messages.error(request, str(exc))
     else:
         messages.success(request, said)
     return redirect("zone-primaries", zone.name)
+
+
+def _said(request: PanelRequest) -> dict[str, Any]:
+    """Why, and whether that goes past rules: fields of a zone that has any."""
+    form = PastRulesForm(request.POST)
+    return form.said if form.is_valid() else {}
+
+
+def _past_form(request: PanelRequest, zone: Zone) -> PastRulesForm | None:
+    """Return the fields to go past rules; None where the zone has none, or who looks may not govern it."""
+    if not access.has_right(request.user, zone, Right.GOVERN) or not governing.rules_about([zone]):
+        return None
+    return PastRulesForm(request.POST or None)
 
 
 def _about_setting(zone: Zone) -> Question:
@@ -119,7 +144,8 @@ def _about_setting(zone: Zone) -> Question:
         zone,
         gettext("Transfer {name} from elsewhere").format(name=zone.name),
         gettext("The first transfer replaces everything that the zone holds here."),
-        gettext("From now on nobody changes it here, and operations on it are dropped from all drafts."),
+        gettext("From now on nobody changes it here."),
+        gettext("Your draft loses its changes of it; drafts of others keep theirs."),
     )
 
 
@@ -137,7 +163,7 @@ def _about_giving_back(zone: Zone) -> Question:
         zone,
         gettext("Give back {name}").format(name=zone.name),
         gettext("The next transfer replaces what was changed here."),
-        gettext("Operations on it are dropped from all drafts."),
+        gettext("Your draft loses its changes of it; drafts of others keep theirs."),
     )
 
 

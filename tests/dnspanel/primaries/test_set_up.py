@@ -7,18 +7,19 @@ from typing import Any
 
 import pytest
 
-from dnspanel.accounts.models import User
+from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.primaries import land, set_up
 from dnspanel.primaries.errors import NotTransferred, PrimariesRefused, TakeOverRefused
 from dnspanel.primaries.set_up import Terms
 from dnspanel.zones import access, draft, edit
 from dnspanel.zones.dnssec import sign
 from dnspanel.zones.dnssec.guarded import Acting
-from dnspanel.zones.errors import DnssecRefused, Transferred
-from dnspanel.zones.models import Channel, Zone
+from dnspanel.zones.errors import ApprovalNeeded, DnssecRefused, RightMissing, Transferred
+from dnspanel.zones.models import Channel, PublishRequest, RequestState, Zone
 from replication.dns import rdtypes
 from replication.dns.rrset import make
 from tests.dnspanel.primaries.conftest import KEY, ZONE, Primary, awaited, records_here, row_of, take_turn
+from tests.dnspanel.zones import ruled
 from tests.people import NOW
 from tests.publishing import change_rrsets
 
@@ -107,3 +108,79 @@ def test_an_expired_zone_is_served_again_when_it_is_taken_over(transferred: Zone
     assert set_up.take_over(zone=transferred, author=alice, channel=Channel.WEB, now=NOW) is not None
     transferred.refresh_from_db()
     assert (transferred.is_served, transferred.transferred_from) == (True, "")
+
+
+ABROAD = Terms(["9.9.9.9"])
+
+
+def set_elsewhere(zone: Zone, author: User, **said: Any) -> None:
+    set_up.set_primaries(zone=zone, terms=ABROAD, author=author, channel=Channel.WEB, now=NOW, **said)
+
+
+def take_it_over(zone: Zone, author: User, **said: Any) -> None:
+    set_up.take_over(zone=zone, author=author, channel=Channel.WEB, now=NOW, **said)
+
+
+def give_it_back(zone: Zone, author: User, **said: Any) -> None:
+    set_up.give_back(zone=zone, author=author, channel=Channel.WEB, now=NOW, **said)
+
+
+ACTS = {"set": set_elsewhere, "move": set_elsewhere, "take over": take_it_over, "give back": give_it_back}
+
+
+def zone_for(act: str, author: User) -> Zone:
+    """A zone for which this act is the next one."""
+    if act == "set":
+        edit.create_zone(name=ZONE, author=author, channel=Channel.WEB, now=NOW)
+        return Zone.objects.get(name=ZONE)
+    zone = awaited("9.9.9.10", author)
+    row_of(zone).__class__.objects.update(serial=7)
+    Zone.objects.update(is_served=True)
+    if act == "give back":
+        set_up.take_over(zone=zone, author=author, channel=Channel.WEB, now=NOW)
+    zone.refresh_from_db()
+    return zone
+
+
+@pytest.mark.parametrize("kind", ruled.PLACE)
+@pytest.mark.parametrize("act", ACTS)
+def test_another_primary_is_asked_of_all_rules(act: str, kind: str, alice: User, bob: User) -> None:
+    """By a PUT of its primaries, an editor replaced what a zone under a rule of approval answered."""
+    zone = zone_for(act, bob)
+    before = zone.transferred_from
+    lift = ruled.PLACE[kind](zone, alice)
+    with pytest.raises(ruled.REFUSAL[kind]):
+        ACTS[act](zone, bob)
+    with pytest.raises(RightMissing):  # an editor may not govern, and nobody goes past a lock or a hook
+        ACTS[act](zone, bob, past_rules=True, reason="Because")
+    zone.refresh_from_db()
+    assert zone.transferred_from == before
+    lift()
+    ACTS[act](zone, bob)
+
+
+@pytest.mark.parametrize("kind", ["approval", "freeze"])
+@pytest.mark.parametrize("act", ACTS)
+def test_who_may_govern_goes_past_rules_with_a_reason_that_others_see(act: str, kind: str, alice: User) -> None:
+    zone = zone_for(act, alice)
+    ruled.PLACE[kind](zone, alice)
+    with pytest.raises(ruled.REFUSAL[kind]):
+        ACTS[act](zone, alice)
+    assert AuditEntry.objects.filter(action="publication.refused", user=alice, target=ZONE).count() == 1
+    with pytest.raises(ApprovalNeeded, match="Say why"):
+        ACTS[act](zone, alice, past_rules=True)
+    ACTS[act](zone, alice, past_rules=True, reason="The house burns")
+    listed = PublishRequest.objects.get()
+    assert (listed.state, listed.reason, listed.zone_ids) == (RequestState.PAST_RULES, "The house burns", [zone.pk])
+    assert (listed.ended_by, listed.ended_at, listed.publication) == (alice, NOW, None)
+    entry = AuditEntry.objects.get(action="publication.past-rules")
+    assert (entry.target, entry.details["reason"]) == ("abroad.test", "The house burns")
+
+
+def test_drafts_of_others_keep_what_they_hold_of_the_zone(alice: User, bob: User) -> None:
+    zone = zone_for("set", alice)
+    wanted = make(f"drafted.{ZONE}", rdtypes.A, 60, ["192.0.2.8"])
+    for person in (alice, bob):
+        draft.change_rrsets(author=person, zone=zone, afters={(wanted.name, wanted.type): wanted}, now=NOW)
+    set_elsewhere(zone, alice)
+    assert (draft.operations_of(alice).count(), draft.operations_of(bob).count()) == (0, 1)

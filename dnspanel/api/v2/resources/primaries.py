@@ -22,7 +22,7 @@ from dnspanel.api.v2.http.representation import zone_url
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.zones import chosen_team
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, ZoneName, page_of, read, stamp
-from dnspanel.api.v2.schema.zone_serializers import WAIT, WAIT_FOR, WRITING, WrittenSerializer
+from dnspanel.api.v2.schema.zone_serializers import MOST_REASON, WAIT, WAIT_FOR, WRITING, WrittenSerializer
 from dnspanel.primaries import set_up
 from dnspanel.primaries.models import PrimaryTerms, TransferredZone
 from dnspanel.primaries.set_up import Terms
@@ -66,6 +66,21 @@ class PrimariesSerializer(Shape):
     )
     shows_certificate = Flag(default=False, help_text="The panel shows its own certificate where a primary asks.")
     uses_ixfr = Flag(default=True, help_text="Ask for what changed where that is possible; else always for all of it.")
+
+
+class PastRulesSerializer(Shape):
+    """Why a zone gets another primary, and whether that goes past rules of approval and freezes."""
+
+    reason = Text(max_length=MOST_REASON, default="", allow_blank=True, write_only=True, help_text="Why, for others.")
+    past_rules = Flag(
+        default=False,
+        write_only=True,
+        help_text="Go past rules of approval and freezes of the zone: for who may govern it, with a reason.",
+    )
+
+
+class ChosenPrimariesSerializer(PastRulesSerializer, PrimariesSerializer):
+    """From where a zone that is here is to come."""
 
 
 class NewTransferredZoneSerializer(PrimariesSerializer):
@@ -167,21 +182,25 @@ class ZonePrimaries(V2View):
         return _told(_zone(request, zone_name))
 
     @extend_schema(
-        operation_id="setZonePrimaries", request=PrimariesSerializer, responses={200: TransferredZoneSerializer}
+        operation_id="setZonePrimaries", request=ChosenPrimariesSerializer, responses={200: TransferredZoneSerializer}
     )
     def put(self, request: Request, zone_name: str) -> HttpResponse:
         """Have a zone come from elsewhere
 
-        The next transfer replaces all that it holds, and nobody changes it here from now on. Where it comes from
-        there already, nothing is done.
+        The next transfer replaces all that it holds, and nobody changes it here from now on. Rules of approval,
+        freezes, locks and publish hooks are asked as about a change of all of it. Where it comes from there already,
+        nothing is done.
         """
         actor, zone = actor_in(request), _zone(request, zone_name)
-        values = read(PrimariesSerializer, request.data)
+        values = read(ChosenPrimariesSerializer, request.data)
         uses_ixfr = values.pop("uses_ixfr")
+        said = {name: values.pop(name) for name in ("reason", "past_rules")}
         with _written(request, zone):
             terms = Terms(**values)
             if not set_up.comes_by(zone, terms):
-                set_up.set_primaries(zone=zone, terms=terms, author=actor, now=timezone.now())
+                set_up.set_primaries(
+                    zone=zone, terms=terms, author=actor, channel=Channel.API, now=timezone.now(), **said
+                )
             set_up.set_ixfr(zone=zone, uses_ixfr=uses_ixfr, author=actor, now=timezone.now())
         return _told(zone)
 
@@ -208,7 +227,7 @@ class ZoneTakeOver(V2View):
     @extend_schema(
         operation_id="takeOverZone",
         parameters=[WAIT, WAIT_FOR],
-        request=None,
+        request=PastRulesSerializer,
         responses={200: WrittenSerializer, 202: WrittenSerializer},
     )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
@@ -218,7 +237,9 @@ class ZoneTakeOver(V2View):
         """
         actor, zone = actor_in(request), _zone(request, zone_name)
         with _written(request, zone):
-            publication = set_up.take_over(zone=zone, author=actor, channel=Channel.API, now=timezone.now())
+            publication = set_up.take_over(
+                zone=zone, author=actor, channel=Channel.API, now=timezone.now(), **_said(request)
+            )
         zones = moved_by(publication, actor) if publication else []
         return accepted(request, publication, {"zones": zones, "warnings": []})
 
@@ -226,7 +247,7 @@ class ZoneTakeOver(V2View):
 class ZoneGivenBack(V2View):
     """A zone that was taken over, on its way back."""
 
-    @extend_schema(operation_id="giveBackZone", request=None, responses={202: TransferredZoneSerializer})
+    @extend_schema(operation_id="giveBackZone", request=PastRulesSerializer, responses={202: TransferredZoneSerializer})
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Give a zone back
 
@@ -234,7 +255,9 @@ class ZoneGivenBack(V2View):
         """
         zone = _zone(request, zone_name)
         with _written(request, zone):
-            set_up.give_back(zone=zone, author=actor_in(request), now=timezone.now())
+            set_up.give_back(
+                zone=zone, author=actor_in(request), channel=Channel.API, now=timezone.now(), **_said(request)
+            )
         return _told(zone, 202)
 
 
@@ -278,6 +301,11 @@ def primaries_json(row: PrimaryTerms) -> dict[str, Any]:
 def _terms_json(row: TransferredZone) -> dict[str, Any]:
     """What somebody has set; how it stands changes by itself, and is no part of the tag."""
     return {**primaries_json(row), "uses_ixfr": row.uses_ixfr}
+
+
+def _said(request: Request) -> dict[str, Any]:
+    """Why, and whether that goes past rules; the body may be left out."""
+    return read(PastRulesSerializer, request.data or {})
 
 
 def _rows_of(actor: Actor) -> QuerySet[TransferredZone]:

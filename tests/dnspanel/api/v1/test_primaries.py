@@ -12,7 +12,8 @@ from dnspanel.primaries.models import TransferredZone
 from dnspanel.zones.models import Zone
 from tests.dnspanel.api.v1.calls import caller
 from tests.dnspanel.api.v1.conftest import Caller, texts
-from tests.people import NOW
+from tests.dnspanel.zones import ruled
+from tests.people import NOW, make_person
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -162,3 +163,33 @@ def test_a_zone_of_this_panel_becomes_neither_a_consumer_nor_a_producer(admin_ca
 def test_who_may_not_set_nodes_up_follows_nothing(call: Caller) -> None:
     assert call("POST", ZONES, CATALOG).status_code == 403
     assert not Zone.objects.exists()
+
+
+@pytest.mark.parametrize("kind", ruled.PLACE)
+def test_masters_and_kinds_are_no_way_around_rules(kind: str, call: Caller, admin_call: Caller, alice: User) -> None:
+    """Terraform's provider or any client with a token replaced by masters what a governed zone answers."""
+    call("POST", ZONES, {"name": "ours.test.", "kind": "Native", "nameservers": ["ns1.ours.test."]})
+    call("POST", ZONES, NEW)
+    TransferredZone.objects.update(serial=7)
+    admin_call("POST", ZONES, {"name": "catalog.test.", "kind": "Consumer", "masters": ["9.9.9.9"]})
+    ours, abroad, catalog = Zone.objects.filter(name__in=("ours.test.", "abroad.test.", "catalog.test.")).order_by("pk")
+    adam = make_person("adam", "administrator")
+    lifts = [ruled.PLACE[kind](zone, adam) for zone in (ours, abroad, catalog)]
+    acts = (
+        (call, ours, {"kind": "Slave", "masters": ["9.9.9.9"]}),
+        (call, abroad, {"masters": ["9.9.9.11"]}),
+        (call, abroad, {"kind": "Native"}),
+        (admin_call, abroad, {"kind": "Consumer", "masters": ["9.9.9.11"]}),
+        (admin_call, catalog, {"kind": "Slave"}),
+    )
+    for caller_of, zone, body in acts:
+        answer = caller_of("PUT", f"{ZONES}/{zone.name}", body)
+        assert answer.status_code == 403, (zone.name, body, answer.content)
+    assert list(Zone.objects.order_by("pk").values_list("transferred_from", "is_catalog")) == [
+        (zone.transferred_from, zone.is_catalog) for zone in (ours, abroad, catalog)
+    ]
+    for lift in lifts:
+        lift()
+    for caller_of, zone, body in acts:
+        TransferredZone.objects.update(serial=7)
+        assert caller_of("PUT", f"{ZONES}/{zone.name}", body).status_code == 204, (zone.name, body)

@@ -18,6 +18,7 @@ from tests.dnspanel.primaries.conftest import primary as primary
 from tests.dnspanel.primaries.conftest import transferred as transferred
 from tests.dnspanel.transfer.powerdns_estate import TSIG_SECRET
 from tests.dnspanel.web.conftest import YES, Browser, MakeZone
+from tests.dnspanel.zones import ruled
 from tests.own_certificates import own_certificate
 from tests.people import NOW
 
@@ -150,3 +151,28 @@ def test_a_zone_that_waits_says_so_and_is_not_taken_over(browser: Browser, alice
     assert "none yet" in page
     assert "Take over…" not in page
     assert "there is nothing to take over" in words(client.post(f"{PAGE}take-over/", YES, follow=True).content)
+
+
+def test_a_zone_with_rules_gets_another_primary_past_them_by_who_may_govern_it(
+    make_zone: MakeZone, browser: Browser, alice: User, bob: User
+) -> None:
+    zone = make_zone(name=ZONE)
+    ruled.need_approval(zone, alice)
+    refused = browser(bob).post(PAGE, {**TERMS, **YES})
+    assert refused.status_code == 422
+    assert "cannot get another primary while its changes need approval" in words(refused.content)
+    assert "Go past the rules" not in words(refused.content)
+    client = browser(alice)
+    assert "Go past the rules" in words(client.get(PAGE).content)
+    said = {"past_rules": "on", "reason": "The house burns"}
+    assert client.post(PAGE, {**TERMS, **YES, **said})["Location"] == PAGE
+    TransferredZone.objects.update(serial=7)
+    assert "Go past the rules" in words(client.get(PAGE).content)
+    take_over, give_back = f"{PAGE}take-over/", f"{PAGE}give-back/"
+    assert "cannot get another primary" in words(client.post(take_over, YES, follow=True).content)
+    assert "is taken over" in words(client.post(take_over, {**YES, **said}, follow=True).content)
+    assert "cannot get another primary" in words(browser(bob).post(give_back, YES, follow=True).content)
+    assert browser(bob).post(give_back, {**YES, **said}).status_code == 403
+    assert "is given back" in words(client.post(give_back, {**YES, **said}, follow=True).content)
+    past = words(client.get("/requests/").content)
+    assert past.count("The house burns") >= 3, "each act is in the list"

@@ -7,8 +7,9 @@ import pytest
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.zones.models import Zone
 from tests.dnspanel.api.callers import Api, Caller, MakeApi
+from tests.dnspanel.zones import ruled
 from tests.own_certificates import own_certificate
-from tests.people import NOW
+from tests.people import NOW, make_person
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -116,3 +117,26 @@ def test_a_zone_of_this_panel_comes_from_nowhere(admin: Api) -> None:
     url = "/api/v2/zones/here.test./primaries"
     assert admin.get(url).status_code == 404
     assert admin.post(f"{url}/transfer").status_code == 409
+
+
+@pytest.mark.parametrize("act", ["", "/take-over", "/give-back"], ids=["set", "take-over", "give-back"])
+def test_who_may_govern_goes_past_rules_and_others_are_refused(act: str, admin: Api, api: MakeApi) -> None:
+    made(admin)
+    TransferredZone.objects.update(serial=7)
+    if act == "/give-back":
+        admin.post(f"{URL}/take-over")
+    zone = Zone.objects.get()
+    ruled.need_approval(zone, make_person("adam", "administrator"))
+    body: dict[str, Any] = {} if act else {"addresses": ["9.9.9.11"]}
+    editor = api(Caller.EDITOR)
+
+    def send(caller: Api, **said: Any) -> Any:
+        return (caller.post if act else caller.put)(URL + act, {**body, **said})
+
+    refused = send(editor)
+    assert (refused.status_code, refused.json()["code"]) == (403, "approval-needed")
+    assert send(editor, past_rules=True, reason="Because").status_code == 403
+    assert send(admin, past_rules=True).status_code == 403, "without a reason"
+    assert send(admin, past_rules=True, reason="The house burns").status_code in (200, 202)
+    listed = admin.get("/api/v2/requests", which="past-rules").json()["items"]
+    assert [(one["reason"], one["publication"]) for one in listed] == [("The house burns", None)]

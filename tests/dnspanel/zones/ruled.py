@@ -1,0 +1,57 @@
+"""Zones under a rule of each kind, and what each refuses."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from dnspanel.accounts.models import User
+from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.zones import locks, publish_rules
+from dnspanel.zones.errors import ApprovalNeeded, Frozen, HookRefused, Locked
+from dnspanel.zones.models import PublishHook, WhenSilent, Zone
+from dnspanel.zones.publish_rules import ApprovalTerms, FreezeTimes, Scope
+from tests.people import NOW
+
+
+def need_approval(zone: Zone, admin: User) -> Callable[[], object]:
+    """One person has to approve changes of the zone; returned is what lifts the rule."""
+    terms = ApprovalTerms()
+    return publish_rules.add_approval_rule(
+        scope=Scope(zone=zone), terms=terms, reason="Four eyes", author=admin, now=NOW
+    ).delete
+
+
+def freeze(zone: Zone, admin: User) -> Callable[[], object]:
+    """Nothing of the zone is published now."""
+    times = FreezeTimes(starts_at=NOW - timedelta(days=1), ends_at=NOW + timedelta(days=50))
+    return publish_rules.add_freeze(
+        scope=Scope(zone=zone), times=times, reason="Year's end", author=admin, now=NOW
+    ).delete
+
+
+def lock(zone: Zone, admin: User, name: str = "", type: int | None = None) -> Callable[[], object]:
+    """Only the administrator changes the zone, or what is said of it."""
+    manager = locks.manager_of(admin)
+    placed = locks.add_lock(zone=zone, name=name, type=type, reason="Terraform", manager=manager, author=admin, now=NOW)
+    return lambda: locks.lift_lock(zone=zone, lock_id=placed.pk, author=admin, now=NOW)
+
+
+def hook(zone: Zone, admin: User) -> Callable[[], object]:
+    """A publish hook that never answers, and without whose answer nothing is published."""
+    return PublishHook.objects.create(
+        zone=zone,
+        reason="Release process",
+        placed_at=NOW - timedelta(days=1),
+        url="https://127.0.0.1:1/",
+        secret=encrypt_secret(b"whsec_c2l4dGVlbiBieXRlcyBub3c="),
+        seconds=1,
+        when_silent=WhenSilent.REFUSE,
+    ).delete
+
+
+PLACE = {"approval": need_approval, "freeze": freeze, "lock": lock, "hook": hook}
+REFUSAL: dict[str, type[Exception]] = {
+    "approval": ApprovalNeeded,
+    "freeze": Frozen,
+    "lock": Locked,
+    "hook": HookRefused,
+}
