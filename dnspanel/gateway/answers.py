@@ -24,9 +24,19 @@ from django.db import DatabaseError, InterfaceError
 from dnspanel.accounts.tokens import request_limits
 from dnspanel.database_away import note
 from dnspanel.fleet.reads.canary import wait_for_canary
-from dnspanel.gateway import discovery, from_primaries, taken, to_keys, to_networks, to_secondaries
+from dnspanel.gateway import (
+    discovery,
+    from_primaries,
+    lookup,
+    questions,
+    taken,
+    to_keys,
+    to_networks,
+    to_secondaries,
+)
 from dnspanel.gateway.errors import GatewayError, MessageRefused, TsigRefused
 from dnspanel.gateway.limits import Rates
+from dnspanel.gateway.reply import PAYLOAD, Reply, rendered, rrsets_for_reply
 from dnspanel.gateway.signatures import (
     Signature,
     Signed,
@@ -39,20 +49,23 @@ from dnspanel.gateway.signatures import (
 from dnspanel.gateway.tls import OverTls
 from dnspanel.gateway.update import name_of, read_update
 from dnspanel.secondaries import record
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones import access, direct, tsig_permissions
 from dnspanel.zones.direct import Patch
 from dnspanel.zones.errors import PublishingOnHold, TakenBack, Unknown, ZoneError, unserved_reason
 from dnspanel.zones.failed import raise_if_taken_back
 from dnspanel.zones.models import Channel, Publication, TsigAct
-from replication.dns import rdata, rdtypes
-from replication.dns.rrset import RRset
+from replication.dns import rdtypes
 from replication.errors import ReplicationError
 
 logger = logging.getLogger(__name__)
 
 HEADER_SIZE = 12
-PAYLOAD = 1232  # what travels over UDP without being cut into pieces
+# Nobody has to prove anything in a network that zones are open to, so that each address may ask so often.
+QUESTIONS_PER_SECOND, QUESTIONS_BURST = 20, 100
+ONLY_APEX = gettext_noop(
+    "without a key that may transfer or update the zone, only the SOA and NS of zones are answered here"
+)
 _TRANSFERS = frozenset({dns.rdatatype.AXFR, dns.rdatatype.IXFR})
 _rates = Rates()
 
@@ -75,16 +88,6 @@ class Query:
         return "none" if self.signed is None else self.signed.key_name
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What is answered."""
-
-    rcode: dns.rcode.Rcode
-    answer: tuple[RRset, ...] = ()
-    authority: tuple[RRset, ...] = ()
-    reason: str = ""
-
-
 def answers(
     wire: bytes, *, address: str, over_tcp: bool, now: datetime, tls: OverTls | None = None
 ) -> Generator[bytes, None, None]:
@@ -100,7 +103,7 @@ def answers(
             from_primaries.note_refused(from_primaries.row_for(message), address=address, now=now)
         if refusal.secondary_id is not None:
             record.note_refusal(secondary_id=refusal.secondary_id, reason=f"{refusal}.", address=address, now=now)
-        bare = _rendered(message, Reply(dns.rcode.NOTAUTH), HEADER_SIZE + PAYLOAD)
+        bare = rendered(message, Reply(dns.rcode.NOTAUTH), HEADER_SIZE + PAYLOAD)
         yield sign_refusal(bare, refusal, now)
         return
     except (dns.exception.DNSException, ValueError, OverflowError):
@@ -130,7 +133,7 @@ def _answers_to(query: Query) -> Iterator[bytes]:
             "refused key=%s from=%s %s: %s", query.key, query.address, dns.rcode.to_text(reply.rcode), reply.reason
         )
     size = _size_for(query) - (signer.room if signer else 0)
-    yield _signed(_rendered(query.message, reply, size), signer, query.now)
+    yield _signed(rendered(query.message, reply, size), signer, query.now)
 
 
 def _refusal(exc: Exception) -> Reply:
@@ -216,26 +219,48 @@ def _carry_out(query: Query, message: dns.update.UpdateMessage, signed: Signed, 
 
 
 def _lookup(query: Query) -> Reply:
-    """The SOA or NS of a zone; for a name inside of one, its SOA as the authority."""
+    """The answer from a zone that the asker may read; else, to everybody, what `discovery` tells."""
     message = query.message
-    if len(message.question) != 1:
+    if len(message.question) != 1:  # RFC 9619
         raise MessageRefused(dns.rcode.FORMERR, gettext("not one question"))
     question = message.question[0]
-    if question.rdclass != dns.rdataclass.IN or question.rdtype not in (rdtypes.SOA, rdtypes.NS):
-        raise MessageRefused(dns.rcode.REFUSED, gettext("only the SOA and NS of zones are answered here"))
+    type_ = int(question.rdtype)
+    if question.rdclass != dns.rdataclass.IN or (_is_of_messages(type_) and type_ != lookup.ANY):
+        raise MessageRefused(dns.rcode.REFUSED, gettext(ONLY_APEX))
     name = name_of(question.name)
-    if isinstance(query.signed, SignedBySecondary) and question.rdtype == rdtypes.SOA:
+    if isinstance(query.signed, SignedBySecondary) and type_ == rdtypes.SOA:
         catalog = to_secondaries.apex_of_catalog(query.signed.secondary, name)
         if catalog is not None:
-            return Reply(dns.rcode.NOERROR, (catalog,))
+            return Reply(dns.rcode.NOERROR, rrsets_for_reply([catalog]), is_authoritative=True)
+    reading = questions.reading_of(questions.Asker(query.signed, query.address, query.tls), name, type_)
+    if reading is not None:
+        _count_question(query)
+        wants_signatures = message.edns >= 0 and bool(message.ednsflags & dns.flags.DO)
+        reply = reading.reply(dnssec=wants_signatures, over_tcp=query.over_tcp)
+        if reply is not None:
+            return reply
+    return _discovered(name, type_)
+
+
+def _discovered(name: str, type_: int) -> Reply:
+    """The SOA or NS of a zone; for a name inside of one, its SOA as the authority."""
+    if type_ not in (rdtypes.SOA, rdtypes.NS):
+        raise MessageRefused(dns.rcode.REFUSED, gettext(ONLY_APEX))
     zone = discovery.zone_around(name)
     apex = {} if zone is None else discovery.apex_of(zone)
     if zone is None or rdtypes.SOA not in apex:
         raise MessageRefused(dns.rcode.REFUSED, gettext("{name} is in no zone of this panel").format(name=name))
     if not zone.is_transferable:
         raise MessageRefused(dns.rcode.REFUSED, unserved_reason(zone.name))
-    found = apex.get(int(question.rdtype)) if name == zone.name else None
-    return Reply(dns.rcode.NOERROR, (found,)) if found else Reply(dns.rcode.NOERROR, (), (apex[rdtypes.SOA],))
+    found = apex.get(type_) if name == zone.name else None
+    if found is not None:
+        return Reply(dns.rcode.NOERROR, rrsets_for_reply([found]), is_authoritative=True)
+    return Reply(dns.rcode.NOERROR, (), rrsets_for_reply([apex[rdtypes.SOA]]), is_authoritative=True)
+
+
+def _is_of_messages(type_: int) -> bool:
+    """Whether no zone can have records of the type (RFC 6895 section 3.1)."""
+    return type_ == 0 or dns.rdatatype.is_metatype(dns.rdatatype.RdataType.make(type_))
 
 
 def _is_transfer(query: Query) -> bool:
@@ -307,40 +332,30 @@ def _signature_of(query: Query) -> Signed:
         raise MessageRefused(dns.rcode.REFUSED, gettext("the key of a secondary is for transfers alone"))
     if not isinstance(query.signed, Signed):
         raise MessageRefused(dns.rcode.REFUSED, gettext("this needs a TSIG key"))
-    token, now = query.signed.token, query.now.timestamp()
-    for key, limit in request_limits(token).items():
-        if not _rates.allows(key, now=now, per_second=limit / 60, burst=limit):
-            raise MessageRefused(
-                dns.rcode.REFUSED, gettext("more than {limit} messages in a minute").format(limit=limit)
-            )
+    _count(query.signed, query.now)
     return query.signed
 
 
+def _count(signed: Signed, now: datetime) -> None:
+    """Raise MessageRefused for more messages of a key than it may send in a minute."""
+    for key, limit in request_limits(signed.token).items():
+        if not _rates.allows(key, now=now.timestamp(), per_second=limit / 60, burst=limit):
+            raise MessageRefused(
+                dns.rcode.REFUSED, gettext("more than {limit} messages in a minute").format(limit=limit)
+            )
+
+
+def _count_question(query: Query) -> None:
+    """Raise MessageRefused for more questions than the key, or an address without one, may ask."""
+    if isinstance(query.signed, Signed):
+        _count(query.signed, query.now)
+    elif query.signed is None:
+        clock = query.now.timestamp()
+        if not _rates.allows(query.address, now=clock, per_second=QUESTIONS_PER_SECOND, burst=QUESTIONS_BURST):
+            raise MessageRefused(dns.rcode.REFUSED, gettext("too many questions without a key"))
+
+
 # From and to bytes
-
-
-def _rendered(query: dns.message.Message, reply: Reply, size: int) -> bytes:
-    response = dns.message.make_response(query, our_payload=PAYLOAD)
-    response.set_rcode(reply.rcode)
-    if reply.answer or reply.authority:
-        response.flags |= dns.flags.AA
-    if query.edns >= 0 and reply.reason:
-        # RFC 8914: dig and kdig show it, and it saves somebody an hour.
-        response.use_edns(
-            payload=PAYLOAD, options=[dns.edns.EDEOption(dns.edns.EDECode.PROHIBITED, reply.reason[:200])]
-        )
-        response.set_rcode(reply.rcode)
-    response.answer = [_rendered_rrset(rrset) for rrset in reply.answer]
-    response.authority = [_rendered_rrset(rrset) for rrset in reply.authority]
-    return response.to_wire(max_size=size, prefer_truncation=True)
-
-
-def _rendered_rrset(rrset: RRset) -> dns.rrset.RRset:
-    found = dns.rrset.RRset(dns.name.from_text(rrset.name), dns.rdataclass.IN, dns.rdatatype.RdataType.make(rrset.type))
-    for text in rrset.served:
-        wire = rdata.to_wire(rrset.type, text)
-        found.add(dns.rdata.from_wire(dns.rdataclass.IN, found.rdtype, wire, 0, len(wire)), rrset.ttl)
-    return found
 
 
 def _signed(wire: bytes, signer: Signer | None, now: datetime) -> bytes:

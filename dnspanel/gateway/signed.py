@@ -5,8 +5,9 @@ There are no differences: who has an older serial gets the whole zone (RFC 1995 
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 import dns.rcode
 
@@ -23,6 +24,8 @@ from dnspanel.transfer.sources.dns_wire import BadMessage, Record
 from dnspanel.zones.dnssec.queries import last_change_of
 from dnspanel.zones.models import Zone
 from replication.dns.rrset import Serial
+
+T = TypeVar("T")
 
 SECONDS = 30.0  # for as long ring 0 may be silent
 PATIENCE = 5.0  # for as long it may lack what was published
@@ -51,14 +54,22 @@ def transfer_of(zone: Zone, *, since: int | None) -> Iterator[Transfer]:
 def _beginning(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
     """Ring 0, the records of the zone there after its SOA, and that, once it has the published serial or a newer one.
 
-    Raises MessageRefused after PATIENCE; at once where others wait already, which would leave nobody to answer.
+    Raises MessageRefused after PATIENCE.
+    """
+    return patiently(lambda: _opened(zone))
+
+
+def patiently(attempt: Callable[[], T]) -> T:
+    """Return what the attempt does, which is repeated for as long as PATIENCE while it raises MessageRefused.
+
+    That is raised at once where others wait already, which would leave nobody to answer.
     """
     waits = False
     until = time.monotonic() + PATIENCE
     try:
         while True:
             try:
-                return _opened(zone)
+                return attempt()
             except MessageRefused:
                 waits = waits or _waiting.acquire(blocking=False)
                 if not waits or time.monotonic() > until:

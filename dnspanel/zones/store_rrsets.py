@@ -51,6 +51,15 @@ CROSS JOIN LATERAL (
 ) AS r
 """
 
+_SERVED_BELOW = f"""
+SELECT subtree.number FROM unnest(%s::bytea[], %s::bytea[]) WITH ORDINALITY AS subtree (top, behind, number)
+CROSS JOIN LATERAL (
+    SELECT 1 FROM zones_rrset
+    WHERE zone_id = %s AND owner_key > subtree.top AND owner_key < subtree.behind
+        AND NOT rdata <@ disabled AND type <> {rdtypes.RRSIG} LIMIT 1
+) AS r
+"""
+
 # One for each zone, behind UNION ALL: PostgreSQL has to see which zone it is and what is looked for, or it reads a zone
 # of a million RRsets in full. So many of them are one statement.
 _WITH_RDATA = f"(SELECT {COLUMNS} FROM zones_rrset r WHERE r.zone_id = %s AND r.rdata && %s::text[] LIMIT %s)"
@@ -132,6 +141,19 @@ def rrsets_below(tops: Sequence[tuple[int, str, str, int]]) -> list[list[RRset]]
             rrset = RRset(name, type_, ttl, tuple(rdata), tuple(disabled), comment, parse_notes(notes))
             found[number - 1].append(rrset)
     return found
+
+
+def names_with_served_below(zone_id: int, zone_name: str, tops: Sequence[str]) -> set[str]:
+    """Return those of these names of the zone that any name with served records lies strictly below; in one query.
+
+    Signatures alone make no name (RFC 4035 section 2.2).
+    """
+    if not tops:
+        return set()
+    subtrees = [_subtree(name, zone_name) for name in tops]
+    with connection.cursor() as cursor:
+        cursor.execute(_SERVED_BELOW, [[first for first, _ in subtrees], [behind for _, behind in subtrees], zone_id])
+        return {tops[number - 1] for (number,) in cursor.fetchall()}
 
 
 def rrsets_within(zone_id: int, zone_name: str, tops: Sequence[str], limit: int) -> list[RRset]:

@@ -104,7 +104,11 @@ def ask_both(theirs: Asker, ours: Asker, question: Question) -> tuple[Answer, An
 
 def parse(wire: bytes) -> Answer:
     """What matters of an answer's bytes."""
-    response = dns.message.from_wire(wire)
+    return answer_of(dns.message.from_wire(wire))
+
+
+def answer_of(response: dns.message.Message) -> Answer:
+    """What matters of an answer."""
     return Answer(
         int(response.rcode()),
         bool(response.flags & dns.flags.AA),

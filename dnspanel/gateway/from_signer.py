@@ -1,0 +1,46 @@
+"""Answers that PowerDNS has to make: of signed zones, and of ALIAS and LUA. Ring 0's is asked, as for transfers.
+
+Keys are never used in the panel (docs/adr/0022). Ring 0 gets every publication first, and is asked once it has proved
+the newest one of the zone: so whoever has just written reads that.
+"""
+
+import dns.message
+import dns.rcode
+
+from dnspanel.fleet.models import Node
+from dnspanel.fleet.reads.queries import head
+from dnspanel.gateway.errors import MessageRefused
+from dnspanel.gateway.signed import patiently
+from dnspanel.secondaries.signed import signer
+from dnspanel.texts import gettext
+from dnspanel.zones.models import Zone
+from replication.errors import NotServed
+from replication.verify import ask
+
+SECONDS = 2.0  # for as long ring 0 may be silent
+
+
+def answer_by_signer(zone: Zone, name: str, type: int, *, dnssec: bool) -> dns.message.Message:
+    """Ask ring 0's PowerDNS, with DO if `dnssec`; raise MessageRefused (SERVFAIL) where it cannot answer yet."""
+    node = patiently(lambda: _ready_signer(zone))
+    try:
+        found = ask(str(node.dns_address), node.dns_port, name, type, SECONDS, dnssec=dnssec)
+    except NotServed as exc:
+        raise _failure(zone, str(exc)) from exc
+    if found.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN, dns.rcode.YXDOMAIN):
+        raise _failure(zone, dns.rcode.to_text(found.rcode()))
+    return found
+
+
+def _ready_signer(zone: Zone) -> Node:
+    node = signer()
+    if node is None:
+        raise _failure(zone, gettext("there is no ring 0"))
+    if node.epoch != head().epoch or node.acked < zone.sequence:
+        raise _failure(zone, gettext("ring 0 has not proved the newest change yet"))
+    return node
+
+
+def _failure(zone: Zone, reason: str) -> MessageRefused:
+    text = gettext("PowerDNS makes this answer of {name}, and cannot now: {reason}")
+    return MessageRefused(dns.rcode.SERVFAIL, text.format(name=zone.name, reason=reason))

@@ -1,0 +1,210 @@
+"""What the published RRsets of zones answer to a question, as PowerDNS answers it from the same records. Pure.
+
+The order is that of PowerDNS, which nodes run: a delegation, the name itself, a DNAME above it, a wildcard, and then
+"no such name" (RFC 1034 section 4.3.2, RFC 4592, RFC 6672). `tests/oracle/test_gateway_answers.py` compares both.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import dns.rcode
+
+from dnspanel.zones.rules import ancestors_within
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import Key, RRset
+
+ANY = 255
+# PowerDNS gives up a chain of aliases after so many steps.
+MAX_STEPS = 10
+
+ADDRESSES = (rdtypes.A, rdtypes.AAAA)
+# Whose targets' addresses are sent along.
+_LEADS_TO_HOSTS = frozenset({rdtypes.MX, rdtypes.NS, rdtypes.SRV, rdtypes.SVCB, rdtypes.HTTPS})
+# PowerDNS sends these for a signed zone only, and then with the answer that they sign.
+_SIGNATURES = frozenset({rdtypes.RRSIG})
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An answer: its rcode and sections."""
+
+    rcode: dns.rcode.Rcode = dns.rcode.NOERROR
+    answer: tuple[RRset, ...] = ()
+    authority: tuple[RRset, ...] = ()
+    additional: tuple[RRset, ...] = ()
+    is_referral: bool = False
+
+    @property
+    def is_authoritative(self) -> bool:
+        """Whether it is the zone's own answer: a referral without an alias before it is not."""
+        return bool(self.answer) or not self.is_referral
+
+
+class Computed(Exception):
+    """PowerDNS computes this answer (ALIAS, LUA): the published records do not say what it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """What a zone has at a name, at the names above it, and at their wildcards: as `names_near` lists them.
+
+    `rrsets` are the served ones; `with_below` those of the names at or below which any are.
+    """
+
+    zone: str
+    rrsets: Mapping[Key, RRset]
+    with_below: Collection[str]
+    by_name: Mapping[str, Mapping[int, RRset]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        found: dict[str, dict[int, RRset]] = {}
+        for (name, type_), rrset in self.rrsets.items():
+            found.setdefault(name, {})[type_] = rrset
+        object.__setattr__(self, "by_name", found)
+
+    def at(self, name: str) -> Mapping[int, RRset]:
+        """Return the served RRsets at a name, by type."""
+        return self.by_name.get(name, {})
+
+    def exists(self, name: str) -> bool:
+        """Return whether the name has records, or is an empty non-terminal (RFC 4592 section 2.2.2)."""
+        return name in self.by_name or name in self.with_below
+
+    @property
+    def soa(self) -> RRset | None:
+        """The zone's SOA with the time for which "no" may be kept (RFC 2308 section 3)."""
+        found = self.at(self.zone).get(rdtypes.SOA)
+        if found is None:
+            return None
+        return replace(found, ttl=min(found.ttl, int(found.served[0].rsplit(" ", 1)[-1])))
+
+
+# A name to the RRsets near it, in the zone that answers for it here; None where no zone does.
+Read = Callable[[str], Near | None]
+# Names of a zone to their A and AAAA.
+Addresses = Callable[[str, Collection[str]], Iterable[RRset]]
+
+
+def names_near(name: str, zone: str) -> list[str]:
+    """Return the names of a zone that decide what the zone answers for this name."""
+    above = list(ancestors_within(name, zone))
+    return [name, *above, *map(wildcard_below, above)]
+
+
+def wildcard_below(name: str) -> str:
+    """Return the wildcard name directly below a name."""
+    return f"*.{name}" if name != names.ROOT else "*."
+
+
+def look_up(name: str, type: int, read: Read, addresses: Addresses) -> Found | None:
+    """Answer a question about one name and type; None where no zone answers for the name here.
+
+    Raise Computed for what PowerDNS computes.
+    """
+    answer: list[RRset] = []
+    at, seen = name, 0
+    while seen <= MAX_STEPS:
+        near = read(at)
+        if near is None:
+            return Found(answer=tuple(answer)) if answer else None
+        step = _step(near, at, type)
+        answer += step.answer
+        if step.goes_on_at is None:
+            if type in (rdtypes.CNAME, ANY) and answer and step.found.rcode == dns.rcode.NXDOMAIN:  # as PowerDNS
+                return Found(answer=tuple(answer))
+            found = replace(step.found, answer=tuple(answer))
+            return replace(found, additional=tuple(_additional(near.zone, found, addresses)))
+        at, seen = step.goes_on_at, seen + 1
+    return Found(dns.rcode.SERVFAIL)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What one name adds to the answer: `found` where it ends there, or the name at which an alias goes on."""
+
+    answer: tuple[RRset, ...] = ()
+    found: Found = Found()
+    goes_on_at: str | None = None
+
+
+def _step(near: Near, name: str, type: int) -> _Step:
+    cut = cut_of(near, name, type)
+    if cut is not None:
+        return _Step(found=Found(authority=(cut,), is_referral=True))
+    if near.exists(name):
+        return _from_rrsets(near, name, near.at(name), type)
+    dname = next(
+        (near.at(above)[rdtypes.DNAME] for above in _above(near, name) if rdtypes.DNAME in near.at(above)), None
+    )
+    if dname is not None:
+        return _through_dname(dname, name)
+    closest = next(
+        (above for above in _above(near, name) if near.exists(wildcard_below(above)) or near.exists(above)), ""
+    )
+    wildcard = wildcard_below(closest) if closest else ""
+    if wildcard and near.exists(wildcard):
+        here = {of_type: replace(rrset, name=name) for of_type, rrset in near.at(wildcard).items()}
+        return _from_rrsets(near, name, here, type)
+    return _Step(found=Found(dns.rcode.NXDOMAIN, authority=_soa_of(near)))
+
+
+def _above(near: Near, name: str) -> Iterator[str]:
+    return ancestors_within(name, near.zone)
+
+
+def cut_of(near: Near, name: str, type: int) -> RRset | None:
+    """Return the NS of the closest delegation at or above a name, as PowerDNS does for nested ones too.
+
+    The DS at a cut belongs to the parent, so a question for it passes (RFC 4035 section 3.1.4.1).
+    """
+    for at in (name, *_above(near, name)):
+        if at == near.zone:
+            return None
+        if rdtypes.NS in near.at(at) and not (at == name and type == rdtypes.DS):
+            return near.at(at)[rdtypes.NS]
+    return None
+
+
+def _from_rrsets(near: Near, name: str, here: Mapping[int, RRset], type: int) -> _Step:
+    """Answer from the RRsets at a name, or from those of a wildcard in its place."""
+    if rdtypes.LUA in here or (rdtypes.ALIAS in here and type in (*ADDRESSES, ANY)):
+        raise Computed
+    alias = here.get(rdtypes.CNAME)
+    if alias is not None and type != rdtypes.CNAME:  # for ANY it goes on too, as PowerDNS does
+        return _Step(answer=(alias,), goes_on_at=rdata.targets(rdtypes.CNAME, alias.served[0])[0])
+    found = tuple(r for of_type, r in here.items() if of_type == type or (type == ANY and of_type not in _SIGNATURES))
+    return _Step(answer=found) if found else _Step(found=Found(authority=_soa_of(near)))
+
+
+def _through_dname(dname: RRset, name: str) -> _Step:
+    """Answer the DNAME, and the CNAME that follows from it for the name (RFC 6672 section 3.1)."""
+    target = rdata.targets(rdtypes.DNAME, dname.served[0])[0]
+    below = name.removesuffix(dname.name if dname.name != names.ROOT else names.ROOT)
+    new_name = below + (target if target != names.ROOT else "")
+    if len(names.labels(new_name)) + sum(map(len, names.labels(new_name))) + 1 > names.MAX_WIRE:
+        return _Step(answer=(dname,), found=Found(dns.rcode.YXDOMAIN))
+    alias = RRset(name, rdtypes.CNAME, dname.ttl, (new_name,))
+    return _Step(answer=(dname, alias), goes_on_at=new_name)
+
+
+def _soa_of(near: Near) -> tuple[RRset, ...]:
+    return () if near.soa is None else (near.soa,)
+
+
+def _additional(zone: str, found: Found, addresses: Addresses) -> Iterator[RRset]:
+    """Yield the addresses that the zone itself has of the hosts in the answer, glue included."""
+    hosts: dict[str, None] = {}
+    for rrset in (*found.answer, *found.authority):
+        if rrset.type in _LEADS_TO_HOSTS:
+            hosts.update(dict.fromkeys(host for text in rrset.served for host in _hosts(rrset, text)))
+    inside = [host for host in hosts if names.is_within(host, zone)]
+    sent = {(rrset.name, rrset.type) for rrset in found.answer}
+    if inside:
+        yield from (rrset for rrset in addresses(zone, inside) if (rrset.name, rrset.type) not in sent)
+
+
+def _hosts(rrset: RRset, text: str) -> Iterator[str]:
+    """Yield the host at which a record points; of SVCB and HTTPS "." is the owner (RFC 9460 section 2.5.2)."""
+    for target in rdata.targets(rrset.type, text):
+        is_owner = target == names.ROOT and rrset.type in (rdtypes.SVCB, rdtypes.HTTPS)
+        yield rrset.name if is_owner else target

@@ -1,0 +1,224 @@
+"""Questions about the content of zones, from whoever is allowed to transfer or update them.
+
+Answered is what is published in PostgreSQL, so that a client reads what it has just written. Ring 0's PowerDNS answers
+for signed zones, and for what is computed. To everyone else nothing here says which zones exist.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+import dns.message
+import dns.name
+import dns.rcode
+import dns.rdatatype
+import dns.rrset
+
+from dnspanel.accounts.grants import Right
+from dnspanel.gateway import discovery, lookup
+from dnspanel.gateway.errors import MessageRefused
+from dnspanel.gateway.from_signer import answer_by_signer
+from dnspanel.gateway.lookup import ANY, Computed, Found, Near
+from dnspanel.gateway.reply import Reply, rrsets_for_reply
+from dnspanel.gateway.signatures import Signature, Signed, SignedByPrimary, SignedBySecondary
+from dnspanel.gateway.tls import OverTls
+from dnspanel.gateway.update import name_of
+from dnspanel.secondaries.access import require_transport, zone_open_to, zone_to_transfer
+from dnspanel.secondaries.errors import TransferRefused
+from dnspanel.zones import access, store_rrsets, tsig_permissions
+from dnspanel.zones.access import Visibility
+from dnspanel.zones.dnssec.queries import loaded_signing_of
+from dnspanel.zones.errors import unserved_reason
+from dnspanel.zones.models import TsigAct, Zone
+from replication.dns import rdtypes
+from replication.dns.rrset import RRset
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks: by which key, from where."""
+
+    signed: Signature | None
+    address: str
+    tls: OverTls | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A question that somebody is allowed to have answered from this zone; `sees` is the part that a key sees."""
+
+    asker: Asker
+    name: str
+    type: int
+    zone: Zone
+    sees: Visibility | None
+
+    def reply(self, *, dnssec: bool, over_tcp: bool) -> Reply | None:
+        """Answer the question; None for what this key does not see. Raise MessageRefused where nobody can answer now.
+
+        `dnssec` is whether signatures are wanted. Over UDP a question for ANY is answered over TCP only, as nodes do
+        (RFC 8482 section 4.4): so it amplifies nothing.
+        """
+        if not self.zone.is_transferable:
+            raise MessageRefused(dns.rcode.REFUSED, unserved_reason(self.zone.name))
+        if self.sees is not None and self.type != ANY and not self.sees(self.name, self.type):
+            return None
+        if self.type == ANY and not over_tcp:
+            return Reply(dns.rcode.NOERROR, is_authoritative=True, is_truncated=True)
+        # Secondaries ask for the SOA all the time, and it is the same one, signed or not.
+        is_plain_soa = self.type == rdtypes.SOA and self.name == self.zone.name and not dnssec
+        if not loaded_signing_of(self.zone).is_signed or is_plain_soa:
+            try:
+                return self._from_published()
+            except Computed:
+                pass
+        return self._from_signer(answer_by_signer(self.zone, self.name, self.type, dnssec=dnssec))
+
+    def _from_published(self) -> Reply | None:
+        zones = {self.zone.name: self.zone}
+
+        def read(name: str) -> Near | None:
+            found = self._zone_for(name)
+            if found is not None:
+                zones[found.name] = found
+            return None if found is None else near_in(found, name)
+
+        def addresses(zone_name: str, hosts: Collection[str]) -> Iterable[RRset]:
+            zone = zones[zone_name]
+            at_hosts = store_rrsets.rrsets_at_names({zone.pk: (zone.name, hosts)})[zone.pk]
+            return [r for (_, type_), r in at_hosts.items() if type_ in lookup.ADDRESSES and r.served]
+
+        found = lookup.look_up(self.name, self.type, read, addresses)
+        seen = None if found is None else self._seen_part(found)
+        if seen is None:
+            return None
+        return Reply(
+            seen.rcode,
+            rrsets_for_reply(seen.answer),
+            rrsets_for_reply(seen.authority),
+            rrsets_for_reply(seen.additional),
+            is_authoritative=seen.is_authoritative,
+            is_referral=seen.is_referral,
+        )
+
+    def _zone_for(self, name: str) -> Zone | None:
+        """The zone that answers for a name to which an alias leads; None for one that is not to be read here."""
+        if name == self.name:
+            return self.zone
+        found = reading_of(self.asker, name, self.type)
+        if found is None or not found.zone.is_transferable:
+            return None
+        is_signed = found.zone != self.zone and loaded_signing_of(found.zone).is_signed
+        return None if is_signed else found.zone
+
+    def _seen_part(self, found: Found) -> Found | None:
+        """What the key sees of an answer; None where the answer would be another one without the rest."""
+        if self.sees is None:
+            return found
+        answer = tuple(rrset for rrset in found.answer if self.sees(rrset.name, rrset.type))
+        additional = tuple(rrset for rrset in found.additional if self.sees(rrset.name, rrset.type))
+        hides_some = len(answer) < len(found.answer)
+        if (hides_some and not (self.type == ANY and answer)) or not self._sees_authority(found.authority):
+            return None
+        return Found(found.rcode, answer, found.authority, additional, found.is_referral)
+
+    def _sees_authority(self, authority: Iterable[RRset]) -> bool:
+        """Everybody is told the SOA; a delegation is seen or not."""
+        assert self.sees is not None
+        return all(rrset.type == rdtypes.SOA or self.sees(rrset.name, rrset.type) for rrset in authority)
+
+    def _from_signer(self, message: dns.message.Message) -> Reply | None:
+        """What PowerDNS answered, up to the zone at which it is somebody else's, or more than the key sees."""
+        known: dict[dns.name.Name, bool] = {}
+        answer: list[dns.rrset.RRset] = []
+        for rrset in message.answer:
+            if not known.setdefault(rrset.name, self._may_know(name_of(rrset.name))):
+                return Reply(dns.rcode.NOERROR, tuple(answer), is_authoritative=True)
+            answer.append(rrset)
+        authority, additional = message.authority, message.additional
+        if self.sees is not None:
+            if any(not self.sees(name_of(rrset.name), _type_of(rrset)) for rrset in answer):
+                return None
+            # A proof that a name does not exist names its neighbours.
+            authority = [rrset for rrset in authority if _type_of(rrset) == rdtypes.SOA]
+            additional = []
+        is_authoritative = bool(message.flags & dns.flags.AA)
+        return Reply(
+            message.rcode(),
+            tuple(answer),
+            tuple(authority),
+            tuple(additional),
+            is_authoritative=is_authoritative,
+            is_referral=not is_authoritative,
+        )
+
+    def _may_know(self, name: str) -> bool:
+        """Whether a name to which an alias leads lies in a zone that is to be read here."""
+        if name == self.name:
+            return True
+        found = reading_of(self.asker, name, self.type)
+        return found is not None and found.zone.is_transferable
+
+
+def reading_of(asker: Asker, name: str, type: int) -> Reading | None:
+    """The question for this asker; None if no zone around the name is one that they may transfer or update.
+
+    Where the closest zone is not, a zone above answers as far as it delegates the name, as name servers elsewhere do.
+    """
+    zones = discovery.zones_around(name)
+    if type == rdtypes.DS and zones and zones[0].name == name:  # the DS is the parent's (RFC 4035 section 3.1.4.1)
+        zones = [*zones[1:], zones[0]]
+    for place, zone in enumerate(zones):
+        permitted, sees = _permission(asker, zone)
+        if permitted and (place == 0 or type == rdtypes.DS or _delegates(zone, name, type)):
+            return Reading(asker, name, type, zone, sees)
+    return None
+
+
+def near_in(zone: Zone, name: str) -> Near:
+    """What the zone has near a name, as it is published; in at most two queries."""
+    close = lookup.names_near(name, zone.name)
+    at_names = store_rrsets.rrsets_at_names({zone.pk: (zone.name, close)})[zone.pk]
+    served = {key: rrset for key, rrset in at_names.items() if rrset.served}
+    owners = {owner for owner, _ in served}
+    if name in owners:
+        return Near(zone.name, served, ())
+    empty = [each for each in close if each not in owners and each != zone.name]
+    return Near(zone.name, served, store_rrsets.names_with_served_below(zone.pk, zone.name, empty))
+
+
+def _delegates(zone: Zone, name: str, type: int) -> bool:
+    return lookup.cut_of(near_in(zone, name), name, type) is not None
+
+
+def _permission(asker: Asker, zone: Zone) -> tuple[bool, Visibility | None]:
+    """Whether they may transfer or update the zone, and the part that they see of it (None: all)."""
+    match asker.signed:
+        case Signed():
+            for act in TsigAct:
+                actor = tsig_permissions.actor_for(asker.signed.actor, zone.name, act)
+                if access.has_right(actor, zone, Right.READ):
+                    return True, access.visibility_of(actor, zone)
+            return False, None
+        case SignedByPrimary():
+            return False, None
+        case _:
+            return _is_transferred_to(asker, zone), None
+
+
+def _is_transferred_to(asker: Asker, zone: Zone) -> bool:
+    """Whether a secondary, or somebody without a key, gets the zone by transfer from where they ask."""
+    try:
+        if isinstance(asker.signed, SignedBySecondary):
+            certificate = asker.tls.certificate if asker.tls else ""
+            require_transport(asker.signed.secondary, over_tls=asker.tls is not None, certificate=certificate)
+            zone_to_transfer(asker.signed.secondary, zone.name)
+        else:
+            zone_open_to(zone.name, asker.address)
+    except TransferRefused:
+        return False
+    return True
+
+
+def _type_of(rrset: dns.rrset.RRset) -> int:
+    """The type that an RRset is about: of signatures, what they sign."""
+    return int(rrset.covers if rrset.rdtype == dns.rdatatype.RRSIG else rrset.rdtype)
