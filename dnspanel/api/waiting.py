@@ -52,6 +52,27 @@ def wait_for_nodes(
         _places.release()
 
 
+def wait_until(
+    ask: Callable[[], bool],
+    seconds: float,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> bool | None:
+    """Ask again and again for at most so many seconds; return whether it was so, None if too many wait already.
+
+    Not within a transaction: no connection is held between two looks.
+    """
+    if seconds <= 0:
+        return ask()
+    if not _places.acquire(blocking=False):
+        return True if ask() else None
+    try:
+        return _wait(ask, clock() + min(seconds, LONGEST_WAIT), clock, sleep)
+    finally:
+        _places.release()
+
+
 def is_everywhere(publication: Publication) -> bool | None:
     """Whether every node that takes pushes has proved the publication; None when there is no such node. One query.
 

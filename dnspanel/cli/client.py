@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import urlencode
 from uuid import uuid4
 
 import urllib3
@@ -45,10 +45,10 @@ class Client:
         while True:
             page = self.get(path, **query)
             yield from page["items"]
-            if not page["next"]:
+            if not page["next_cursor"]:
                 return
-            # Only its query: whatever name the panel has for itself, the token goes where it was meant to.
-            query = dict(parse_qsl(urlsplit(page["next"]).query))
+            # Not the address of the next page: whatever name the panel has for itself, the token goes where it should.
+            query["cursor"] = page["next_cursor"]
 
     def send(
         self,

@@ -203,7 +203,7 @@ def _filled(path: str, parameters: list[Mapping[str, Any]], document: Document) 
     return f"{path}?{urlencode(needed)}" if needed else path
 
 
-_VALUES: dict[str, Any] = {"ttl": 300, "disabled": [], "comment": "", "next": None}
+_VALUES: dict[str, Any] = {"ttl": 300, "disabled": [], "comment": "", "next": None, "next_cursor": None}
 _EXAMPLES = {
     "zone": "shop.example.com.",
     "zone_name": "shop.example.com.",

@@ -169,6 +169,7 @@ urlpatterns: list[URLPattern] = [
     path(f"{_PUBLISH_HOOK}/rotate", publish_hooks.PublishHookRotation.as_view(), name="v2-publish-hook-rotate"),
     path(f"{_PUBLISH_HOOK}/test", publish_hooks.PublishHookTest.as_view(), name="v2-publish-hook-test"),
     path("api/v2/publications", publications.PublicationList.as_view(), name="v2-publications"),
+    path(f"{_PUBLICATION}/zones", publications.PublicationZones.as_view(), name="v2-publication-zones"),
     path(_PUBLICATION, publications.PublicationDetail.as_view(), name="v2-publication"),
     path(f"{_PUBLICATION}/undo", revisions.PublicationUndo.as_view(), name="v2-publication-undo"),
     path("api/v2/openapi.json", openapi.OpenApi.as_view(), name="v2-openapi"),

@@ -312,6 +312,7 @@ V2_ZONES = [
     Door("v2-publish-hook-test", "POST", "000000+", {"hook_id": "?"}),
     Door("v2-publications", "GET", "+++++++"),
     Door("v2-publication", "GET", "+0+++++", {"sequence": "?"}),
+    Door("v2-publication-zones", "GET", "+0+++++", {"sequence": "?"}),
     Door("v2-publication-undo", "POST", "-0-+-++", {"sequence": "?"}, {}),
 ]
 

@@ -173,8 +173,9 @@ def test_the_token_does_not_follow_a_redirect(server: Server, client: Client) ->
 
 
 def test_pages_are_followed_at_the_panel_that_was_asked(server: Server, client: Client) -> None:
-    server.say(200, {"items": [1, 2], "next": "https://inside.test:9/api/v2/zones?limit=2&cursor=abc"})
-    server.say(200, {"items": [3], "next": None})
+    elsewhere = "https://inside.test:9/api/v2/zones?limit=2&cursor=abc"
+    server.say(200, {"items": [1, 2], "next": elsewhere, "next_cursor": "abc"})
+    server.say(200, {"items": [3], "next": None, "next_cursor": None})
     assert list(client.items("/zones", limit=2)) == [1, 2, 3]
     assert [path for _, path, _, _ in server.requests] == ["/api/v2/zones?limit=2", "/api/v2/zones?limit=2&cursor=abc"]
 

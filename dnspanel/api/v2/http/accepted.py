@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db.models import F, QuerySet, Window
+from django.db.models.functions import RowNumber
 from django.http import HttpResponse
 from django.utils import timezone
 from rest_framework.request import Request
@@ -180,12 +182,12 @@ def may_know_reason(publication: Publication, actor: Actor) -> bool:
     if not may_know_author(actor, publication.token_id):
         return False
     revisions = Revision.objects.filter(publication=publication.sequence)
-    return actor.may_everywhere(Right.READ) or _visible_revisions(publication, actor).count() == revisions.count()
+    return actor.may_everywhere(Right.READ) or visible_revisions(publication, actor).count() == revisions.count()
 
 
 def published_zones(publication: Publication, actor: Actor) -> list[dict[str, Any]]:
     """The first zones of a publication that the actor may know about, deleted ones included."""
-    rows = _visible_revisions(publication, actor).values_list("zone__name", "number", "serial", "kind")
+    rows = visible_revisions(publication, actor).values_list("zone__name", "number", "serial", "kind")
     return [
         {"zone": zone, "revision": number, "serial": serial, "kind": kind}
         for zone, number, serial, kind in rows[:MOST_ZONES]
@@ -194,7 +196,7 @@ def published_zones(publication: Publication, actor: Actor) -> list[dict[str, An
 
 def shadowed_json(publication: Publication, actor: Actor) -> list[dict[str, str]]:
     """What of a publication another zone answers for, as far as the actor may know about it."""
-    revisions = list(_visible_revisions(publication, actor).select_related("zone")[:MOST_ZONES])
+    revisions = list(visible_revisions(publication, actor).select_related("zone")[:MOST_ZONES])
     found = nesting.shadowed_by_publication(revisions)
     visible = {one.zone.pk: visibility_of(actor, one.zone) for one in found}
     return [
@@ -207,12 +209,34 @@ def shadowed_json(publication: Publication, actor: Actor) -> list[dict[str, str]
 def moved_by(publication: Publication, actor: Actor) -> list[dict[str, Any]]:
     """Where a publication took its zones, from its revisions: for who has its plans no more."""
     names = ("zone__name", "number", "serial", "added", "changed", "removed")
-    rows = _visible_revisions(publication, actor).values_list(*names)
+    rows = visible_revisions(publication, actor).values_list(*names)
     keys = ("zone", "revision", "serial", "added", "changed", "removed")
     return [dict(zip(keys, row, strict=True)) for row in rows[:MOST_ZONES]]
 
 
-def _visible_revisions(publication: Publication, actor: Actor) -> Any:
+def zones_of_publications(publications: Sequence[Publication], actor: Actor) -> dict[int, dict[str, Any]]:
+    """Return, by sequence, `zones`, the first of each that the actor may know about, and `more_zones`. One query."""
+    sequences = [publication.sequence for publication in publications]
+    ranked = Revision.objects.filter(publication__in=sequences).annotate(
+        place=Window(RowNumber(), partition_by=F("publication_id"), order_by=["zone__name", "zone_id"])
+    )
+    if not actor.may_everywhere(Right.READ):
+        ranked = ranked.filter(zone__in=zones_within_reach(actor, Right.READ))
+    rows = ranked.filter(place__lte=MOST_ZONES + 1).order_by("publication_id", "place")
+    found: dict[int, dict[str, Any]] = {sequence: {"zones": [], "more_zones": False} for sequence in sequences}
+    for sequence, zone, number, serial, kind in rows.values_list(
+        "publication_id", "zone__name", "number", "serial", "kind"
+    ):
+        of_one = found[sequence]
+        if len(of_one["zones"]) == MOST_ZONES:
+            of_one["more_zones"] = True
+        else:
+            of_one["zones"].append({"zone": zone, "revision": number, "serial": serial, "kind": kind})
+    return found
+
+
+def visible_revisions(publication: Publication, actor: Actor) -> "QuerySet[Revision]":
+    """The revisions of a publication that the actor may know about, by the names of their zones."""
     revisions = Revision.objects.filter(publication=publication.sequence).order_by("zone__name", "zone_id")
     if actor.may_everywhere(Right.READ):
         return revisions

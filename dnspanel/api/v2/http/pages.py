@@ -1,4 +1,4 @@
-"""Cursor pages: `{"items": […], "next": URL or null}`, and the same address in a Link header (RFC 8288).
+"""Cursor pages: `{"items": […], "next": URL or null, "next_cursor": text or null}`, and a Link header (RFC 8288).
 
 A cursor says after which item the next page starts, never how many were
 before it. So a page neither repeats nor skips what others' writes do not touch.
@@ -42,14 +42,18 @@ def page_request(request: Request, *kinds: type, default: int = DEFAULT_LIMIT) -
     return PageRequest(int(typed) if typed else default, _decode_cursor(cursor, kinds) if cursor else ())
 
 
-def page_answer(request: Request, items: Sequence[Any], next_after: tuple[Any, ...] | None) -> HttpResponse:
-    """A page; `next_after` is the key of its last item when there may be more."""
+def page_answer(
+    request: Request, items: Sequence[Any], next_after: tuple[Any, ...] | None = None, **besides: Any
+) -> HttpResponse:
+    """Answer a page; `next_after` is the key of its last item when there may be more, `besides` are other members."""
     if next_after is None:
-        return answer({"items": items, "next": None})
+        return answer({"items": items, "next": None, "next_cursor": None, **besides})
+    cursor = _encode_cursor(next_after)
     query = {name: values for name, values in request.query_params.lists() if name != "cursor"}
-    query["cursor"] = [_encode_cursor(next_after)]
+    query["cursor"] = [cursor]
     url = f"{request.build_absolute_uri(request.path)}?{urlencode(query, doseq=True)}"
-    return answer({"items": items, "next": url}, headers={"Link": f'<{url}>; rel="next"'})
+    page = {"items": items, "next": url, "next_cursor": cursor, **besides}
+    return answer(page, headers={"Link": f'<{url}>; rel="next"'})
 
 
 def cut(rows: Sequence[Any], limit: int) -> tuple[Sequence[Any], bool]:

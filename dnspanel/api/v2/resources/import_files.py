@@ -10,6 +10,7 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
 from dnspanel.api.v2.http.answers import answer, done
+from dnspanel.api.v2.http.pages import page_answer
 from dnspanel.api.v2.http.problems import Problem, bad_parameter
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.imports import job_of
@@ -50,7 +51,7 @@ class ImportFiles(V2View):
     def get(self, request: Request, import_id: int) -> HttpResponse:
         """List what has arrived."""
         found = upload.uploaded_files(job_of(request, import_id))
-        return answer({"items": [{"name": file.name, "size": file.size} for file in found], "next": None})
+        return page_answer(request, [{"name": file.name, "size": file.size} for file in found])
 
 
 class ImportFile(V2View):

@@ -14,6 +14,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in, answer, done
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
+from dnspanel.api.v2.http.pages import page_answer
 from dnspanel.api.v2.http.problems import Problem, bad_parameter, bad_value
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import Integer, Shape, Text, read, stamp
@@ -165,7 +166,7 @@ class Nodes(V2View):
         """List the nodes with their state and live numbers."""
         access.require(actor_in(request), Permission.FLEET)
         statuses = watched_statuses(now=timezone.now())
-        return answer({"items": _nodes_json(statuses), "next": None})
+        return page_answer(request, _nodes_json(statuses))
 
 
 class OneNode(V2View):

@@ -1,9 +1,9 @@
 """Publications: the log of everything that was published, each waitable and undoable as a whole."""
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors import Actor
@@ -14,41 +14,117 @@ from dnspanel.api.v2.http.accepted import (
     publication_json,
     requested_wait,
     shadowed_json,
+    visible_revisions,
     waits_for_secondaries,
+    zones_of_publications,
 )
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
-from dnspanel.api.v2.http.problems import Problem
+from dnspanel.api.v2.http.problems import Problem, bad_parameter
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, page_of
 from dnspanel.api.v2.schema.zone_serializers import (
+    LARGEST_SEQUENCE,
     WAIT,
     WAIT_FOR,
-    ListedPublicationSerializer,
+    PublicationPageSerializer,
+    PublishedZoneSerializer,
     WatchedPublicationSerializer,
 )
-from dnspanel.api.waiting import wait_for_nodes
+from dnspanel.api.waiting import wait_for_nodes, wait_until
 from dnspanel.zones.access import zones_within_reach
 from dnspanel.zones.errors import TakenBack
-from dnspanel.zones.models import Publication, Revision
+from dnspanel.zones.models import LogHead, Publication, Revision
+
+_FEED = [
+    *PAGED,
+    OpenApiParameter(
+        "after",
+        {"type": "integer", "minimum": 0, "maximum": LARGEST_SEQUENCE},
+        description="Only those whose sequence is greater.",
+    ),
+    OpenApiParameter(
+        "order",
+        {"type": "string", "enum": ["asc", "desc"]},
+        description="By sequence; `desc`, the newest first, if not said.",
+    ),
+    OpenApiParameter(
+        "expand",
+        {"type": "string", "enum": ["zones"]},
+        description="`zones` gives each publication its zones: the first 100, all at `/publications/{sequence}/zones`.",
+    ),
+    OpenApiParameter(
+        "wait",
+        {"type": "integer", "minimum": 0, "maximum": 60},
+        description="Seconds to wait for the first publication where the page would be empty.",
+    ),
+]
 
 
 class PublicationList(V2View):
-    """Everything that was published, the newest first."""
+    """Everything that was published, as a list or as a feed of changes."""
 
-    @extend_schema(parameters=PAGED, responses={200: page_of(ListedPublicationSerializer)})
+    @extend_schema(parameters=_FEED, responses={200: PublicationPageSerializer})
     def get(self, request: Request) -> HttpResponse:
         """List publications
 
-        Everything that was published, the newest first.
+        Everything that was published, the newest first. As a feed of changes:
+        `?order=asc&after=SEQUENCE&expand=zones&wait=30`, and again after the `up_to` of the answer. It has no gaps,
+        for a token that sees some zones only too: nothing up to `up_to` appears later. A new `epoch` says that the
+        panel was restored from a backup: then read the zones anew.
         """
         page, actor = page_request(request, int), actor_in(request)
-        publications = publications_visible_to(actor).order_by("-sequence")
+        after, is_ascending, with_zones = _after(request), _is_ascending(request), _expands_zones(request)
+        visible = publications_visible_to(actor).filter(sequence__gt=after)
+        has_waited = wait_until(visible.exists, requested_wait(request) or 0)
+        head = LogHead.objects.values("epoch", "sequence").first()  # before the page: all up to it can be seen by now
         if page.after:
-            publications = publications.filter(sequence__lt=page.after[0])
-        rows, more = cut(list(publications[: page.limit + 1]), page.limit)
+            key = {"sequence__gt" if is_ascending else "sequence__lt": page.after[0]}
+            visible = visible.filter(**key)
+        visible = visible.order_by("sequence" if is_ascending else "-sequence")
+        rows, more = cut(list(visible[: page.limit + 1]), page.limit)
         items = [listed_publication_json(publication, actor) for publication in rows]
-        return page_answer(request, items, (rows[-1].sequence,) if more else None)
+        if with_zones:
+            zones = zones_of_publications(rows, actor)
+            items = [{**item, **zones[item["sequence"]]} for item in items]
+        last = rows[-1].sequence if rows else after
+        up_to = (
+            last
+            if more and is_ascending
+            else max(last, rows[0].sequence if rows else 0, head["sequence"] if head else 0)
+        )
+        found = page_answer(
+            request,
+            items,
+            (last,) if more else None,
+            up_to=up_to,
+            epoch=str(head["epoch"]) if head else None,
+        )
+        if has_waited is None:  # every place of those who wait is taken
+            found["Retry-After"] = "1"
+        return found
+
+
+class PublicationZones(V2View):
+    """The zones of one publication."""
+
+    @extend_schema(parameters=PAGED, responses={200: page_of(PublishedZoneSerializer)})
+    def get(self, request: Request, sequence: int) -> HttpResponse:
+        """List the zones of a publication
+
+        All of them that the token may see, in the order of their names.
+        """
+        actor, page = actor_in(request), page_request(request, str, int)
+        revisions = visible_revisions(publication_for(actor, sequence), actor)
+        if page.after:
+            name, zone_id = page.after
+            revisions = revisions.filter(Q(zone__name__gt=name) | Q(zone__name=name, zone_id__gt=zone_id))
+        columns = ("zone__name", "zone_id", "number", "serial", "kind")
+        rows, more = cut(list(revisions.values_list(*columns)[: page.limit + 1]), page.limit)
+        items = [
+            {"zone": zone, "revision": number, "serial": serial, "kind": kind} for zone, _, number, serial, kind in rows
+        ]
+        return page_answer(request, items, rows[-1][:2] if more else None)
 
 
 class PublicationDetail(V2View):
@@ -96,3 +172,24 @@ def publication_for(actor: Actor, sequence: int) -> Publication:
     if found is None:
         raise Problem("not-found", f"There is no publication {sequence}.")
     return found
+
+
+def _after(request: Request) -> int:
+    typed = request.query_params.get("after", "0")
+    if not (typed.isascii() and typed.isdecimal() and len(typed) < 20 and int(typed) <= LARGEST_SEQUENCE):
+        raise bad_parameter("after", f"Use a sequence, a whole number from 0 to {LARGEST_SEQUENCE}.")
+    return int(typed)
+
+
+def _is_ascending(request: Request) -> bool:
+    typed = request.query_params.get("order", "desc")
+    if typed not in ("asc", "desc"):
+        raise bad_parameter("order", "Use asc or desc.")
+    return typed == "asc"
+
+
+def _expands_zones(request: Request) -> bool:
+    typed = request.query_params.get("expand")
+    if typed not in (None, "zones"):
+        raise bad_parameter("expand", "Use zones.")
+    return typed == "zones"

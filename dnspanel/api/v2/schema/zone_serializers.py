@@ -10,13 +10,14 @@ from typing import Any
 from drf_spectacular.utils import OpenApiParameter, extend_schema_serializer
 from rest_framework import serializers
 
-from dnspanel.api.v2.schema.fields import LARGEST_ID, Choice, Flag, Integer, Members, Shape, Text
+from dnspanel.api.v2.schema.fields import LARGEST_ID, Choice, Flag, Integer, Members, Shape, Text, page_of
 from dnspanel.zones.rrset_notes import LONGEST_COMMENT, MOST_COMMENTS, MOST_TAGS
 
 MOST_REASON = 2000
 MOST_TTL = 2**31 - 1
 MOST_CHANGES = 10_000
 MOST_RDATA = 5_000
+LARGEST_SEQUENCE = 2**63 - 1
 
 WAIT = OpenApiParameter(
     "wait",
@@ -362,6 +363,24 @@ class ListedPublicationSerializer(Shape):
     reason = serializers.CharField(allow_blank=True)
     url = serializers.CharField()
     taken_back = TakenBackSerializer(allow_null=True, help_text="null: it was not taken back.")
+
+
+class FeedItemSerializer(ListedPublicationSerializer):
+    """A publication in a feed of changes; `zones` and `more_zones` with `expand=zones` only."""
+
+    zones = PublishedZoneSerializer(many=True, required=False, help_text="At most the first 100.")
+    more_zones = serializers.BooleanField(
+        required=False, help_text="There are others: `/publications/{sequence}/zones` lists all."
+    )
+
+
+class PublicationPageSerializer(page_of(FeedItemSerializer)):  # type: ignore[misc]
+    """A page of publications, and how far it reaches."""
+
+    up_to = serializers.IntegerField(
+        help_text="In a feed: the `after` of the next request. Nothing up to it is missing."
+    )
+    epoch = serializers.UUIDField(allow_null=True, help_text="Changes when the panel is restored from a backup.")
 
 
 class PublicationSerializer(ListedPublicationSerializer):

@@ -4,12 +4,18 @@ Tests `http.accepted` too.
 """
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from threading import BoundedSemaphore
+from typing import Any
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.api import waiting
+from dnspanel.api.v2.resources import publications
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.push.acks import record_ack
 from dnspanel.zones.models import LogHead, Publication, Zone
@@ -161,3 +167,86 @@ def test_only_publications_of_visible_zones_are_shown(
     narrow.problem(404, "GET", f"/publications/{other.sequence}")
     found = narrow.get(visible["url"])
     assert (found["nodes"], found["of"]) == (None, 1)
+
+
+def test_a_feed_has_each_publication_once_while_others_publish(call: Caller, zone: Zone) -> None:
+    begin = call.get("/publications?limit=1")["up_to"]
+
+    def publish(number: int) -> int:
+        try:
+            written = call.good("PUT", f"/zones/example.test./rrsets/n{number}/A", content("192.0.2.7"))
+            return int(written["publication"]["sequence"])
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        published = [pool.submit(publish, number) for number in range(20)]
+        after, found = begin, []
+        while len(found) < 20:
+            page = call.get(f"/publications?order=asc&after={after}&limit=3&wait=5")
+            found += [item["sequence"] for item in page["items"]]
+            after = page["up_to"]
+    assert found == sorted(job.result() for job in published)
+    assert call.get(f"/publications?order=asc&after={after}") == {
+        "items": [],
+        "next": None,
+        "next_cursor": None,
+        "up_to": after,
+        "epoch": str(LogHead.objects.get().epoch),
+    }
+
+
+def test_a_feed_waits_for_the_first_publication(call: Caller, zone: Zone, monkeypatch: pytest.MonkeyPatch) -> None:
+    after = call.get("/publications?limit=1")["up_to"]
+    made: list[Any] = []
+
+    def publish(_: float) -> None:
+        if not made:
+            made.append(call.good("PUT", WWW, content("192.0.2.7")))
+
+    monkeypatch.setattr(publications, "wait_until", partial(waiting.wait_until, sleep=publish))
+    (item,) = call.get(f"/publications?order=asc&after={after}&wait=60")["items"]
+    assert item["sequence"] == made[0]["publication"]["sequence"]
+
+
+def test_a_feed_goes_past_what_a_token_may_not_see(
+    call: Caller, make_caller: MakeCaller, zone: Zone, make_zone: MakeZone
+) -> None:
+    narrow = make_caller(Grant(frozenset({Right.READ}), zones=frozenset({zone.pk})))
+    after = narrow.get("/publications?limit=1")["up_to"]
+    other = make_zone(name="other.test.")
+    page = narrow.get(f"/publications?order=asc&after={after}&expand=zones")
+    assert (page["items"], page["up_to"]) == ([], other.sequence)
+    made = call.good("PUT", WWW, content("192.0.2.7"))["publication"]
+    (item,) = narrow.get(f"/publications?order=asc&after={page['up_to']}&expand=zones")["items"]
+    assert (item["sequence"], item["zones"], item["more_zones"]) == (made["sequence"], made["zones"], False)
+
+
+def test_nobody_waits_for_a_feed_when_every_place_is_taken(
+    call: Caller, zone: Zone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    after = call.get("/publications?limit=1")["up_to"]
+    monkeypatch.setattr(waiting, "_places", BoundedSemaphore(1))
+    waiting._places.acquire()
+    answer = call("GET", f"/publications?after={after}&wait=60")
+    assert (answer.status_code, answer["Retry-After"]) == (200, "1")
+
+
+def test_all_zones_of_a_large_publication_are_listed(
+    call: Caller, make_caller: MakeCaller, zone: Zone, make_zone: MakeZone
+) -> None:
+    zones = [make_zone(name=f"z{number:03}.test.") for number in range(102)]
+    deletion = {"zones": [{"zone": zone.name} for zone in zones], "confirm": True}
+    sequence = call.good("POST", "/bulk/deletions", deletion)["publication"]["sequence"]
+    (item,) = call.get(f"/publications?after={sequence - 1}&expand=zones")["items"]
+    assert (len(item["zones"]), item["more_zones"]) == (100, True)
+    every = list(call.all(f"/publications/{sequence}/zones?limit=40"))
+    assert [(one["zone"], one["kind"]) for one in every] == [(zone.name, "delete") for zone in zones]
+    narrow = make_caller(Grant(frozenset({Right.READ}), zones=frozenset({zones[7].pk})))
+    assert [one["zone"] for one in narrow.all(f"/publications/{sequence}/zones")] == ["z007.test."]
+
+
+@pytest.mark.parametrize("query", ["after=-1", "after=x", "after=99999999999999999999", "order=up", "expand=nodes"])
+def test_a_feed_that_cannot_be_read_is_refused(call: Caller, zone: Zone, query: str) -> None:
+    [fault] = call.problem(422, "GET", f"/publications?{query}")["errors"]
+    assert fault["parameter"] == query.split("=")[0]
