@@ -17,6 +17,7 @@ from dnspanel.zones.computed_types import reasons_against
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.other_keys import OF_KEYS, in_one_piece, keys_in, refusal_of
 from dnspanel.zones.dnssec.trust import newly_broken
+from dnspanel.zones.dnssec.wildcard_cuts import is_wildcard_cut, violation_of
 from dnspanel.zones.merge import Conflict, Edit, Merged, merge
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rules import (
@@ -264,6 +265,9 @@ def _violations(zone: Zone, merged: Merged, around: _Around, answered: Mapping[s
         zone.name, after, changed, below=below, answered_by=answered, allow_lua=allow_lua, unanswered=unanswered
     )
     found += [*_breaking_ds(merged), *_keys_by_hand(zone, merged)]
+    cuts = [c.name for c in merged.apply if is_wildcard_cut(*c.key) and c.after is not None and c.after.served]
+    if cuts and queries.signing_of(zone).is_signed:
+        found = [each for each in found if each.code != "wildcard-ns"] + [violation_of(name) for name in cuts]
     old: set[tuple[str, str, int]] = set()
     if any((v.name, v.type) not in changed for v in found):  # seldom, and half of the work
         was = check_zone(zone.name, before, changed, answered_by=answered, allow_lua=allow_lua)

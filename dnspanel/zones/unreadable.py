@@ -12,7 +12,7 @@ from dnspanel.texts import gettext, gettext_noop, joined
 from replication.dns import rdtypes
 
 _ABOVE_TYPES = 1 << 16
-_SHOWN = 60
+_MOST_QUOTED = 60
 
 
 class Kind(IntEnum):
@@ -67,10 +67,10 @@ def reason_against(type: int, text: str, unanswered: Mapping[int, str]) -> str:
     kind = kind_of(type, text)
     if kind is None or (kind in READ_SINCE and kind not in unanswered):
         return ""
-    shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    quoted = text if len(text) <= _MOST_QUOTED else text[: _MOST_QUOTED - 1] + "…"
     reason = gettext(_REASONS[kind])
     if of_nodes := unanswered.get(kind):
         reason = joined("; ", (of_nodes, reason))
     return gettext("nodes would answer SERVFAIL for its name because of “{value}”: {reason}").format(
-        value=shown, reason=reason
+        value=quoted, reason=reason
     )

@@ -36,6 +36,7 @@ from dnspanel.zones.computed_types import DEPENDING, reasons_against
 from dnspanel.zones.dnssec.first_signing import BroughtSigning
 from dnspanel.zones.dnssec.presigned import ENDS_SOON, end_of
 from dnspanel.zones.dnssec.trust import broken_by
+from dnspanel.zones.dnssec.wildcard_cuts import is_wildcard_cut, violation_of
 from dnspanel.zones.errors import BreaksBelow, SignedAtParent
 from dnspanel.zones.models import Signing
 from dnspanel.zones.rules import BREAKING_DS, Severity
@@ -251,6 +252,7 @@ def _scan(
             signatures |= of_batch
             _report_signatures(job, [(path, zone) for _, path, zone in parsed if zone.signatures])
         _report_signed(job, [(path, zone) for _, path, zone in parsed if zone.name], existing_by_name)
+        _report_wildcard_cuts(job, [(path, zone) for _, path, zone in parsed if zone.name], existing_by_name)
         _report_broken([(path, zone) for _, path, zone in parsed if zone.name and zone.name not in existing_by_name])
         if ids is None and any(zone.is_sound and zone.name not in existing_by_name for _, _, zone in parsed):
             # For all that may still come: the ids of a piece are in a row.
@@ -332,6 +334,25 @@ def _report_signed(
         if zone.name in parents and not goes_on and (lost_signatures or zone.name not in existing_by_name):
             refusal = str(SignedAtParent(zone.name, parents[zone.name].zone_name))
             zone.faults.append(SourceFault(path, 0, 0, "", refusal, "ds-at-parent", zone=zone.name))
+
+
+def _report_wildcard_cuts(
+    job: ImportJob, zones: Sequence[tuple[str, ParsedZone]], existing_by_name: Mapping[str, ExistingZone]
+) -> None:
+    """Say which zones delegate a wildcard and are signed here, or will be by the keys that they bring."""
+    found = {}
+    for path, zone in zones:
+        cuts = [rrset.name for rrset in zone.rrsets if is_wildcard_cut(rrset.name, rrset.type)]
+        if cuts and zone.signatures is None:
+            found[zone.name] = path, zone, cuts[0]
+    if not found:
+        return
+    signed = _signed_here({name: existing_by_name[name] for name in found if name in existing_by_name})
+    brought = {name for name, each in brought_signings(job, list(found)).items() if isinstance(each, BroughtSigning)}
+    for name, (path, zone, cut) in found.items():
+        if name in signed or (name in brought - existing_by_name.keys() and rights.may_sign(job)):
+            violation = violation_of(cut)
+            zone.faults.append(SourceFault(path, 0, 0, "", violation.message, violation.code, zone=name))
 
 
 def _report_broken(zones: Sequence[tuple[str, ParsedZone]]) -> None:

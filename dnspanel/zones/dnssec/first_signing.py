@@ -12,6 +12,7 @@ from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.policy_queries import applied_to_zones
 from dnspanel.zones.dnssec.publish_state import key_row, record_ends, record_states, with_row_ids
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
+from dnspanel.zones.dnssec.wildcard_cuts import refuse_wildcard_cuts, wildcard_cuts
 from dnspanel.zones.models import DnssecPolicy, Zone, ZoneKey
 from replication.codec.dnssec import Nsec3
 
@@ -56,7 +57,11 @@ class BroughtSigning:
 def record_first_signings(
     *, zones: Sequence[tuple[int, BroughtSigning]], author: Author, now: datetime, action: str = "dnssec.import"
 ) -> None:
-    """Zones (by id) whose first revision is being published in this transaction are signed by it with these keys."""
+    """Zones (by id) whose first revision is being published in this transaction are signed by it with these keys.
+
+    Raise RuleViolations for those among them that delegate a wildcard, unless they bring their signatures.
+    """
+    refuse_wildcard_cuts(wildcard_cuts([zone_id for zone_id, signing in zones if not signing.presigned]).values())
     rows = [
         key_row(zone_id=zone_id, flags=key.flags, pair=key.pair, author=author, now=now)
         for zone_id, signing in zones

@@ -17,6 +17,7 @@ from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.dnssec.rollover_queries import rolling_zones
 from dnspanel.zones.dnssec.safety import refuse_bogus
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
+from dnspanel.zones.dnssec.wildcard_cuts import wildcard_cuts
 from dnspanel.zones.errors import DnssecRefused
 from dnspanel.zones.models import Publication, Zone, ZoneKey
 from dnspanel.zones.nesting import DsAbove, ds_above
@@ -78,6 +79,7 @@ class _Work:
         self._rolling = rolling_zones([zone.pk for zone in zones])
         self._awaiting = awaiting_first_ds(zones, {pk: each.terms for pk, each in applied.items()})
         self._above: dict[str, DsAbove] | None = None
+        self._wildcards: dict[int, str] = {}
         self._key_ids: list[int] = []
         self._new_keys: list[ZoneKey] = []
 
@@ -108,6 +110,7 @@ class _Work:
         """The state of the zone as its policy says it."""
         if self._above is None:
             self._above = ds_above([each.name for each in self._zones])
+            self._wildcards = wildcard_cuts([each.pk for each in self._zones])
         if zone.pk in self._rolled:  # the rest waits for another run: its keys are changing
             return state
         terms = self._applied[zone.pk].terms
@@ -120,8 +123,9 @@ class _Work:
         if after != state:
             try:
                 above = self._above.get(zone.name)
-                refuse_bogus(zone, state, after, above.ds if above is not None else ())
+                refuse_bogus(zone, state, after, above.ds if above is not None else (), self._wildcards)
             except DnssecRefused as refusal:
+                self._new_keys = [key for key in self._new_keys if key.zone_id != zone.pk]
                 found, after = [Difference(Act.REFUSED, str(refusal))], state
         # A change in two publications is decided twice: what the second one finds is the first one's doing.
         self.findings.setdefault(zone.pk, found)

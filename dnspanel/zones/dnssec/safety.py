@@ -8,6 +8,7 @@ from dnspanel.zones import nesting, store_rrsets
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.queries import other_keys_of
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
+from dnspanel.zones.dnssec.wildcard_cuts import refuse_to_sign
 from dnspanel.zones.errors import DnssecRefused, producer_reason, transferred_reason
 from dnspanel.zones.models import Zone, ZoneKey
 from replication.dns import rdtypes
@@ -34,13 +35,22 @@ def parent_here(zone_name: str) -> ParentHere | None:
     return ParentHere(above.id, above.name, ds.served if ds else ())
 
 
-def refuse_bogus(zone: Zone, before: SigningState, after: SigningState, ds: Sequence[str]) -> None:
+def refuse_bogus(
+    zone: Zone,
+    before: SigningState,
+    after: SigningState,
+    ds: Sequence[str],
+    wildcards: Mapping[int, str] | None = None,
+) -> None:
     """Raise DnssecRefused if the zone would not validate any more; `ds` is what the parent holds, as far as known.
 
     A zone that is signed needs a key that signs and can be seen. With a DS, at least one DS must lead to such a key,
     and there must be one for every algorithm that the DS name (RFC 6840 section 5.11). What was not so before either
-    is no reason to refuse.
+    is no reason to refuse. A zone that is signed from now on cannot delegate a wildcard; `wildcards` are the
+    `wildcard_cuts` of many zones, where they are known.
     """
+    if _is_signed_here(after) and not _is_signed_here(before):
+        refuse_to_sign(zone, wildcards)
     seen = _seen(after)
     if after.is_signed and not seen and not after.presigned:
         raise DnssecRefused(
@@ -105,6 +115,11 @@ def refuse_leaving(zone: Zone, act: str) -> None:
                 "other signers away before {act}."
             ).format(name=zone.name, act=act)
         )
+
+
+def _is_signed_here(state: SigningState) -> bool:
+    """Return whether nodes sign the answers, as opposed to serving signatures that the zone came with."""
+    return state.is_signed and not state.presigned
 
 
 def _seen(state: SigningState) -> list[KeyState]:

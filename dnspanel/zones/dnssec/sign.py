@@ -18,6 +18,7 @@ from dnspanel.zones.dnssec.guarded import Acting, change_guarded
 from dnspanel.zones.dnssec.key_material import KSK_FLAGS, ZSK_FLAGS, KeyPair
 from dnspanel.zones.dnssec.publish_state import key_row, sign_within
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
+from dnspanel.zones.dnssec.wildcard_cuts import refuse_to_sign
 from dnspanel.zones.errors import DnssecRefused, KeyUnknown, NotSigned
 from dnspanel.zones.models import Publication, Revision, SigningChange, Zone, ZoneKey
 from dnspanel.zones.sequence_log import Alongside, nothing
@@ -121,13 +122,14 @@ def sign_new_zone(*, name: str, nsec3: Nsec3 | None, acting: Acting) -> Publicat
     """The zone, which the open transaction has created, is signed by a new default key; this is the last step of it.
 
     One that its policy has signed keeps those keys, and its NSEC3 if it has that. Raises RightMissing, and
-    DnssecRefused for parameters that resolvers take for insecure.
+    DnssecRefused for parameters that resolvers take for insecure and for a zone that delegates a wildcard.
     """
     refuse_nsec3(nsec3)
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
         if state.is_signed:
             return state.with_denial(state.nsec3 or nsec3)
+        refuse_to_sign(zone)
         return _with_new_key(zone, state.with_denial(nsec3), acting)
 
     zone = Zone.objects.get(name=name, deleted_at=None)

@@ -201,3 +201,19 @@ def test_who_may_sign_brings_back_keys_that_they_may_not_export(zones: list[Zone
     import_all(begun(text, bob))
     assert AuditEntry.objects.get(action="dnssec.import").user == bob
     assert len(signing.keys_of(Zone.objects.get(name="b.test.", deleted_at=None))) == 3
+
+
+@pytest.mark.parametrize("is_signed", [False, True])
+def test_ns_at_a_wildcard_are_not_imported_into_a_zone_that_is_signed_here(
+    make_zone: MakeZone, alice: User, acting: Acting, is_signed: bool
+) -> None:
+    """It was published, and resolvers that validate answered no name below the wildcard."""
+    zone = make_zone("*.sub 300 NS ns1.example.net.")
+    text = export(alice, "")
+    delete([zone], alice)
+    zone = make_zone()
+    if is_signed:
+        sign.sign(zones=[zone], acting=acting)
+    job = import_all(begun(text, alice, ""))
+    errors = {(fault.code, fault.zone) for fault in queries.faults_page(job, severity="error")}
+    assert errors == ({("wildcard-ns", zone.name)} if is_signed else set())

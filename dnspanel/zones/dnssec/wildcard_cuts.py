@@ -1,0 +1,52 @@
+"""Delegations at a wildcard, which no zone that the panel signs can have.
+
+PowerDNS answers every name below with the NS records, and without a proof that nothing is signed there: resolvers that
+validate take the answer for forged (RFC 4592 4.2 leaves undefined what such records mean).
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from dnspanel.texts import gettext
+from dnspanel.zones.errors import DnssecRefused, RuleViolations
+from dnspanel.zones.models import RRset as StoredRRset
+from dnspanel.zones.models import Zone
+from dnspanel.zones.rules import Severity, Violation
+from replication.dns import rdtypes
+
+
+def is_wildcard_cut(name: str, type: int) -> bool:
+    """Return whether an RRset of this name and type delegates a wildcard."""
+    return type == rdtypes.NS and name.startswith("*.")
+
+
+def violation_of(name: str) -> Violation:
+    """Return the error of a delegation at this wildcard, in a zone that is signed or is to be signed."""
+    message = gettext(
+        "a signed zone cannot have NS records at a wildcard, {name}: "
+        "resolvers that validate would answer no name below it"
+    ).format(name=name)
+    return Violation(Severity.ERROR, "wildcard-ns", name, rdtypes.NS, message)
+
+
+def wildcard_cuts(zone_ids: Collection[int]) -> dict[int, str]:
+    """Return the last wildcard that each of these zones (by id) delegates, if it does, in one query."""
+    rows = StoredRRset.objects.filter(zone__in=zone_ids, type=rdtypes.NS, name__startswith="*.")
+    return {row.zone_id: row.name for row in rows.order_by("name") if len(row.disabled) < len(row.rdata)}
+
+
+def refuse_to_sign(zone: Zone, wildcards: Mapping[int, str] | None = None) -> None:
+    """Raise DnssecRefused for a zone that delegates a wildcard. `wildcards` are the `wildcard_cuts`, if known."""
+    found = (wildcard_cuts([zone.pk]) if wildcards is None else wildcards).get(zone.pk)
+    if found is not None:
+        raise DnssecRefused(
+            gettext("{name} cannot be signed: {reason}. Delete these NS records first.").format(
+                name=zone.name, reason=violation_of(found).message
+            )
+        )
+
+
+def refuse_wildcard_cuts(wildcards: Iterable[str]) -> None:
+    """Raise RuleViolations if there are delegations of wildcards in zones that begin signed."""
+    violations = [violation_of(name) for name in wildcards]
+    if violations:
+        raise RuleViolations(violations)
