@@ -36,24 +36,19 @@ def wait_for_nodes(
     with_secondaries: bool = False,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
-) -> bool:
-    """Whether every node that takes pushes answers with the publication, after at most so many seconds.
+) -> bool | None:
+    """Return whether every node that takes pushes answers with the publication, after at most so many seconds.
 
-    With secondaries, whether each of them that has its zones does too. Not within a transaction. Returns at once when
-    there is nobody to wait for, and when too many wait already. Raises TakenBack as soon as the publication is taken
-    back, or if it was before.
+    With secondaries, whether each of them that has its zones does too. As `wait_until`: None if too many wait already,
+    and at once False when there is nobody to wait for. Raise TakenBack as soon as the publication is taken back, or if
+    it was before.
     """
     has_arrived = is_at_all if with_secondaries else is_everywhere
-    if seconds <= 0 or not _places.acquire(blocking=False):
-        return has_arrived(publication) is True
-    try:
-        return _wait(lambda: has_arrived(publication), clock() + min(seconds, LONGEST_WAIT), clock, sleep)
-    finally:
-        _places.release()
+    return wait_until(lambda: has_arrived(publication), seconds, clock=clock, sleep=sleep)
 
 
 def wait_until(
-    ask: Callable[[], bool],
+    ask: Callable[[], bool | None],
     seconds: float,
     *,
     clock: Callable[[], float] = time.monotonic,
@@ -61,10 +56,10 @@ def wait_until(
 ) -> bool | None:
     """Ask again and again for at most so many seconds; return whether it was so, None if too many wait already.
 
-    Not within a transaction: no connection is held between two looks.
+    Nobody waits for what is None. Not within a transaction: no connection is held between two looks.
     """
     if seconds <= 0:
-        return ask()
+        return ask() is True
     if not _places.acquire(blocking=False):
         return True if ask() else None
     try:

@@ -52,25 +52,34 @@ def wait_for_all(request: Request, publication: Publication | None, wait: Wait |
     """
     if publication is None or wait is None:
         return
-    if wait_for_nodes(publication, wait.seconds, with_secondaries=wait.with_secondaries):
+    waited = wait_for_nodes(publication, wait.seconds, with_secondaries=wait.with_secondaries)
+    if waited:
         return
     late = [node for node in arrivals(publication, now=timezone.now()) if node.arrived_at is None]
     lacking = secondaries_lacking(publication) if wait.with_secondaries else []
     if late or lacking:
-        raise Refusal(504, _describe(request, publication, wait.seconds, late, lacking))
+        raise Refusal(504, _describe(request, publication, None if waited is None else wait.seconds, late, lacking))
 
 
 def _describe(
-    request: Request, publication: Publication, seconds: float, late: Sequence[NodeArrival], lacking: Sequence[Lacking]
+    request: Request,
+    publication: Publication,
+    seconds: float | None,
+    late: Sequence[NodeArrival],
+    lacking: Sequence[Lacking],
 ) -> str:
-    """What is saved and what is not yet so; which nodes and secondaries there are is for who may see the fleet."""
+    """Say what is saved and what is not yet so; `seconds` is None where no place to wait was free.
+
+    Which nodes and secondaries there are is for who may see the fleet.
+    """
     named = ""
     if can(actor_in(request), Permission.FLEET):
         texts = [*(f"{each.node.name}: {each.message}" for each in late), *(each.text for each in lacking)]
         named = ": " + "; ".join(texts)
     counts = ((len(late), "node", "nodes"), (len(lacking), "secondary", "secondaries"))
     who = " and ".join(f"{count} {one if count == 1 else more}" for count, one, more in counts if count)
+    how_long = "yet, and too many requests wait already" if seconds is None else f"within {seconds:g} s"
     return (
         f"The change is saved (sequence {publication.sequence}) and on its way, "
-        f"but {who} did not answer with it within {seconds:g} s{named}"
+        f"but {who} did not answer with it {how_long}{named}"
     )

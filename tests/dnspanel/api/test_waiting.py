@@ -78,7 +78,7 @@ def test_when_too_many_wait_the_next_one_does_not(
     full = waiting.BoundedSemaphore(1)
     full.acquire()
     monkeypatch.setattr(waiting, "_places", full)
-    assert waiting.wait_for_nodes(publication, 30, clock=clock, sleep=clock.sleep) is False
+    assert waiting.wait_for_nodes(publication, 30, clock=clock, sleep=clock.sleep) is None
     assert clock.pauses == []
 
 

@@ -74,8 +74,9 @@ def accepted(
         return answer({"publication": None, **body}, 200, headers=named)
     seconds, with_secondaries = requested_wait(request), waits_for_secondaries(request)
     if seconds is not None:
-        named["Preference-Applied"] = f"wait={seconds}"
-        wait_for_nodes(publication, seconds, with_secondaries=with_secondaries)
+        waited = wait_for_nodes(publication, seconds, with_secondaries=with_secondaries)
+        # What was not waited for does not look as if its time were over.
+        named |= {"Retry-After": "1"} if waited is None else {"Preference-Applied": f"wait={seconds}"}
     published = publication_json(
         publication,
         actor_in(request),

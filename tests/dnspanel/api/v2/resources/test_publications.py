@@ -250,3 +250,14 @@ def test_all_zones_of_a_large_publication_are_listed(
 def test_a_feed_that_cannot_be_read_is_refused(call: Caller, zone: Zone, query: str) -> None:
     [fault] = call.problem(422, "GET", f"/publications?{query}")["errors"]
     assert fault["parameter"] == query.split("=")[0]
+
+
+def test_a_write_that_finds_no_place_to_wait_does_not_look_as_if_it_had_waited(
+    call: Caller, zone: Zone, active_node: MakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    active_node("ns1")
+    monkeypatch.setattr(waiting, "_places", BoundedSemaphore(1))
+    waiting._places.acquire()
+    answer = call("PUT", f"{WWW}?wait=60", content("192.0.2.7"))
+    assert (answer.status_code, answer["Retry-After"]) == (202, "1")
+    assert "Preference-Applied" not in answer
