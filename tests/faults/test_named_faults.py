@@ -167,9 +167,9 @@ def of_process(watched: Watched, name: str, *, is_gone: bool) -> tuple[Places, d
         "page": "Nodes → Processes",
         "metric": f"dnspanel_process_instances{{process={name}}} = 0",
     }
-    if name == "web" and not is_gone:
-        # Its pages answer again once the watchdog has had it started anew, and then name what happened.
-        places["page"] = lambda: "No process web" in operator.page("/alerts/")
+    if name in {"web", "proxy"} and not is_gone:
+        # Pages answer again once the watchdog has had it started anew, and then name what happened.
+        places["page"] = lambda: f"No process {name}" in operator.page("/alerts/")
         places["metric"] = lambda: operator.metrics().get(("dnspanel_alerts_open", "panel.process", "critical"), 0) > 0
         words |= {"page": "Nodes → Alerts", "metric": "dnspanel_alerts_open{kind=panel.process}"}
     if is_gone and name in {"web", "proxy"}:
