@@ -66,11 +66,20 @@ class EvenSample(Generic[T]):
         self._limit, self._every, self._seen = limit, 1, 0
         self.items: list[T] = []
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether the stream had more items than are kept."""
+        return self._every > 1
+
     def add(self, item: T) -> None:
         self.extend((item,))
 
     def extend(self, items: Sequence[T]) -> None:
         """As `add`, for each of them; costs what is kept, not what is offered."""
+        if self._every == 1 and len(self.items) + len(items) <= self._limit:
+            self.items += items
+            self._seen += len(items)
+            return
         at = -self._seen % self._every
         while at < len(items):
             if len(self.items) == self._limit:
@@ -214,7 +223,7 @@ def unanswered(
     requested = [(question, type) for question in questions for type in question.types]
     waiting = dict(enumerate(requested, start=secrets.randbelow(1 << 15)))
     deadline = time.monotonic() + seconds
-    with _connected(address, port) as sock:
+    with connected(address, port) as sock:
         while waiting and time.monotonic() < deadline:
             for id_, (question, type) in waiting.items():
                 stats.OWN_QUESTIONS.add()
@@ -303,7 +312,7 @@ def verify(expected: Sequence[Expectation], address: str, port: int, *, seconds:
     """
     waiting = dict(enumerate(expected, start=secrets.randbelow(1 << 15)))
     deadline = time.monotonic() + seconds
-    with _connected(address, port) as sock:
+    with connected(address, port) as sock:
         while waiting:
             for id_, expectation in waiting.items():
                 stats.OWN_QUESTIONS.add()
@@ -322,7 +331,7 @@ def ask(
     """The answer to one question, over TCP if it does not fit UDP. Raises NotServed if none comes."""
     deadline = time.monotonic() + seconds
     id_ = secrets.randbelow(1 << 16)
-    with _connected(address, port) as sock:
+    with connected(address, port) as sock:
         while time.monotonic() < deadline:
             _send(sock, encode_question(id_, name, type, dnssec=dnssec))
             retry_at = min(deadline, time.monotonic() + RETRY_SECONDS * 4)
@@ -338,7 +347,8 @@ def encode_question(id_: int, name: str, type: int, *, dnssec: bool = False) -> 
     return head + names.to_wire(name) + _TAIL.pack(type, 1) + (_OPT_DNSSEC if dnssec else _OPT)
 
 
-def _connected(address: str, port: int) -> socket.socket:
+def connected(address: str, port: int) -> socket.socket:
+    """A UDP socket to a PowerDNS, which never blocks."""
     sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
     sock.connect((address, port))
     sock.setblocking(False)

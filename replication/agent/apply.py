@@ -41,6 +41,7 @@ from replication.errors import (
 from replication.store.applying import record_keys
 from replication.store.repair import Repaired
 from replication.store.store import Applied, Store
+from replication.verify_names import MOST_PLAIN, prove_names
 from replication.verify_signatures import verify_signatures
 from replication.wire.position import Position
 from replication.wire.protocol import Ack, Unanswered
@@ -48,6 +49,10 @@ from replication.wire.segment import Segment, open_segment, open_segments
 
 LOCK_SECONDS = 10.0
 VERIFY_SECONDS = 1.5
+# The names of so many plain rows are all asked for: by nodes that clients ask, and of a push to the canary that changes
+# many zones.
+MOST_PLAIN_OF_NODES = 1_000
+MOST_PLAIN_OF_IMPORTS = 2_500
 # A first look that finds something else is repeated: after this pause, this often.
 ATTEMPTS = 2
 PAUSE_SECONDS = 0.05
@@ -196,7 +201,7 @@ class Applier:
             touched = Touched()
             touched.add_marks(segment)
             repaired = self._store.repair(segment)
-            touched.keys.extend(repaired.keys)
+            touched.add_keys(repaired.keys)
             ack = self._prove(touched)
         stats.ROWS_WRITTEN.add(repaired.rows)
         logger.warning(
@@ -352,7 +357,7 @@ class Applier:
         touched, new = Touched(), _Unlisted()
         self._unseen.clear()
         first = last = size = 0
-        hold = 0.0
+        hold, end = 0.0, None
         if self._store.installing():  # before anything is touched that would have to be purged
             raise Unfinished(what="this node")
         may_defer = may_defer and self._may_defer()
@@ -361,17 +366,21 @@ class Applier:
                 is_new = may_defer and new.take_prefixes(segment)
                 hold = max(hold, self._apply_one(segment, new.touched if is_new else touched))
                 first, last, size = first or segment.first, segment.last, size + segment.size
+                end = Ack(segment.after, segment.digest_main, segment.digest_records)
         except ReplicationError:
             self._wait_for_list(new)
             if touched.zones:  # a part may have been committed; nobody acknowledges it, but it has to be seen
                 with contextlib.suppress(NotServed):
                     self._purge(touched, None, by_names=False)
             raise
-        if not first:
+        if not first or end is None:
             raise BadSegment(reason="the push is empty")
         applied = time.perf_counter()
         self._wait_for_list(new)
-        ack = self._prove_known(touched) if may_defer else self._prove(touched)
+        if end.position == self._store.position():
+            ack = self._prove_known(touched) if may_defer else self._prove(touched)
+        else:  # a push from before brought the files further, and was not proved: this one proves its own part alone
+            ack = self._prove(touched, end)
         now = time.perf_counter()
         apply_ms, verify_ms = (applied - began) * 1000, (now - applied) * 1000
         stats.VERIFY_MS_MAX.note(verify_ms)
@@ -412,9 +421,10 @@ class Applier:
         unanswered = self.prove_computed(touched.selection(self._is_unlisted)[1])
         return replace(self._with_applied(self._acked), unanswered=unanswered)
 
-    def _prove(self, touched: Touched) -> Ack:
+    def _prove(self, touched: Touched, end: Ack | None = None) -> Ack:
         """Purge and verify these and whatever waits for PowerDNS's list; return the ack of the store's position.
 
+        With `end`, these are all changes up to there and not up to the store's position: then that is acknowledged.
         Raises NotServed.
         """
         for waiting in (self._unlisted, self._listing):
@@ -423,8 +433,9 @@ class Applier:
         position = self._purge_and_verify(touched)
         self._unlisted, self._listing = _Unlisted(), _Unlisted()
         self._has_unlisted.clear()
-        ack = self._acked_but_new = Ack(position, *self._store.digests())
-        self._keep(ack)
+        ack = self._acked_but_new = end or Ack(position, *self._store.digests())
+        self._acked = ack
+        self._note_answered(position)
         return replace(ack, unanswered=self.prove_computed(touched.selection()[1]))
 
     def _keep(self, ack: Ack) -> None:
@@ -447,7 +458,7 @@ class Applier:
         try:
             applied = self._store.apply(
                 segment,
-                watch=touched.keys.extend,
+                watch=touched.add_keys,
                 before_late=lambda: self._purger.purge_before_late(_zones_of(segment)),
             )
         except Diverged:
@@ -459,7 +470,7 @@ class Applier:
             touched.changes.clear()  # how it was before is not known any more
             for run in segment.runs():
                 if run.dbi is Dbi.RECORDS:
-                    touched.keys.extend(record_keys(run))
+                    touched.add_keys(record_keys(run))
             return 0.0
         stats.SEGMENTS_APPLIED.add()
         stats.SEGMENT_BYTES.add(segment.size)
@@ -481,6 +492,14 @@ class Applier:
                 marks, rows = touched.selection(without)
                 expected = list(verify.expectations(self._store, marks, rows))
                 verify.verify(expected, self._dns_address, self._dns_port, seconds=VERIFY_SECONDS)
+                prove_names(
+                    self._store,
+                    touched.changed_names(self._most_plain(touched), without),
+                    self._dns_address,
+                    self._dns_port,
+                    seconds=VERIFY_SECONDS,
+                    known={expectation.name for expectation in expected},
+                )
                 to_validate = {mark.name: mark for mark in (*touched.signed, *marks) if mark.name not in self._unproven}
                 verify_signatures(
                     self._store,
@@ -499,6 +518,16 @@ class Applier:
                 break
         self._store.release_pages()
         return position
+
+    def _most_plain(self, touched: Touched) -> int:
+        """How many plain rows a push may have for all their names to be asked for; of more, it is a sample.
+
+        The canary, on which nobody waits for a large push, asks for all of what one person publishes. What changes many
+        zones at once is an import, of which the names are too many.
+        """
+        if self._purger.has_caches():
+            return MOST_PLAIN_OF_NODES
+        return MOST_PLAIN_OF_IMPORTS if touched.everything else MOST_PLAIN
 
     def _purge(self, touched: Touched, position: Position | None, *, by_names: bool, learn: bool = True) -> None:
         appeared = touched.appeared if learn else ()

@@ -1,6 +1,6 @@
 """What a push touched: the zones and names to purge, and what to ask PowerDNS for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from replication import verify
@@ -8,6 +8,7 @@ from replication.agent.purge import MAX_ZONES
 from replication.agent.stale import ZoneChange, changes_in
 from replication.codec.keys import zone_prefix
 from replication.store.store import Store
+from replication.verify_names import ChangedNames
 from replication.wire.operations import ZoneMark
 from replication.wire.segment import Segment
 
@@ -30,6 +31,7 @@ class Touched:
         self.everything = False  # too many zones to name
         self.marks: verify.EvenSample[ZoneMark] = verify.EvenSample()
         self.keys: verify.EvenSample[bytes] = verify.EvenSample()
+        self.names = ChangedNames()
         self.signed: list[ZoneMark] = []  # zones whose signatures are to be validated, besides those that are marked
 
     @classmethod
@@ -56,6 +58,11 @@ class Touched:
         for mark in marks:
             self._merge(mark.name, changes.get(mark.name), is_first=mark.name not in known)
 
+    def add_keys(self, record_keys: Sequence[bytes]) -> None:
+        """Note rows that change."""
+        self.keys.extend(record_keys)
+        self.names.extend(record_keys)
+
     def add_marks(self, segment: Segment) -> list[ZoneMark]:
         """Note its zones, and return their marks.
 
@@ -79,6 +86,7 @@ class Touched:
             names |= set(islice(more - names, max(0, MAX_ZONES + 1 - len(names))))
         self.marks.extend(other.marks.items)
         self.keys.extend(other.keys.items)
+        self.names.add(other.names)
         self.signed += other.signed
         self.changes.clear()
 
@@ -114,3 +122,7 @@ class Touched:
         every = verify.MAX_QUESTIONS // verify.FEW_QUESTIONS if self.everything else 1
         marks = [mark for mark in self.marks.items[::every] if not without(zone_prefix(mark.zone_id))]
         return marks, [key for key in self.keys.items[::every] if not without(key[:4])]
+
+    def changed_names(self, most_plain: int, without: Callable[[bytes], bool] = no_zone) -> Iterator[bytes]:
+        """Yield a row's key for each name to ask for, as `ChangedNames.selection` does, without those of some zones."""
+        return (key for key in self.names.selection(most_plain) if not without(key[:4]))

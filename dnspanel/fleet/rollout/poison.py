@@ -24,8 +24,9 @@ from dnspanel.fleet.rollout import isolation, unproven
 from dnspanel.texts import gettext
 from dnspanel.zones.history import rrset_after
 from dnspanel.zones.models import Change, Publication, Revision, RevisionKind, RRset, Zone
+from dnspanel.zones.rules import ancestors_within
 from replication import verify
-from replication.dns import rdata, rdtypes
+from replication.dns import names, rdata, rdtypes
 from replication.errors import BadBytes, NotServed
 from replication.store.applying import POSITION_ZONE
 from replication.wire.position import Position, parse_position
@@ -40,6 +41,7 @@ ASK_SECONDS = 1.0
 BACK_SECONDS = 8.0
 _PAUSE_SECONDS = 0.1
 _TIMES = 2
+_SERVFAIL = dns.rcode.to_text(dns.rcode.SERVFAIL)
 _COMPUTED = frozenset({rdtypes.ALIAS, rdtypes.LUA})
 
 
@@ -72,7 +74,7 @@ def examine(*, node: Node, error: NotServed, now: datetime) -> Publication | Non
     position = server.position(BACK_SECONDS)
     if position is None:
         return None
-    found = culprit(suspects(after=node.acked, up_to=position), error, server)
+    found = culprit(suspects(after=node.acked, up_to=position, accused=_accused_name(error)), error, server)
     if found is None:
         return _examine_signing(node, error, position, now)
     suspect, failure = found
@@ -169,29 +171,47 @@ def _take_back_newest(node: Node, zone: Zone, position: int, reason: str, now: d
 
 
 def culprit(found: Sequence[Suspect], error: NotServed, server: "_Server") -> tuple[Suspect, str] | None:
-    """Return the first suspect for which the server fails, and how; the RRset that the agent named comes first."""
-    for suspect in sorted(found, key=lambda each: str(each) != error.question):
+    """Return the first suspect for which the server fails, and how; the RRset that the agent named comes first.
+
+    A name that is SERVFAIL is so for every type, whichever of its rows cannot be read: then the newest of them comes
+    first, and not the type that the agent happened to ask for.
+    """
+    accused, is_of_name = _accused_name(error), error.found == _SERVFAIL
+    order = sorted(found, key=lambda each: (each.name != accused, not is_of_name and str(each) != error.question))
+    for suspect in order:
         is_accused = str(suspect) == error.question
         if failure := server.failure(suspect, must_equal=is_accused):
             return suspect, failure
     return None
 
 
-def suspects(*, after: int, up_to: int) -> list[Suspect]:
+def suspects(*, after: int, up_to: int, accused: str = "") -> list[Suspect]:
     """Return what the publications after..up_to left behind, the newest first, at most MOST_SUSPECTS.
 
-    Each RRset once, as the last of them put or deleted it: that is what is served.
+    Each RRset once, as the last of them put or deleted it: that is what is served. What is at the `accused` name is
+    among them, however many others there are.
     """
     found: dict[tuple[str, int], Suspect] = {}
-    for suspect in sorted([*_changed(after, up_to), *_brought(after, up_to)], key=lambda each: -each.sequence):
-        found.setdefault((suspect.name, suspect.type), suspect)
+    of_name = [*_changed(after, up_to, accused), *_brought(after, up_to, accused)] if accused else []
+    every = [*_changed(after, up_to), *_brought(after, up_to)]
+    for some in (of_name, every):
+        for suspect in sorted(some, key=lambda each: -each.sequence):
+            found.setdefault((suspect.name, suspect.type), suspect)
     return list(found.values())[:MOST_SUSPECTS]
 
 
-def _changed(after: int, up_to: int) -> Iterator[Suspect]:
+def _accused_name(error: NotServed) -> str:
+    """The name that the agent asked for; empty if the error is about something else."""
+    name = error.question.partition(" ")[0]
+    return name if name.endswith(".") else ""
+
+
+def _changed(after: int, up_to: int, name: str = "") -> Iterator[Suspect]:
     changes = Change.objects.filter(
         revision__publication__gt=after, revision__publication__lte=up_to, revision__kind=RevisionKind.CHANGE
     )
+    if name:
+        changes = changes.filter(name=name)
     for change in changes.select_related("revision").order_by("-revision__publication")[:MOST_SUSPECTS]:
         rrset = rrset_after(change)
         if change.type not in _COMPUTED:
@@ -199,16 +219,19 @@ def _changed(after: int, up_to: int) -> Iterator[Suspect]:
             yield Suspect(change.revision.publication_id, change.name, change.type, ttl, served)
 
 
-def _brought(after: int, up_to: int) -> Iterator[Suspect]:
+def _brought(after: int, up_to: int, name: str = "") -> Iterator[Suspect]:
     """What of zones that came is as it came: RRsets that changed since, which the server may not know yet, are not."""
     kinds = (RevisionKind.CREATE, RevisionKind.RESTORE)
     revisions = Revision.objects.filter(
         publication__gt=after, publication__lte=up_to, kind__in=kinds, zone__deleted_at=None
     )
+    if name:
+        revisions = revisions.filter(zone__name__in=[name, *ancestors_within(name, names.ROOT)])
     of_zone = dict(revisions.order_by("-publication").values_list("zone_id", "publication_id")[:MOST_SUSPECTS])
     since = Change.objects.filter(revision__publication__gt=after, revision__zone__in=list(of_zone))
     changed = set(since.values_list("name", "type"))
-    for rrset in RRset.objects.filter(zone__in=list(of_zone)).exclude(type__in=_COMPUTED)[:MOST_SUSPECTS]:
+    rrsets = RRset.objects.filter(zone__in=list(of_zone), **({"name": name} if name else {}))
+    for rrset in rrsets.exclude(type__in=_COMPUTED)[:MOST_SUSPECTS]:
         if (rrset.name, rrset.type) in changed:
             continue
         served = tuple(text for text in rrset.rdata if text not in rrset.disabled)

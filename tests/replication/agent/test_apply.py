@@ -17,6 +17,7 @@ from replication.errors import Busy, NotServed
 from replication.store.store import Store
 from replication.wire.position import Position
 from replication.wire.protocol import Ack, Unanswered
+from replication.wire.segment import open_segment
 from tests.replication.agent.conftest import RunningNode
 from tests.replication.agent.servers import API_KEY
 from tests.replication.panel import CLUSTER, EPOCH, MAP_SIZE, PUBLIC_KEYS, Panel, records, small_zone
@@ -116,6 +117,37 @@ def test_a_push_that_may_not_be_deferred_proves_what_was(node: RunningNode, appl
     assert (ack.position, ack.applied) == (at(3), None)
     assert node.answer(f"www.{NEW[7]}") == ["192.0.2.1"]
     assert applier.ack().position == at(3)
+
+
+def test_a_smaller_push_acknowledges_its_own_part_of_what_was_not_proved(applier: Applier, panel: Panel) -> None:
+    applier.apply(panel.create(small_zone(ZONE)))
+    pushed = [edit(panel, ZONE, f"192.0.2.{number}") for number in range(1, 5)]
+    first = panel_at(applier, pushed)
+    part = applier.apply(b"".join(pushed[:2]), may_defer=True)
+    assert (part.position, part.applied) == (at(3), None), "not what lies behind it in the files"
+    assert (part.digest_main, part.digest_records) == first
+    assert applier.ack().position == at(3)
+    assert applier.health.answered == at(5), "so that nobody takes PowerDNS for one that was down"
+    ack = applier.apply(b"".join(pushed[2:]), may_defer=True)
+    assert (ack.position, ack.digest_main, ack.digest_records) == (at(5), *panel.store.digests())
+
+
+def panel_at(applier: Applier, pushed: list[bytes]) -> tuple[bytes, bytes]:
+    """Bring the files beyond what is acknowledged, as a push does that is not proved; return the digests after two."""
+    for sealed in pushed[:2]:
+        applier._store.apply(open_segment(sealed, PUBLIC_KEYS))
+    digests = applier._store.digests()
+    for sealed in pushed[2:]:
+        applier._store.apply(open_segment(sealed, PUBLIC_KEYS))
+    return digests
+
+
+def test_one_unreadable_row_among_many_is_not_acknowledged(applier: Applier, panel: Panel) -> None:
+    hosts = [records(ZONE, f"h{number}", "A", 60, "192.0.2.9") for number in range(150)]
+    bad = records(ZONE, "www", "CERT", 60, "0 0 0 AQID")
+    with pytest.raises(NotServed) as raised:
+        applier.apply(panel.create(small_zone(ZONE, *hosts, bad)))
+    assert (raised.value.question.split(" ")[0], raised.value.found) == (WWW, "SERVFAIL")
 
 
 def test_zones_that_go_are_gone_with_the_push(node: RunningNode, applier: Applier, panel: Panel) -> None:

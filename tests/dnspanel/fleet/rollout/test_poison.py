@@ -132,6 +132,31 @@ def test_suspects_are_what_was_published_since_the_newest_first(active_node: Mak
     assert [(each.name, each.type) for each in suspects(after=0, up_to=created.sequence)] == [(ZONE, 2)]
 
 
+def test_what_is_at_the_name_that_fails_is_suspected_however_much_else_was_published(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Of a publication of many RRsets only the first were asked for, so that nobody was to blame.
+    monkeypatch.setattr(poison, "MOST_SUSPECTS", 5)
+    hosts = [rrset.make(f"h{number}.{ZONE}", 1, 60, ["192.0.2.1"]) for number in range(20)]
+    now = timezone.now()
+    edit.create_zone(name=ZONE, author=None, channel="system", now=now, rrsets=hosts)
+    zone = Zone.objects.get()
+    for number in (15, 16):
+        change = bulk.ZoneChange(zone.pk, number - 14, {(f"h{number}.{ZONE}", 1): None})
+        bulk.change_zones(changes=[change], author=None, channel="system", now=now)
+    for accused in (f"h15.{ZONE}", f"h19.{ZONE}"):
+        found = suspects(after=0, up_to=99, accused=accused)
+        assert (found[0].name, len(found)) == (accused, 5)
+
+
+def test_of_a_name_that_is_servfail_the_newest_row_is_to_blame_whatever_was_asked_for(server: Pdns) -> None:
+    older = Suspect(2, suspect(2, *APL).name, rrset.make(ZONE, 1, 60, ["192.0.2.1"]).type)
+    newer = suspect(3, *APL)
+    found = culprit([suspect(4, *WWW), newer, older], complaint(str(older), "SERVFAIL"), ask(server))
+    assert found is not None
+    assert found[0] == newer
+
+
 def test_the_culprits_publication_is_taken_back_with_the_reason(server: Pdns, active_node: MakeNode) -> None:
     now = timezone.now()
     edit.create_zone(name=ZONE, author=None, channel="system", now=now)

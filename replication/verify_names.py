@@ -1,0 +1,184 @@
+"""Ask a PowerDNS for every name whose rows changed, and see that PowerDNS can read the rows there.
+
+PowerDNS reads all rows of a name for a question of any type, and answers SERVFAIL to all of them where it cannot read
+one row. So one question for each name is enough, and of its answer only the rcode counts: what the answer has to be,
+`verify` proves for a sample. The questions are small and travel over UDP, some at a time.
+"""
+
+import contextlib
+import select
+import socket
+import struct
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
+
+import dns.rcode
+
+from replication import stats, verify
+from replication.codec import keys, values
+from replication.dns import names, rdata, rdtypes
+from replication.errors import NotServed
+from replication.store.store import Store
+from replication.verify import connected
+
+# So many questions are under way at a time: their answers fit the buffer of a socket as the kernel gives it.
+MOST_UNDER_WAY = 100
+# So many plain rows are kept of a push, whose names are asked for where it has no more.
+MOST_PLAIN = 20_000
+# Without any answer for so long, the questions under way are asked again.
+RETRY_SECONDS = 0.1
+# The types of which imports have most. Every PowerDNS reads each of their values: docs/develop/boundary-values.md.
+PLAIN_TYPES = frozenset(
+    {
+        values.ENT,
+        rdtypes.A,
+        rdtypes.AAAA,
+        rdtypes.CNAME,
+        rdtypes.MX,
+        rdtypes.NS,
+        rdtypes.PTR,
+        rdtypes.SOA,
+        rdtypes.SRV,
+        rdtypes.TXT,
+    }
+)
+# What is answered by computing, or belongs to signatures: asked for by a type that no name has, which reads all rows.
+_BY_OTHER_TYPE = frozenset({rdtypes.ALIAS, rdtypes.LUA, values.ENT, 46, 47, 48, 50, 51, 59, 60})
+_NO_TYPE = 65_279  # the last one before those for private use
+
+_HEAD = struct.Struct(">HHHHHH")
+_LENGTH = struct.Struct(">H")
+_TYPE = struct.Struct(">H")
+_PLAIN_ENDS = frozenset(map(_TYPE.pack, PLAIN_TYPES))
+_HASHED_END = _TYPE.pack(rdtypes.NSEC3)  # such rows are at hashes, not at names
+
+
+class ChangedNames:
+    """The rows that a push changes, as far as their names are to be asked for.
+
+    All rows of types other than PLAIN_TYPES are kept, some 25 bytes each, and of plain ones at most MOST_PLAIN, evenly
+    spread. An import has so many rows that nothing is done for each of them but to look at its type.
+    """
+
+    def __init__(self) -> None:
+        self._others = bytearray()  # each key with its length before it
+        self._plain: verify.EvenSample[bytes] = verify.EvenSample(MOST_PLAIN)
+
+    def extend(self, record_keys: Sequence[bytes]) -> None:
+        """Note these rows, by their keys."""
+        others = [key for key in record_keys if key[-2:] not in _PLAIN_ENDS]
+        self._plain.extend([key for key in record_keys if key[-2:] in _PLAIN_ENDS] if others else record_keys)
+        for key in others:
+            if key[-2:] != _HASHED_END:
+                self._others += _LENGTH.pack(len(key)) + key
+
+    def add(self, other: "ChangedNames") -> None:
+        """The rows of another push are among these."""
+        self._others += other._others
+        self._plain.extend(other._plain.items)
+
+    def selection(self, most_plain: int) -> Iterator[bytes]:
+        """Yield the key of one row for each name that has to be proved.
+
+        These are all names where a row of another type than PLAIN_TYPES changed, and those of up to `most_plain` other
+        rows; of more other rows, the names of an even selection of verify.MAX_QUESTIONS.
+        """
+        rows = self._plain.items
+        if self._plain.is_partial or len(rows) > most_plain:
+            rows = rows[:: -(-len(rows) // verify.MAX_QUESTIONS)]
+        plain = {key[:-2]: key for key in rows}
+        name, at = b"", 0
+        while at < len(self._others):
+            (length,) = _LENGTH.unpack_from(self._others, at)
+            key = bytes(self._others[at + 2 : at + 2 + length])
+            at += 2 + length
+            if key[:-2] != name:
+                name = key[:-2]
+                plain.pop(name, None)
+                yield key
+        yield from plain.values()
+
+
+def prove_names(
+    store: Store,
+    record_keys: Iterable[bytes],
+    address: str,
+    port: int,
+    *,
+    seconds: float,
+    known: Collection[str] = (),
+) -> None:
+    """Ask for the name of each of these rows, except those that are `known` to be answered.
+
+    Raises NotServed for the first name that PowerDNS answers with SERVFAIL, and if no answer comes for so many seconds.
+    """
+    questions = _questions(store, record_keys, frozenset(map(names.to_wire, known)))
+    under_way: dict[int, bytes] = {}
+    id_, heard_at = 0, time.monotonic()
+    with connected(address, port) as sock:
+        poll = select.poll()
+        poll.register(sock, select.POLLIN)
+        while True:
+            for question in islice(questions, MOST_UNDER_WAY - len(under_way)):
+                id_ = (id_ + 1) & 0xFFFF
+                under_way[id_] = question
+                _send(sock, id_, question)
+            if not under_way:
+                return
+            poll.poll(RETRY_SECONDS * 1000)
+            answers = list(_received(sock))
+            for answer in answers:
+                answered = under_way.pop(int.from_bytes(answer[:2], "big"), None)
+                if answered is not None and answer[3] & 0x0F == dns.rcode.SERVFAIL:
+                    raise NotServed(question=_text_of(answered), expected="an answer", found="SERVFAIL")
+            if answers:
+                heard_at = time.monotonic()
+            elif time.monotonic() - heard_at > seconds:
+                raise NotServed(question=_text_of(next(iter(under_way.values()))), expected="an answer", found="none")
+            else:  # lost on the way
+                for lost, question in under_way.items():
+                    _send(sock, lost, question)
+
+
+def _questions(store: Store, record_keys: Iterable[bytes], known: frozenset[bytes]) -> Iterator[bytes]:
+    """Yield the name, type and class to ask for of each row in wire form; nothing for zones that are not served."""
+    zone_wires: dict[bytes, bytes | None] = {}
+    for key in record_keys:
+        prefix = key[:4]
+        if prefix not in zone_wires:
+            zone_wires.clear()  # keys come zone by zone
+            zone_wires[prefix] = _wire_of_zone(store, int.from_bytes(prefix, "big"))
+        zone_wire = zone_wires[prefix]
+        if zone_wire is None:
+            continue
+        rel, type = key[4:-3], int.from_bytes(key[-2:], "big")
+        wire = zone_wire
+        if rel != keys.APEX:
+            for label in rel[:-1].split(b"\0"):
+                wire = bytes((len(label),)) + label + wire
+        if wire not in known:
+            yield wire + (_NO_TYPE if type in _BY_OTHER_TYPE else type).to_bytes(2, "big") + b"\0\1"
+
+
+def _wire_of_zone(store: Store, zone_id: int) -> bytes | None:
+    zone = store.zone(zone_id)
+    return names.to_wire(zone.name) if zone is not None and store.zone_id(zone.name) == zone_id else None
+
+
+def _text_of(question: bytes) -> str:
+    return f"{names.from_wire(question[:-4])} {rdata.type_to_text(int.from_bytes(question[-4:-2], 'big'))}"
+
+
+def _send(sock: socket.socket, id_: int, question: bytes) -> None:
+    stats.OWN_QUESTIONS.add()
+    with contextlib.suppress(OSError):  # counts as lost on the way
+        sock.send(_HEAD.pack(id_, 0, 1, 0, 0, 0) + question)
+
+
+def _received(sock: socket.socket) -> Iterator[bytes]:
+    with contextlib.suppress(OSError):
+        while True:
+            packet = sock.recv(1500)
+            if len(packet) >= 12:
+                yield packet
