@@ -377,10 +377,10 @@ class Applier:
             raise BadSegment(reason="the push is empty")
         applied = time.perf_counter()
         self._wait_for_list(new)
-        if end.position == self._store.position():
-            ack = self._prove_known(touched) if may_defer else self._prove(touched)
-        else:  # a push from before brought the files further, and was not proved: this one proves its own part alone
+        if self._leaves_unproven(end):
             ack = self._prove(touched, end)
+        else:
+            ack = self._prove_known(touched) if may_defer else self._prove(touched)
         now = time.perf_counter()
         apply_ms, verify_ms = (applied - began) * 1000, (now - applied) * 1000
         stats.VERIFY_MS_MAX.note(verify_ms)
@@ -394,6 +394,11 @@ class Applier:
             verify_ms,
         )
         return replace(ack, apply_ms=apply_ms, lock_ms=hold, verify_ms=verify_ms)
+
+    def _leaves_unproven(self, end: Ack) -> bool:
+        """Whether an earlier push brought the files beyond this one's end and was not proved, so that nor is this."""
+        position = self._store.position()
+        return end.position != position and (self._acked is None or self._acked.position != position)
 
     def _may_defer(self) -> bool:
         """Whether PowerDNS has a list to read, and there is an ack to give meanwhile."""
