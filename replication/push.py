@@ -20,7 +20,18 @@ from urllib.parse import urlencode
 
 from replication.codec.keys import zone_prefix
 from replication.codec.sealed import SealingKey
-from replication.errors import BadBytes, Busy, Gap, NeedsSnapshot, NodeUnreachable, NotServed, Refused, WrongClock
+from replication.errors import (
+    BadBytes,
+    Busy,
+    Gap,
+    NeedsSnapshot,
+    NodeUnreachable,
+    NotServed,
+    Refused,
+    ReplicationError,
+    WrongClock,
+)
+from replication.pace import MOST_SEGMENTS, Pace
 from replication.steps import Nothing, Refuse, SendSnapshot, Way, next_step
 from replication.store.snapshot import snapshot_id
 from replication.texts import gettext
@@ -69,7 +80,7 @@ INSTALL_SECONDS = 30.0
 SLOWEST_INSTALLED_PER_SECOND = 2_000_000
 # Segments of this size together travel in one request: a node far behind purges and verifies once for all.
 BATCH_BYTES = 1 << 20
-BATCH_SEGMENTS = 256
+BATCH_SEGMENTS = MOST_SEGMENTS
 # A line of a push's head: zones that are new may be excepted from its ack.
 MAY_DEFER = f"Prefer: {RESPOND_ASYNC}\r\n"
 # A node that got new files is back after this long, or something is wrong with it.
@@ -494,18 +505,20 @@ def bring_to_head(
     *,
     until: float | None = None,
     unproven: Collection[str] = (),
+    pace: Pace | None = None,
 ) -> Ack | None:
     """Push what the node lacks until it is where it may be; return its last ack, None if it lacked nothing.
 
     The ack may be of an earlier position than the node's files: while its PowerDNS does not know all new zones.
 
     `have` is where the panel believes the node to be; if the node says Gap, its own position counts. `until`
-    (monotonic time) ends the work early between two requests. `unproven` is as in `NodeClient.push`.
+    (monotonic time) ends the work early between two requests. `unproven` is as in `NodeClient.push`. `pace` is kept
+    from one call to the next: a request that failed by time is repeated with less.
     Raises NeedsSnapshot where no segments are to be sent, what `next_step` refuses with, what reading the log raises
     and what the agent answers.
     """
     ack: Ack | None = None
-    restarts = 0
+    restarts, pace = 0, pace or Pace()
     while until is None or ack is None or time.monotonic() < until:
         step = next_step(have, log.way(have))
         if isinstance(step, Refuse):
@@ -515,10 +528,15 @@ def bring_to_head(
         if isinstance(step, Nothing):
             return ack
         try:
-            for body, size in _batches(log.segments_after(step.after)):
-                ack = client.push(body, size, may_defer=True, unproven=unproven)
-                have = ack.place
-                if until is not None and time.monotonic() >= until:
+            for batch in _batches(log.segments_after(step.after), pace):
+                answer = _push_batch(client, batch, pace, unproven)
+                if answer.place.sequence <= batch.last:
+                    ack, have = answer, answer.place
+                else:
+                    # The files are beyond what was sent, by a push that was not proved. An agent that says so without
+                    # having been asked about the rest is not believed: the rest is sent again.
+                    have = Position(answer.place.epoch, batch.last)
+                if until is not None and time.monotonic() >= until and ack is not None:
                     return ack
         except Gap as gap:
             restarts += 1
@@ -528,19 +546,39 @@ def bring_to_head(
     return ack
 
 
-def _batches(segments: Iterable[SealedSegment]) -> Iterator[tuple[bytes | BinaryIO, int]]:
-    """Bodies of requests and their sizes: small segments together in memory, a large one alone from its file."""
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """The body of a request, with how many segments it has and the last of their sequences."""
+
+    body: bytes | BinaryIO
+    size: int
+    segments: int
+    last: int
+
+
+def _push_batch(client: NodeClient, batch: _Batch, pace: Pace, unproven: Collection[str]) -> Ack:
+    try:
+        ack = client.push(batch.body, batch.size, may_defer=True, unproven=unproven)
+    except ReplicationError as exc:
+        pace.note_failure(exc, batch.segments)
+        raise
+    pace.note_answer()
+    return ack
+
+
+def _batches(segments: Iterable[SealedSegment], pace: Pace) -> Iterator[_Batch]:
+    """Yield what each request sends: small segments together in memory, a large one alone from its file."""
     waiting: list[bytes] = []
-    size = 0
+    size = last = 0
     for segment in segments:
-        if waiting and (size + segment.size > BATCH_BYTES or len(waiting) == BATCH_SEGMENTS):
-            yield b"".join(waiting), size
+        if waiting and (size + segment.size > BATCH_BYTES or len(waiting) >= pace.most):
+            yield _Batch(b"".join(waiting), size, len(waiting), last)
             waiting, size = [], 0
         with segment.open() as file:
             if segment.size > BATCH_BYTES:
-                yield file, segment.size
+                yield _Batch(file, segment.size, 1, segment.last)
             else:
                 waiting.append(file.read())
-                size += segment.size
+                size, last = size + segment.size, segment.last
     if waiting:
-        yield b"".join(waiting), size
+        yield _Batch(b"".join(waiting), size, len(waiting), last)

@@ -430,7 +430,7 @@ def _bring_to_head(node: Node, connection: AgentConnection, client: NodeClient) 
     ack: Ack | None = None
     until, at_head = started, False  # one request, whose ack somebody may wait for
     while not at_head:
-        pushed = bring_to_head(client, log, have, until=until, unproven=passing)
+        pushed = bring_to_head(client, log, have, until=until, unproven=passing, pace=connection.pace)
         at_head = time.monotonic() < until
         if pushed is None:
             break

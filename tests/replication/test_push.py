@@ -15,6 +15,7 @@ from uuid import UUID
 import pytest
 
 from replication.errors import Gap, NeedsSnapshot, NodeAhead, NodeUnreachable, NotServed
+from replication.pace import Pace
 from replication.push import BATCH_BYTES, BATCH_SEGMENTS, NodeClient, SealedSegment, bring_to_head
 from replication.steps import Way
 from replication.wire.position import Position
@@ -186,6 +187,35 @@ def test_a_deadline_ends_the_work_between_two_requests(agent: tuple[Agent, NodeC
     assert ack is not None
     assert ack.position == at(1)
     assert len(server.requests) == 1
+
+
+def test_a_push_that_failed_by_time_is_repeated_with_less(agent: tuple[Agent, NodeClient]) -> None:
+    # A starved node was sent 475 to 569, then 475 to 584, then 475 to 639, for eight minutes.
+    server, client = agent
+    late = NotServed(question="www.test. A", expected="an answer", found="none")
+    server.answer = lambda line, body: encode_refusal(late, at(0)) if len(body.split()) > 3 else acked(last_of(body))
+    pace, have, log = Pace(), at(0), Log(*((n, n) for n in range(1, 9)))
+    for _ in range(2):
+        with pytest.raises(NotServed):
+            bring_to_head(client, log, have, pace=pace)
+    log = Log(*((n, n) for n in range(1, 12)))  # more was published since
+    with pytest.raises(NotServed):
+        bring_to_head(client, log, have, pace=pace)
+    assert [len(body.split()) for _, body in server.requests] == [8, 4, 2, 3, 4]
+    assert pace.is_slow
+    ack = bring_to_head(client, log, at(5), pace=pace)
+    assert ack is not None
+    assert ack.position == at(11)
+
+
+def test_what_an_agent_says_of_more_than_it_was_sent_is_not_believed(agent: tuple[Agent, NodeClient]) -> None:
+    # The files of a node have what a push brought that was not proved; agents from before acknowledge all of it.
+    server, client = agent
+    server.answer = lambda line, body: acked(max(9, last_of(body)))
+    ack = bring_to_head(client, Log(*((n, n) for n in range(1, 13))), at(0), pace=Pace(4))
+    assert ack is not None
+    assert ack.position == at(12)
+    assert [last_of(body) for _, body in server.requests] == [4, 10, 12]
 
 
 def test_one_connection_serves_many_requests_with_few_bytes(agent: tuple[Agent, NodeClient]) -> None:

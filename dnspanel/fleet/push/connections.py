@@ -11,6 +11,7 @@ from django.utils import timezone
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
 from dnspanel.texts import gettext
 from replication.errors import Busy
+from replication.pace import Pace
 from replication.push import NodeClient
 from replication.wire.position import Position
 
@@ -35,6 +36,8 @@ class AgentConnection:
         self.is_scheduled = False
         # Whether a push of its own waits for a thread.
         self.is_queued = False
+        # How much one request may send.
+        self.pace = Pace()
         # Whether the last attempt got through: only a change of this is worth a line in the log.
         self.reachable = True
 

@@ -48,6 +48,7 @@ class _Lack:
 
     log: DatabaseChangeLog
     body: bytes
+    segments: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,8 @@ def _sort_out(taken: Mapping[int, AgentConnection]) -> tuple[dict[int, _Plain], 
     lacks: dict[Any, _Lack | None] = {}
     for node in nodes_to_push(list(taken)):
         connection = taken[node.pk]
-        is_in_order = not (node.other_machine or node.refusal or node.has_unproven or connection.applied)
+        needs_care = connection.applied or connection.pace.is_slow
+        is_in_order = not (node.other_machine or node.refusal or node.has_unproven or needs_care)
         client = connection.client(node.agent_host, node.agent_port, node.pins) if is_in_order else None
         if client is None or client.connection is None or node.epoch is None:
             singly.append(node.pk)
@@ -119,7 +121,7 @@ def _lack(log: DatabaseChangeLog, have: Position) -> _Lack | None:
     except (ReplicationError, StorageUnreachable) as exc:
         logger.warning("cannot read what nodes lack from=%s: %s", have.sequence, exc)
         return None
-    return _Lack(log, b"".join(pieces))
+    return _Lack(log, b"".join(pieces), len(pieces))
 
 
 def _record(
@@ -127,6 +129,9 @@ def _record(
 ) -> tuple[list[int], list[int]]:
     """Record the acks, and let others go on by them; the nodes that lack more by now, and those without a good ack."""
     now = timezone.now()
+    for node_id, answer in answers.items():
+        if isinstance(answer, ReplicationError):
+            connections[node_id].pace.note_failure(answer, plain[node_id].lack.segments)
     proofs = {
         node_id: answer
         for node_id, answer in answers.items()
