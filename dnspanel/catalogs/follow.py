@@ -21,7 +21,7 @@ from dnspanel.primaries import set_up as primaries
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.texts import gettext, in_english, shortened
 from dnspanel.transfer.sources.catalog import BadCatalog, Member, Record, members
-from dnspanel.zones import bulk, edit, nesting, panel_reasons, quotas
+from dnspanel.zones import bulk, edit, governing, nesting, panel_reasons, quotas
 from dnspanel.zones.edit import NewZone
 from dnspanel.zones.errors import NameRefused, NamesRefused, ZoneError
 from dnspanel.zones.models import Channel, Publication, RRset, Zone
@@ -292,7 +292,8 @@ def _make_all(turn: _Turn, new: Sequence[str], rule: Rule | None, team: Team | N
         )
         # Last: whoever makes a zone beside these waits from here to the commit, and then sees them.
         nesting.lock_names()
-        if near := _others_near(turn, new, own=ids.values()):
+        near = governing.reasons_over(new, author=None, reason="", now=turn.now, own=ids.values())
+        if near := near | _others_near(turn, new, own=ids.values()):
             raise NamesRefused({name: NameRefused(name, reason) for name, reason in near.items()})
         made.update(ids.values())
         primaries.wake_on_commit()

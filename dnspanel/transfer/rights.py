@@ -16,7 +16,7 @@ from dnspanel.transfer.documents import SourceFault
 from dnspanel.transfer.models import UNFINISHED_STATES, CutoverCheck, CutoverZone, ExportJob, ImportJob, ImportPiece
 from dnspanel.zones import access, nesting
 from dnspanel.zones.errors import Forbidden, RightMissing
-from dnspanel.zones.governing import NO_RULES, Rules, every_rule, refusals
+from dnspanel.zones.governing import NO_RULES, Rules, every_rule, reasons_over, refusals
 from dnspanel.zones.lock_rules import refuse_locked
 from dnspanel.zones.models import Revision, RevisionKind, Zone, ZoneKey
 from dnspanel.zones.parts import Part
@@ -42,10 +42,14 @@ class ImportRights:
             return None
         return access.zones_visible_to(self.actor).select_related("team").in_bulk(zone_ids)
 
-    def names_of_others(self, new_names: Sequence[str]) -> dict[str, SourceFault]:
-        """The faults of new zones that lie below or above those of others, by name; in two queries for all."""
+    def refused_names(self, new_names: Sequence[str]) -> dict[str, SourceFault]:
+        """The faults of new zones that lie below or above those of others, or below one with rules; by name.
+
+        In a few queries for all.
+        """
         refused = nesting.refusals_by_others(zone_names=new_names, author=self.actor)
-        return {name: _fault(name, str(refusal)) for name, refusal in refused.items()}
+        kept = reasons_over(new_names, author=self.author, reason="", now=timezone.now())
+        return {name: _fault(name, str(refusal)) for name, refusal in (kept | refused).items()}
 
     def refusal(
         self, zone: Zone, changes: zone_changes.Changes, current: Mapping[zone_changes.Key, RRset]

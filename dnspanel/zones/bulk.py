@@ -20,8 +20,8 @@ from dnspanel.advisory_locks import Lock, SqlLock, lock_until_commit
 from dnspanel.zones import access, find_zones, nesting, quotas, soa, store_rrsets
 from dnspanel.zones.dnssec.queries import presigned_zones
 from dnspanel.zones.dnssec.trust import newly_broken
-from dnspanel.zones.errors import HookRefused, NameReserved, NamesTaken
-from dnspanel.zones.governing import refused_zones
+from dnspanel.zones.errors import HookRefused, KeptBack, Locked, NameRefused, NameReserved, NamesRefused, NamesTaken
+from dnspanel.zones.governing import reasons_over, refused_zones
 from dnspanel.zones.grown_tables import analyze_if_grown
 from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.history import change_of
@@ -208,9 +208,13 @@ def create_ready_zones(
             insert_zones(zones=zones, rows=rows(), author=author, now=now, team=team)
             own = [zone.id for zone in zones]
             nesting.refuse_names(zone_names=[z.name for z in zones], own=own, author=author, signed=signed)
-            publication = append_publication(
-                revisions=creations(zones), author=author, channel=channel, now=now, reason=reason, form_id=None
-            )
+            try:
+                publication = append_publication(
+                    revisions=creations(zones), author=author, channel=channel, now=now, reason=reason, form_id=None
+                )
+            except (KeptBack, Locked):
+                _refuse_over(zones, author, reason, now)
+                raise
             beside(publication)
             nesting.refuse_broken(zone_names=signed)
     except IntegrityError as clash:
@@ -219,6 +223,14 @@ def create_ready_zones(
         raise
     analyze_if_grown()
     return publication
+
+
+def _refuse_over(zones: Sequence[BulkZone], author: Author, reason: str, now: datetime) -> None:
+    """Raise NamesRefused with all of these new zones that rules of the zones above keep from the author."""
+    own = [zone.id for zone in zones]
+    kept = reasons_over([zone.name for zone in zones], author=author, reason=reason, now=now, own=own)
+    if kept:
+        raise NamesRefused({name: NameRefused(name, why) for name, why in kept.items()})
 
 
 def refuse_new_zones(*, zones: Sequence[BulkZone], author: Author, team: Team | None) -> None:

@@ -1,7 +1,8 @@
 """What rules of approval, freezes and publish hooks refuse, and what passes them. Verbs.
 
 One place asks it for every face: `sequence_log.append_publication`, which finds out for nothing that no rule is about
-the zones. Zones that are created are nobody's yet; the panel itself is not governed, nor are keys and signatures.
+the zones. A zone that comes live takes names from the closest zone above it: the rules of that zone are asked, locks
+included. The panel itself is not governed, nor are keys and signatures.
 """
 
 from collections import Counter
@@ -17,9 +18,9 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Membership, Role, User
 from dnspanel.accounts.roles import is_below
 from dnspanel.texts import gettext
-from dnspanel.zones import access, freeze_times, publish_hooks, ticket_patterns
-from dnspanel.zones.errors import ApprovalNeeded, Attempt, Frozen
-from dnspanel.zones.lock_rules import refuse_locked
+from dnspanel.zones import access, freeze_times, nesting, publish_hooks, ticket_patterns
+from dnspanel.zones.errors import ApprovalNeeded, Attempt, Frozen, KeptBack, Locked
+from dnspanel.zones.lock_rules import lock_against_taking, refuse_locked
 from dnspanel.zones.models import (
     ApprovalRule,
     Freeze,
@@ -31,7 +32,7 @@ from dnspanel.zones.models import (
     Zone,
     ZoneRule,
 )
-from dnspanel.zones.parts import REPLACE, Part, types_changed
+from dnspanel.zones.parts import REPLACE, TAKE, Part, types_changed
 from dnspanel.zones.publish_hooks import Given
 from replication.dns.names import before_full_stop
 
@@ -53,11 +54,15 @@ NO_PASSAGE = Passage()
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """What let a publication pass: the refusals that its author goes past, and the hooks (ids) that keep it no more."""
+    """What let a publication pass: the refusals that its author goes past, and the hooks (ids) that keep it no more.
+
+    `over` are the ids of the zones that new ones take names from.
+    """
 
     refusals: tuple[str, ...] = ()
     hooks: frozenset[int] = frozenset()
     answers: tuple[Given, ...] = ()
+    over: frozenset[int] = frozenset()
 
 
 NOTHING_PASSED = Passed()
@@ -88,6 +93,9 @@ class Rules:
 
 
 NO_RULES = Rules()
+
+# Kinds of revisions by which a zone comes live, or will once it is transferred.
+COMING = frozenset({RevisionKind.CREATE, RevisionKind.AWAIT, RevisionKind.RESTORE})
 
 
 def rules_about(zones: Collection[Zone], *, planned: QuerySet[PublishRequest] | None = None) -> Rules:
@@ -140,27 +148,76 @@ def refuse(
 
     Raises ApprovalNeeded or Frozen if a rule keeps this back, HookRefused if a hook does, HookUnasked if one was not
     asked about exactly this. Who goes past rules has the right GOVERN over each zone, else RightMissing is raised; and
-    says the reason. Nobody goes past a hook.
+    says the reason. Nobody goes past a hook. Of a zone that comes live the rules of the closest zone above are asked
+    too: raises Locked besides.
     """
     zones = Zone.objects.in_bulk([part.zone_id for part in parts])
-    rules = rules_about(zones.values())
+    over = _zones_over([zones[part.zone_id] for part in parts if part.kind in COMING])
+    rules = rules_about([*zones.values(), *over.values()])
     people = _people(passage.approvers)
     passed = []
     for part in parts:
         zone = zones[part.zone_id]
-        for refusal in refusals(rules.of(zone), zone, part, author, reason, people, now):
+        found: list[tuple[Zone, KeptBack | Locked]] = [
+            (zone, each) for each in refusals(rules.of(zone), zone, part, author, reason, people, now)
+        ]
+        if (above := over.get(zone.pk)) is not None:
+            found += [(above, each) for each in _refusals_over(rules, above, zone.name, author, reason, now)]
+        for governed, refusal in found:
+            if isinstance(refusal, Locked):
+                raise refusal
             refusal.attempt = Attempt(author, channel, reason, now)
             if not passage.past_rules:
                 raise refusal
-            access.require_right(author, zone, Right.GOVERN)
+            access.require_right(author, governed, Right.GOVERN)
             if not reason.strip():
                 raise ApprovalNeeded(
-                    zone.name,
-                    gettext("Say why this goes past the rules of {name}.").format(name=before_full_stop(zone.name)),
+                    governed.name,
+                    gettext("Say why this goes past the rules of {name}.").format(name=before_full_stop(governed.name)),
                 )
             passed.append(str(refusal))
-    given = publish_hooks.refuse(rules.hooks, zones, parts, author=author, channel=channel, reason=reason, now=now)
-    return Passed(tuple(passed), frozenset(hook.pk for hook in rules.hooks), tuple(given))
+    given = publish_hooks.refuse(
+        rules.hooks, zones, parts, over=over, author=author, channel=channel, reason=reason, now=now
+    )
+    ids = frozenset(zone.pk for zone in over.values())
+    return Passed(tuple(passed), frozenset(hook.pk for hook in rules.hooks), tuple(given), ids)
+
+
+def reasons_over(
+    zone_names: Collection[str], *, author: Author, reason: str, now: datetime, own: Collection[int] = ()
+) -> dict[str, str]:
+    """Return why rules of the closest zones above keep the author from zones of some of these names, by name.
+
+    `own` are the ids of these zones, where they have any by now. For verbs that leave such zones alone. Hooks are not
+    asked.
+    """
+    above = nesting.zones_above(zone_names) if zone_names else {}
+    zones = Zone.objects.in_bulk({each.id for each in above.values()} - set(own)) if above else {}
+    rules = rules_about(zones.values())
+    found: dict[str, str] = {}
+    for name, each in above.items():
+        if (zone := zones.get(each.id)) is None:
+            continue
+        refusal = next(_refusals_over(rules, zone, name, author, reason, now), None)
+        if refusal is not None:
+            found[name] = str(refusal)
+    return found
+
+
+def _zones_over(coming: Collection[Zone]) -> dict[int, Zone]:
+    """Return for each of these zones the closest one above it that does not come live with it, by their ids."""
+    above = nesting.zones_above([zone.name for zone in coming]) if coming else {}
+    found = Zone.objects.in_bulk({each.id for each in above.values()} - {zone.pk for zone in coming}) if above else {}
+    return {zone.pk: found[each.id] for zone in coming if (each := above.get(zone.name)) and each.id in found}
+
+
+def _refusals_over(
+    rules: Rules, above: Zone, name: str, author: Author, reason: str, now: datetime
+) -> Iterator[KeptBack | Locked]:
+    """Yield what keeps the author from a zone of this name below another one, locks first."""
+    if lock := lock_against_taking(author, above, name):
+        yield Locked(above.name, lock)
+    yield from refusals(rules.of(above), above, Part(above.pk, TAKE, ()), author, reason, (), now)
 
 
 def refuse_act(
@@ -237,7 +294,7 @@ def refusals(
                 ),
             )
         given = approvals_given(rule, approvers)
-        if rule.needed and (given < rule.needed or part.kind in (RevisionKind.DELETE, REPLACE)):
+        if rule.needed and (given < rule.needed or part.kind in (RevisionKind.DELETE, REPLACE, TAKE)):
             yield ApprovalNeeded(zone.name, _asks(rule, zone, part.kind))
 
 
@@ -351,6 +408,11 @@ def _asks(rule: ZoneRule, zone: Zone, kind: str) -> str:
     if kind == RevisionKind.DELETE:
         return gettext(
             "{name} is not deleted while its changes need approval: {reason} Who may lift the rule does that first."
+        ).format(name=name, reason=_with_stop(rule.reason))
+    if kind == TAKE:
+        return gettext(
+            "Names of {name} cannot become a zone of their own while its changes need approval: {reason} Ask somebody "
+            "who is allowed to govern {name}: they lift the rule first."
         ).format(name=name, reason=_with_stop(rule.reason))
     if kind == REPLACE:
         return gettext(

@@ -6,6 +6,7 @@ from dnspanel.accounts.actors import Author, token_of, user_of
 from dnspanel.zones import soa
 from dnspanel.zones.errors import Locked, LockUnknown
 from dnspanel.zones.models import Lock, Zone
+from replication.dns import names
 from replication.dns.rrset import Change, Key
 
 
@@ -45,6 +46,24 @@ def refuse_locked(author: Author, zone: Zone, changes: Iterable[Change] | None) 
             continue
         if lock := lock_of(locks, change.name, change.type):
             raise Locked(zone.name, lock, change.name, change.type)
+
+
+def lock_against_taking(author: Author, zone: Zone, name: str) -> Lock | None:
+    """Return a lock that keeps the author from a new zone of this name below the zone, which is the closest above it.
+
+    Such a zone answers for all names at and below its apex. So that is a lock of the whole zone, of a name there, or of
+    all types at a name above it. No lock lets nobody (None) through.
+    """
+    return next(
+        (
+            lock
+            for lock in (locks_of(zone) if author is None else locks_against(author, zone))
+            if not lock.name
+            or names.is_within(lock.name, name)
+            or (lock.type is None and names.is_within(name, lock.name))
+        ),
+        None,
+    )
 
 
 def kept_from(author: Author, zone: Zone, keys: Iterable[Key]) -> set[Key]:

@@ -9,11 +9,16 @@ from replication.dns.rrset import Change
 
 # The kind of an act that is no publication yet: another server decides from now on what the zone answers, or no more.
 REPLACE = "replace"
+# The kind of what a new zone does to the closest zone above it: the names at and below its apex are no more of that.
+TAKE = "take"
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a publication, or an act that leads to one, does to one zone; `kind` is that of its revision, or REPLACE."""
+    """What a publication, or an act that leads to one, does to one zone.
+
+    `kind` is that of its revision, or one of the above.
+    """
 
     zone_id: int
     kind: str

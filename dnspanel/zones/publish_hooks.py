@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from functools import wraps
+from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar
 
 from dnspanel.accounts import audit
@@ -28,6 +29,7 @@ MOST_ROUNDS = 3  # that are asked about one publication while others change the 
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_NO_ZONES: Mapping[int, Zone] = MappingProxyType({})
 Answers = dict[tuple[int, int, str], HookAnswer]  # by the hook's id and version, and the digest of the question
 
 _answers: ContextVar[Answers | None] = ContextVar("hook_answers", default=None)
@@ -70,21 +72,26 @@ def refuse(
     zones: Mapping[int, Zone],
     parts: Sequence[Part],
     *,
+    over: Mapping[int, Zone] = _NO_ZONES,
     author: Author,
     channel: str,
     reason: str,
     now: datetime,
 ) -> list[Given]:
-    """What these hooks answered about exactly these parts.
+    """What these hooks answered about exactly these parts; a hook of the zone `over` a new one is asked about that.
 
     Raises HookRefused for a hook that says no, or nothing where that refuses; HookUnasked for what is not answered.
     """
     user, token = user_of(author), token_of(author)
     publisher = Publisher(user.username if user else "", token.purpose if token else None, channel, reason)
     known, given, unanswered = _answers.get() or {}, [], []
-    full = _with_content(hooks, zones, parts)
+
+    def is_about(hook: PublishHook, zone_id: int) -> bool:
+        return hook.covers(zones[zone_id]) or (zone_id in over and hook.covers(over[zone_id]))
+
+    full = _with_content(hooks, parts, is_about)
     for hook in hooks:
-        about = [(zones[part.zone_id], part) for part in full if hook.covers(zones[part.zone_id])]
+        about = [(zones[part.zone_id], part) for part in full if is_about(hook, part.zone_id)]
         if not about:
             continue
         question = question_of(hook, about, publisher)
@@ -168,11 +175,13 @@ def _ask(exc: HookUnasked, answers: Answers) -> None:
             )
 
 
-def _with_content(hooks: Sequence[PublishHook], zones: Mapping[int, Zone], parts: Sequence[Part]) -> list[Part]:
+def _with_content(
+    hooks: Sequence[PublishHook], parts: Sequence[Part], is_about: Callable[[PublishHook, int], bool]
+) -> list[Part]:
     """The parts that hooks are asked about; those that create zones with the RRsets that these have by now."""
     kept = [part for part in parts if part.kind != RevisionKind.CHANGE or types_changed(part.changes)]
     created = {part.zone_id for part in kept if part.kind == RevisionKind.CREATE}
-    covered = [pk for pk in created if any(hook.covers(zones[pk]) for hook in hooks)]
+    covered = [pk for pk in created if any(is_about(hook, pk) for hook in hooks)]
     content = rrsets_of_zones(covered) if covered else {}
     return [
         Part(part.zone_id, part.kind, creation(content[part.zone_id].values())) if part.zone_id in content else part

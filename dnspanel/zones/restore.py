@@ -285,7 +285,12 @@ def _coming(
     outcome.unchanged = len(found) - len(trashed)
     outcome.refused += [(zone, gettext("It has left the trash for good.")) for zone in zones if zone.pk not in found]
     parts = {zone.pk: Part(zone.pk, RevisionKind.RESTORE, ()) for zone in trashed}
-    kept = {**governing.reasons_against(trashed, parts, author=author, reason=reason, now=now), **left}
+    over = governing.reasons_over([zone.name for zone in trashed], author=author, reason=reason, now=now)
+    kept = {
+        **{zone.pk: over[zone.name] for zone in trashed if zone.name in over},
+        **governing.reasons_against(trashed, parts, author=author, reason=reason, now=now),
+        **left,
+    }
     taken = bulk.existing_zones([zone.name for zone in trashed])
     coming: dict[str, Zone] = {}
     for zone in sorted(trashed, key=lambda each: (each.deleted_at, each.pk), reverse=True):

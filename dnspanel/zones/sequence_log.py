@@ -27,15 +27,16 @@ Alongside = Callable[[], object]  # what a caller writes in the transaction of a
 
 # Whether a rule is about one of the zones: few rules are looked at, before any zone.
 _ABOUT = """(
-    r.zone_id = ANY(%(zone_id)s::int[]) OR (r.zone_id IS NULL AND r.team_id IS NULL AND r.tag = '')
+    r.zone_id = ANY(%(zone_id)s::int[] || %(over)s::int[]) OR (r.zone_id IS NULL AND r.team_id IS NULL AND r.tag = '')
     OR (r.zone_id IS NULL AND EXISTS (
         SELECT FROM zones_zone z
-        WHERE z.id = ANY(%(zone_id)s::int[]) AND (z.team_id = r.team_id OR r.tag = ANY(z.tags))
+        WHERE z.id = ANY(%(zone_id)s::int[] || %(over)s::int[]) AND (z.team_id = r.team_id OR r.tag = ANY(z.tags))
     ))
 )"""
 # One statement, so that the one row that all publishers queue for is locked for one round trip and the commit. That no
 # rule concerns these changes, and that no hook but those that let exactly them pass is about these zones, is part of
-# it, so that it costs no query.
+# it, so that it costs no query. For a zone that comes live, only that there is no rule at all: from which zone it takes
+# names costs a query, where there are any.
 _APPENDING = """
 WITH head AS (
     UPDATE zones_loghead SET sequence = sequence + 1 WHERE id = 1 AND held_reason = ''
@@ -50,6 +51,11 @@ WITH head AS (
                 SELECT FROM zones_freeze r
                 WHERE (r.repeats <> '' OR (r.starts_at <= %(at)s AND r.ends_at > %(at)s)) AND {about}
             )
+            OR (%(is_coming)s::boolean AND (
+                EXISTS (SELECT FROM zones_approvalrule) OR EXISTS (SELECT FROM zones_lock)
+                OR EXISTS (SELECT FROM zones_freeze WHERE repeats <> '' OR (starts_at <= %(at)s AND ends_at > %(at)s))
+                OR EXISTS (SELECT FROM zones_publishhook)
+            ))
         ))
         AND (%(is_free)s::boolean OR NOT EXISTS (
             SELECT FROM zones_publishhook r WHERE NOT r.id = ANY(%(hooks)s::int[]) AND {about}
@@ -147,13 +153,14 @@ def append_publication(
         "changes": f"[{','.join([_row(r, change) for r in revisions for change in r.changes])}]",
     }
     is_free = author is None or not is_governed
-    parameters |= {"is_free": is_free, "hooks": "{}", **_concern([] if is_free else revisions)}
+    parameters |= {"is_free": is_free, "hooks": "{}", "over": "{}", **_concern([] if is_free else revisions)}
     passed = NOTHING_PASSED
     appended = _append({**parameters, "is_checked": is_free}, len(revisions))
     if appended is None and not is_free:
         parts = [Part(r.zone_id, r.kind, r.changes) for r in revisions]
         passed = governing.refuse(parts, author=author, channel=channel, reason=reason, passage=passage, now=now)
-        appended = _append({**parameters, "is_checked": True, "hooks": _array(passed.hooks)}, len(revisions))
+        known = {"is_checked": True, "hooks": _array(passed.hooks), "over": _array(passed.over)}
+        appended = _append({**parameters, **known}, len(revisions))
     if appended is None:
         hold = _hold_reason()
         if not hold and not is_free:  # a hook was placed in this moment
@@ -183,6 +190,7 @@ def _concern(revisions: Sequence[NewRevision]) -> dict[str, Any]:
     """What of these revisions rules of approval may be about; which one really is, `governing` says of each zone."""
     changed = [types_changed(r.changes) for r in revisions if r.kind == RevisionKind.CHANGE]
     return {
+        "is_coming": any(r.kind in governing.COMING for r in revisions),
         "is_any": any(r.kind == RevisionKind.DELETE for r in revisions),
         "most_changes": max((types.total() for types in changed), default=0),
         "types": _array({type for types in changed for type in types}),

@@ -65,17 +65,17 @@ def begin_plan(*, job: ImportJob) -> None:
             creating = ImportZone.objects.filter(job=job, action=Action.CREATE, choice="")
             taken.update(creating.values_list("piece", flat=True).distinct())
             creating.update(action="", added=0)
-        taken.update(_undecide_names_of_others(job))
+        taken.update(_undecide_refused_names(job))
         taken.update(_refuse_too_large(job))
         scan.count_pieces(job.pk, taken)
         ImportPiece.objects.filter(job=job, state=PieceState.SCANNED, undecided=0).update(state=PieceState.PLANNED)
         ImportJob.objects.filter(pk=job.pk, state=State.PLANNING).update(phase_begun=True)
 
 
-def _undecide_names_of_others(job: ImportJob) -> set[int]:
-    """New zones below or above those of others wait for `plan_piece` to refuse them; return their pieces."""
+def _undecide_refused_names(job: ImportJob) -> set[int]:
+    """New zones that lie where they may not wait for `plan_piece` to refuse them; return their pieces."""
     allowed = rights.rights_of(job)
-    if allowed.actor is None or not allowed.may_create:
+    if not allowed.may_create:
         return set()
     creating = (
         ImportZone.objects.filter(job=job, action=Action.CREATE).order_by("pk").values_list("pk", "piece", "name")
@@ -84,7 +84,7 @@ def _undecide_names_of_others(job: ImportJob) -> set[int]:
     after = 0
     while batch := list(creating.filter(pk__gt=after)[:_NAMES_AT_ONCE]):
         after = batch[-1][0]
-        refused = allowed.names_of_others([name for _, _, name in batch])
+        refused = allowed.refused_names([name for _, _, name in batch])
         pieces.update(piece for _, piece, name in batch if name in refused)
         pks = [pk for pk, _, name in batch if name in refused]
         ImportZone.objects.filter(pk__in=pks).update(action="", added=0)
@@ -259,7 +259,7 @@ def _compare(
     """Set each zone's action and counts; yield the faults that prevent it."""
     allowed = rights.rights_of(job)
     creating = [zone for zone in undecided if zone.action == Action.CREATE]
-    refused = allowed.names_of_others([zone.name for zone in creating])
+    refused = allowed.refused_names([zone.name for zone in creating])
     for zone in creating:
         fault = refused.get(zone.name) if allowed.may_create else rights.may_not_create(zone.name)
         if fault is None:

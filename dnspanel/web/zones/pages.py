@@ -42,6 +42,9 @@ from dnspanel.web.zones.from_template import (
 from dnspanel.zones import access, across_zones, change_runs, delegation, edit, queries
 from dnspanel.zones.dnssec.policy_runs import may_begin_runs
 from dnspanel.zones.errors import (
+    HookRefused,
+    KeptBack,
+    Locked,
     MassDeletion,
     NameRefused,
     NamesRefused,
@@ -322,7 +325,7 @@ def created_or_refused(form: NewZoneForm, create: Callable[[], Publication]) -> 
     """Return the publication; None if a name was refused, with the error added to the form."""
     try:
         return create()
-    except (NameRefused, QuotaExceeded) as exc:
+    except (NameRefused, QuotaExceeded, KeptBack, Locked, HookRefused) as exc:
         form.refuse("names", str(exc))
     except NamesRefused as exc:
         for refusal in list(exc.refusals.values())[:MOST_REFUSALS]:

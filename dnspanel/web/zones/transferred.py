@@ -18,7 +18,7 @@ from dnspanel.web.layout import PanelRequest
 from dnspanel.web.near_quotas import near_quotas
 from dnspanel.web.primaries_form import PrimariesForm
 from dnspanel.zones import access
-from dnspanel.zones.errors import NameRefused, NamesRefused, QuotaExceeded
+from dnspanel.zones.errors import HookRefused, KeptBack, Locked, NameRefused, NamesRefused, QuotaExceeded
 from dnspanel.zones.models import Channel
 from replication.dns import names
 from replication.errors import BadName
@@ -73,6 +73,8 @@ def _create(request: PanelRequest, form: NewTransferredZoneForm) -> bool:
         form.refuse_all(exc.fields)
     except (NameRefused, NamesRefused, QuotaExceeded) as exc:
         form.refuse_name(exc)
+    except (KeptBack, Locked, HookRefused) as exc:
+        form.refuse("name", str(exc))
     else:
         return True
     return False

@@ -37,6 +37,7 @@ from tests.dnspanel.catalogs.conftest import (
     reason_of,
     take_turns,
 )
+from tests.dnspanel.zones import ruled
 from tests.people import NOW
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -338,6 +339,19 @@ def test_a_member_does_not_move_into_a_zone_that_stays_with_the_first_catalog(pr
     take_turns(first)
     take_turns(second)
     assert names_here(second) == sorted([ONE, inside])
+
+
+@pytest.mark.parametrize("kind", ["approval", "freeze", "lock"])
+def test_a_member_is_asked_of_the_rules_of_the_zone_above(
+    kind: str, producer: Producer, alice: User, others: None
+) -> None:
+    lift = ruled.PLACE[kind](zone_of("beta.test."), alice)
+    producer.name(FIRST, ONE, WWW)
+    catalog = followed(producer, alice, within=["test.", "beta.test."])
+    assert names_here(catalog) == [ONE]
+    assert "beta.test" in reason_of(catalog, WWW)
+    lift()
+    assert names_here(take_turns(catalog)) == sorted([ONE, WWW])
 
 
 def test_a_team_gets_no_more_members_than_it_may_have_zones(producer: Producer, alice: User) -> None:

@@ -12,19 +12,30 @@ from dnspanel.accounts.actors import Actor, actor_of_token
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Team, User
 from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.primaries.set_up import Terms, create_transferred_zone
 from dnspanel.transfer.models import ImportJob
 from dnspanel.transfer.rights import rights_of
-from dnspanel.zones import direct, draft, edit, publish_rules, revision
+from dnspanel.zones import bulk, clone, direct, draft, edit, publish_rules, restore, revision, store_rrsets
 from dnspanel.zones.bulk import ZoneChange, change_zones, delete_zones, undo_zone_changes
 from dnspanel.zones.dnssec import sign
 from dnspanel.zones.dnssec.guarded import Acting
-from dnspanel.zones.errors import ApprovalNeeded, Frozen, RightMissing, RuleRefused, RuleUnknown
+from dnspanel.zones.errors import (
+    ApprovalNeeded,
+    Frozen,
+    Locked,
+    NameRefused,
+    NamesRefused,
+    RightMissing,
+    RuleRefused,
+    RuleUnknown,
+)
 from dnspanel.zones.expiry import expiry_of, remove_due, set_expiry
 from dnspanel.zones.models import ApprovalRule, Channel, Freeze, PublishRequest, RequestState, Zone
 from dnspanel.zones.publish_rules import ApprovalTerms, FreezeTimes, Scope
 from dnspanel.zones.settings_of_zone import change_settings
 from replication.dns import rdtypes
 from replication.dns.rrset import Change, Key
+from tests.dnspanel.zones import ruled
 from tests.dnspanel.zones.conftest import MakeZone, rr
 from tests.people import NOW, make_person
 
@@ -327,3 +338,100 @@ def test_an_import_and_a_zone_without_a_rule_in_one_batch(
     assert fault is not None
     assert "approval of 1 person" in fault.reason
     assert rights_of(job).refusal(other, {(f"new.{other.name}", rdtypes.A): None}, {}) is None
+
+
+BELOW = "deep.www.example.test."
+
+
+def create_ready(zone: Zone, author: User) -> None:
+    [id] = bulk.allocate_zone_ids(1)
+    content = [rr(f"{BELOW} 60 SOA ns1.test. h.test. 1 2 3 4 5")]
+    bulk.create_ready_zones(
+        zones=[bulk.BulkZone(id, BELOW, 1, 1)],
+        rows=lambda: [store_rrsets.rows_of_zone(id, BELOW, content)],
+        author=author,
+        channel=Channel.IMPORT,
+        now=NOW,
+    )
+
+
+def clone_it(zone: Zone, author: User) -> None:
+    clone.clone_zone(source=zone, zone_names=[BELOW], author=author, channel=Channel.WEB, now=NOW)
+
+
+def restore_all(zone: Zone, author: User) -> None:
+    trashed = list(Zone.objects.filter(name=BELOW).exclude(deleted_at=None))
+    outcome = restore.restore_zones(zones=trashed, author=author, channel=Channel.WEB, now=NOW).outcome
+    if outcome.refused:
+        raise NamesRefused({BELOW: NameRefused(BELOW, outcome.refused[0][1])})
+
+
+COMING: dict[str, Callable[[Zone, User], object]] = {
+    "create": lambda zone, author: edit.create_zone(name=BELOW, author=author, channel=Channel.WEB, now=NOW),
+    "create many": lambda zone, author: edit.create_zones(
+        zones=[edit.NewZone("far.test."), edit.NewZone(BELOW)], author=author, channel=Channel.WEB, now=NOW
+    ),
+    "clone": clone_it,
+    "import": create_ready,
+    "from elsewhere": lambda zone, author: create_transferred_zone(
+        name=BELOW, terms=Terms(["9.9.9.9"]), author=author, channel=Channel.API, now=NOW
+    ),
+    "restore": lambda zone, author: edit.restore_zone(
+        zone=Zone.objects.get(name=BELOW), author=author, channel=Channel.WEB, now=NOW
+    ),
+    "restore many": restore_all,
+}
+
+
+@pytest.mark.parametrize("kind", ruled.PLACE)
+@pytest.mark.parametrize("way", COMING)
+def test_a_new_zone_is_asked_of_the_rules_of_the_zone_above(
+    way: str, kind: str, zone: Zone, erin: User, adam: User
+) -> None:
+    """By `www.example.test` as a zone of its own, its author answered in the place of the governed zone."""
+    if way.startswith("restore"):
+        edit.create_zone(name=BELOW, author=erin, channel=Channel.WEB, now=NOW)
+        edit.delete_zone(zone=Zone.objects.get(name=BELOW), author=erin, channel=Channel.WEB, now=NOW)
+    lift = ruled.lock(zone, adam, name="www.example.test.") if kind == "lock" else ruled.PLACE[kind](zone, adam)
+    with pytest.raises((ruled.REFUSAL[kind], NamesRefused)):
+        COMING[way](zone, erin)
+    assert not Zone.objects.filter(name__in=(BELOW, "far.test."), deleted_at=None).exists()
+    lift()
+    COMING[way](zone, erin)
+    assert Zone.objects.filter(name=BELOW, deleted_at=None).exists()
+
+
+def test_a_new_zone_is_asked_of_the_closest_zone_above_only(zone: Zone, erin: User, adam: User) -> None:
+    edit.create_zone(name="www.example.test.", author=erin, channel=Channel.WEB, now=NOW)
+    rule(adam, Scope(zone=zone))
+    edit.create_zone(name=BELOW, author=erin, channel=Channel.WEB, now=NOW)
+    with pytest.raises(ApprovalNeeded, match="cannot become a zone of their own"):
+        edit.create_zone(name="mail.example.test.", author=erin, channel=Channel.WEB, now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("name", "type", "keeps"),
+    [
+        ("www.example.test.", rdtypes.A, False),
+        ("deep.www.example.test.", rdtypes.A, True),
+        ("a.deep.www.example.test.", None, True),
+        ("mail.example.test.", None, False),
+    ],
+)
+def test_a_lock_of_a_name_keeps_new_zones_that_take_it(
+    name: str, type: int | None, keeps: bool, zone: Zone, erin: User, adam: User
+) -> None:
+    ruled.lock(zone, adam, name=name, type=type)
+    if keeps:
+        with pytest.raises(Locked):
+            edit.create_zone(name=BELOW, author=erin, channel=Channel.WEB, now=NOW)
+        edit.create_zone(name=BELOW, author=adam, channel=Channel.WEB, now=NOW)
+    else:
+        edit.create_zone(name=BELOW, author=erin, channel=Channel.WEB, now=NOW)
+
+
+def test_a_ticket_in_the_reason_lets_a_new_zone_pass(zone: Zone, erin: User, adam: User) -> None:
+    rule(adam, Scope(zone=zone), needed=0, ticket="OPS-#")
+    with pytest.raises(ApprovalNeeded, match="ticket"):
+        edit.create_zone(name=BELOW, author=erin, channel=Channel.WEB, now=NOW)
+    edit.create_zone(name=BELOW, author=erin, channel=Channel.WEB, now=NOW, reason="OPS-7")
