@@ -78,6 +78,11 @@ def actor_of(person: Person) -> Actor | None:
     return known
 
 
+def as_if_open(user: User) -> Actor:
+    """Return the actor that this person is, or would be if their account were open."""
+    return _actor(user)
+
+
 def actor_of_token(token: Token) -> Actor | None:
     """The actor that a token is; None when its owner's account is closed. Does not look whether the token is alive."""
     person = actor_of(token.owner)

@@ -36,6 +36,7 @@ AccountError
 ├── OutOfReach            a directory would change an administrator whom it has not made one
 ├── NotYours              a token of somebody else
 ├── AboveYou              a token would change its owner, or somebody at or above them
+│   └── OpensMore         a token would open an account that can do more than the token
 ├── TokenRefused          a field of the new token is not acceptable
 │   ├── TsigNameTaken
 │   └── TokenQuotaExceeded the owner, or a team of theirs, has as many tokens as they may
@@ -294,6 +295,14 @@ class AboveYou(AccountError):
         super().__init__(
             gettext("This token may not change {username}: only somebody below its owner.").format(username=username)
         )
+
+
+class OpensMore(AboveYou):
+    """A token would decide who signs in to an account, or whose it is, and can't do everything that the account can."""
+
+    def __init__(self, username: str) -> None:
+        message = gettext("This token must be able to do everything that {username} can, to do this.")
+        AccountError.__init__(self, message.format(username=username))
 
 
 class TokenRefused(AccountError, FieldsRefused):

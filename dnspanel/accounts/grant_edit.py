@@ -10,8 +10,8 @@ from datetime import datetime
 from django.db import transaction
 
 from dnspanel.accounts import audit, name_patterns
-from dnspanel.accounts.actors import ROLE_RIGHTS, Actor, Author, user_of
-from dnspanel.accounts.errors import AboveYou, GrantRefused, GrantUnknown
+from dnspanel.accounts.actors import ROLE_RIGHTS, Actor, Author, as_if_open, user_of
+from dnspanel.accounts.errors import AboveYou, GrantRefused, GrantUnknown, OpensMore
 from dnspanel.accounts.grants import Grant, is_part
 from dnspanel.accounts.models import GrantRow, Role, Team, User
 from dnspanel.accounts.roles import Permission, is_below, powers_of
@@ -136,6 +136,26 @@ def refuse_at_or_above(by: Author, user: User) -> None:
         return
     if not is_below(user.role, by.user.role):
         raise AboveYou(user.username)
+
+
+def refuse_to_open(by: Author, user: User) -> None:
+    """Raise OpensMore when a token would decide who signs in to an account that can do more than the token.
+
+    Raise AboveYou as `refuse_at_or_above` does. Whoever has a password, a second factor or the tokens of an account is that account.
+    """
+    refuse_at_or_above(by, user)
+    if not isinstance(by, Actor) or by.token is None:
+        return
+    theirs = as_if_open(user)
+    rights = all(any(is_part(grant, mine) for mine in layer) for layer in by.layers for grant in theirs.grants)
+    if not rights or not theirs.permissions - {Permission.SECRETS} <= by.permissions:
+        raise OpensMore(user.username)
+
+
+def refuse_partial_token(by: Author, user: User) -> None:
+    """Raise OpensMore when a token that may less than its owner would say whose account this is."""
+    if isinstance(by, Actor) and by.token is not None and not _may_all_that_its_owner_may(by):
+        raise OpensMore(user.username)
 
 
 def _may_all_that_its_owner_may(by: Actor) -> bool:

@@ -16,7 +16,7 @@ from django.utils.http import base36_to_int, int_to_base36
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author
 from dnspanel.accounts.errors import AccountRefused, LinkDead, PersonUnknown
-from dnspanel.accounts.grant_edit import refuse_at_or_above
+from dnspanel.accounts.grant_edit import refuse_to_open
 from dnspanel.accounts.models import Session, User
 from dnspanel.texts import gettext
 
@@ -41,7 +41,7 @@ def make_password_link(*, user: User, by: Author, now: datetime) -> str:
     to a token, PersonUnknown for a service account, with which nobody signs in,
     AccountRefused for who has the password of an LDAP server.
     """
-    refuse_at_or_above(by, user)
+    refuse_to_open(by, user)
     if user.signs_in_by_ldap:
         raise AccountRefused(
             {

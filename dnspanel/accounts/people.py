@@ -13,7 +13,7 @@ from django.db.models import F, QuerySet
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author
 from dnspanel.accounts.errors import LastAdministrator, PersonUnknown
-from dnspanel.accounts.grant_edit import refuse_at_or_above, refuse_higher_role
+from dnspanel.accounts.grant_edit import refuse_at_or_above, refuse_higher_role, refuse_to_open
 from dnspanel.accounts.models import Invitation, OwnRole, Role, Token, User
 from dnspanel.accounts.own_roles import refuse_to_give
 from dnspanel.accounts.tokens import end_token
@@ -118,7 +118,7 @@ def close_account(*, user: User, by: Author, now: datetime, **details: str) -> N
 
 def reactivate(*, user: User, by: Author, now: datetime) -> None:
     """The person may sign in again; no session and no token of before comes back. Raises AboveYou."""
-    refuse_at_or_above(by, user)
+    refuse_to_open(by, user)
     with transaction.atomic(durable=True):
         open_account(user=user, by=by, now=now)
     user.is_active = True

@@ -14,7 +14,7 @@ from django.db.models.functions import Coalesce
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, user_of
 from dnspanel.accounts.errors import AccountRefused
-from dnspanel.accounts.grant_edit import refuse_at_or_above
+from dnspanel.accounts.grant_edit import refuse_partial_token
 from dnspanel.accounts.models import User
 from dnspanel.texts import gettext
 
@@ -23,11 +23,11 @@ def set_same_person(*, user: User, other: User | None, by: Author, now: datetime
     """The account is of the same person as `other` and all other accounts of theirs; with None, of nobody else.
 
     Raises AccountRefused for an account with itself, and to whom they are the accounts that were said to belong
-    together: they would approve their own changes. AboveYou as other changes of people.
+    together: they would approve their own changes. OpensMore to a token that may less than its owner.
     """
-    refuse_at_or_above(by, user)
+    refuse_partial_token(by, user)
     if other is not None:
-        refuse_at_or_above(by, other)
+        refuse_partial_token(by, other)
     with transaction.atomic(durable=True):
         wanted = {user.pk} | ({other.pk} if other is not None else set())
         accounts = {found.pk: found for found in _locked(wanted)}

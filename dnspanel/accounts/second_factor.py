@@ -24,7 +24,7 @@ from django.db.models import F
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author
 from dnspanel.accounts.errors import CodeUsed, CodeWrong, SecondFactorMissing, SecondFactorSetUp, TooManyCodes
-from dnspanel.accounts.grant_edit import refuse_at_or_above
+from dnspanel.accounts.grant_edit import refuse_to_open
 from dnspanel.accounts.models import User
 from dnspanel.accounts.sign_ins import tries_key
 
@@ -123,7 +123,7 @@ def reset_second_factor(*, user: User, by: Author, now: datetime) -> None:
 
     `by` is None on the console. Raises AboveYou to a token.
     """
-    refuse_at_or_above(by, user)
+    refuse_to_open(by, user)
     with transaction.atomic(durable=True):
         kinds = sorted({row.type for row in _locked(user)})
         if kinds:

@@ -12,7 +12,7 @@ from django.utils.crypto import constant_time_compare
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author
 from dnspanel.accounts.errors import SessionUnknown
-from dnspanel.accounts.grant_edit import refuse_at_or_above
+from dnspanel.accounts.grant_edit import refuse_to_open
 from dnspanel.accounts.models import Session, User
 
 MOST_LISTED = 100
@@ -49,7 +49,7 @@ def end_all_sessions(*, user: User, by: Author, now: datetime) -> int:
 
     Raises AboveYou to a token.
     """
-    refuse_at_or_above(by, user)
+    refuse_to_open(by, user)
     found = sessions_of(user, now)
     with transaction.atomic(durable=True):
         User.objects.filter(pk=user.pk).update(sessions_ended=F("sessions_ended") + 1)

@@ -11,7 +11,7 @@ from dnspanel.accounts.actors import ROLE_RIGHTS, Author
 from dnspanel.accounts.errors import TeamNameTaken, TeamRefused, TeamUnknown
 from dnspanel.accounts.grant_edit import refuse_at_or_above, refuse_more_than_own
 from dnspanel.accounts.grants import Grant
-from dnspanel.accounts.models import Membership, Role, Team, User
+from dnspanel.accounts.models import GrantRow, Membership, Role, Team, User
 from dnspanel.texts import gettext
 
 LONGEST_NAME = 64
@@ -54,7 +54,11 @@ def rename_team(*, team: Team, name: str, by: Author, now: datetime) -> None:
 
 
 def delete_team(*, team: Team, by: Author, now: datetime) -> None:
-    """The team and what was granted to it are gone; its zones stay, and belong to no team. Twice changes nothing."""
+    """The team and what was granted to it are gone; its zones stay, and belong to no team. Twice changes nothing.
+
+    Raises GrantRefused to a token that has less than the team gives: the members lose that.
+    """
+    _refuse_more_than_own(by, team, Role.EDITOR)
     with transaction.atomic():
         locked = Team.objects.select_for_update().filter(pk=team.pk).first()
         if locked is None:
@@ -72,7 +76,7 @@ def set_member(*, team: Team, user: User, role: str, by: Author, now: datetime) 
     """
     if role not in MEMBER_ROLES:
         raise TeamRefused({"role": [gettext("In a team a person is reader or editor.")]})
-    refuse_more_than_own(by, _grant_of_member(team, role))
+    _refuse_more_than_own(by, team, role)
     refuse_at_or_above(by, user)
     with transaction.atomic():
         locked = _locked(team)
@@ -139,8 +143,11 @@ def change_members(*, changes: Sequence[MemberChange], by: Author, now: datetime
         audit.record_all(action=action, by=by, now=now, entries=listed)
 
 
-def _grant_of_member(team: Team, role: str) -> Grant:
-    return Grant(ROLE_RIGHTS[Role(role)], teams=frozenset({team.pk}))
+def _refuse_more_than_own(by: Author, team: Team, role: str) -> None:
+    """Raise GrantRefused when an actor has less than a member with this role has by the team and by its grants."""
+    refuse_more_than_own(by, Grant(ROLE_RIGHTS[Role(role)], teams=frozenset({team.pk})))
+    for row in GrantRow.objects.filter(team=team):
+        refuse_more_than_own(by, Grant.from_json(row.grant))
 
 
 def _locked(team: Team) -> Team:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from dnspanel.accounts import audit, tokens
 from dnspanel.accounts.actors import Author
 from dnspanel.accounts.errors import AccountRefused
-from dnspanel.accounts.grant_edit import refuse_at_or_above
+from dnspanel.accounts.grant_edit import refuse_to_open
 from dnspanel.accounts.models import Token, TokenKind, User
 from dnspanel.texts import gettext
 from dnspanel.webhooks.models import Format, Webhook
@@ -71,8 +71,8 @@ def hand_over(
     """
     if to.pk == person.pk or not to.is_active:
         raise AccountRefused({"to": [gettext("Choose another account, one that is not closed.")]})
-    refuse_at_or_above(by, person)
-    refuse_at_or_above(by, to)
+    refuse_to_open(by, person)
+    refuse_to_open(by, to)
     with transaction.atomic(durable=True):
         given = tokens.give_tokens(person=person, to=to, ids=token_ids, by=by, now=now)
         own = Webhook.objects.select_for_update().filter(owner=person, token=None, pk__in=webhook_ids)

@@ -11,7 +11,7 @@ from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author
 from dnspanel.accounts.errors import SignInRefused
 from dnspanel.accounts.given import apply_outcome
-from dnspanel.accounts.grant_edit import refuse_at_or_above
+from dnspanel.accounts.grant_edit import refuse_to_open
 from dnspanel.accounts.models import BY_LDAP, ProviderKind, ProviderLink, Role, SignInProvider, User
 from dnspanel.accounts.people import locked_administrators
 from dnspanel.accounts.providers.identity import Identity, Outcome, Rule
@@ -98,7 +98,7 @@ def unlink(*, link: ProviderLink, by: Author, now: datetime) -> None:
             raise SignInRefused(
                 "last-way-in", gettext("You have no password: without this link you could not sign in.")
             )
-        refuse_at_or_above(by, row.user)
+        refuse_to_open(by, row.user)
         take_back(row, by=by, now=now)
         forget_ldap_password(row)
         ProviderLink.objects.filter(pk=row.pk).delete()

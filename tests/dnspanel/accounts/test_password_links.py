@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from dnspanel.accounts import people, sessions
 from dnspanel.accounts.actors import actor_of_token
-from dnspanel.accounts.errors import AboveYou, AccountRefused, LinkDead, PersonUnknown
+from dnspanel.accounts.errors import AboveYou, AccountRefused, LinkDead, OpensMore, PersonUnknown
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.accounts.password_links import _Links, make_password_link, person_of_link, set_password_by_link
@@ -123,7 +123,9 @@ def test_a_token_makes_no_link_for_somebody_at_or_above_its_owner(alice: User, b
     for person in (make_person("otto", Role.ADMINISTRATOR), alice):
         with pytest.raises(AboveYou):
             make_password_link(user=person, by=by, now=now)
-    assert make_password_link(user=bob, by=by, now=now)
+    with pytest.raises(OpensMore):  # who is below, and may more than the token
+        make_password_link(user=bob, by=by, now=now)
+    assert make_password_link(user=make_person("rita", Role.MEMBER), by=by, now=now)
 
 
 def test_nobody_gets_a_password_for_a_service_account(alice: User, now: datetime) -> None:
