@@ -118,8 +118,8 @@ def _actor(user: User) -> Actor:
     grants = [*_by_role(user), *map(_by_team, memberships), *_by_grant(user)]
     permissions = permissions_by_role(user)
     rights = frozenset[Right]().union(*(grant.rights for grant in grants))
-    if Right.READ in rights:
-        permissions |= {Permission.READ}
+    if Right.READ in rights:  # a rule may name them as an approver, so their tokens can be given it
+        permissions |= {Permission.READ, Permission.APPROVE}
     if rights - {Right.READ}:
         permissions |= {Permission.EDIT}
     if Right.SETTINGS in rights:  # who may have TSIG keys at all

@@ -141,7 +141,8 @@ def refuse_at_or_above(by: Author, user: User) -> None:
 def refuse_to_open(by: Author, user: User) -> None:
     """Raise OpensMore when a token would decide who signs in to an account that can do more than the token.
 
-    Raise AboveYou as `refuse_at_or_above` does. Whoever has a password, a second factor or the tokens of an account is that account.
+    Raise AboveYou as `refuse_at_or_above` does. Whoever has a password, a second factor or the tokens of an account is
+    that account.
     """
     refuse_at_or_above(by, user)
     if not isinstance(by, Actor) or by.token is None:

@@ -20,7 +20,8 @@ from dnspanel.texts import gettext, ngettext
 
 LONGEST_NAME = 40
 MOST_ROLES = 100
-GIVEABLE = frozenset(Permission) - {Permission.PEOPLE}
+# Who sees zones can give a token what approves, by whatever role.
+GIVEABLE = frozenset(Permission) - {Permission.PEOPLE, Permission.APPROVE}
 
 
 def role_by_id(pk: int) -> OwnRole:

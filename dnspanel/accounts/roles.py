@@ -16,6 +16,8 @@ class Permission(StrEnum):
     PEOPLE = gettext_noop("invite people and change roles")
     AUDIT = gettext_noop("read the audit log")
     SECRETS = gettext_noop("read the secrets of one's own TSIG keys again")
+    # A second pair of eyes is a person's: a token approves only where somebody gave it this.
+    APPROVE = gettext_noop("approve and decline requests by a token")
 
 
 # Each includes the one before it.
@@ -23,7 +25,9 @@ UPWARDS = (Role.MEMBER, Role.READER, Role.EDITOR, Role.ADMINISTRATOR)
 PERMISSIONS: dict[str, frozenset[Permission]] = {
     Role.MEMBER: frozenset(),
     Role.READER: frozenset({Permission.READ, Permission.FLEET}),
-    Role.EDITOR: frozenset({Permission.READ, Permission.FLEET, Permission.EDIT, Permission.SECRETS}),
+    Role.EDITOR: frozenset(
+        {Permission.READ, Permission.FLEET, Permission.EDIT, Permission.SECRETS, Permission.APPROVE}
+    ),
     Role.ADMINISTRATOR: frozenset(Permission),
 }
 

@@ -22,7 +22,7 @@ from django.db.models import Prefetch, Q, QuerySet
 from django.utils import timezone
 
 from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Actor, actor_of, actor_of_token, token_of
+from dnspanel.accounts.actors import Actor, actor_of, actor_of_token, can, token_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
@@ -619,7 +619,9 @@ def _rules_concerned(plans: Sequence[ZonePlan], rules: Rules) -> tuple[ApprovalR
 def _reason_not(
     request: PublishRequest, user: User, reader: Drafter, demands: Sequence[Demand], involved: Collection[int]
 ) -> str:
-    """Why this person may not approve; empty for who may."""
+    """Why this person may not approve or decline; empty for who may."""
+    if token_of(reader) is not None and not can(reader, Permission.APPROVE):
+        return gettext("This token may not approve or decline: give it the permission, or do it on the request’s page.")
     if user.human_id in involved:
         return gettext("Who asked for it, or worked in the draft, does not approve it, by whatever account.")
     if not any(demand.rule.needed for demand in demands):

@@ -13,8 +13,11 @@ from tests.people import make_person
     ("role", "allowed"),
     [
         (Role.MEMBER, set()),
-        (Role.READER, {Permission.READ, Permission.FLEET}),
-        (Role.EDITOR, {Permission.READ, Permission.FLEET, Permission.EDIT, Permission.SECRETS}),
+        (Role.READER, {Permission.READ, Permission.FLEET, Permission.APPROVE}),
+        (
+            Role.EDITOR,
+            {Permission.READ, Permission.FLEET, Permission.EDIT, Permission.SECRETS, Permission.APPROVE},
+        ),
         (Role.ADMINISTRATOR, set(Permission)),
     ],
 )

@@ -1,10 +1,12 @@
 """`dnspanel requests`."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from django.utils import timezone
 
 from dnspanel.accounts.models import Role, User
+from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import create_token
 from dnspanel.zones import draft, publish_rules
 from dnspanel.zones.models import Zone
@@ -19,7 +21,8 @@ def four_eyes(zone: Zone) -> str:
     alice, bob, now = make_person("alice", Role.ADMINISTRATOR), make_person("bob", Role.EDITOR), timezone.now()
     terms = ApprovalTerms(role=Role.EDITOR)
     publish_rules.add_approval_rule(scope=Scope(zone=zone), terms=terms, reason="Four eyes", author=alice, now=now)
-    return create_token(owner=bob, terms=EVERYTHING, by=bob, now=now).secret
+    approving = replace(EVERYTHING, permissions=frozenset({Permission.FLEET, Permission.APPROVE}))
+    return create_token(owner=bob, terms=approving, by=bob, now=now).secret
 
 
 def test_a_request_is_made_looked_at_approved_and_published(run: Run, erin: User) -> None:

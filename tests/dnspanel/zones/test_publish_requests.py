@@ -8,7 +8,7 @@ import pytest
 from dnspanel.accounts.actors import Actor, actor_of_token
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import AuditEntry, Membership, Role, Team, User
-from dnspanel.accounts.roles import PERMISSIONS
+from dnspanel.accounts.roles import PERMISSIONS, Permission
 from dnspanel.accounts.same_person import set_same_person
 from dnspanel.accounts.service_accounts import create_service_account
 from dnspanel.accounts.tokens import TokenTerms, create_token, revoke_token
@@ -476,3 +476,21 @@ def test_an_approved_soa_stays_approved_while_others_publish(zone: Zone, alice: 
     others_publish(zone, "mail.example.test. 60 A 192.0.2.3")
     assert status(request, alice).is_approved
     publish(request, alice)
+
+
+def test_a_token_without_the_permission_approves_and_declines_nothing(
+    zone: Zone, rule: None, alice: User, erin: User
+) -> None:
+    request = ask(alice, zone, NEW)
+    everything = PERMISSIONS[Role.EDITOR]
+    scope = (Grant(EVERY_RIGHT, everywhere=True),)
+    terms = TokenTerms("all but that", scope, everything - {Permission.APPROVE})
+    by = actor_of_token(create_token(owner=erin, terms=terms, by=erin, now=NOW).token)
+    assert by is not None
+    with pytest.raises(RequestRefused, match="token may not approve"):
+        approve(request, by)
+    with pytest.raises(RequestRefused, match="token may not approve"):
+        publish_requests.decline(request=request, by=by, text="No", now=NOW)
+    able = actor_of_token(create_token(owner=erin, terms=EVERYTHING, by=erin, now=NOW).token)
+    assert able is not None
+    approve(request, able)

@@ -199,14 +199,15 @@ class RequestAct(V2View):
     def post(self, request: Request, key: UUID, act: str) -> HttpResponse:
         """Approve, decline, comment, withdraw, plan or publish a request
 
-        `approve` needs the digest of what was looked at. `plan` says when it publishes itself. `publish` publishes it
-        in the name of who asked; `past-rules` in that of the token's owner, who may govern its zones, with a reason.
+        `approve` and `decline` need the permission `approve`; `approve` the digest of what was looked at. `plan` says
+        when it publishes itself. `publish` publishes it in the name of who asked; `past-rules` in that of the token's
+        owner, who may govern its zones, with a reason.
         """
         actor = actor_in(request)
         if act not in _ACTS:
             raise Problem("not-found", f"There is no act {act[:40]}.")
         found = publish_requests.request_for(actor, key)
-        access.require(actor, Permission.READ if act in ("approve", "decline", "comment") else Permission.EDIT)
+        access.require(actor, _NEEDS.get(act, Permission.EDIT))
         values = read(RequestActSerializer, request.data or {})
         with conditional_write(request, f"request/{key}", lambda: _json(actor, key)):
             _ACTS[act](actor, found, values)
@@ -231,6 +232,7 @@ def _past_rules(actor: Actor, found: PublishRequest, values: Mapping[str, Any]) 
     )
 
 
+_NEEDS = {"approve": Permission.APPROVE, "decline": Permission.APPROVE, "comment": Permission.READ}
 _ACTS: dict[str, Callable[[Actor, PublishRequest, Mapping[str, Any]], object]] = {
     "approve": _approve,
     "decline": lambda actor, found, values: publish_requests.decline(

@@ -1,12 +1,14 @@
 """Requests, rules of approval (`resources.publish_rules`) and freezes in API v2, and how API v1 is refused."""
 
+from collections.abc import Collection
 from datetime import timedelta
 
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import User
+from dnspanel.accounts.roles import Permission
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publish_requests import publish_due
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, content
@@ -14,6 +16,7 @@ from tests.people import make_person
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+APPROVING = frozenset({Permission.FLEET, Permission.APPROVE})
 WWW = "/zones/example.test./rrsets/www/A"
 DRAFT = "/draft/zones/example.test./rrsets/www/A"
 
@@ -50,9 +53,10 @@ def test_a_direct_change_is_refused_with_the_way_to_ask_and_the_request_is_appro
     assert (found["state"], found["may_approve"], found["may_publish"]) == ("open", False, False)
     assert found["demands"][0]["given"] == 0
     assert found["plans"][0]["changes"][0]["after"]["rdata"] == ["192.0.2.7"]
-    call.problem(409, "POST", f"{path}/acts/approve", {"digest": found["digest"]})
+    own = make_caller(permissions=APPROVING)
+    own.problem(409, "POST", f"{path}/acts/approve", {"digest": found["digest"]})
     call.problem(409, "POST", f"{path}/acts/publish", {})
-    other = make_caller(owner=erin)
+    other = make_caller(owner=erin, permissions=APPROVING)
     assert [item["name"] for item in other.all("/requests?which=waiting&limit=1")] == ["Move"]
     assert other.all("/requests?limit=1") == []
     other.problem(409, "POST", f"{path}/acts/approve", {"digest": "of something else"})
@@ -66,12 +70,31 @@ def test_a_direct_change_is_refused_with_the_way_to_ask_and_the_request_is_appro
     call.good("PUT", WWW, content("192.0.2.8"))
 
 
+@pytest.mark.parametrize("rights", [{Right.READ}, EVERY_RIGHT])
+def test_a_token_approves_and_declines_only_by_the_permission(
+    call: Caller, make_caller: MakeCaller, governor: Caller, erin: User, zone: Zone, rights: Collection[Right]
+) -> None:
+    """The token of an administrator's monitoring was a second pair of eyes."""
+    governor.good("POST", "/approval-rules", {"reason": "Four eyes", "approver_role": "editor"})
+    path = ask(call)
+    scope = Grant(frozenset(rights), everywhere=True)
+    other = make_caller(scope, owner=erin)
+    found = other.get(path)
+    assert not found["may_approve"]
+    other.problem(403, "POST", f"{path}/acts/approve", {"digest": found["digest"]})
+    other.problem(403, "POST", f"{path}/acts/decline", {"text": "No"})
+    assert other.get(path)["notes"] == []
+    approver = make_caller(scope, owner=erin, permissions=APPROVING)
+    assert approver.get(path)["may_approve"]
+    approver.good("POST", f"{path}/acts/approve", {"digest": found["digest"]})
+
+
 def test_a_request_is_declined_commented_and_withdrawn(
     call: Caller, make_caller: MakeCaller, governor: Caller, erin: User, zone: Zone
 ) -> None:
     governor.good("POST", "/approval-rules", {"reason": "Four eyes", "approver_role": "editor"})
     path = ask(call)
-    other = make_caller(owner=erin)
+    other = make_caller(owner=erin, permissions=APPROVING)
     other.good("POST", f"{path}/acts/comment", {"text": "Why?"})
     other.problem(409, "POST", f"{path}/acts/decline", {})
     assert other.good("POST", f"{path}/acts/decline", {"text": "No"})["state"] == "declined"
@@ -86,7 +109,7 @@ def test_past_the_rules_goes_who_governs_with_a_reason(
 ) -> None:
     governor.good("POST", "/approval-rules", {"reason": "Four eyes"})
     path = ask(call)
-    other = make_caller(owner=erin)
+    other = make_caller(owner=erin, permissions=APPROVING)
     other.problem(403, "POST", f"{path}/acts/past-rules", {"text": "Fire"})
     governor.problem(422, "POST", f"{path}/acts/past-rules", {})
     call.problem(404, "POST", f"{path}/acts/dance", {})
