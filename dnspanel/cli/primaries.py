@@ -123,7 +123,7 @@ def set_primaries(
     session: Session, zone: str, addresses: tuple[str, ...], reason: str, past_rules: bool, **terms: Any
 ) -> None:
     """Have a zone come from these primaries: the next transfer replaces what it holds."""
-    body = {**body_of_primaries(addresses, **terms), **_said(reason, past_rules)}
+    body = {**body_of_primaries(addresses, **terms), **_override(reason, past_rules)}
     found = session.client.send("PUT", zone_path(zone, "primaries"), body)
     session.show(found, {"zone": found["zone"], "from": " ".join(found["addresses"]), "state": _state(found)})
 
@@ -147,7 +147,7 @@ def retrieve(session: Session, zone: str, wants_all: bool) -> None:
 @pass_session
 def take_over(session: Session, zone: str, reason: str, past_rules: bool, wait: bool, timeout: int) -> None:
     """Make this panel the primary of a zone: it is edited and published here from now on."""
-    path, body = zone_path(zone, "primaries", "take-over"), _said(reason, past_rules)
+    path, body = zone_path(zone, "primaries", "take-over"), _override(reason, past_rules)
     show_written(session, publish(session, "POST", path, body, wait=wait, timeout=timeout), waited=wait)
 
 
@@ -158,7 +158,7 @@ def take_over(session: Session, zone: str, reason: str, past_rules: bool, wait: 
 @pass_session
 def give_back(session: Session, zone: str, reason: str, past_rules: bool) -> None:
     """Have a zone that was taken over come from its primaries again; that replaces what was changed here."""
-    found = session.client.send("POST", zone_path(zone, "primaries", "give-back"), _said(reason, past_rules))
+    found = session.client.send("POST", zone_path(zone, "primaries", "give-back"), _override(reason, past_rules))
     session.show(found, {"zone": found["zone"], "from": " ".join(found["addresses"]), "state": _state(found)})
 
 
@@ -174,7 +174,7 @@ def body_of_primaries(
     return terms
 
 
-def _said(reason: str, past_rules: bool) -> dict[str, Any]:
+def _override(reason: str, past_rules: bool) -> dict[str, Any]:
     """What a body says of why, and of rules; nothing where neither is given."""
     return {**({"reason": reason} if reason else {}), **({"past_rules": True} if past_rules else {})}
 

@@ -44,7 +44,7 @@ def zone_primaries(request: PanelRequest, zone_name: str) -> HttpResponse:
                 author=request.user,
                 channel=Channel.WEB,
                 now=timezone.now(),
-                **_said(request),
+                **_override(request),
             )
         except PrimariesRefused as exc:
             form.refuse_all(exc.fields)
@@ -89,7 +89,7 @@ def zone_take_over(request: PanelRequest, zone_name: str) -> HttpResponse:
         return question
 
     def take_over() -> None:
-        set_up.take_over(zone=zone, author=request.user, channel=Channel.WEB, now=timezone.now(), **_said(request))
+        set_up.take_over(zone=zone, author=request.user, channel=Channel.WEB, now=timezone.now(), **_override(request))
 
     return _done(
         request,
@@ -107,7 +107,7 @@ def zone_give_back(request: PanelRequest, zone_name: str) -> HttpResponse:
         return question
 
     def give_back() -> None:
-        set_up.give_back(zone=zone, author=request.user, channel=Channel.WEB, now=timezone.now(), **_said(request))
+        set_up.give_back(zone=zone, author=request.user, channel=Channel.WEB, now=timezone.now(), **_override(request))
 
     return _done(
         request, zone, give_back, gettext("{name} is given back: its primaries are being asked.").format(name=zone.name)
@@ -126,7 +126,7 @@ def _done(request: PanelRequest, zone: Zone, act: Callable[[], object], said: st
     return redirect("zone-primaries", zone.name)
 
 
-def _said(request: PanelRequest) -> dict[str, Any]:
+def _override(request: PanelRequest) -> dict[str, Any]:
     """Why, and whether that goes past rules: fields of a zone that has any."""
     form = PastRulesForm(request.POST)
     return form.said if form.is_valid() else {}

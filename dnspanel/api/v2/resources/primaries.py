@@ -238,7 +238,7 @@ class ZoneTakeOver(V2View):
         actor, zone = actor_in(request), _zone(request, zone_name)
         with _written(request, zone):
             publication = set_up.take_over(
-                zone=zone, author=actor, channel=Channel.API, now=timezone.now(), **_said(request)
+                zone=zone, author=actor, channel=Channel.API, now=timezone.now(), **_override(request)
             )
         zones = moved_by(publication, actor) if publication else []
         return accepted(request, publication, {"zones": zones, "warnings": []})
@@ -256,7 +256,7 @@ class ZoneGivenBack(V2View):
         zone = _zone(request, zone_name)
         with _written(request, zone):
             set_up.give_back(
-                zone=zone, author=actor_in(request), channel=Channel.API, now=timezone.now(), **_said(request)
+                zone=zone, author=actor_in(request), channel=Channel.API, now=timezone.now(), **_override(request)
             )
         return _told(zone, 202)
 
@@ -303,7 +303,7 @@ def _terms_json(row: TransferredZone) -> dict[str, Any]:
     return {**primaries_json(row), "uses_ixfr": row.uses_ixfr}
 
 
-def _said(request: Request) -> dict[str, Any]:
+def _override(request: Request) -> dict[str, Any]:
     """Why, and whether that goes past rules; the body may be left out."""
     return read(PastRulesSerializer, request.data or {})
 
