@@ -7,7 +7,7 @@ whoever calls can record the sequence together with what it published.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
@@ -25,6 +25,7 @@ from dnspanel.zones.governing import reasons_over, refused_zones
 from dnspanel.zones.grown_tables import analyze_if_grown
 from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.history import change_of
+from dnspanel.zones.last_serials import note_last_serials, raise_serials
 from dnspanel.zones.lock_rules import kept_from, locks_against
 from dnspanel.zones.merge import Changes
 from dnspanel.zones.models import Change as StoredChange
@@ -36,7 +37,7 @@ from dnspanel.zones.sequence_log import NewRevision, append_publication
 from dnspanel.zones.store_rrsets import copy_rows as copy_rows
 from dnspanel.zones.store_rrsets import rrsets_of_zones as rrsets_of_zones
 from replication.dns import names, rdtypes
-from replication.dns.rrset import Change, Key, RRset
+from replication.dns.rrset import Change, Key, RRset, Serial
 
 # Where each node keeps its position; PDNS-LMDB's sentinel zone.
 RESERVED = "position.dnspanel.invalid."
@@ -193,7 +194,7 @@ def create_ready_zones(
 ) -> Publication:
     """These zones exist with the RRsets that `rows` makes (of `copy_rows`), each at revision 1, in one publication.
 
-    `beside` signs those whose names are `signed`.
+    `beside` signs those whose names are `signed`. A zone whose name had one begins above that one's last serial.
     Or none does: raises NamesTaken with all names that have a zone,
     NamesRefused with all that nobody or not this author may have (see
     `nesting`), NameReserved, QuotaExceeded, HookRefused, or IntegrityError for rows that the
@@ -205,12 +206,12 @@ def create_ready_zones(
             # somebody edits meanwhile waits for both.
             lock_until_commit(Lock.CREATION)
             refuse_new_zones(zones=zones, author=author, team=team)
-            insert_zones(zones=zones, rows=rows(), author=author, now=now, team=team)
+            new = insert_zones(zones=zones, rows=rows(), author=author, now=now, team=team)
             own = [zone.id for zone in zones]
             nesting.refuse_names(zone_names=[z.name for z in zones], own=own, author=author, signed=signed)
             try:
                 publication = append_publication(
-                    revisions=creations(zones), author=author, channel=channel, now=now, reason=reason, form_id=None
+                    revisions=creations(new), author=author, channel=channel, now=now, reason=reason, form_id=None
                 )
             except (KeptBack, Locked):
                 _refuse_over(zones, author, reason, now)
@@ -241,8 +242,12 @@ def refuse_new_zones(*, zones: Sequence[BulkZone], author: Author, team: Team | 
 
 def insert_zones(
     *, zones: Sequence[BulkZone], rows: Iterable[bytes], author: Author, now: datetime, team: Team | None = None
-) -> None:
-    """Zones and their RRsets stand in their tables; `append_publication` must follow in the same transaction."""
+) -> list[BulkZone]:
+    """Write zones and their RRsets into their tables; return the zones with the serials that they begin with.
+
+    Where the name had a zone, that is above its last serial (`last_serials`). `append_publication` must follow in the
+    same transaction.
+    """
     for zone in zones:
         if names.is_within(zone.name, RESERVED):
             raise NameReserved(zone.name)
@@ -258,6 +263,8 @@ def insert_zones(
     found, expected = store_rrsets.copy_in(rows), sum(zone.rrset_count for zone in zones)
     if found != expected:
         raise ValueError(f"{found} RRsets came for {len(zones)} zones that have {expected}")
+    moved = raise_serials(zones={zone.name: (zone.id, Serial(zone.serial)) for zone in zones})
+    return [replace(zone, serial=moved[zone.id].value) if zone.id in moved else zone for zone in zones]
 
 
 def _copied_names(name: str) -> str:
@@ -376,13 +383,15 @@ def delete_zones(
 
 
 def into_trash(*, zones: Iterable[Zone], now: datetime) -> list[NewRevision]:
-    """The zones, which are locked, are in the trash, and drafts forget their operations on them.
+    """Move the zones, which are locked, to the trash; drafts forget their operations on them.
 
-    Returned is the last revision of each; `append_publication` must follow in the same transaction.
+    Their serials are noted, for zones of their names to come. Return the last revision of each zone;
+    `append_publication` must follow in the same transaction.
     """
     by_id = {zone.pk: zone for zone in zones}
     Operation.objects.filter(zone__in=list(by_id)).delete()
     Zone.objects.filter(pk__in=list(by_id)).update(deleted_at=now)
+    note_last_serials(zone_ids=by_id)
     return [
         NewRevision(zone.pk, zone.name, RevisionKind.DELETE, zone.revision + 1, zone.serial, zone.rrset_count)
         for zone in by_id.values()

@@ -85,7 +85,8 @@ def create_zone(
     team begin with, and then the zone is kept in step with that; else from the
     settings. A SOA that only the face has made (`soa_is_made`) names whom the
     set says. With `soa_edit` the zone's serial moves in that way
-    from now on, the one that it begins with included. Raises BadName,
+    from now on, the one that it begins with included. A serial that is not above the one at which a zone of this name
+    was deleted becomes the next one of that. Raises BadName,
     NameRefused (NameTaken, or for a name that nobody or not this author may
     have: see `nesting`), QuotaExceeded or RuleViolations (errors only;
     warnings do not stop a new zone). It begins signed if its DNSSEC policy says
@@ -337,7 +338,7 @@ def _create(
     try:
         with transaction.atomic(durable=True):
             bulk.refuse_new_zones(zones=new, author=author, team=team)
-            bulk.insert_zones(zones=new, rows=rows, author=author, now=now, team=team)
+            new = bulk.insert_zones(zones=new, rows=rows, author=author, now=now, team=team)
             alongside()
             if kind == RevisionKind.AWAIT:
                 Zone.objects.filter(pk__in=ids).update(is_served=False)

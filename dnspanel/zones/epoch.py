@@ -18,6 +18,7 @@ from dnspanel.zones import bulk, hold, nesting, soa, store_rrsets
 from dnspanel.zones.dnssec.lost_keys import LostSigning, take_over_signings
 from dnspanel.zones.dnssec.queries import presigned_zones
 from dnspanel.zones.errors import NotOnHold
+from dnspanel.zones.last_serials import last_serials
 from dnspanel.zones.merge import Changes
 from dnspanel.zones.models import Channel, Epoch, LogHead, RevisionKind, Zone
 from dnspanel.zones.sequence_log import NewRevision, append_publication
@@ -139,15 +140,12 @@ def _publish(batch: Sequence[Outcome], by: Author, reason: str, now: datetime) -
     deleted = [zone for zone in zones.values() if isinstance(of_ours[zone.pk], GoneZone) and zone.deleted_at is None]
     gone = bulk.into_trash(zones=deleted, now=now)  # first: another zone may have the name
     created = [each for each in batch if isinstance(each, NewZone)]
-    new = _with_ids(created)
-    _insert(new, by, now)
+    new = _insert(_with_ids(created), by, now)
     moves = list(_moves(zones, [each for each in batch if isinstance(each, ChangedZone)]))
     Zone.objects.filter(pk__in=[move.zone.pk for move in moves]).update(deleted_at=None)
-    _refuse_others([*(zone for zone, _ in new), *(move.zone for move in moves if move.zone.deleted_at)], by)
+    _refuse_others([*new, *(move.zone for move in moves if move.zone.deleted_at)], by)
     store_rrsets.write_changes((move.zone.pk, move.zone.name, move.changes) for move in moves)
-    signings = [
-        (zone.id, zone.name, 1, each.signing) for (zone, _), each in zip(new, created, strict=True) if each.signing
-    ]
+    signings = [(zone.id, zone.name, 1, each.signing) for zone, each in zip(new, created, strict=True) if each.signing]
     for move in moves:
         decided = of_ours[move.zone.pk]
         if isinstance(decided, ChangedZone) and decided.signing:
@@ -155,7 +153,7 @@ def _publish(batch: Sequence[Outcome], by: Author, reason: str, now: datetime) -
     take_over_signings(signings, by=by, now=now)
     revisions = [
         *gone,
-        *bulk.creations([zone for zone, _ in new]),
+        *bulk.creations(new),
         *(move.revision() for move in moves),
     ]
     if revisions:
@@ -193,10 +191,11 @@ def _moved_on(rrset: RRset) -> RRset:
     return soa.with_serial(rrset, soa.serial_of(rrset).next)
 
 
-def _insert(new: Sequence[tuple[bulk.BulkZone, Sequence[RRset]]], by: Author, now: datetime) -> None:
-    if new:
-        rows = (store_rrsets.rows_of_zone(zone.id, zone.name, rrsets) for zone, rrsets in new)
-        bulk.insert_zones(zones=[zone for zone, _ in new], rows=rows, author=by, now=now)
+def _insert(new: Sequence[tuple[bulk.BulkZone, Sequence[RRset]]], by: Author, now: datetime) -> Sequence[bulk.BulkZone]:
+    if not new:
+        return ()
+    rows = (store_rrsets.rows_of_zone(zone.id, zone.name, rrsets) for zone, rrsets in new)
+    return bulk.insert_zones(zones=[zone for zone, _ in new], rows=rows, author=by, now=now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +229,7 @@ def _moves(zones: Mapping[int, Zone], decided: Sequence[ChangedZone]) -> Iterato
         {z.zone_id: (zones[z.zone_id].name, {zones[z.zone_id].name, *(n for n, _ in z.changes)}) for z in decided}
     )
     presigned = presigned_zones(list(near))
+    last = last_serials([zone.name for zone in zones.values() if zone.deleted_at is not None])
     for each in decided:
         zone, current = zones[each.zone_id], near[each.zone_id]
         apex = zone.name, rdtypes.SOA
@@ -237,7 +237,8 @@ def _moves(zones: Mapping[int, Zone], decided: Sequence[ChangedZone]) -> Iterato
         after = each.changes.get(apex) or before
         is_fixed = each.signing.state.presigned if each.signing else each.zone_id in presigned
         if not is_fixed:
-            after = soa.with_serial(after, soa.above(soa.serial_of(before), each.node_serial))
+            serial = soa.above(soa.serial_of(before), each.node_serial)
+            after = soa.with_serial(after, soa.beyond(serial, last.get(zone.name)))
         all_changes = [Change(*key, current.get(key), rrset) for key, rrset in each.changes.items() if key != apex]
         changes = [change for change in (*all_changes, Change(*apex, before, after)) if change.before != change.after]
         if changes or each.signing or zone.deleted_at is not None:

@@ -221,6 +221,24 @@ class Zone(models.Model):
 PRODUCERS = Q(is_catalog=True, transferred_from="")
 
 
+class LastSerial(models.Model):
+    """The serial at which the zone of a name was deleted last: a zone that comes back begins above it.
+
+    The row stays when the zone leaves the trash, because secondaries keep what they have until it expires.
+    """
+
+    name = models.TextField(primary_key=True, db_collation="C")  # as `Zone.name`
+    serial = models.BigIntegerField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(serial__gte=0, serial__lt=2**32), name="last_serial_u32"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.serial}"
+
+
 class Lock(models.Model):
     """What only its manager changes: a zone (no name), a name (no type) or an RRset."""
 

@@ -22,6 +22,7 @@ from dnspanel.zones import access, bulk, governing, nesting, quotas, soa, store_
 from dnspanel.zones.bulk import Beside, nothing
 from dnspanel.zones.dnssec.queries import presigned_zones
 from dnspanel.zones.errors import Forbidden, NamesRefused, NameTaken, RightMissing, ZoneError
+from dnspanel.zones.last_serials import last_serials
 from dnspanel.zones.many_settings import MOST_ZONES, ZonesOutcome
 from dnspanel.zones.models import Publication, Revision, RevisionKind, Zone, gone_at
 from dnspanel.zones.parts import Part
@@ -163,7 +164,8 @@ def gone_stamp(deleted_at: datetime) -> str:
 def restorations(zones: Sequence[Zone], now: datetime) -> list[NewRevision]:
     """Write the SOA of each of these zones, which are live by now, and return the revisions that bring them back.
 
-    Each SOA has the zone's next serial, because secondaries must see that it moved on; but not that of a zone with the
+    Each SOA has the zone's next serial, and one above that of any other zone that was deleted with the name since,
+    because secondaries must see that it moved on; but not that of a zone with the
     signatures that it came with, which are of its serial too, nor that of a zone that is transferred, which is its
     primary's. A DS for a zone here that leads to none of its keys is disabled. A zone that no node had is not brought
     to them. `append_publication` must follow in the same transaction.
@@ -175,12 +177,13 @@ def restorations(zones: Sequence[Zone], now: datetime) -> list[NewRevision]:
     near = store_rrsets.rrsets_at_names(
         {zone.pk: (zone.name, {zone.name, *broken.get(zone.name, ())}) for zone in zones}
     )
+    last = last_serials([zone.name for zone in zones if zone.pk not in fixed])
     revisions = []
     for zone in zones:
         soa_before = near[zone.pk][zone.name, rdtypes.SOA]
         serial, changes = soa.serial_of(soa_before), list[Change]()
         if zone.pk not in fixed:
-            serial = zone.soa_edits.after(serial, now)
+            serial = soa.beyond(zone.soa_edits.after(serial, now), last.get(zone.name))
             changes.append(Change(zone.name, rdtypes.SOA, soa_before, soa.with_serial(soa_before, serial)))
             for child in broken.get(zone.name, ()):
                 ds = near[zone.pk][child, rdtypes.DS]

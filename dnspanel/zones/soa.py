@@ -126,6 +126,11 @@ def above(ours: Serial, served: Serial | None) -> Serial:
     return ours.next if served is None or ours > served else served.next
 
 
+def beyond(serial: Serial, last: Serial | None) -> Serial:
+    """Return the serial of a zone that comes back: as it is if secondaries that know `last` take it, else the next."""
+    return serial if last is None or serial > last else last.next
+
+
 def same(one: RRset | None, other: RRset | None) -> bool:
     """Equal, apart from a SOA's serial, which moves with every publication."""
     if one is None or other is None:

@@ -25,7 +25,7 @@ from dnspanel.zones.dnssec.paused_denial import needs_pause, pause_denial, resum
 from dnspanel.zones.dnssec.presigned import Renewed, end_of, renew_presigned
 from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.errors import HookRefused, NamesRefused, NamesTaken
-from dnspanel.zones.models import Channel, Publication, Revision
+from dnspanel.zones.models import Channel, Publication, Revision, Zone
 from dnspanel.zones.server_sets import follow_where_equal
 from replication.codec.dnssec import Nsec3
 
@@ -133,7 +133,7 @@ def _create(job: ImportJob, piece: ImportPiece, zones: Sequence[_Staged], conten
             follow_where_equal(server_set=ours, zone_ids=[zone.zone_id for zone in zones], now=now)
         if signings:
             record_first_signings(zones=signings, author=author, now=now)
-        _created(piece, publication, prepared)
+        _created(piece, publication, None if _has_others_serials(zones) else prepared)
 
     create_ready_zones(
         zones=[BulkZone(zone.zone_id, zone.name, zone.serial, zone.rrsets) for zone in zones],
@@ -159,6 +159,12 @@ def _prepare(zones: Sequence[_Staged], content: memoryview) -> Prepared | None:
     except StorageUnreachable as exc:
         logger.warning("rows are not prepared: %s", exc)
         return None
+
+
+def _has_others_serials(zones: Sequence[_Staged]) -> bool:
+    """Return True if a zone began above the serial of its file, so that the rows that were prepared are not its own."""
+    serials = dict(Zone.objects.filter(pk__in=[zone.zone_id for zone in zones]).values_list("pk", "serial"))
+    return any(serials[zone.zone_id] != zone.serial for zone in zones)
 
 
 def _created(piece: ImportPiece, publication: Publication, prepared: Prepared | None) -> None:

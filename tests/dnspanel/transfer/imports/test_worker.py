@@ -26,7 +26,7 @@ from dnspanel.webhooks.publish_hooks import HookTerms
 from dnspanel.zones import hold
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec import queries as signing
-from dnspanel.zones.models import Channel, Publication, Revision, SigningChange, TemplateLink, Zone
+from dnspanel.zones.models import Channel, LastSerial, Publication, Revision, RRset, SigningChange, TemplateLink, Zone
 from dnspanel.zones.publish_rules import Scope
 from tests.dnspanel.taken_back import REASON, take_back
 from tests.dnspanel.transfer.conftest import MakeImport, import_all, lines_of, work_through, zone_text
@@ -76,6 +76,20 @@ def test_new_zones_are_created_in_one_publication(make_import: MakeImport) -> No
     assert Revision.objects.filter(publication=publication, kind="create", number=1).count() == 2
     zone = Zone.objects.get(name="a.test.")
     assert (zone.serial, zone.revision, zone.rrset_count, zone.sequence) == (7, 1, 3, publication.sequence)
+
+
+def test_zones_that_come_back_by_an_import_begin_above_their_last_serials(make_import: MakeImport) -> None:
+    """The rows that were prepared for the nodes have the serial of the file: they are not used then."""
+    LastSerial.objects.create(name="a.test.", serial=40)
+    job = import_all(make_import(texts("a.test.", "b.test.")))
+    assert job.state == State.DONE, job.failure
+    assert dict(Zone.objects.values_list("name", "serial")) == {"a.test.": 41, "b.test.": 7}
+    assert RRset.objects.get(zone__name="a.test.", type=6).rdata[0].split()[2] == "41"
+    assert not PreparedRows.objects.exists()
+    again = import_all(make_import(texts("a.test.", "b.test.")))
+    assert set(actions(again).values()) == {Action.NOTHING}
+    import_all(make_import(texts("c.test.")))
+    assert PreparedRows.objects.count() == 1
 
 
 def test_its_publications_carry_from_where_it_was_started(make_import: MakeImport) -> None:
