@@ -19,7 +19,10 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.25
 
 # Written out, because it runs for every write and at every look of those who wait.
 _PROOFS = """
-SELECT p.failed_reason <> '', n.id IS NOT NULL, n.id IS NOT NULL AND EXISTS (
+SELECT p.failed_reason <> '' OR EXISTS (  -- or an earlier piece of the same large change was taken back
+    SELECT FROM zones_publication f WHERE f.failed_at IS NOT NULL AND f.sequence <= p.sequence AND f.epoch = p.epoch
+    AND f.at = p.at AND f.channel = p.channel AND f.request_id = p.request_id
+), n.id IS NOT NULL, n.id IS NOT NULL AND EXISTS (
     SELECT FROM fleet_ack a WHERE a.node_id = n.id AND a.epoch = p.epoch AND a.sequence >= p.sequence
 )
 FROM zones_publication p LEFT JOIN fleet_node n ON n.state = %(state)s AND NOT n.is_ring0

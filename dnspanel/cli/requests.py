@@ -174,6 +174,7 @@ def _details(found: Mapping[str, Any]) -> dict[str, Any]:
         "publishes": output.moment(found["publish_at"]),
         "not published because": found["refusal"],
         "publication": found["publication"],
+        "taken back because": found["taken_back"],
         "digest": found["digest"],
     }
     for number, demand in enumerate(found["demands"], 1):

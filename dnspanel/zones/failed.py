@@ -1,11 +1,12 @@
 """A publication that no name server could load: taken back, marked, and given back to its author as a draft. Verbs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
 
 from dnspanel.texts import gettext, in_english
 from dnspanel.zones import bulk, draft, panel_reasons
@@ -112,10 +113,30 @@ def take_back_signing(
 
 
 def raise_if_taken_back(publication: Publication) -> None:
-    """Raise TakenBack if the publication was taken back by now, whatever it was when it was read."""
+    """Raise TakenBack if the publication was taken back by now, whatever it was when it was read.
+
+    Or if an earlier piece of the same large change was.
+    """
     publication.refresh_from_db(fields=["failed_reason", "failed_at", "taken_back_in"])
-    if publication.failed_reason:
-        raise TakenBack(publication.sequence, publication.failed_reason)
+    failed = publication if publication.failed_reason else failed_pieces([publication.sequence]).first()
+    if failed is not None:
+        raise TakenBack(failed.sequence, failed.failed_reason)
+
+
+def failed_pieces(sequences: Collection[int]) -> "QuerySet[Publication]":
+    """Those of these publications that were taken back, and earlier pieces of theirs (`pieces`), the first one first.
+
+    Pieces of one change have one time, to the microsecond, and one author.
+    """
+    later = Publication.objects.filter(
+        pk__in=sequences,
+        pk__gte=OuterRef("pk"),
+        epoch=OuterRef("epoch"),
+        at=OuterRef("at"),
+        channel=OuterRef("channel"),
+        request_id=OuterRef("request_id"),
+    )
+    return Publication.objects.filter(Exists(later), failed_at__isnull=False).order_by("pk")
 
 
 def _mark(sequence: int, inverse: Publication, reason: str, now: datetime) -> None:

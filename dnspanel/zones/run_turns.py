@@ -27,6 +27,7 @@ from dnspanel.database_away import is_away
 from dnspanel.statement_time import SearchTooGeneral
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.errors import Forbidden, PublishingOnHold, RunRefused, ZoneError
+from dnspanel.zones.failed import failed_pieces
 from dnspanel.zones.hold import current_hold
 from dnspanel.zones.models import UNFINISHED_STATES, ChangeRun, PolicyRun, Publication, RunState, TemplateRun, Zone
 from dnspanel.zones.signals import room_requested
@@ -220,8 +221,8 @@ def taken_back_of(run: Run) -> list[TakenBackBatch]:
     """Return the publications of a run that were taken back, the first one first."""
     if not run.sequences:
         return []
-    found = Publication.objects.filter(pk__in=run.sequences).exclude(failed_reason="").order_by("pk")
-    rows = found.annotate(zones=Count("revisions")).values_list("pk", "failed_reason", "zones")
+    found = failed_pieces(run.sequences).annotate(zones=Count("revisions"))
+    rows = found.values_list("pk", "failed_reason", "zones")
     return [TakenBackBatch(*row) for row in rows]
 
 

@@ -7,6 +7,8 @@ import pytest
 from dnspanel.accounts.models import Role
 from dnspanel.transfer.zone_templates import runs
 from tests.dnspanel.cli.conftest import Run, work_on
+from tests.dnspanel.fleet.conftest import MakeNode
+from tests.dnspanel.taken_back import REASON, refusing, take_back
 from tests.dnspanel.transfer.zone_templates.conftest import template_maker
 from tests.people import make_person
 
@@ -45,3 +47,14 @@ def test_a_template_is_shown_applied_to_a_zone_and_to_many(run: Run, worker: Non
     assert (done.code, done.json["state"], done.json["counts"]) == (0, "done", {"change": 1}), done
     assert "192.0.2.2" in run("records", "list", "b.test").out
     assert "same" in run("templates", "run", "Web").err
+
+
+def test_zones_that_were_taken_back_end_a_run_with_an_error(run: Run, worker: None, active_node: MakeNode) -> None:
+    node = active_node("ns1")
+    template_maker(make_person("ada", Role.ADMINISTRATOR))()
+    assert run("zones", "create", "b.test").code == 0
+    terms = ("templates", "run", "Web", "--search", "b.test", "--set", "ip=192.0.2.2")
+    with refusing(2, lambda sequence: take_back(sequence, node)):
+        done = run(*terms, "--apply", "--wait")
+    assert done.code == 1
+    assert f"Taken back, because the name servers could not answer with it: 1 zone. {REASON}" in done.err

@@ -4,12 +4,13 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.accounts.models import User
-from dnspanel.zones import bulk, edit, failed
+from dnspanel.api.waiting import is_everywhere
+from dnspanel.zones import bulk, direct, edit, failed, pieces
 from dnspanel.zones.dnssec import queries, rollovers, sign
 from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.dnssec.signing_state import SigningState
-from dnspanel.zones.errors import CannotUndo
+from dnspanel.zones.errors import CannotUndo, TakenBack
 from dnspanel.zones.models import Channel, Operation, Publication, Rollover, SigningChange, Zone, ZoneKey
 from replication.codec.dnssec import Nsec3
 from replication.dns import rrset
@@ -62,6 +63,27 @@ def test_changes_are_taken_back_by_the_panel_with_the_reason_in_words() -> None:
     assert inverse.reason == f"Publication {bad.sequence} is taken back: {REASON}"
     assert Publication.objects.get(sequence=bad.sequence).failed_reason == REASON
     assert (values(), values(MAIL[0])) == (["192.0.2.1"], [])
+
+
+def test_it_is_said_of_the_last_piece_of_a_large_change_that_an_earlier_one_was_taken_back(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "PIECE_RRSETS", 2)
+    zone = Zone.objects.get()
+    steps = [((f"h{number}.z.test.", 1), rrset.make(f"h{number}.z.test.", 1, 60, ["192.0.2.9"])) for number in range(6)]
+    patch = direct.Patch(zone, lambda current: dict(steps), {name for (name, _), _ in steps})
+    outcome = direct.publish_patches(patches=[patch], author=alice, channel=Channel.API, now=timezone.now())
+    last = outcome.publication
+    assert last is not None
+    failed.raise_if_taken_back(last)
+    other = change({MAIL: "192.0.2.3"})
+    take_back(Publication.objects.get(sequence=last.sequence - 1))
+    with pytest.raises(TakenBack) as raised:
+        failed.raise_if_taken_back(last)
+    assert (raised.value.sequence, raised.value.reason) == (last.sequence - 1, REASON)
+    with pytest.raises(TakenBack):
+        is_everywhere(last)
+    failed.raise_if_taken_back(other)
 
 
 def test_what_others_changed_since_stays() -> None:

@@ -57,6 +57,9 @@ class ListedRequestSerializer(Shape):
     refusal = serializers.CharField(allow_null=True, help_text="Why it was not published at its time.")
     ended_at = serializers.DateTimeField(allow_null=True)
     publication = serializers.IntegerField(allow_null=True)
+    taken_back = serializers.CharField(
+        allow_null=True, help_text="Why the publication was taken back: the canary could not answer with it."
+    )
 
 
 class RequestNoteSerializer(Shape):
@@ -262,6 +265,7 @@ def _listed(found: PublishRequest) -> dict[str, Any]:
         "refusal": found.refusal or None,
         "ended_at": stamp(found.ended_at),
         "publication": found.publication_id,
+        "taken_back": (found.publication.failed_reason or None) if found.publication else None,
     }
 
 

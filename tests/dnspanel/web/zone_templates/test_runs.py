@@ -7,14 +7,16 @@ import pytest
 from django.test import Client
 
 from dnspanel.accounts.models import User
+from dnspanel.api.v2.resources.run_progress import progress_json
 from dnspanel.transfer.zone_templates import edit, runs
 from dnspanel.transfer.zone_templates.edit import Text
 from dnspanel.zones.models import RunState, TemplateKind, TemplateLink, TemplateRun, Zone, ZoneTemplate
 from replication.dns import rdtypes
+from tests.dnspanel.taken_back import REASON, take_back
 from tests.dnspanel.transfer.zone_templates.conftest import IP, MX, WEB, MakeTemplate
 from tests.dnspanel.transfer.zone_templates.conftest import make_template as make_template
 from tests.dnspanel.transfer.zone_templates.conftest import template as template
-from tests.dnspanel.transfer.zone_templates.test_runs import create, stored
+from tests.dnspanel.transfer.zone_templates.test_runs import carry_out, create, dry_run, stored
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.people import NOW
 
@@ -100,3 +102,17 @@ def test_what_cannot_be_begun_is_said(client: Client, template: ZoneTemplate, ma
 def test_somebody_elses_run_is_not_there(browser: Browser, client: Client, template: ZoneTemplate, alice: User) -> None:
     run = send(client, of(template), scope="linked").context["run"]
     assert browser(alice).get(f"/settings/templates/runs/{run.pk}/").status_code == 404
+
+
+def test_a_run_whose_change_was_taken_back_says_so(client: Client, template: ZoneTemplate, bob: User) -> None:
+    # The page, API v2 and the command line counted zones as changed that the canary had refused.
+    create(template, bob, "v1.test.", "v2.test.")
+    edit.publish_version(template=template, content=SECOND, seen=1, by=bob, now=NOW)
+    run = carry_out(dry_run(template, bob), bob)
+    path = f"/settings/templates/runs/{run.pk}/"
+    assert "could not answer" not in client.get(path).content.decode()
+    take_back(run.last_sequence)
+    page = " ".join(client.get(path).content.decode().split())
+    assert "The name servers could not answer with <a" in page
+    assert f"the change of 2 zones</a>, so it was taken back. {REASON}" in page
+    assert progress_json(run)["taken_back"] == [{"sequence": run.last_sequence, "reason": REASON, "zones": 2}]

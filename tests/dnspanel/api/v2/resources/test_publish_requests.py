@@ -12,6 +12,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publish_requests import publish_due
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, content
+from tests.dnspanel.taken_back import REASON, take_back
 from tests.people import make_person
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -64,8 +65,10 @@ def test_a_direct_change_is_refused_with_the_way_to_ask_and_the_request_is_appro
     assert [(note["by"], note["verdict"], note["stale"]) for note in approved["notes"]] == [("erin", "approve", False)]
     assert approved["may_publish"]
     ended = call.good("POST", f"{path}/acts/publish", {})
-    assert (ended["state"], ended["publication"] is not None) == ("published", True)
+    assert (ended["state"], ended["publication"] is not None, ended["taken_back"]) == ("published", True, None)
     assert call.get(WWW)["rdata"] == ["192.0.2.7"]
+    take_back(ended["publication"])
+    assert call.get(path)["taken_back"] == REASON
     assert governor("DELETE", f"/approval-rules/{rule['id']}").status_code == 204
     call.good("PUT", WWW, content("192.0.2.8"))
 
