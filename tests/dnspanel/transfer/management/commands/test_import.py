@@ -8,8 +8,12 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from dnspanel.accounts.models import User
+from dnspanel.fleet.models import Node
 from dnspanel.transfer.models import ImportJob, State
 from dnspanel.zones.models import Publication, Zone
+from tests.dnspanel.fleet.conftest import MakeNode
+from tests.dnspanel.fleet.conftest import active_node as active_node
+from tests.dnspanel.taken_back import refusing
 from tests.dnspanel.transfer.conftest import lines_of, zone_text
 
 pytestmark = pytest.mark.django_db
@@ -40,6 +44,14 @@ def test_a_directory_is_imported_after_the_dry_run(directory: Path, alice: User)
     assert "bad.test.zone:6:" in output
     assert "www.a.test. 300 1 192.0.2.1" in lines_of("a.test.")
     assert Publication.objects.get().author == alice
+
+
+@pytest.mark.django_db(transaction=True)
+def test_zones_that_the_canary_refuses_end_it_with_an_error(directory: Path, active_node: MakeNode) -> None:
+    Node.objects.filter(pk=active_node("canary").pk).update(is_ring0=True)
+    with refusing(1), pytest.raises(CommandError, match="2 zones were taken back"):
+        run(str(directory), yes=True)
+    assert not Zone.objects.filter(deleted_at=None).exists()
 
 
 def test_nothing_is_applied_without_a_yes(directory: Path) -> None:
