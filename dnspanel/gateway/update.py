@@ -99,7 +99,9 @@ class Update:
         """The RRsets that become different; raises MessageRefused for a prerequisite that does not hold."""
         by_name = {name: _Name() for name in self.names}
         for (name, type_), rrset in current.items():
-            values = _Values(rrset.ttl, dict.fromkeys(rrset.rdata), rrset.disabled, rrset.comment, rrset.notes)
+            texts = {rdata.folded(type_, text): text for text in rrset.rdata}
+            off = rdata.folded_all(type_, rrset.disabled)
+            values = _Values(rrset.ttl, texts, off, rrset.comment, rrset.notes)
             by_name[name].rrsets[type_] = values
         self._refuse_unmet(by_name)
         for act in self.acts:
@@ -119,10 +121,10 @@ class Update:
 
 @dataclass(slots=True)
 class _Values:
-    """An RRset while it is changed."""
+    """An RRset while it is changed: its values by what they are in lower case, and those of them that are disabled."""
 
     ttl: int
-    texts: dict[str, None]
+    texts: dict[str, str]
     disabled: tuple[str, ...] = ()
     comment: str = ""
     notes: Notes = NO_NOTES
@@ -147,7 +149,8 @@ class _Name:
         if values is None or not values.texts:
             return None
         disabled = [text for text in values.disabled if text in values.texts]
-        return make(name, type_, values.ttl, values.texts, disabled, values.comment, notes=values.notes)
+        texts = values.texts.values()
+        return make(name, type_, values.ttl, texts, disabled, values.comment, notes=values.notes)
 
 
 def read_update(message: dns.update.UpdateMessage) -> Update:
@@ -166,7 +169,7 @@ def read_update(message: dns.update.UpdateMessage) -> Update:
             prerequisites.append(Prerequisite(name, type_, rrset.deleting == dns.rdataclass.ANY))
         else:
             _refuse_form(rrset, has_ttl=False)
-            values.setdefault((name, type_), set()).add(_text(rrset))
+            values.setdefault((name, type_), set()).add(rdata.folded(type_, _text(rrset)))
     acts = tuple(_act(rrset, zone_name) for rrset in message.update)
     expected = {key: frozenset(texts) for key, texts in values.items()}
     return Update(zone_name, tuple(prerequisites), expected, acts)
@@ -212,7 +215,7 @@ def _refuse_meta_type(type_: int, *, unless_any: bool = False) -> None:
 
 
 def _text(rrset: dns.rrset.RRset) -> str:
-    return rdata.from_wire(int(rrset.rdtype), rrset[0].to_digestable())
+    return rdata.from_wire(int(rrset.rdtype), rrset[0].to_wire() or b"")
 
 
 def _carry_out(act: Act, at: _Name, *, is_apex: bool) -> None:
@@ -240,8 +243,9 @@ def _add(act: Add, at: _Name, *, is_apex: bool) -> None:
     values.ttl = act.ttl
     if act.type in _SINGLE:
         values.texts.clear()
-    values.texts[act.text] = None
-    values.disabled = tuple(text for text in values.disabled if text != act.text)
+    folded = rdata.folded(act.type, act.text)
+    values.texts[folded] = act.text
+    values.disabled = tuple(text for text in values.disabled if text != folded)
     at.touched.add(act.type)
 
 
@@ -252,10 +256,10 @@ def _is_newer_soa(act: Add, at: _Name) -> bool:
 
 def _delete_record(act: DeleteRecord, at: _Name, *, is_apex: bool) -> None:
     """RFC 2136 3.4.2.4: the SOA and the last NS of a zone stay."""
-    served = at.served(act.type)
-    if act.text not in served or act.type == rdtypes.SOA:
+    served, folded = at.served(act.type), rdata.folded(act.type, act.text)
+    if folded not in served or act.type == rdtypes.SOA:
         return
     if is_apex and act.type == rdtypes.NS and len(served) == 1:
         return
-    del at.rrsets[act.type].texts[act.text]
+    del at.rrsets[act.type].texts[folded]
     at.touched.add(act.type)

@@ -25,6 +25,8 @@ from replication.dns.rrset import Key, RRset, make
 from replication.errors import BadRdata, BadRRset
 
 # What an IXFR brings is put into the zone as it stands; a zone with signatures is compared as a whole.
+# The values of an RRset in lower case, and each as it is spelled, with its TTL.
+_Values = dict[str, tuple[str, int]]
 _OF_SIGNERS = frozenset({rdtypes.RRSIG, rdtypes.NSEC, rdtypes.NSEC3, rdtypes.NSEC3PARAM, rdtypes.DNSKEY})
 _OPTIONS = Options(existing="replace", signatures="keep")
 
@@ -98,28 +100,32 @@ def read_changes(zone: str, increment: Increment, current: Mapping[Key, RRset]) 
 
     Raises DoesNotFit where a record goes that is not there, or comes that is, and for whatever is signed.
     """
-    values: dict[Key, dict[str, int]] = {
-        key: dict.fromkeys(rrset.rdata, rrset.ttl) for key, rrset in current.items() if key != (zone, rdtypes.SOA)
+    values: dict[Key, _Values] = {
+        key: {rdata.folded(key[1], text): (text, rrset.ttl) for text in rrset.rdata}
+        for key, rrset in current.items()
+        if key != (zone, rdtypes.SOA)
     }
     size = 0
     for gone, come in increment.steps:
         size += sum(len(record.rdata) for record in (*gone, *come))
         _apply(values, gone, come)
-    soa = _rrset((zone, rdtypes.SOA), {_text(increment.soa): increment.soa.ttl})
+    soa = _rrset((zone, rdtypes.SOA), {"": (_text(increment.soa), increment.soa.ttl)})
     after = {key: _rrset(key, texts) if texts else None for key, texts in values.items()}
     changes: Changes = {key: rrset for key, rrset in after.items() if rrset != current.get(key)}
     return Arrived({**changes, (zone, rdtypes.SOA): soa}, soa, None, "ixfr", size)
 
 
-def _apply(values: dict[Key, dict[str, int]], gone: Sequence[Record], come: Sequence[Record]) -> None:
+def _apply(values: dict[Key, _Values], gone: Sequence[Record], come: Sequence[Record]) -> None:
     for record in gone:
-        if record.type in _OF_SIGNERS or values.get((record.name, record.type), {}).pop(_text(record), None) is None:
+        folded = rdata.folded(record.type, _text(record))
+        if record.type in _OF_SIGNERS or values.get((record.name, record.type), {}).pop(folded, None) is None:
             raise DoesNotFit
     for record in come:
         texts, text = values.setdefault((record.name, record.type), {}), _text(record)
-        if record.type in _OF_SIGNERS or record.type == rdtypes.LUA or text in texts:
+        folded = rdata.folded(record.type, text)
+        if record.type in _OF_SIGNERS or record.type == rdtypes.LUA or folded in texts:
             raise DoesNotFit
-        texts[text] = record.ttl
+        texts[folded] = text, record.ttl
 
 
 def _text(record: Record) -> str:
@@ -129,10 +135,11 @@ def _text(record: Record) -> str:
         raise DoesNotFit from exc
 
 
-def _rrset(key: Key, texts: Mapping[str, int]) -> RRset:
-    if len(set(texts.values())) > 1:  # which of them it is, the whole zone says
+def _rrset(key: Key, values: _Values) -> RRset:
+    ttls = {ttl for _, ttl in values.values()}
+    if len(ttls) > 1:  # which of them it is, the whole zone says
         raise DoesNotFit
     try:
-        return make(*key, next(iter(texts.values())), list(texts))
+        return make(*key, ttls.pop(), [text for text, _ in values.values()])
     except BadRRset as exc:
         raise DoesNotFit from exc

@@ -29,7 +29,8 @@ LONGEST_CHAIN = 10
 _NAMES = """
     SELECT DISTINCT name FROM zones_rrset WHERE zone_id = ANY(%s) LIMIT %s"""
 
-# By the two indexes of CNAME targets: of a CNAME's records all but one are disabled, so most have just one. Name by
+# By the two indexes of CNAME targets: of a CNAME's records all but one are disabled, so most have just one. Targets
+# with capitals are found in lower case, by the index of the few RRsets that have any. Name by
 # name, so that PostgreSQL takes the indexes whatever it believes to know of tables that grew a moment ago.
 _LEADING = f"""
     SELECT r.zone_id, r.name FROM unnest(%(names)s::text[]) AS wanted (name) CROSS JOIN LATERAL (
@@ -38,6 +39,10 @@ _LEADING = f"""
         SELECT zone_id, name FROM zones_rrset
         WHERE type = {rdtypes.CNAME} AND cardinality(rdata) > 1 AND rdata && ARRAY[wanted.name]
             AND rdata[1] <> wanted.name
+        UNION ALL
+        SELECT zone_id, name FROM zones_rrset
+        WHERE type = {rdtypes.CNAME} AND folded && ARRAY[wanted.name] AND folded IS NOT NULL
+            AND NOT rdata && ARRAY[wanted.name]
     ) AS r"""
 
 # The CNAMEs of other zones first: many inside the zone must not crowd them out.

@@ -61,7 +61,7 @@ def values_removed(changes: Mapping[Key, RRset | None], current: Mapping[Key, RR
     lost = 0
     for key, after in changes.items():
         if key in current and key[1] != rdtypes.SOA:
-            lost += len(set(current[key].rdata).difference(after.rdata if after else ()))
+            lost += len(rdata.not_among(key[1], current[key].rdata, after.rdata if after else ()))
     return lost
 
 
@@ -76,7 +76,7 @@ def _unites(action: str, key: Key, current: Mapping[Key, RRset]) -> bool:
 
 def _united(ours: RRset, theirs: RRset) -> RRset | None:
     """Our RRset with their values besides; None where an RRset of this type cannot have them all."""
-    new = [text for text in theirs.rdata if text not in ours.rdata]
+    new = rdata.not_among(ours.type, theirs.rdata, ours.rdata)
     if not new:
         return ours
     disabled = (*ours.disabled, *(text for text in theirs.disabled if text in new))

@@ -137,6 +137,7 @@ def _read(zone: str, text: str) -> Reader:
                 "{word} is not edited as text: the panel signs zones, and shows what other signers need in DNSSEC"
             ).format(word=word)
             reader.report(place, Unreadable(reason, "dnssec-left-out"))
+        content.finish()
         for place in content.duplicates:
             reader.warn(place, Unreadable(gettext("this value is there already; it counts once"), "duplicate"))
         for record, (ttl, place) in content.other_ttls.items():
@@ -145,7 +146,6 @@ def _read(zone: str, text: str) -> Reader:
                 kept=kept, ttl=ttl
             )
             reader.report(place, Unreadable(reason, "ttl-differs"))
-        content.finish()
         for place in content.misplaced_notes():
             reason = gettext("there is no such name, type or value here that this could be noted of")
             reader.report(place, Unreadable(reason, "noted"))

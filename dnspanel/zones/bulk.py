@@ -152,7 +152,7 @@ class _Published:
             found = current.get(change.key)
             if soa.same(found, change.before):
                 continue
-            if soa.same(found, change.after):
+            if soa.same_to_dns(found, change.after):
                 back[change.key] = change.before
             else:
                 stay.append(change.key)

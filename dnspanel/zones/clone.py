@@ -45,11 +45,13 @@ def renamed(rrset: RRset, source: str, target: str) -> RRset:
     """
 
     def rename(old: str) -> str:
-        if not names.is_within(old, source):
+        lowered = old.lower()
+        if not names.is_within(lowered, source):
             return old
-        if old == source:
+        if lowered == source:
             return target
-        return f"{names.relative_text(old, source)}.{'' if target == names.ROOT else target}"
+        relative = old[: len(names.relative_text(lowered, source))]
+        return f"{relative}.{'' if target == names.ROOT else target}"
 
     texts = {text: rdata.with_names(rrset.type, text, rename) for text in rrset.rdata}
     disabled = [texts[text] for text in rrset.disabled]

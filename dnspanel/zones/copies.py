@@ -13,7 +13,7 @@ from dnspanel.zones.errors import RightMissing
 from dnspanel.zones.many import Refused
 from dnspanel.zones.models import Zone
 from dnspanel.zones.selection import Selection
-from replication.dns import rdtypes
+from replication.dns import rdata, rdtypes
 from replication.dns.rrset import Change, Key, RRset, make
 from replication.errors import ReplicationError
 
@@ -100,6 +100,6 @@ def _merged(now: RRset, copy: RRset) -> RRset:
     """
     if now.type in _OF_ONE_VALUE:
         raise ValueError(gettext("it has one value, so there are no values of both to keep"))
-    disabled = (*now.disabled, *(text for text in copy.disabled if text not in now.rdata))
+    disabled = (*now.disabled, *rdata.not_among(now.type, copy.disabled, now.rdata))
     comment, notes = now.comment or copy.comment, now.notes.joined(copy.notes)
     return make(now.name, now.type, now.ttl, (*now.rdata, *copy.rdata), disabled, comment, notes=notes)

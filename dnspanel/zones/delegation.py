@@ -70,7 +70,7 @@ def traces_of(person: Drafter, zone_name: str) -> tuple[Zone, list[RRset]] | Non
         found += [
             rrset
             for name, target in aliases.items()
-            if (rrset := at.get((name, rdtypes.CNAME))) is not None and rrset.rdata == (target,)
+            if (rrset := at.get((name, rdtypes.CNAME))) is not None and rrset.folded.rdata == (target,)
         ]
     return (parent, found) if found else None
 

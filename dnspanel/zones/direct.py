@@ -6,7 +6,7 @@ record" must not lose one that another writer added a moment before.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -24,6 +24,7 @@ from dnspanel.zones.publish_hooks import after_hooks
 from dnspanel.zones.revision import Accepted
 from dnspanel.zones.rules import with_ancestors
 from dnspanel.zones.sequence_log import Alongside, nothing, publication_of_form
+from replication.dns import rdata
 from replication.dns.rrset import Change, Key, RRset, make
 
 # How often a large change is decided anew when others change the same RRsets while its pieces are published.
@@ -87,7 +88,7 @@ def extended(rrset: RRset) -> Step:
     def step(current: RRset | None) -> RRset | None:
         if current is None:
             return rrset
-        disabled = (*current.disabled, *(text for text in rrset.disabled if text not in current.rdata))
+        disabled = (*current.disabled, *rdata.not_among(current.type, rrset.disabled, current.rdata))
         texts, notes = (*current.rdata, *rrset.rdata), current.notes.joined(rrset.notes)
         return make(current.name, current.type, current.ttl, texts, disabled, current.comment, notes=notes)
 
@@ -98,12 +99,7 @@ def without(rdata_texts: Collection[str]) -> Step:
     """The RRset lacks these canonical rdata; it is gone when none is left."""
 
     def step(current: RRset | None) -> RRset | None:
-        if current is None:
-            return None
-        left = tuple(text for text in current.rdata if text not in rdata_texts)
-        disabled = tuple(text for text in current.disabled if text in left)
-        notes = current.notes.of_values(left)
-        return replace(current, rdata=left, disabled=disabled, notes=notes) if left else None
+        return None if current is None else current.without(rdata_texts)
 
     return step
 

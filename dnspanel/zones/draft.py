@@ -317,8 +317,8 @@ def _resolved(change: Change, theirs: RRset | None, choice: Choice) -> RRset | N
         raise CannotResolve(gettext("One side deletes the RRset, so there are no records of both to keep."))
     if mine.type == rdtypes.SOA:
         raise CannotResolve(gettext("A zone has one SOA record; choose one of the two."))
-    union = (*mine.rdata, *theirs.rdata)
-    disabled = (*mine.disabled, *(text for text in theirs.disabled if text not in mine.rdata))
+    union = (*theirs.rdata, *mine.rdata)  # of a value in both, the capitals of mine
+    disabled = (*mine.disabled, *rdata.not_among(mine.type, theirs.disabled, mine.rdata))
     comment = mine.comment or theirs.comment
     try:
         return make(mine.name, mine.type, mine.ttl, union, disabled, comment, notes=mine.notes.joined(theirs.notes))

@@ -89,7 +89,7 @@ def set_values(texts: Sequence[str]) -> Act:
 
     def act(rrset: RRset) -> RRset:
         parsed = [rdata.parse(rrset.type, text) for text in values]
-        disabled = [text for text in rrset.disabled if text in parsed]
+        disabled = rdata.in_both(rrset.type, rrset.disabled, parsed)
         return make(rrset.name, rrset.type, rrset.ttl, parsed, disabled, rrset.comment, notes=rrset.notes)
 
     return act
@@ -118,11 +118,7 @@ def remove_values(texts: Sequence[str]) -> Act:
         for text in values:
             with suppress(ReplicationError):
                 gone.add(rdata.parse(rrset.type, text))
-        left = tuple(text for text in rrset.rdata if text not in gone)
-        if not left:
-            return delete(rrset)
-        disabled = tuple(text for text in rrset.disabled if text in left)
-        return replace(rrset, rdata=left, disabled=disabled, notes=rrset.notes.of_values(left))
+        return rrset.without(gone) or delete(rrset)
 
     return act
 
@@ -146,8 +142,9 @@ def replace_text(find: str, replacement: str, *, is_pattern: bool = False) -> Ac
     """Each value in which the text is found has the replacement in its place; with a pattern, each that it fits.
 
     The nth star of the replacement is what the nth star of the pattern stood for. Values are compared as they are
-    stored, and what they become is read as if somebody had typed it. Raises ValueError for a text that is empty or
-    longer than LONGEST_TEXT, and for a pattern with more than MOST_STARS stars, or fewer than its replacement has.
+    stored, those of types with names in any capitals; what they become is read as if somebody had typed it. Raises
+    ValueError for a text that is empty or longer than LONGEST_TEXT, and for a pattern with more than MOST_STARS stars,
+    or fewer than its replacement has.
     """
     if not find or max(len(find), len(replacement)) > LONGEST_TEXT:
         raise ValueError(
@@ -162,16 +159,17 @@ def replace_text(find: str, replacement: str, *, is_pattern: bool = False) -> Ac
         if len(links) > len(parts):
             raise ValueError(gettext("the replacement has more stars than what is looked for"))
 
-    def changed(text: str) -> str:
+    def changed(type: int, text: str) -> str:
+        any_case = type in rdata.WITH_NAMES
         if not is_pattern:
-            return text.replace(find, replacement)
-        stars = stars_of(parts, text)
+            return _replaced(text, find, replacement) if any_case else text.replace(find, replacement)
+        stars = stars_of(parts, text, any_case=any_case)
         if stars is None:
             return text
         return "".join(chain.from_iterable(zip(links, [*stars[: len(links) - 1], ""], strict=True)))
 
     def act(rrset: RRset) -> RRset:
-        texts = {text: changed(text) for text in rrset.rdata}
+        texts = {text: changed(rrset.type, text) for text in rrset.rdata}
         if all(before == after for before, after in texts.items()):
             return rrset
         parsed = {text: rdata.parse(rrset.type, after) for text, after in texts.items()}
@@ -182,17 +180,29 @@ def replace_text(find: str, replacement: str, *, is_pattern: bool = False) -> Ac
     return act
 
 
-def stars_of(parts: list[str], text: str) -> list[str] | None:
+def _replaced(text: str, find: str, replacement: str) -> str:
+    """The text with the replacement wherever `find` is in it, in any capitals. Rdata are ASCII."""
+    compared, wanted, pieces, at = text.lower(), find.lower(), [], 0
+    while (found := compared.find(wanted, at)) >= 0:
+        pieces += [text[at:found], replacement]
+        at = found + len(wanted)
+    return "".join([*pieces, text[at:]])
+
+
+def stars_of(parts: Sequence[str], text: str, *, any_case: bool = False) -> list[str] | None:
     """What each star between these parts stands for in the text, the shortest from the left; None where it does not."""
+    compared = text
+    if any_case:
+        compared, parts = text.lower(), [part.lower() for part in parts]
     if len(parts) == 1:
-        return [] if text == parts[0] else None
+        return [] if compared == parts[0] else None
     first, *between, last = parts
-    if len(text) < len(first) + len(last) or not (text.startswith(first) and text.endswith(last)):
+    if len(text) < len(first) + len(last) or not (compared.startswith(first) and compared.endswith(last)):
         return None
     at, end = len(first), len(text) - len(last)
     stars = []
     for part in between:
-        found = text.find(part, at, end)
+        found = compared.find(part, at, end)
         if found < 0:
             return None
         stars.append(text[at:found])

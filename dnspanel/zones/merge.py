@@ -38,7 +38,11 @@ class Merged:
 
 
 def merge(zone_name: str, edits: Iterable[Edit], current: Mapping[Key, RRset]) -> Merged:
-    """Decide about each edit by what the zone holds; the changes begin at that. A SOA's serial is no difference."""
+    """Decide about each edit by what the zone holds; the changes begin at that.
+
+    A SOA's serial is no difference. Capitals of names in rdata are none to what others did meanwhile, but the author
+    can ask for others.
+    """
     apply, already_so, conflicts = [], [], []
     for edit in edits:
         change = edit.change
@@ -47,7 +51,7 @@ def merge(zone_name: str, edits: Iterable[Edit], current: Mapping[Key, RRset]) -
             already_so.append(Change(change.name, change.type, found, change.after))
         elif change.before == found:
             apply.append(change)
-        elif soa.same(change.before, found):
+        elif soa.same_to_dns(change.before, found) or soa.same_to_dns(found, change.after):
             apply.append(Change(change.name, change.type, found, change.after))
         else:
             conflicts.append(Conflict(zone_name, change, found, edit.operation_id))

@@ -313,6 +313,8 @@ class RRset(models.Model):
     type = models.IntegerField()
     ttl = models.IntegerField()
     rdata = ArrayField(models.TextField())
+    # The same with names in lower case, by which RRsets are found; null where `rdata` has no capitals in names.
+    folded = ArrayField(models.TextField(), null=True)
     disabled = ArrayField(models.TextField(), default=list)
     comment = models.TextField(blank=True, default="")
     # `replication.dns.notes`: tags, and comments of values. Most have none, and an empty text costs a byte.
@@ -333,6 +335,7 @@ class RRset(models.Model):
         indexes = [
             GinIndex(fields=["rdata"], name="rrset_rdata", gin_pending_list_limit=256 << 10),
             models.Index(fields=["zone"], condition=Q(type=43), name="rrset_ds"),
+            GinIndex(fields=["folded"], condition=Q(folded__isnull=False), name="rrset_folded", fastupdate=False),
             # The names that MX, SRV, HTTPS and such point at, which are words of their rdata; see `across_zones`.
             GinIndex(
                 Func(F("type"), F("rdata"), function="rdata_targets"),

@@ -423,8 +423,7 @@ def _guard(zone: Zone, changes: Sequence[Change]) -> Iterator[str]:
     for change in changes:
         if change.before is None or change.type not in _DELEGATING:
             continue
-        kept = set(change.after.served) if change.after else set()
-        lost = [text for text in change.before.served if text not in kept]
+        lost = rdata.not_among(change.type, change.before.served, change.after.served if change.after else ())
         if lost and change.type == rdtypes.NS and change.name == zone.name:
             yield gettext("This removes the name server {list} of the zone.").format(list=", ".join(lost))
         elif change.type == rdtypes.DS and change.after is None:

@@ -304,11 +304,7 @@ def _without(current: RRset | None, name: str) -> RRset | None:
     """The RRset without the records that name this name; None if it has no other."""
     if current is None:
         return None
-    kept = [text for text in current.rdata if text != name]
-    if not kept:
-        return None
-    disabled = tuple(text for text in current.disabled if text in kept)
-    return make(current.name, current.type, current.ttl, kept, disabled, current.comment, notes=current.notes)
+    return current.without([name])
 
 
 def _draft(placed: Mapping[tuple[int, str], tuple[Place, RRset | None]], author: Drafter, now: datetime) -> Drafted:

@@ -556,5 +556,5 @@ def _rrset_row(stored: StoredRRset | None, operation: Operation | None) -> RRset
     if is_already_so(before, drafted.after):
         return RRsetRow(Change(name, type_, before, before), None, False, operation.pk, number)
     mark: Mark = "added" if before is None else "deleted" if drafted.after is None else "changed"
-    conflict = not soa.same(drafted.before, before)
+    conflict = not (soa.same_to_dns(drafted.before, before) or soa.same_to_dns(before, drafted.after))
     return RRsetRow(Change(name, type_, before, drafted.after), mark, conflict, operation.pk, number)

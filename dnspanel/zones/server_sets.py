@@ -148,8 +148,8 @@ def link_new_zones(
 def follow_where_equal(*, server_set: ServerSet, zone_ids: Collection[int], now: datetime) -> None:
     """Those of these zones, created in this transaction, that have the set's name servers follow it. Two queries."""
     rdata = list(server_set.servers.nameservers(names.ROOT).rdata)
-    having = StoredRRset.objects.filter(zone__in=zone_ids, owner_key=_APEX, type=rdtypes.NS, rdata=rdata)
-    ids = having.values_list("zone_id", flat=True)
+    having = StoredRRset.objects.filter(zone__in=zone_ids, owner_key=_APEX, type=rdtypes.NS)
+    ids = having.filter(Q(rdata=rdata) | Q(folded=rdata)).values_list("zone_id", flat=True)
     link_zone_ids(template_id=server_set.template_id, version=server_set.version, zone_ids=ids, now=now)
 
 
@@ -167,7 +167,8 @@ def link_zone_ids(
 def has_servers_of(server_set: ServerSet, zone_name: str, rrsets: Sequence[RRset]) -> bool:
     """Whether these RRsets of a zone have the set's name servers at the apex, whatever their TTL."""
     wanted = server_set.servers.nameservers(zone_name).rdata
-    return any(rrset.name == zone_name and rrset.type == rdtypes.NS and rrset.rdata == wanted for rrset in rrsets)
+    apex = (rrset for rrset in rrsets if rrset.name == zone_name and rrset.type == rdtypes.NS)
+    return any(rrset.folded.rdata == wanted for rrset in apex)
 
 
 def _with_fields(rrset: RRset, fields: Mapping[int, str]) -> RRset:

@@ -131,6 +131,11 @@ def beyond(serial: Serial, last: Serial | None) -> Serial:
     return serial if last is None or serial > last else last.next
 
 
+def same_to_dns(one: RRset | None, other: RRset | None) -> bool:
+    """Equal, apart from a SOA's serial and from capitals of names in rdata."""
+    return same(one and one.folded, other and other.folded)
+
+
 def same(one: RRset | None, other: RRset | None) -> bool:
     """Equal, apart from a SOA's serial, which moves with every publication."""
     if one is None or other is None:

@@ -11,7 +11,7 @@ from django.db import connection
 
 from dnspanel.prepared_statements import prepared_cursor
 from replication.codec.keys import relative_key
-from replication.dns import rdtypes
+from replication.dns import rdata, rdtypes
 from replication.dns.notes import NO_NOTES, format_notes, parse_notes
 from replication.dns.rrset import Change, Key, RRset
 
@@ -60,9 +60,13 @@ CROSS JOIN LATERAL (
 ) AS r
 """
 
+# Of texts with capitals, those in lower case are found by an index of their own, which has only these.
 # One for each zone, behind UNION ALL: PostgreSQL has to see which zone it is and what is looked for, or it reads a zone
 # of a million RRsets in full. So many of them are one statement.
-_WITH_RDATA = f"(SELECT {COLUMNS} FROM zones_rrset r WHERE r.zone_id = %s AND r.rdata && %s::text[] LIMIT %s)"
+_WITH_RDATA = f"""
+(SELECT {COLUMNS} FROM zones_rrset r
+WHERE r.zone_id = %s AND (r.rdata && %s::text[] OR (r.folded && %s::text[] AND r.folded IS NOT NULL)) LIMIT %s)
+"""
 _ZONES_TOGETHER = 200
 
 _POINTING = """
@@ -87,18 +91,20 @@ WHERE r.zone_id = gone.zone_id AND r.owner_key = gone.owner_key AND r.type = gon
 
 # Zone by zone: the next revision is looked up once for each, not for each RRset.
 _REPLACE = """
-INSERT INTO zones_rrset (zone_id, name, owner_key, type, ttl, rdata, disabled, comment, notes, changed_in)
-SELECT z.id, r.name, decode(key, 'hex'), type, ttl, rdata, disabled, comment, COALESCE(notes, ''), z.revision + 1
+INSERT INTO zones_rrset (zone_id, name, owner_key, type, ttl, rdata, folded, disabled, comment, notes, changed_in)
+SELECT z.id, r.name, decode(key, 'hex'), type, ttl, rdata, folded, disabled, comment, COALESCE(notes, ''),
+    z.revision + 1
 FROM jsonb_to_recordset(%s::jsonb) AS of_zone (zone int, rrsets jsonb)
 CROSS JOIN LATERAL (SELECT id, revision FROM zones_zone WHERE id = of_zone.zone LIMIT 1) AS z
 CROSS JOIN LATERAL jsonb_to_recordset(of_zone.rrsets)
-    AS r (name text, key text, type int, ttl int, rdata text[], disabled text[], comment text, notes text)
+    AS r (name text, key text, type int, ttl int, rdata text[], folded text[], disabled text[], comment text,
+        notes text)
 ON CONFLICT (zone_id, owner_key, type) DO UPDATE
-SET ttl = excluded.ttl, rdata = excluded.rdata, disabled = excluded.disabled, comment = excluded.comment,
-    notes = excluded.notes, changed_in = excluded.changed_in
+SET ttl = excluded.ttl, rdata = excluded.rdata, folded = excluded.folded, disabled = excluded.disabled,
+    comment = excluded.comment, notes = excluded.notes, changed_in = excluded.changed_in
 """
 
-_COPY = "COPY zones_rrset (zone_id, name, owner_key, type, ttl, rdata, disabled, comment, notes) FROM STDIN"
+_COPY = "COPY zones_rrset (zone_id, name, owner_key, type, ttl, rdata, folded, disabled, comment, notes) FROM STDIN"
 
 
 def rrset_of(row: Any) -> RRset:
@@ -137,8 +143,8 @@ def rrsets_below(tops: Sequence[tuple[int, str, str, int]]) -> list[list[RRset]]
     ]
     with connection.cursor() as cursor:
         cursor.execute(_BELOW, parameters)
-        for _, name, type_, ttl, rdata, disabled, comment, notes, number in cursor.fetchall():
-            rrset = RRset(name, type_, ttl, tuple(rdata), tuple(disabled), comment, parse_notes(notes))
+        for _, name, type_, ttl, texts, disabled, comment, notes, number in cursor.fetchall():
+            rrset = RRset(name, type_, ttl, tuple(texts), tuple(disabled), comment, parse_notes(notes))
             found[number - 1].append(rrset)
     return found
 
@@ -168,8 +174,8 @@ def rrsets_behind(zone_id: int, owner_key: bytes, limit: int) -> list[tuple[int,
     with connection.cursor() as cursor:
         cursor.execute(_BEHIND, [zone_id, owner_key, limit])
         return [
-            (zone, bytes(key), RRset(name, type, ttl, tuple(rdata), tuple(off), comment, parse_notes(notes)))
-            for key, zone, name, type, ttl, rdata, off, comment, notes in cursor.fetchall()
+            (zone, bytes(key), RRset(name, type, ttl, tuple(texts), tuple(off), comment, parse_notes(notes)))
+            for key, zone, name, type, ttl, texts, off, comment, notes in cursor.fetchall()
         ]
 
 
@@ -187,7 +193,7 @@ def rrsets_with_rdata(texts: Mapping[int, Collection[str]], limit: int) -> dict[
     requested = [(zone_id, list(of_zone)) for zone_id, of_zone in texts.items() if of_zone]
     for start in range(0, len(requested), _ZONES_TOGETHER):
         together = requested[start : start + _ZONES_TOGETHER]
-        parameters = [parameter for zone_id, of_zone in together for parameter in (zone_id, of_zone, limit)]
+        parameters = [parameter for zone_id, of_zone in together for parameter in (zone_id, of_zone, of_zone, limit)]
         for zone_id, rrset in _rows(" UNION ALL ".join([_WITH_RDATA] * len(together)), parameters):
             found.setdefault(zone_id, []).append(rrset)
     return found
@@ -201,8 +207,8 @@ def rrsets_pointing_at(targets: Collection[str], limit: int) -> list[tuple[str, 
     with connection.cursor() as cursor:
         cursor.execute(_POINTING, [list(targets), limit])
         return [
-            (target, zone_id, RRset(name, type_, ttl, tuple(rdata), tuple(disabled), comment))
-            for target, zone_id, name, type_, ttl, rdata, disabled, comment in cursor.fetchall()
+            (target, zone_id, RRset(name, type_, ttl, tuple(texts), tuple(disabled), comment))
+            for target, zone_id, name, type_, ttl, texts, disabled, comment in cursor.fetchall()
         ]
 
 
@@ -239,7 +245,7 @@ def replace_rrsets(rrsets: Iterable[tuple[int, str, RRset]]) -> None:
     for zone_id, zone_name, r in rrsets:
         row = (
             f'{{"name": {quoted(r.name)}, "key": "{relative_key(r.name, zone_name).hex()}", '
-            f'"type": {r.type}, {r.json_members}{_notes_member(r)}}}'
+            f'"type": {r.type}, {r.json_members}{_folded_member(r)}{_notes_member(r)}}}'
         )
         of_zones.setdefault(zone_id, []).append(row)
     if not of_zones:
@@ -247,6 +253,23 @@ def replace_rrsets(rrsets: Iterable[tuple[int, str, RRset]]) -> None:
     zones = [f'{{"zone": {zone_id}, "rrsets": [{",".join(rows)}]}}' for zone_id, rows in of_zones.items()]
     with prepared_cursor() as cursor:
         cursor.execute(_REPLACE, [f"[{','.join(zones)}]"])
+
+
+def _folded_member(rrset: RRset) -> str:
+    folded = folded_texts(rrset.type, rrset.rdata)
+    return f', "folded": [{",".join(map(quoted, folded))}]' if folded else ""
+
+
+def folded_texts(type: int, texts: Sequence[str]) -> tuple[str, ...]:
+    """Return what the column `folded` has of an RRset: nothing where that is what `rdata` has."""
+    if type not in rdata.WITH_NAMES:
+        return ()
+    # An import has millions of these, and hardly any has a capital.
+    joined = texts[0] if len(texts) == 1 else "".join(texts)
+    if joined == joined.lower():
+        return ()
+    folded = rdata.folded_all(type, texts)
+    return () if folded == tuple(texts) else folded
 
 
 def _notes_member(rrset: RRset) -> str:
@@ -277,10 +300,13 @@ def copy_rows(zone_id: int, rrsets: Iterable[RowFields]) -> bytes:
     for name, key, type, ttl, texts, _, disabled, comment, notes in rrsets:
         if "\\" in name:
             name = name.replace("\\", "\\\\")
+        # Most have no capitals in their names, and what is not there takes no place in the table.
+        folded = folded_texts(type, texts)
+        folded_array = _copy_array(folded) if folded else "\\N"
         rest = "{}\t\t\n"
         if disabled or comment or notes:
             rest = f"{_copy_array(disabled)}\t{copy_text(comment)}\t{copy_text(notes)}\n"
-        lines.append(f"{start}{name}\t\\\\x{key.hex()}\t{type}\t{ttl}\t{_copy_array(texts)}\t{rest}")
+        lines.append(f"{start}{name}\t\\\\x{key.hex()}\t{type}\t{ttl}\t{_copy_array(texts)}\t{folded_array}\t{rest}")
     return "".join(lines).encode()
 
 
@@ -340,6 +366,6 @@ def copy_text(text: str) -> str:
 def _rows(sql: str, parameters: list[Any], *, planned_once: bool = False) -> Iterator[tuple[int, RRset]]:
     with prepared_cursor() if planned_once else connection.cursor() as cursor:
         cursor.execute(sql, parameters)
-        for zone_id, name, type_, ttl, rdata, disabled, comment, notes in cursor.fetchall():
+        for zone_id, name, type_, ttl, texts, disabled, comment, notes in cursor.fetchall():
             noted = parse_notes(notes) if notes else NO_NOTES
-            yield zone_id, RRset(name, type_, ttl, tuple(rdata), tuple(disabled), comment, noted)
+            yield zone_id, RRset(name, type_, ttl, tuple(texts), tuple(disabled), comment, noted)

@@ -2,6 +2,8 @@
 
 A `name` is a str: absolute, lower case, ends in a dot, escaped as dnspython
 prints it. Only `parse` and `from_wire` make one; everything else trusts it.
+Names inside rdata are the same in all but one: they keep their capital letters
+(RFC 4343 4.1). `parse_in_rdata` and `from_rdata_at` make those.
 Labels with a zero byte are refused, because PowerDNS's LMDB keys cannot hold
 them.
 """
@@ -20,8 +22,8 @@ ROOT = "."
 
 # Names of letters, digits, hyphens, underscores and asterisks need neither escapes nor IDNA.
 _PLAIN = re.compile(r"(?:[a-z0-9_*-]{1,63}\.)*[a-z0-9_*-]{1,63}\.?", re.ASCII)
-_PLAIN_LABEL = re.compile(rb"[a-z0-9_*-]+")
-_PLAIN_LABELS = re.compile(rb"[a-z0-9_*.-]+")
+_PLAIN_LABEL = re.compile(rb"[A-Za-z0-9_*-]+")
+_PLAIN_LABELS = re.compile(rb"[A-Za-z0-9_*.-]+")
 _ESCAPED = frozenset(b'"().;\\@$')
 _FULL_STOPS = re.compile("[。．｡]")
 _LOWER = bytes(byte + 32 if 65 <= byte <= 90 else byte for byte in range(256))
@@ -46,8 +48,7 @@ def parse(text: str, origin: str | None = None) -> str:
     A name without a final dot is below `origin`, or absolute if there is
     none. `@` is the origin itself. Unicode becomes its IDNA form (UTS 46).
     """
-    stripped = text.strip()
-    text = escape_spaces(text).strip() if stripped.endswith("\\") else stripped
+    text = _stripped(text)
     if len(text) > MAX_TEXT:
         raise BadName(
             text=text,
@@ -67,7 +68,24 @@ def parse(text: str, origin: str | None = None) -> str:
     return _parse_slowly(text, origin)
 
 
-def _parse_slowly(text: str, origin: str | None) -> str:
+def parse_in_rdata(text: str, origin: str | None = None) -> str:
+    """Return the name that `text` means, with its capital letters; raise BadName as `parse` does."""
+    name, text = parse(text, origin), _stripped(text)
+    lowered = text.lower()
+    if text == lowered:
+        return name
+    # Nearly always the text is spelled as its name is.
+    if text.isascii() and name.startswith(lowered):
+        return text + name[len(text) :]
+    return _parse_slowly(text, origin, keep_case=True)
+
+
+def _stripped(text: str) -> str:
+    stripped = text.strip()
+    return escape_spaces(text).strip() if stripped.endswith("\\") else stripped
+
+
+def _parse_slowly(text: str, origin: str | None, *, keep_case: bool = False) -> str:
     if text == "":
         raise BadName(text=text, reason=gettext("it is empty"))
     if any("\ud800" <= char <= "\udfff" for char in text):
@@ -79,13 +97,15 @@ def _parse_slowly(text: str, origin: str | None) -> str:
             raise BadName(text=text, reason=gettext("“@” stands for the zone, and there is none here"))
         return origin
     relative, absolute = _split(text)
+    if not keep_case:
+        relative = tuple(label.translate(_LOWER) for label in relative)
     if not absolute and origin is not None:
         relative += labels(origin)
     return _checked(relative, text)
 
 
 def _split(text: str) -> tuple[tuple[bytes, ...], bool]:
-    """The labels that `text` spells, and whether it ends in a dot."""
+    """The labels that `text` spells, with their capital letters, and whether it ends in a dot."""
     found: list[bytes] = []
     label = bytearray()
     unicode_label = ""
@@ -118,7 +138,7 @@ def _finished(label: bytearray, unicode_label: str, text: str) -> bytes:
     # A label in which a byte over 127 was escaped has as many bytes as characters: it is meant as bytes.
     if len(label) != len(unicode_label):
         return _idna(unicode_label, text)
-    return bytes(label).translate(_LOWER)
+    return bytes(label)
 
 
 def _escape(text: str, at: int, full_text: str) -> tuple[int, int]:
@@ -169,7 +189,7 @@ def _checked(labels_: tuple[bytes, ...], text: str) -> str:
 
 
 def labels(name: str) -> tuple[bytes, ...]:
-    """The labels of a name without the root, leftmost first."""
+    """Return the labels of a name without the root, leftmost first. Those of a name in rdata keep their capitals."""
     if name == ROOT:
         return ()
     if "\\" not in name:
@@ -178,7 +198,7 @@ def labels(name: str) -> tuple[bytes, ...]:
 
 
 def from_labels(labels_: tuple[bytes, ...]) -> str:
-    """The name of labels that are already legal and lower case."""
+    """Return the name of labels that are legal."""
     return "".join(_escaped(label) + "." for label in labels_) or ROOT
 
 
@@ -206,13 +226,19 @@ def from_wire(wire: bytes) -> str:
 
 def from_wire_at(wire: bytes, at: int) -> tuple[str, int]:
     """The uncompressed name at an offset of `wire`, and the offset behind it; raises BadName."""
+    # Lengths of labels are below 64, and no escape has a capital letter.
+    return from_rdata_at(wire.translate(_LOWER), at)
+
+
+def from_rdata_at(wire: bytes, at: int) -> tuple[str, int]:
+    """Return what `from_wire_at` does, with the name's capital letters."""
     found: list[bytes] = []
     try:
         while length := wire[at]:
             if length > MAX_LABEL:
                 raise BadName(text=wire.hex(), reason=gettext("it is compressed"))
             at += 1 + length
-            found.append(wire[at - length : at].translate(_LOWER))
+            found.append(wire[at - length : at])
     except IndexError:
         raise BadName(text=wire.hex(), reason=gettext("the bytes end inside the name")) from None
     plain = b".".join(found)

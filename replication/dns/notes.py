@@ -38,7 +38,7 @@ class Notes:
         """The same for values that are written otherwise."""
         if not self.comments:
             return self
-        return Notes(self.tags, tuple(sorted((rename(value), text) for value, text in self.comments)))
+        return Notes(self.tags, tuple(sorted({rename(value): text for value, text in self.comments}.items())))
 
     def joined(self, other: "Notes") -> "Notes":
         """Both; where both have a comment for a value, this one's."""

@@ -1,15 +1,16 @@
 """Rdata: canonical presentation text, and wire form. Pure.
 
-Canonical text is what dnspython prints: names absolute, and in lower case for
-the types of RFC 4034 6.2. `parse` makes it from what people type; everything
-else trusts it. Common types go through `rdata_forms`, the rest through
+Canonical text is what dnspython prints, with names absolute. `parse` makes it
+from what people type; everything else trusts it. Names in it keep their capital
+letters (RFC 4343 4.1), but are the same in any case: what compares values compares
+`folded` ones. Common types go through `rdata_forms`, the rest through
 dnspython, which is imported only then: an agent that sees none of them saves
 the memory.
 """
 
 import binascii
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
@@ -23,8 +24,13 @@ __all__ = [
     "NAME_ONLY",
     "POINTING",
     "SERVED_TYPES",
+    "WITH_NAMES",
     "check_type",
+    "folded",
+    "folded_all",
     "from_wire",
+    "in_both",
+    "not_among",
     "parse",
     "parse_signature",
     "targets",
@@ -91,6 +97,37 @@ def targets(type: int, text: str) -> tuple[str, ...]:
     return (parts[field].lower(),)
 
 
+def folded(type: int, text: str) -> str:
+    """Return a canonical text with its names in lower case: equal for values that are the same to DNS."""
+    if type not in _NAMES_AT:
+        return text
+    lowered, words = text.lower(), _NAMES_AT[type]
+    if words is None or lowered == text:
+        return lowered
+    parts = text.split(" ")
+    parts[words] = [part.lower() for part in parts[words]]
+    return " ".join(parts)
+
+
+def folded_all(type: int, texts: Iterable[str]) -> tuple[str, ...]:
+    """Return these canonical texts of one type, each `folded`."""
+    if type not in _NAMES_AT:
+        return tuple(texts)
+    return tuple([folded(type, text) for text in texts])
+
+
+def in_both(type: int, texts: Iterable[str], others: Iterable[str]) -> tuple[str, ...]:
+    """Return those of the canonical texts that are among the others, in whatever capitals."""
+    known = set(folded_all(type, others))
+    return tuple([text for text in texts if folded(type, text) in known])
+
+
+def not_among(type: int, texts: Iterable[str], others: Iterable[str]) -> tuple[str, ...]:
+    """Return those of the canonical texts that are not among the others in any capitals."""
+    known = set(folded_all(type, others))
+    return tuple([text for text in texts if folded(type, text) not in known])
+
+
 # Which word of the canonical text is the name that others have to resolve.
 _TARGET_FIELD = {
     **dict.fromkeys((rdtypes.NS, rdtypes.CNAME, rdtypes.PTR, rdtypes.DNAME, rdtypes.ALIAS), 0),
@@ -106,6 +143,17 @@ NAME_ONLY = frozenset(type for type, field in _TARGET_FIELD.items() if field == 
 _OTHER_NAMES = dict.fromkeys((rdtypes.SOA, rdtypes.RP, rdtypes.MINFO), (0, 1))
 # Those whose rdata can point at a name.
 POINTING = frozenset(_TARGET_FIELD)
+_NSAP_PTR, _RT, _PX, _HIP, _DSYNC, _AMTRELAY = 23, 21, 26, 55, 66, 260
+# Types with names in their rdata, and which words these are. None: no other word has letters whose case counts.
+_NAMES_AT: dict[int, slice | None] = {
+    **dict.fromkeys((*_TARGET_FIELD, *_OTHER_NAMES, _NSAP_PTR, _RT, _PX, _AMTRELAY)),
+    **dict.fromkeys((rdtypes.SVCB, rdtypes.HTTPS), slice(1, 2)),
+    **dict.fromkeys((rdtypes.IPSECKEY, _DSYNC), slice(3, 4)),
+    rdtypes.NAPTR: slice(-1, None),
+    _HIP: slice(3, None),
+}
+# Those whose values can be spelled in several ways that are the same name.
+WITH_NAMES = frozenset(_NAMES_AT)
 
 
 def with_names(type: int, text: str, rename: Callable[[str], str]) -> str:
@@ -115,7 +163,7 @@ def with_names(type: int, text: str, rename: Callable[[str], str]) -> str:
         fields = (_TARGET_FIELD[type],)
     parts = text.split(" ")
     for field in fields:
-        parts[field] = rename(parts[field].lower())
+        parts[field] = rename(parts[field])
     return " ".join(parts)
 
 
@@ -234,7 +282,8 @@ def _encode_by_dnspython(type: int, text: str, origin: str | None) -> bytes:
             relativize=False,
         )
         _check_comment(text[: tokens.file.tell()], found.rdcomment)
-        return bytes(found.to_digestable())
+        # A signature that a zone came with was made over its signer in lower case, and is searched for by it.
+        return bytes(found.to_digestable() if type == rdtypes.RRSIG else found.to_wire())
     except struct.error as exc:  # dnspython notices the altitude of a LOC only while it packs it
         raise ValueError(gettext("a number is out of range")) from exc
     except (dns.exception.DNSException, ValueError, OverflowError) as exc:

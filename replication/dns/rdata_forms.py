@@ -16,7 +16,7 @@ with a message for people. `rdata` chooses the form, or dnspython.
     RKEY                         u16 flags, u8 protocol, u8 algorithm, key to the end
     LUA                          u16 type, then as TXT
 
-Names are lower-cased, as RFC 4034 6.2 asks for all of these types.
+Names keep their capital letters (RFC 4343 4.1). What compares them uses `rdata.folded`.
 """
 
 import base64
@@ -109,7 +109,7 @@ class FieldsForm:
         at = 0
         for title, kind in self.fields:
             if kind == "name":
-                word, at = names.from_wire_at(wire, at)
+                word, at = names.from_rdata_at(wire, at)
             else:
                 size = 2 if kind == "u16" else 4
                 if at + size > len(wire):
@@ -127,7 +127,7 @@ _LAYOUT = re.compile(r"(?<!\\)(?:;[^\n]*|[()])")
 
 def _encode_name(word: str, origin: str | None) -> bytes:
     try:
-        return names.to_wire(names.parse(word, origin))
+        return names.to_wire(names.parse_in_rdata(word, origin))
     except BadName as exc:
         raise ValueError(str(exc)) from exc
 

@@ -1,8 +1,9 @@
 """RRset, the unit of everything; its change; and the zone's serial. Pure."""
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from json.encoder import encode_basestring as quoted
 from typing import Any
 
@@ -26,7 +27,8 @@ Key = tuple[str, int]  # owner name and type: what identifies an RRset in its zo
 class RRset:
     """Name, type, TTL and rdata: canonical texts, sorted by wire form, without duplicates.
 
-    `disabled` is the part of `rdata` that is kept but not served.
+    Names in rdata keep their capital letters, which make no difference to DNS: two RRsets that differ in nothing else
+    have the same `folded`. `disabled` is the part of `rdata` that is kept but not served.
     """
 
     name: str
@@ -43,6 +45,27 @@ class RRset:
         if not self.disabled:
             return self.rdata
         return tuple(text for text in self.rdata if text not in self.disabled)
+
+    @property
+    def folded(self) -> "RRset":
+        """The same RRset with all names in lower case: what is compared where capitals are no difference."""
+        if self.type not in rdata.WITH_NAMES:
+            return self
+        texts = rdata.folded_all(self.type, self.rdata)
+        if texts == self.rdata:
+            return self
+        ordered = tuple(sorted(texts, key=partial(rdata.to_wire, self.type)))
+        off = set(rdata.folded_all(self.type, self.disabled))
+        notes = self.notes.renamed(partial(rdata.folded, self.type))
+        return replace(self, rdata=ordered, disabled=tuple(text for text in ordered if text in off), notes=notes)
+
+    def without(self, texts: Iterable[str]) -> "RRset | None":
+        """Return the RRset without these canonical rdata, in whatever capitals; None when none is left."""
+        left = rdata.not_among(self.type, self.rdata, texts)
+        if not left:
+            return None
+        disabled = tuple(text for text in self.disabled if text in left)
+        return replace(self, rdata=left, disabled=disabled, notes=self.notes.of_values(left))
 
     def to_json(self) -> dict[str, Any]:
         """Everything but name and type."""
@@ -101,21 +124,36 @@ def make(
 ) -> RRset:
     """The RRset of what a person typed; raises BadName, BadRdata or BadRRset.
 
-    `disabled` names rdata that are also in `rdata_texts`. Duplicates are dropped, and so is what `notes` says of values
-    that are not there; it names them canonically.
+    `disabled` names rdata that are also in `rdata_texts`. Of duplicates the last one stays, with its capitals; what
+    `notes` says of values that are not there is dropped; it names them canonically.
     """
     owner = names.parse(name, origin)
     rdata.check_type(type)
-    wires = {rdata.to_wire(type, text): text for text in (rdata.parse(type, text, origin) for text in rdata_texts)}
+    spelled = {rdata.folded(type, text): text for text in (rdata.parse(type, text, origin) for text in rdata_texts)}
+    wires = {rdata.to_wire(type, text): text for text in spelled.values()}
     ordered = tuple(wires[wire] for wire in sorted(wires))
-    off = {rdata.parse(type, text, origin) for text in disabled}
+    off = {rdata.folded(type, rdata.parse(type, text, origin)) for text in disabled}
     found = RRset(
-        owner, type, ttl, ordered, tuple(text for text in ordered if text in off), comment, notes.of_values(ordered)
+        owner,
+        type,
+        ttl,
+        ordered,
+        tuple(text for text in ordered if rdata.folded(type, text) in off) if off else (),
+        comment,
+        notes_of_values(notes, type, ordered),
     )
-    if not off.issubset(ordered):
+    if not off.issubset(spelled):
         raise _bad(found, gettext("a disabled value is not among the values"))
     _check(found, wires)
     return found
+
+
+def notes_of_values(notes: Notes, type: int, texts: Collection[str]) -> Notes:
+    """Return the notes without comments of other values than these, and with each value spelled as it is here."""
+    if notes.comments and type in rdata.WITH_NAMES:
+        spelled = {rdata.folded(type, text): text for text in texts}
+        notes = notes.renamed(lambda value: spelled.get(rdata.folded(type, value), value))
+    return notes.of_values(texts)
 
 
 def _check(rrset: RRset, wires: Iterable[bytes]) -> None:

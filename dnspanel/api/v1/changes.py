@@ -15,7 +15,7 @@ from dnspanel.zones.merge import Changes
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rules import Severity, Violation
 from replication.dns import names, rdata, rdtypes
-from replication.dns.rrset import RRset
+from replication.dns.rrset import RRset, notes_of_values
 
 DEFAULT_TTL = 3600  # PowerDNS's `default-ttl`
 
@@ -120,7 +120,7 @@ def with_its_comment(made: RRset, current: RRset) -> RRset:
 
 def with_its_notes(made: RRset, current: RRset) -> RRset:
     """The new records with the tags that the RRset has, and the comments of the values that stay: PowerDNS has none."""
-    return replace(made, notes=current.notes.of_values(made.rdata)) if current.notes else made
+    return replace(made, notes=notes_of_values(current.notes, made.type, made.rdata)) if current.notes else made
 
 
 def _commented(given: RRsetInput, current: RRset | None, text: str) -> RRset | None:

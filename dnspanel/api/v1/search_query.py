@@ -141,7 +141,9 @@ def find_records(actor: Actor, pattern: Pattern, limit: int) -> list[FoundRecord
     likes = [pattern.like, f"{pattern.like}."]
     named = RawSQL(_NAMED, [pattern.like_name], output_field=BooleanField())
     if pattern.is_exact:
-        fitting = _at_name(actor, pattern) | Q(rdata__overlap=_spellings(pattern.text))
+        spellings = _spellings(pattern.text)
+        in_capitals = Q(folded__overlap=spellings, folded__isnull=False)
+        fitting = _at_name(actor, pattern) | Q(rdata__overlap=spellings) | in_capitals
         zones: Any = zones_visible_to(actor)
     else:
         fitting = Q(named) | Q(RawSQL(_HOLDS, likes, output_field=BooleanField()))

@@ -72,7 +72,11 @@ def ask_signers(rows: Sequence[Rollover]) -> dict[int, SignersLook]:
         ns = apexes[row.zone_id].get((row.zone.name, rdtypes.NS))
         keys = [(key.flags, key.algorithm, bytes(key.public)) for key in map(public.__getitem__, row.new_keys)]
         return look_at_signers(
-            row.zone.name, ns.served if ns else (), keys, resolver=configured(), networks=settings.SOURCE_NETWORKS
+            row.zone.name,
+            ns.folded.served if ns else (),
+            keys,
+            resolver=configured(),
+            networks=settings.SOURCE_NETWORKS,
         )
 
     with ThreadPoolExecutor(_ZONES_AT_ONCE, thread_name_prefix="signed") as pool:

@@ -38,12 +38,13 @@ logger = logging.getLogger(__name__)
 
 # Signed zones with CDS whose parent has no DS, and which name a server that has this name or lies below it.
 _WITHOUT_DS = """
-SELECT z.id, z.name, r.rdata FROM fleet_parentcheck c
+SELECT z.id, z.name, coalesce(r.folded, r.rdata) FROM fleet_parentcheck c
 JOIN zones_signing s ON s.zone_id = c.zone_id AND s.is_signed
     AND coalesce(s.state ->> 'cds', '') NOT IN ('', %(delete)s)
 JOIN zones_zone z ON z.id = c.zone_id AND z.deleted_at IS NULL
 JOIN zones_rrset r ON r.zone_id = z.id AND r.owner_key = %(apex)s AND r.type = %(ns)s
-    AND EXISTS (SELECT FROM unnest(r.rdata) AS host WHERE host = %(top)s OR right(host, length(%(below)s)) = %(below)s)
+    AND EXISTS (SELECT FROM unnest(coalesce(r.folded, r.rdata)) AS host
+        WHERE host = %(top)s OR right(host, length(%(below)s)) = %(below)s)
 WHERE c.state = %(no_ds)s ORDER BY z.id LIMIT %(most)s"""
 
 

@@ -39,7 +39,8 @@ from replication.codec.dnssec import Nsec3
 from replication.codec.keys import relative_key
 from replication.codec.sealed import SealingKey
 from replication.decompile import rrsets_of_rows
-from replication.dns.rrset import RRset, make
+from replication.dns import rdata
+from replication.dns.rrset import RRset, make, notes_of_values
 from replication.errors import BadBytes, NodeUnreachable, ReplicationError
 from replication.push import NodeClient
 from replication.wire.operations import digest_bytes, record_puts
@@ -348,11 +349,12 @@ def taken_over(in_panel: RRset | None, on_node: RRset | None) -> RRset | None:
     """What the node serves, with what never travels: the panel's comment and notes, and its disabled records. Pure."""
     if in_panel is None:
         return on_node
-    kept = [text for text in in_panel.disabled if on_node is None or text not in on_node.rdata]
+    kept = rdata.not_among(in_panel.type, in_panel.disabled, on_node.rdata if on_node else ())
     if on_node is None:
         notes = in_panel.notes.of_values(kept)
-        return replace(in_panel, rdata=tuple(kept), disabled=tuple(kept), notes=notes) if kept else None
+        return replace(in_panel, rdata=kept, disabled=kept, notes=notes) if kept else None
     if not kept:
-        return replace(on_node, comment=in_panel.comment, notes=in_panel.notes.of_values(on_node.rdata))
+        notes = notes_of_values(in_panel.notes, on_node.type, on_node.rdata)
+        return replace(on_node, comment=in_panel.comment, notes=notes)
     values, remarks = [*on_node.rdata, *kept], in_panel.comment
     return make(on_node.name, on_node.type, on_node.ttl, values, kept, remarks, notes=in_panel.notes)

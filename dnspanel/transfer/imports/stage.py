@@ -32,8 +32,8 @@ class Staged:
 
 
 def stage_path(job_id: int, piece: int) -> Path:
-    # Rows of before RRsets had notes are a column short: a file of another name is read by nobody, and made anew.
-    return import_directory(job_id) / f"staged-{piece:06d}"
+    # Rows of before RRsets had `folded` are a column short: a file of another name is read by nobody, and made anew.
+    return import_directory(job_id) / f"staged-rrsets-{piece:06d}"
 
 
 class StageWriter:

@@ -25,7 +25,7 @@ def ask_parent(*, kept: KeptAddresses, by: Person, now: datetime, resolver: Reso
     zone = kept.zone
     access.require_editor(by, zone)
     apex = rrsets_at_names({zone.pk: (zone.name, {zone.name})})[zone.pk].get((zone.name, rdtypes.NS))
-    servers = () if apex is None else apex.served
+    servers = () if apex is None else apex.folded.served
     inside = {name for name in servers if names.is_within(name, zone.name)}
     found = rrsets_at_names({zone.pk: (zone.name, inside)})[zone.pk] if inside else {}
     addresses = {

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from dnspanel.texts import gettext
 from replication.dns import rdata, rdtypes
-from replication.dns.rrset import Change, Key, RRset, make
+from replication.dns.rrset import Change, Key, RRset, make, notes_of_values
 from replication.errors import BadRRset
 
 RRsets = Mapping[Key, RRset]
@@ -59,7 +59,7 @@ def compare(now: RRsets, wanted: RRsets, bases: Sequence[RRsets], *, apex: str) 
 def _step(key: Key, now: RRset | None, wanted: RRset | None, bases: Sequence[RRset | None], apex: str) -> Step:
     after = wanted
     if now is not None and wanted is not None:
-        notes = wanted.notes.joined(now.notes).of_values(wanted.rdata)
+        notes = notes_of_values(wanted.notes.joined(now.notes), wanted.type, wanted.rdata)
         after = replace(wanted, comment=wanted.comment or now.comment, notes=notes)
     change = Change(*key, now, after)
     if _is_same(now, wanted) or (wanted is None and key == (apex, rdtypes.NS)):
@@ -94,7 +94,7 @@ def _beside(now: RRset | None, wanted: RRset) -> Step:
     key = wanted.name, wanted.type
     if now is None:
         return Step(Act.ADD, Change(*key, None, wanted))
-    missing = [text for text in wanted.rdata if text not in now.rdata]
+    missing = rdata.not_among(wanted.type, wanted.rdata, now.rdata)
     if not missing:
         return Step(Act.SAME, Change(*key, now, now))
     disabled = (*now.disabled, *(text for text in wanted.disabled if text in missing))
@@ -111,4 +111,5 @@ def _beside(now: RRset | None, wanted: RRset) -> Step:
 def _is_same(one: RRset | None, other: RRset | None) -> bool:
     if one is None or other is None:
         return one is other
+    one, other = one.folded, other.folded
     return (one.ttl, one.rdata, set(one.disabled)) == (other.ttl, other.rdata, set(other.disabled))

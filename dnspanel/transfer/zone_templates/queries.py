@@ -79,12 +79,12 @@ def set_of(zone: Zone, person: Person) -> FollowedSet | None:
         return None
     apex = rrsets_at_names({zone.pk: (zone.name, {zone.name})})[zone.pk]
     nameservers, soa = apex.get((zone.name, rdtypes.NS)), apex.get((zone.name, rdtypes.SOA))
-    found = () if nameservers is None else nameservers.served
+    found = () if nameservers is None else nameservers.folded.served
     return FollowedSet(
         link,
         tuple(name for name in found if name not in newest.servers.names),
         tuple(name for name in newest.servers.names if name not in found),
-        soa is not None and newest.servers.named_in(soa) != soa,
+        soa is not None and newest.servers.named_in(soa.folded) != soa.folded,
     )
 
 

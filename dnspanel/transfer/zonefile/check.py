@@ -116,7 +116,7 @@ def _aliases_to(content: Content, ordered: list[bytes], ends: set[str]) -> dict[
     owners: dict[str, list[ReadyRRset]] = {}
     for record in ordered:
         if record.endswith(TAIL_CNAME):
-            owners.setdefault(sets[record].texts[0], []).append(sets[record])
+            owners.setdefault(sets[record].texts[0].lower(), []).append(sets[record])
     found = {(sets[r].name, sets[r].type): _rrset(sets[r]) for r in ordered if r.endswith(_TAIL_DNAME)}
     todo = [*ends, *(owners if found else ())]
     while todo:
@@ -136,7 +136,7 @@ def _suspect_apex(content: Content, found: Suspects) -> None:
 
 def _is_cname_suspect(rrset: ReadyRRset, before: bytes, after: list[bytes]) -> bool:
     own = rrset.key + b"\0"
-    if len(rrset.texts) > 1 or rrset.key == APEX or rrset.texts[0] == rrset.name:
+    if len(rrset.texts) > 1 or rrset.key == APEX or rrset.texts[0].lower() == rrset.name:
         return True
     return before[:-2] == own or (bool(after) and after[0][:-2] == own)
 
@@ -185,9 +185,9 @@ def _suspect_below(content: Content, ordered: list[bytes], found: Suspects) -> N
 
 def _has_glue(content: Content, servers: ReadyRRset) -> bool:
     """True unless the delegation is a wildcard, or needs the address of a server below it that has none."""
-    for text in servers.texts:
-        if text == servers.name or text.endswith("." + servers.name):
-            key = relative_key(text, content.zone)
+    for target in map(str.lower, servers.texts):
+        if target == servers.name or target.endswith("." + servers.name):
+            key = relative_key(target, content.zone)
             if key + TAIL_A not in content.sets and key + TAIL_AAAA not in content.sets:
                 return False
     return not servers.name.startswith("*.")
@@ -238,10 +238,10 @@ def _leads_in_a_circle(content: Content, key: bytes, known: dict[bytes, bool]) -
     while key not in known:
         alias = content.sets.get(key + TAIL_CNAME)
         found = key in passed
-        if found or alias is None or not names.is_within(alias.texts[0], content.zone):
+        if found or alias is None or not names.is_within(alias.texts[0].lower(), content.zone):
             break
         passed[key] = True
-        key = relative_key(alias.texts[0], content.zone)
+        key = relative_key(alias.texts[0].lower(), content.zone)
     else:
         found = known[key]
     known.update(dict.fromkeys(passed, found))

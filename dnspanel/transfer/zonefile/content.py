@@ -9,9 +9,9 @@ from collections.abc import Iterable
 
 from dnspanel.transfer.documents import ReadyRRset
 from replication.codec.keys import name_key
-from replication.dns import names, rdtypes
+from replication.dns import names, rdata, rdtypes
 from replication.dns.notes import Notes, format_notes
-from replication.dns.rrset import MAX_MESSAGE
+from replication.dns.rrset import MAX_MESSAGE, notes_of_values
 
 # A DNS message's header, question and OPT; and what a record has besides its rdata, as `replication.dns.rrset` counts.
 _MESSAGE_OVERHEAD = 12 + 4 + 11
@@ -135,6 +135,7 @@ class Content:
         """Every RRset has all its records, sorted by wire, its comment and notes; return the sorted record keys."""
         sets = self.sets
         for key, known in self.more.items():
+            self._unite_capitals(key, known)
             if len(known) > 1:
                 wires = tuple(sorted(known))
                 name, owner, type_, ttl, _, _, disabled, comment, notes = sets[key]
@@ -151,15 +152,37 @@ class Content:
                 sets[key] = sets[key]._replace(comment="; ".join(comments))
         for key, (noted, _) in self.notes.items():
             if key in sets:
-                sets[key] = sets[key]._replace(notes=format_notes(noted.of_values(sets[key].texts)))
+                kept = notes_of_values(noted, sets[key].type, sets[key].texts)
+                sets[key] = sets[key]._replace(notes=format_notes(kept))
         return sorted(sets)
+
+    def _unite_capitals(self, key: bytes, known: dict[bytes, tuple[str, int]]) -> None:
+        """Keep the first one of records that differ in capitals of names only: they are duplicates to DNS."""
+        type_ = self.sets[key].type
+        if type_ not in rdata.WITH_NAMES:
+            return
+        joined = "".join([text for text, _ in known.values()])
+        if joined == joined.lower():
+            return
+        first: dict[str, bytes] = {}
+        for wire, (text, place) in list(known.items()):
+            same = first.setdefault(rdata.folded(type_, text), wire)
+            if same == wire:
+                continue
+            del known[wire]
+            self.duplicates.append(place)
+            off = self.disabled.get(key, set())
+            if wire not in off:
+                off.discard(same)
+            off.discard(wire)
 
     def misplaced_notes(self) -> list[int]:
         """Where notes stand, after `finish`, of RRsets and values that there are not."""
         found = []
         for key, (notes, place) in self.notes.items():
             rrset = self.sets.get(key)
-            if rrset is None or notes.of_values(rrset.texts) != notes:
+            stay = notes if rrset is None else notes_of_values(notes, rrset.type, rrset.texts)
+            if rrset is None or len(stay.comments) != len(notes.comments):
                 found.append(place)
         return found
 

@@ -83,6 +83,15 @@ def _labels(word: str) -> tuple[str, bytes, bytes]:
     return lowered + ".", b"\0".join(labels[::-1]) + b"\0", wire
 
 
+def _labels_in_rdata(word: str) -> tuple[str, bytes, bytes]:
+    """The same for a name in rdata, which keeps its capitals but in the key."""
+    below, key, wire = _labels(word)
+    if below in ("", word + "."):
+        return below, key, wire
+    labels = word.encode("ascii").split(b".")
+    return word + ".", key, b"".join([bytes((len(label),)) + label for label in labels])
+
+
 def _absolute(word: str) -> Pair:
     """A name with its final dot, in lower case."""
     if word == names.ROOT:
@@ -106,6 +115,7 @@ def _timers(fields: str) -> Pair:
 
 TTLS: Table[int] = Table(_ttl)
 LABELS: Table[tuple[str, bytes, bytes]] = Table(_labels)
+LABELS_IN_RDATA: Table[tuple[str, bytes, bytes]] = Table(_labels_in_rdata)
 ABSOLUTE: Table[Pair] = Table(_absolute)
 U16: Table[Pair] = Table(_u16)
 TIMERS: Table[Pair] = Table(_timers)
@@ -271,12 +281,15 @@ class FastReader:
             else:
                 text, wire = ABSOLUTE[word]
                 return text, wire, b""
-            below, key, wire = LABELS[relative]
+            below, key, wire = LABELS_IN_RDATA[relative]
         except KeyError:
             lowered = word.lower()
             if lowered == word:
                 raise
-            return self.name_at(lowered)
+            text, _, key = self.name_at(lowered)
+            # Names in rdata keep their capitals, and the text begins with the word in lower case.
+            spelled = word + text[len(word) :]
+            return spelled, names.to_wire(spelled), key
         return below + self.zone, wire + self.zone_wire, key
 
 

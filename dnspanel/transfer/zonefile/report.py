@@ -203,7 +203,7 @@ def _server_with_address(reader: Reader, address: str) -> str:
     """The name server of the zone that has this address in it; "" if there is none."""
     sets = reader.content.sets
     servers = sets[check.APEX_NS].texts if check.APEX_NS in sets else ()
-    for server in servers:
+    for server in map(str.lower, servers):
         if names.is_within(server, reader.zone):
             key = relative_key(server, reader.zone)
             if any(address in sets[key + tail].texts for tail in (TAIL_A, TAIL_AAAA) if key + tail in sets):

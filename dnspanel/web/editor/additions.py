@@ -52,14 +52,15 @@ def add_entry(entry: Entry, now: RRset | None, default_ttl: int, *, replace: boo
     without one keeps the RRset's TTL, and a new RRset takes `$TTL` or the zone's.
     """
     kept = () if now is None or replace else now.rdata
-    if entry.type in ONE_VALUE and kept and entry.rdata not in kept:
+    value = [entry.rdata]
+    if entry.type in ONE_VALUE and kept and not rdata.in_both(entry.type, value, kept):
         assert now is not None
         raise Occupied(now)
     if entry.ttl is not None:
         ttl = entry.ttl
     else:
         ttl = now.ttl if now else default_ttl if entry.default_ttl is None else entry.default_ttl
-    disabled = tuple(text for text in (now.disabled if now else ()) if text in kept and text != entry.rdata)
+    disabled = rdata.not_among(entry.type, [text for text in (now.disabled if now else ()) if text in kept], value)
     if entry.disabled:
         disabled = (*disabled, entry.rdata)
     comment = entry.comment or (now.comment if now else "")
@@ -82,12 +83,14 @@ def _about_the_rrset(entry: Entry, now: RRset | None, rrset: RRset, replace: boo
     if now is None:
         return
     what = f"{rdata.type_to_text(now.type)} {names.display(now.name)}"
-    others = len(now.rdata) - (entry.rdata in now.rdata)
+    value = [entry.rdata]
+    same = rdata.in_both(now.type, now.rdata, value)
+    others = len(now.rdata) - len(same)
     if replace:
         yield gettext("Replaces {rdata}.").format(rdata=now.rdata[0])
-    elif entry.rdata in now.rdata and entry.rdata not in now.disabled:
+    elif same and not rdata.in_both(now.type, now.disabled, value):
         yield gettext("{what} has this value already.").format(what=what)
-    elif entry.rdata in now.disabled:
+    elif same:
         yield gettext("{what} has this value switched off; it will be served again.").format(what=what)
     else:
         yield ngettext("Joins {others} value of {what}.", "Joins {others} values of {what}.", others).format(

@@ -86,8 +86,8 @@ def _form_of_both(zone: Zone, conflict: Conflict) -> RRsetForm:
     initial = RRsetForm.initial_for(zone.name, shape, base_revision=zone.revision, in_lines=False)
     lines = str(initial["values"]).splitlines()
     if conflict.theirs and conflict.change.after:
-        mine = set(conflict.change.after.rdata)
+        theirs = rdata.not_among(shape.type, conflict.theirs.rdata, conflict.change.after.rdata)
         off = conflict.theirs.disabled
         initial["notes"] = format_notes(conflict.change.after.notes.joined(conflict.theirs.notes))
-        lines += [f"{OFF} {text}" if text in off else text for text in conflict.theirs.rdata if text not in mine]
+        lines += [f"{OFF} {text}" if text in off else text for text in theirs]
     return RRsetForm(initial=initial | {"values": "\n".join(lines)}, zone_name=zone.name, default_ttl=shape.ttl)

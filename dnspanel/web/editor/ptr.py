@@ -232,7 +232,7 @@ def _pairs_in(rrsets: Iterable[RRset | None]) -> list[Pair]:
         if rrset.type != rdtypes.PTR:
             found += pointers.pairs_of(rrset)
         elif address := address_of(rrset.name):
-            found += [Pair(target, address) for target in rrset.served]
+            found += [Pair(target, address) for target in rrset.folded.served]
     return sorted(set(found))
 
 

@@ -205,7 +205,7 @@ class RRsetForm(PanelForm):
                 remarks[value] = comment
         if not served and not off:
             raise Unreadable(VALUES_MISSING)
-        return served, [value for value in off if value not in served], remarks
+        return served, list(rdata.not_among(type_, off, served)), remarks
 
 
 def _part_comment(type_: int, line: str) -> tuple[str, str]:

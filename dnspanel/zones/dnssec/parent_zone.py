@@ -57,7 +57,7 @@ def answered_ds(zone_name: str, *, acked: int, now: datetime) -> AnsweredDs | No
         ttls += [rrset.ttl for rrset in (before, after) if rrset is not None]
         if change.revision.publication_id > acked:
             sets.append(before.served if before else ())
-    nameservers = _with_addresses(ns.served if ns else ())
+    nameservers = _with_addresses(ns.folded.served if ns else ())
     return AnsweredDs(parent.zone_id, parent.name, nameservers, tuple(dict.fromkeys(sets)), max(ttls))
 
 

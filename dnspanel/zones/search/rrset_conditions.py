@@ -167,7 +167,9 @@ def has_value(text: str) -> Q:
     """One of the values is this one, as a person types it."""
     found = Q()
     for spelling in rdata_spellings(text):
-        found |= Q(lines__contains=f"\n{spelling}\n")
+        # Names are the same in any capitals, and no other value ends in a dot without quotes.
+        look = "lines__icontains" if spelling.endswith(".") else "lines__contains"
+        found |= Q(**{look: f"\n{spelling}\n"})
     return found
 
 

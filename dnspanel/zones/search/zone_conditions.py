@@ -236,7 +236,9 @@ def _serial_begins(digits: str) -> Q:
 
 
 def _has_value(text: str) -> Q:
-    return Q(pk__in=StoredRRset.objects.filter(rdata__overlap=rdata_spellings(text)).values("zone"))
+    spellings = rdata_spellings(text)
+    in_capitals = Q(folded__overlap=spellings, folded__isnull=False)
+    return Q(pk__in=StoredRRset.objects.filter(Q(rdata__overlap=spellings) | in_capitals).values("zone"))
 
 
 def _ids(rows: "QuerySet[Any]") -> list[int]:

@@ -61,8 +61,20 @@ def test_a_record_is_added_to_those_that_are_there_and_its_ttl_is_that_of_all() 
 
 def test_names_are_the_same_in_upper_and_lower_case() -> None:
     update = dns.update.UpdateMessage("EXAMPLE.test.")
-    update.add("WWW", 60, "CNAME", "Host.Example.TEST.")
-    assert becomes(update) == {"www.example.test. 5 60 host.example.test."}
+    update.add("WWW", 60, "CNAME", "Host.Example.NET.")
+    assert becomes(update) == {"www.example.test. 5 60 Host.Example.NET."}
+    # What is there is known in any capitals, and takes those that are sent (as BIND does).
+    assert becomes(update, "www 60 CNAME host.example.net.") == {"www.example.test. 5 60 Host.Example.NET."}
+    assert becomes(update, "www 60 CNAME Host.Example.NET.") == set()
+
+
+def test_a_value_is_deleted_and_required_in_whatever_capitals() -> None:
+    here = "www 300 MX 10 Mail.Other.test. | 20 b.test."
+    update = message()
+    update.present("www", "MX", "10 mail.OTHER.test.")
+    update.present("www", "MX", "20 B.test.")
+    update.delete("www", "MX", "10 MAIL.other.test.")
+    assert becomes(update, here) == {"www.example.test. 15 300 20 b.test."}
 
 
 def test_records_rrsets_and_names_are_deleted() -> None:

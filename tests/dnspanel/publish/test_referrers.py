@@ -48,10 +48,11 @@ def test_a_chain_of_cnames_through_other_zones_is_followed() -> None:
     target = create("target.test.", make("www.target.test.", rdtypes.A, 300, ["192.0.2.1"]))
     near = create("near.test.", cname("a.near.test.", "www.target.test."))
     create("far.test.", cname("b.far.test.", "a.near.test."))
+    create("capitals.test.", cname("d.capitals.test.", "B.Far.test."))
     create("elsewhere.test.", cname("c.elsewhere.test.", "www.elsewhere.test."))
     marks_of_next_segment()
     change_address(target, "192.0.2.2")
-    assert set(marks_of_next_segment()) == {"target.test.", "near.test.", "far.test."}
+    assert set(marks_of_next_segment()) == {"target.test.", "near.test.", "far.test.", "capitals.test."}
     near.refresh_from_db()
 
 

@@ -30,7 +30,7 @@ def clone_to(source: Zone, author: User, *names: str, with_tags: bool = False) -
 def test_names_and_what_points_at_them_move_and_the_rest_stays(make_zone: MakeZone, alice: User) -> None:
     source = make_zone(
         "www 300 A 192.0.2.1 | 192.0.2.2",
-        "shop 300 CNAME www",
+        "shop 300 CNAME Www.Example.TEST.",
         "out 300 CNAME www.example.net.",
         "apex 300 CNAME @",
         "@ 3600 MX 10 mail | 20 mail.example.net.",
@@ -50,7 +50,7 @@ def test_names_and_what_points_at_them_move_and_the_rest_stays(make_zone: MakeZo
     publication = clone_to(source, alice)
     found = copied()
     expected = [
-        rr("shop 300 CNAME www", origin=COPY),
+        rr("shop 300 CNAME Www", origin=COPY),
         rr("out 300 CNAME www.example.net.", origin=COPY),
         rr("apex 300 CNAME @", origin=COPY),
         rr("@ 3600 MX 10 mail | 20 mail.example.net.", origin=COPY),

@@ -61,13 +61,12 @@ def test_every_form_is_compared_with_dnspython_or_is_our_own() -> None:
 def test_canonical_text_is_what_dnspython_prints(case: tuple[int, bytes]) -> None:
     type, wire = case
     theirs = dns.rdata.from_wire(IN, dns.rdatatype.RdataType(type), wire, 0, len(wire))
-    canonical = theirs.to_digestable()
-    text = dns.rdata.from_wire(IN, dns.rdatatype.RdataType(type), canonical, 0, len(canonical)).to_text()
+    text = theirs.to_text()
     assert FORMS[type].decode(wire) == text
-    assert FORMS[type].encode(text, None) == canonical
+    assert FORMS[type].encode(text, None) == wire
 
 
-SIMPLE = st.from_regex(r"[a-z0-9_-]{1,10}(\.[a-z0-9-]{1,10}){0,2}\.?", fullmatch=True)
+SIMPLE = st.from_regex(r"[A-Za-z0-9_-]{1,10}(\.[a-z0-9-]{1,10}){0,2}\.?", fullmatch=True)
 
 
 @given(SIMPLE, st.integers(0, 65535), st.sampled_from([rdtypes.MX, rdtypes.SRV, rdtypes.NS, rdtypes.CNAME]))
@@ -76,7 +75,7 @@ def test_relative_names_are_read_as_dnspython_reads_them(name: str, number: int,
     theirs = dns.rdata.from_text(
         IN, dns.rdatatype.RdataType(type), text, origin=dns.name.from_text(ORIGIN), relativize=False
     )
-    assert FORMS[type].encode(text, ORIGIN) == theirs.to_digestable()
+    assert FORMS[type].encode(text, ORIGIN) == theirs.to_wire()
 
 
 @given(st.lists(st.text(st.characters(codec="ascii", exclude_characters='"\\\n'), max_size=60), min_size=1, max_size=3))
@@ -135,7 +134,7 @@ def test_a_soa_may_be_written_as_in_a_zone_file() -> None:
 @pytest.mark.parametrize(
     ("type", "text", "canonical"),
     [
-        (rdtypes.ALIAS, "CDN.test.", "cdn.test."),
+        (rdtypes.ALIAS, "CDN.test.", "CDN.test."),
         (rdtypes.MB, "a", "a.example.test."),
         (rdtypes.MINFO, "a b", "a.example.test. b.example.test."),
         (rdtypes.RKEY, "0 3 5 AQ NR", "0 3 5 AQNR"),

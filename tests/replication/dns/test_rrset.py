@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replication.dns import rrset
+from replication.dns.notes import Notes
 from replication.dns.rdtypes import CNAME, MX, SOA, TXT, A
 from replication.dns.rrset import RRset, Serial
 from replication.errors import BadName, BadRdata, BadRRset
@@ -19,9 +20,32 @@ def test_an_rrset_is_canonical_sorted_and_without_duplicates() -> None:
 
 
 def test_values_that_differ_only_in_letter_case_are_one() -> None:
+    """The last one stays, with its capitals: who adds a value that is there means to spell it so."""
     assert rrset.make("@", MX, 300, ["10 Mail", "10 mail.EXAMPLE.test."], origin=ZONE).rdata == (
-        "10 mail.example.test.",
+        "10 mail.EXAMPLE.test.",
     )
+
+
+def test_a_value_is_disabled_removed_and_noted_in_whatever_capitals() -> None:
+    notes = Notes.noted((), {"10 MAIL.example.test.": "ours"})
+    made = rrset.make("@", MX, 300, ["10 Mail", "20 Other"], ["10 mAIL"], origin=ZONE, notes=notes)
+    assert made.disabled == ("10 Mail.example.test.",)
+    assert made.notes.comments == (("10 Mail.example.test.", "ours"),)
+    left = made.without(["10 mail.example.test."])
+    assert left is not None
+    assert (left.rdata, left.disabled, left.notes.comments) == (("20 Other.example.test.",), (), ())
+    assert made.without(["20 OTHER.example.test.", "10 mail.example.test."]) is None
+
+
+def test_rrsets_that_differ_only_in_capitals_fold_to_the_same() -> None:
+    notes = [Notes.noted((), {value: "ours"}) for value in ("10 B.test.", "10 b.test.")]
+    one = rrset.make("@", MX, 300, ["10 B.test.", "10 a.test."], ["10 B.test."], origin=ZONE, notes=notes[0])
+    other = rrset.make("@", MX, 300, ["10 A.test.", "10 b.test."], ["10 b.test."], origin=ZONE, notes=notes[1])
+    assert one != other
+    assert one.folded == other.folded
+    assert one.folded.rdata == ("10 a.test.", "10 b.test.")
+    text = rrset.make("@", TXT, 300, ['"A"'], origin=ZONE)
+    assert text.folded is text
 
 
 def test_disabled_values_are_kept_and_not_served() -> None:

@@ -230,7 +230,7 @@ def patch_of_undo(actor: Actor, found: Revision) -> Patch:
         conflicts = []
         for change in undone:
             theirs = current.get(change.key)
-            if soa.same(theirs, change.after):
+            if soa.same_to_dns(theirs, change.after):
                 changes[change.key] = change.before
             elif not is_already_so(theirs, change.before):
                 inverse = Change(*change.key, before=change.after, after=change.before)

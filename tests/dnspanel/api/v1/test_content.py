@@ -72,7 +72,7 @@ def test_what_a_client_writes_is_what_it_reads(word: str, content: str) -> None:
     ("word", "content", "displayed"),
     [
         ("AAAA", "2001:DB8:0::1", "2001:db8::1"),
-        ("MX", "10 MX.test.", "10 mx.test."),
+        ("MX", "010  MX.test.", "10 MX.test."),
         ("DS", "1 13 2 " + "AB" * 32, "1 13 2 " + "ab" * 32),
         ("TXT", '"' + "x" * 300 + '"', '"' + "x" * 255 + '" "' + "x" * 45 + '"'),
         ("HTTPS", '1 . alpn="h2,h3"', "1 . alpn=h2,h3"),

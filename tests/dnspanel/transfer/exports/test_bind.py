@@ -36,7 +36,7 @@ def served(rrsets: list[RRset]) -> Served:
 def read_by_dnspython(zone: str, text: str) -> Served:
     found = dns.zone.from_text(text, zone, relativize=False, check_origin=False)
     return {
-        (name.canonicalize().to_text(), int(item.rdtype), ttl, item.to_digestable())
+        (name.canonicalize().to_text(), int(item.rdtype), ttl, item.to_wire())
         for name, ttl, item in found.iterate_rdatas()
     }
 

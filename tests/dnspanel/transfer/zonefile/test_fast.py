@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dnspanel.transfer.zonefile import fast
-from dnspanel.transfer.zonefile.fast import KINDS, LABELS, MOST_KEPT, FastReader, Table, seconds
+from dnspanel.transfer.zonefile.fast import KINDS, LABELS_IN_RDATA, MOST_KEPT, FastReader, Table, seconds
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata
 from replication.errors import BadName, BadRdata
@@ -206,7 +206,9 @@ def test_names_are_what_names_parse_makes_of_them(written: str, suffix: str) -> 
             reader.name_at(written)
         return
     text, wire, key = reader.name_at(written)
-    assert (text, wire) == (expected, names.to_wire(expected))
+    spelled = names.parse_in_rdata(written, suffix[1:] + "." * bool(suffix) + ZONE)
+    assert (text, wire) == (spelled, names.to_wire(spelled))
+    assert text.lower() == expected
     assert key == (relative_key(expected, ZONE) if names.is_within(expected, ZONE) else b"")
 
 
@@ -267,7 +269,7 @@ def test_faulty_values_are_left_to_the_slow_path() -> None:
 
 
 def test_what_is_kept_does_not_depend_on_the_zone() -> None:
-    LABELS.clear()
+    LABELS_IN_RDATA.clear()
     for zone in (ZONE, "other.test."):
         reader = Plain(zone)
         reader.default_ttl = 60

@@ -378,7 +378,7 @@ def test_an_escaped_space_is_a_letter_of_owners_and_values() -> None:
         "_ipp._tcp PTR My\\ Printer._ipp\nMy\\ Printer._ipp SRV 0 0 631 print\\ server\nprint\\ server A 192.0.2.1\n"
     )
     assert zone.is_sound
-    assert at(zone, "_ipp._tcp", "PTR").texts == (r"my\032printer._ipp.example.test.",)
+    assert at(zone, "_ipp._tcp", "PTR").texts == (r"My\032Printer._ipp.example.test.",)
     assert at(zone, r"my\032printer._ipp", "SRV").texts == (r"0 0 631 print\032server.example.test.",)
     assert at(zone, r"print\032server", "A").texts == ("192.0.2.1",)
 
