@@ -47,6 +47,9 @@ _TYPE_NS, _TYPE_DS, _TYPE_RRSIG, _TYPE_NSEC3, _TYPE_ENT = 2, 43, 46, 50, 0
 # Types that only PowerDNS has, or that dnspython does not read: their rdata is names, or is spelt out below.
 _OF_NAMES = frozenset((7, 8, 9, 14, 65401))  # MB MG MR MINFO ALIAS
 _RKEY, _LUA = 57, 65402
+# Where the names are in rdata that PowerDNS would sign in lower case, while others validate it as it is: IPSECKEY SVCB
+# HTTPS LP HIP DSYNC AMTRELAY.
+_NAMES_AT = {45: (3, 4), 64: (1, 2), 65: (1, 2), 107: (1, 2), 55: (3, None), 66: (3, 4), 260: (3, 4)}
 _TABLE_RECORDS, _TABLE_ZONES, _TABLE_NAMES = 0, 1, 2
 
 RRsetRow = tuple[int, str, int, int, Sequence[str], Sequence[str]]
@@ -136,11 +139,15 @@ def zone_rows(
     """Keys and bodies of all rows of a zone, in no order; `chain` is None for NSEC and where nothing is signed."""
     apex = dns.name.from_text(zone)
     content: dict[dns.name.Name, dict[int, tuple[int, list[bytes]]]] = {}
-    for _, owner, type, ttl, rdata, disabled in rrsets:
+    rows = list(rrsets)
+    signed = {owner for _, owner, type, *_ in rows if type == _TYPE_RRSIG}
+    for _, owner, type, ttl, rdata, disabled in rows:
         served = [text for text in rdata if text not in disabled]
+        if type in _NAMES_AT and owner not in signed:
+            served = [_in_lower_case(type, text) for text in served]
         if served:
             types = content.setdefault(dns.name.from_text(owner), {})
-            types[type] = ttl, sorted(wire_of(type, text) for text in served)
+            types[type] = ttl, sorted({wire_of(type, text) for text in served})
     authority = {name: _has_authority(name, apex, content) for name in content}
     cuts = {name for name, types in content.items() if name != apex and _TYPE_NS in types}
     occluded = {
@@ -209,6 +216,13 @@ def _body(wires: Iterable[bytes], ttl: int, has_authority: bool, has_hash: bool 
     return b"".join(
         struct.pack("<H", len(wire)) + wire + struct.pack("<I???", ttl, has_authority, 0, has_hash) for wire in wires
     )
+
+
+def _in_lower_case(type: int, text: str) -> str:
+    """Rdata of a type that PowerDNS would sign in lower case, and others validate as it is."""
+    start, end = _NAMES_AT[type]
+    words = text.split(" ")
+    return " ".join([*words[:start], *map(str.lower, words[start:end]), *words[end:]])
 
 
 @lru_cache(maxsize=65_536)

@@ -143,6 +143,8 @@ class _Compiler:
         for rel, types in self._after.items():
             for type, rrset in types.items():
                 self._set(rel, type, None if rrset is None else self._body(rel, rrset))
+            if rdtypes.RRSIG in types and types[rdtypes.RRSIG] is None:
+                self._lower_names(rel)
         for rel in self._reshaped:
             if self._denial.is_opt_out and self._new.is_cut(rel):
                 self._renew(rel)  # whether it is signed decides about the flag of NS and about the chain
@@ -163,9 +165,24 @@ class _Compiler:
         if self._read(rel).get(type) != body:
             self._result[rel, type] = body
 
+    def _lower_names(self, rel: bytes) -> None:
+        """Write the stored RRsets of a name that lost its signatures as PowerDNS has to sign them."""
+        for type, body in self._read(rel).items():
+            if type not in rdata.SIGNED_IN_LOWER_CASE or type in self._after[rel]:
+                continue
+            records = values.decode_records(body)
+            texts = (rdata.from_wire(type, record.content) for record in records)
+            wires = sorted({rdata.to_node_wire(type, text, comes_signed=False) for text in texts})
+            self._set(rel, type, values.encode_rrset(wires, records[0].ttl, *self._flags(rel, type)))
+
     def _body(self, rel: bytes, rrset: RRset) -> bytes:
         to_wire, type = rdata.to_wire, rrset.type
-        return values.encode_rrset([to_wire(type, text) for text in rrset.served], rrset.ttl, *self._flags(rel, type))
+        if type in rdata.SIGNED_IN_LOWER_CASE:
+            signed = rdtypes.RRSIG in self._new.types(rel)
+            wires = sorted({rdata.to_node_wire(type, text, comes_signed=signed) for text in rrset.served})
+        else:
+            wires = [to_wire(type, text) for text in rrset.served]
+        return values.encode_rrset(wires, rrset.ttl, *self._flags(rel, type))
 
     def _flags(self, rel: bytes, type: int) -> tuple[bool, bool]:
         """The flags auth and ordername of an RRset."""

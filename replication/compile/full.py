@@ -41,13 +41,20 @@ _SEEN_ENT = values.encode_ent(True)
 
 def compile_zone(zone: str, rrsets: Iterable[RRset], nsec3: Nsec3 | None = None) -> list[Row]:
     """Every row of the zone, sorted by record key. `nsec3` is None for unsigned zones and for NSEC."""
-    to_wire = rdata.to_wire
+    content = list(rrsets)
+    signed = {item.name for item in content if item.type == rdtypes.RRSIG}
     served = (
-        (key_within(zone, item.name, item.type), item.type, item.ttl, [to_wire(item.type, text) for text in texts])
-        for item in rrsets
+        (key_within(zone, item.name, item.type), item.type, item.ttl, _wires(item.type, texts, item.name in signed))
+        for item in content
         if (texts := item.served)
     )
     return compile_wires(zone, served) if nsec3 is None else _general_rows(zone, _owned(served), nsec3)
+
+
+def _wires(type: int, texts: Sequence[str], comes_signed: bool) -> list[bytes]:
+    if type not in rdata.SIGNED_IN_LOWER_CASE:
+        return [rdata.to_wire(type, text) for text in texts]
+    return sorted({rdata.to_node_wire(type, text, comes_signed=comes_signed) for text in texts})
 
 
 def compile_wires(zone: str, rrsets: Iterable[WireRRset]) -> list[Row]:

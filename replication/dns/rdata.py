@@ -24,6 +24,7 @@ __all__ = [
     "NAME_ONLY",
     "POINTING",
     "SERVED_TYPES",
+    "SIGNED_IN_LOWER_CASE",
     "WITH_NAMES",
     "check_type",
     "folded",
@@ -83,6 +84,17 @@ def from_wire(type: int, wire: bytes) -> str:
         raise BadRdata(type=type, text=wire.hex(), reason=reason) from exc
     _check_length(type, text)
     return text
+
+
+def to_node_wire(type: int, text: str, *, comes_signed: bool) -> bytes:
+    """Return the wire form that nodes get of a canonical text.
+
+    It has the text's capitals, unless PowerDNS may have to sign it and would do that otherwise than others validate it.
+    `comes_signed`: others have signed the RRset, as it is.
+    """
+    if type in SIGNED_IN_LOWER_CASE and not comes_signed:
+        text = folded(type, text)
+    return _encode(type, text, None)
 
 
 def targets(type: int, text: str) -> tuple[str, ...]:
@@ -152,6 +164,9 @@ _NAMES_AT: dict[int, slice | None] = {
     rdtypes.NAPTR: slice(-1, None),
     _HIP: slice(3, None),
 }
+# PowerDNS signs the names of all types in lower case. Who validates those of these types takes them as they are (RFC
+# 4034 6.2 lists the others, RFC 6840 5.1), so that a signature over names with capitals would be bogus.
+SIGNED_IN_LOWER_CASE = frozenset((rdtypes.IPSECKEY, rdtypes.SVCB, rdtypes.HTTPS, rdtypes.LP, _HIP, _DSYNC, _AMTRELAY))
 # Those whose values can be spelled in several ways that are the same name.
 WITH_NAMES = frozenset(_NAMES_AT)
 

@@ -316,7 +316,7 @@ def _differences(zone: AheadZone, client: Knows) -> Iterator[AheadRRset]:
     in_panel = store_rrsets.rrsets_of_zones([zone_id])[zone_id] if zone_id else {}
     for key in sorted({*in_panel, *on_node}):
         before, after = in_panel.get(key), taken_over(in_panel.get(key), on_node.get(key))
-        if before == after or (zone_id and soa.same(before, after)):
+        if before == after or (zone_id and soa.same_to_dns(before, after)):
             continue
         yield AheadRRset(
             zone=zone,

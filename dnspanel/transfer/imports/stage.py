@@ -16,6 +16,7 @@ from dnspanel.transfer.documents import ReadyRRset
 from dnspanel.transfer.files.spool import import_directory
 from dnspanel.zones.store_rrsets import copy_rows
 from replication.compile import compile_wires
+from replication.dns import rdata, rdtypes
 from replication.wire.operations import digest_bytes, record_puts
 
 
@@ -50,7 +51,8 @@ class StageWriter:
     def add(self, zone_id: int, zone_name: str, rrsets: Sequence[ReadyRRset]) -> Staged:
         """The zone's rows and operations are in the file."""
         rows = copy_rows(zone_id, rrsets)
-        compiled = compile_wires(zone_name, map(_served, rrsets))
+        signed = {rrset.key for rrset in rrsets if rrset.type == rdtypes.RRSIG}
+        compiled = compile_wires(zone_name, (_served(rrset, rrset.key in signed) for rrset in rrsets))
         ops, digest = record_puts(zone_id, compiled)
         staged = Staged(self._size, len(rows), self._size + len(rows), len(ops), len(compiled), digest_bytes(digest))
         for part in (rows, ops):
@@ -81,10 +83,13 @@ def read_stage(path: Path, size: int, checksum: int) -> memoryview | None:
     return memoryview(content) if len(content) == size and zlib.crc32(content) == checksum else None
 
 
-def _served(rrset: ReadyRRset) -> tuple[bytes, int, int, Sequence[bytes]]:
+def _served(rrset: ReadyRRset, comes_signed: bool) -> tuple[bytes, int, int, Sequence[bytes]]:
     """What the nodes get of an RRset: its records without those that are disabled."""
-    if not rrset.disabled:
+    if not rrset.disabled and rrset.type not in rdata.SIGNED_IN_LOWER_CASE:
         return rrset.key, rrset.type, rrset.ttl, rrset.wires
     off = set(rrset.disabled)
-    wires = tuple(wire for text, wire in zip(rrset.texts, rrset.wires, strict=True) if text not in off)
+    wires: Sequence[bytes] = [wire for text, wire in zip(rrset.texts, rrset.wires, strict=True) if text not in off]
+    if rrset.type in rdata.SIGNED_IN_LOWER_CASE:
+        served = (text for text in rrset.texts if text not in off)
+        wires = sorted({rdata.to_node_wire(rrset.type, text, comes_signed=comes_signed) for text in served})
     return rrset.key, rrset.type, rrset.ttl, wires

@@ -10,8 +10,8 @@ from replication.codec import values
 from replication.codec.dnssec import Nsec3, nsec3_hash
 from replication.codec.keys import name_from_relative_key
 from replication.compile import compile_changes, compile_zone
-from replication.dns import rrset
-from replication.dns.rdtypes import DS, NS, RRSIG, SOA, TXT, A
+from replication.dns import rdata, rrset
+from replication.dns.rdtypes import DS, HTTPS, NS, RRSIG, SOA, TXT, A
 from replication.dns.rrset import RRset
 from tests.full import Sample, examples
 from tests.replication.compile.zones import (
@@ -244,3 +244,13 @@ def test_below_a_delegation_no_more_is_read_than_must_be(mode: str) -> None:
     below = sum(rel.startswith(b"c\0") for rel, _ in rows.content)
     added = 200 if any(type == 50 for _, type in rows.content) else 0  # rows at the hash labels, which are compared
     assert rows.read < below + added + 20
+
+
+def test_a_name_that_loses_its_signatures_gets_names_as_powerdns_signs_them() -> None:
+    name, signature = f"www.{ZONE}", f"HTTPS 13 3 300 20261224000000 20261101000000 1 {ZONE} {'q80x' * 21}qw=="
+    https = rrset.make(name, HTTPS, 300, ["1 Web.Other.test.", "2 web2.other.test."])
+    rrsig = RRset(name, RRSIG, 300, (rdata.parse_signature(signature),))
+    compared = Compared({(name, HTTPS): https, (name, RRSIG): rrsig}, None)
+    compared.change({(name, RRSIG): None})
+    compared.change({(name, HTTPS): rrset.make(name, HTTPS, 60, ["1 Web.Other.test."])})
+    compared.change({(name, HTTPS): https, (name, RRSIG): rrsig})

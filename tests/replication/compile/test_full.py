@@ -10,7 +10,7 @@ from replication.codec import keys, values
 from replication.codec.dnssec import Nsec3, nsec3_hash
 from replication.compile import Row, WireRRset, compile_wires, compile_zone
 from replication.compile.full import _general_rows, _owned
-from replication.dns import names, rdata, rrset
+from replication.dns import names, rdata, rdtypes, rrset
 from replication.dns.rdtypes import NS, A, type_to_text
 from replication.dns.rrset import RRset
 from replication.errors import BadRRset
@@ -174,3 +174,16 @@ def test_the_fast_way_and_the_general_way_compile_the_same(
     assert compile_wires(ZONE, rrsets) == expected
     plain = [item for item in rrsets if item[1] != NS or item[0] == keys.APEX]
     assert compile_wires(ZONE, iter(plain)) == _general_rows(ZONE, _owned(plain), None)
+
+
+def test_names_that_powerdns_would_sign_otherwise_are_in_lower_case_unless_others_signed_them() -> None:
+    """Of HTTPS, capitals in rows would be bogus in a zone that PowerDNS signs (RFC 4034 6.2, RFC 6840 5.1)."""
+    https = rrset.make("www", rdtypes.HTTPS, 300, ["1 Web.Other.test."], origin="example.test.")
+    mail = rrset.make("www", rdtypes.MX, 300, ["1 Mail.Other.test."], origin="example.test.")
+    signature = f"HTTPS 13 3 300 20261224000000 20261101000000 1 example.test. {'q80x' * 21}qw=="
+    rrsig = RRset("www.example.test.", rdtypes.RRSIG, 300, (rdata.parse_signature(signature),))
+    rows = {type: body for _, type, body in compile_zone("example.test.", [mail, https])}
+    assert b"\3web\5other" in rows[rdtypes.HTTPS]
+    assert b"\4Mail\5Other" in rows[rdtypes.MX]
+    signed = {type: body for _, type, body in compile_zone("example.test.", [mail, rrsig, https])}
+    assert b"\3Web\5Other" in signed[rdtypes.HTTPS]
