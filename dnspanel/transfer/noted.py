@@ -12,15 +12,16 @@ from json import JSONDecodeError
 from dnspanel.texts import gettext
 from dnspanel.zones.rrset_notes import notes_in
 from replication.dns import names, rdata
-from replication.dns.notes import Notes, format_notes
+from replication.dns.notes import Notes, format_notes, notes_without_spellings
 from replication.errors import ReplicationError
 
 NOTED = ";!noted "
 
 
 def noted_line(owner: str, type: str, notes: str) -> str:
-    """The line of an RRset whose notes are this text."""
-    return f"{NOTED}{owner} {type} {notes}\n"
+    """The line of an RRset whose notes are this text; empty if people noted nothing."""
+    noted = notes_without_spellings(notes)
+    return f"{NOTED}{owner} {type} {noted}\n" if noted else ""
 
 
 def noted_line_of(owner: str, type: str, notes: Notes) -> str:

@@ -8,7 +8,7 @@ from dnspanel.transfer.models import Action
 from dnspanel.zones import soa
 from replication.dns import rdata, rdtypes
 from replication.dns.notes import parse_notes
-from replication.dns.rrset import RRset, make
+from replication.dns.rrset import RRset, make, with_spellings_of
 from replication.errors import BadRRset
 
 Key = tuple[str, int]
@@ -103,4 +103,4 @@ def _same(current: RRset | None, expected: RRset, parsed: ParsedZone) -> bool:
         return False
     if expected.type == rdtypes.SOA and parsed.signatures is None:
         return soa.same(current, expected)
-    return current == expected
+    return current == with_spellings_of(expected, current)

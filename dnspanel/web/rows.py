@@ -387,9 +387,15 @@ class DisplayDiff:
         pairs = [tags] if tags.before != tags.after else []
         old, new = dict(before.comments), dict(after.comments)
         values = [value for value in self.after.rdata if old.get(value, "") != new.get(value, "")]
-        return pairs + [
+        pairs += [
             NoteDiff(gettext("Comment of {value}").format(value=value), old.get(value, ""), new.get(value, ""))
             for value in values
+        ]
+        old, new = dict(before.spellings), dict(after.spellings)
+        return pairs + [
+            NoteDiff(gettext("Spelling of {value} in API v1").format(value=value), old.get(value, ""), new[value])
+            for value in new
+            if old.get(value) != new[value]
         ]
 
     @property

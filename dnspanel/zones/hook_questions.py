@@ -10,7 +10,7 @@ serials, which move by themselves.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
@@ -139,6 +139,7 @@ def _content(rrset: RRset | None) -> Any:
     """The RRset without its serial: that is not decided yet, and moves on while the hook thinks."""
     if rrset is None:
         return None
+    rrset = replace(rrset, notes=rrset.notes.without_spellings)
     return (soa.with_serial(rrset, soa.NO_SERIAL) if rrset.type == rdtypes.SOA else rrset).to_json()
 
 

@@ -1,11 +1,11 @@
 """Three-way merge, per RRset: what it was when the edit began, what it is now, what the author asks for."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dnspanel.zones import soa
 from replication.dns import rdtypes
-from replication.dns.rrset import Change, Key, RRset
+from replication.dns.rrset import Change, Key, RRset, with_spellings_of
 
 Changes = Mapping[Key, RRset | None]  # what RRsets become; None: deleted
 
@@ -47,6 +47,8 @@ def merge(zone_name: str, edits: Iterable[Edit], current: Mapping[Key, RRset]) -
     for edit in edits:
         change = edit.change
         found = current.get(change.key)
+        if found is not None and change.after is not None:
+            change = replace(change, after=with_spellings_of(change.after, found))
         if is_already_so(found, change.after):
             already_so.append(Change(change.name, change.type, found, change.after))
         elif change.before == found:
@@ -60,6 +62,8 @@ def merge(zone_name: str, edits: Iterable[Edit], current: Mapping[Key, RRset]) -
 
 def is_already_so(current: RRset | None, after: RRset | None) -> bool:
     """True when making it `after` changes nothing; a SOA with a greater serial is a change."""
-    if current is not None and after is not None and after.type == rdtypes.SOA:
+    if current is None or after is None:
+        return current is after
+    if after.type == rdtypes.SOA:
         return soa.same(current, after) and not soa.serial_of(current) < soa.serial_of(after)
-    return current == after
+    return current == with_spellings_of(after, current)

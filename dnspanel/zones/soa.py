@@ -132,8 +132,10 @@ def beyond(serial: Serial, last: Serial | None) -> Serial:
 
 
 def same_to_dns(one: RRset | None, other: RRset | None) -> bool:
-    """Equal, apart from a SOA's serial and from capitals of names in rdata."""
-    return same(one and one.folded, other and other.folded)
+    """Equal, apart from a SOA's serial, from capitals of names in rdata, and from spellings."""
+    return same(
+        *(rrset and replace(rrset.folded, notes=rrset.folded.notes.without_spellings) for rrset in (one, other))
+    )
 
 
 def same(one: RRset | None, other: RRset | None) -> bool:

@@ -148,6 +148,18 @@ def make(
     return found
 
 
+def with_spellings_of(rrset: RRset, current: RRset) -> RRset:
+    """Return the RRset with the current one's spellings of values that stay, for those of which it has none itself.
+
+    Only API v1 knows spellings: a change by anybody else is about something else.
+    """
+    if not current.notes.spellings:
+        return rrset
+    stay = {value: text for value, text in current.notes.spellings if value in rrset.rdata}
+    spellings = stay | dict(rrset.notes.spellings)
+    return replace(rrset, notes=rrset.notes.with_spellings(spellings))
+
+
 def notes_of_values(notes: Notes, type: int, texts: Collection[str]) -> Notes:
     """Return the notes without comments of other values than these, and with each value spelled as it is here."""
     if notes.comments and type in rdata.WITH_NAMES:

@@ -38,6 +38,8 @@ GOOD = {
     "TXT": ['"hello"', '"two" "strings"', '"with \\"quotes\\" and \\\\"', '""', '"' + "x" * 255 + '"', '"\\195\\188"'],
     "URI": ['10 1 "https://x.test/"'],
 }
+# Those that are not in the form in which PowerDNS shows what it has stored.
+SPELLED_OTHERWISE = frozenset(("2001:DB8::A",))
 BAD = {
     "A": ["", "192.0.2", "192.0.2.256", "2001:db8::1", "host", "192.0.2.1 "],
     "AAAA": ["192.0.2.1", "2001:db8::g", ":::"],

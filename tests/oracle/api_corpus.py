@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dnspanel.api.v1.kept_metadata import REFUSED, WRITABLE
-from tests.oracle.api_contents import BAD, GOOD
+from tests.oracle.api_contents import BAD, GOOD, SPELLED_OTHERWISE
 from tests.oracle.api_server import Call
 
 ZONES = "/zones"
@@ -139,7 +139,9 @@ def contents() -> Iterator[Call]:
         for number, text in enumerate(texts):
             name = f"{type_.lower()}{number}.t.test."
             yield patch("t.test.", rrset(name, type_, text))
-            yield Call("GET", f"{ZONES}/t.test.?rrset_name={name}&rrset_type={type_}")
+            # LMDB stores no text. Their SQL backends give back what was sent, as we do.
+            differs = "theirs gives back another text than it got" if text in SPELLED_OTHERWISE else ""
+            yield Call("GET", f"{ZONES}/t.test.?rrset_name={name}&rrset_type={type_}", differs=differs)
         if type_ not in {"CNAME", "DNAME"}:
             yield patch("t.test.", rrset(f"{type_.lower()}.t.test.", type_, *texts))
         yield patch("t.test.", rrset(f"{type_.lower()}0.t.test.", type_, changetype="DELETE"))
@@ -147,7 +149,7 @@ def contents() -> Iterator[Call]:
     for type_, texts in BAD.items():
         for text in texts:
             yield patch("t.test.", rrset("bad.t.test.", type_, text))
-    yield Call("GET", f"{ZONES}/t.test.")
+    yield Call("GET", f"{ZONES}/t.test.", differs="theirs gives back other texts than it got")
 
 
 def changes() -> Iterator[Call]:

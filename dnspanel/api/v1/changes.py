@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from dnspanel.api.v1.attributes import Comment, CommentKey, comment_text
+from dnspanel.api.v1.content import content_for_client
 from dnspanel.api.v1.rrsets import RRsetInput, read_key, read_rrset, title
 from dnspanel.api.v1.view import Refusal, text_in
 from dnspanel.zones.direct import CurrentRRsets, Patch, Step, extended, patch_of_steps, removed, without
@@ -119,8 +120,16 @@ def with_its_comment(made: RRset, current: RRset) -> RRset:
 
 
 def with_its_notes(made: RRset, current: RRset) -> RRset:
-    """The new records with the tags that the RRset has, and the comments of the values that stay: PowerDNS has none."""
-    return replace(made, notes=notes_of_values(current.notes, made.type, made.rdata)) if current.notes else made
+    """The new records with the tags that the RRset has, and the comments of the values that stay: PowerDNS has none.
+
+    A value that was spelled otherwise before, and is not any more, is noted as it is shown: what says nothing of
+    spellings leaves them.
+    """
+    if not current.notes:
+        return made
+    plain = {value: content_for_client(made.type, value) for value, _ in current.notes.spellings if value in made.rdata}
+    notes = notes_of_values(current.notes, made.type, made.rdata)
+    return replace(made, notes=notes.with_spellings(plain | dict(made.notes.spellings)))
 
 
 def _commented(given: RRsetInput, current: RRset | None, text: str) -> RRset | None:

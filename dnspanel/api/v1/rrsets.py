@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from json.encoder import encode_basestring_ascii as quoted
@@ -14,10 +14,11 @@ from dnspanel.api.v1.attributes import Comment, comment_text, comments_in_full
 from dnspanel.api.v1.content import content_for_client, read_content
 from dnspanel.api.v1.view import Refusal, canonical, list_in, shortened, text_in
 from replication.dns import names, rdata, rdtypes
+from replication.dns.notes import NO_NOTES, Notes, parse_notes
 from replication.dns.rrset import MAX_TTL, RRset, make
 from replication.errors import BadName, BadRdata, BadRRset
 
-StoredRow = tuple[str, int, int, list[str], list[str], str]  # name, type, TTL, rdata, disabled, comment
+StoredRow = tuple[str, int, int, list[str], list[str], str, str]  # name, type, TTL, rdata, disabled, comment, notes
 
 MOST_COMMENT = 2000
 MOST_RECORDS = 5_000  # of an RRset; of addresses, 4,095 fit into one
@@ -36,6 +37,7 @@ class RRsetInput:
     ttl: int | None
     records: Mapping[str, bool] | None  # canonical rdata → whether it is disabled, in the order given
     comments: tuple[Comment, ...] | None
+    spellings: Mapping[str, str] = field(default_factory=dict)  # canonical rdata → content, where that is another text
 
     @property
     def key(self) -> tuple[str, int]:
@@ -52,13 +54,17 @@ class RRsetInput:
         disabled = [text for text, is_disabled in self.records.items() if is_disabled]
         if len(self.records) == 1 and len(next(iter(self.records))) < _SURELY_FITS:
             # Most RRsets have one record: it is canonical already, and there is nothing to put in order.
-            return RRset(self.name, self.type, ttl, tuple(self.records), tuple(disabled), comment)
+            return RRset(self.name, self.type, ttl, tuple(self.records), tuple(disabled), comment, self._notes)
         try:
-            return make(self.name, self.type, ttl, self.records, disabled, comment)
+            return make(self.name, self.type, ttl, self.records, disabled, comment, notes=self._notes)
         except (BadRRset, BadRdata, BadName) as exc:
             served = len(self.records) - len(disabled)
             one_only = self.type in _SINGLE and served > 1
             raise Refusal(422, f"{self.title}{' has more than one record' if one_only else f': {exc}'}") from exc
+
+    @property
+    def _notes(self) -> Notes:
+        return Notes.noted(spellings=self.spellings) if self.spellings else NO_NOTES
 
 
 _SINGLE = frozenset((rdtypes.SOA, rdtypes.CNAME, rdtypes.DNAME))
@@ -75,9 +81,10 @@ def read_rrset(value: Mapping[str, Any], key: tuple[str, int], zone: str, now: d
     refuse_odd_characters(text_in(value, "name"))
     if not names.is_within(name, zone):
         raise Refusal(422, f"{title(name, type_)}: Name is out of zone")
-    records = _records(value, name, type_) if isinstance(value.get("records"), list) else None
+    spellings: dict[str, str] = {}
+    records = _records(value, name, type_, spellings) if isinstance(value.get("records"), list) else None
     comments = _comments(value, now) if isinstance(value.get("comments"), list) else None
-    return RRsetInput(name, type_, number_in(value, "ttl", MAX_TTL), records, comments)
+    return RRsetInput(name, type_, number_in(value, "ttl", MAX_TTL), records, comments, spellings)
 
 
 def read_key(value: Mapping[str, Any]) -> tuple[str, int]:
@@ -113,7 +120,8 @@ def number_in(value: Mapping[str, Any], key: str, most: int) -> int | None:
     return int(number)
 
 
-def _records(value: Mapping[str, Any], name: str, type_: int) -> dict[str, bool]:
+def _records(value: Mapping[str, Any], name: str, type_: int, spellings: dict[str, str]) -> dict[str, bool]:
+    """The canonical records of an RRset, and whether each is disabled; those that are written otherwise are noted."""
     records: dict[str, bool] = {}
     listed = list_in(value, "records")
     if len(listed) > MOST_RECORDS:
@@ -129,6 +137,9 @@ def _records(value: Mapping[str, Any], name: str, type_: int) -> dict[str, bool]
         if rdata.in_both(type_, [text], records):
             raise Refusal(422, f'Duplicate record in {title(name, type_)} with content "{shortened(content)}"')
         records[text] = is_disabled
+        # PowerDNS itself writes a SOA anew whenever its serial moves.
+        if type_ != rdtypes.SOA and content != content_for_client(type_, text):
+            spellings[text] = content
     return records
 
 
@@ -152,8 +163,11 @@ def _comments(value: Mapping[str, Any], now: datetime) -> tuple[Comment, ...]:
 
 def rrset_text(row: StoredRow, attributes: PowerdnsZone, modified_at: int) -> str:
     """An RRset as JSON text. `name` comes before `records`: some clients read JSON by regular expression."""
-    name, type_, ttl, texts, disabled, comment = row
-    if type_ in _AS_IT_STANDS and not disabled and "\\" not in "".join(texts):
+    name, type_, ttl, texts, disabled, comment, notes = row
+    if notes and (spellings := dict(parse_notes(notes).spellings)):
+        contents = [(spellings.get(text) or content_for_client(type_, text), text in disabled) for text in texts]
+        records = ", ".join([_record_text(content, is_disabled) for content, is_disabled in contents])
+    elif type_ in _AS_IT_STANDS and not disabled and "\\" not in "".join(texts):
         records = ", ".join([f'{{"content": {quoted(text)}, "disabled": false}}' for text in texts])
     else:
         records = ", ".join([_record_text(content_for_client(type_, text), text in disabled) for text in texts])

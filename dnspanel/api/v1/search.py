@@ -51,7 +51,7 @@ def _zones(actor: Actor, pattern: Pattern, limit: int) -> Iterable[dict[str, Any
 def _records(actor: Actor, pattern: Pattern, limit: int) -> Iterable[dict[str, Any]]:
     return [
         {
-            "content": content_for_client(found.type, found.rdata),
+            "content": found.spelling or content_for_client(found.type, found.rdata),
             "disabled": found.disabled,
             "name": found.name,
             "object_type": "record",

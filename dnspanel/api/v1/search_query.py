@@ -30,6 +30,7 @@ from dnspanel.zones.models import RRset, Zone
 from dnspanel.zones.search.zone_conditions import THREE_IN_A_ROW, has_many_zones, is_in_trigrams
 from replication.codec.keys import relative_key
 from replication.dns import names
+from replication.dns.notes import parse_notes
 from replication.errors import BadName
 
 MOST_COMPARED = 200_000  # RRsets; about a second
@@ -103,6 +104,7 @@ class FoundRecord:
     ttl: int
     rdata: str
     disabled: bool
+    spelling: str = ""  # how a client wrote it, where that is not how it would be shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,7 @@ def find_records(actor: Actor, pattern: Pattern, limit: int) -> list[FoundRecord
     rrsets = RRset.objects.filter(fitting, zone__in=zones)
     rrsets = rrsets.annotate(named=named, held=RawSQL(_MATCHING_RDATA, likes, output_field=_TEXTS))
     with transaction.atomic(savepoint=False):  # or the database would collect all rows before it gives the first
-        rows = _seen(actor, rrsets, "ttl", "rdata", "disabled", "named", "held")
+        rows = _seen(actor, rrsets, "ttl", "rdata", "disabled", "notes", "named", "held")
         return sorted(islice(_records(rows), limit), key=lambda found: (found.zone_name, found.name, found.type))
 
 
@@ -172,9 +174,10 @@ def find_comments(actor: Actor, pattern: Pattern, limit: int) -> list[FoundComme
 
 def _records(rows: Iterator[tuple[str, str, int, Any]]) -> Iterator[FoundRecord]:
     """Every record where the name fits, else those whose content does."""
-    for zone_name, name, type_, (ttl, texts, disabled, named, matching) in rows:
+    for zone_name, name, type_, (ttl, texts, disabled, notes, named, matching) in rows:
+        spellings = dict(parse_notes(notes).spellings)
         for text in texts if named else matching:
-            yield FoundRecord(zone_name, name, type_, ttl, text, text in disabled)
+            yield FoundRecord(zone_name, name, type_, ttl, text, text in disabled, spellings.get(text, ""))
 
 
 def _seen(actor: Actor, rrsets: QuerySet[RRset], *columns: str) -> Iterator[tuple[str, str, int, Any]]:

@@ -76,7 +76,7 @@ def _changeable(request: Request, zone_id: str) -> Zone:
 
 def _lines(rows: Iterator[StoredRow]) -> Iterator[str]:
     """The served records of the rows."""
-    for name, type_, ttl, texts, disabled, _ in rows:
+    for name, type_, ttl, texts, disabled, *_ in rows:
         for text in texts:
             if text not in disabled:
                 yield f"{name}\t{ttl}\tIN\t{mnemonic(type_)}\t{content_for_client(type_, text)}\n"

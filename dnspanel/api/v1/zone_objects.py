@@ -37,13 +37,13 @@ _LISTED = (
 )
 
 _ROWS = """
-SELECT r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment FROM zones_rrset r
+SELECT r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment, r.notes FROM zones_rrset r
 WHERE r.zone_id = %(zone)s AND (%(key)s::bytea IS NULL OR r.owner_key = %(key)s)
     AND (%(type)s::int IS NULL OR r.type = %(type)s)
 ORDER BY r.owner_key, r.type
 """
 _ALL_ROWS = """
-SELECT r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment FROM zones_rrset r
+SELECT r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment, r.notes FROM zones_rrset r
 WHERE r.zone_id = %(zone)s ORDER BY r.owner_key, r.type
 """
 

@@ -38,5 +38,5 @@ def _order(zone: str, change: Change) -> dict[str, Any]:
         order["disabled"] = sorted(change.after.disabled)
     if change.after.comment:
         order["comment"] = change.after.comment
-    order |= change.after.notes.to_json()
+    order |= change.after.notes.without_spellings.to_json()
     return order

@@ -77,7 +77,11 @@ class RRsetForm(PanelForm):
             "ttl": display.ttl,
             "values": "\n".join(lines),
             "comment": display.comment,
-            **({"tags": " ".join(display.notes.tags)} if in_lines else {"notes": format_notes(display.notes)}),
+            **(
+                {"tags": " ".join(display.notes.tags)}
+                if in_lines
+                else {"notes": format_notes(display.notes.without_spellings)}
+            ),
             "base_revision": base_revision,
             "old_name": display.name,
             "old_type": type_text,

@@ -3,7 +3,7 @@
 import json
 
 from replication.dns import rdtypes
-from replication.dns.notes import NO_NOTES, Notes, format_notes, parse_notes
+from replication.dns.notes import NO_NOTES, Notes, format_notes, notes_without_spellings, parse_notes
 from replication.dns.rrset import RRset, make
 
 BOTH = Notes(("shop", "web"), (("192.0.2.1", "first rack"), ("192.0.2.2", 'say "ü"\n')))
@@ -39,3 +39,18 @@ def test_of_two_comments_of_a_value_the_first_one_stays() -> None:
     assert joined.comment_of("192.0.2.1") == "first rack"
     assert joined.comment_of("192.0.2.9") == "ninth"
     assert BOTH.joined(NO_NOTES) == BOTH
+
+
+def test_spellings_go_where_values_go_and_are_shown_to_nobody_else() -> None:
+    spelled = Notes.noted(["a"], {"x": "note"}, {"x": "X", "y": "Y"})
+    assert Notes.from_json(spelled.to_json()) == parse_notes(format_notes(spelled)) == spelled
+    assert spelled.of_values(["y"]) == Notes.noted(["a"], {}, {"y": "Y"})
+    assert spelled.renamed(str.upper) == Notes.noted(["a"], {"X": "note"})
+    assert Notes.noted(spellings={"x": "other", "z": "Z"}).joined(spelled).spellings == (
+        ("x", "other"),
+        ("y", "Y"),
+        ("z", "Z"),
+    )
+    assert spelled.without_spellings == Notes.noted(["a"], {"x": "note"})
+    assert notes_without_spellings(format_notes(spelled)) == format_notes(spelled.without_spellings)
+    assert notes_without_spellings(format_notes(Notes.noted(spellings={"x": "X"}))) == ""

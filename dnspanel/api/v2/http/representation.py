@@ -1,5 +1,6 @@
 """How zones, RRsets and what happens to them look in API v2: plain values for JSON. `shapes` has their description."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
@@ -25,6 +26,8 @@ def time_json(at: datetime) -> str:
 
 def rrset_json(rrset: RRset) -> dict[str, Any]:
     """An RRset by its own."""
+    if rrset.notes.spellings:
+        rrset = replace(rrset, notes=rrset.notes.without_spellings)
     return {"name": rrset.name, "type": rdata.type_to_text(rrset.type), **rrset.to_json()}
 
 

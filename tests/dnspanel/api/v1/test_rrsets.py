@@ -64,7 +64,7 @@ def test_comments_may_lack_account_and_time_but_not_content() -> None:
 
 
 def test_the_text_is_json_whatever_the_records_hold() -> None:
-    row = ('a\\"b.example.test.', rdtypes.TXT, 60, ['"q\\"\\\\"', '"\\195\\169"'], ['"\\195\\169"'], "é “note”")
+    row = ('a\\"b.example.test.', rdtypes.TXT, 60, ['"q\\"\\\\"', '"\\195\\169"'], ['"\\195\\169"'], "é “note”", "")
     displayed = json.loads(rrset_text(row, PowerdnsZone(), 5))
     assert displayed == {
         "comments": [{"account": "", "content": "é “note”", "modified_at": 5}],
@@ -83,7 +83,7 @@ def test_the_text_is_json_whatever_the_records_hold() -> None:
     ],
 )
 def test_names_are_escaped_as_powerdns_does_it(type_: int, texts: list[str], contents: list[str]) -> None:
-    displayed = json.loads(rrset_text(("x.test.", type_, 60, texts, [], ""), PowerdnsZone(), 5))
+    displayed = json.loads(rrset_text(("x.test.", type_, 60, texts, [], "", ""), PowerdnsZone(), 5))
     assert [record["content"] for record in displayed["records"]] == contents
 
 
