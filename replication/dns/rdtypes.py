@@ -19,7 +19,7 @@ SERVED_TYPES: frozenset[int] = frozenset(_SERVED.values())
 _MNEMONICS: dict[int, str] = {number: name for name, number in _SERVED.items()}
 
 RRSIG, NSEC, NSEC3, NSEC3PARAM = 46, 47, 50, 51  # nobody edits them
-SIGNING_STATE = 65534  # BIND notes at the apex how far it is with signing; a private type
+SIGNING_STATE = 65534  # BIND notes at the apex how far it is with signing; elsewhere any private type
 
 _SYNTHESISED = gettext_noop("PowerDNS makes {type} records itself when a zone is signed; they cannot be edited")
 _REFUSED: dict[int, str] = {

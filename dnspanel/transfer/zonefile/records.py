@@ -25,11 +25,11 @@ PLACES_OF_FILE = 1 << 32
 _IN = frozenset(("IN", "CLASS1"))
 _CLASSES = frozenset(("CH", "CHAOS", "HS", "HESIOD", "CS", "CSNET"))
 _TEXTS = frozenset((rdtypes.TXT, rdtypes.SPF))
-# Signers and PowerDNS make these themselves: KEY's predecessors, signatures, denial, and BIND's signing state.
-_SIGNED = frozenset((24, 30, 46, 47, 50, 51, rdtypes.SIGNING_STATE))
-# BIND signs its state too, and its NSEC says that it is there.
-_SIGNED_KEPT = frozenset((rdtypes.RRSIG, rdtypes.SIGNING_STATE))
-_SIGNED_AT_APEX = frozenset((rdtypes.DNSKEY, rdtypes.CDS, rdtypes.CDNSKEY))
+# Signers and PowerDNS make these themselves: KEY's predecessors, signatures and denial.
+_SIGNED = frozenset((24, 30, 46, 47, 50, 51))
+# BIND notes its signing state only at the apex; below it, the type is anybody's private one. BIND signs its state too,
+# and its NSEC says that it is there.
+_SIGNED_AT_APEX = frozenset((rdtypes.DNSKEY, rdtypes.CDS, rdtypes.CDNSKEY, rdtypes.SIGNING_STATE))
 # Types for which the rules have more to say than a look at their neighbours shows.
 _SPECIAL = frozenset((rdtypes.DNAME, rdtypes.ALIAS, rdtypes.LUA))
 _UNQUOTED = frozenset(FORMS.keys() - _TEXTS - {rdtypes.LUA, rdtypes.RKEY})
@@ -223,7 +223,7 @@ class RecordReader(FastReader):
     def _is_left_out(self, head: Head) -> bool:
         if head.type == rdtypes.LUA:
             return not self.allow_lua
-        if self.signatures and (head.type in _SIGNED_KEPT or head.type in _SIGNED_AT_APEX):
+        if self.signatures and (head.type == rdtypes.RRSIG or head.type in _SIGNED_AT_APEX):
             return False
         return is_of_signers(head.type, head.owner, self.zone)
 

@@ -234,6 +234,13 @@ def test_records_of_dnssec_are_left_out_with_one_warning_that_the_zone_will_be_u
     assert at(zone, "sub", "DS")
 
 
+def test_the_type_by_which_bind_notes_its_signing_is_an_ordinary_one_below_the_apex() -> None:
+    """A private type at `www` was left out, and the zone was called signed."""
+    zone = body("www TYPE65534 \\# 2 0102\n")
+    assert codes(zone) == []
+    assert at(zone, "www", "TYPE65534").texts == ("\\# 2 0102",)
+
+
 def test_lua_is_left_out_unless_it_is_allowed() -> None:
     text = "l LUA A \"'192.0.2.1'\"\n"
     assert codes(body(text)) == ["lua-left-out"]

@@ -120,6 +120,14 @@ def test_what_bind_notes_at_the_apex_is_kept_because_it_is_signed(tmp_path: Path
     assert rdtypes.SIGNING_STATE not in types(read(text, options=KEEP))
 
 
+def test_the_same_type_below_the_apex_is_kept_signed_or_not(tmp_path: Path) -> None:
+    text = zone_text(ZONE, "www TYPE65534 \\# 1 07", "www A 192.0.2.1")
+    for found in (read(signed_text(ZONE, text, tmp_path), options=KEEP), read(text), read(text, options=KEEP)):
+        assert found.is_sound, found.faults
+        assert at(found, "www", "TYPE65534").texts == ("\\# 1 07",)
+    assert "dnssec-left-out" not in reasons(read(text))
+
+
 def test_of_several_chains_the_zone_is_served_with_one_that_powerdns_makes(tmp_path: Path) -> None:
     glued = zone_text(ZONE, "sub NS sub", "sub A 192.0.2.1", "www A 192.0.2.2")
     by_nsec = signed_text(ZONE, glued, tmp_path, "-O", "full")
