@@ -24,6 +24,7 @@ _STATES = """
 _PRIVATE = "SELECT id, private_encrypted FROM zones_zonekey WHERE id = ANY(%s)"
 
 _TYPE_A, _TYPE_AAAA, _TYPE_NS, _TYPE_DS, _TYPE_RRSIG = 1, 28, 2, 43, 46
+_OF_BARE_CUT = {_TYPE_A, _TYPE_AAAA, _TYPE_NS, _TYPE_RRSIG}
 _LIKE_HASH = re.compile(rb"[0-9a-v]{32}")
 
 
@@ -93,6 +94,8 @@ def names_in_chain(
         insecure = name != apex and set(types) - {_TYPE_RRSIG} == {_TYPE_NS}
         if is_occluded[name] or (chain.opt_out and insecure):
             continue
+        if chain.opt_out and name != apex and _TYPE_NS in types and not set(types) - _OF_BARE_CUT:
+            name = name.parent()  # it is left out itself, because of its addresses
         while name not in found:
             found.add(name)
             if name != apex:

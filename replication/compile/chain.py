@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from replication.codec.dnssec import Nsec3, nsec3_hash
 from replication.codec.keys import APEX, name_from_relative_key, parent_key
+from replication.compile.denial import is_bare_cut
 from replication.dns import rdtypes
 
 # PowerDNS answers these by others, and says so in its chain.
@@ -83,10 +84,12 @@ class ChainMaker:
         is_insecure = at_cut and rdtypes.DS not in types
         more = () if is_insecure else (rdtypes.RRSIG,)
         listed = self._list(types, at_cut, *more, *((rdtypes.NSEC3PARAM,) if rel == APEX else ()))
+        # With opt-out PowerDNS leaves out an insecure delegation that has an address, but none of the names above it.
+        left_out = rel if at_cut and nsec3.opt_out and is_bare_cut(types) else None
         path, name = set(), rel
         while True:
             path.add(name)
-            if name not in self._path:
+            if name not in self._path and name != left_out:
                 hashed = nsec3_hash(name_from_relative_key(name, self._zone), nsec3.salt, nsec3.iterations)
                 self._found.append((hashed + b"\0", name, listed if name == rel else self._list_of_empty(name)))
             if name == APEX:

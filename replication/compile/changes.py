@@ -90,6 +90,10 @@ class _State:
         """The rank of a name."""
         return self._rank(rel, self.types(rel))
 
+    def is_in_chain(self, rel: bytes) -> bool:
+        """The name owns something and is in the NSEC3 chain."""
+        return self._denial.is_in_chain(self.rank(rel), self.types(rel), self.is_cut(rel))
+
     def ranks_below(self, rel: bytes, rows: Rows) -> Iterator[int]:
         """The ranks of the names below one that have rows; names that changes add elsewhere are not found."""
         for name, stored in by_name(rows.below(rel)):
@@ -222,6 +226,8 @@ class _Compiler:
     def _tell_ancestors(self, rel: bytes) -> None:
         """Note above a name what became of it, and that it may enter or leave the chain."""
         was, becomes = self._old.rank(rel), self._new.rank(rel)
+        if self._denial.has_helpers and self._old.is_in_chain(rel) != self._new.is_in_chain(rel):
+            self._touched.add(rel)
         if was == becomes:
             return
         above = rel
@@ -240,15 +246,17 @@ class _Compiler:
 
     def _set_added_rows(self, rel: bytes) -> None:
         """Make the rows of a name as they must be: of an empty non-terminal, and of the NSEC3 chain."""
-        rank = self._new.rank(rel)
+        own = rank = self._new.rank(rel)
         if rel != APEX:
             ent_rank = ABSENT if rank else self._ent_rank(rel)
             self._set(rel, ENT, self._denial.ent_body(ent_rank) if ent_rank else None)
             rank = rank or ent_rank
         elif not rank and self._denial.has_helpers:
             rank = self._highest_below(rel, self._below[rel].gained, HASHED)
-        if self._denial.has_helpers and (rank >= HASHED) != self._was_in_chain(rel):
-            self._set_helpers(rel, rank >= HASHED)
+        if self._denial.has_helpers:
+            is_in_chain = self._new.is_in_chain(rel) if own else rank >= HASHED
+            if is_in_chain != self._was_in_chain(rel):
+                self._set_helpers(rel, is_in_chain)
 
     def _ent_rank(self, rel: bytes) -> int:
         """The highest rank below a name that owns nothing; ABSENT if nothing is there."""
@@ -276,7 +284,9 @@ class _Compiler:
         stored = self._read(rel)
         if rel == APEX:
             return HELPER in stored
-        return (self._old.rank(rel) or self._denial.ent_rank(stored.get(ENT))) >= HASHED
+        if self._old.rank(rel):
+            return self._old.is_in_chain(rel)
+        return self._denial.ent_rank(stored.get(ENT)) >= HASHED
 
     def _set_helpers(self, rel: bytes, in_chain: bool) -> None:
         if in_chain:

@@ -16,8 +16,10 @@ rows for its chain, so with opt-out its cuts are PRESENT.
 RRSIG does not count: who owns nothing else owns nothing. Its rows never have
 the ordername flag.
 
-A name is in the chain if its rank is at least HASHED. That alone tells: a cut
-in opt-out that owns nothing but NS has only names below it that are not in the
+A name is in the chain if its rank is at least HASHED, but for one kind: with
+opt-out, a cut that owns nothing but NS and addresses. `pdnsutil rectify-zone`
+puts the empty names above it into the chain and leaves it out itself. A cut in
+opt-out that owns nothing but NS has only names below it that are not in the
 chain, and no other name can be out of it and above one that is in it.
 """
 
@@ -37,6 +39,7 @@ ABSENT, PRESENT, HASHED, FULL = range(4)
 _HELPER_BACK_TTL = 0  # hash → name; PowerDNS's search stops only at these
 _HELPER_FORWARD_TTL = 1  # name → hash
 _ADDRESSES = (rdtypes.A, rdtypes.AAAA)
+_BARE = frozenset((*_ADDRESSES, rdtypes.NS, rdtypes.RRSIG, ENT, HELPER))
 _HASH_LABEL = re.compile(rb"[0-9a-v]{%d}\x00" % NSEC3_HASH_LENGTH)
 _HASH_IN_FORWARD = slice(3, 3 + NSEC3_HASH_LENGTH)  # behind the lengths of content and label
 
@@ -60,6 +63,10 @@ class Denial:
         if occluded or not at_cut:
             return ABSENT if not owned else PRESENT if occluded else FULL
         return self._lone_cut if owned == 1 else self._other_cut
+
+    def is_in_chain(self, rank: int, types: Collection[int], at_cut: bool) -> bool:
+        """Return whether a name of this rank that owns these types is in the NSEC3 chain itself."""
+        return rank >= HASHED and not (self.is_opt_out and at_cut and is_bare_cut(types))
 
     def has_ordername(self, type: int, types: Collection[int], rank: int, at_cut: bool) -> bool:
         """The ordername flag of one RRset of a name with this rank and these types."""
@@ -100,6 +107,11 @@ class Denial:
 def owned_types(types: Collection[int]) -> int:
     """How many of the types of a name's rows make it exist: none of those that compiling adds, and not RRSIG."""
     return len(types) - (ENT in types) - (HELPER in types) - (rdtypes.RRSIG in types)
+
+
+def is_bare_cut(types: Collection[int]) -> bool:
+    """Return whether a cut owns nothing but NS and addresses, which may be glue: its delegation is insecure."""
+    return _BARE.issuperset(types)
 
 
 def is_like_hash(rel: bytes) -> bool:

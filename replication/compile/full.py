@@ -27,7 +27,7 @@ from replication.codec import values
 from replication.codec.dnssec import Nsec3
 from replication.codec.keys import APEX, parent_key, relative_key
 from replication.codec.values import ENT
-from replication.compile.denial import helper_rows, is_unflagged_at_cut, owned_types
+from replication.compile.denial import helper_rows, is_bare_cut, is_unflagged_at_cut, owned_types
 from replication.compile.rows import Row
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset
@@ -149,12 +149,17 @@ def _ents(auth_of: Mapping[bytes, bool]) -> dict[bytes, bool]:
 def _hashed_names(
     owned: Mapping[bytes, Mapping[int, Content]], cuts: set[bytes], occluded: set[bytes], nsec3: Nsec3
 ) -> set[bytes]:
-    """The names of the NSEC3 chain: with opt-out, insecure delegations are not in it."""
+    """The names of the NSEC3 chain: with opt-out, insecure delegations are not in it.
+
+    As `pdnsutil rectify-zone` has it, the empty names above one are in it where it has an address.
+    """
     hashed: set[bytes] = set()
     for rel, types in owned.items():
         owns = owned_types(types)
         if not owns or rel in occluded or (nsec3.opt_out and rel in cuts and owns == 1):
             continue
+        if nsec3.opt_out and rel in cuts and is_bare_cut(types):
+            rel = parent_key(rel)  # the names above it are in the chain nevertheless
         while rel not in hashed:
             hashed.add(rel)
             rel = parent_key(rel)

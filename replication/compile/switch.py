@@ -80,7 +80,9 @@ class _Switch:
                 if has != had:
                     yield rel, type, values.with_flags(body, auth, has)
         if rel != APEX:
-            yield from self._helpers(rel, stored, was >= HASHED, becomes >= HASHED)
+            was_in_chain = self._before.is_in_chain(was, stored, at_cut)
+            is_in_chain = self._after.is_in_chain(becomes, stored, at_cut)
+            yield from self._helpers(rel, stored, was_in_chain, is_in_chain)
 
     def _close_all_but_above(self, rel: bytes | None) -> Iterator[Change]:
         """Yield what became of the empty names that are not above this one, and of the apex at the end (None)."""

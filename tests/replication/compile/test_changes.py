@@ -135,6 +135,9 @@ CASES = {
     "an insecure delegation is signed": (["sub NS", "ns.sub A"], ["sub DS"], []),
     "a secure delegation loses its DS": (["sub NS", "sub DS", "sub TXT"], [], ["sub DS"]),
     "an address appears at an insecure delegation": (["sub NS"], ["sub A"], []),
+    "a text appears at an insecure delegation with an address": (["a.sub NS", "a.sub A"], ["a.sub TXT"], []),
+    "an insecure delegation with an address is signed": (["a.sub NS", "a.sub AAAA"], ["a.sub DS"], []),
+    "a name with an address is delegated": (["a.sub A", "a.sub AAAA"], ["a.sub NS"], []),
     "the text at an insecure delegation goes": (["x.sub NS", "x.sub TXT"], [], ["x.sub TXT"]),
     "the last signed delegation below an empty name goes": (["a.b NS", "a.b DS", "c.b NS"], [], ["a.b NS", "a.b DS"]),
     "one of two signed delegations below an empty name goes": (
