@@ -24,8 +24,10 @@ from dnspanel.zones.rules import (
     BREAKING_DS,
     Severity,
     Violation,
+    alias_target,
     check_zone,
     in_order,
+    name_below,
     names_to_know,
     needs_alias,
     targets_of,
@@ -364,12 +366,16 @@ def _aliases_of_owners(zones: Mapping[int, Zone], merged: Mapping[int, Merged]) 
 
 
 def _follow_chains(zones: Mapping[int, Zone], merged: Mapping[int, Merged], around: Mapping[int, _Around]) -> None:
-    """Load what changed CNAMEs lead to, step by step, while that is another CNAME of the zone; a query for a step."""
-    ends = {
-        zone_id: [c.after for c in of_zone.apply if c.after is not None and c.type == rdtypes.CNAME]
-        for zone_id, of_zone in merged.items()
-    }
-    ends = {zone_id: of_zone for zone_id, of_zone in ends.items() if of_zone}
+    """Load what changed CNAMEs and DNAMEs lead to, step by step, while that is another alias of the zone.
+
+    A query for a step. What the changed ones point at is loaded already.
+    """
+    ends: dict[int, set[str]] = {}
+    for zone_id, of_zone in merged.items():
+        aliases = [c.after for c in of_zone.apply if c.after is not None and c.type in _ALIASES]
+        targets = {(alias.type, target) for alias in aliases for target in targets_of(alias)}
+        if targets:
+            ends[zone_id] = {name_below(target) if type == rdtypes.DNAME else target for type, target in targets}
     known = {
         zone_id: {name for name, _ in around[zone_id].before} | {change.name for change in merged[zone_id].apply}
         for zone_id in ends
@@ -377,20 +383,20 @@ def _follow_chains(zones: Mapping[int, Zone], merged: Mapping[int, Merged], arou
     for _ in range(_CHAIN_STEPS):
         unknown = {}
         for zone_id, of_zone in ends.items():
+            zone = zones[zone_id].name
             after = around[zone_id].after
-            aliases = [
-                after[t, rdtypes.CNAME] for end in of_zone for t in targets_of(end) if (t, rdtypes.CNAME) in after
-            ]
-            ends[zone_id] = aliases
-            inside = {t for alias in aliases for t in targets_of(alias) if names.is_within(t, zones[zone_id].name)}
-            if more := inside - known[zone_id]:
-                unknown[zone_id] = (zones[zone_id].name, more)
+            following = {target for name in of_zone if (target := alias_target(zone, after, name)) is not None}
+            ends[zone_id] = following
+            inside = {name for name in following if names.is_within(name, zone)}
+            if more := with_ancestors(inside, zone) - known[zone_id]:
+                unknown[zone_id] = (zone, more)
         if not unknown:
             return
         for zone_id, loaded in store_rrsets.rrsets_at_names(unknown).items():
             around[zone_id].before.update(loaded)
             around[zone_id].after.update(loaded)
-            known[zone_id] |= unknown[zone_id][1]
+        for zone_id, (_, more) in unknown.items():
+            known[zone_id] |= more
         ends = {zone_id: ends[zone_id] for zone_id in unknown}
 
 

@@ -23,6 +23,7 @@ Key = tuple[str, int]
 # A warning that is worth an error: only who accepts it by this code, where a reason is given, gets over it.
 BREAKING_DS = "ds-breaks-zone"
 LOW_TTL = 30
+_NOWHERE = "x--nothing-is-here"  # a label below DNAMEs, for any name there
 _INTERNATIONAL = "xn--"
 MAX_CHAIN = 16
 _ADDRESSES = frozenset((rdtypes.A, rdtypes.AAAA, rdtypes.ALIAS))
@@ -433,7 +434,11 @@ def _targets(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
                 "cname-loop",
                 gettext("the CNAME {display} points at itself").format(display=near.display(rrset.name)),
             )
-        elif names.is_within(target, near.zone) and rrset.type != rdtypes.DNAME:
+        elif rrset.type == rdtypes.DNAME:
+            if _dname_loops(near, rrset.name, target):
+                message = gettext("the DNAME {display} leads names below it back below itself: none is answered")
+                yield _warning(rrset, "dname-loop", message.format(display=near.display(rrset.name)))
+        elif names.is_within(target, near.zone):
             yield from _target_within(near, rrset, target)
         if target.endswith(near.doubled):
             yield _warning(
@@ -451,17 +456,18 @@ def _target_within(near: Neighbourhood, rrset: RRset, target: str) -> Iterator[V
             )
             yield _warning(rrset, "glue-missing", message)
         return
-    answers = near.answers_at(target)
-    if answers is None:
-        return
-    if fault := fault_of_target(near.zone, rrset, target, answers):
-        yield fault
-    elif rrset.type == rdtypes.CNAME and _loops(near, rrset.name, target):
+    if rrset.type == rdtypes.CNAME and _loops(near, rrset.name, target):
         yield _warning(
             rrset,
             "cname-loop",
             gettext("the CNAME {display} leads back to itself").format(display=near.display(rrset.name)),
         )
+        return
+    answers = near.answers_at(target)
+    if answers is None:
+        return
+    if fault := fault_of_target(near.zone, rrset, target, answers):
+        yield fault
 
 
 def fault_of_target(zone: str, rrset: RRset, target: str, answers: Mapping[int, RRset]) -> Violation | None:
@@ -493,15 +499,47 @@ def has_address(answers: Mapping[int, RRset]) -> bool:
 
 
 def _loops(near: Neighbourhood, start: str, target: str) -> bool:
+    """Return whether CNAMEs and DNAMEs lead from a target back to the CNAME at `start`, which may be a wildcard."""
+    if target in near.answered_by:
+        return False
+    if start.startswith("*.") and near.answers_at(target) is near.by_name.get(start, start):
+        return True
+    following: str | None = target
     for _ in range(MAX_CHAIN):
-        if target == start:
-            return True
-        alias = near.at(target).get(rdtypes.CNAME)
-        following = targets_of(alias) if alias else set()
-        if not following:
-            return False
-        target = following.pop()
-    return False
+        if following is None or following == start:
+            break
+        following = alias_target(near.zone, near.rrsets, following)
+    return following == start
+
+
+def _dname_loops(near: Neighbourhood, start: str, target: str) -> bool:
+    """Return whether DNAMEs lead each name below `start` to another one below it, for ever."""
+    following: str | None = name_below(target)
+    for _ in range(MAX_CHAIN):
+        if following is None or names.is_within(following, start):
+            break
+        following = alias_target(near.zone, near.rrsets, following)
+    return following is not None and following != start and names.is_within(following, start)
+
+
+def name_below(name: str) -> str:
+    """Return a name below this one at which nothing else is."""
+    return f"{_NOWHERE}.{name}" if name != names.ROOT else f"{_NOWHERE}."
+
+
+def alias_target(zone: str, rrsets: Mapping[Key, RRset], name: str) -> str | None:
+    """Return the name to which a CNAME at a name, or a DNAME above it, leads; None for a name of no alias here."""
+    if not names.is_within(name, zone):
+        return None
+    for above in reversed(list(ancestors_within(name, zone))):
+        dname = rrsets.get((above, rdtypes.DNAME))
+        for target in targets_of(dname) if dname else ():
+            following = (name.removesuffix(above) if above != names.ROOT else name) + target
+            return following if len(following) < names.MAX_WIRE else None
+        if above != zone and (above, rdtypes.NS) in rrsets:
+            return None
+    alias = rrsets.get((name, rdtypes.CNAME))
+    return next(iter(targets_of(alias)), None) if alias else None
 
 
 def _owner(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:

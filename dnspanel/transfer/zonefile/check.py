@@ -47,7 +47,7 @@ _STOPS = _SERVICES | {rdtypes.NS, rdtypes.CNAME, rdtypes.SOA, rdtypes.MX, rdtype
 class Suspects:
     """Record keys of RRsets to ask the rules about: `grave` may be errors, `slight` can only be warnings.
 
-    `aliases` lead to services that are at names of another form than clients look at.
+    `aliases` lead to services that are at names of another form than clients look at, or are in circles of DNAMEs.
     """
 
     def __init__(self) -> None:
@@ -91,8 +91,15 @@ def suspects(content: Content, ordered: list[bytes]) -> Suspects:
             cuts = True
             if type_ == rdtypes.NS and breaks_hosts(type_, sets[record].texts):
                 found.slight[record] = None
-    if misplaced:
+    has_dname = any(record.endswith(_TAIL_DNAME) for record in content.special)
+    if misplaced or has_dname:
         found.aliases = _aliases_to(content, ordered, misplaced)
+    # A DNAME or a wildcard may lead them back to themselves.
+    found.slight |= {
+        record: None
+        for record in ordered
+        if record.endswith(TAIL_CNAME) and (has_dname or sets[record].name.startswith("*."))
+    }
     _suspect_apex(content, found)
     if content.special:
         found.grave |= dict.fromkeys(content.special)

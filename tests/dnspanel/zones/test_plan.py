@@ -121,6 +121,17 @@ def test_a_loop_over_three_cnames_is_seen_by_following_them(bob: User, make_zone
     assert "cname-loop" in codes(plan(bob, zone, "a 300 CNAME b"))
 
 
+def test_a_loop_over_cnames_and_dnames_is_seen_by_following_them(bob: User, make_zone: MakeZone) -> None:
+    """It was published without a word, and nodes answered SERVFAIL."""
+    zone = make_zone("d 300 DNAME e.deep", "x.e.deep 300 CNAME y.f", "f 300 DNAME g", "y.g 300 CNAME a")
+    assert "cname-loop" in codes(plan(bob, zone, "a 300 CNAME x.d"))
+
+
+def test_a_loop_over_dnames_is_seen_by_following_them(bob: User, make_zone: MakeZone) -> None:
+    zone = make_zone("m 300 DNAME z.n", "n 300 DNAME o")
+    assert "dname-loop" in codes(plan(bob, zone, "o 300 DNAME m"))
+
+
 def test_a_dname_over_names_is_an_error_unless_they_go_too(bob: User, make_zone: MakeZone) -> None:
     zone = make_zone("a.old 300 A 192.0.2.1", "b.old 300 A 192.0.2.1")
     assert "dname-below" in codes(plan(bob, zone, "old 300 DNAME new.example.net.", gone=("a.old A",)))
