@@ -34,6 +34,7 @@ AccountError
 ├── GroupUnknown
 ├── Taken                 a person or a group of a directory would have the name of another one
 ├── OutOfReach            a directory would change an administrator whom it has not made one
+│   └── AddressKept       or the address of an account that is more than the directory made it
 ├── NotYours              a token of somebody else
 ├── AboveYou              a token would change its owner, or somebody at or above them
 │   └── OpensMore         a token would open an account that can do more than the token
@@ -278,6 +279,19 @@ class OutOfReach(AccountError):
             gettext(
                 "{username} is an administrator by another’s hand. Administrators change that account here."
             ).format(username=username)
+        )
+
+
+class AddressKept(OutOfReach):
+    """A directory would change the address of an account with a password, a role or rights that are not its gift."""
+
+    def __init__(self, username: str) -> None:
+        AccountError.__init__(
+            self,
+            gettext(
+                "{username} has a password, a role or rights of their own: the directory doesn’t change the mail "
+                "address, by which the account can be opened."
+            ).format(username=username),
         )
 
 

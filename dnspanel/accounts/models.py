@@ -194,6 +194,10 @@ class Team(models.Model):
     name = models.CharField(max_length=64)
     created_at = models.DateTimeField()
     quotas: "models.JSONField[Any]" = models.JSONField(default=dict, db_default={}, blank=True)  # as a person's
+    # The directory that created the team for a group; that one alone renames it.
+    made_by_directory = models.ForeignKey(
+        "ScimDirectory", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
 
     class Meta:
         constraints = [models.UniqueConstraint(Lower("name"), name="team_name_unique")]
@@ -385,6 +389,8 @@ class ScimDirectory(models.Model):
     rules: "models.JSONField[Any]" = models.JSONField(default=list)  # list of `providers.identity.Rule.to_json`
     # What members of a group without a rule are in the team of the group's name; empty: nothing.
     team_role = models.CharField(max_length=16, blank=True, choices=[("editor", "Editor"), ("reader", "Reader")])
+    # Ids of the teams that it did not create, and that its groups of the same names may be: an administrator's choice.
+    teams = ArrayField(models.IntegerField(), default=list, db_default=[], blank=True)
     takes_over = models.BooleanField(default=False)  # accounts that exist already, but those of administrators
     created_at = models.DateTimeField()
 

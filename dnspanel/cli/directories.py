@@ -41,6 +41,14 @@ _terms = options(
         type=click.Choice(["none", "reader", "editor"]),
         help="What members of a group without a rule are in the team of its name.",
     ),
+    click.option(
+        "--team",
+        "teams",
+        multiple=True,
+        type=click.IntRange(min=0),
+        metavar="ID",
+        help="A team that was here before, and that a group of its name may be; 0 for none.",
+    ),
     click.option("--takes-over/--takes-nobody-over", default=None, help="Whether it may keep accounts of others."),
 )
 
@@ -118,6 +126,7 @@ def _given(
     rules: Sequence[tuple[str, str]],
     team_rules: Sequence[tuple[str, str, int]],
     team_role: str | None,
+    teams: Sequence[int],
     takes_over: bool | None,
 ) -> dict[str, Any]:
     """The members of a body that these options say."""
@@ -128,6 +137,8 @@ def _given(
         given["rules"] = [*listed, *listed_in_teams]
     if team_role is not None:
         given["team_role"] = "" if team_role == "none" else team_role
+    if teams:
+        given["teams"] = [pk for pk in teams if pk]
     if takes_over is not None:
         given["takes_over"] = takes_over
     return given

@@ -1,7 +1,7 @@
 """Directories that keep people and groups here: added, changed, deleted; and their secrets. Verbs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
@@ -13,7 +13,7 @@ from dnspanel.accounts.canonical import ascii_lower
 from dnspanel.accounts.errors import DirectoryRefused, DirectoryUnknown
 from dnspanel.accounts.find_people import free_name
 from dnspanel.accounts.grant_edit import refuse_higher_role
-from dnspanel.accounts.models import Role, ScimDirectory, ScimGroup, ScimPerson, Token, TokenKind, User
+from dnspanel.accounts.models import Role, ScimDirectory, ScimGroup, ScimPerson, Team, Token, TokenKind, User
 from dnspanel.accounts.people import close_account, open_account
 from dnspanel.accounts.providers.identity import Rule
 from dnspanel.accounts.providers.rows import faults_of_rules
@@ -26,6 +26,7 @@ from dnspanel.texts import gettext
 
 MOST_DIRECTORIES = 10
 LONGEST_NAME = 40
+_LARGEST_ID = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class DirectoryTerms:
     name: str
     rules: tuple[Rule, ...] = ()
     team_role: str = ""
+    teams: tuple[int, ...] = ()  # ids of those that it did not create, and its groups may be
     takes_over: bool = False
 
 
@@ -97,7 +99,7 @@ def change_directory(*, directory: ScimDirectory, terms: DirectoryTerms, by: Aut
     Raises DirectoryRefused, DirectoryUnknown, and GrantRefused as `create_directory` does.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
-    terms = _checked(terms)
+    terms = _checked(terms, frozenset(directory.teams))
     try:
         with transaction.atomic(durable=True):
             row = locked_directory(directory)
@@ -108,7 +110,7 @@ def change_directory(*, directory: ScimDirectory, terms: DirectoryTerms, by: Aut
             ScimDirectory.objects.filter(pk=row.pk).update(**columns)
             row.refresh_from_db()
             audit.record(action="scim.change", by=by, now=now, target=terms.name, changed=changed, **_told(terms))
-            if {"rules", "team_role"} & set(changed):
+            if {"rules", "team_role", "teams"} & set(changed):
                 set_teams(directory=row, by=by, now=now)
                 kept = ScimPerson.objects.filter(directory=row, deleted_at=None).order_by("pk")
                 give_by_groups(directory=row, people=list(kept.select_related("user")), by=by, now=now)
@@ -172,6 +174,7 @@ def _columns(terms: DirectoryTerms) -> dict[str, object]:
         "name": terms.name,
         "rules": [rule.to_json() for rule in terms.rules],
         "team_role": terms.team_role,
+        "teams": list(terms.teams),
         "takes_over": terms.takes_over,
     }
 
@@ -180,8 +183,8 @@ def _told(terms: DirectoryTerms) -> dict[str, object]:
     return {name: value for name, value in _columns(terms).items() if name != "name"}
 
 
-def _checked(terms: DirectoryTerms) -> DirectoryTerms:
-    """The terms with a canonical name. Raises DirectoryRefused."""
+def _checked(terms: DirectoryTerms, before: frozenset[int] = frozenset()) -> DirectoryTerms:
+    """The terms with a canonical name, and without teams of `before` that are gone. Raises DirectoryRefused."""
     name = " ".join(terms.name.split())
     faults: dict[str, list[str]] = {}
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
@@ -192,6 +195,12 @@ def _checked(terms: DirectoryTerms) -> DirectoryTerms:
         faults["team_role"] = [gettext("In a team a person is reader or editor.")]
     if reasons := faults_of_rules(terms.rules):
         faults["rules"] = reasons
+    known = set(
+        Team.objects.filter(pk__in=[pk for pk in terms.teams if 0 < pk <= _LARGEST_ID]).values_list("pk", flat=True)
+    )
+    if unknown := set(terms.teams) - known - before:
+        message = gettext("There is no team with the id {pk}.")
+        faults["teams"] = [message.format(pk=pk) for pk in sorted(unknown)[:5]]
     if faults:
         raise DirectoryRefused(faults)
-    return DirectoryTerms(name, terms.rules, terms.team_role, terms.takes_over)
+    return replace(terms, name=name, teams=tuple(sorted(known)))

@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author
+from dnspanel.accounts.canonical import ascii_lower
 from dnspanel.accounts.errors import AccountRefused, DirectoryFull, GroupUnknown, Taken
 from dnspanel.accounts.models import ScimDirectory, ScimGroup, ScimPerson, Team
 from dnspanel.accounts.providers.identity import LONGEST_GROUP
@@ -117,18 +118,37 @@ def delete_group(
 
 
 def set_teams(*, directory: ScimDirectory, by: Author, now: datetime) -> None:
-    """Groups without a rule have their team, where groups are teams. Within a transaction with the directory locked."""
-    for group in groups_of(directory).filter(team=None).order_by("pk"):
-        if (team := _team_of(directory, group.name, by, now)) is not None:
+    """Give groups without a rule their team, where groups are teams; take away those that are not selected any more.
+
+    Within a transaction with the directory locked.
+    """
+    for group in groups_of(directory).select_related("team").order_by("pk"):
+        kept = group.team if group.team is not None and _may_use(directory, group.team) else None
+        team = kept or _team_of(directory, group.name, by, now)
+        if team != group.team:
             ScimGroup.objects.filter(pk=group.pk).update(team=team)
 
 
+def teams_not_selected(directory: ScimDirectory) -> list[Team]:
+    """Return the teams that groups of the directory would be by their names, if an administrator selected them."""
+    if not directory.team_role:
+        return []
+    ruled = {rule.group for rule in rules_of(directory)}
+    names = {ascii_lower(name) for name in groups_of(directory).filter(team=None).values_list("name", flat=True)}
+    names -= {ascii_lower(name) for name in ruled}
+    return [team for team in Team.objects.order_by("name") if names and ascii_lower(team.name) in names]
+
+
 def _rename(directory: ScimDirectory, group: ScimGroup, name: str, by: Author, now: datetime) -> None:
-    """The group has this name, with what a rule gives for it; and its team, if a rule is about neither name."""
+    """The group has this name, with what a rule gives for it; and its team, if a rule is about neither name.
+
+    A team that the directory did not create keeps its name: it is others' as well.
+    """
     before, group.name = group.name, name
     ruled = {rule.group for rule in rules_of(directory)}
     if group.team is not None and not {before, name} & ruled:
-        rename_team(team=group.team, name=name, by=by, now=now)
+        if group.team.made_by_directory_id == directory.pk:
+            rename_team(team=group.team, name=name, by=by, now=now)
     elif group.team is None:
         group.team = _team_of(directory, name, by, now)
     ScimGroup.objects.filter(pk=group.pk).update(name=name, team=group.team)
@@ -161,10 +181,24 @@ def _set_members(
 
 
 def _team_of(directory: ScimDirectory, name: str, by: Author, now: datetime) -> Team | None:
-    """The team that the group is, made if there is none of its name; None where groups are no teams, or a rule is."""
+    """The team that the group is, made if there is none of its name; None where groups are no teams, or a rule is.
+
+    None too for a team that was here before and that no administrator selected for this directory.
+    """
     if not directory.team_role or any(rule.group == name for rule in rules_of(directory)):
         return None
-    return Team.objects.filter(same_but_for_ascii_case("name", name)).first() or create_team(name=name, by=by, now=now)
+    team = Team.objects.filter(same_but_for_ascii_case("name", name)).first()
+    if team is not None:
+        return team if _may_use(directory, team) else None
+    team = create_team(name=name, by=by, now=now)
+    Team.objects.filter(pk=team.pk).update(made_by_directory=directory)
+    team.made_by_directory = directory
+    return team
+
+
+def _may_use(directory: ScimDirectory, team: Team) -> bool:
+    """Return whether the directory created the team, or an administrator selected it."""
+    return team.made_by_directory_id == directory.pk or team.pk in directory.teams
 
 
 def _refuse(terms: GroupTerms) -> None:

@@ -20,7 +20,7 @@ from dnspanel.accounts.find_people import mail_is_taken, name_is_taken, named
 from dnspanel.accounts.models import Role, ScimDirectory, ScimGroup, ScimPerson, User
 from dnspanel.accounts.people import close_account, open_account
 from dnspanel.accounts.scim.gifts import give_by_groups, take_back
-from dnspanel.accounts.scim.locked import locked_directory, refuse_out_of_reach
+from dnspanel.accounts.scim.locked import locked_directory, refuse_new_address, refuse_out_of_reach
 from dnspanel.texts import gettext
 
 MOST_PEOPLE = 10_000
@@ -173,6 +173,8 @@ def _change(directory: ScimDirectory, person: ScimPerson, terms: PersonTerms, by
     if not is_other and person.deleted_at is None:
         return
     refuse_out_of_reach(person)
+    if "email" in changed and canonical_mail(terms.email) != canonical_mail(user.email or ""):
+        refuse_new_address(person)
     ScimPerson.objects.filter(pk=person.pk).update(**mine, changed_at=now, deleted_at=None)
     if changed:
         if "username" in changed:

@@ -12,10 +12,11 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dnspanel.accounts.errors import DirectoryRefused
-from dnspanel.accounts.models import ScimDirectory
+from dnspanel.accounts.models import ScimDirectory, Team
 from dnspanel.accounts.providers.identity import Rule
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.scim import directories as verbs
+from dnspanel.accounts.scim.groups import teams_not_selected
 from dnspanel.accounts.scim.people import closed_people, people_count
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.group_rules import RulesField, rules_text
@@ -43,7 +44,16 @@ class DirectoryForm(PanelForm):
             ("reader", gettext_lazy("are teams of their name, whose members read")),
             ("editor", gettext_lazy("are teams of their name, whose members edit")),
         ],
-        help_text=gettext_lazy("A team of that name that is here already is the group’s, with its zones."),
+        help_text=gettext_lazy("A team of that name that is here already is the group’s only if you select it."),
+    )
+    teams = forms.TypedMultipleChoiceField(
+        label=gettext_lazy("Teams that groups may be"),
+        required=False,
+        coerce=int,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=gettext_lazy(
+            "Of those that the directory didn’t create. Members of a group with the team’s name get its zones."
+        ),
     )
     takes_over = forms.BooleanField(
         label=gettext_lazy("It may take over accounts that are here already"),
@@ -59,13 +69,20 @@ class DirectoryForm(PanelForm):
                 "name": directory.name,
                 "rules": rules_text([Rule.from_json(each) for each in directory.rules]),
                 "team_role": directory.team_role,
+                "teams": directory.teams,
                 "takes_over": directory.takes_over,
             }
         super().__init__(*args, **kwargs)
+        others = Team.objects.exclude(made_by_directory=directory) if directory is not None else Team.objects.all()
+        teams = self.fields["teams"]
+        assert isinstance(teams, forms.TypedMultipleChoiceField)
+        teams.choices = list(others.order_by("name").values_list("pk", "name"))
+        if not teams.choices:
+            del self.fields["teams"]
 
     def terms(self) -> verbs.DirectoryTerms:
         """What was filled in."""
-        return verbs.DirectoryTerms(**self.cleaned_data)
+        return verbs.DirectoryTerms(**self.cleaned_data | {"teams": tuple(self.cleaned_data.get("teams", ()))})
 
 
 @require_safe
@@ -127,6 +144,7 @@ def directory_detail(request: PanelRequest, directory_id: int) -> HttpResponse:
         "token": verbs.token_of_directory(directory),
         "count": people_count(directory),
         "closed": closed_people(directory),
+        "not_selected": teams_not_selected(directory),
     }
     return render(request, "access/directory.html", context, status=422 if form.is_bound else 200)
 

@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.accounts.grants import Grant, Right
-from dnspanel.accounts.models import Role
+from dnspanel.accounts.models import Role, Team
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import TokenTerms, create_token
 from tests.dnspanel.cli.conftest import Run
@@ -35,6 +35,12 @@ def test_a_directory_is_added_changed_rotated_and_ended(run: Run, token: str) ->
     run("directories", "change", number, "--no-rules", "--team-role", "none", "--name", "Entra", token=token)
     row = run("directories", "list", "--output", "json", token=token).json[0]
     assert (row["name"], row["team_role"], row["rules"]) == ("Entra", "", [])
+    team = str(Team.objects.create(name="web", created_at=timezone.now()).pk)
+    run("directories", "change", number, "--team", team, token=token)
+    assert run("directories", "list", "--output", "json", token=token).json[0]["teams"] == [int(team)]
+    assert run("directories", "change", number, "--team", "999999", token=token).code == 1
+    run("directories", "change", number, "--team", "0", token=token)
+    assert run("directories", "list", "--output", "json", token=token).json[0]["teams"] == []
     rotated = run("directories", "rotate", number, "--output", "json", token=token).json
     assert rotated["secret"] not in {None, first.json["secret"]}
     assert run("directories", "change", number, token=token).code == 2, "nothing is said to change"

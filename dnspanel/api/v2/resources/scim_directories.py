@@ -22,9 +22,10 @@ from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.sign_in_providers import SignInRuleSerializer
-from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, page_of, read, stamp
 from dnspanel.zones import access
 
+MOST_TEAMS = 1_000
 _TERMS = tuple(verbs.DirectoryTerms.__dataclass_fields__)
 
 
@@ -38,6 +39,12 @@ class ScimDirectorySerializer(Shape):
         choices=[("", "nothing"), *((str(role), role.label) for role in MEMBER_ROLES)],
         default="",
         help_text="What members of a group without a rule are in the team of its name; empty: it is no team.",
+    )
+    teams = serializers.ListField(
+        child=Integer(),
+        default=list,
+        max_length=MOST_TEAMS,
+        help_text="Ids of teams that were here before, and that its groups of the same names may be.",
     )
     takes_over = Flag(default=False, help_text="It may keep accounts that are here already, but of administrators.")
     account = serializers.CharField(read_only=True, help_text="The service account as which it acts.")
@@ -149,7 +156,8 @@ def directory_json(directory: ScimDirectory) -> dict[str, Any]:
 
 def _terms(values: dict[str, Any]) -> verbs.DirectoryTerms:
     terms = {name: values[name] for name in _TERMS}
-    return verbs.DirectoryTerms(**terms | {"rules": tuple(map(Rule.from_json, terms["rules"]))})
+    rules = tuple(map(Rule.from_json, terms["rules"]))
+    return verbs.DirectoryTerms(**terms | {"rules": rules, "teams": tuple(terms["teams"])})
 
 
 def _written(request: Request, directory_id: int) -> AbstractContextManager[None]:

@@ -1,6 +1,9 @@
 """Groups over SCIM: what their members have here, by rules and as teams. Also `scim.gifts`, `scim.locked`."""
 
+from importlib import import_module
+
 import pytest
+from django.apps import apps
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
@@ -46,8 +49,8 @@ def test_rules_give_roles_and_teams_as_those_of_providers_do(directory: MakeDire
 
 
 def test_groups_without_a_rule_are_teams_where_the_directory_says_so(directory: MakeDirectory) -> None:
-    okta = directory(team_role="editor")
-    Team.objects.create(name="web", created_at=NOW)
+    web = Team.objects.create(name="web", created_at=NOW)
+    okta = directory(team_role="editor", teams=(web.pk,))
     ada, eve = okta.made("ada"), okta.made("eve")
     made = okta.group("Web", ada)
     ops = okta.group("Ops", ada, eve)
@@ -69,14 +72,75 @@ def test_groups_without_a_rule_are_teams_where_the_directory_says_so(directory: 
 
 
 def test_what_somebody_was_by_hand_comes_back(directory: MakeDirectory, alice: User) -> None:
-    okta = directory(team_role="editor")
     web = Team.objects.create(name="web", created_at=NOW)
+    okta = directory(team_role="editor", teams=(web.pk,))
     ada = okta.made("ada")
     teams.set_member(team=web, user=User.objects.get(username="ada"), role="reader", by=alice, now=NOW)
     group = okta.group("web", ada)
     assert teams_of("ada") == {"web": "editor"}
     okta.scim("PUT", f"Groups/{group['id']}", {"schemas": [GROUP], "displayName": "web"})
     assert teams_of("ada") == {"web": "reader"}
+
+
+def test_a_group_is_no_team_that_was_here_unless_an_administrator_selected_it(
+    directory: MakeDirectory, alice: User
+) -> None:
+    """Whoever rules the directory named a group BETA, had the zones of that team, and renamed it for everybody."""
+    beta = Team.objects.create(name="beta", created_at=NOW)
+    okta = directory(team_role="editor")
+    ada = okta.made("ada")
+    group = okta.group("BETA", ada)
+    assert teams_of("ada") == {}
+    assert okta.row is not None
+    assert verbs.teams_not_selected(okta.row) == [beta]
+    selected = DirectoryTerms("Okta", team_role="editor", teams=(beta.pk,))
+    change_directory(directory=okta.row, terms=selected, by=alice, now=NOW)
+    assert teams_of("ada") == {"beta": "editor"}
+    okta.row.refresh_from_db()
+    assert verbs.teams_not_selected(okta.row) == []
+    # The group is called otherwise; the team, which is others' as well, is not.
+    body = {"schemas": [GROUP], "displayName": "Gamma", "members": [{"value": ada["id"]}]}
+    assert okta.scim("PUT", f"Groups/{group['id']}", body).status_code == 200
+    assert teams_of("ada") == {"beta": "editor"}
+    change_directory(directory=okta.row, terms=DirectoryTerms("Okta", team_role="editor"), by=alice, now=NOW)
+    assert teams_of("ada") == {"Gamma": "editor"}
+    assert set(Team.objects.values_list("name", flat=True)) == {"beta", "Gamma"}
+
+
+def test_a_team_that_a_directory_created_is_its_own_and_no_other_directorys(directory: MakeDirectory) -> None:
+    okta, other = directory(team_role="editor"), directory("Other", team_role="editor")
+    ada, eve = okta.made("ada"), other.made("eve")
+    group = okta.group("Ops", ada)
+    other.group("ops", eve)
+    assert (teams_of("ada"), teams_of("eve")) == ({"Ops": "editor"}, {})
+    okta.scim("DELETE", f"Groups/{group['id']}")
+    okta.group("OPS", ada)  # pushed again
+    assert teams_of("ada") == {"Ops": "editor"}
+
+
+def test_a_team_that_is_renamed_into_the_way_is_not_taken(directory: MakeDirectory) -> None:
+    Team.objects.create(name="beta", created_at=NOW)
+    okta = directory(team_role="editor")
+    ada = okta.made("ada")
+    group = okta.group("Ops", ada)
+    refused = okta.patch_of(f"Groups/{group['id']}", {"op": "replace", "path": "displayName", "value": "Beta"})
+    assert refused.status_code == 409
+    assert teams_of("ada") == {"Ops": "editor"}
+
+
+def test_the_upgrade_selects_the_teams_that_groups_were(directory: MakeDirectory) -> None:
+    okta = directory(team_role="editor")
+    okta.group("Ops")
+    web = Team.objects.create(name="web", created_at=NOW)
+    ScimGroup.objects.create(directory=okta.row, name="web", team=web, created_at=NOW, changed_at=NOW)
+    Team.objects.update(made_by_directory=None)
+    migration = import_module("dnspanel.accounts.migrations.0025_teams_of_directories")
+    migration.keep_what_groups_are(apps, connection.schema_editor())
+    assert okta.row is not None
+    okta.row.refresh_from_db()
+    assert okta.row.teams == [web.pk]
+    assert Team.objects.get(name="Ops").made_by_directory == okta.row
+    assert Team.objects.get(name="web").made_by_directory is None
 
 
 def test_other_rules_hold_at_once(directory: MakeDirectory, alice: User) -> None:
@@ -131,7 +195,7 @@ def test_a_role_for_many_costs_as_many_queries_as_for_two_and_is_written_down_fo
             *((name, "member") for name in names[size]),
         ]
         assert AuditEntry.objects.filter(action="scim.take-over", target__in=names[size]).count() == size
-    assert counted == [(24, 22, 26)] * 2
+    assert counted == [(24, 22, 27)] * 2
 
 
 def test_the_last_administrator_stays_one_among_many_who_lose_it(directory: MakeDirectory, alice: User) -> None:

@@ -3,23 +3,27 @@
 Also `scim.view`, `scim.lists`, `scim.conditions`, `scim.discovery`.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from allauth.mfa.models import Authenticator
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from dnspanel.accounts import people, tokens
+from dnspanel.accounts import people, teams, tokens
 from dnspanel.accounts.errors import BadToken
-from dnspanel.accounts.models import AuditEntry, Role, ScimPerson, Token, User
+from dnspanel.accounts.grant_edit import give_grant
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.models import BY_LDAP, AuditEntry, OwnRole, Role, ScimPerson, Token, User
 from dnspanel.accounts.presets import ci_terms
 from dnspanel.accounts.providers.identity import Rule
 from dnspanel.accounts.scim import people as verbs
 from dnspanel.accounts.tokens import create_token
 from dnspanel.api.scim.view import MOST_BYTES
 from tests.dnspanel.api.callers import Api
-from tests.dnspanel.api.scim.conftest import USER, MakeDirectory
-from tests.people import NOW, make_person
+from tests.dnspanel.api.scim.conftest import USER, AtDirectory, MakeDirectory
+from tests.people import NOW, PASSWORD, make_person
 
 DISABLE = {"op": "Replace", "path": "active", "value": "False"}
 ENABLE = {"op": "Replace", "path": "active", "value": "True"}
@@ -188,6 +192,75 @@ def test_an_administrator_by_anothers_hand_is_out_of_reach(directory: MakeDirect
     ):
         assert response.status_code == 403
     assert User.objects.get(username="ada").email == "ada@people.test"
+
+
+def new_address(okta: AtDirectory, key: object) -> int:
+    """The status of a change of the address."""
+    change = {"op": "replace", "path": "emails", "value": [{"value": f"attacker{key}@evil.test", "primary": True}]}
+    return int(okta.patch_of(f"Users/{key}", change).status_code)
+
+
+OF_THEIR_OWN: dict[str, Callable[[User, User], object]] = {
+    "password": lambda user, by: (user.set_password(PASSWORD), user.save()),
+    "ldap": lambda user, by: User.objects.filter(pk=user.pk).update(password=f"{BY_LDAP}x"),
+    "passkey": lambda user, by: Authenticator.objects.create(user=user, type="webauthn", data={}),
+    "role": lambda user, by: people.change_role(user=user, role=Role.EDITOR, by=by, now=NOW),
+    "own role": lambda user, by: people.change_role(
+        user=user,
+        role=Role.MEMBER,
+        own_role=OwnRole.objects.create(name="Auditor", rights=["read"], created_at=NOW),
+        by=by,
+        now=NOW,
+    ),
+    "team": lambda user, by: teams.set_member(
+        team=teams.create_team(name="web", by=by, now=NOW), user=user, role="reader", by=by, now=NOW
+    ),
+    "grant": lambda user, by: give_grant(
+        grant=Grant(frozenset({Right.READ}), everywhere=True), to=user, by=by, now=NOW
+    ),
+}
+
+
+@pytest.mark.parametrize("own", OF_THEIR_OWN)
+@pytest.mark.django_db(transaction=True)
+def test_the_address_of_an_account_with_something_of_its_own_stays(
+    directory: MakeDirectory, alice: User, own: str
+) -> None:
+    """By the address one was that person: a provider links by it, and a forgotten password goes there."""
+    okta = directory(takes_over=True)
+    mail = "ed2@people.test"
+    user = User(username="ed2", email=mail, role=Role.MEMBER, date_joined=NOW)
+    user.set_unusable_password()
+    user.save()
+    made = okta.made("ada")
+    assert new_address(okta, made["id"]) == 200  # its own person, with nothing but what it gives
+    OF_THEIR_OWN[own](user, alice)
+    assert new_address(okta, user.pk) == 403
+    body = {"schemas": [USER], "userName": "ed2", "emails": [{"value": "attacker@evil.test"}]}
+    assert okta.scim("PUT", f"Users/{user.pk}", body).status_code == 403
+    user.refresh_from_db()
+    assert user.email == mail
+    same = {"schemas": [USER], "userName": "ed2", "emails": [{"value": "ED2@People.test"}], "name": {"givenName": "Ed"}}
+    assert okta.scim("PUT", f"Users/{user.pk}", same).status_code == 200
+    assert okta.scim("DELETE", f"Users/{user.pk}").status_code == 204
+    assert okta.scim("POST", "Users", body).status_code == 403  # made again, with another address
+
+
+def test_what_rules_give_is_not_of_ones_own(directory: MakeDirectory) -> None:
+    okta = directory(rules=(Rule("editors", Role.EDITOR),), team_role="reader")
+    ada = okta.made("ada")
+    okta.group("editors", ada)
+    okta.group("web", ada)
+    assert new_address(okta, ada["id"]) == 200
+
+
+def test_a_role_of_before_a_rule_is_of_ones_own(directory: MakeDirectory) -> None:
+    okta = directory(rules=(Rule("editors", Role.EDITOR),), takes_over=True)
+    user = make_person("ed2", Role.READER)
+    user.set_unusable_password()
+    user.save()
+    okta.group("editors", {"id": str(user.pk)})
+    assert new_address(okta, user.pk) == 403
 
 
 def test_the_last_administrator_stays(directory: MakeDirectory, alice: User) -> None:

@@ -4,7 +4,7 @@ import re
 
 from django.test import Client
 
-from dnspanel.accounts.models import Role, ScimDirectory, Team, Token, User
+from dnspanel.accounts.models import Role, ScimDirectory, ScimGroup, Team, Token, User
 from dnspanel.accounts.scim.people import PersonTerms, create_person
 from tests.dnspanel.api.callers import Api
 from tests.dnspanel.web.conftest import YES, Browser, forget_password
@@ -79,3 +79,21 @@ def test_who_left_is_listed_with_the_page_that_hands_over(browser: Browser, alic
     client.post(f"/people/directories/{directory.pk}/delete/", YES)
     assert client.get(f"/people/directories/{directory.pk}/").status_code == 404
     assert User.objects.filter(username="leaver").exists()
+
+
+def test_an_administrator_selects_the_teams_that_groups_may_be(browser: Browser, alice: User) -> None:
+    client = browser(alice)
+    terms = FORM | {"rules": ""}
+    secret_in(client, client.post(NEW, terms))
+    directory = ScimDirectory.objects.get()
+    address = f"/people/directories/{directory.pk}/"
+    assert "Teams that groups may be" not in client.get(address).content.decode()  # there is none
+    web, ops = (Team.objects.create(name=name, created_at=NOW) for name in ("web", "ops"))
+    ScimGroup.objects.create(directory=directory, name="WEB", created_at=NOW, changed_at=NOW)
+    assert "aren’t selected: web." in client.get(address).content.decode()
+    client.post(address, terms | {"teams": [str(web.pk), str(ops.pk)]})
+    directory.refresh_from_db()
+    assert directory.teams == [web.pk, ops.pk]
+    page = client.get(address).content.decode()
+    assert "aren’t selected" not in page
+    assert page.count("checked") >= 2
