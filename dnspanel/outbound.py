@@ -69,17 +69,7 @@ class BadHost(OutboundError):
 
 
 class NotAllowed(OutboundError):
-    """The host stands for an address that the panel does not connect to.
-
-    The text does not say which: that would be the panel's own name server read out to whoever asks.
-    """
-
-    def __init__(self, host: str, address: str) -> None:
-        self.host, self.address = host, address
-        message = gettext("{host} leads to what is not a public address.")
-        if host == address:
-            message = gettext("{host} is not a public address.")
-        super().__init__(message.format(host=host))
+    """The host stands for an address that the panel does not connect to."""
 
 
 class NoAddress(OutboundError):
@@ -104,14 +94,17 @@ def canonical_host(host: str) -> str:
 def allowed_addresses(host: str, port: int, networks: Sequence[str], *, resolve: Resolve | None = None) -> list[str]:
     """The addresses of a host, all of them allowed.
 
-    Raises NotAllowed if one of them is not, NoAddress if there is none.
+    Raises NotAllowed if one of them is not, NoAddress if there is none. The text of both is the same: otherwise it
+    would tell whoever names hosts which of them the panel's own name server knows.
     """
-    found = (resolve or resolved)(host, port)
+    try:
+        found = (resolve or resolved)(host, port)
+    except NoAddress as exc:
+        raise NoAddress(_refusal_of(host)) from exc
     if not found:
-        raise NoAddress(gettext("{host} has no address.").format(host=host))
-    for address in found:
-        if not is_allowed(address, networks):
-            raise NotAllowed(host, address)
+        raise NoAddress(_refusal_of(host))
+    if not all(is_allowed(address, networks) for address in found):
+        raise NotAllowed(_refusal_of(host))
     return list(found)
 
 
@@ -128,7 +121,7 @@ def is_allowed(address: str, networks: Sequence[str]) -> bool:
 
 
 def resolved(host: str, port: int) -> list[str]:
-    """The system resolver's addresses of a host, in its order. Raises NoAddress."""
+    """The system resolver's addresses of a host, in its order. Raises NoAddress with the reason, for the operator."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as exc:
@@ -138,6 +131,15 @@ def resolved(host: str, port: int) -> list[str]:
             )
         ) from exc
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+def _refusal_of(host: str) -> str:
+    """Return why the panel does not connect to a host, whether that is one of the inside or has no address."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return gettext("{host} leads to what is not a public address, or has no address.").format(host=host)
+    return gettext("{host} is not a public address.").format(host=host)
 
 
 def _meant(address: Address) -> Address:

@@ -100,12 +100,11 @@ def allowed(host: str, port: int) -> Sequence[str]:
     try:
         name = outbound.canonical_host(host)
         return outbound.allowed_addresses(name, port, settings.SOURCE_NETWORKS)
-    except outbound.NoAddress as exc:
-        raise SourceAway(str(exc)) from exc
-    except outbound.NotAllowed as exc:
-        raise ServerRefused(
-            "", gettext("{exc} The operator can allow networks by PANEL_SOURCE_NETWORKS.").format(exc=exc)
-        ) from exc
+    except (outbound.NotAllowed, outbound.NoAddress) as exc:
+        message = gettext("{exc} The operator can allow networks by PANEL_SOURCE_NETWORKS.").format(exc=exc)
+        if isinstance(exc, outbound.NotAllowed):
+            raise ServerRefused("", message) from exc
+        raise SourceAway(message) from exc
     except outbound.BadHost as exc:
         raise ServerRefused("", str(exc)) from exc
 

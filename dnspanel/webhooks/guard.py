@@ -74,12 +74,12 @@ def checked_addresses(
     """
     try:
         return outbound.allowed_addresses(target.host, target.port, getattr(settings, networks), resolve=resolve)
-    except outbound.NotAllowed as exc:
-        raise AddressRefused(
+    except (outbound.NotAllowed, outbound.NoAddress) as exc:
+        # What cannot be resolved may be so soon; the text is the same, so that nobody tries names of the inside.
+        refusal = AddressRefused if isinstance(exc, outbound.NotAllowed) else NoAnswer
+        raise refusal(
             gettext("{exc} The operator can allow networks by PANEL_{networks}.").format(exc=exc, networks=networks)
         ) from exc
-    except outbound.NoAddress as exc:
-        raise NoAnswer(str(exc)) from exc
 
 
 def _scheme(parts: SplitResult) -> str:

@@ -71,6 +71,20 @@ def test_one_bad_address_among_good_ones_refuses_the_host_and_is_not_read_out() 
     assert "10.0.0.1" not in str(refused.value)
 
 
+def test_a_name_of_the_inside_and_one_that_there_is_not_are_refused_in_the_same_words() -> None:
+    """Otherwise whoever may name hosts learns which names the panel's own resolver knows."""
+
+    def fails(host: str, port: int) -> list[str]:
+        raise NoAddress(f"{host} cannot be resolved: Name or service not known.")
+
+    said = []
+    for resolve in (resolve_to("10.0.0.1"), resolve_to(), fails):
+        with pytest.raises((NotAllowed, NoAddress)) as refused:
+            allowed_addresses("postgres", 443, (), resolve=resolve)
+        said.append(str(refused.value))
+    assert len(set(said)) == 1, said
+
+
 def test_the_operator_can_allow_networks_and_only_those() -> None:
     networks = ["10.1.0.0/16", "fd00::/8"]
     allowed = ("10.1.2.3", "::ffff:10.1.2.3", "fd12::1", "9.9.9.9")

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from dnspanel.accounts.actors import Person
 from dnspanel.accounts.grants import Right
 from dnspanel.fleet.ask_parent import ask_parent
 from dnspanel.fleet.dnssec.node_answers import ask_nodes
@@ -128,18 +129,18 @@ def page(
         ends = signatures_end(zone)
         context |= {"signatures_end": ends, "ends_soon": ends is None or ends - timezone.now() < ENDS_SOON}
     if may_sign:
-        context |= _forms(zone, state, form, policy)
+        context |= _forms(request.user, zone, state, form, policy)
         if state.is_signed and parent.word == "missing" and not is_under_way:
             context["trust_form"] = BeginRolloverForm(kinds=[Kind.SECURE])
     return render_zone(request, zone, "dnssec", "dnssec/zone.html", context, status)
 
 
 def _forms(
-    zone: Zone, state: SigningState, refused: SigningForm | None, policy: ZonePolicy | None
+    person: Person, zone: Zone, state: SigningState, refused: SigningForm | None, policy: ZonePolicy | None
 ) -> dict[str, object]:
     forms: dict[str, object] = {
         "sign_form": SignForm(initial=SignForm.initial_by(policy.applied.terms)) if policy else SignForm(),
-        "own_form": OwnPolicyForm(initial={"policy": policy_queries.own_policy_of(zone)}),
+        "own_form": OwnPolicyForm(person=person, initial={"policy": policy_queries.own_policy_of(zone)}),
         "denial_form": DenialForm(initial=DenialForm.initial_of(state)),
         "cds_form": CdsForm(state=state),
         "withdraw_form": CdsForm(state=state),

@@ -38,10 +38,11 @@ class DisplayPolicy:
 
 @require_safe
 def policy_list(request: PanelRequest) -> HttpResponse:
-    """List every policy."""
+    """List the policies that the person may know."""
     access.require(request.user, Permission.READ)
+    visible = policy_queries.policies_visible_to(request.user)
     context = {
-        "policies": [DisplayPolicy(row, policy_queries.terms_of(row)) for row in policy_queries.policies()],
+        "policies": [DisplayPolicy(row, policy_queries.terms_of(row)) for row in visible],
         "may_change": policy_queries.may_change_policies(request.user),
         "may_run": policy_runs.may_begin_runs(request.user),
     }
@@ -80,7 +81,7 @@ def policy_new(request: PanelRequest) -> HttpResponse:
 def policy_detail(request: PanelRequest, policy_id: int) -> HttpResponse:
     """Show a policy and what it is for; a POST changes what it says."""
     access.require(request.user, Permission.READ)
-    policy = policy_queries.policy_by_id(policy_id)
+    policy = policy_queries.policy_for(request.user, policy_id)
     if request.method != "POST":
         return _policy_page(request, policy, PolicyForm.of(policy))
     verbs.require_signer_of_all(request.user)
@@ -205,7 +206,7 @@ def policy_delete(request: PanelRequest, policy_id: int) -> HttpResponse:
 def zone_policy(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Attach a policy to the zone itself, or detach it."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
-    form = OwnPolicyForm(request.POST)
+    form = OwnPolicyForm(request.POST, person=request.user)
     if not form.is_valid():
         return page(request, zone, form=form, status=422)
     policy, now = form.cleaned_data["policy"], timezone.now()
@@ -227,7 +228,7 @@ def zone_policy(request: PanelRequest, zone_name: str) -> HttpResponse:
 def zone_follow(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Sign the zone as its policy says, as far as that needs no other keys."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
-    form = OwnPolicyForm(request.POST)
+    form = OwnPolicyForm(request.POST, person=request.user)
     applied = policy_queries.applied_to_zones([zone])
     if not form.is_valid() or not applied:
         messages.error(

@@ -4,6 +4,7 @@ from typing import Any
 
 from django import forms
 
+from dnspanel.accounts.actors import Person
 from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.dnssec.forms import CDS_LABELS, DenialForm, KeyChoice, SigningForm
@@ -164,11 +165,11 @@ class OwnPolicyForm(SigningForm):
         empty_label=gettext_lazy("as its tags and team say"),
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, person: Person, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         field = self.fields["policy"]
         assert isinstance(field, forms.ModelChoiceField)
-        field.queryset = policy_queries.policies()
+        field.queryset = policy_queries.policies_visible_to(person)
 
 
 class RunForm(PublishingForm):
@@ -190,8 +191,8 @@ class RunForm(PublishingForm):
         ),
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, person: Person, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         field = self.fields["policy"]
         assert isinstance(field, forms.ModelChoiceField)
-        field.queryset = policy_queries.policies()
+        field.queryset = policy_queries.policies_visible_to(person)

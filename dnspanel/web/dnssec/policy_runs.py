@@ -69,7 +69,8 @@ class DisplayPolicyRun(DisplayRun[PolicyRun]):
 def run_list(request: PanelRequest) -> HttpResponse:
     """Show the form of a new run and the recent ones; a POST begins a dry run."""
     verbs.require_signer(request.user)
-    form = RunForm(request.POST or None, initial={"policy": request.GET.get("policy"), "q": request.GET.get("q", "")})
+    initial = {"policy": request.GET.get("policy"), "q": request.GET.get("q", "")}
+    form = RunForm(request.POST or None, person=request.user, initial=initial)
     if form.is_valid():
         try:
             run = verbs.create_run(

@@ -33,11 +33,11 @@ from dnspanel.web.layout import PanelRequest
 from dnspanel.web.zones.from_template import templates_to_choose_from
 from dnspanel.zones import access, change_runs, many_settings
 from dnspanel.zones.change_runs import Alike
-from dnspanel.zones.dnssec.policy_queries import policies
+from dnspanel.zones.dnssec.policy_queries import policies_visible_to
 from dnspanel.zones.dnssec.policy_runs import may_begin_runs as may_begin_policy_runs
 from dnspanel.zones.errors import QuotaExceeded, RunRefused, SettingsRefused, TemplateRefused
 from dnspanel.zones.many_settings import Marks, ZoneSelection, ZonesOutcome, marks_of
-from dnspanel.zones.models import TRASH_DAYS, Channel, Zone, ZoneAct
+from dnspanel.zones.models import TRASH_DAYS, Channel, DnssecPolicy, Zone, ZoneAct
 from dnspanel.zones.selection import TooMany
 from dnspanel.zones.settings_of_zone import teams_to_choose_from
 
@@ -112,7 +112,9 @@ class ManyZonesForm(PanelForm):
         super().__init__(*args, **kwargs)
         self.teams: dict[str, Team] = {str(team.pk): team for team in teams_to_choose_from(author)}
         teams = [(pk, team.name) for pk, team in self.teams.items()]
-        self.policies = {str(policy.pk): policy for policy in policies()} if may_begin_policy_runs(author) else {}
+        self.policies: dict[str, DnssecPolicy] = {}
+        if may_begin_policy_runs(author):
+            self.policies = {str(policy.pk): policy for policy in policies_visible_to(author)}
         named = [(pk, policy.name) for pk, policy in self.policies.items()]
         self._offer("team", [(NONE, gettext("no team")), *teams])
         self._offer(

@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 
 from dnspanel.accounts.actors import Person, actor_of
 from dnspanel.accounts.grants import Right
-from dnspanel.zones.access import tagged
+from dnspanel.zones.access import tagged, zones_visible_to
 from dnspanel.zones.dnssec.policy import Attachment, Terms, choose
 from dnspanel.zones.errors import PolicyUnknown
 from dnspanel.zones.models import DnssecPolicy, PolicyAttachment, Signing, Zone, ZoneKey
@@ -35,6 +35,37 @@ def may_change_policies(person: Person) -> bool:
 def policies() -> "QuerySet[DnssecPolicy]":
     """All policies, by name."""
     return DnssecPolicy.objects.order_by("name", "pk")
+
+
+def policies_visible_to(person: Person) -> "QuerySet[DnssecPolicy]":
+    """Return the policies that this person may know, by name: those of zones that they see and of their teams.
+
+    All policies for people who see every zone.
+    """
+    actor = actor_of(person)
+    if actor is None:
+        return policies().none()
+    if actor.may_everywhere(Right.READ):
+        return policies()
+    own = PolicyAttachment.objects.exclude(zone=None)
+    visible = zones_visible_to(actor)
+    found = set(own.filter(zone__in=visible).values_list("policy_id", flat=True))
+    shared = [_attachment(row) for row in PolicyAttachment.objects.filter(zone=None).select_related("team")]
+    default = DnssecPolicy.objects.filter(is_default=True).values_list("pk", flat=True).first()
+    others = visible.exclude(pk__in=own.values("zone_id")).order_by().values_list("tags", "team_id").distinct()
+    own_teams: list[tuple[list[str], int | None]] = [([], team.pk) for team in actor.teams if actor.token is None]
+    for tags, team_id in [*others, *own_teams]:
+        chosen = choose(zone_id=0, tags=tags, team_id=team_id, attachments=shared, default=default)
+        found |= {chosen[0]} if chosen is not None else set()
+    return policies().filter(pk__in=found)
+
+
+def policy_for(person: Person, pk: int) -> DnssecPolicy:
+    """Return the policy with this id, to a person who may know it. Raises PolicyUnknown."""
+    policy = policies_visible_to(person).filter(pk=pk).first()
+    if policy is None:
+        raise PolicyUnknown
+    return policy
 
 
 def policy_by_id(pk: int) -> DnssecPolicy:
@@ -165,10 +196,11 @@ def _attachments_of(zones: Sequence[Zone]) -> list[Attachment]:
     tags = {tag for zone in zones for tag in zone.tags}
     teams = {zone.team_id for zone in zones if zone.team_id is not None}
     about = Q(zone__in=[zone.pk for zone in zones]) | Q(tag__in=tags) | Q(team__in=teams)
-    rows = PolicyAttachment.objects.filter(about).select_related("team")
-    return [
-        Attachment(row.policy_id, row.zone_id, row.tag, row.team_id, row.team.name if row.team else "") for row in rows
-    ]
+    return [_attachment(row) for row in PolicyAttachment.objects.filter(about).select_related("team")]
+
+
+def _attachment(row: PolicyAttachment) -> Attachment:
+    return Attachment(row.policy_id, row.zone_id, row.tag, row.team_id, row.team.name if row.team else "")
 
 
 def due_refusal_of(zone: Zone) -> str:

@@ -176,3 +176,16 @@ def test_the_words_for_an_address_are_for_the_panels_own_jobs_too(monkeypatch: p
     monkeypatch.setattr(outbound, "resolved", nothing)
     with pytest.raises(SourceAway, match=r"old\.test cannot be resolved"):
         servers.every_address("old.test", 53)
+
+
+def test_names_of_the_inside_and_names_that_there_are_not_are_refused_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(host: str, port: int) -> Sequence[str]:
+        raise outbound.NoAddress(f"{host} cannot be resolved.")
+
+    said = set()
+    for resolve in (nothing, lambda host, port: ["10.0.0.7"], lambda host, port: []):
+        monkeypatch.setattr(outbound, "resolved", resolve)
+        with pytest.raises((ServerRefused, SourceAway)) as refused:
+            servers.allowed("old.test", 53)
+        said.add(str(refused.value))
+    assert len(said) == 1

@@ -73,3 +73,12 @@ def test_a_url_is_taken_apart_as_the_request_is_made_from_it() -> None:
 def test_plain_http_needs_the_operators_word(settings: Any) -> None:
     settings.OUTBOUND_HTTP = True
     assert parse_target("http://receiver.test/").port == 80
+
+
+def test_names_of_the_inside_and_names_that_there_are_not_are_refused_alike(settings: Any) -> None:
+    said = set()
+    for resolve in (resolve_to("10.1.2.3"), resolve_to("127.0.0.1"), resolve_to()):
+        with pytest.raises((AddressRefused, NoAnswer)) as refused:
+            checked_addresses(TARGET, resolve=resolve)
+        said.add(str(refused.value))
+    assert len(said) == 1

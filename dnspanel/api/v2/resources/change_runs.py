@@ -44,7 +44,7 @@ from dnspanel.api.v2.schema.many_serializers import (
 from dnspanel.api.v2.schema.zone_serializers import MOST_REASON
 from dnspanel.zones import access, change_runs
 from dnspanel.zones.change_runs import Alike, Outcome
-from dnspanel.zones.dnssec.policy_queries import policy_by_id
+from dnspanel.zones.dnssec.policy_queries import policy_for
 from dnspanel.zones.errors import ChangeRunUnknown, PolicyUnknown
 from dnspanel.zones.models import ChangeRun, ChangeRunZone, ZoneAct
 from dnspanel.zones.search.terms import LONGEST_SEARCH
@@ -253,7 +253,7 @@ def _alike(body: Mapping[str, Any], actor: Actor) -> Alike:
         return Alike(ZoneAct.RESTORE, reason=body["reason"])
     if act["op"] == SET_POLICY:
         try:
-            return Alike(ZoneAct.POLICY, policy=None if act["policy"] is None else policy_by_id(act["policy"]))
+            return Alike(ZoneAct.POLICY, policy=None if act["policy"] is None else policy_for(actor, act["policy"]))
         except PolicyUnknown as exc:
             raise bad_value("/act/policy", str(exc)) from exc
     marks = marks_in(act, actor)

@@ -163,10 +163,14 @@ class DnssecPolicies(V2View):
 
     @extend_schema(operation_id="listDnssecPolicies", parameters=PAGED, responses=page_of(DnssecPolicySerializer))
     def get(self, request: Request) -> HttpResponse:
-        """List DNSSEC policies"""
+        """List DNSSEC policies
+
+        Those of zones that the token sees, and of its owner's teams; all of them where it sees every zone.
+        """
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
-        return page_by_id(request, page, DnssecPolicy.objects.all(), each_as(lambda row: policy_json(row, actor)))
+        found = policy_queries.policies_visible_to(actor)
+        return page_by_id(request, page, found, each_as(lambda row: policy_json(row, actor)))
 
     @extend_schema(
         operation_id="createDnssecPolicy", request=DnssecPolicySerializer, responses={201: DnssecPolicySerializer}
@@ -208,7 +212,7 @@ class OneDnssecPolicy(V2View):
         _json_of(policy_id, actor)
         patch = read(DnssecPolicySerializer, request.data, partial=True)
         with conditional_write(request, f"dnssec-policy/{policy_id}", lambda: _json_of(policy_id, actor)):
-            policy = policy_queries.policy_by_id(policy_id)
+            policy = policy_queries.policy_for(actor, policy_id)
             values = _values_of(policy) | patch
             policies.change_policy(
                 policy=policy,
@@ -232,8 +236,8 @@ class OneDnssecPolicy(V2View):
         heir = read(PolicyReplacementSerializer, request.data or {}).get("replaced_by")
         with conditional_write(request, f"dnssec-policy/{policy_id}", lambda: _json_of(policy_id, actor)):
             policies.delete_policy(
-                policy=policy_queries.policy_by_id(policy_id),
-                replaced_by=None if heir is None else _named(heir, "replaced_by"),
+                policy=policy_queries.policy_for(actor, policy_id),
+                replaced_by=None if heir is None else _named(heir, "replaced_by", actor),
                 by=actor,
                 now=timezone.now(),
             )
@@ -257,7 +261,7 @@ class ZonePolicy(V2View):
         """Attach a DNSSEC policy to a zone itself"""
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)
-        policy = _named(read(OwnPolicySerializer, request.data)["policy"], "policy")
+        policy = _named(read(OwnPolicySerializer, request.data)["policy"], "policy", actor)
         with conditional_write(request, f"zone-policy/{zone.pk}", lambda: zone_policy_json(zone, actor)):
             policies.attach(policy=policy, to=Target(zone=zone), by=actor, now=timezone.now())
         return tagged(zone_policy_json(zone, actor))
@@ -320,13 +324,13 @@ def zone_policy_json(zone: Zone, actor: Actor) -> dict[str, Any]:
 
 def _json_of(policy_id: int, actor: Actor) -> dict[str, Any]:
     access.require(actor, Permission.READ)
-    return policy_json(policy_queries.policy_by_id(policy_id), actor)
+    return policy_json(policy_queries.policy_for(actor, policy_id), actor)
 
 
-def _named(policy_id: int, field: str) -> DnssecPolicy:
+def _named(policy_id: int, field: str, actor: Actor) -> DnssecPolicy:
     """A policy that the body names. Raises PolicyRefused."""
     try:
-        return policy_queries.policy_by_id(policy_id)
+        return policy_queries.policy_for(actor, policy_id)
     except PolicyUnknown as exc:
         raise PolicyRefused({field: ["There is no such policy."]}) from exc
 

@@ -29,7 +29,7 @@ from dnspanel.api.v2.schema.fields import (
 from dnspanel.zones import access
 from dnspanel.zones.dnssec import policy_runs
 from dnspanel.zones.dnssec.policy import Act
-from dnspanel.zones.dnssec.policy_queries import policy_by_id
+from dnspanel.zones.dnssec.policy_queries import policy_for
 from dnspanel.zones.errors import PolicyUnknown, RunUnknown
 from dnspanel.zones.models import PolicyRun, PolicyRunZone
 
@@ -97,7 +97,7 @@ class PolicyRuns(V2View):
                 dry_run = policy_runs.run_for(actor, dry)
                 run = policy_runs.start_run(dry_run=dry_run, by=actor, now=now, form_id=form_id)
             else:
-                policy = None if values["policy"] is None else policy_by_id(values["policy"])
+                policy = None if values["policy"] is None else policy_for(actor, values["policy"])
                 run = policy_runs.create_run(
                     by=actor,
                     now=now,

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 
+from dnspanel.accounts.grant_edit import give_grant
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, Team, User
 from dnspanel.zones import run_turns
@@ -213,3 +214,22 @@ def test_a_zone_is_given_a_policy_of_its_own(browser: Browser, bob: User, zone: 
         policies.delete_policy(policy=each, by=bob, now=NOW)
     assert "No policy is for example.test. Nothing was changed" in send(client, ZONE_PAGE + "follow/").content.decode()
     assert "is for this zone" in client.get(ZONE_PAGE).content.decode()
+
+
+def test_members_are_told_of_no_policy_of_others(browser: Browser, zone: Zone, policy: DnssecPolicy) -> None:
+    """The names of all policies stood in the form of a run, and in those of a zone."""
+    policies.create_policy(name="Of a customer", terms=Terms(), by=None, now=NOW)
+    mia = make_person("mia", "member")
+    grant = Grant(frozenset({Right.READ, Right.DNSSEC}), zones=frozenset({zone.pk}))
+    give_grant(grant=grant, to=mia, by=None, now=NOW)
+    client = browser(mia)
+    for address in (POLICIES, RUNS, ZONE_PAGE):
+        page = client.get(address)
+        assert page.status_code == 200, address
+        assert b"Standard" in page.content, address
+        assert b"Of a customer" not in page.content, address
+    hidden = DnssecPolicy.objects.get(name="Of a customer")
+    assert client.get(f"{POLICIES}{hidden.pk}/").status_code == 404
+    assert client.get(f"{POLICIES}{policy.pk}/").status_code == 200
+    send(client, f"{ZONE_PAGE}policy/", policy=hidden.pk)
+    assert policy_queries.own_policy_of(zone) is None

@@ -104,6 +104,18 @@ def test_who_may_not_change_policies_does_not_learn_of_tags_and_teams(api: MakeA
     assert (found["name"], found["tags"], found["teams"]) == ("Standard", None, None)
 
 
+def test_a_member_reads_and_names_policies_of_zones_that_they_see(api: MakeApi, zone: Zone) -> None:
+    standard, hidden = create(api, default=True), create(api, name="Of a customer")
+    member = api(Caller.OTHER_TEAM)
+    assert [each["name"] for each in api().get(f"{POLICIES}?limit=2").json()["items"]] == ["Standard", "Of a customer"]
+    assert "Of a customer" not in member.get(POLICIES).content.decode()
+    assert member.get(hidden).status_code == 404
+    refused = member.post(RUNS, {"policy": int(hidden.rpartition("/")[2])})
+    assert refused.status_code in {403, 404, 422}
+    assert "Of a customer" not in refused.content.decode()
+    assert api(Caller.READER).get(standard).status_code == 200
+
+
 def test_a_dry_run_is_carried_out_and_followed(api: MakeApi, make_zone: MakeZone) -> None:
     zones = [make_zone(name=f"{name}.test.") for name in ("first", "second")]
     policy = int(create(api, default=True).rpartition("/")[2])
