@@ -61,9 +61,9 @@ def person_in(body: Any, before: PersonTerms | None = None) -> PersonTerms:
     Who is not said to be active or not stays so. A user name that is a mail address is the person's, if none is said.
     """
     terms = PersonTerms("", "", active=before.active if before else True)
-    for name, value in _object(body).items():
-        if parse_path(name).attribute not in _READ_ONLY:
-            terms = _person_with(terms, parse_path(name), value, must_know=False)
+    for path, value in _attributes(body):
+        if path.attribute not in _READ_ONLY:
+            terms = _person_with(terms, path, value, must_know=False)
     if not terms.username:
         raise ScimFault(400, "userName is required.", "invalidValue")
     if not terms.email and "@" in terms.username:
@@ -91,8 +91,7 @@ def patched_person(terms: PersonTerms, operations: Sequence[Operation]) -> Perso
 def group_in(body: Any) -> GroupTerms:
     """The group that a POST or PUT describes. Raises ScimFault."""
     terms = GroupTerms("")
-    for name, value in _object(body).items():
-        path = parse_path(name)
+    for path, value in _attributes(body):
         if path.attribute not in _READ_ONLY:
             terms = _group_with(terms, path, value, "replace", must_know=False)
     if not terms.name:
@@ -145,8 +144,18 @@ def _steps(operations: Sequence[Operation]) -> Iterator[tuple[Path, Any, str, bo
         if operation.path is not None:
             yield operation.path, operation.value, operation.op, True
         else:
-            for name, value in _object(operation.value).items():
-                yield parse_path(name), value, operation.op, False
+            for path, value in _attributes(operation.value):
+                yield path, value, operation.op, False
+
+
+def _attributes(value: Any) -> Iterator[tuple[Path, Any]]:
+    """Yield the attributes of an object, without those whose names no schema can have: nothing here keeps them."""
+    for name, member in _object(value).items():
+        try:
+            path = parse_path(name)
+        except ScimFault:
+            continue
+        yield path, member
 
 
 def _person_with(terms: PersonTerms, path: Path, value: Any, *, must_know: bool) -> PersonTerms:

@@ -96,6 +96,11 @@ NOT_KEPT = {
     "displayName.short": "x",
     "x-own": {"a": [1, {"b": None}]},
     "urn:example:own": {"c": 1},
+    "favourite colour": "blue",
+    "$ref": "x",
+    "": None,
+    "a[b": [],
+    "x" * 5_000: 1,
 }
 
 
