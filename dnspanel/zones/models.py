@@ -102,6 +102,8 @@ class Publication(models.Model):
     request_id = models.CharField(max_length=36, blank=True, default="", db_default="")
     # Given by the form: the same form sent twice is one publication.
     form_id = models.UUIDField(null=True, unique=True)
+    # Of a write that was published in parts: the sequence of its first part, in the first part too.
+    part_of = models.BigIntegerField(null=True)
     # Why ring 0 could not answer with it, in words; then it was taken back and no other node ever got it.
     failed_reason = MessageField(blank=True, default="", db_default="")
     # When it was taken back, and the sequence of the publication that did it.
@@ -110,6 +112,7 @@ class Publication(models.Model):
 
     class Meta:
         indexes = [
+            models.Index(fields=["part_of"], name="publication_parts", condition=Q(part_of__isnull=False)),
             models.Index(fields=["failed_at"], name="publication_failed", condition=Q(failed_at__isnull=False)),
         ]
 

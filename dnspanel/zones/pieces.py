@@ -72,6 +72,7 @@ def publish_in_pieces(
     published, and PublishedInPart if it happens after it: nothing that is published is taken back.
     """
     pieces = list(_cut(plans))
+    first: int | None = None
     revisions = dict(expected or {})
     outcome = Published(None, tuple(plans))
     has_room = True
@@ -81,7 +82,10 @@ def publish_in_pieces(
 
         @after_hooks
         def publish_piece(
-            piece: Mapping[int, Sequence[Change]] = piece, at: Mapping[int, int] = revisions, is_last: bool = is_last
+            piece: Mapping[int, Sequence[Change]] = piece,
+            at: Mapping[int, int] = revisions,
+            is_last: bool = is_last,
+            first: int | None = first,
         ) -> tuple[tuple[ZonePlan, ...], Publication | None]:
             with transaction.atomic(durable=True):
                 of_piece = _plan(piece, at, now)
@@ -91,7 +95,11 @@ def publish_in_pieces(
                 if is_last:
                     alongside()
                 id = form_id if is_last else None
-                return of_piece, revision.carry_out(of_piece, author, channel, now, reason, id)
+                publication = revision.carry_out(of_piece, author, channel, now, reason, id)
+                if publication is not None and len(pieces) > 1:
+                    publication.part_of = first or publication.sequence
+                    publication.save(update_fields=["part_of"])
+                return of_piece, publication
 
         try:
             of_piece, publication = publish_piece()
@@ -99,10 +107,19 @@ def publish_in_pieces(
             if outcome.publication is None:
                 raise
             raise PublishedInPart(pieces=number - 1, of=len(pieces), last=outcome.publication.sequence) from refusal
+        first = first or (publication.sequence if publication else None)
         moved = [plan.zone for plan in of_piece if plan.changes and plan.zone.pk in revisions]
         revisions |= {zone.pk: zone.revision + 1 for zone in moved}
         outcome = Published(publication or outcome.publication, _after(outcome.plans, of_piece))
     return outcome
+
+
+def parts_of(publication: Publication) -> list[Publication]:
+    """Return the publications of the write that this one belongs to, in their order; mostly it alone."""
+    if publication.part_of is None:
+        return [publication]
+    parts = Publication.objects.select_related("author", "token").filter(part_of=publication.part_of)
+    return list(parts.order_by("sequence"))
 
 
 def _make_room() -> bool:

@@ -24,7 +24,7 @@ from dnspanel.publish.models import Segment
 from dnspanel.publish.stall import stalls
 from dnspanel.texts import gettext
 from dnspanel.web.layout import PanelRequest, is_fragment, is_in_drawer
-from dnspanel.zones import access, failed, nesting, publish_requests, restore, revision
+from dnspanel.zones import access, failed, nesting, pieces, publish_requests, restore, revision
 from dnspanel.zones.errors import CannotUndo, RightMissing
 from dnspanel.zones.models import Channel, Publication, Revision, RevisionKind
 from replication.dns import rdata
@@ -281,8 +281,11 @@ def publication_undo(request: PanelRequest, sequence: int) -> HttpResponse:
     """Put the inverse of what this publication changed into the draft; lead on to the zones that it deleted."""
     access.require(request.user, Permission.EDIT)
     found = _publication(request, sequence)
-    undone: list[str] = []
-    for each in _revisions(request, found).exclude(kind=RevisionKind.DELETE):
+    undone: dict[str, None] = {}
+    revisions = [each for part in pieces.parts_of(found) for each in _revisions(request, part)]
+    for each in revisions:
+        if each.kind == RevisionKind.DELETE:
+            continue
         if not access.may_edit_here(request.user, each.zone):
             continue
         try:
@@ -290,20 +293,20 @@ def publication_undo(request: PanelRequest, sequence: int) -> HttpResponse:
         except (CannotUndo, RightMissing) as exc:
             messages.error(request, f"{each.zone.name}: {exc}")
         else:
-            undone.append(each.zone.name)
+            undone[each.zone.name] = None
     restores = f"{reverse('zone-restore-many')}?{urlencode({'publication': sequence})}"
     deleted = _deleted(request, found)
     if not undone:
         return redirect(restores if deleted else reverse("publication", args=[sequence]))
     what = gettext("Undo of publication {sequence}").format(sequence=sequence)
-    where = undone[0] if len(undone) == 1 else gettext("{undone:,} zones").format(undone=len(undone))
+    where = next(iter(undone)) if len(undone) == 1 else gettext("{undone:,} zones").format(undone=len(undone))
     messages.success(
         request,
         gettext("{what} in {where}, as a draft. Nothing changes until you publish it.").format(what=what, where=where),
     )
     if deleted:
         return redirect(restores)
-    review = reverse("zone-review", args=undone) if len(undone) == 1 else reverse("changes")
+    review = reverse("zone-review", args=list(undone)) if len(undone) == 1 else reverse("changes")
     return redirect(f"{review}?{urlencode({'reason': what})}")
 
 

@@ -23,7 +23,7 @@ from dnspanel.api.waiting import LONGEST_WAIT, proofs_of, wait_for_nodes
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.reads.arrivals import arrivals
 from dnspanel.secondaries.arrival import secondaries_lacking
-from dnspanel.zones import nesting
+from dnspanel.zones import nesting, pieces
 from dnspanel.zones.access import may_know_author, visibility_of, zones_within_reach
 from dnspanel.zones.direct import Outcome
 from dnspanel.zones.failed import raise_if_taken_back
@@ -70,6 +70,7 @@ def accepted(
     Raise TakenBack as soon as the publication is taken back, if the client waits.
     """
     named = dict(headers or {})
+    body = {"publications": sequences_of(publication), **body}
     if publication is None:
         return answer({"publication": None, **body}, 200, headers=named)
     seconds, with_secondaries = requested_wait(request), waits_for_secondaries(request)
@@ -161,6 +162,7 @@ def listed_publication_json(publication: Publication, actor: Actor) -> dict[str,
         "channel": str(publication.channel),
         "reason": publication.reason if knows else "",
         "url": publication_url(publication.sequence),
+        "part_of": publication.part_of,
         "taken_back": _taken_back_json(publication, actor),
     }
 
@@ -207,12 +209,25 @@ def shadowed_json(publication: Publication, actor: Actor) -> list[dict[str, str]
     ][:MOST_ZONES]
 
 
+def sequences_of(publication: Publication | None) -> list[int]:
+    """Return the sequences of all parts of a write, whose last part this is."""
+    if publication is None or publication.part_of is None:
+        return [] if publication is None else [publication.sequence]
+    return [part.sequence for part in pieces.parts_of(publication)]
+
+
 def moved_by(publication: Publication, actor: Actor) -> list[dict[str, Any]]:
-    """Where a publication took its zones, from its revisions: for who has its plans no more."""
+    """Return where a write took its zones, whose last publication this is, for who has its plans no more."""
     names = ("zone__name", "number", "serial", "added", "changed", "removed")
-    rows = visible_revisions(publication, actor).values_list(*names)
     keys = ("zone", "revision", "serial", "added", "changed", "removed")
-    return [dict(zip(keys, row, strict=True)) for row in rows[:MOST_ZONES]]
+    found: dict[str, dict[str, Any]] = {}
+    for part in pieces.parts_of(publication):
+        for row in visible_revisions(part, actor).values_list(*names)[:MOST_ZONES]:
+            moved = dict(zip(keys, row, strict=True))
+            before = found.get(moved["zone"], {})
+            counts = {key: moved[key] + before.get(key, 0) for key in ("added", "changed", "removed")}
+            found[moved["zone"]] = moved | counts
+    return list(found.values())[:MOST_ZONES]
 
 
 def zones_of_publications(publications: Sequence[Publication], actor: Actor) -> dict[int, dict[str, Any]]:

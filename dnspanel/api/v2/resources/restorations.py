@@ -10,7 +10,7 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
-from dnspanel.api.v2.http.accepted import accepted, moved_by
+from dnspanel.api.v2.http.accepted import accepted, moved_by, sequences_of
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.etag import condition_in, require, tag_of
 from dnspanel.api.v2.http.problems import Problem, bad_value
@@ -112,7 +112,7 @@ def restored(
     last = max(publications, key=lambda each: each.sequence, default=None)
     zones = [moved for each in publications for moved in moved_by(each, actor_in(request))]
     body = {
-        "publications": [each.sequence for each in publications],
+        "publications": [sequence for each in publications for sequence in sequences_of(each)],
         "zones": zones,
         "warnings": [],
         "outcome": _outcome_json(done.outcome, unknown),

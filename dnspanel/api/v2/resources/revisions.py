@@ -1,9 +1,10 @@
 """The history of a zone: revisions, what each changed, what the zone was then, and the ways back."""
 
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer, extend_schema
@@ -32,7 +33,7 @@ from dnspanel.api.v2.schema.zone_serializers import (
     UndoSerializer,
     WrittenSerializer,
 )
-from dnspanel.zones import access, history, restore, revision, soa
+from dnspanel.zones import access, history, pieces, restore, revision, soa
 from dnspanel.zones.direct import CurrentRRsets, Patch
 from dnspanel.zones.errors import CannotUndo, Conflicts
 from dnspanel.zones.merge import Changes, Conflict, is_already_so
@@ -152,14 +153,17 @@ class PublicationUndo(V2View):
     def post(self, request: Request, sequence: int) -> HttpResponse:
         """Undo a publication
 
-        What it changed: in all its zones, or in none; `into: draft` takes zone by zone. Zones that it deleted come back
+        What it changed: in all its zones, or in none; `into: draft` takes zone by zone. Of a write in several
+        publications all are undone, whichever is named. Zones that it deleted come back
         from the trash in one publication, as by `POST /trash/restore`: one that cannot come back is named in `outcome`.
         """
         actor = actor_in(request)
         publication = publication_for(actor, sequence)
-        found = list(Revision.objects.filter(publication=publication).select_related("zone").order_by("zone_id"))
+        parts = pieces.parts_of(publication)
+        revisions = Revision.objects.filter(publication__in=parts).select_related("zone")
+        found = list(revisions.order_by("zone_id", "number"))
         changes = [one for one in found if one.kind != RevisionKind.DELETE]
-        if len(changes) > 1000:
+        if len({one.zone_id for one in changes}) > 1000:
             raise Problem("too-large", "At most 1,000 zones can be undone at once.")
         if len(changes) < len(found) or not found:
             return _undo_deletion(request, publication, changes)
@@ -212,18 +216,25 @@ def revision_of(zone: Zone, number: int) -> Revision:
     return found
 
 
-def patch_of_undo(actor: Actor, found: Revision) -> Patch:
-    """A patch for the inverse of a revision; refused where the zone is not as the revision left it.
+def patches_of_undo(actor: Actor, revisions: Iterable[Revision]) -> list[Patch]:
+    """Return a patch for each zone with the inverse of its revisions, which are in the order of their numbers."""
+    return [_patch_of_undo(actor, list(of_zone)) for _, of_zone in groupby(revisions, key=lambda one: one.zone_id)]
 
-    Raises CannotUndo; and RightMissing for RRsets that the actor may not see, since a refusal would show them.
+
+def _patch_of_undo(actor: Actor, revisions: Sequence[Revision]) -> Patch:
+    """Return a patch for the inverse of revisions of one zone; refused where it is not as they left it.
+
+    Raise CannotUndo; and RightMissing for RRsets that the actor may not see, since a refusal would show them.
     """
-    if found.kind != RevisionKind.CHANGE:
-        raise CannotUndo(f"Revision {found.number} of {found.zone.name} was not a change of RRsets.")
-    undone = _changes(found.changes.order_by("owner_key", "type")[: MOST_UNDONE + 1])
-    visibility = access.visibility_of(actor, found.zone)
+    zone = revisions[0].zone
+    for found in revisions:
+        if found.kind != RevisionKind.CHANGE:
+            raise CannotUndo(f"Revision {found.number} of {zone.name} was not a change of RRsets.")
+    undone = _changes(_stored_changes(revisions))
+    visibility = access.visibility_of(actor, zone)
     for change in undone:
         if visibility is not None and not visibility(*change.key):
-            raise access.RightMissing(Right.CHANGE, found.zone.name, *change.key)
+            raise access.RightMissing(Right.CHANGE, zone.name, *change.key)
 
     def decide(current: CurrentRRsets) -> Changes:
         changes: dict[Key, RRset | None] = {}
@@ -234,12 +245,18 @@ def patch_of_undo(actor: Actor, found: Revision) -> Patch:
                 changes[change.key] = change.before
             elif not is_already_so(theirs, change.before):
                 inverse = Change(*change.key, before=change.after, after=change.before)
-                conflicts.append(Conflict(found.zone.name, inverse, theirs))
+                conflicts.append(Conflict(zone.name, inverse, theirs))
         if conflicts:
             raise Conflicts(conflicts)
         return changes
 
-    return Patch(found.zone, decide, {change.name for change in undone})
+    return Patch(zone, decide, {change.name for change in undone})
+
+
+def _stored_changes(revisions: Sequence[Revision]) -> "QuerySet[StoredChange]":
+    """Return one more change than can be undone, if there are so many. Parts of a write never share a name."""
+    found = StoredChange.objects.filter(revision__in=revisions)
+    return found.order_by("revision__number", "owner_key", "type")[: MOST_UNDONE + 1]
 
 
 def _undo(request: Request, revisions: Sequence[Revision]) -> HttpResponse:
@@ -249,7 +266,7 @@ def _undo(request: Request, revisions: Sequence[Revision]) -> HttpResponse:
         for one in revisions:
             revision.undo_revision(revision=one, author=actor, now=timezone.now())
         return _drafted()
-    return written(request, publish(request, [patch_of_undo(actor, one) for one in revisions], _terms(body)))
+    return written(request, publish(request, patches_of_undo(actor, revisions), _terms(body)))
 
 
 def _undo_deletion(request: Request, publication: Publication, changes: Sequence[Revision]) -> HttpResponse:
@@ -263,7 +280,7 @@ def _undo_deletion(request: Request, publication: Publication, changes: Sequence
         raise CannotUndo(f"The zones of publication {publication.sequence} have left the trash for good.")
     others = []
     if changes:
-        patches = [patch_of_undo(actor, _editable(actor, one)) for one in changes]
+        patches = patches_of_undo(actor, [_editable(actor, one) for one in changes])
         undone = publish(request, patches, _terms(body))
         others = [undone.publication] if undone.publication is not None else []
     done = restore.restore_zones(

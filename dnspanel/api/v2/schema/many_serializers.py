@@ -244,7 +244,3 @@ class RestorationsSerializer(Shape):
 
 class RestorationsWrittenSerializer(ManyZonesWrittenSerializer):
     """What came back, and what did not. `publication` is the last of `publications`."""
-
-    publications = serializers.ListField(
-        child=serializers.IntegerField(), help_text="Sequences of everything that this request published."
-    )

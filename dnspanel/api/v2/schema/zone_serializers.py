@@ -362,6 +362,9 @@ class ListedPublicationSerializer(Shape):
     channel = serializers.ChoiceField(choices=["web", "api", "import", "dynamic", "system"])
     reason = serializers.CharField(allow_blank=True)
     url = serializers.CharField()
+    part_of = serializers.IntegerField(
+        allow_null=True, help_text="The first publication of a write in several; null: the write was one publication."
+    )
     taken_back = TakenBackSerializer(allow_null=True, help_text="null: it was not taken back.")
 
 
@@ -419,7 +422,13 @@ class WatchedPublicationSerializer(PublicationSerializer):
 class WrittenSerializer(Shape):
     """What a write did."""
 
-    publication = PublicationSerializer(allow_null=True, help_text="null: everything was so already.")
+    publication = PublicationSerializer(
+        allow_null=True, help_text="The last one of the write; null: everything was so already."
+    )
+    publications = serializers.ListField(
+        child=serializers.IntegerField(),
+        help_text="Sequences of all: more than 2,000 RRsets go out in several. To undo one of them undoes all.",
+    )
     zones = MovedSerializer(many=True)
     warnings = ViolationSerializer(many=True)
 
