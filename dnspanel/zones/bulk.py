@@ -231,7 +231,7 @@ def _refuse_over(zones: Sequence[BulkZone], author: Author, reason: str, now: da
     own = [zone.id for zone in zones]
     kept = reasons_over([zone.name for zone in zones], author=author, reason=reason, now=now, own=own)
     if kept:
-        raise NamesRefused({name: NameRefused(name, why) for name, why in kept.items()})
+        raise NamesRefused({name: NameRefused(name, reason_against) for name, reason_against in kept.items()})
 
 
 def refuse_new_zones(*, zones: Sequence[BulkZone], author: Author, team: Team | None) -> None:
