@@ -382,10 +382,10 @@ def _follow_chains(zones: Mapping[int, Zone], merged: Mapping[int, Merged], arou
     }
     for _ in range(_CHAIN_STEPS):
         unknown = {}
-        for zone_id, of_zone in ends.items():
+        for zone_id, aliased in ends.items():
             zone = zones[zone_id].name
             after = around[zone_id].after
-            following = {target for name in of_zone if (target := alias_target(zone, after, name)) is not None}
+            following = {target for name in aliased if (target := alias_target(zone, after, name)) is not None}
             ends[zone_id] = following
             inside = {name for name in following if names.is_within(name, zone)}
             if more := with_ancestors(inside, zone) - known[zone_id]:

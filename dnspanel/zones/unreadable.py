@@ -42,16 +42,16 @@ def kind_of(type: int, text: str) -> Kind | None:
     """Return which kind of unreadable values a canonical text belongs to; None for what every release reads."""
     if type not in TYPES:
         return None
-    words = text.split(" ")
+    fields = text.split(" ")
     if type == rdtypes.CAA:
         return Kind.EMPTY_CAA if text.endswith(' ""') else None
     if type == rdtypes.APL:
-        families = {word.removeprefix("!").partition(":")[0] for word in words}
+        families = {word.removeprefix("!").partition(":")[0] for word in fields}
         return None if families <= {"1", "2"} else Kind.APL_FAMILY
     if type == rdtypes.CERT:
-        return Kind.CERT_TYPE if words[0] == "0" else None
-    has_key = len(words) > 4
-    return Kind.IPSECKEY_KEY if has_key and words[2] not in ("1", "2") else None
+        return Kind.CERT_TYPE if fields[0] == "0" else None
+    has_key = len(fields) > 4
+    return Kind.IPSECKEY_KEY if has_key and fields[2] not in ("1", "2") else None
 
 
 def depending_kinds(types: Iterable[int]) -> frozenset[int]:

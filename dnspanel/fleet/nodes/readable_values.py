@@ -48,8 +48,8 @@ def _named(kind: int) -> str:
 
 def release_of(node: Node) -> tuple[int, int]:
     """Return the release that a node runs, such as (4, 9); of its schema the first one while it does not say."""
-    said = _NUMBER.match(read_report(node).powerdns)
-    return (int(said[1]), int(said[2])) if said else _FIRST_OF_SCHEMA.get(node.schema, (4, 7))
+    reported = _NUMBER.match(read_report(node).powerdns)
+    return (int(reported[1]), int(reported[2])) if reported else _FIRST_OF_SCHEMA.get(node.schema, (4, 7))
 
 
 def answer_who_asks(*, types: Collection[int], **_: Any) -> dict[int, str]:
