@@ -328,6 +328,9 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# In KiB: a process of imports and exports that has more is replaced after its task; workers with threads see to
+# themselves (`replication.garbage.Heap`).
+CELERY_WORKER_MAX_MEMORY_PER_CHILD = 512 << 10
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 # A worker that gives up has to be started again: it tries for as long as Redis is away, ...
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None

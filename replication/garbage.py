@@ -1,12 +1,18 @@
 """Python's search for cycles: where it would cost much and find nothing, it is paused, or has less to look through."""
 
+import ctypes
 import gc
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 # Objects made before Python looks for cycles among them: about as many as a change of 2,000 RRsets makes. Its own 700
 # made a request that changes 1,000 wait for 80 searches, some of them through everything that there is.
 _NEW_OBJECTS = 50_000
+# A search of all that is new, and a walk through the free memory, take some 50 ms where so much is to be found.
+_GROWN_BY = 64 << 20
+# Of glibc; other C libraries keep less, and have no such call.
+_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
 
 
 @contextmanager
@@ -22,6 +28,36 @@ def collection_paused() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+class Heap:
+    """The memory of this process; what it has no use for goes back to the system.
+
+    Cycles that outlived a search or two, such as those of a request that failed with all that it had read, are looked
+    for again only after millions of new objects. And the C library keeps what is free between what is in use, for each
+    thread. So a process that was given much work for a while kept the memory of it for ever.
+    """
+
+    def __init__(self, grown_by: int = _GROWN_BY) -> None:
+        self._grown_by = grown_by
+        self._last = resident_bytes()
+
+    def give_back(self) -> bool:
+        """Search for cycles and return free memory, if the process has grown enough since the last time."""
+        if resident_bytes() < self._last + self._grown_by:
+            self._last = min(self._last, resident_bytes())
+            return False
+        gc.collect()
+        if _trim is not None:
+            _trim(0)
+        self._last = resident_bytes()
+        return True
+
+
+def resident_bytes() -> int:
+    """The memory that this process has now."""
+    with open("/proc/self/statm", "rb") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def leave_out_what_is_loaded() -> None:

@@ -10,7 +10,6 @@ import hashlib
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from uuid import UUID
@@ -30,6 +29,7 @@ from dnspanel.publish.expected_signing import (
     names_in_chain,
 )
 from dnspanel.publish.session import Connection
+from dnspanel.small_cache import small_cache
 
 _HEAD = "SELECT cluster, epoch, sequence FROM zones_loghead"
 
@@ -225,7 +225,7 @@ def _in_lower_case(type: int, text: str) -> str:
     return " ".join([*words[:start], *map(str.lower, words[start:end]), *words[end:]])
 
 
-@lru_cache(maxsize=65_536)
+@small_cache(entries=65_536, longest=256)
 def wire_of(type: int, text: str) -> bytes:
     """The wire form of rdata."""
     if type in _OF_NAMES:

@@ -3,12 +3,12 @@
 import base64
 import binascii
 from collections.abc import Iterator
-from functools import lru_cache
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
+from dnspanel.small_cache import small_cache
 from dnspanel.texts import gettext
 from replication.dns import rdata
 from replication.dns.rrset import RRset
@@ -88,7 +88,7 @@ def _dkim(name: str, texts: list[str]) -> Iterator[Finding]:
             yield severity, code, gettext("the DKIM record {name} {message}").format(name=name, message=message)
 
 
-@lru_cache(maxsize=1024)
+@small_cache(entries=1024, longest=1024)
 def _fault_of_dkim(text: str) -> Finding | None:
     """What is wrong with the text of a DKIM key record (RFC 6376 3.6.1), if anything is."""
     tags = {part.split("=")[0].strip(): "".join(part.partition("=")[2].split()) for part in text.split(";")}

@@ -4,8 +4,8 @@ Pure, and without a look at other RRsets; `rules` has those that need one, `mail
 """
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 
+from dnspanel.small_cache import small_cache
 from dnspanel.texts import gettext, joined, listed, spoken
 from dnspanel.zones import letters
 from replication.dns import names, rdata, rdtypes
@@ -44,7 +44,7 @@ def check_values(rrset: RRset) -> Iterator[Finding]:
         yield from _caa(rrset)
 
 
-@lru_cache(maxsize=4096)
+@small_cache(entries=4096, longest=512)
 def breaks_hosts(type: int, texts: tuple[str, ...]) -> bool:
     """Whether MX, NS or SRV records point at what is no host; quick, since many zones have the same."""
     return any(_fault_of_target(target) for text in texts for target in _targets(type, text))
@@ -87,7 +87,7 @@ def _targets(type: int, text: str) -> Iterator[str]:
     return (target for target in rdata.targets(type, text) if target != names.ROOT)
 
 
-@lru_cache(maxsize=4096)
+@small_cache(entries=4096, longest=512)
 def _fault_of_target(target: str) -> tuple[str, str] | None:
     """Why a name cannot be a host, with the code of the rule."""
     if looks_like_address(target):
@@ -129,7 +129,7 @@ def _caa(rrset: RRset) -> Iterator[Finding]:
             yield "note", "caa-nobody", message
 
 
-@lru_cache(maxsize=4096)
+@small_cache(entries=4096, longest=512)
 def fault_of_caa(text: str) -> Finding | None:
     """What certification authorities will not understand in one CAA record."""
     tag, value = _tag_and_value(text)
@@ -164,7 +164,7 @@ def look_alikes(name_labels: Iterable[bytes]) -> Iterator[Finding]:
             yield from ((severity, code, spoken(message)) for severity, code, message in _look_alikes_of(label))
 
 
-@lru_cache(maxsize=4096)
+@small_cache(entries=4096, longest=512)
 def _look_alikes_of(label: bytes) -> tuple[Finding, ...]:
     text = names.display(f"{label.decode('ascii')}.")[:-1]
     if text.isascii():

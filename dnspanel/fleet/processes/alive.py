@@ -18,8 +18,11 @@ from django.utils import timezone
 from dnspanel import watchdog
 from dnspanel.fleet.processes.beats import Identity, Load, beat_process, replace_dead, say_goodbye
 from dnspanel.fleet.processes.roles import BEAT_EVERY
+from replication.garbage import Heap, resident_bytes
 
 logger = logging.getLogger(__name__)
+
+_MEMORY_EVERY = 10.0  # seconds
 
 
 class Turns:
@@ -68,6 +71,7 @@ class Alive:
     def start(self, *, with_file: bool = True) -> None:
         """Begin; without a file for a process that has no watchdog of its own."""
         loops = [self._write_rows, self._write_files] if with_file else [self._write_rows]
+        loops.append(self._bound_memory)
         self._threads = [threading.Thread(target=loop, name=loop.__name__, daemon=True) for loop in loops]
         for thread in self._threads:
             thread.start()
@@ -102,6 +106,12 @@ class Alive:
             if self._is_working():
                 watchdog.write_life_sign()
             self._stop.wait(watchdog.LIFE_SIGN_EVERY)
+
+    def _bound_memory(self) -> None:
+        heap = Heap()
+        while not self._stop.wait(_MEMORY_EVERY):
+            if heap.give_back():
+                logger.info("memory given back process=%s left=%d", ", ".join(self.names), resident_bytes())
 
     def _write_rows(self) -> None:
         while not self._stop.is_set():

@@ -6,9 +6,10 @@ over the same records: the same owner, next name, types and flags.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from typing import NamedTuple
 
+from dnspanel.small_cache import small_cache
 from dnspanel.texts import gettext, gettext_noop, joined, ngettext
 from dnspanel.transfer.documents import ReadyRRset
 from replication.codec.dnssec import Nsec3
@@ -194,7 +195,7 @@ def _name(zone: str, key: bytes) -> str:
     return name_from_relative_key(key, zone)
 
 
-@lru_cache(maxsize=1024)
+@small_cache(entries=1024, longest=4096)
 def _types(mnemonics: tuple[str, ...]) -> frozenset[int]:
     """The types of a list; few different ones occur, millions of times."""
     return frozenset(map(rdata.type_from_text, mnemonics))

@@ -9,9 +9,9 @@ drown in them.
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import islice
 
+from dnspanel.small_cache import small_cache
 from dnspanel.transfer.documents import ReadyRRset
 from dnspanel.transfer.zonefile.content import (
     APEX,
@@ -158,7 +158,7 @@ def _is_mail_suspect(rrset: ReadyRRset) -> bool:
     return _breaks_mail_rules("test.", rrset.texts)
 
 
-@lru_cache(maxsize=4096)
+@small_cache(entries=4096, longest=1024)
 def _breaks_mail_rules(name: str, texts: tuple[str, ...]) -> bool:
     found = mail_rules.check_txt(RRset(name, rdtypes.TXT, rules.LOW_TTL, texts))
     return any(severity != Severity.NOTE for severity, _, _ in found)

@@ -1,0 +1,49 @@
+"""A cache whose size in memory has a bound, whatever texts it is asked about. Pure.
+
+`functools.lru_cache` counts entries and not what they hold: 65,536 texts of 64 KiB are four gigabytes, and anybody who
+may edit a zone can write such texts.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import Any, Protocol, TypeVar
+
+_Answer = TypeVar("_Answer", covariant=True)
+# What an entry takes beside its texts: the key, the result, and the links between entries.
+_OVERHEAD = 400
+
+
+class Cached(Protocol[_Answer]):
+    """A function that keeps its results; at most `most_bytes` of memory, where results are no longer than texts."""
+
+    most_bytes: int
+
+    def __call__(self, *args: Any) -> _Answer: ...
+
+    def cache_clear(self) -> None: ...
+
+
+def small_cache(*, entries: int, longest: int) -> Callable[[Callable[..., _Answer]], Cached[_Answer]]:
+    """Keep the results of a function for its last calls, only of those whose texts have at most `longest` characters.
+
+    Arguments are texts, tuples of texts, and numbers.
+    """
+
+    def decorate(function: Callable[..., _Answer]) -> Cached[_Answer]:
+        kept = lru_cache(maxsize=entries)(function)
+
+        @wraps(function)
+        def call(*args: Any) -> _Answer:
+            return kept(*args) if sum(map(_length, args)) <= longest else function(*args)
+
+        call.most_bytes = entries * (2 * longest + _OVERHEAD)  # type: ignore[attr-defined]
+        call.cache_clear = kept.cache_clear  # type: ignore[attr-defined]
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def _length(argument: Any) -> int:
+    if isinstance(argument, str | bytes):
+        return len(argument)
+    return sum(map(len, argument)) + 60 * len(argument) if isinstance(argument, tuple) else 0

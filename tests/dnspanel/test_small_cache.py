@@ -1,0 +1,82 @@
+"""Caches of texts that people write have a bound in bytes, not only in entries."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from dnspanel.small_cache import small_cache
+
+ROOT = Path(__file__).resolve().parents[2]
+MOST_BYTES = 64 << 20
+# Caches that only count their entries, and what each entry is: nothing that people write without a bound.
+COUNTED = {
+    "dnspanel/suffixes.py read_suffixes": "settings of the panel",
+    "dnspanel/web/templatetags/panel.py icon": "names in templates",
+    "dnspanel/web/rows.py _addresses": "the name of a zone",
+    "dnspanel/api/v2/http/etag.py _settings_digest": "at most 50 tags of a zone",
+    "dnspanel/zones/search/terms.py _parsed": "a search, at most LONGEST_SEARCH characters",
+    "dnspanel/outbound.py _operators": "settings of the panel",
+    "dnspanel/accounts/name_patterns.py compiled": "patterns of a grant",
+    "dnspanel/accounts/providers/ldap/connection.py _context": "certificates of a sign-in provider",
+    "dnspanel/time_zones.py offered_names": "nothing",
+    "dnspanel/transfer/sources/registry.py _includes": "files of four uploads, in a process that is replaced",
+    "replication/codec/values.py _tail": "numbers",
+    "replication/texts.py _in_english": "messages of the panel",
+    "replication/dns/names.py to_wire": "a name",
+}
+
+
+def test_long_texts_are_not_kept() -> None:
+    calls: list[object] = []
+
+    @small_cache(entries=10, longest=100)
+    def count(*args: object) -> int:
+        calls.append(args)
+        return len(calls)
+
+    assert count(1, "a") == count(1, "a") == 1
+    assert count(1, "a" * 101) != count(1, "a" * 101)
+    assert count(1, ("a", "b")) != count(1, ("a", "b"))
+    assert count(1, ("a",)) == count(1, ("a",))
+
+
+def _decorated() -> Iterator[tuple[str, ast.expr]]:
+    for package in ("dnspanel", "replication"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                    for each in node.decorator_list:
+                        yield f"{path.relative_to(ROOT)} {node.name}", each
+
+
+def test_every_cache_has_a_bound() -> None:
+    """The push worker kept 65,536 values of any length, and grew to 434 MB when somebody published long ones."""
+    found = {where for where, each in _decorated() if ast.unparse(each).startswith(("lru_cache", "functools.lru"))}
+    assert found == COUNTED.keys()
+
+
+def test_no_cache_of_texts_is_large() -> None:
+    for where, each in _decorated():
+        if ast.unparse(each).startswith("small_cache("):
+            assert isinstance(each, ast.Call)
+            terms = {keyword.arg: ast.literal_eval(keyword.value) for keyword in each.keywords}
+            assert small_cache(**terms)(len).most_bytes <= MOST_BYTES, where
+
+
+MEASURED = """
+from dnspanel.publish.expected_state import wire_of
+from replication.garbage import resident_bytes
+
+before = resident_bytes()
+for number in range(4_000):
+    wire_of(16, " ".join(['"' + f"{number:05}" + "x" * 250 + '"'] * 100))
+print(before, resident_bytes())
+"""
+
+
+def test_values_that_are_compared_once_are_not_kept() -> None:
+    done = subprocess.run([sys.executable, "-c", MEASURED], check=True, capture_output=True, text=True, cwd=ROOT)
+    before, after = (int(word) >> 20 for word in done.stdout.split())
+    assert after - before < 32
