@@ -5,7 +5,7 @@ There are no differences: who has an older serial gets the whole zone (RFC 1995 
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -21,15 +21,18 @@ from dnspanel.texts import gettext
 from dnspanel.transfer.errors import SourceAway
 from dnspanel.transfer.sources.axfr import Broken, NotGiven, Server
 from dnspanel.transfer.sources.dns_wire import BadMessage, Record
-from dnspanel.zones.dnssec.queries import last_change_of
-from dnspanel.zones.models import Zone
+from dnspanel.zones.dnssec.queries import last_change_of, signing_of
+from dnspanel.zones.models import RRset, Zone
+from replication.dns import rdtypes
 from replication.dns.rrset import Serial
+from replication.dns.signed_ttls import SignedTtls
 
 T = TypeVar("T")
 
 SECONDS = 30.0  # for as long ring 0 may be silent
 PATIENCE = 5.0  # for as long it may lack what was published
 _PAUSE = 0.1
+_ROWS_AT_ONCE = 2_000
 # Each of them holds a thread of the gateway.
 _waiting = threading.BoundedSemaphore(3)
 
@@ -46,6 +49,8 @@ def transfer_of(zone: Zone, *, since: int | None) -> Iterator[Transfer]:
         if since is not None and not Serial(since) < Serial(serial):
             yield Transfer(ixfr.NOTHING, serial, [soa])
         else:
+            if signing_of(zone).presigned:
+                records = _with_ttls_of_signer(records, zone)
             yield Transfer(ixfr.AXFR, serial, _all(soa, records, zone))
     finally:
         server.connections.cut()
@@ -110,6 +115,19 @@ def _reason_against(zone: Zone, serial: int, node: Node) -> str:
     if change is not None and (node.epoch != head().epoch or node.acked < change.publication_id):
         return gettext("ring 0 has not proved yet how {name} is signed").format(name=zone.name)
     return ""
+
+
+def _with_ttls_of_signer(records: Iterator[Record], zone: Zone) -> Iterator[Record]:
+    """Yield the records of a zone that somebody else signs, each with the TTL that the signature of it says."""
+    ttls = SignedTtls(_signatures_of(zone))
+    for record in records:
+        yield record._replace(ttl=ttls.ttl_of(*record))
+
+
+def _signatures_of(zone: Zone) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield the owners in a zone that somebody else signs, each with its RRSIG records."""
+    rows = RRset.objects.filter(zone=zone, type=rdtypes.RRSIG).values_list("name", "rdata")
+    yield from rows.iterator(chunk_size=_ROWS_AT_ONCE)
 
 
 def _all(soa: bytes, records: Iterator[Record], zone: Zone) -> Iterator[bytes]:

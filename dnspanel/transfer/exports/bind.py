@@ -22,6 +22,7 @@ from dnspanel.transfer.exports.chain import Chain
 from dnspanel.transfer.exports.rows import ExportedZone, Out, Row
 from dnspanel.transfer.noted import noted_line
 from replication.dns import names, rdata, rdtypes
+from replication.dns.signed_ttls import ttl_of_signature
 
 LISTS_HELP = "File paths are relative to the directory of this list."
 DIRECTORY = "zones"
@@ -52,6 +53,8 @@ def zone_lines(zone: ExportedZone) -> Iterator[str]:
 def rrset_text(row: Row, owner: str, generic: Container[int] = _GENERIC) -> str:
     """The complete lines of an RRset below this owner as it stands there; `generic` types as RFC 3597 writes them."""
     _, type_, ttl, texts, disabled, comment, notes = row
+    if type_ == rdtypes.RRSIG and not (disabled or comment or notes):
+        return "".join(f"{owner} {ttl_of_signature(text)} IN RRSIG {text}\n" for text in texts)
     head = f"{owner} {ttl} IN {_mnemonic(type_)} "
     if disabled or comment or notes or type_ in generic:
         return "".join(_special_lines(row, owner, head, is_generic=type_ in generic))

@@ -24,6 +24,7 @@ from dnspanel.transfer.exports.bind import generic_text
 from dnspanel.transfer.exports.rows import ExportedZone
 from replication.dns import rdata, rdtypes
 from replication.dns.notes import parse_notes
+from replication.dns.signed_ttls import ttl_of_signature
 
 COLUMNS = ("zone", "name", "type", "ttl", "value", "disabled", "comment", "value_comment", "tags")
 
@@ -56,7 +57,10 @@ def zone_lines(zone: ExportedZone) -> Iterator[str]:
             value = text if text[0] not in _FORMULA else _safe_value(type_, text)
             is_off = "yes" if text in disabled else ""
             own = noted.comment_of(text)
-            write((apex, owner, _mnemonic(type_), ttl, value, is_off, remarks, safe_comment(own) if own else "", tags))
+            own_ttl = ttl_of_signature(text) if type_ == rdtypes.RRSIG else ttl
+            write(
+                (apex, owner, _mnemonic(type_), own_ttl, value, is_off, remarks, safe_comment(own) if own else "", tags)
+            )
         if out.tell() > 65_536:
             yield out.getvalue()
             out.seek(0)

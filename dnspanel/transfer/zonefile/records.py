@@ -66,7 +66,7 @@ class RecordReader(FastReader):
         super().__init__(zone, is_dotless=is_dotless)
         self.signatures = signatures
         self.chain = SourceChain()
-        self.least_ttls: dict[bytes, int] = {}  # of RRSIGs
+        self.least_ttls: dict[bytes, int] = {}  # of RRSIGs; those over NSEC3PARAM, which nobody caches, often have 0
         self.comments = comments
         self.allow_lua = allow_lua
         self.unanswered = unanswered
@@ -206,7 +206,7 @@ class RecordReader(FastReader):
         key = relative_key(head.owner, self.zone)
         rrset = ReadyRRset(head.owner, key, head.type, ttl, (text,), (wire,))
         record = self.content.add(rrset, place, disabled=disabled)
-        if head.type == rdtypes.RRSIG:
+        if head.type == rdtypes.RRSIG and not text.startswith("NSEC3PARAM "):
             self.least_ttls[record] = min(ttl, self.least_ttls.get(record, ttl))
         if entry.comment and self.comments and not (entry.lines > 1 and head.type == rdtypes.SOA):
             self.content.comment(record, entry.comment)

@@ -108,13 +108,16 @@ def _texts(reader: Reader, record: bytes) -> Iterator[str]:
 
 
 def _take_least_ttls(reader: Reader) -> None:
-    """All RRSIGs of an owner are one RRset, while each has the TTL of what it signs."""
+    """Give the RRSIGs of an owner one TTL, since they are one RRset here: what a node says that is asked for them.
+
+    Each has the TTL of what it signs (RFC 4034 section 3). What leaves as a zone has that again, see `SignedTtls`.
+    """
     content = reader.content
     for record in _records(reader):
         rrset = content.sets[record]
         content.other_ttls.pop(record, None)
         content.low_ttls.discard(record)
-        content.sets[record] = rrset._replace(ttl=min(rrset.ttl, reader.least_ttls.get(record, rrset.ttl)))
+        content.sets[record] = rrset._replace(ttl=reader.least_ttls.get(record, rrset.ttl))
 
 
 def _leave_out(reader: Reader) -> None:

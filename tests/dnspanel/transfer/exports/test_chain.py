@@ -52,13 +52,15 @@ def came_back(mode: str, exported: Path, alice: User, *options: str) -> None:
 
 
 def test_the_zone_file_is_a_signed_zone(mode: str, tmp_path: Path, alice: User) -> None:
-    needed("dnssec-verify", "named-checkzone", "ldns-verify-zone")
+    needed("dnssec-verify", "named-checkzone", "ldns-verify-zone", "kzonecheck")
     path = tmp_path / "exported"
     with path.open("wb") as file, snapshot() as moment:
         export_file.write_zone_file(moment, Zone.objects.filter(name=ZONE), file)
     run("named-checkzone", "-i", "local", ZONE, path)
     run("dnssec-verify", "-z", "-o", ZONE, path)  # one key for all
     run("ldns-verify-zone", path)
+    # RFC 4034 section 3: it compares the TTL of each RRSIG with that of its RRset.
+    run("kzonecheck", "-o", ZONE, path)
     came_back(mode, path, alice)
 
 

@@ -1,0 +1,48 @@
+"""TTLs of a zone that came with its signatures, as its signer gave them. Pure.
+
+A signature has the TTL of what it signs, and says so in its fourth field (RFC 4034 sections 3 and 3.1.4). Here all
+signatures of an owner are one RRset with one TTL, and PowerDNS gives NSEC, NSEC3 and NSEC3PARAM the SOA's minimum. What
+verifies a zone compares these TTLs, and secondaries answer with those that they were given.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from replication.dns import rdtypes
+
+# What PowerDNS makes itself, beside the mnemonic that signatures of it begin with.
+_MADE = {rdtypes.NSEC: "NSEC", rdtypes.NSEC3: "NSEC3", rdtypes.NSEC3PARAM: "NSEC3PARAM"}
+_TYPES = {mnemonic: type for type, mnemonic in _MADE.items()}
+
+
+def ttl_of_signature(text: str) -> int:
+    """Return the TTL of an RRSIG, by its presentation format."""
+    return int(text.split(" ", 4)[3])
+
+
+class SignedTtls:
+    """The TTLs that the signatures of a zone say; `signatures` are the owners of RRSIGs with their texts.
+
+    Nearly all records of a chain have one TTL, so only those with another one are kept.
+    """
+
+    def __init__(self, signatures: Iterable[tuple[str, Sequence[str]]]) -> None:
+        self._usual: dict[int, int] = {}
+        self._others: dict[tuple[str, int], int] = {}
+        for owner, texts in signatures:
+            for text in texts:
+                covered, _, _, ttl, _ = text.split(" ", 4)
+                if (type := _TYPES.get(covered)) is not None:
+                    self._take(owner, type, int(ttl))
+
+    def _take(self, owner: str, type: int, ttl: int) -> None:
+        if self._usual.setdefault(type, ttl) != ttl:
+            self._others[owner.lower(), type] = ttl
+
+    def ttl_of(self, owner: str, type: int, ttl: int, wire: bytes) -> int:
+        """Return the TTL that the signer gave a record which PowerDNS gives with `ttl`; `wire` is its rdata."""
+        if type == rdtypes.RRSIG:
+            return int.from_bytes(wire[4:8])
+        if type in _MADE:
+            usual = self._usual.get(type, ttl)
+            return self._others.get((owner.lower(), type), usual) if self._others else usual
+        return ttl
