@@ -27,7 +27,7 @@ from dnspanel.fleet.reads.summary import encoded_by_schema, waiting_publication
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.publish.models import Segment, Stall
 from dnspanel.redis_health import redis_problem
-from dnspanel.secondaries.queries import late_secondaries
+from dnspanel.secondaries.queries import differing_secondaries, late_secondaries
 from dnspanel.zones.dnssec.presigned import ENDS_SOON
 from dnspanel.zones.hook_health import troubled_hooks
 from dnspanel.zones.models import LogHead, Publication, PublishHook, PublishRequest, RequestState, WhenSilent
@@ -112,6 +112,7 @@ def read(now: datetime) -> Reading:
     inputs = AlertInputs(
         nodes=_nodes(statuses, Position(log.epoch, log.sequence), now),
         secondaries=tuple(late_secondaries(now)),
+        differing=tuple(differing_secondaries()),
         stalls=tuple(Stall.objects.order_by("schema").values_list("message", flat=True)),
         unencoded_since=_first_after(log.epoch, _encoded_everywhere(encoded)),
         waiting=waiting_publication(statuses, now=now, encoded=encoded, beats=beats),

@@ -19,7 +19,7 @@ from dnspanel.fleet.health import CONTACT_KNOWN_FOR, Health, Word, spoken
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.rollout.waiting import BEFORE_NODES, LATE_AFTER, LATE_AGAIN, VERY_LATE_AFTER, Waiting, describe
 from dnspanel.redis_health import RedisProblem
-from dnspanel.secondaries.queries import LateSecondary
+from dnspanel.secondaries.queries import DifferingSecondary, LateSecondary
 from dnspanel.texts import gettext, joined, ngettext
 from replication.wire.front import front_report_in
 
@@ -67,6 +67,7 @@ KINDS: Mapping[str, str] = {
     "node.front": "A front has fewer nodes in rotation than it should",
     "secondary.late": "A secondary is behind for longer than its bound",
     "secondary.silent": "A secondary does not answer",
+    "secondary.differs": "A secondary answers otherwise than its zones are",
     "panel.late": "Publications do not reach the nodes in time",
     "panel.stall": "Publishing stands still",
     "panel.log_age": "Publications wait to be encoded",
@@ -180,6 +181,7 @@ class AlertInputs:
 
     nodes: tuple[NodeInputs, ...] = ()
     secondaries: tuple[LateSecondary, ...] = ()
+    differing: tuple[DifferingSecondary, ...] = ()
     stalls: tuple[str, ...] = ()
     unencoded_since: datetime | None = None  # of the oldest publication that no segment holds
     waiting: Waiting | None = None  # the oldest publication that the last nodes do not answer with, and where it waits
@@ -461,6 +463,19 @@ def _of_secondaries(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:
                 each.zones,
             ).format(name=each.name, count=each.zones, first=first, time=spoken(now - each.behind_since))
             yield Condition(key, "secondary.late", Severity.WARNING, message)
+    for differing in inputs.differing:
+        message = ngettext(
+            "The secondary {name} answers otherwise than {first} is, for {time}. {difference}",
+            "The secondary {name} answers otherwise than {count:,} zones are, {first} first, for {time}. {difference}",
+            differing.zones,
+        ).format(
+            name=differing.name,
+            count=differing.zones,
+            first=differing.first.rstrip("."),
+            time=spoken(now - differing.since),
+            difference=differing.difference,
+        )
+        yield Condition(f"secondary.differs:{differing.name}", "secondary.differs", Severity.CRITICAL, message)
 
 
 def _of_hooks(inputs: AlertInputs, now: datetime) -> Iterator[Condition]:

@@ -23,6 +23,7 @@ _ZONES = (
     Column("SERIAL", "serial", right=True),
     Column("SERVED", "served_serial", right=True),
     Column("BEHIND SINCE", lambda row: output.moment(row["behind_since"])),
+    Column("DIFFERS SINCE", lambda row: output.moment(row["differs_since"])),
     Column("TRANSFERRED", lambda row: f"{row['transferred_how']} {output.moment(row['transferred_at'])}".strip()),
 )
 

@@ -13,7 +13,7 @@ import dns.rrset
 from dnspanel.gateway import axfr, ixfr, signed
 from dnspanel.gateway.errors import MessageRefused
 from dnspanel.gateway.tls import OverTls
-from dnspanel.secondaries import access, catalog, record
+from dnspanel.secondaries import access, catalog, queries, record
 from dnspanel.secondaries.errors import TransferRefused
 from dnspanel.secondaries.models import Secondary
 from dnspanel.texts import gettext
@@ -132,4 +132,10 @@ def turn_for(zone: Zone | None) -> AbstractContextManager[None]:
 
 
 def _transfer_of(secondary: Secondary, zone: Zone | None, since: int | None) -> AbstractContextManager[ixfr.Transfer]:
-    return ixfr.transfer_of_catalog(secondary, since=since) if zone is None else transfer_of_zone(zone, since)
+    """Give a zone, or None for the catalog: all of it where the secondary's answers differ from it, since a difference
+    between two serials would leave what is wrong there."""
+    if zone is None:
+        return ixfr.transfer_of_catalog(secondary, since=since)
+    if since is not None and since != zone.serial and queries.gets_all_of(secondary, zone):
+        since = None
+    return transfer_of_zone(zone, since)

@@ -139,6 +139,10 @@ class Member(models.Model):
     served_at = models.DateTimeField(null=True)
     question_error = MessageField(blank=True, default="")
     question_at = models.DateTimeField(null=True)  # when the next question is due
+    # When its answers were compared with the zone last, how they differed though its serial was right, and since when.
+    compared_at = models.DateTimeField(null=True)
+    difference = MessageField(blank=True, default="", db_default="")
+    differs_since = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
@@ -154,6 +158,9 @@ class Member(models.Model):
             ),
             models.Index(
                 fields=["secondary", "behind_since"], condition=Q(behind_since__isnull=False), name="member_behind"
+            ),
+            models.Index(
+                fields=["secondary", "differs_since"], condition=Q(differs_since__isnull=False), name="member_differs"
             ),
             models.Index(fields=["secondary", "zone_name"], condition=Q(until=None), name="member_of_secondary"),
             models.Index(fields=["secondary", "until"], condition=Q(until__isnull=False), name="member_gone"),

@@ -9,6 +9,7 @@ from django.db.models import Count, Min, Q
 from dnspanel.accounts.actors import Person
 from dnspanel.secondaries.access import members_visible_to, secondaries_visible_to
 from dnspanel.secondaries.models import Member, Secondary
+from dnspanel.zones.models import Zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +20,11 @@ class SecondaryRow:
     zones: int
     behind: int
     behind_since: datetime | None
+    differing: int  # of how many zones it answers otherwise than they are, though with their serials
 
     def word(self, now: datetime) -> str:
-        """off, late, behind, or in sync."""
-        return _word(self.secondary, self.behind_since, now)
+        """off, late, behind, differs, or in sync."""
+        return _word(self.secondary, self.behind_since, now, differs=self.differing > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,17 @@ class LateSecondary:
     first: str  # the name of the one that is behind for longest
     behind_since: datetime | None
     silent_since: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class DifferingSecondary:
+    """One that answers otherwise than some of its zones are, though with their serials."""
+
+    name: str
+    zones: int
+    first: str  # the name of the one that differs for longest
+    since: datetime
+    difference: str  # of that one
 
 
 _LATE = """
@@ -54,14 +67,33 @@ def late_secondaries(now: datetime) -> list[LateSecondary]:
         return [LateSecondary(name, zones, first or "", *since) for name, zones, first, *since in cursor.fetchall()]
 
 
+_DIFFERING = """
+SELECT DISTINCT ON (s.name) s.name, count(*) OVER (PARTITION BY s.id), m.zone_name, m.differs_since, m.difference
+FROM secondaries_secondary s JOIN secondaries_member m ON m.secondary_id = s.id AND m.until IS NULL
+WHERE s.active AND m.differs_since IS NOT NULL
+ORDER BY s.name, m.differs_since, m.zone_name"""
+
+
+def differing_secondaries() -> list[DifferingSecondary]:
+    """Return those whose answers differ from a zone, by one query."""
+    with connection.cursor() as cursor:
+        cursor.execute(_DIFFERING)
+        return [DifferingSecondary(*row) for row in cursor.fetchall()]
+
+
+def gets_all_of(secondary: Secondary, zone: Zone) -> bool:
+    """Return True if the secondary is to get the whole zone with its next change, since its answers differ."""
+    return Member.objects.filter(secondary=secondary, zone=zone, until=None, differs_since__isnull=False).exists()
+
+
 def is_late(secondary: Secondary, behind_since: datetime, now: datetime) -> bool:
     """Whether that is longer than its bound."""
     return now - behind_since > timedelta(seconds=secondary.lag_bound)
 
 
 def state_of(secondary: Secondary, member: Member, now: datetime) -> tuple[str, int]:
-    """In a word how far the zone has come there, and how many seconds it is behind."""
-    word = _word(secondary, member.behind_since, now)
+    """Return in a word how far the zone has come there, and how many seconds it is behind."""
+    word = _word(secondary, member.behind_since, now, differs=member.differs_since is not None)
     if not secondary.active or member.behind_since is None:
         return word, 0
     return word, max(0, int((now - member.behind_since).total_seconds()))
@@ -90,11 +122,11 @@ def members_page(
     return list((members.filter(zone_name__gt=after) if after else members)[:limit])
 
 
-def _word(secondary: Secondary, behind_since: datetime | None, now: datetime) -> str:
+def _word(secondary: Secondary, behind_since: datetime | None, now: datetime, *, differs: bool) -> str:
     if not secondary.active:
         return "off"
     if behind_since is None:
-        return "in sync"
+        return "differs" if differs else "in sync"
     return "late" if is_late(secondary, behind_since, now) else "behind"
 
 
@@ -104,7 +136,12 @@ def _rows(secondaries: list[Secondary]) -> list[SecondaryRow]:
         Member.objects.filter(secondary__in=secondaries, until=None)
         .order_by()
         .values("secondary")
-        .annotate(members=Count("pk"), late=Count("pk", filter=behind), first=Min("behind_since"))
+        .annotate(
+            members=Count("pk"),
+            late=Count("pk", filter=behind),
+            first=Min("behind_since"),
+            differing=Count("pk", filter=Q(differs_since__isnull=False)),
+        )
     )
-    by_id = {row["secondary"]: (row["members"], row["late"], row["first"]) for row in counted}
-    return [SecondaryRow(each, *by_id.get(each.pk, (0, 0, None))) for each in secondaries]
+    by_id = {row["secondary"]: (row["members"], row["late"], row["first"], row["differing"]) for row in counted}
+    return [SecondaryRow(each, *by_id.get(each.pk, (0, 0, None, 0))) for each in secondaries]

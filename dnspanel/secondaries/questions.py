@@ -1,8 +1,11 @@
 """What secondaries really answer with: the SOA of each zone, asked over DNS after a publication and in a slow round.
 
-Only the answer proves that a secondary is in sync: a transfer says that it has the zone, not that it serves it.
+Only the answer proves that a secondary is in sync: a transfer says that it has the zone, not that it serves it. The
+serial does not prove the rest of the zone: from time to time more of it is asked for (`samples`).
 """
 
+import logging
+import secrets
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,13 +14,15 @@ import dns.message
 import dns.rdatatype
 
 from dnspanel.pasted_certificates import fingerprints_of
-from dnspanel.secondaries import exchange, members, record
+from dnspanel.secondaries import exchange, members, record, samples
 from dnspanel.secondaries.addresses import host_and_port
 from dnspanel.secondaries.exchange_tls import exchange_over_tls
 from dnspanel.secondaries.keys import key_of
 from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.secondaries.notices import Exchange, Sent
 from dnspanel.texts import gettext
+
+logger = logging.getLogger(__name__)
 
 AT_ONCE = 500
 # Every zone is asked for this often, whether or not anything was published; of many zones as often as this rate lets.
@@ -29,7 +34,14 @@ AFTER_SILENCE = timedelta(seconds=60)
 # One that is behind so long after it answered NOTIFY is told again: it may have failed to fetch the zone, and would try
 # again by the retry of its SOA, an hour later.
 STILL_BEHIND_AFTER = timedelta(seconds=15)
+# Zones in sync whose answers are compared after the serials of one call, at most; each of them once in so long, or
+# sooner after a transfer, or while it differs.
+COMPARED_AT_ONCE = 10
+COMPARED_EVERY, COMPARED_AGAIN = timedelta(days=1), timedelta(hours=1)
+# One that differed is compared again soon after it was transferred.
+AFTER_DIFFERENCE = timedelta(minutes=5)
 _SECONDS = 2.0
+_LABEL = "abcdefghijklmnopqrstuvwxyz0123456789_"
 
 
 def secondaries_with_due(*, now: datetime) -> list[int]:
@@ -63,6 +75,8 @@ def ask_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange 
             silent.setdefault((error, _after_silence(secondary, member, answered_at)), []).append(member.pk)
         else:
             next_at = next_round if member.zone and member.zone.serial == serial else _again(member, answered_at)
+            if member.difference:
+                next_at = min(next_at, answered_at + AFTER_DIFFERENCE)
             record.note_serial(member_id=member.pk, serial=serial, asked_at=now, next_at=next_at, now=answered_at)
             if _is_to_be_told_again(member, serial, answered_at):
                 untold.append(member.pk)
@@ -71,7 +85,50 @@ def ask_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange 
     if untold:
         record.note_untold(member_ids=untold, now=answered_at)
     record.note_silence(secondary_id=secondary.pk, is_silent=not answered, now=answered_at)
+    in_sync = [
+        member
+        for member, answer in zip(waiting, answers, strict=True)
+        if member.zone and _serial_in(answer.message) == member.zone.serial and _is_to_be_compared(member, answered_at)
+    ]
+    _compare(secondary, _longest_ago(in_sync), address, send or _exchange_of(secondary), clock)
     return Sent(len(waiting), answered)
+
+
+def _is_to_be_compared(member: Member, now: datetime) -> bool:
+    """Return True if its answers are due: at first, once a day, and an hour after the last time if it was transferred.
+
+    Nobody has to answer questions about a catalog.
+    """
+    if member.zone is None or member.zone.is_catalog:
+        return False
+    if member.compared_at is None or now - member.compared_at >= COMPARED_EVERY:
+        return True
+    is_new = member.transferred_at is not None and member.transferred_at > member.compared_at
+    return bool(member.difference) or (is_new and now - member.compared_at >= COMPARED_AGAIN)
+
+
+def _longest_ago(members_: Sequence[Member]) -> list[Member]:
+    first = sorted(members_, key=lambda each: (each.compared_at is not None, each.compared_at or each.since))
+    return first[:COMPARED_AT_ONCE]
+
+
+def _compare(
+    secondary: Secondary, chosen: Sequence[Member], address: str, send: Exchange, clock: Callable[[], datetime]
+) -> None:
+    """Compare what the secondary answers of these zones with what they hold, and record what differs."""
+    key = key_of(secondary)
+    for member in chosen:
+        if member.zone is None:
+            continue
+        place = "".join(secrets.choice(_LABEL) for _ in range(2))
+        found = samples.difference_of(
+            member.zone, lambda messages: send(messages, address=address, key=key, seconds=_SECONDS), place=place
+        )
+        if found is None:
+            continue
+        if found:
+            logger.warning("secondary=%s zone=%s differs: %s", secondary.name, member.zone_name, found)
+        record.note_comparison(member_id=member.pk, difference=found, now=clock())
 
 
 def _exchange_of(secondary: Secondary) -> Exchange:

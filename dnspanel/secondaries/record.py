@@ -136,6 +136,14 @@ def note_serial(*, member_id: int, serial: int, asked_at: datetime, next_at: dat
     member.exclude(zone__serial=serial).update(behind_since=Coalesce("behind_since", Value(now)))
 
 
+def note_comparison(*, member_id: int, difference: str, now: datetime) -> None:
+    """Note how the answers of the secondary differ from the zone (empty: they do not), and since when."""
+    since = Coalesce("differs_since", Value(now)) if difference else None
+    Member.objects.filter(pk=member_id).update(
+        compared_at=now, difference=shortened(difference, 500), differs_since=since
+    )
+
+
 def note_no_serial(*, member_ids: list[int], error: str, asked_at: datetime, next_at: datetime) -> None:
     """The secondary did not answer with a serial of these; questions about what was published since still wait."""
     members = Member.objects.filter(pk__in=member_ids)

@@ -23,7 +23,7 @@ from dnspanel.evidence.health import DestinationHealth
 from dnspanel.fleet.health import Health, Word
 from dnspanel.fleet.rollout.waiting import Place, Waiting
 from dnspanel.redis_health import RedisProblem
-from dnspanel.secondaries.queries import LateSecondary
+from dnspanel.secondaries.queries import DifferingSecondary, LateSecondary
 from replication.wire.front import BackendReport, FrontReport
 from tests.people import NOW
 
@@ -200,6 +200,16 @@ def test_a_secondary_that_is_behind_or_silent_is_one_trouble() -> None:
     assert (other.kind, other.severity) == ("secondary.silent", "critical")
     assert only(inputs(secondaries=(replace(late, zones=1),))).message.startswith(
         "The secondary partner is behind with a.test, for"
+    )
+
+
+def test_a_secondary_that_differs_from_its_zones_is_critical() -> None:
+    differing = DifferingSecondary("partner", 3, "a.test.", ago(minutes=9), "www.a.test. A: it answers nothing.")
+    one = only(inputs(differing=(differing,)))
+    assert (one.key, one.kind, one.severity) == ("secondary.differs:partner", "secondary.differs", "critical")
+    assert one.message == (
+        "The secondary partner answers otherwise than 3 zones are, a.test first, for 9 min. "
+        "www.a.test. A: it answers nothing."
     )
 
 

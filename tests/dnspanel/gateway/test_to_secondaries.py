@@ -14,7 +14,7 @@ from django.db import transaction
 from dnspanel.accounts.errors import TokenRefused
 from dnspanel.accounts.models import AuditEntry, Team, User
 from dnspanel.gateway import ixfr
-from dnspanel.secondaries import catalog, members, set_up
+from dnspanel.secondaries import catalog, members, record, set_up
 from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.zones import edit
 from dnspanel.zones.dnssec import presigned, sign
@@ -145,6 +145,19 @@ def test_an_ixfr_tells_what_changed_over_several_revisions_as_one(
         new,
     ], "what stayed, and what came and went, is not told"
     assert Member.objects.get().transferred_how == "IXFR"
+
+
+def test_one_whose_answers_differ_from_the_zone_gets_all_of_it_with_the_next_change(
+    zone: Zone, alice: User, secondary: Secondary
+) -> None:
+    """A difference between two serials would leave there what is wrong."""
+    since = zone.serial
+    record.note_comparison(member_id=Member.objects.get().pk, difference="www: it answers nothing", now=NOW)
+    assert len(records(secondary, since=since)) == 1, "there is nothing new"
+    zone = put(zone, alice, "a 300 A 192.0.2.2")
+    assert "www.example.test. 300 IN A 192.0.2.1" in records(secondary, since=since)
+    record.note_comparison(member_id=Member.objects.get().pk, difference="", now=NOW)
+    assert "www.example.test. 300 IN A 192.0.2.1" not in records(secondary, since=since)
 
 
 def test_another_ttl_is_another_record_and_a_disabled_one_is_gone(

@@ -106,7 +106,14 @@ class SecondaryZoneSerializer(serializers.Serializer):
     serial = serializers.IntegerField(help_text="As it is published.")
     served_serial = serializers.IntegerField(allow_null=True, help_text="As the secondary answered last, over DNS.")
     served_at = serializers.DateTimeField(allow_null=True)
-    behind_since = serializers.DateTimeField(allow_null=True, help_text="Null: it is in sync.")
+    behind_since = serializers.DateTimeField(allow_null=True, help_text="Null: it has the published serial.")
+    compared_at = serializers.DateTimeField(
+        allow_null=True, help_text="When some of its answers were compared with the zone, besides the serial."
+    )
+    difference = serializers.CharField(
+        help_text="How its answers differ from the zone, though its serial is right; empty: they do not."
+    )
+    differs_since = serializers.DateTimeField(allow_null=True)
     notified_at = serializers.DateTimeField(allow_null=True, help_text="When it answered NOTIFY last.")
     notify_error = serializers.CharField()
     question_error = serializers.CharField()
@@ -250,6 +257,9 @@ def member_json(member: Member) -> dict[str, Any]:
         "served_serial": member.served_serial,
         "served_at": stamp(member.served_at),
         "behind_since": stamp(member.behind_since),
+        "compared_at": stamp(member.compared_at),
+        "difference": member.difference,
+        "differs_since": stamp(member.differs_since),
         "notified_at": stamp(member.notified_at),
         "notify_error": member.notify_error,
         "question_error": member.question_error,

@@ -1,0 +1,223 @@
+"""Whether a server answers with a zone as it is here: some of its RRsets, its keys, and whether answers are signed.
+
+An equal serial does not prove that. A server that missed a deletion in a difference, or was given another content
+under the same serial, says that it is in sync for ever. What other rules than the RRset itself decide is not compared:
+below delegations and DNAME, where a wildcard may answer, and computed types.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import dns.exception
+import dns.flags
+import dns.message
+import dns.name
+import dns.rcode
+import dns.rdata
+import dns.rdataclass
+import dns.rdatatype
+from django.db import connection
+
+from dnspanel.secondaries.exchange import Answer
+from dnspanel.texts import gettext, shortened
+from dnspanel.zones.computed_types import COMPUTED
+from dnspanel.zones.dnssec.queries import keys_of, signing_of
+from dnspanel.zones.dnssec.signing_state import SigningState
+from dnspanel.zones.models import Zone
+from dnspanel.zones.store_rrsets import rrsets_at_names
+from replication.codec.keys import relative_key
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import Key
+
+# RRsets that the last revisions changed, and others.
+CHANGED, OTHERS = 4, 4
+# Larger answers come cut off, over UDP, and are not compared.
+_PAYLOAD = 1232
+# In which an answer may differ, though the zone does not: SOA by its serial, and what signs or denies.
+_NOT_COMPARED = COMPUTED | {
+    *(rdtypes.SOA, rdtypes.RRSIG, rdtypes.NSEC, rdtypes.NSEC3, rdtypes.NSEC3PARAM),
+    *(rdtypes.DNSKEY, rdtypes.CDS, rdtypes.CDNSKEY),
+}
+_LONGEST = 300
+
+_SAMPLE = """
+(
+    SELECT c.name, c.type FROM zones_change c JOIN zones_revision v ON v.id = c.revision_id
+    WHERE v.zone_id = %(zone)s AND v.number > %(revision)s - %(changed)s AND NOT c.type = ANY(%(without)s)
+    ORDER BY v.number DESC LIMIT %(changed)s
+) UNION (
+    SELECT r.name, r.type FROM zones_rrset r
+    WHERE r.zone_id = %(zone)s AND r.owner_key >= %(place)s ORDER BY r.owner_key, r.type LIMIT %(others)s
+) UNION (
+    SELECT r.name, r.type FROM zones_rrset r WHERE r.zone_id = %(zone)s ORDER BY r.owner_key, r.type LIMIT %(others)s
+)"""
+
+Ask = Callable[[Sequence[dns.message.Message]], Sequence[Answer]]
+Values = frozenset[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A question, and the values of its answer, as DNSSEC compares them; none where the zone has no such RRset."""
+
+    name: str
+    type: int
+    values: Values
+
+    def question(self) -> dns.message.Message:
+        """Return the message that asks, also for signatures."""
+        return _question(self.name, self.type)
+
+    def difference(self, message: dns.message.Message | None) -> str:
+        """Return what is wrong with the answer; empty where nothing is, or where it says nothing."""
+        found = None if message is None else _values_in(message, self.name, self.type)
+        if found is None or found == self.values:
+            return ""
+        return gettext("{name} {type}: it answers {found}, and the zone has {expected}.").format(
+            name=self.name,
+            type=rdata.type_to_text(self.type),
+            found=_spoken(self.type, found),
+            expected=_spoken(self.type, self.values),
+        )
+
+
+def difference_of(zone: Zone, ask: Ask, *, place: str) -> str | None:
+    """Return how a server's answers differ from the zone, empty if they do not; None if that is not known.
+
+    `place` is a label: what is compared of the zone begins there. A difference is asked for a second time, since one
+    address may be that of several servers. Nothing is known where the server, or the zone here, has moved meanwhile.
+    """
+    state = signing_of(zone)
+    expected = [*_keys(zone, state), *_sampled(zone, place)]
+    found = _differences(zone, state, expected, ask)
+    if found:
+        found = [] if (again := _differences(zone, state, expected, ask)) is None else [d for d in found if d in again]
+        if again is None:
+            return None
+    if found is None or not Zone.objects.filter(pk=zone.pk, revision=zone.revision, deleted_at=None).exists():
+        return None
+    return shortened(found[0], _LONGEST) if found else ""
+
+
+def _differences(zone: Zone, state: SigningState, expected: Sequence[Expected], ask: Ask) -> list[str] | None:
+    """Return every difference; None for a server that does not answer with the zone's serial."""
+    soa, *answers = ask([_question(zone.name, rdtypes.SOA), *(each.question() for each in expected)])
+    if soa.message is None or _serial_in(soa.message, zone.name) != zone.serial:
+        return None
+    found = [_signing_difference(soa.message, is_signed=state.is_signed)]
+    found += [each.difference(answer.message) for each, answer in zip(expected, answers, strict=True)]
+    return [difference for difference in found if difference]
+
+
+def _question(name: str, type: int) -> dns.message.Message:
+    return dns.message.make_query(name, type, want_dnssec=True, payload=_PAYLOAD, flags=0)
+
+
+def _signing_difference(message: dns.message.Message, *, is_signed: bool) -> str:
+    has_signatures = any(rrset.rdtype == dns.rdatatype.RRSIG for rrset in message.answer)
+    if has_signatures == is_signed:
+        return ""
+    if is_signed:
+        return gettext("It answers without signatures, and the zone is signed.")
+    return gettext("It answers with signatures, and the zone is not signed.")
+
+
+def _keys(zone: Zone, state: SigningState) -> Iterator[Expected]:
+    """Yield the keys that the zone must have; those of one that has keys and is not signed are not compared."""
+    if state.is_signed != (state.presigned or bool(state.keys)):
+        return
+    own = {key.dnskey for key in keys_of(zone, state) if key.published}
+    stored = rrsets_at_names({zone.pk: (zone.name, [zone.name])})[zone.pk].get((zone.name, rdtypes.DNSKEY))
+    yield Expected(zone.name, rdtypes.DNSKEY, _values(rdtypes.DNSKEY, {*own, *(stored.served if stored else ())}))
+
+
+def _sampled(zone: Zone, place: str) -> Iterator[Expected]:
+    keys = _sample(zone, place)
+    around = {name: _around(name, zone.name) for name, _ in keys}
+    near = rrsets_at_names(
+        {zone.pk: (zone.name, {zone.name, *around, *(each for above in around.values() for each in above)})}
+    )[zone.pk]
+    types: dict[str, set[int]] = {}
+    for name, type in near:
+        types.setdefault(name, set()).add(type)
+    for name, type in keys:
+        rrset = near.get((name, type))
+        if _is_answered_plainly(name, type, zone.name, types, around[name], exists=rrset is not None):
+            yield Expected(name, type, _values(type, rrset.served if rrset else ()))
+
+
+def _sample(zone: Zone, place: str) -> list[Key]:
+    parameters = {
+        "zone": zone.pk,
+        "revision": zone.revision,
+        "changed": CHANGED,
+        "others": OTHERS,
+        "without": sorted(_NOT_COMPARED),
+        "place": relative_key(f"{place}.{zone.name}" if zone.name != names.ROOT else f"{place}.", zone.name),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_SAMPLE, parameters)
+        return [(name, type) for name, type in cursor.fetchall() if type not in _NOT_COMPARED]
+
+
+def _around(name: str, zone: str) -> list[str]:
+    """Return the names between this one and the zone's, and the wildcards that could answer for this one."""
+    found: list[str] = []
+    above = names.parent(name) if name != zone else None
+    while above is not None:
+        found += [above, f"*.{above}" if above != names.ROOT else "*."]
+        above = names.parent(above) if above != zone else None
+    return found
+
+
+def _is_answered_plainly(
+    name: str, type: int, zone: str, types: Mapping[str, set[int]], around: Iterable[str], *, exists: bool
+) -> bool:
+    """Return True if the RRset, or its absence, decides the answer to its question."""
+    here = types.get(name, set())
+    if here & COMPUTED or (rdtypes.CNAME in here and type != rdtypes.CNAME):
+        return False
+    if name != zone and rdtypes.NS in here and type != rdtypes.DS:
+        return False  # a delegation
+    for above in around:
+        types_there = types.get(above, set())
+        if rdtypes.DNAME in types_there or (rdtypes.NS in types_there and above != zone):
+            return False
+        if not exists and above.startswith("*.") and types_there:
+            return False
+    return True
+
+
+def _values(type: int, texts: Iterable[str]) -> Values:
+    return frozenset(_digestable(type, rdata.to_wire(type, text)) for text in texts)
+
+
+def _digestable(type: int, wire: bytes) -> bytes:
+    found = dns.rdata.from_wire(dns.rdataclass.IN, type, wire, 0, len(wire))
+    return found.to_digestable()
+
+
+def _values_in(message: dns.message.Message, name: str, type: int) -> Values | None:
+    """Return the values of the RRset in the answer; None for an answer that was cut off, or an error."""
+    if message.flags & dns.flags.TC or message.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
+        return None
+    owner = dns.name.from_text(name)
+    return frozenset(
+        each.to_digestable()
+        for rrset in message.answer
+        if rrset.name == owner and rrset.rdtype == type
+        for each in rrset
+    )
+
+
+def _serial_in(message: dns.message.Message, name: str) -> int | None:
+    owner = dns.name.from_text(name)
+    for rrset in message.answer:
+        if rrset.rdtype == dns.rdatatype.SOA and rrset.name == owner:
+            return int(rrset[0].serial)
+    return None
+
+
+def _spoken(type: int, values: Values) -> str:
+    texts = sorted(dns.rdata.from_wire(dns.rdataclass.IN, type, each, 0, len(each)).to_text() for each in values)
+    return shortened(", ".join(texts), 80) if texts else gettext("nothing")
