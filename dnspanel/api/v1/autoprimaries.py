@@ -1,4 +1,4 @@
-"""`/autoprimaries`: there are none, because zones come from people and programs, never from another server."""
+"""`/autoprimaries`: there are none, because no zone is created only because another server sends NOTIFY for it."""
 
 from django.http import HttpResponse
 from rest_framework.request import Request
@@ -16,7 +16,12 @@ class Autoprimaries(PowerdnsView):
         body = json_object(request)
         if not all([text_in(body, "nameserver"), text_in(body, "ip")]):
             raise Refusal(422, "ip and nameserver fields must be filled")
-        raise Refusal(422, "This server takes no zones from other servers, so it has no autoprimaries")
+        raise Refusal(
+            422,
+            "This server creates no zone because another server sends NOTIFY for it, so it has no autoprimaries: "
+            "create a zone of kind Secondary with its masters, or one of kind Consumer, whose catalog (RFC 9432) "
+            "brings its members",
+        )
 
 
 class Autoprimary(PowerdnsView):

@@ -16,7 +16,9 @@ def test_there_are_none_and_deleting_one_is_done(bob: User) -> None:
 
 def test_none_can_be_added_and_the_reason_is_said(bob: User) -> None:
     ask = caller(bob)
-    assert "zones" in ask.error("POST", "/autoprimaries", {"ip": "192.0.2.1", "nameserver": "ns1.a.test"})
+    reason = ask.error("POST", "/autoprimaries", {"ip": "192.0.2.1", "nameserver": "ns1.a.test"})
+    assert "takes no zones" not in reason, "it does, of kinds Secondary and Consumer"
+    assert all(word in reason for word in ("NOTIFY", "kind Secondary", "kind Consumer"))
     assert ask.value("GET", "/autoprimaries") == []
 
 
