@@ -4,6 +4,8 @@ Keys are never used in the panel (docs/adr/0022). Ring 0 gets every publication 
 the newest one of the zone: so whoever has just written reads that.
 """
 
+import threading
+
 import dns.message
 import dns.rcode
 
@@ -18,15 +20,21 @@ from replication.errors import NotServed
 from replication.verify import ask
 
 SECONDS = 2.0  # for as long ring 0 may be silent
+# Each of them holds a thread of the gateway, which is to answer others too while ring 0 is silent.
+_at_once = threading.BoundedSemaphore(4)
 
 
 def answer_by_signer(zone: Zone, name: str, type: int, *, dnssec: bool) -> dns.message.Message:
     """Ask ring 0's PowerDNS, with DO if `dnssec`; raise MessageRefused (SERVFAIL) where it cannot answer yet."""
     node = patiently(lambda: _ready_signer(zone))
+    if not _at_once.acquire(timeout=SECONDS):
+        raise _failure(zone, gettext("too many questions wait for ring 0"))
     try:
         found = ask(str(node.dns_address), node.dns_port, name, type, SECONDS, dnssec=dnssec)
     except NotServed as exc:
         raise _failure(zone, str(exc)) from exc
+    finally:
+        _at_once.release()
     if found.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN, dns.rcode.YXDOMAIN):
         raise _failure(zone, dns.rcode.to_text(found.rcode()))
     return found

@@ -104,11 +104,10 @@ class Reading:
         """The zone that answers for a name to which an alias leads; None for one that is not to be read here."""
         if name == self.name:
             return self.zone
-        found = reading_of(self.asker, name, self.type)
-        if found is None or not found.zone.is_transferable:
+        found = self._reading_of_target(name)
+        if found is None or (found.zone != self.zone and loaded_signing_of(found.zone).is_signed):
             return None
-        is_signed = found.zone != self.zone and loaded_signing_of(found.zone).is_signed
-        return None if is_signed else found.zone
+        return found.zone
 
     def _seen_part(self, found: Found) -> Found | None:
         """What the key sees of an answer; None where the answer would be another one without the rest."""
@@ -153,10 +152,14 @@ class Reading:
 
     def _may_know(self, name: str) -> bool:
         """Whether a name to which an alias leads lies in a zone that is to be read here."""
-        if name == self.name:
-            return True
+        return name == self.name or self._reading_of_target(name) is not None
+
+    def _reading_of_target(self, name: str) -> "Reading | None":
+        """The question about a name to which an alias leads; None for a zone that is not read here, or in part only."""
         found = reading_of(self.asker, name, self.type)
-        return found is not None and found.zone.is_transferable
+        if found is None or not found.zone.is_transferable:
+            return None
+        return found if found.zone == self.zone or found.sees is None else None
 
 
 def reading_of(asker: Asker, name: str, type: int) -> Reading | None:

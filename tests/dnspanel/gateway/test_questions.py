@@ -227,6 +227,13 @@ def test_an_alias_is_followed_into_zones_that_the_key_reads_and_no_other(
     assert reply.authority == []
 
 
+def test_an_alias_into_a_zone_of_which_the_key_sees_a_part_ends_there(make_zone: MakeZone, make_key: MakeKey) -> None:
+    zone = make_zone("alias 300 CNAME www.other.test.")
+    other = make_zone("www 300 A 192.0.2.1", name="other.test.")
+    key = make_key(scope=(*scoped(zone), *scoped(other, types=frozenset({rdtypes.TXT}))))
+    assert texts(key.ask(question("alias.example.test."))) == ["alias.example.test. 300 IN CNAME www.other.test."]
+
+
 def test_what_another_zone_inside_answers_is_not_answered_from_the_zone_above(
     make_zone: MakeZone, make_key: MakeKey, key: Key
 ) -> None:
