@@ -19,8 +19,8 @@ def install(step: Callable[[], object]) -> str:
 
 def main() -> None:
     steps: list[Callable[[], object]] = [partial(of_suite, suite) for suite in ("trixie", "sid")]
-    steps += [partial(python_programs, name) for name in ("clients", "clients-certbot1")]
-    go_modules = ("go-powerdns", "pebble", "terraform-record", "oidc-provider", "saml-provider")
+    steps += [partial(python_programs, name) for name in ("clients", "clients-ansible", "clients-certbot1")]
+    go_modules = ("go-powerdns", "pebble", "terraform-dns", "terraform-record", "oidc-provider", "saml-provider")
     steps += [partial(go_programs, name) for name in go_modules]
     with ThreadPoolExecutor(len(steps)) as pool:
         for problem in filter(None, pool.map(install, steps)):
