@@ -127,12 +127,16 @@ class Reading:
 
     def _from_signer(self, message: dns.message.Message) -> Reply | None:
         """What PowerDNS answered, up to the zone at which it is somebody else's, or more than the key sees."""
-        known: dict[dns.name.Name, bool] = {}
+        hidden: set[dns.name.Name] = set()
         answer: list[dns.rrset.RRset] = []
         for rrset in message.answer:
-            if not known.setdefault(rrset.name, self._may_know(name_of(rrset.name))):
-                return Reply(dns.rcode.NOERROR, tuple(answer), is_authoritative=True)
+            if rrset.name in hidden:
+                break
             answer.append(rrset)
+            if rrset.rdtype == dns.rdatatype.CNAME and not self._may_know(name_of(rrset[0].target)):
+                hidden.add(rrset[0].target)
+        if hidden:  # what is behind it, and whether that is there, is not for this asker
+            return Reply(dns.rcode.NOERROR, tuple(answer), is_authoritative=True)
         authority, additional = message.authority, message.additional
         if self.sees is not None:
             if any(not self.sees(name_of(rrset.name), _type_of(rrset)) for rrset in answer):
