@@ -1,6 +1,6 @@
 """`/search-data`: zones, records and comments by a pattern."""
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import Any
 
 from django.http import HttpResponse
@@ -9,7 +9,17 @@ from rest_framework.request import Request
 from dnspanel.accounts.actors import Actor
 from dnspanel.api.v1.content import content_for_client
 from dnspanel.api.v1.rrsets import mnemonic
-from dnspanel.api.v1.search_query import Pattern, TooGeneral, find_comments, find_records, find_zones, pattern_of
+from dnspanel.api.v1.search_query import (
+    FoundComment,
+    FoundRecord,
+    Matches,
+    Pattern,
+    TooGeneral,
+    find_comments,
+    find_records,
+    find_zones,
+    pattern_of,
+)
 from dnspanel.api.v1.view import PowerdnsView, Refusal, actor_in, answer, zone_id
 from dnspanel.statement_time import searching
 
@@ -17,6 +27,8 @@ OBJECT_TYPES = ("all", "zone", "record", "comment")
 USUAL_MAX = 100
 MOST = 10_000
 LONGEST = 1000
+# Of an answer that may lack finds: not everything was compared.
+INCOMPLETE = "X-Search-Incomplete"
 
 
 class SearchData(PowerdnsView):
@@ -28,60 +40,60 @@ class SearchData(PowerdnsView):
             raise Refusal(422, f"object_type must be one of the following options: {', '.join(OBJECT_TYPES)}")
         actor = actor_in(request)
         with searching():
-            return answer(_found(actor, pattern, limit, kind))
+            found, is_complete = _found(actor, pattern, limit, kind)
+        if not found and not is_complete:
+            raise TooGeneral(pattern.text)
+        response = answer(found)
+        if not is_complete:
+            response[INCOMPLETE] = "1"
+        return response
 
 
-def _found(actor: Actor, pattern: Pattern, limit: int, kind: str) -> list[dict[str, Any]]:
+def _found(actor: Actor, pattern: Pattern, limit: int, kind: str) -> tuple[list[dict[str, Any]], bool]:
+    """Return what was found of each kind, and whether there is no more of any, unless as much as was wanted is here."""
     found: list[dict[str, Any]] = []
-    if kind in {"all", "zone"}:
-        found += _zones(actor, pattern, limit)
-    if kind in {"all", "record"}:
-        found += _records(actor, pattern, limit)
-    if kind in {"all", "comment"}:
-        found += _comments(actor, pattern, limit, only=kind == "comment")
-    return found
+    is_complete = True
+    for own, find, form in _KINDS:
+        if kind in {"all", own}:
+            matches = find(actor, pattern, limit)
+            found += map(form, matches)
+            is_complete = is_complete and matches.is_complete
+    return found, is_complete
 
 
-def _zones(actor: Actor, pattern: Pattern, limit: int) -> Iterable[dict[str, Any]]:
-    return [
-        {"name": name, "object_type": "zone", "zone_id": zone_id(name)} for name in find_zones(actor, pattern, limit)
-    ]
+def _zone_form(name: str) -> dict[str, Any]:
+    return {"name": name, "object_type": "zone", "zone_id": zone_id(name)}
 
 
-def _records(actor: Actor, pattern: Pattern, limit: int) -> Iterable[dict[str, Any]]:
-    return [
-        {
-            "content": found.spelling or content_for_client(found.type, found.rdata),
-            "disabled": found.disabled,
-            "name": found.name,
-            "object_type": "record",
-            "ttl": found.ttl,
-            "type": mnemonic(found.type),
-            "zone": found.zone_name,
-            "zone_id": zone_id(found.zone_name),
-        }
-        for found in find_records(actor, pattern, limit)
-    ]
+def _record_form(found: FoundRecord) -> dict[str, Any]:
+    return {
+        "content": found.spelling or content_for_client(found.type, found.rdata),
+        "disabled": found.disabled,
+        "name": found.name,
+        "object_type": "record",
+        "ttl": found.ttl,
+        "type": mnemonic(found.type),
+        "zone": found.zone_name,
+        "zone_id": zone_id(found.zone_name),
+    }
 
 
-def _comments(actor: Actor, pattern: Pattern, limit: int, *, only: bool) -> Iterable[dict[str, Any]]:
-    try:
-        comments = find_comments(actor, pattern, limit)
-    except TooGeneral:
-        if only:
-            raise
-        return []  # whoever asks for everything wants the records first, and these were looked up
-    return [
-        {
-            "content": found.text,
-            "name": found.name,
-            "object_type": "comment",
-            "type": mnemonic(found.type),
-            "zone": found.zone_name,
-            "zone_id": zone_id(found.zone_name),
-        }
-        for found in comments
-    ]
+def _comment_form(found: FoundComment) -> dict[str, Any]:
+    return {
+        "content": found.text,
+        "name": found.name,
+        "object_type": "comment",
+        "type": mnemonic(found.type),
+        "zone": found.zone_name,
+        "zone_id": zone_id(found.zone_name),
+    }
+
+
+_KINDS: tuple[tuple[str, Callable[[Actor, Pattern, int], Matches[Any]], Callable[[Any], dict[str, Any]]], ...] = (
+    ("zone", find_zones, _zone_form),
+    ("record", find_records, _record_form),
+    ("comment", find_comments, _comment_form),
+)
 
 
 def _pattern_in(request: Request) -> Pattern:

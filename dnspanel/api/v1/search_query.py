@@ -3,18 +3,20 @@
 A pattern is matched with the whole of a text; `*` stands for any characters, `?` for one, and letter case does not
 matter. Without either it is looked up in indexes, however much there is. With them it has to be compared: with all
 visible RRsets while these are no more than `MOST_COMPARED`, else with those of the zones above and below the name in
-which the pattern ends (for `www*.example.org`, with what `example.org` and its subzones hold). A pattern that leaves
-more is refused. Comments have no index, so they are always compared, and refused in the same way.
+which the pattern ends (for `www*.example.org`, with what `example.org` and its subzones hold). Where that leaves more,
+`MOST_COMPARED` of them are compared, zone by zone in the order of their names, until there are as many finds as are
+wanted; what is found then says whether there may be more. Comments have no index, so they are always compared.
 
-Names of zones have an index of trigrams. A pattern without three letters or digits in a row would have PostgreSQL read
-all of that index, 10 s among 1,000,000 names: it is compared with the names themselves, of a panel that has few.
+Names of zones have an index of trigrams, and one by which they are sorted. A pattern without three letters or digits in
+a row, that does not say how a name begins, would have PostgreSQL read all of that index, 10 s among 1,000,000 names: it
+is compared with as many names, in their order.
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import transaction
@@ -27,7 +29,7 @@ from dnspanel.accounts.actors import Actor
 from dnspanel.api.errors import ApiError
 from dnspanel.zones.access import Visibility, visibility_of, zones_visible_to
 from dnspanel.zones.models import RRset, Zone
-from dnspanel.zones.search.zone_conditions import THREE_IN_A_ROW, has_many_zones, is_in_trigrams
+from dnspanel.zones.search.zone_conditions import has_many_zones, is_in_trigrams
 from replication.codec.keys import relative_key
 from replication.dns import names
 from replication.dns.notes import parse_notes
@@ -37,6 +39,8 @@ MOST_COMPARED = 200_000  # RRsets; about a second
 MOST_WILDCARDS = 8
 
 _CHUNK = 500
+# RRsets and zones that are compared by one statement, so that many finds are at hand soon.
+_PORTION, _PORTION_ZONES = 20_000, 5_000
 _WILDCARD = re.compile(r"[*?]")
 _TEXTS = ArrayField(TextField())
 _NAMED = '"zones_rrset"."name" LIKE %s'
@@ -67,6 +71,20 @@ class _Like(PostgresOperatorLookup):
     postgres_operator = "LIKE"
 
 
+M = TypeVar("M")
+
+
+@dataclass(frozen=True, slots=True)
+class Matches(Generic[M]):
+    """What was found, and whether that is all there is, or as much as was wanted."""
+
+    found: list[M]
+    is_complete: bool = True
+
+    def __iter__(self) -> Iterator[M]:
+        return iter(self.found)
+
+
 @dataclass(frozen=True, slots=True)
 class Pattern:
     """What is searched for, without a final dot."""
@@ -87,6 +105,11 @@ class Pattern:
     def like_name(self) -> str:
         """The same for names, which are in lower case and end in a dot."""
         return f"{self.like.lower()}."
+
+    @property
+    def beginning(self) -> str:
+        """How every text begins that fits."""
+        return _WILDCARD.split(self.text)[0]
 
     @property
     def end(self) -> str:
@@ -125,51 +148,103 @@ def pattern_of(text: str) -> Pattern:
     return pattern
 
 
-def find_zones(actor: Actor, pattern: Pattern, limit: int) -> list[str]:
-    """Names of visible zones."""
-    zones = zones_visible_to(actor)
+def find_zones(actor: Actor, pattern: Pattern, limit: int) -> Matches[str]:
+    """Return names of visible zones, in their order."""
+    zones = zones_visible_to(actor).order_by("name")
     if pattern.is_exact:
         zones = zones.filter(name=f"{pattern.text.lower()}.")
     elif pattern.text != "*":
         fitting = _zone_name_like(pattern.like_name)
-        if fitting is None:
-            raise TooGeneral(pattern.text, f"is too general among so many zones: {THREE_IN_A_ROW}")
-        zones = zones.filter(fitting)
-    return list(zones.order_by("name").values_list("name", flat=True)[:limit])
+        if fitting is None and not pattern.beginning:
+            return _compared_names(zones, pattern, limit)
+        zones = zones.filter(fitting or _Like(F("name"), Value(pattern.like_name)))
+    return Matches(list(zones.values_list("name", flat=True)[:limit]))
 
 
-def find_records(actor: Actor, pattern: Pattern, limit: int) -> list[FoundRecord]:
-    """Records that the actor sees, at names that fit or with content that does. Raises TooGeneral."""
+def _compared_names(zones: QuerySet[Zone], pattern: Pattern, limit: int) -> Matches[str]:
+    """Compare the first names with a pattern that no index serves."""
+    last = zones.values_list("name", flat=True)[MOST_COMPARED - 1 : MOST_COMPARED].first()
+    if last is not None:
+        zones = zones.filter(name__lte=last)
+    fitting = zones.filter(_Like(F("name"), Value(pattern.like_name)))
+    found = list(fitting.values_list("name", flat=True)[:limit])
+    return Matches(found, is_complete=last is None or len(found) == limit)
+
+
+def find_records(actor: Actor, pattern: Pattern, limit: int) -> Matches[FoundRecord]:
+    """Return records that the actor sees, at names that fit or with content that does."""
     likes = [pattern.like, f"{pattern.like}."]
     named = RawSQL(_NAMED, [pattern.like_name], output_field=BooleanField())
+    fitting_rdata = RawSQL(_MATCHING_RDATA, likes, output_field=_TEXTS)
+
+    def matching(rrsets: QuerySet[RRset]) -> Iterator[FoundRecord]:
+        rrsets = rrsets.annotate(named=named, fitting_rdata=fitting_rdata)
+        return _records(_seen(actor, rrsets, "ttl", "rdata", "disabled", "notes", "named", "fitting_rdata"))
+
     if pattern.is_exact:
         spellings = _spellings(pattern.text)
         in_capitals = Q(folded__overlap=spellings, folded__isnull=False)
         fitting = _at_name(actor, pattern) | Q(rdata__overlap=spellings) | in_capitals
-        zones: Any = zones_visible_to(actor)
+        rrsets = RRset.objects.filter(fitting, zone__in=zones_visible_to(actor))
+        with transaction.atomic(savepoint=False):  # or the database would collect all rows before it gives the first
+            found = Matches(list(islice(matching(rrsets), limit)))
     else:
         fitting = Q(named) | Q(RawSQL(_HOLDS, likes, output_field=BooleanField()))
-        zones = _ids(_zones_to_compare(actor, pattern))
-    rrsets = RRset.objects.filter(fitting, zone__in=zones)
-    rrsets = rrsets.annotate(named=named, held=RawSQL(_MATCHING_RDATA, likes, output_field=_TEXTS))
-    with transaction.atomic(savepoint=False):  # or the database would collect all rows before it gives the first
-        rows = _seen(actor, rrsets, "ttl", "rdata", "disabled", "notes", "named", "held")
-        return sorted(islice(_records(rows), limit), key=lambda found: (found.zone_name, found.name, found.type))
+        zones = _zones_to_compare(actor, pattern)
+        found = _compare(zones, lambda rrsets: matching(rrsets.filter(fitting)), limit)
+    return replace(found, found=sorted(found, key=lambda each: (each.zone_name, each.name, each.type)))
 
 
-def find_comments(actor: Actor, pattern: Pattern, limit: int) -> list[FoundComment]:
-    """Comments on RRsets that the actor sees, at names that fit or with text that does. Raises TooGeneral."""
-    zones = zones_visible_to(actor)
-    if _rrset_count(zones) > MOST_COMPARED:
-        raise TooGeneral(pattern.text)
-    rrsets = RRset.objects.filter(zone__in=_ids(zones)).exclude(comment="")
-    rrsets = rrsets.annotate(
-        matching_comments=RawSQL(_MATCHING_COMMENTS, [pattern.like_name, pattern.like], output_field=_TEXTS)
-    ).filter(matching_comments__len__gt=0)
-    with transaction.atomic(savepoint=False):
-        rows = _seen(actor, rrsets, "matching_comments")
-        comments = (FoundComment(zone, name, type, text) for zone, name, type, (found,) in rows for text in found)
-        return sorted(islice(comments, limit), key=lambda found: (found.zone_name, found.name, found.type))
+def find_comments(actor: Actor, pattern: Pattern, limit: int) -> Matches[FoundComment]:
+    """Return comments on RRsets that the actor sees, at names that fit or with text that does."""
+    texts = RawSQL(_MATCHING_COMMENTS, [pattern.like_name, pattern.like], output_field=_TEXTS)
+
+    def matching(rrsets: QuerySet[RRset]) -> Iterator[FoundComment]:
+        commented = rrsets.exclude(comment="").annotate(matching_comments=texts).filter(matching_comments__len__gt=0)
+        for zone, name, type, (found,) in _seen(actor, commented, "matching_comments"):
+            yield from (FoundComment(zone, name, type, text) for text in found)
+
+    found = _compare(zones_visible_to(actor), matching, limit)
+    return replace(found, found=sorted(found, key=lambda each: (each.zone_name, each.name, each.type)))
+
+
+def _compare(zones: QuerySet[Zone], matching: Callable[[QuerySet[RRset]], Iterator[M]], limit: int) -> Matches[M]:
+    """Find the first matches among MOST_COMPARED RRsets of these zones, portion by portion, in the zones' order."""
+    found: list[M] = []
+    left = MOST_COMPARED
+    for ids, count in _portions(zones, min(_PORTION, MOST_COMPARED)):
+        # Told a condition instead of ids, PostgreSQL may compare all RRsets before it looks at zones.
+        rrsets = RRset.objects.filter(zone__in=ids)
+        if count > left:
+            if len(ids) > 1 or left <= 0:
+                return Matches(found, is_complete=False)
+            last = rrsets.order_by("owner_key", "type").values_list("owner_key", flat=True)[left - 1 : left].first()
+            rrsets = rrsets.filter(owner_key__lte=last)
+        with transaction.atomic(savepoint=False):  # or the database would collect all rows before it gives the first
+            found += islice(matching(rrsets), limit - len(found))
+        if len(found) == limit:
+            break
+        left -= count
+        if left < 0:
+            return Matches(found, is_complete=False)
+    return Matches(found)
+
+
+def _portions(zones: QuerySet[Zone], most: int) -> Iterator[tuple[list[int], int]]:
+    """Yield ids of zones that are compared together, in the order of their names, and how many RRsets they have.
+
+    That is `most` at most; a zone that has more is a portion of its own.
+    """
+    ids: list[int] = []
+    total = 0
+    for pk, count in zones.order_by("name").values_list("pk", "rrset_count").iterator(chunk_size=_CHUNK):
+        if ids and (total + count > most or len(ids) == _PORTION_ZONES):
+            yield ids, total
+            ids, total = [], 0
+        ids.append(pk)
+        total += count
+    if ids:
+        yield ids, total
 
 
 def _records(rows: Iterator[tuple[str, str, int, Any]]) -> Iterator[FoundRecord]:
@@ -193,21 +268,13 @@ def _seen(actor: Actor, rrsets: QuerySet[RRset], *columns: str) -> Iterator[tupl
 
 
 def _zones_to_compare(actor: Actor, pattern: Pattern) -> QuerySet[Zone]:
-    """The zones all of whose RRsets are compared with the pattern; raises TooGeneral."""
+    """Return the zones whose RRsets are compared with the pattern: where they have many, those near its end, if any."""
     zones = zones_visible_to(actor)
     if _rrset_count(zones) > MOST_COMPARED:
         below = _zone_name_like(f"%{Pattern(pattern.end).like}")
-        if below is None:
-            raise TooGeneral(pattern.text)
-        zones = zones.filter(Q(below) | Q(name__in=_names_above(pattern.end)))
-        if _rrset_count(zones) > MOST_COMPARED:
-            raise TooGeneral(pattern.text)
+        if below is not None:
+            return zones.filter(Q(below) | Q(name__in=_names_above(pattern.end)))
     return zones
-
-
-def _ids(zones: QuerySet[Zone]) -> list[int]:
-    """The zones by their ids. Told a condition instead, PostgreSQL may compare all RRsets before it looks at zones."""
-    return list(zones.values_list("pk", flat=True))
 
 
 def _zone_name_like(like: str) -> _Like | None:

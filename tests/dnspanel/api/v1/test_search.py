@@ -3,7 +3,7 @@
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.api.v1 import search_query
+from dnspanel.api.v1 import search, search_query
 from dnspanel.zones.models import RRset
 from tests.dnspanel.api.v1.calls import Caller, caller, make_zone
 
@@ -58,10 +58,24 @@ def test_more_than_the_most_can_be_asked_for(ask: Caller) -> None:
     assert ask.value("GET", "/search-data?q=a_b.test&max=4294967296")
 
 
-def test_comments_that_cannot_be_compared_hold_up_only_who_asks_for_them(
+def test_what_may_lack_finds_says_so_and_what_found_nothing_so_far_is_refused(
     ask: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_query, "MOST_COMPARED", 0)
-    assert [found["object_type"] for found in ask.value("GET", "/search-data?q=192.0.2.1")] == ["record"]
+    """Among 20,000 zones `www*` was 422: search boxes of PowerDNS-Admin and Poweradmin found nothing at all."""
+    monkeypatch.setattr(search_query, "MOST_COMPARED", 3)
+    for number in range(3):
+        make_zone(f"z{number}.test.", "www A 192.0.2.1", f"only{number} A 192.0.2.10{number}")
+
+    def kinds(query: str) -> tuple[list[str], str | None]:
+        done = ask("GET", f"/search-data?q={query}")
+        assert done.status_code == 200
+        return [found["object_type"] for found in done.json()], done.get(search.INCOMPLETE)
+
+    assert kinds("www*&max=1&object_type=record") == (["record"], None), "as much as was wanted"
+    assert kinds("www*") == (["record", "comment"], "1")
+    assert kinds("192.0.2.1") == (["record"] * 4, "1"), "comments were not all compared"
+    assert kinds("192.0.2.1&object_type=record") == (["record"] * 4, None)
+    assert "too many places" in ask.error("GET", "/search-data?q=only2*")
     assert "too many places" in ask.error("GET", "/search-data?q=192.0.2.1&object_type=comment")
-    assert "too many places" in ask.error("GET", "/search-data?q=*")
+    monkeypatch.setattr(search_query, "MOST_COMPARED", 200_000)
+    assert kinds("only2*") == (["record"], None)
