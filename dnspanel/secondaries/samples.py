@@ -180,10 +180,10 @@ def _is_answered_plainly(
     if name != zone and rdtypes.NS in here and type != rdtypes.DS:
         return False  # a delegation
     for above in around:
-        types_there = types.get(above, set())
-        if rdtypes.DNAME in types_there or (rdtypes.NS in types_there and above != zone):
+        types_above = types.get(above, set())
+        if rdtypes.DNAME in types_above or (rdtypes.NS in types_above and above != zone):
             return False
-        if not exists and above.startswith("*.") and types_there:
+        if not exists and above.startswith("*.") and types_above:
             return False
     return True
 
