@@ -114,7 +114,8 @@ def update(request: HttpRequest) -> HttpResponse:
             return _text_answer("notfqdn")
         if len(hosts) > MAX_HOSTS:
             return _text_answer("numhost")
-        intents = intents_in({**dict(request.GET.lists()), **dict(request.POST.lists())}, _caller(request))
+        sent = {name: _all_of(request, name) for name in (*request.GET, *request.POST)}
+        intents = intents_in(sent, _caller(request))
         return _text_answer(*lines_for(actor, hosts, intents, timezone.now()))
     except NotAnAddress:
         return _text_answer("dnserr")
@@ -127,12 +128,16 @@ def update(request: HttpRequest) -> HttpResponse:
 
 def hosts_in(request: HttpRequest) -> list[str]:
     """The host names as they were sent; the user name where no parameter has any."""
-    for source in (request.GET, request.POST):
-        for parameter in _HOST_PARAMETERS:
-            if given := _items(source.getlist(parameter)):
-                return given
+    for parameter in _HOST_PARAMETERS:
+        if given := _items(_all_of(request, parameter)):
+            return given
     user_name, _ = password_in(request) or ("", "")
     return [user_name] if "." in user_name else []
+
+
+def _all_of(request: HttpRequest, parameter: str) -> list[str]:
+    """Return what a parameter says in the URL and in the body."""
+    return [*request.GET.getlist(parameter), *request.POST.getlist(parameter)]
 
 
 def _items(texts: Iterable[str]) -> list[str]:

@@ -228,6 +228,9 @@ def test_a_parameter_that_is_given_twice_counts_both_times(zone: Zone, client: C
     assert client.get(url, headers=head).content == b"good 192.0.2.8,2001:db8::8\n"
     url = "/nic/update?hostname=home.example.test&hostname=b.example.test&myip=192.0.2.9"
     assert client.get(url, headers=head).content == b"good 192.0.2.9\n" * 2
+    url = "/nic/update?hostname=home.example.test&myip=192.0.2.10"
+    sent = {"hostname": "b.example.test", "myip": "2001:db8::10"}
+    assert client.post(url, sent, headers=head).content == b"good 192.0.2.10,2001:db8::10\n" * 2
 
 
 def test_intents_are_found_without_a_database() -> None:
