@@ -7,6 +7,7 @@ only what its scope lets through.
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 
 from django.contrib.auth.models import AnonymousUser
 
@@ -61,8 +62,35 @@ class Actor:
 
 # Whoever asks a door: a person with or without a session, or a token.
 Person = User | AnonymousUser | Actor
-# Whoever a publication is recorded for; None is the panel itself, which may do everything.
+# Whoever a publication is recorded for; None is nobody: it has every right over records, but passes no rule of
+# approval, freeze, lock or publish hook unless it says under which `SystemRight` it acts.
 Author = User | Actor | None
+
+
+class SystemRight(StrEnum):
+    """What the panel does without a person deciding it, or besides what rules are about; each passes rules by name.
+
+    CATALOG is the exception: what somebody's catalog names is asked of all rules, as a person's act is.
+    """
+
+    SIGNING = "signing"  # keys, signatures and rollovers: they change no content, and must not wait
+    SIGNALLING = "signalling"  # records by which parents find the keys (RFC 9615)
+    TRANSFER = "transfer"  # what a primary sends, once a person who passed the rules said that it decides
+    EXPIRY = "expiry"  # a zone of which no primary answers leaves the nodes, as its SOA says
+    MEMBERS = "members"  # what a catalog of ours says of its members, which passed the rules themselves
+    REPAIR = "repair"  # what failed at the nodes is taken back, and a history is decided about
+    SAMPLES = "samples"  # the zones of a demonstration
+    CATALOG = "catalog"  # zones that a catalog of others names come and go
+
+    @property
+    def passes_rules(self) -> bool:
+        """Whether rules of approval, freezes, locks and publish hooks are not asked."""
+        return self is not SystemRight.CATALOG
+
+
+def passes_rules(under: SystemRight | None) -> bool:
+    """Return True for an act under a system right that rules are not asked about."""
+    return under is not None and under.passes_rules
 
 
 def actor_of(person: Person) -> Actor | None:

@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from dnspanel.accounts import audit
+from dnspanel.accounts.actors import SystemRight
 from dnspanel.accounts.models import Team
 from dnspanel.catalogs.models import Catalog, Listing, Rule, State
 from dnspanel.catalogs.plan import Known, Plan, plan_members, rule_of
@@ -23,8 +24,10 @@ from dnspanel.texts import gettext, in_english, shortened
 from dnspanel.transfer.sources.catalog import BadCatalog, Member, Record, members
 from dnspanel.zones import bulk, edit, governing, nesting, panel_reasons, quotas
 from dnspanel.zones.edit import NewZone
-from dnspanel.zones.errors import NameRefused, NamesRefused, ZoneError
+from dnspanel.zones.errors import HookRefused, NameRefused, NamesRefused, ZoneError
 from dnspanel.zones.models import Channel, Publication, RRset, Zone
+from dnspanel.zones.parts import REPLACE
+from dnspanel.zones.publish_hooks import after_hooks
 from dnspanel.zones.settings_of_zone import change_settings
 from replication.dns import names, rdtypes
 
@@ -124,7 +127,6 @@ def _remove(turn: _Turn, leaving: Collection[str]) -> None:
     here = Listing.objects.filter(catalog=turn.catalog, zone_name__in=leaving, state=State.MEMBER)
     here.filter(zone__transferred_from="").delete()
     rows = list(here.select_related("zone").order_by("zone_name")[: BATCH + 1])
-    turn.left |= len(rows) > BATCH
     zones = [(row.zone.pk, row.zone.revision) for row in rows[:BATCH] if row.zone is not None]
     if not zones:
         return
@@ -135,11 +137,19 @@ def _remove(turn: _Turn, leaving: Collection[str]) -> None:
 
     reason = panel_reasons.NOT_NAMED.format(catalog=turn.name)
     _, kept = bulk.delete_zones(
-        zones=zones, author=None, channel=Channel.TRANSFER, now=turn.now, reason=reason, beside=beside, confirmed=True
+        zones=zones,
+        author=None,
+        channel=Channel.TRANSFER,
+        now=turn.now,
+        reason=reason,
+        beside=beside,
+        confirmed=True,
+        under=SystemRight.CATALOG,
     )
     turn.removed += len(zones) - len(kept)
+    turn.left |= len(rows) > BATCH and len(kept) < len(zones)  # what is kept waits until the catalog is looked at again
     if kept:
-        said = gettext("It left the catalog, and is locked here, or changes just now.")
+        said = gettext("It left the catalog, and a rule, a freeze or a lock keeps it here, or it changes just now.")
         Listing.objects.filter(catalog=turn.catalog, zone__in=kept).update(reason=said)
 
 
@@ -190,6 +200,7 @@ def _take(turn: _Turn, coming: Sequence[str]) -> None:
                 "catalog__zone"
             )
         }
+        refusals = _refusals_near(turn, [name for name in part if name not in there])
         for name in part:
             if not _lies_within(name, turn.catalog.within):
                 reason = gettext("It lies below none of the names that are allowed for this catalog.")
@@ -199,6 +210,8 @@ def _take(turn: _Turn, coming: Sequence[str]) -> None:
             elif name in there:
                 reason = gettext("There is a zone of this name here, which is no member of the catalog.")
                 refused[name] = State.REFUSED, reason
+            elif name in refusals:
+                refused[name] = State.REFUSED, refusals[name]
             elif len(free) >= room:
                 reason = gettext("The catalog may have {most:,} members, and no more.").format(
                     most=turn.catalog.most_members
@@ -254,6 +267,8 @@ def _make(turn: _Turn, free: Sequence[str], refused: dict[str, tuple[State, str]
                 _make_all(turn, fitting, rule, team)
             except NamesRefused as exc:
                 own = {name: str(each) for name, each in exc.refusals.items()}
+            except HookRefused as exc:
+                own = dict.fromkeys(exc.zones.values(), str(exc))
             except NameRefused as exc:
                 own = {exc.name: str(exc)}
             except ZoneError as exc:
@@ -292,8 +307,7 @@ def _make_all(turn: _Turn, new: Sequence[str], rule: Rule | None, team: Team | N
         )
         # Last: whoever makes a zone beside these waits from here to the commit, and then sees them.
         nesting.lock_names()
-        near = governing.reasons_over(new, author=None, reason="", now=turn.now, own=ids.values())
-        if near := near | _others_near(turn, new, own=ids.values()):
+        if near := _refusals_near(turn, new, own=ids.values()):
             raise NamesRefused({name: NameRefused(name, reason) for name, reason in near.items()})
         made.update(ids.values())
         primaries.wake_on_commit()
@@ -307,6 +321,7 @@ def _make_all(turn: _Turn, new: Sequence[str], rule: Rule | None, team: Team | N
         team=team,
         alongside=alongside,
         awaits_transfer=True,
+        under=SystemRight.CATALOG,
     )
     turn.members |= made
 
@@ -322,6 +337,12 @@ def _members_here(turn: _Turn) -> set[int]:
         *rows.filter(catalog=turn.catalog).values_list("zone", flat=True),
         *(pk for name, pk in coming if name in turn.listed and _lies_within(name, turn.catalog.within)),
     }
+
+
+def _refusals_near(turn: _Turn, new: Sequence[str], own: Collection[int] = ()) -> dict[str, str]:
+    """Return why some of these names are not taken: zones near them are of others, or rules of a zone above."""
+    kept = governing.reasons_over(new, author=None, reason="", now=turn.now, own=own)
+    return kept | _others_near(turn, new, own)
 
 
 def _others_near(turn: _Turn, new: Sequence[str], own: Collection[int] = ()) -> dict[str, str]:
@@ -376,12 +397,44 @@ def _give_terms(turn: _Turn) -> None:
         columns = _columns(turn.catalog, rule)
         rows = TransferredZone.objects.filter(pk__in=of_rule.values("zone")).exclude(zone__transferred_from="")
         ids = list(rows.exclude(**columns).order_by("pk").values_list("pk", flat=True)[: BATCH + 1])
-        turn.left |= len(ids) > BATCH
-        if ids:
-            with transaction.atomic():
-                primaries.move_all(zone_ids=ids[:BATCH], columns=columns, now=turn.now)
-                primaries.wake_on_commit()
+        moved = _move(turn, ids[:BATCH], columns)
+        turn.left |= len(ids) > BATCH and moved > 0
         _give_settings(turn, of_rule, rule)
+
+
+def _move(turn: _Turn, ids: Sequence[int], columns: Mapping[str, Any]) -> int:
+    """Have these members come from other primaries; return how many do.
+
+    Another server decides what they answer, so rules are asked. A member that they keep stays, with the reason.
+    """
+    zones = Zone.objects.in_bulk(ids)
+    rules = governing.rules_about(zones.values())
+    ruled = [zone for zone in zones.values() if zone.has_locks or any(rules.of(zone).each)]
+    moving = zones.keys() - {zone.pk for zone in ruled}
+    if moving:
+        with transaction.atomic():
+            primaries.move_all(zone_ids=moving, columns=columns, now=turn.now)
+            primaries.wake_on_commit()
+    moved = len(moving)
+    for zone in ruled:
+        try:
+            _move_ruled(zone, columns, turn.now)
+        except ZoneError as exc:
+            Listing.objects.filter(catalog=turn.catalog, zone=zone).update(reason=str(exc))
+        else:
+            moved += 1
+    return moved
+
+
+@after_hooks
+def _move_ruled(zone: Zone, columns: Mapping[str, Any], now: datetime) -> None:
+    with transaction.atomic(durable=True):
+        passed = governing.refuse_act(
+            zone, REPLACE, author=None, channel=Channel.TRANSFER, reason="", past_rules=False, now=now
+        )
+        governing.record_act(passed, zone, author=None, reason="", now=now)
+        primaries.move_all(zone_ids=[zone.pk], columns=columns, now=now)
+        primaries.wake_on_commit()
 
 
 def _give_rules(turn: _Turn, here: QuerySet[Listing]) -> None:

@@ -19,7 +19,7 @@ from django.db import connection, transaction
 from django.db.models import F, Q, QuerySet
 
 from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Actor, Author
+from dnspanel.accounts.actors import Actor, Author, SystemRight
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team, User
 from dnspanel.catalogs import leaving
@@ -362,6 +362,7 @@ def _follow(catalog: Producer, now: datetime) -> bool:
             channel=Channel.SYSTEM,
             now=now,
             reason=panel_reasons.CATALOG_MEMBERS,
+            under=SystemRight.MEMBERS,
         )
         if left:
             return False

@@ -3,6 +3,7 @@
 import logging
 from datetime import datetime
 
+from dnspanel.accounts.actors import SystemRight
 from dnspanel.demo.sample import sample_zones
 from dnspanel.zones.edit import NewZone, create_zones
 from dnspanel.zones.models import Channel, Publication
@@ -19,6 +20,8 @@ def load_sample_zones(*, now: datetime) -> Publication | None:
     if Publication.objects.exists():
         return None
     zones = [NewZone(name=zone.name, rrsets=zone.rrsets) for zone in sample_zones()]
-    publication = create_zones(zones=zones, author=None, channel=Channel.SYSTEM, now=now, reason="Sample zones")
+    publication = create_zones(
+        zones=zones, author=None, channel=Channel.SYSTEM, now=now, reason="Sample zones", under=SystemRight.SAMPLES
+    )
     logger.info("loaded sample zones=%d sequence=%d", len(zones), publication.sequence)
     return publication

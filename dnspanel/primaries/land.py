@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Case, DateTimeField, Q, QuerySet, Value, When
 
+from dnspanel.accounts.actors import SystemRight
 from dnspanel.primaries.content import Arrived
 from dnspanel.primaries.errors import TransferFailed
 from dnspanel.primaries.models import WELL, TransferredZone
@@ -81,6 +82,7 @@ def land(*, row: TransferredZone, zone: Zone, arrived: Arrived, carried: Carried
             reason=_reason(carried),
             beside=beside,
             by_transfer=True,
+            under=SystemRight.TRANSFER,
         )
     except NamesRefused as exc:
         raise TransferFailed(str(exc.first), is_refused=True) from exc

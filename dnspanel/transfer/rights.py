@@ -18,7 +18,7 @@ from dnspanel.zones import access, nesting
 from dnspanel.zones.errors import Forbidden, RightMissing
 from dnspanel.zones.governing import NO_RULES, Rules, every_rule, reasons_over, refusals
 from dnspanel.zones.lock_rules import refuse_locked
-from dnspanel.zones.models import Revision, RevisionKind, Zone, ZoneKey
+from dnspanel.zones.models import Lock, Revision, RevisionKind, Zone, ZoneKey
 from dnspanel.zones.parts import Part
 from replication.dns.rrset import Change, RRset
 
@@ -42,6 +42,11 @@ class ImportRights:
             return None
         return access.zones_visible_to(self.actor).select_related("team").in_bulk(zone_ids)
 
+    @property
+    def may_refuse_names(self) -> bool:
+        """Whether anything could be in the way of new names; else nobody looks through all of an import."""
+        return self.actor is not None or bool(self.rules) or Lock.objects.exists()
+
     def refused_names(self, new_names: Sequence[str]) -> dict[str, SourceFault]:
         """The faults of new zones that lie below or above those of others, or below one with rules; by name.
 
@@ -64,7 +69,7 @@ class ImportRights:
                 access.refuse_changes(self.actor, zone, made)
         except RightMissing as refusal:
             return _fault(zone.name, str(refusal))
-        if self.rules and self.author is not None:
+        if self.rules:
             part = Part(
                 zone.pk, RevisionKind.CHANGE, [Change(*key, current.get(key), new) for key, new in changes.items()]
             )
@@ -87,15 +92,11 @@ def rights_of(job: ImportJob) -> ImportRights:
     """What this import may do now. Raises Forbidden as `actor_of_job`."""
     author = actor_of_job(job)
     if author is None or not isinstance(author, Actor) or all(map(author.may_everywhere, _ALL_RIGHTS)):
-        return ImportRights(author, None, True, None, _rules(author))
+        return ImportRights(author, None, True, None, every_rule())
     try:
-        return ImportRights(author, author, True, team_of_new_zones(author), _rules(author))
+        return ImportRights(author, author, True, team_of_new_zones(author), every_rule())
     except RightMissing:
-        return ImportRights(author, author, False, None, _rules(author))
-
-
-def _rules(author: Author) -> Rules:
-    return NO_RULES if author is None else every_rule()
+        return ImportRights(author, author, False, None, every_rule())
 
 
 def may_sign(job: ImportJob) -> bool:

@@ -11,7 +11,7 @@ from operator import or_
 
 from django.db.models import Q, QuerySet
 
-from dnspanel.accounts.actors import Actor, Author, actor_of, can
+from dnspanel.accounts.actors import Actor, Author, SystemRight, actor_of, can, passes_rules
 from dnspanel.accounts.actors import Person as Person
 from dnspanel.accounts.grants import RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import Team
@@ -227,19 +227,19 @@ def team_for_new_zone(author: Author, team: Team | None, zone_name: str) -> Team
     return team
 
 
-def refuse_changes(author: Author, zone: Zone, changes: Iterable[Change]) -> None:
+def refuse_changes(author: Author, zone: Zone, changes: Iterable[Change], under: SystemRight | None = None) -> None:
     """Raise RightMissing for the first of these changes that the author may not publish, Locked for a locked one.
 
     Raises Transferred for a zone whose primary is elsewhere, whoever the author is. A serial that moves by itself is
     nobody's change.
     """
     refuse_transferred(zone)
+    if zone.has_locks and not passes_rules(under):
+        changes = list(changes)
+        refuse_locked(author, zone, changes)
     actor = None if author is None else actor_of(author)
     if author is None:
         return
-    if zone.has_locks:
-        changes = list(changes)
-        refuse_locked(author, zone, changes)
     limited = {right: actor is None or not _may_at_all_names(actor, right, zone) for right in RECORD_RIGHTS}
     for change in changes:
         name, type_, before, after = change.name, change.type, change.before, change.after

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from django.db import IntegrityError, connection, transaction
 
-from dnspanel.accounts.actors import Author, user_of
+from dnspanel.accounts.actors import Author, SystemRight, passes_rules, user_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.advisory_locks import Lock, SqlLock, lock_until_commit
@@ -300,6 +300,7 @@ def change_zones(
     reason: str = "",
     beside: Beside = nothing,
     by_transfer: bool = False,
+    under: SystemRight | None = None,
 ) -> tuple[Publication | None, list[int]]:
     """The zones have these changes, each in a revision of its own, all in one publication (None: nothing to do).
 
@@ -322,15 +323,15 @@ def change_zones(
                 for id, zone in locked.items()
                 if zone.revision == by_zone[id].base_revision
                 and by_transfer == bool(zone.transferred_from)
-                and not kept_from(author, zone, by_zone[id].changes)
+                and (passes_rules(under) or not kept_from(author, zone, by_zone[id].changes))
             }
             decided = {id: by_zone[id].changes for id in zones}
             fixed = zones if by_transfer else presigned_zones(list(zones))
             moves = _moves(zones, _at_names(zones, decided), decided, now, fixed)
-            refused = _refused_by_rules(moves, author, reason, now).union(left)
+            refused = _refused_by_rules(moves, author, reason, now, under).union(left)
             moves = [move for move in moves if move.zone.pk not in refused]
             quotas.refuse_larger(author, [(move.zone, move.growth) for move in moves])
-            publication = _carry_out(moves, author, channel, now, reason, beside)
+            publication = _carry_out(moves, author, channel, now, reason, beside, under)
         return publication, [id for id in by_zone if id not in zones or id in refused]
 
     return leaving_refused(change)
@@ -345,6 +346,7 @@ def delete_zones(
     reason: str = "",
     beside: Beside = nothing,
     confirmed: bool = False,
+    under: SystemRight | None = None,
 ) -> tuple[Publication | None, list[int]]:
     """The zones (id, expected revision) are in the trash, in one publication (None: there was nothing to do).
 
@@ -363,10 +365,11 @@ def delete_zones(
             found = {
                 id: zone
                 for id, zone in _locked(expected).items()
-                if zone.revision == expected[id] and not locks_against(author, zone)
+                if zone.revision == expected[id] and (passes_rules(under) or not locks_against(author, zone))
             }
             parts = {id: Part(id, RevisionKind.DELETE, ()) for id in found}
-            refused = refused_zones(found.values(), parts, author=author, reason=reason, now=now).union(left)
+            refused = refused_zones(found.values(), parts, author=author, reason=reason, now=now, under=under)
+            refused = refused.union(left)
             found = {id: zone for id, zone in found.items() if id not in refused}
             for zone in found.values():
                 access.require_right(author, zone, Right.DELETE_ZONE)
@@ -374,7 +377,13 @@ def delete_zones(
             if found:
                 revisions = into_trash(zones=found.values(), now=now)
                 publication = append_publication(
-                    revisions=revisions, author=author, channel=channel, now=now, reason=reason, form_id=None
+                    revisions=revisions,
+                    author=author,
+                    channel=channel,
+                    now=now,
+                    reason=reason,
+                    form_id=None,
+                    under=under,
                 )
                 beside(publication)
         return publication, [id for id in expected if id not in found]
@@ -406,6 +415,7 @@ def undo_zone_changes(
     now: datetime,
     reason: str = "",
     beside: Beside = nothing,
+    under: SystemRight | None = None,
 ) -> tuple[Publication | None, list[tuple[str, str, int]]]:
     """What publication `sequence` changed is as it was before, wherever nobody changed it since; in one publication.
 
@@ -431,7 +441,8 @@ def undo_zone_changes(
             for id, of_zone in published.items():
                 if id in zones:
                     inverse[id], stay = of_zone.taken_back(current[id])
-                    locked_names = {name for name, _ in kept_from(author, zones[id], inverse[id])}
+                    kept_here = set() if passes_rules(under) else kept_from(author, zones[id], inverse[id])
+                    locked_names = {name for name, _ in kept_here}
                     stay += [key for key in inverse[id] if key[0] in locked_names]
                     inverse[id] = {key: rrset for key, rrset in inverse[id].items() if key[0] not in locked_names}
                 else:
@@ -441,10 +452,10 @@ def undo_zone_changes(
                 del inverse[id][key]
                 kept.append((zones[id].name, *key))
             moves = _moves(zones, current, inverse, now)
-            refused = _refused_by_rules(moves, author, reason, now).union(left)
+            refused = _refused_by_rules(moves, author, reason, now, under).union(left)
             kept += [(zones[id].name, *key) for id in refused for key in inverse.get(id, ())]
             moves = [move for move in moves if move.zone.pk not in refused]
-            publication = _carry_out(moves, author, channel, now, reason, beside)
+            publication = _carry_out(moves, author, channel, now, reason, beside, under)
         return publication, kept
 
     return leaving_refused(undo)
@@ -466,9 +477,11 @@ def leaving_refused(act: Callable[[Mapping[int, str]], R]) -> R:
             left |= dict.fromkeys(refusal.zones, str(refusal))
 
 
-def _refused_by_rules(moves: Sequence[_Move], author: Author, reason: str, now: datetime) -> set[int]:
+def _refused_by_rules(
+    moves: Sequence[_Move], author: Author, reason: str, now: datetime, under: SystemRight | None
+) -> set[int]:
     parts = {move.zone.pk: Part(move.zone.pk, RevisionKind.CHANGE, move.changes) for move in moves}
-    return refused_zones([move.zone for move in moves], parts, author=author, reason=reason, now=now)
+    return refused_zones([move.zone for move in moves], parts, author=author, reason=reason, now=now, under=under)
 
 
 def _breaking(decided: Mapping[int, Changes], current: Mapping[int, Mapping[Key, RRset]]) -> list[tuple[int, Key]]:
@@ -535,7 +548,13 @@ def _moves(
 
 
 def _carry_out(
-    moves: Sequence[_Move], author: Author, channel: str, now: datetime, reason: str, beside: Beside
+    moves: Sequence[_Move],
+    author: Author,
+    channel: str,
+    now: datetime,
+    reason: str,
+    beside: Beside,
+    under: SystemRight | None,
 ) -> Publication | None:
     """Write the RRsets, then append to the log, last; None when there is nothing to do."""
     if not moves:
@@ -545,7 +564,7 @@ def _carry_out(
         Zone.objects.filter(pk__in=coming).update(is_served=True)
     store_rrsets.write_changes((each.zone_id, each.zone_name, each.changes) for each in revisions)
     publication = append_publication(
-        revisions=revisions, author=author, channel=channel, now=now, reason=reason, form_id=None
+        revisions=revisions, author=author, channel=channel, now=now, reason=reason, form_id=None, under=under
     )
     beside(publication)
     return publication

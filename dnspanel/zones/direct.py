@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors import Author, SystemRight
 from dnspanel.zones import pieces, revision, store_rrsets
 from dnspanel.zones.errors import Conflicts, PublishedInPart, RevisionMoved, Unknown
 from dnspanel.zones.find_zones import locked
@@ -116,6 +116,7 @@ def publish_patches(
     confirmed: bool = True,
     alongside: Alongside = nothing,
     in_pieces: bool = True,
+    under: SystemRight | None = None,
 ) -> Outcome:
     """All these patches are published, one revision per zone, in one publication; or none is.
 
@@ -145,6 +146,7 @@ def publish_patches(
             confirmed=confirmed,
             alongside=alongside,
             in_pieces=in_pieces,
+            under=under,
             attempts=1 if any(patch.at_revision is not None for patch in patches) else _ATTEMPTS,
         )
     except Exception as refusal:  # whatever `decide` raised too: a form's second sending is often refused by it
@@ -164,6 +166,7 @@ def _publish(
     confirmed: bool,
     alongside: Alongside,
     in_pieces: bool,
+    under: SystemRight | None,
     attempts: int,
 ) -> Outcome:
     """What `publish_patches` does. What others change between two pieces is decided about anew, `attempts` times."""
@@ -171,10 +174,11 @@ def _publish(
         attempts -= 1
         with transaction.atomic(durable=True):
             plans = plan_patches(patches, now, author)
-            revision.refuse(plans, author, accept_warnings, confirmed)
+            revision.refuse(plans, author, accept_warnings, confirmed, under)
             if not (in_pieces and pieces.is_large(plans)):
                 alongside()  # before the log, whose head all publishers queue for
-                return Outcome(revision.carry_out(plans, author, channel, now, reason, form_id), plans)
+                published_at_once = revision.carry_out(plans, author, channel, now, reason, form_id, under=under)
+                return Outcome(published_at_once, plans)
         try:
             published = pieces.publish_in_pieces(
                 plans=plans,
@@ -185,6 +189,7 @@ def _publish(
                 form_id=form_id,
                 alongside=alongside,
                 expected={patch.zone.pk: patch.at_revision for patch in patches if patch.at_revision is not None},
+                under=under,
             )
             return Outcome(published.publication, published.plans)
         except (Conflicts, PublishedInPart) as refusal:

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors import Author, SystemRight
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext
@@ -161,6 +161,7 @@ def create_zones(
     server_set: ServerSet | None = None,
     alongside: Alongside = nothing,
     awaits_transfer: bool = False,
+    under: SystemRight | None = None,
 ) -> Publication:
     """All these zones exist, in one publication; or none does. `alongside` is as of `create_zone`.
 
@@ -197,7 +198,7 @@ def create_zones(
         alongside()
 
     kind = RevisionKind.AWAIT if awaits_transfer else RevisionKind.CREATE
-    return _create(content, author, team, channel, now, reason, form_id, beside, kind=kind)
+    return _create(content, author, team, channel, now, reason, form_id, beside, kind=kind, under=under)
 
 
 def delete_zone(
@@ -288,6 +289,7 @@ def restore_zone(
             if trashed is None:
                 raise NotInTrash(zone.name)
             access.require_right(author, trashed, Right.DELETE_ZONE)
+            refuse_locked(author, trashed, None)
             if Zone.objects.filter(name=trashed.name, deleted_at=None).exists():
                 raise NameTaken(trashed.name)
             if author is not None:
@@ -328,6 +330,7 @@ def _create(
     alongside: Alongside,
     then: Then | None = None,
     kind: RevisionKind = RevisionKind.CREATE,
+    under: SystemRight | None = None,
 ) -> Publication:
     ids = bulk.allocate_zone_ids(len(zones))
     new = [
@@ -352,6 +355,7 @@ def _create(
                 now=now,
                 reason=reason,
                 form_id=form_id,
+                under=under,
             )
             return publication if then is None else then()
     except NamesRefused as refused:

@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 from django.db import connection, transaction
 
 from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author, user_of
+from dnspanel.accounts.actors import Author, SystemRight, user_of
 from dnspanel.zones import bulk, hold, nesting, soa, store_rrsets
 from dnspanel.zones.dnssec.lost_keys import LostSigning, take_over_signings
 from dnspanel.zones.dnssec.queries import presigned_zones
@@ -164,7 +164,7 @@ def _publish(batch: Sequence[Outcome], by: Author, reason: str, now: datetime) -
             now=now,
             reason=reason,
             form_id=None,
-            is_governed=False,
+            under=SystemRight.REPAIR,
         )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
+from dnspanel.accounts.actors import SystemRight
 from dnspanel.texts import gettext, in_english
 from dnspanel.zones import bulk, draft, panel_reasons
 from dnspanel.zones.bulk import Beside
@@ -56,10 +57,23 @@ def take_back(*, sequence: int, reason: str, now: datetime, beside: Beside) -> P
     deleted = stop_serving(zone_ids=list(elsewhere), channel=Channel.SYSTEM, now=now, reason=explanation, beside=mark)
     if zones := list(brought.filter(zone__transferred_from="").values_list("zone_id", "zone__revision")):
         deleted, _ = bulk.delete_zones(
-            zones=zones, author=None, channel=Channel.SYSTEM, now=now, reason=explanation, confirmed=True, beside=mark
+            zones=zones,
+            author=None,
+            channel=Channel.SYSTEM,
+            now=now,
+            reason=explanation,
+            confirmed=True,
+            beside=mark,
+            under=SystemRight.REPAIR,
         )
     undone, _ = bulk.undo_zone_changes(
-        sequence=sequence, author=None, channel=Channel.SYSTEM, now=now, reason=explanation, beside=mark
+        sequence=sequence,
+        author=None,
+        channel=Channel.SYSTEM,
+        now=now,
+        reason=explanation,
+        beside=mark,
+        under=SystemRight.REPAIR,
     )
     return undone or deleted
 

@@ -2,7 +2,7 @@
 
 One place asks it for every face: `sequence_log.append_publication`, which finds out for nothing that no rule is about
 the zones. A zone that comes live takes names from the closest zone above it: the rules of that zone are asked, locks
-included. The panel itself is not governed, nor are keys and signatures.
+included. What passes rules without being asked has a `SystemRight`. docs/architecture/rules.md has the table.
 """
 
 from collections import Counter
@@ -13,13 +13,13 @@ from datetime import datetime
 from django.db.models import Q, QuerySet, Value
 
 from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author, token_of, user_of
+from dnspanel.accounts.actors import Author, SystemRight, passes_rules, token_of, user_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Membership, Role, User
 from dnspanel.accounts.roles import is_below
 from dnspanel.texts import gettext
 from dnspanel.zones import access, freeze_times, nesting, publish_hooks, ticket_patterns
-from dnspanel.zones.errors import ApprovalNeeded, Attempt, Frozen, KeptBack, Locked
+from dnspanel.zones.errors import ApprovalNeeded, Attempt, Frozen, KeptBack, Locked, RightMissing
 from dnspanel.zones.lock_rules import lock_against_taking, refuse_locked
 from dnspanel.zones.models import (
     ApprovalRule,
@@ -90,6 +90,11 @@ class Rules:
 
     def __bool__(self) -> bool:
         return bool(self.approval or self.freezes)
+
+    @property
+    def each(self) -> tuple[ZoneRule, ...]:
+        """All of them, hooks too."""
+        return (*self.approval, *self.freezes, *self.hooks)
 
 
 NO_RULES = Rules()
@@ -242,9 +247,17 @@ def record_act(passed: Passed, zone: Zone, *, author: Author, reason: str, now: 
 
 
 def refused_zones(
-    zones: Collection[Zone], parts: Mapping[int, Part], *, author: Author, reason: str, now: datetime
+    zones: Collection[Zone],
+    parts: Mapping[int, Part],
+    *,
+    author: Author,
+    reason: str,
+    now: datetime,
+    under: SystemRight | None = None,
 ) -> set[int]:
     """The ids of those of these zones that rules keep the author from changing so, for who leaves them alone."""
+    if passes_rules(under):
+        return set()
     return set(reasons_against(zones, parts, author=author, reason=reason, now=now))
 
 
@@ -252,8 +265,6 @@ def reasons_against(
     zones: Collection[Zone], parts: Mapping[int, Part], *, author: Author, reason: str, now: datetime
 ) -> dict[int, str]:
     """Return why rules keep the author from changing some of these zones so, by their ids."""
-    if author is None:
-        return {}
     rules = rules_about(zones)
     if not rules:
         return {}
@@ -300,11 +311,11 @@ def refusals(
 
 def refuse_escape(rules: Rules, author: Author, zone: Zone, tags: Collection[str], team_id: int | None) -> None:
     """Raise RightMissing if one of these rules would be about the zone no more with these tags and this team."""
-    if author is None:
-        return
     after = Zone(pk=zone.pk, tags=list(tags), team_id=team_id)
     of_zone = rules.of(zone)
     if any(not rule.covers(after) for rule in (*of_zone.approval, *of_zone.freezes, *of_zone.hooks)):
+        if author is None:
+            raise RightMissing(Right.GOVERN, zone.name)
         access.require_right(author, zone, Right.GOVERN)
 
 

@@ -26,9 +26,7 @@ def lock_in(zone: Zone, lock_id: int) -> Lock:
 
 
 def locks_against(author: Author, zone: Zone) -> Sequence[Lock]:
-    """The zone's locks that keep something from this author. None against the panel itself."""
-    if author is None:
-        return ()
+    """The zone's locks that keep something from this author. Nobody (None) manages none."""
     return tuple(lock for lock in locks_of(zone) if not is_managed_by(lock, author))
 
 
@@ -52,12 +50,12 @@ def lock_against_taking(author: Author, zone: Zone, name: str) -> Lock | None:
     """Return a lock that keeps the author from a new zone of this name below the zone, which is the closest above it.
 
     Such a zone answers for all names at and below its apex. So that is a lock of the whole zone, of a name there, or of
-    all types at a name above it. No lock lets nobody (None) through.
+    all types at a name above it.
     """
     return next(
         (
             lock
-            for lock in (locks_of(zone) if author is None else locks_against(author, zone))
+            for lock in locks_against(author, zone)
             if not lock.name
             or names.is_within(lock.name, name)
             or (lock.type is None and names.is_within(name, lock.name))

@@ -18,7 +18,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors import Author, SystemRight
 from dnspanel.zones import access, quotas, revision
 from dnspanel.zones.errors import Conflicts, PublishedInPart, RevisionMoved, Unknown, ZoneError
 from dnspanel.zones.find_zones import locked
@@ -60,6 +60,7 @@ def publish_in_pieces(
     alongside: Callable[[], object],
     expected: Mapping[int, int] | None = None,
     fills_new_zone: bool = False,
+    under: SystemRight | None = None,
 ) -> Published:
     """Everything that these plans change is published, in several publications; `form_id` is that of the last one.
 
@@ -90,12 +91,12 @@ def publish_in_pieces(
             with transaction.atomic(durable=True):
                 of_piece = _plan(piece, at, now)
                 for plan in () if fills_new_zone else of_piece:
-                    access.refuse_changes(author, plan.zone, plan.changes)
+                    access.refuse_changes(author, plan.zone, plan.changes, under)
                 quotas.refuse_growth(author, of_piece)
                 if is_last:
                     alongside()
                 id = form_id if is_last else None
-                publication = revision.carry_out(of_piece, author, channel, now, reason, id)
+                publication = revision.carry_out(of_piece, author, channel, now, reason, id, under=under)
                 if publication is not None and len(pieces) > 1:
                     publication.part_of = first or publication.sequence
                     publication.save(update_fields=["part_of"])

@@ -23,6 +23,7 @@ from dnspanel.zones.bulk import Beside, nothing
 from dnspanel.zones.dnssec.queries import presigned_zones
 from dnspanel.zones.errors import Forbidden, NamesRefused, NameTaken, RightMissing, ZoneError
 from dnspanel.zones.last_serials import last_serials
+from dnspanel.zones.lock_rules import refuse_locked
 from dnspanel.zones.many_settings import MOST_ZONES, ZonesOutcome
 from dnspanel.zones.models import Publication, Revision, RevisionKind, Zone, gone_at
 from dnspanel.zones.parts import Part
@@ -312,6 +313,7 @@ def _refusal(
     """Return what keeps one zone in the trash, whatever becomes of the others of another name."""
     try:
         access.require_right(author, zone, Right.DELETE_ZONE)
+        refuse_locked(author, zone, None)
     except RightMissing as exc:
         return str(exc)
     if zone.name in taken:

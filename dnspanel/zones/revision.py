@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors import Author, SystemRight
 from dnspanel.texts import gettext
 from dnspanel.zones import access, draft, quotas, soa, store_rrsets
 from dnspanel.zones.dnssec.accepted_breaks import accept_break
@@ -198,10 +198,16 @@ def _with_edits(zones: Iterable[Zone], edits: Mapping[int, Sequence[Edit]]) -> d
     return {zone.pk: (zone, edits.get(zone.pk, ())) for zone in zones}
 
 
-def refuse(plans: Sequence[ZonePlan], author: Author, accept_warnings: Accepted, confirmed: bool) -> None:
+def refuse(
+    plans: Sequence[ZonePlan],
+    author: Author,
+    accept_warnings: Accepted,
+    confirmed: bool,
+    under: SystemRight | None = None,
+) -> None:
     """Raise RightMissing or PublishRefused if these plans may not be carried out."""
     for plan in plans:
-        access.refuse_changes(author, plan.zone, plan.changes)
+        access.refuse_changes(author, plan.zone, plan.changes, under)
     quotas.refuse_growth(author, plans)
     conflicts = [conflict for plan in plans for conflict in plan.conflicts]
     if conflicts:
@@ -235,6 +241,7 @@ def carry_out(
     reason: str,
     form_id: UUID | None,
     passage: Passage = NO_PASSAGE,
+    under: SystemRight | None = None,
 ) -> Publication | None:
     """Write what the plans say, nothing of which is refused, and append it to the log; None when they say nothing."""
     revisions = [_new_revision(plan) for plan in plans if plan.changes]
@@ -249,6 +256,7 @@ def carry_out(
         reason=reason,
         form_id=form_id,
         passage=passage,
+        under=under,
     )
     if any(violation.code == BREAKING_DS for plan in plans for violation in plan.violations):
         accept_break(publication=publication, by=author, reason=reason, now=now)

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 from django.db import connection, transaction
 
 from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author, token_of, user_of
+from dnspanel.accounts.actors import Author, SystemRight, passes_rules, token_of, user_of
 from dnspanel.prepared_statements import prepared_cursor
 from dnspanel.texts import in_english
 from dnspanel.zones import governing, publish_hooks
@@ -127,13 +127,13 @@ def append_publication(
     reason: str,
     form_id: UUID | None,
     passage: Passage = NO_PASSAGE,
-    is_governed: bool = True,
+    under: SystemRight | None = None,
 ) -> Publication:
     """The log is one sequence longer, each zone has its new revision, and workers are woken on commit.
 
     Whatever publishes comes through here, so here rules of approval and freezes hold, by `passage`, and publish hooks,
-    by what they answered (`publish_hooks`), but for the panel itself and for what is not `is_governed`: keys and
-    signatures, and a decision about a history. Raises ApprovalNeeded, Frozen or HookRefused.
+    by what they answered (`publish_hooks`), but for what is done `under` a system right that passes them. Nobody (None)
+    passes no rule. Raises ApprovalNeeded, Frozen or HookRefused; for a new zone Locked too.
 
     Must be the last step of a transaction: from here to the commit every
     other publisher waits. Raises IntegrityError when `form_id` has published before, and
@@ -152,7 +152,7 @@ def append_publication(
         **{name: _array([getattr(r, name) for r in revisions]) for name in _COLUMNS},
         "changes": f"[{','.join([_row(r, change) for r in revisions for change in r.changes])}]",
     }
-    is_free = author is None or not is_governed
+    is_free = passes_rules(under)
     parameters |= {"is_free": is_free, "hooks": "{}", "over": "{}", **_concern([] if is_free else revisions)}
     passed = NOTHING_PASSED
     appended = _append({**parameters, "is_checked": is_free}, len(revisions))

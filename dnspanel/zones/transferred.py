@@ -10,7 +10,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors import Author, SystemRight
 from dnspanel.zones import find_zones
 from dnspanel.zones.models import Publication, RevisionKind, Zone
 from dnspanel.zones.sequence_log import NewRevision, append_publication
@@ -39,6 +39,7 @@ def stop_serving(
             now=now,
             reason=reason,
             form_id=None,
+            under=SystemRight.EXPIRY,
         )
         beside(publication)
         return publication
@@ -57,7 +58,7 @@ def serve_within(*, zone: Zone, author: Author, channel: str, now: datetime, rea
         now=now,
         reason=reason,
         form_id=None,
-        is_governed=False,
+        under=SystemRight.TRANSFER,
     )
 
 

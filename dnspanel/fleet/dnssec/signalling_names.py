@@ -13,6 +13,7 @@ from datetime import datetime
 
 from django.db import connection
 
+from dnspanel.accounts.actors import SystemRight
 from dnspanel.fleet.models import ParentState
 from dnspanel.zones import direct, nesting, panel_reasons
 from dnspanel.zones.dnssec import key_material, queries
@@ -89,6 +90,7 @@ def _reconcile_zone(zone: Zone, now: datetime, *, signals: bool) -> int:
             channel=Channel.SYSTEM,
             now=now,
             reason=panel_reasons.SIGNALLING_NAMES,
+            under=SystemRight.SIGNALLING,
         )
     return len(steps)
 

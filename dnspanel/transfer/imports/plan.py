@@ -75,7 +75,7 @@ def begin_plan(*, job: ImportJob) -> None:
 def _undecide_refused_names(job: ImportJob) -> set[int]:
     """New zones that lie where they may not wait for `plan_piece` to refuse them; return their pieces."""
     allowed = rights.rights_of(job)
-    if not allowed.may_create:
+    if not allowed.may_create or not allowed.may_refuse_names:
         return set()
     creating = (
         ImportZone.objects.filter(job=job, action=Action.CREATE).order_by("pk").values_list("pk", "piece", "name")

@@ -346,7 +346,7 @@ class _Batch:
         }
 
     def _governed(self, plan: ZonePlan, rules: governing.Rules) -> str:
-        if self._author is None or not rules:
+        if not rules:
             return ""
         part = Part(plan.zone.pk, RevisionKind.CHANGE, plan.changes)
         kept = governing.refusals(rules.of(plan.zone), plan.zone, part, self._author, self._reason, (), self._now)

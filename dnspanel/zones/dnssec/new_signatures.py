@@ -10,6 +10,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from dnspanel.accounts.actors import SystemRight
 from dnspanel.zones import find_zones, panel_reasons, soa, store_rrsets
 from dnspanel.zones.models import Channel, Publication, RevisionKind
 from dnspanel.zones.sequence_log import NewRevision, append_publication
@@ -56,5 +57,5 @@ def publish_new_signatures(*, zone_ids: Collection[int], before: datetime, now: 
             now=now,
             reason=panel_reasons.SIGNATURES,
             form_id=None,
-            is_governed=False,
+            under=SystemRight.SIGNING,
         )

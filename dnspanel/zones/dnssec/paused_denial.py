@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors import Author, SystemRight
 from dnspanel.texts import gettext
 from dnspanel.zones import find_zones
 from dnspanel.zones.dnssec.publish_state import record_states, with_row_ids
@@ -100,7 +100,7 @@ def _publish(
             now=now,
             reason=reason,
             form_id=None,
-            is_governed=False,
+            under=SystemRight.SIGNING,
         )
 
 

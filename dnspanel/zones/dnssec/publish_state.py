@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import IntegrityError, connection, transaction
 
 from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author, user_of
+from dnspanel.accounts.actors import Author, SystemRight, user_of
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.zones import access, find_zones, soa, store_rrsets
@@ -144,7 +144,7 @@ def _publish(
         now=now,
         reason=reason,
         form_id=form_id,
-        is_governed=False,
+        under=SystemRight.SIGNING,
     )
 
 

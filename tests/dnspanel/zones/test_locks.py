@@ -3,9 +3,11 @@
 Tests `zones.locks` and `zones.lock_rules`.
 """
 
+from typing import Any
+
 import pytest
 
-from dnspanel.accounts.actors import Actor, actor_of_token
+from dnspanel.accounts.actors import Actor, SystemRight, actor_of_token
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.accounts.tokens import TokenTerms, create_token, revoke_token
@@ -48,11 +50,15 @@ def lock(zone: Zone, key: Key | None = None, *, author: User | Actor | None = No
     return add_lock(zone=zone, name=name, type=type_, reason=TERRAFORM, manager=manager, author=author, now=NOW)
 
 
-def publish(zone: Zone, key: Key, author: User | Actor | None, value: str = "192.0.2.99") -> None:
+def publish(
+    zone: Zone, key: Key, author: User | Actor | None, value: str = "192.0.2.99", under: SystemRight | None = None
+) -> None:
     name, type_ = key
     text = f'"{value}"' if type_ == rdtypes.TXT else value
     step = replaced(rr(f"{name} 60 {'TXT' if type_ == rdtypes.TXT else 'A'} {text}"))
-    publish_patches(patches=[patch_of_steps(zone, [(key, step)])], author=author, channel=Channel.API, now=NOW)
+    publish_patches(
+        patches=[patch_of_steps(zone, [(key, step)])], author=author, channel=Channel.API, now=NOW, under=under
+    )
 
 
 def test_an_rrset_that_is_locked_is_changed_by_its_manager_alone(zone: Zone, alice: User, token: Actor) -> None:
@@ -64,7 +70,9 @@ def test_an_rrset_that_is_locked_is_changed_by_its_manager_alone(zone: Zone, ali
     publish(zone, TEXT, alice)
     publish(zone, MAIL, alice)
     publish(zone, WWW, token)
-    publish(zone, WWW, None, "192.0.2.98")  # the panel itself
+    with pytest.raises(Locked):
+        publish(zone, WWW, None, "192.0.2.98")  # nobody manages no lock
+    publish(zone, WWW, None, "192.0.2.98", SystemRight.REPAIR)
 
 
 def test_a_name_and_a_zone_are_locked_with_all_that_they_hold(zone: Zone, make_zone: MakeZone, alice: User) -> None:
@@ -123,7 +131,9 @@ def test_what_is_locked_is_left_alone_by_changes_of_many_zones_and_by_undo(zone:
     assert before is not None
     undone, kept = undo_zone_changes(sequence=before.sequence, author=alice, channel=Channel.WEB, now=NOW)
     assert (undone, kept) == (None, [(zone.name, *WWW)])
-    undone, kept = undo_zone_changes(sequence=before.sequence, author=None, channel=Channel.SYSTEM, now=NOW)
+    terms: dict[str, Any] = {"sequence": before.sequence, "author": None, "channel": Channel.SYSTEM, "now": NOW}
+    assert undo_zone_changes(**terms) == (None, [(zone.name, *WWW)]), "nobody passes no lock"
+    undone, kept = undo_zone_changes(**terms, under=SystemRight.REPAIR)
     assert (undone is not None, kept) == (True, [])
 
 

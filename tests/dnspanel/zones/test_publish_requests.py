@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.accounts.actors import Actor, actor_of_token
+from dnspanel.accounts.actors import Actor, SystemRight, actor_of_token
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import AuditEntry, Membership, Role, Team, User
 from dnspanel.accounts.roles import PERMISSIONS, Permission
@@ -108,7 +108,9 @@ def kept_back() -> list[tuple[str, str | None, str]]:
 def others_publish(zone: Zone, line: str) -> None:
     rrset = rr(line)
     step = ((rrset.name, rrset.type), replaced(rrset))
-    publish_patches(patches=[patch_of_steps(zone, [step])], author=None, channel=Channel.SYSTEM, now=NOW)
+    publish_patches(
+        patches=[patch_of_steps(zone, [step])], author=None, channel=Channel.SYSTEM, now=NOW, under=SystemRight.REPAIR
+    )
 
 
 def www(zone: Zone) -> list[str]:

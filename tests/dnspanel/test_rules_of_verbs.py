@@ -1,0 +1,349 @@
+"""Every act that changes answers, and what each rule says to it: the table of docs/architecture/rules.md, walked.
+
+A rule of approval, a freeze, a lock, a publish hook and a quota are placed, one at a time, and the act is tried. The
+verbs that append publications are found in the code: one without a row fails. `-s` prints the table.
+"""
+
+import ast
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dnspanel.accounts.actors import SystemRight
+from dnspanel.accounts.models import User
+from dnspanel.accounts.quota_amounts import Kind
+from dnspanel.accounts.quota_edit import set_quotas
+from dnspanel.primaries import set_up
+from dnspanel.primaries.models import TransferredZone
+from dnspanel.primaries.set_up import Terms
+from dnspanel.zones import bulk, clone, direct, draft, edit, restore, revision, store_rrsets, transferred
+from dnspanel.zones.bulk import BulkZone, ZoneChange
+from dnspanel.zones.dnssec import sign
+from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec.new_signatures import publish_new_signatures
+from dnspanel.zones.errors import NameRefused, NamesRefused, QuotaExceeded
+from dnspanel.zones.expiry import expiry_of, remove_due, set_expiry
+from dnspanel.zones.models import Channel, Expiry, Lock, Publication, Zone
+from replication.dns import rdtypes
+from replication.dns.rrset import Key
+from tests.dnspanel.zones import ruled
+from tests.dnspanel.zones.conftest import rr
+from tests.people import NOW, make_person
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ROOT = Path(__file__).parents[2]
+ZONE, BELOW = "example.test.", "www.example.test."
+WWW: Key = (BELOW, rdtypes.A)
+RULES = ("approval", "freeze", "lock", "hook", "quota")
+ALL, NO_QUOTA, BACK, FREE = RULES, RULES[:4], RULES[1:4], ()
+LATER = NOW + timedelta(hours=1)
+NEW = rr("new.example.test. 60 A 192.0.2.9")
+
+
+@dataclass(frozen=True)
+class Act:
+    """An act, the rules that are asked about it, and what comes before it; a refusal is raised or returned as text."""
+
+    act: Callable[[Zone, User], object]
+    rules: tuple[str, ...]
+    before: Callable[[Zone, User], object] = lambda zone, author: None
+
+
+class LeftAlone(Exception):
+    """The act left the zone alone."""
+
+
+def _add(zone: Zone, author: User | None, under: SystemRight | None = None) -> None:
+    patch = direct.patch_of_steps(zone, [((NEW.name, NEW.type), direct.replaced(NEW))])
+    direct.publish_patches(patches=[patch], author=author, channel=Channel.API, now=NOW, under=under)
+
+
+def _publish_draft(zone: Zone, author: User) -> None:
+    draft.replace_rrset(author=author, zone=zone, rrset=NEW, now=NOW)
+    revision.publish(author=author, channel=Channel.WEB, now=NOW)
+
+
+def _change_many(zone: Zone, author: User) -> None:
+    change = ZoneChange(zone.pk, zone.revision, {(NEW.name, NEW.type): NEW})
+    _refuse_left(bulk.change_zones(changes=[change], author=author, channel=Channel.IMPORT, now=NOW)[1])
+
+
+def _delete_many(zone: Zone, author: User) -> None:
+    _refuse_left(bulk.delete_zones(zones=[(zone.pk, zone.revision)], author=author, channel=Channel.WEB, now=NOW)[1])
+
+
+def _undo(zone: Zone, author: User) -> None:
+    last = Publication.objects.latest("sequence").sequence
+    _refuse_left(bulk.undo_zone_changes(sequence=last, author=author, channel=Channel.WEB, now=NOW)[1])
+
+
+def _refuse_left(left: Any) -> None:
+    if left:
+        raise LeftAlone
+
+
+def _delete(zone: Zone, author: User) -> None:
+    edit.delete_zone(zone=zone, author=author, channel=Channel.WEB, now=NOW)
+
+
+def _restore(zone: Zone, author: User) -> None:
+    edit.restore_zone(zone=zone, author=author, channel=Channel.WEB, now=NOW)
+
+
+def _restore_many(zone: Zone, author: User) -> None:
+    _refuse_left(restore.restore_zones(zones=[zone], author=author, channel=Channel.WEB, now=NOW).outcome.refused)
+
+
+def _create(zone: Zone, author: User) -> None:
+    edit.create_zone(name=BELOW, author=author, channel=Channel.API, now=NOW)
+
+
+def _clone(zone: Zone, author: User) -> None:
+    clone.clone_zone(source=zone, zone_names=[BELOW], author=author, channel=Channel.WEB, now=NOW)
+
+
+def _import(zone: Zone, author: User) -> None:
+    [id] = bulk.allocate_zone_ids(1)
+    content = [rr(f"{BELOW} 60 SOA ns1.test. h.test. 1 2 3 4 5")]
+    bulk.create_ready_zones(
+        zones=[BulkZone(id, BELOW, 1, 1)],
+        rows=lambda: [store_rrsets.rows_of_zone(id, BELOW, content)],
+        author=author,
+        channel=Channel.IMPORT,
+        now=NOW,
+    )
+
+
+def _from_elsewhere(zone: Zone, author: User) -> None:
+    terms = Terms(["9.9.9.9"])
+    set_up.create_transferred_zone(name=BELOW, terms=terms, author=author, channel=Channel.API, now=NOW)
+
+
+def _set_primaries(zone: Zone, author: User) -> None:
+    set_up.set_primaries(zone=zone, terms=Terms(["9.9.9.9"]), author=author, now=NOW)
+
+
+def _comes_from_elsewhere(zone: Zone, author: User) -> None:
+    _set_primaries(zone, author)
+    TransferredZone.objects.update(serial=7)
+
+
+def _take_over(zone: Zone, author: User) -> None:
+    set_up.take_over(zone=zone, author=author, channel=Channel.API, now=NOW)
+
+
+def _taken_over(zone: Zone, author: User) -> None:
+    _comes_from_elsewhere(zone, author)
+    _take_over(zone, author)
+
+
+def _give_back(zone: Zone, author: User) -> None:
+    set_up.give_back(zone=zone, author=author, now=NOW)
+
+
+def _set_expiry(zone: Zone, author: User) -> None:
+    set_expiry(zone=zone, key=WWW, remove_at=LATER, author=author, now=NOW)
+
+
+def _expire(zone: Zone, author: User) -> None:
+    remove_due(now=LATER)
+    if expiry_of(zone, WWW) is not None and Expiry.objects.exclude(refusal="").exists():
+        raise LeftAlone
+
+
+def _sign(zone: Zone, author: User) -> None:
+    sign.sign_new_zone(name=zone.name, nsec3=None, acting=Acting(author, Channel.WEB, NOW))
+
+
+def _new_signatures(zone: Zone, author: User) -> None:
+    assert publish_new_signatures(zone_ids=[zone.pk], before=LATER, now=NOW) is not None
+
+
+def _expire_zone(zone: Zone, author: User) -> None:
+    zone_ids = [zone.pk]
+    done = transferred.stop_serving(
+        zone_ids=zone_ids, channel=Channel.TRANSFER, now=NOW, reason="", beside=lambda publication: None
+    )
+    assert done is not None
+
+
+def _land(zone: Zone, author: User) -> None:
+    zone.refresh_from_db()
+    change = ZoneChange(zone.pk, zone.revision, {(NEW.name, NEW.type): NEW})
+    _, left = bulk.change_zones(
+        changes=[change],
+        author=None,
+        channel=Channel.TRANSFER,
+        now=NOW,
+        by_transfer=True,
+        under=SystemRight.TRANSFER,
+    )
+    assert not left
+
+
+def _repair(zone: Zone, author: User) -> None:
+    last = Publication.objects.latest("sequence").sequence
+    bulk.undo_zone_changes(sequence=last, author=None, channel=Channel.SYSTEM, now=NOW, under=SystemRight.REPAIR)
+
+
+def _leave_catalog(zone: Zone, author: User) -> None:
+    _, kept = bulk.delete_zones(
+        zones=[(zone.pk, zone.revision)],
+        author=None,
+        channel=Channel.TRANSFER,
+        now=NOW,
+        confirmed=True,
+        under=SystemRight.CATALOG,
+    )
+    _refuse_left(kept)
+
+
+def _name_in_catalog(zone: Zone, author: User) -> None:
+    edit.create_zones(
+        zones=[edit.NewZone(BELOW)],
+        author=None,
+        channel=Channel.TRANSFER,
+        now=NOW,
+        awaits_transfer=True,
+        under=SystemRight.CATALOG,
+    )
+
+
+ACTS: dict[str, Act] = {
+    "publish a draft": Act(_publish_draft, ALL),
+    "change records directly (APIs, DNS UPDATE, dyndns, runs)": Act(_add, ALL),
+    "change many zones (imports)": Act(_change_many, ALL),
+    "undo a publication": Act(_undo, NO_QUOTA, lambda zone, author: _remove_www(zone, author)),
+    "records that expire": Act(_expire, NO_QUOTA, _set_expiry),
+    "nobody changes records": Act(lambda zone, author: _add(zone, None), NO_QUOTA),
+    "delete a zone": Act(_delete, NO_QUOTA),
+    "delete many zones": Act(_delete_many, NO_QUOTA),
+    "restore a zone": Act(_restore, (*BACK, "quota"), _delete),
+    "restore many zones": Act(_restore_many, (*BACK, "quota"), _delete),
+    "create a zone below": Act(_create, ALL),
+    "clone a zone below": Act(_clone, ALL),
+    "import a zone below": Act(_import, ALL),
+    "a zone from elsewhere below": Act(_from_elsewhere, ALL),
+    "a catalog names a zone below": Act(_name_in_catalog, NO_QUOTA),
+    "a zone leaves a catalog of others": Act(_leave_catalog, NO_QUOTA),
+    "set primaries": Act(_set_primaries, NO_QUOTA),
+    "other primaries": Act(
+        lambda zone, author: set_up.set_primaries(zone=zone, terms=Terms(["9.9.9.10"]), author=author, now=NOW),
+        NO_QUOTA,
+        _comes_from_elsewhere,
+    ),
+    "take a zone over": Act(_take_over, NO_QUOTA, _comes_from_elsewhere),
+    "give a zone back": Act(_give_back, NO_QUOTA, _taken_over),
+    "sign a zone": Act(_sign, FREE),
+    "signatures of a new week": Act(_new_signatures, FREE),
+    "what a primary sends": Act(_land, FREE, _comes_from_elsewhere),
+    "a zone expires": Act(_expire_zone, FREE, _comes_from_elsewhere),
+    "what failed is taken back": Act(_repair, FREE, lambda zone, author: _remove_www(zone, author)),
+}
+
+# Functions of the code that append publications, or ask all rules besides, and the acts above that come through each.
+VERBS: dict[str, tuple[str, ...]] = {
+    "zones/revision.carry_out": ("publish a draft", "change records directly (APIs, DNS UPDATE, dyndns, runs)"),
+    "zones/bulk._carry_out": ("change many zones (imports)", "undo a publication", "what a primary sends"),
+    "zones/bulk.delete_zones": ("delete many zones", "a zone leaves a catalog of others"),
+    "zones/bulk.create_ready_zones": ("import a zone below",),
+    "zones/edit.delete_zones": ("delete a zone",),
+    "zones/edit.restore_zone": ("restore a zone",),
+    "zones/edit._create": ("create a zone below", "clone a zone below", "a zone from elsewhere below"),
+    "zones/restore._restore_piece": ("restore many zones",),
+    "zones/transferred.stop_serving": ("a zone expires",),
+    "zones/transferred.serve_within": ("take a zone over",),
+    "zones/epoch._publish": ("what failed is taken back",),
+    "zones/dnssec/new_signatures.publish_new_signatures": ("signatures of a new week",),
+    "zones/dnssec/paused_denial._publish": ("what a primary sends",),
+    "zones/dnssec/publish_state._publish": ("sign a zone",),
+    "primaries/set_up._refuse_by_rules": ("set primaries", "other primaries", "take a zone over", "give a zone back"),
+    "catalogs/set_up._refuse_by_rules": ("other primaries",),
+    "catalogs/follow._move_ruled": ("other primaries",),
+}
+
+
+def _remove_www(zone: Zone, author: User) -> None:
+    patch = direct.patch_of_steps(zone, [(WWW, direct.removed)])
+    direct.publish_patches(patches=[patch], author=author, channel=Channel.API, now=NOW)
+
+
+@pytest.fixture
+def author(db: None) -> User:
+    return make_person("erin", "editor")
+
+
+@pytest.fixture
+def zone(author: User) -> Zone:
+    content = [rr(f"{BELOW} 60 A 192.0.2.1"), rr("mail.example.test. 60 A 192.0.2.2")]
+    edit.create_zone(name=ZONE, author=author, channel=Channel.WEB, now=NOW, rrsets=content)
+    return Zone.objects.get(name=ZONE)
+
+
+def _place(rule: str, zone: Zone, author: User) -> None:
+    if rule == "lock" and zone.deleted_at is not None:  # it was there before the zone was deleted
+        Lock.objects.create(zone=zone, name="", reason="Terraform", placed_at=NOW)
+        Zone.objects.filter(pk=zone.pk).update(has_locks=True)
+        return
+    if rule != "quota":
+        ruled.PLACE[rule](zone, make_person("adam", "administrator"))
+        return
+    used = Zone.objects.filter(deleted_at=None).count()
+    set_quotas(of=author, quotas={Kind.ZONES: used, Kind.RRSETS: zone.rrset_count}, by=None, now=NOW)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("name", ACTS)
+def test_an_act_is_refused_by_the_rules_that_are_asked_about_it(name: str, rule: str, zone: Zone, author: User) -> None:
+    act = ACTS[name]
+    act.before(zone, author)
+    zone = Zone.objects.get(pk=zone.pk)
+    _place(rule, zone, author)
+    if rule not in act.rules:
+        act.act(zone, author)
+        return
+    refusal: type[Exception] = QuotaExceeded if rule == "quota" else ruled.REFUSAL[rule]
+    with pytest.raises((refusal, LeftAlone, NamesRefused, NameRefused)):
+        act.act(zone, author)
+
+
+def test_every_function_that_appends_a_publication_has_a_row() -> None:
+    found = set()
+    for path in sorted((ROOT / "dnspanel").rglob("*.py")):
+        tree = ast.parse(path.read_text())
+        for function in ast.walk(tree):
+            if isinstance(function, ast.FunctionDef) and _calls(function) & {"append_publication", "refuse_act"}:
+                found.add(f"{path.relative_to(ROOT / 'dnspanel').with_suffix('')}.{function.name}")
+    inner = {"zones/bulk.delete", "zones/restore.restore"}  # within the functions of the table
+    assert found - inner == set(VERBS)
+    assert {act for acts in VERBS.values() for act in acts} <= ACTS.keys()
+
+
+def test_every_system_right_is_used_and_is_in_the_document() -> None:
+    code = "".join(path.read_text() for path in (ROOT / "dnspanel").rglob("*.py"))
+    document = (ROOT / "docs/architecture/rules.md").read_text()
+    for right in SystemRight:
+        assert f"under=SystemRight.{right.name}" in code
+        assert f"| `{right.name}` |" in document
+
+
+def test_the_document_has_the_table() -> None:
+    document = (ROOT / "docs/architecture/rules.md").read_text()
+    rows = [f"| {name} | {' | '.join(_answer(act, rule) for rule in RULES)} |" for name, act in ACTS.items()]
+    sys.stdout.write("\n".join(("", f"| act | {' | '.join(RULES)} |", *rows, "")))
+    assert [row for row in rows if row not in document] == []
+
+
+def _answer(act: Act, rule: str) -> str:
+    return "asked" if rule in act.rules else "–"
+
+
+def _calls(function: ast.FunctionDef) -> set[str]:
+    calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
+    return {call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "") for call in calls}
