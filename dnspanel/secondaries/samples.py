@@ -7,6 +7,7 @@ below delegations and DNAME, where a wildcard may answer, and computed types.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import dns.exception
 import dns.flags
@@ -110,7 +111,7 @@ def _differences(zone: Zone, state: SigningState, expected: Sequence[Expected], 
 
 
 def _question(name: str, type: int) -> dns.message.Message:
-    return dns.message.make_query(name, type, want_dnssec=True, payload=_PAYLOAD, flags=0)
+    return dns.message.make_query(name, dns.rdatatype.RdataType.make(type), want_dnssec=True, payload=_PAYLOAD, flags=0)
 
 
 def _signing_difference(message: dns.message.Message, *, is_signed: bool) -> str:
@@ -147,7 +148,7 @@ def _sampled(zone: Zone, place: str) -> Iterator[Expected]:
 
 
 def _sample(zone: Zone, place: str) -> list[Key]:
-    parameters = {
+    parameters: dict[str, Any] = {
         "zone": zone.pk,
         "revision": zone.revision,
         "changed": CHANGED,
@@ -193,8 +194,11 @@ def _values(type: int, texts: Iterable[str]) -> Values:
 
 
 def _digestable(type: int, wire: bytes) -> bytes:
-    found = dns.rdata.from_wire(dns.rdataclass.IN, type, wire, 0, len(wire))
-    return found.to_digestable()
+    return _read(type, wire).to_digestable()
+
+
+def _read(type: int, wire: bytes) -> dns.rdata.Rdata:
+    return dns.rdata.from_wire(dns.rdataclass.IN, dns.rdatatype.RdataType.make(type), wire, 0, len(wire))
 
 
 def _values_in(message: dns.message.Message, name: str, type: int) -> Values | None:
@@ -219,5 +223,5 @@ def _serial_in(message: dns.message.Message, name: str) -> int | None:
 
 
 def _spoken(type: int, values: Values) -> str:
-    texts = sorted(dns.rdata.from_wire(dns.rdataclass.IN, type, each, 0, len(each)).to_text() for each in values)
+    texts = sorted(_read(type, each).to_text() for each in values)
     return shortened(", ".join(texts), 80) if texts else gettext("nothing")

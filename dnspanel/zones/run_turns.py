@@ -217,7 +217,7 @@ class TakenBackBatch:
     zones: int
 
 
-def taken_back_of(run: Run) -> list[TakenBackBatch]:
+def taken_back_of(run: PolicyRun | TemplateRun | ChangeRun) -> list[TakenBackBatch]:
     """Return the publications of a run that were taken back, the first one first."""
     if not run.sequences:
         return []

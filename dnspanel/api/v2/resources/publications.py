@@ -182,14 +182,14 @@ def _after(request: Request) -> int:
 
 
 def _is_ascending(request: Request) -> bool:
-    typed = request.query_params.get("order", "desc")
+    typed: str = request.query_params.get("order", "desc")
     if typed not in ("asc", "desc"):
         raise bad_parameter("order", "Use asc or desc.")
     return typed == "asc"
 
 
 def _expands_zones(request: Request) -> bool:
-    typed = request.query_params.get("expand")
+    typed: str | None = request.query_params.get("expand")
     if typed not in (None, "zones"):
         raise bad_parameter("expand", "Use zones.")
     return typed == "zones"
